@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Runs two commands by turns and compares the times they print.
+
+Each command prints lines with "NAME median X ms (min Y)" ("med" will do, and ns). Runs alternate, so that both sides see
+the same machine. Shown are the median and the least of all runs of each side, and their ratio: of the last line, or of
+each pair of lines that --row names by a part of their names.
+
+example:
+  benchmarks/alternate.py --runs 5 \
+    --ours "build/release/bin/dlrm_bench threads=1" \
+    --peer "env OMP_NUM_THREADS=1 python dlrm_torch.py iters=20"
+  benchmarks/alternate.py --ours "build/release/bin/core_ops_bench" --peer "ops_torch small" \
+    --row "x + y=[grad] add 4x6: x+y" --row "view=[grad] x.view({6,4})"
+"""
+import argparse
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+
+TIME = re.compile(r"(.*?)\s+med(?:ian)?\s+([0-9.]+) (ms|ns)(?:\s+\(?min\s+([0-9.]+))?")
+MILLISECONDS = {"ms": 1.0, "ns": 1e-6}
+
+
+def run(command):
+    """(name, median, min) of each time that the command printed, in milliseconds."""
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True)
+    times = []
+    for name, median, unit, least in TIME.findall(done.stdout):
+        times.append((name, float(median) * MILLISECONDS[unit], float(least or median) * MILLISECONDS[unit]))
+    if done.returncode != 0 or not times:
+        sys.exit(f"{command}\nexit code {done.returncode}, no time found\n{done.stdout}{done.stderr}")
+    return times
+
+
+def pick(times, part, command):
+    """(median, min) of the line that has this in its name; of the last line for None."""
+    for name, median, least in reversed(times):
+        if part is None or part in name:
+            return median, least
+    sys.exit(f"{command}: no line with '{part}' in its name")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", required=True, help="command of this project")
+    parser.add_argument("--peer", required=True, help="command of the peer")
+    parser.add_argument("--runs", type=int, default=5, help="of each command")
+    parser.add_argument("--row", action="append", help="OURS=PEER: parts of the names of two lines to compare")
+    arguments = parser.parse_args()
+    sides = {"ours": [], "peer": []}
+    for _ in range(arguments.runs):
+        for side, times in sides.items():
+            times.append(run(getattr(arguments, side)))
+    for row in arguments.row or ["="]:
+        parts = dict(zip(sides, row.split("=", 1)))
+        result = {}
+        for side, runs in sides.items():
+            picked = [pick(times, parts[side] or None, getattr(arguments, side)) for times in runs]
+            result[side] = statistics.median(median for median, _ in picked), min(least for _, least in picked)
+        texts = [f"{side} median {median:.6g} ms (min {least:.6g})" for side, (median, least) in result.items()]
+        print(f"{row if row != '=' else 'last line'}: {', '.join(texts)}, ratio"
+              f" {result['peer'][0] / result['ours'][0]:.2f} (min {result['peer'][1] / result['ours'][1]:.2f})")
+
+
+if __name__ == "__main__":
+    main()

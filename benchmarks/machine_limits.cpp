@@ -1,0 +1,149 @@
+#include "benchmarks/machine_limits.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/core/tensor.h"
+#include "tercel/util/philox.h"
+
+namespace limits {
+
+namespace {
+
+/** Least time of a few rounds in which every thread does `work(thread)`. */
+double best_time(int64_t threads, int rounds, const std::function<void(int64_t)>& work) {
+  double best = 1e30;
+  for (int r = 0; r < rounds; ++r) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> others;
+    for (int64_t t = 1; t < threads; ++t) others.emplace_back(work, t);
+    work(0);
+    for (std::thread& other : others) other.join();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+constexpr int64_t kFmaRounds = 20'000'000;
+
+// Ten chains: more than the latency of four times two units needs. The empty asm keeps each chain in its register.
+#define TERCEL_TEN(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9)
+
+[[gnu::target("avx2,fma")]] float fma_avx2() {
+  __m256 a[10];
+#define TERCEL_SET(i) a[i] = _mm256_set1_ps(1.0f + i);
+  TERCEL_TEN(TERCEL_SET)
+#undef TERCEL_SET
+  __m256 a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4], a5 = a[5], a6 = a[6], a7 = a[7], a8 = a[8], a9 = a[9];
+  const __m256 b = _mm256_set1_ps(0.999f), c = _mm256_set1_ps(0.001f);
+  for (int64_t r = 0; r < kFmaRounds; ++r) {
+#define TERCEL_FMA(i)                 \
+  a##i = _mm256_fmadd_ps(a##i, b, c); \
+  asm volatile("" : "+x"(a##i));
+    TERCEL_TEN(TERCEL_FMA)
+#undef TERCEL_FMA
+  }
+  return _mm256_cvtss_f32(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+}
+
+[[gnu::target("avx512f")]] float fma_avx512() {
+  __m512 a0 = _mm512_set1_ps(1.0f), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, a8 = a0, a9 = a0;
+  const __m512 b = _mm512_set1_ps(0.999f), c = _mm512_set1_ps(0.001f);
+  for (int64_t r = 0; r < kFmaRounds; ++r) {
+#define TERCEL_FMA(i)                 \
+  a##i = _mm512_fmadd_ps(a##i, b, c); \
+  asm volatile("" : "+v"(a##i));
+    TERCEL_TEN(TERCEL_FMA)
+#undef TERCEL_FMA
+  }
+  return _mm512_cvtss_f32(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+}
+
+float fma_sse2() {
+  __m128 a0 = _mm_set1_ps(1.0f), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, a8 = a0, a9 = a0;
+  const __m128 b = _mm_set1_ps(0.999f), c = _mm_set1_ps(0.001f);
+  for (int64_t r = 0; r < kFmaRounds; ++r) {
+#define TERCEL_FMA(i)                        \
+  a##i = _mm_add_ps(_mm_mul_ps(a##i, b), c); \
+  asm volatile("" : "+x"(a##i));
+    TERCEL_TEN(TERCEL_FMA)
+#undef TERCEL_FMA
+  }
+  return _mm_cvtss_f32(a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9);
+}
+
+volatile float g_sink;
+
+/** A sum over elements of the picked rows in a few registers: less work than any use of the rows. */
+float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n, int64_t ahead) {
+  __m128 sums[4] = {_mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps()};
+  float rest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + ahead < n)
+      for (int64_t j = 0; j < dim; j += 16) __builtin_prefetch(base + pick[i + ahead] * dim + j);
+    const float* row = base + pick[i] * dim;
+    int64_t j = 0;
+    for (; j + 16 <= dim; j += 16)
+      for (int64_t k = 0; k < 4; ++k) sums[k] = _mm_add_ps(sums[k], _mm_loadu_ps(row + j + 4 * k));
+    for (; j < dim; ++j) rest += row[j];
+  }
+  return rest + _mm_cvtss_f32(_mm_add_ps(_mm_add_ps(sums[0], sums[1]), _mm_add_ps(sums[2], sums[3])));
+}
+
+}  // namespace
+
+double fma_peak(int64_t threads) {
+  const tercel::CpuIsa isa = tercel::cpu_isa();
+  const double lanes = isa == tercel::CpuIsa::Avx512 ? 16 : isa == tercel::CpuIsa::Avx2 ? 8 : 4;
+  const double seconds = best_time(threads, 3, [isa](int64_t) {
+    g_sink = isa == tercel::CpuIsa::Avx512 ? fma_avx512() : isa == tercel::CpuIsa::Avx2 ? fma_avx2() : fma_sse2();
+  });
+  return static_cast<double>(threads) * static_cast<double>(kFmaRounds) * 10 * 2 * lanes / seconds;
+}
+
+double stream_rate(int64_t threads) {
+  constexpr int64_t kElements = int64_t{32} << 20;
+  const tercel::Tensor a = tercel::empty({kElements}), b = tercel::empty({kElements}), c = tercel::empty({kElements});
+  // Bare pointers: a stored vector may be anything, so that a tensor would be asked for its data again each time.
+  float* const out = a.data<float>();
+  const float *const first = b.data<float>(), *const second = c.data<float>();
+  const auto work = [=](int64_t t) {
+    const int64_t begin = kElements / 4 * t / threads * 4, end = kElements / 4 * (t + 1) / threads * 4;
+    const __m128 s = _mm_set1_ps(3.0f);
+    for (int64_t i = begin; i < end; i += 4)
+      _mm_stream_ps(out + i, _mm_add_ps(_mm_load_ps(first + i), _mm_mul_ps(s, _mm_load_ps(second + i))));
+    _mm_sfence();
+  };
+  for (const tercel::Tensor& x : {b, c}) std::fill_n(x.data<float>(), kElements, 1.0f);
+  return 12.0 * static_cast<double>(kElements) / best_time(threads, 5, work);
+}
+
+double gather_rate(int64_t threads, int64_t rows, int64_t dim) {
+  constexpr int64_t kRows = 400'000;
+  const tercel::Tensor table = tercel::empty({rows, dim});
+  std::fill_n(table.data<float>(), table.numel(), 1.0f);
+  const tercel::Philox random{7, 0};
+  std::vector<int64_t> picks(static_cast<size_t>(kRows * threads));
+  for (size_t i = 0; i < picks.size(); ++i) {
+    const tercel::PhiloxBlock block = random(i);
+    picks[i] = static_cast<int64_t>(
+        tercel::uniform_int(tercel::random_u64(block.word[0], block.word[1]), static_cast<uint64_t>(rows)));
+  }
+  const float* const base = table.data<float>();
+  double seconds = 1e30;
+  // How far ahead is best depends on the machine and on the length of a row.
+  for (const int64_t ahead : {8, 16, 32, 64}) {
+    seconds = std::min(seconds, best_time(threads, 3, [&, ahead](int64_t t) {
+                         g_sink = sum_of_rows(base, dim, picks.data() + t * kRows, kRows, ahead);
+                       }));
+  }
+  return static_cast<double>(kRows * threads) / seconds;
+}
+
+}  // namespace limits

@@ -1,0 +1,129 @@
+// Optimizer steps of a CTR model beside the machine's limits.
+//
+//   optimizer_bench [threads [rounds]]
+//
+// Rows: 2048 samples x 26 slots of a table of 2.6 M rows x 16, uniform within each slot, as one step leaves them: first
+// UniqueRows alone, then the whole step. The limit is as many rows read, changed and written in random order, in as
+// many arrays as the rule has (weight and states), prefetched, from the same kind of memory; a step also sorts, reads
+// the gradient and adds up repeats. Dense: an arena of 16 M elements, whose limit is the rate of a stream. The least
+// time of all rounds counts; the step and its limit alternate.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "benchmarks/machine_limits.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/random.h"
+#include "tercel/ops/row_gradient.h"
+#include "tercel/optim/optimizer.h"
+#include "tercel/util/parallel.h"
+
+namespace {
+
+using namespace tercel;
+using optim::Optimizer;
+using optim::OptimizerOptions;
+using optim::Rule;
+
+constexpr int64_t kBatch = 2048, kSlots = 26, kSlotRows = 100'000, kDim = 16;
+constexpr int64_t kLookups = kBatch * kSlots, kRows = kSlots * kSlotRows, kArena = 1 << 24;
+constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+template <class Run>
+void take_least(double& least, Run&& run) {
+  const double start = seconds();
+  run();
+  least = std::min(least, seconds() - start);
+}
+
+std::vector<int64_t> random_keys(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> keys(kLookups);
+  for (size_t i = 0; i < keys.size(); ++i)
+    keys[i] = static_cast<int64_t>(i % kSlots) * kSlotRows + static_cast<int64_t>(random() % kSlotRows);
+  return keys;
+}
+
+/** Changes every element of the given rows, in their order, in each array. */
+void change_rows(const std::vector<int64_t>& rows, const std::vector<Tensor>& arrays) {
+  std::vector<float*> bases;
+  for (const Tensor& t : arrays) bases.push_back(t.data<float>());
+  parallel_for(0, static_cast<int64_t>(rows.size()), 1024, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kAhead = 16;
+    for (int64_t i = begin; i < end; ++i) {
+      if (i + kAhead < end)
+        for (float* base : bases) __builtin_prefetch(base + rows[static_cast<size_t>(i + kAhead)] * kDim, 1);
+      for (float* base : bases) {
+        float* row = base + rows[static_cast<size_t>(i)] * kDim;
+        for (int64_t j = 0; j < kDim; ++j) row[j] += 1;
+      }
+    }
+  });
+}
+
+void measure_rows(Rule rule, int rounds) {
+  OptimizerOptions options;
+  options.type = rule;
+  const Tensor table = zeros({kRows, kDim});
+  Optimizer optimizer(options, table);
+  UniqueRows unique;
+  std::vector<Tensor> arrays = {zeros({kRows, kDim})};
+  for (size_t k = 0; k < optimizer.states().size(); ++k) arrays.push_back(zeros({kRows, kDim}));
+
+  double whole = 1e30, reduce = 1e30, limit = 1e30;
+  int64_t n = 0;
+  for (int r = 1; r <= rounds; ++r) {
+    // Other rows each time, so that none of them is in a cache.
+    std::vector<int64_t> keys = random_keys(static_cast<uint64_t>(r));
+    const Gradient gradient{rand({kLookups, kDim}), from_blob(keys.data(), {kLookups}, kInt64)};
+    take_least(whole, [&] { optimizer.update_rows(gradient, 0.01, r); });
+    take_least(reduce, [&] { n = unique.reduce(gradient).rows.numel(); });
+    std::vector<int64_t> others = random_keys(static_cast<uint64_t>(r) + 1'000'000);
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    std::shuffle(others.begin(), others.end(), std::mt19937_64(1));
+    take_least(limit, [&] { change_rows(others, arrays); });
+  }
+  const double count = static_cast<double>(n);
+  std::printf(
+      "%-12s %6lld rows  step %6.1f ns/row  (unique %5.1f)   random change of %zu arrays %5.1f ns/row  %5.1f %%\n",
+      std::string(to_string(rule)).c_str(), static_cast<long long>(n), whole / count * 1e9, reduce / count * 1e9,
+      arrays.size(), limit / count * 1e9, 100 * limit / whole);
+  std::fflush(stdout);
+}
+
+void measure_dense(Rule rule, int rounds, double stream) {
+  OptimizerOptions options;
+  options.type = rule;
+  Optimizer optimizer(options, rand({kArena}));
+  const Tensor gradient = rand({kArena});
+  double time = 1e30;
+  for (int r = 1; r <= rounds; ++r) take_least(time, [&] { optimizer.update_dense(gradient, 0.01, r); });
+  // Weight and states are read and written, the gradient is read.
+  const double bytes = static_cast<double>(kArena * 4) * (3 + 2 * static_cast<double>(optimizer.states().size()));
+  std::printf("%-12s dense  %6.3f ns/element  %6.1f GB/s  %5.1f %% of a stream from memory\n",
+              std::string(to_string(rule)).c_str(), time / kArena * 1e9, bytes / time * 1e-9,
+              100 * bytes / time / stream);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t threads = argc > 1 ? std::atoll(argv[1]) : 1;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 30;
+  set_num_threads(threads);
+  std::printf("%lld threads; a table of %lld x %lld, %lld lookups\n", static_cast<long long>(threads),
+              static_cast<long long>(kRows), static_cast<long long>(kDim), static_cast<long long>(kLookups));
+  for (const Rule rule : kRules) measure_rows(rule, rounds);
+  const double stream = limits::stream_rate(threads);
+  for (const Rule rule : kRules) measure_dense(rule, rounds, stream);
+  return 0;
+}

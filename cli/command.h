@@ -1,0 +1,124 @@
+// The command line of a subcommand, and how a program of subcommands runs.
+//
+// A subcommand is a function. It says what it takes (options of a struct come from the struct's fields()), parses,
+// works, and returns an exit code; mistakes are exceptions, which run_program() turns into one line and an exit code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tercel/util/options.h"
+#include "tercel/util/span.h"
+
+namespace tercel::cli {
+
+class CommandLine;
+
+using CommandFunction = int(CommandLine&);
+
+/** A subcommand in a list. */
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // one line, without a capital or full stop
+  CommandFunction* run;
+};
+
+/** What every subcommand takes. */
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"json", &CommonOptions::json, "print the result as one line of JSON; all other text goes to stderr"},
+        Field{"quiet", &CommonOptions::quiet, "print nothing but errors (and JSON)"});
+  }
+};
+
+class CommandLine {
+ public:
+  /** `name` is the command as it was called, "tercel generate"; `words` is what follows it. */
+  CommandLine(std::string name, std::string_view summary, std::vector<std::string> words);
+
+  const std::string& name() const { return name_; }
+  /** The command without the program, "generate", for messages; empty for the program itself. */
+  std::string_view command() const;
+  const std::vector<std::string>& words() const { return words_; }
+
+  /** One argument without a name; they come in the order of these calls. */
+  void argument(std::string_view name, std::string_view help, std::string& value);
+  /** The same, but it may be left out; the last one only. */
+  void optional_argument(std::string_view name, std::string_view help, std::string& value);
+  /** One or more arguments; at most one such list, and others may stand before and behind it. */
+  void arguments(std::string_view name, std::string_view help, std::vector<std::string>& values);
+  /** A flag --field-name for every field of the struct that is no struct itself. It must outlive parse(). */
+  template <OptionStruct S>
+  void options(S& options) {
+    add_options(option_table<S>(), &options);
+  }
+  /** A flag that may be given several times; each value is taken as it is. */
+  void repeated(std::string_view flag, std::string_view help, std::vector<std::string>& values) {
+    repeated_.push_back({flag, help, &values});
+  }
+  /** A command that shows the use, below the help. */
+  void example(std::string_view text) { example_ = text; }
+
+  /**
+   * False if help was asked for, and printed: there is nothing to do. ConfigError for what the command does not take,
+   * with the nearest name it knows, and for values that break a rule.
+   */
+  bool parse();
+
+  /** Runs the subcommand that the first word names; prints help if there is none. */
+  int dispatch(Span<Command> commands);
+
+ private:
+  struct Argument {
+    std::string_view name, help;
+    std::string* value = nullptr;
+    std::vector<std::string>* values = nullptr;
+    bool optional = false;
+  };
+  struct Group {
+    OptionTable table;
+    void* options = nullptr;
+  };
+  struct Repeated {
+    std::string_view flag, help;
+    std::vector<std::string>* values = nullptr;
+  };
+
+  void add_options(OptionTable table, void* options);
+  void take_arguments(const std::vector<std::string>& words) const;
+  std::string help() const;
+  std::string usage() const;
+
+  std::string name_;
+  std::string_view summary_;
+  std::vector<std::string> words_;
+  std::vector<Argument> arguments_;
+  std::vector<Group> groups_;
+  std::vector<Repeated> repeated_;
+  std::string_view example_;
+};
+
+/** A signal has asked the program to stop; carries it up to run_program(). */
+struct Interrupted {
+  int signal;
+};
+
+/** Throws Interrupted once SIGINT or SIGTERM has come. Long work calls it now and then. */
+void check_interrupted();
+
+/**
+ * IoError if a new dataset may not come to be at `folder`: something is there, and `force` is not set. Removes what
+ * killed runs have left beside it.
+ */
+void prepare_output_folder(const std::string& folder, bool force);
+
+/** Body of main(): finds the subcommand, runs it, reports errors; returns the exit code. */
+int run_program(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv);
+
+}  // namespace tercel::cli

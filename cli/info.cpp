@@ -1,0 +1,112 @@
+#include "cli/command.h"
+#include "cli/console.h"
+#include "tercel/data/dataset.h"
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/prediction.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::cli {
+
+CommandFunction run_info;
+
+namespace {
+
+Json describe_part(const data::DataPart& part) {
+  Json json{{"rows", part.rows()}, {"files", part.files.size()}, {"bytes", part.bytes()}};
+  if (part.truth) {
+    json["true_auc"] = part.truth->auc;
+    json["true_log_loss"] = part.truth->log_loss;
+  }
+  return json;
+}
+
+Json describe_dataset(const data::Dataset& dataset) {
+  Json json{{"kind", "dataset"},
+            {"format", to_string(dataset.format)},
+            {"key_type", to_string(dataset.key_type)},
+            {"check_mode", to_string(dataset.check_mode)},
+            {"labels", dataset.schema.label_dim},
+            {"dense_dim", dataset.schema.dense_dim},
+            {"slots", dataset.schema.slot_num()},
+            {"keys", dataset.schema.num_keys()},
+            {"slot_size_array", dataset.schema.slot_size_array()},
+            {"train", describe_part(dataset.train)}};
+  if (dataset.test.rows() > 0) json["test"] = describe_part(dataset.test);
+  if (dataset.conversion) {
+    json["made_by"] = dataset.conversion->tool + ", tercel " + dataset.conversion->tercel_version;
+    for (const auto& setting : dataset.conversion->settings) json["settings"][setting.name] = setting.value;
+  }
+  return json;
+}
+
+Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
+  Json json{{"folder", checkpoint.folder()}, {"step", checkpoint.info().step}};
+  if (checkpoint.info().has_metric) json["auc"] = checkpoint.info().metric;
+  json["fingerprint"] = checkpoint.info().fingerprint;
+  return json;
+}
+
+Json describe_model(const std::string& path) {
+  const recsys::LoadedModel loaded = recsys::load_model(path);
+  Json json{{"kind", recsys::is_checkpoint_folder(path) ? "checkpoint" : "run"},
+            {"model", loaded.config.model_name},
+            {"checkpoint", describe_checkpoint(recsys::Checkpoint(loaded.checkpoint))}};
+  if (!recsys::is_checkpoint_folder(path)) {
+    Json all = Json::array();
+    for (const std::string& folder : recsys::list_checkpoints(join_path(path, "checkpoints")))
+      all.push_back(file_name(folder));
+    json["checkpoints"] = std::move(all);
+  }
+  Json layers = Json::array();
+  std::string summary = loaded.model.summary();
+  for (size_t at = 0; at < summary.size();) {
+    const size_t end = summary.find('\n', at);
+    layers.push_back(summary.substr(at, end - at));
+    at = end + 1;
+  }
+  json["layers"] = std::move(layers);
+  return json;
+}
+
+/** "name: value" lines; objects and lists of texts are indented, lists of numbers stay on their line. */
+std::string lines_of(const Json& json, size_t indent) {
+  std::string text;
+  for (const auto& [name, value] : json.items()) {
+    text += std::string(indent, ' ') + name + ":";
+    if (value.is_object()) {
+      text += "\n" + lines_of(value, indent + 2);
+    } else if (value.is_array() && !value.empty() && value[0].is_string()) {
+      text += "\n";
+      for (const Json& entry : value) text += std::string(indent + 2, ' ') + entry.get<std::string>() + "\n";
+    } else {
+      text += " " +
+              (value.is_string()           ? value.get<std::string>()
+               : value.is_number_integer() ? format_count(value.get<int64_t>())
+                                           : dump_json_line(value)) +
+              "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_info(CommandLine& line) {
+  std::string path;
+  CommonOptions common;
+  line.argument("PATH", "folder of a dataset, a run or a checkpoint", path);
+  line.options(common);
+  line.example("tercel info runs/first");
+  if (!line.parse()) return 0;
+  TERCEL_CHECK(exists(path), IoError, printable(path), ": there is nothing of that name");
+  const bool is_model = recsys::is_checkpoint_folder(path) || exists(join_path(path, "config.json"));
+  const Json json = is_model ? describe_model(path) : describe_dataset(data::load_dataset(path));
+  print_text(common, lines_of(json, 0));
+  if (common.json) print_line(dump_json_line(json));
+  return 0;
+}
+
+}  // namespace tercel::cli

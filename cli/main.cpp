@@ -1,0 +1,33 @@
+// The program: one line a subcommand.
+#include "cli/command.h"
+
+namespace tercel::cli {
+
+CommandFunction run_convert;
+CommandFunction run_doctor;
+CommandFunction run_eval;
+CommandFunction run_generate;
+CommandFunction run_info;
+CommandFunction run_predict;
+CommandFunction run_train;
+
+namespace {
+
+constexpr Command kCommands[] = {
+    {"generate", "write a synthetic click log whose best possible AUC is known", run_generate},
+    {"convert", "make a dataset of raw text", run_convert},
+    {"train", "train a model on a dataset", run_train},
+    {"eval", "measure a trained model on a dataset", run_eval},
+    {"predict", "probabilities of a click for a dataset or raw text", run_predict},
+    {"info", "tell what a dataset, a run or a checkpoint is", run_info},
+    {"doctor", "tell what the program finds on this machine", run_doctor},
+};
+
+}  // namespace
+
+}  // namespace tercel::cli
+
+int main(int argc, char** argv) {
+  using namespace tercel::cli;  // NOLINT(google-build-using-namespace)
+  return run_program("tercel", "train click-through-rate models", kCommands, argc, argv);
+}

@@ -1,0 +1,17 @@
+// How commands show measures of a model. Private.
+#pragma once
+
+#include <string>
+
+#include "tercel/recsys/prediction.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::cli {
+
+/** "auc 0.7871  log_loss 0.4338  accuracy 0.7955  calibration 1.0021". */
+std::string metric_text(const recsys::MetricValues& values);
+
+/** Adds them to an object; what is not a number becomes null. */
+void add_metrics(Json& json, const recsys::MetricValues& values);
+
+}  // namespace tercel::cli

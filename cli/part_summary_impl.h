@@ -1,0 +1,22 @@
+// What commands that make a dataset say about its parts. Private.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tercel/data/dataset.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::cli {
+
+/** "13 dense values and 26 slots with 31,187 keys". */
+std::string schema_text(const data::Schema& schema);
+
+/** "  train: 900,000 rows in 1 file, 320.1 MiB; click-through rate 0.2507; true AUC 0.7995, log loss 0.4462". */
+std::string part_text(std::string_view name, const data::DataPart& part, int64_t clicks);
+
+/** The same as JSON. */
+Json part_json(const data::DataPart& part, int64_t clicks);
+
+}  // namespace tercel::cli

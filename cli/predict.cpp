@@ -1,0 +1,114 @@
+#include <array>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "tercel/data/dataset.h"
+#include "tercel/io/npy.h"
+#include "tercel/recsys/prediction.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel::cli {
+
+CommandFunction run_predict;
+
+namespace {
+
+enum class OutputFormat : uint8_t { Csv, Npy };
+
+constexpr auto enum_names(OutputFormat) {
+  return std::to_array<EnumName<OutputFormat>>({{OutputFormat::Csv, "csv"}, {OutputFormat::Npy, "npy"}});
+}
+
+struct PredictFlags {
+  std::string out;
+  OutputFormat format = OutputFormat::Csv;
+  data::PartName part = data::PartName::Test;
+  int64_t threads = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"out", &PredictFlags::out, "file to write; default: the standard output, as csv"},
+        Field{"format", &PredictFlags::format, "csv: a line 'probability', then one number a line; npy: float32"},
+        Field{"part", &PredictFlags::part, "which rows of a dataset"},
+        Field{"threads", &PredictFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
+              at_most(1024)});
+  }
+};
+
+constexpr std::string_view kCsvHeader = "probability\n";
+
+std::string csv_lines(Span<float> probabilities) {
+  std::string text;
+  for (const float p : probabilities) {
+    char line[32];
+    text.append(line, static_cast<size_t>(std::snprintf(line, sizeof(line), "%.9g\n", double{p})));
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_predict(CommandLine& line) {
+  std::string model_path;
+  std::vector<std::string> inputs;
+  PredictFlags flags;
+  CommonOptions common;
+  line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint", model_path);
+  line.arguments("IN",
+                 "folder of a dataset, or files of raw text (plain or gzip) like that which the model's dataset "
+                 "was converted from, with or without the label; '-': the standard input",
+                 inputs);
+  line.options(flags);
+  line.options(common);
+  line.example("tercel predict runs/first new.tsv --out probabilities.csv");
+  if (!line.parse()) return 0;
+  const bool npy = flags.format == OutputFormat::Npy || flags.out.ends_with(".npy");
+  TERCEL_CHECK(!npy || !flags.out.empty(), ConfigError, "predict: --format npy needs --out FILE");
+  TERCEL_CHECK(!common.json || !flags.out.empty(), ConfigError, "predict: --json needs --out FILE");
+  if (flags.threads > 0) set_num_threads(flags.threads);
+
+  recsys::LoadedModel model = recsys::load_model(model_path);
+  std::optional<io::NpyWriter> npy_file;
+  std::optional<AtomicFile> csv_file;
+  if (npy) npy_file.emplace(flags.out);
+  if (!npy && !flags.out.empty()) csv_file.emplace(flags.out);
+  const auto write_csv = [&](std::string_view text) { csv_file ? csv_file->write(text) : print_exactly(text); };
+  std::optional<Progress> progress(std::in_place, common, "predict");
+  int64_t rows = 0, total = 0;
+  const auto sink = [&](Span<float> probabilities) {
+    check_interrupted();
+    if (npy_file) {
+      npy_file->write(probabilities);
+    } else {
+      if (rows == 0) write_csv(kCsvHeader);  // not before the model and the first rows have proved good
+      write_csv(csv_lines(probabilities));
+    }
+    rows += static_cast<int64_t>(probabilities.size());
+    progress->update(total > 0 ? static_cast<double>(rows) / static_cast<double>(total) : 0, rows);
+  };
+  if (inputs.size() == 1 && is_directory(inputs[0])) {
+    const data::Dataset dataset = data::load_dataset(inputs[0]);
+    total = dataset.part(flags.part).rows();
+    recsys::predict(model, dataset, flags.part, sink);
+  } else {
+    std::vector<data::TextSource> sources;
+    for (const std::string& path : inputs) sources.push_back({path, path == "-" ? "standard input" : path});
+    recsys::predict_text(model, std::move(sources), sink);
+  }
+  if (!npy && rows == 0) write_csv(kCsvHeader);
+  if (npy_file) npy_file->commit();
+  if (csv_file) csv_file->commit();
+  progress.reset();
+  if (!flags.out.empty())
+    print_text(common, str_cat({"wrote ", format_count(rows), " probabilities to ", printable(flags.out), "\n"}));
+  if (common.json) print_line(dump_json_line({{"out", flags.out}, {"rows", rows}, {"checkpoint", model.checkpoint}}));
+  return 0;
+}
+
+}  // namespace tercel::cli

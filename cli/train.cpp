@@ -1,0 +1,166 @@
+#include <array>
+#include <cstdio>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/metric_text_impl.h"
+#include "tercel/data/dataset.h"
+#include "tercel/recsys/trainer.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/signals.h"
+
+namespace tercel::cli {
+
+CommandFunction run_train;
+
+namespace {
+
+struct TrainFlags {
+  std::string model;
+  std::string out;
+  recsys::Resume resume = recsys::Resume::Never;
+  int64_t threads = 0;
+  int64_t epochs = 0;
+  bool print_config = false;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"model", &TrainFlags::model,
+              "wdl, deepfm, dcn, dlrm, or a configuration file in JSON; default dlrm, or the run's with --resume"},
+        Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
+        Field{"resume", &TrainFlags::resume, "auto: go on from the last checkpoint in --out, if there is one"},
+        Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
+              at_most(1024)},
+        Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
+        Field{"print_config", &TrainFlags::print_config, "print the configuration, with --set applied, and stop"});
+  }
+};
+
+recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments) {
+  const std::string previous = flags.out.empty() ? std::string() : join_path(flags.out, "config.json");
+  std::string model = flags.model;
+  if (model.empty()) model = flags.resume == recsys::Resume::Auto && exists(previous) ? previous : "dlrm";
+  const bool is_file = model.find('/') != std::string::npos || model.ends_with(".json");
+  recsys::ModelConfig config = is_file ? recsys::parse_config(read_file(model, int64_t{16} << 20), model)
+                                       : recsys::parse_config(recsys::preset(model), model);
+  if (config.model_name.empty()) config.model_name = "model";
+  for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
+  if (flags.epochs > 0) config.solver.epochs = flags.epochs;
+  return config;
+}
+
+/** "runs/dlrm-1", or the first number that no run has. */
+std::string free_folder(const std::string& model) {
+  for (int64_t n = 1;; ++n) {
+    std::string folder = join_path("runs", model + "-" + std::to_string(n));
+    if (!exists(folder)) return folder;
+  }
+}
+
+std::string loss_note(const recsys::Progress& now) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "loss %.4f", now.loss);
+  return text;
+}
+
+/** Shows a run while it goes on. */
+class Reporter {
+ public:
+  Reporter(const CommonOptions& common, int64_t first_step) : common_(common), first_step_(first_step) {
+    progress_.emplace(common_, "train");
+  }
+
+  void operator()(const recsys::Progress& now) {
+    const double share = static_cast<double>(now.step - first_step_) /
+                         static_cast<double>(std::max<int64_t>(1, now.total_steps - first_step_));
+    switch (now.kind) {
+      case recsys::Progress::Kind::Step:
+        progress_->update(share, now.rows, loss_note(now));
+        rows_ = now.rows;
+        seconds_ = now.seconds;
+        break;
+      case recsys::Progress::Kind::Evaluation:
+        progress_->clear();
+        print_text(common_, str_cat({"step ", format_count(now.step), ": ", metric_text(now.metrics), "\n"}));
+        break;
+      case recsys::Progress::Kind::Checkpoint: break;
+    }
+  }
+  void end() { progress_.reset(); }
+
+  int64_t rows() const { return rows_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  const CommonOptions& common_;
+  int64_t first_step_;
+  std::optional<Progress> progress_;
+  int64_t rows_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+int run_train(CommandLine& line) {
+  std::string data_path;
+  TrainFlags flags;
+  CommonOptions common;
+  std::vector<std::string> assignments;
+  line.optional_argument("DATA", "folder of the dataset; not needed for --print-config", data_path);
+  line.options(flags);
+  line.repeated("--set",
+                "SECTION.OPTION=VALUE, as in solver.lr=0.02 or layers.embedding.sparse_embedding_hparam."
+                "embedding_vec_size=32; may be given several times",
+                assignments);
+  line.options(common);
+  line.example("tercel train data --model dlrm --set solver.lr=0.02 --out runs/first");
+  if (!line.parse()) return 0;
+
+  const recsys::ModelConfig config = read_config(flags, assignments);
+  if (flags.print_config) {
+    print_exactly(recsys::to_json(config));
+    return 0;
+  }
+  TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
+  if (flags.threads > 0) set_num_threads(flags.threads);
+  const data::Dataset dataset = data::load_dataset(data_path);
+  const std::string out = flags.out.empty() ? free_folder(config.model_name) : flags.out;
+  recsys::Trainer trainer(config, dataset, out, flags.resume);
+  for (const std::string& warning : trainer.warnings()) print_warning(warning);
+  const int64_t first_step = trainer.step();
+  print_text(common, str_cat({"training ", config.model_name, " on ", format_count(dataset.train.rows()), " rows with ",
+                              num_threads(), num_threads() == 1 ? " thread" : " threads", " in ", printable(out),
+                              first_step > 0 ? ", from step " + format_count(first_step) : "", "\n"}));
+
+  Reporter reporter(common, first_step);
+  const recsys::TrainEnd end = trainer.run(reporter);
+  reporter.end();
+  const bool stopped = end == recsys::TrainEnd::Stopped;
+  const std::string checkpoint = trainer.last_checkpoint().value_or("");
+  const double rate = reporter.seconds() > 0 ? static_cast<double>(reporter.rows()) / reporter.seconds() : 0;
+  print_text(common, str_cat({stopped ? "stopped after step " : "trained ", format_count(trainer.step()),
+                              stopped ? "" : " steps", " in ", format_duration(reporter.seconds()), " (",
+                              format_short(rate), " samples/s); checkpoint ", printable(checkpoint), "\n"}));
+  if (common.json) {
+    Json json;
+    json["run"] = out;
+    json["model"] = config.model_name;
+    json["end"] = stopped ? "stopped" : "done";
+    json["step"] = trainer.step();
+    json["rows"] = reporter.rows();
+    json["seconds"] = reporter.seconds();
+    json["samples_per_second"] = rate;
+    json["checkpoint"] = checkpoint;
+    add_metrics(json, trainer.last_metrics());
+    print_line(dump_json_line(json));
+  }
+  if (stopped) check_interrupted();
+  return 0;
+}
+
+}  // namespace tercel::cli

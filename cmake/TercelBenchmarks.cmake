@@ -1,0 +1,13 @@
+# benchmarks/<thing>_bench.cpp: one program each, <thing>_bench. machine_limits.cpp measures what the machine can do at most.
+
+tercel_find_package(benchmark libbenchmark-dev CONFIG)
+
+add_library(tercel_limits STATIC ${PROJECT_SOURCE_DIR}/benchmarks/machine_limits.cpp)
+target_link_libraries(tercel_limits PUBLIC tercel_code tercel)
+
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/benchmarks/*_bench.cpp)
+foreach(source IN LISTS bench_sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE tercel_limits tercel_code tercel benchmark::benchmark)
+endforeach()

@@ -1,0 +1,32 @@
+# Installs the libraries, the public headers, the program and the package files for find_package(tercel).
+
+include(CMakePackageConfigHelpers)
+
+set(tercel_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tercel)
+
+# Two sets: a user of the shared library needs none of the packages that the static one is linked with.
+install(TARGETS tercel EXPORT tercelStatic ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT tercelStatic NAMESPACE tercel:: DESTINATION ${tercel_package_dir} FILE tercelStaticTargets.cmake)
+if(TARGET tercel_shared)
+  install(TARGETS tercel_shared EXPORT tercelShared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tercelShared NAMESPACE tercel:: DESTINATION ${tercel_package_dir} FILE tercelSharedTargets.cmake)
+endif()
+if(TARGET tercel_program)
+  install(TARGETS tercel_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel
+  FILES_MATCHING PATTERN "*.h"
+  PATTERN "*_impl.h" EXCLUDE
+  REGEX "/tercel/[a-z]+/(cpu|cuda)$" EXCLUDE)
+# Public all the same: TensorImpl is what it is about.
+install(FILES ${PROJECT_SOURCE_DIR}/tercel/core/tensor_impl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel/core)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tercelConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/tercelConfig.cmake INSTALL_DESTINATION ${tercel_package_dir})
+# Before 1.0 a minor version may break what came before it.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tercelConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/tercelConfig.cmake ${PROJECT_BINARY_DIR}/tercelConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindxxHash.cmake
+  DESTINATION ${tercel_package_dir})

@@ -1,0 +1,56 @@
+# Kernels are compiled once per instruction set, and what was compiled for one never reaches the rest of the program:
+# a weak symbol (an inline function, a template) of an AVX-512 object could otherwise be the copy that the linker keeps
+# for everybody. So the objects of a layer and an instruction set are joined (`ld -r --force-group-allocation`, which
+# dissolves the groups of weak symbols) and all but the strong symbols of its own namespace become local.
+# tools/check_isa_objects.py checks the result.
+
+set(TERCEL_ISAS generic avx2 avx512)
+set(TERCEL_ISA_LEVEL_generic 0)
+set(TERCEL_ISA_LEVEL_avx2 1)
+set(TERCEL_ISA_LEVEL_avx512 2)
+set(TERCEL_ISA_FLAGS_generic -march=x86-64)
+set(TERCEL_ISA_FLAGS_avx2 -march=x86-64 -mavx2 -mfma -mf16c -mbmi2)
+set(TERCEL_ISA_FLAGS_avx512 -march=x86-64 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mbmi2
+    -mprefer-vector-width=512)
+
+# GNU binutils whatever the compiler: lld knows no --force-group-allocation.
+find_program(TERCEL_LD NAMES ld.bfd ld)
+find_program(TERCEL_NM nm)
+find_program(TERCEL_OBJCOPY objcopy)
+mark_as_advanced(TERCEL_LD TERCEL_NM TERCEL_OBJCOPY)
+set(TERCEL_ISOLATE_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/IsolateIsa.cmake)
+
+# Adds the kernel sources to tercel_<layer>, and the joined objects to the global property TERCEL_ISA_OBJECTS.
+function(tercel_isa_kernels layer sources libs)
+  foreach(isa IN LISTS TERCEL_ISAS)
+    set(target tercel_${layer}_${isa})
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
+    target_link_libraries(${target} PRIVATE tercel_kernels ${libs})
+    target_compile_definitions(${target} PRIVATE
+      TERCEL_ISA=cpu_${isa} TERCEL_ISA_LEVEL=${TERCEL_ISA_LEVEL_${isa}} xsimd=xsimd_${isa})
+    target_compile_options(${target} PRIVATE ${TERCEL_ISA_FLAGS_${isa}})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # A "unique" symbol (a static variable of an inline function) could not be made local.
+      target_compile_options(${target} PRIVATE -fno-gnu-unique)
+      if(isa STREQUAL avx512)
+        # g++ 12 warns inside its own AVX-512 intrinsics.
+        target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-uninitialized)
+      endif()
+    endif()
+
+    set(object ${PROJECT_BINARY_DIR}/isa/${target}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${CMAKE_COMMAND} -DLD=${TERCEL_LD} -DNM=${TERCEL_NM} -DOBJCOPY=${TERCEL_OBJCOPY} -DISA=cpu_${isa}
+              -DOUTPUT=${object} -P ${TERCEL_ISOLATE_SCRIPT} -- $<TARGET_OBJECTS:${target}>
+      DEPENDS ${target} $<TARGET_OBJECTS:${target}> ${TERCEL_ISOLATE_SCRIPT}
+      COMMENT "Isolating ${target}"
+      COMMAND_EXPAND_LISTS VERBATIM)
+    add_custom_target(${target}_isolated DEPENDS ${object})
+    add_dependencies(tercel_${layer} ${target}_isolated)
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    target_sources(tercel_${layer} PRIVATE ${object})
+    set_property(GLOBAL APPEND PROPERTY TERCEL_ISA_OBJECTS ${object})
+    set_property(GLOBAL APPEND PROPERTY TERCEL_ISA_TARGETS ${target}_isolated)
+  endforeach()
+endfunction()

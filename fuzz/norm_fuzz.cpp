@@ -1,0 +1,148 @@
+// Any bytes are rows or a DataError, the same for every batch size and order of reading; rows that were read are
+// written as the same bytes again. The first byte of the input says how the rest is described.
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/norm_writer.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+
+namespace {
+
+using tercel::DataError;
+using tercel::data::Batch;
+using tercel::data::BatchReader;
+using tercel::data::CheckMode;
+using tercel::data::DataPart;
+using tercel::data::Dataset;
+using tercel::data::KeyType;
+using tercel::data::NormSpec;
+using tercel::data::NormWriter;
+using tercel::data::NormWriterOptions;
+using tercel::data::PartName;
+using tercel::data::ReaderOptions;
+using tercel::data::SparseBatch;
+
+/** A folder for the life of the program. */
+struct WorkFolder {
+  std::string path = (std::filesystem::temp_directory_path() / "tercel_fuzz_XXXXXX").string();
+
+  WorkFolder() {
+    if (::mkdtemp(path.data()) == nullptr) std::abort();
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+const std::string& work_folder() {
+  static const WorkFolder folder;
+  return folder.path;
+}
+
+struct Outcome {
+  std::string error;  // empty: all was read
+  std::vector<float> labels, dense;
+  std::vector<int32_t> nnz;
+  std::vector<int64_t> keys;
+  int64_t rows = 0;
+};
+
+template <class T>
+void append(std::vector<T>& to, const void* from, int64_t count) {
+  if (count > 0) to.insert(to.end(), static_cast<const T*>(from), static_cast<const T*>(from) + count);
+}
+
+Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
+  Outcome outcome;
+  try {
+    BatchReader reader(dataset, PartName::Train, options);
+    Batch batch;
+    while (reader.next(batch)) {
+      outcome.rows += batch.rows;
+      append(outcome.labels, batch.labels.data_ptr(), batch.labels.numel());
+      append(outcome.dense, batch.dense.data_ptr(), batch.dense.numel());
+      const SparseBatch& sparse = batch.sparse[0];
+      const int64_t* offsets = sparse.row_offsets.data<int64_t>();
+      for (int64_t bag = 0; bag < batch.rows * sparse.slot_num; ++bag)
+        outcome.nnz.push_back(static_cast<int32_t>(offsets[bag + 1] - offsets[bag]));
+      append(outcome.keys, sparse.keys.data_ptr(), sparse.keys.numel());
+    }
+    if (outcome.rows != reader.epoch_rows()) std::abort();
+  } catch (const DataError& error) {
+    outcome.error = error.what();
+  }
+  return outcome;
+}
+
+void check_writes_the_same(const Dataset& dataset, const Outcome& read, const uint8_t* data, size_t size) {
+  NormWriterOptions options;
+  options.folder = work_folder();
+  options.prefix = "out-";
+  options.key_type = dataset.key_type;
+  options.check_mode = dataset.check_mode;
+  options.rows_per_file = std::max<int64_t>(1, read.rows);
+  NormWriter writer(dataset.schema, options);
+  writer.write(read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data());
+  const DataPart part = writer.finish();
+  const std::string written = tercel::read_file(options.folder + "/" + part.files[0].path, int64_t{1} << 30);
+  // What is reserved in the header may have been anything.
+  const size_t header = dataset.check_mode == CheckMode::Sum ? 69 : 64;
+  const std::string expected(reinterpret_cast<const char*>(data), size);
+  if (written.size() != size || written.substr(header) != expected.substr(header)) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const uint8_t how = data[0];
+  ++data;
+  --size;
+  const int fd = ::memfd_create("fuzz", MFD_CLOEXEC);
+  if (fd < 0 || ::write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
+  const std::string list = work_folder() + "/list.txt";
+  tercel::write_file(list, "1\n/proc/self/fd/" + std::to_string(fd) + "\n");
+  NormSpec spec;
+  spec.train_list = list;
+  spec.key_type = (how & 1) != 0 ? KeyType::U32 : KeyType::I64;
+  spec.check_mode = (how & 2) != 0 ? CheckMode::Sum : CheckMode::None;
+  spec.dense_dim = (how >> 2) & 3;
+  spec.nnz_per_slot = (how & 16) != 0 ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{1, 5};
+  if ((how & 32) != 0) spec.slot_size_array = {10, 1000};
+  try {
+    const Dataset dataset = tercel::data::dataset_from_norm_files(spec);
+    if (dataset.train.rows() > 0) {
+      ReaderOptions options;
+      options.batch_size = 1;
+      const Outcome one = read_all(dataset, options);
+      options.batch_size = 100;
+      const Outcome many = read_all(dataset, options);
+      if (one.error != many.error) std::abort();
+      options.shuffle = true;
+      options.shuffle_block = 2;
+      options.shuffle_window = 4;
+      const Outcome shuffled = read_all(dataset, options);
+      if (one.error.empty() != shuffled.error.empty()) std::abort();
+      if (one.error.empty()) {
+        if (one.nnz != many.nnz || one.keys != many.keys || one.rows != shuffled.rows) std::abort();
+        if (one.keys.size() != shuffled.keys.size()) std::abort();
+        check_writes_the_same(dataset, one, data, size);
+      }
+    }
+  } catch (const DataError&) {
+  }
+  ::close(fd);
+  return 0;
+}

@@ -1,0 +1,29 @@
+// Where gradients end: the node of a leaf that requires one.
+#pragma once
+
+#include "tercel/autograd/node.h"
+
+namespace tercel {
+
+/** Adds what reaches it to the leaf's gradient; see Note [Edges]. */
+class LeafNode final : public Node {
+ public:
+  explicit LeafNode(Tensor leaf) : Node("AccumulateGrad", 1, 0), leaf_(std::move(leaf)) {}
+
+  bool is_leaf() const override { return true; }
+  const Tensor& leaf() const { return leaf_; }
+  void apply(BackwardCall& call) override { static_cast<void>(call); }
+  void run_leaf_hooks(Gradient& gradient) const;
+  /** Adds the gradient; any thread. */
+  void accumulate(Gradient gradient);
+  /** The leaf holds the node weakly: without this, a leaf whose graph is gone would be held by the dead node. */
+  void release_resources() override { leaf_ = Tensor(); }
+
+  static void* operator new(size_t size) { return detail::allocate_object(size); }
+  static void operator delete(void* p) { detail::free_object(p, sizeof(LeafNode)); }
+
+ private:
+  Tensor leaf_;
+};
+
+}  // namespace tercel

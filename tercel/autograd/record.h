@@ -1,0 +1,89 @@
+// How an op enters the graph.
+//
+// An op that has just computed `out` from inputs records itself like this:
+//
+//   if (should_record(a, b))
+//     record("MulBackward0", out, {a, b},
+//            [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b)](BackwardCall&
+//            call) {
+//              if (call.needs(0)) call.set(0, mul(call.grad(), b.get()));
+//              if (call.needs(1)) call.set(1, mul(call.grad(), a.get()));
+//            });
+//
+// An in-place op calls check_inplace(x) before it writes, and record_inplace() after, with x among the inputs.
+// A view op calls make_view() in place of record().
+#pragma once
+
+#include <initializer_list>
+#include <utility>
+
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/node.h"
+#include "tercel/autograd/saved_tensor.h"
+
+namespace tercel {
+
+/** An input of a recorded op; refers to the caller's tensor for the length of the call. */
+class InputRef {
+ public:
+  InputRef(const Tensor& tensor) : tensor_(&tensor) {}
+  const Tensor& operator*() const { return *tensor_; }
+
+ private:
+  const Tensor* tensor_;
+};
+using InputRefs = std::initializer_list<InputRef>;
+
+namespace detail {
+/** Sets the node's edges to the inputs; call before out's history changes. */
+TERCEL_API void connect_inputs(Node& node, InputRefs inputs);
+TERCEL_API void connect_inputs(Node& node, Span<Tensor> inputs);
+TERCEL_API void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr);
+TERCEL_API void rebase_history(const Tensor& changed, intrusive_ptr<Node> node);
+TERCEL_API void init_view(const Tensor& view, const Tensor& base, ViewOrigin origin);
+
+template <class Inputs, class F>
+intrusive_ptr<Node> make_node(const char* name, uint32_t outputs, const Inputs& inputs, F&& backward) {
+  auto node = make_intrusive<FunctionNode<std::decay_t<F>>>(name, outputs, inputs.size(), std::forward<F>(backward));
+  connect_inputs(*node, inputs);
+  return node;
+}
+}  // namespace detail
+
+/** Makes `out` the result of an op with the given inputs and backward. */
+template <class F>
+void record(const char* name, const Tensor& out, InputRefs inputs, F backward) {
+  detail::set_history(out, detail::make_node(name, 1, inputs, std::move(backward)), 0);
+}
+/** The same for any number of inputs. */
+template <class F>
+void record_list(const char* name, const Tensor& out, Span<Tensor> inputs, F backward) {
+  detail::set_history(out, detail::make_node(name, 1, inputs, std::move(backward)), 0);
+}
+/** The same for several outputs; backward finds the gradient of output i as grad(i). Integer outputs stay outside. */
+template <class F>
+void record_outputs(const char* name, Span<Tensor> outs, InputRefs inputs, F backward) {
+  auto node = detail::make_node(name, static_cast<uint32_t>(outs.size()), inputs, std::move(backward));
+  for (uint32_t i = 0; i < outs.size(); ++i)
+    if (outs[i].is_floating_point()) detail::set_history(outs[i], node, i);
+}
+
+/** Refuses an in-place change that would falsify a gradient (a leaf, a view of one, a view made without gradients). */
+TERCEL_API void check_inplace(const Tensor& changed, bool records);
+
+/** Makes the changed tensor, and the base it views, the result of an op on what they were; `inputs` holds it too. */
+template <class F>
+void record_inplace(const char* name, const Tensor& changed, InputRefs inputs, F backward) {
+  detail::rebase_history(changed, detail::make_node(name, 1, inputs, std::move(backward)));
+}
+
+/** Makes `view`, a fresh tensor over x's storage, a view of x; backward turns its gradient into x's. */
+template <class F>
+void make_view(const char* name, const Tensor& view, const Tensor& x, F backward,
+               ViewOrigin origin = ViewOrigin::Ordinary) {
+  detail::init_view(view, x, origin);
+  if (should_record(x)) record(name, view, {x}, std::move(backward));
+}
+
+}  // namespace tercel

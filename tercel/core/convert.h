@@ -1,0 +1,57 @@
+// Conversion of one element between any two dtypes: the only definition, used by kernels and scalars alike.
+//
+// Note [Conversions]
+// Every conversion is defined. To bool: is it different from zero (NaN is). Between integers: modulo 2^bits. From
+// floating to an integer: towards zero, the nearest bound outside its range, NaN is 0. Float16 and BFloat16 go through
+// float32 in both directions; rounding is to the nearest, ties to even.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "tercel/util/bfloat16.h"
+#include "tercel/util/half.h"
+#include "tercel/util/macros.h"
+
+namespace tercel {
+
+namespace detail {
+
+/** Floating to integer, without branches and without an undefined cast, so that loops of it are vectorised. */
+template <class To, class From>
+TERCEL_HD constexpr To saturate(From x) {
+  // Narrow types go through int32, for which there are instructions.
+  using Wide = std::conditional_t<sizeof(To) < 4, int32_t, To>;
+  constexpr int kBits = std::numeric_limits<To>::digits;
+  constexpr int kDropped = kBits > std::numeric_limits<From>::digits ? kBits - std::numeric_limits<From>::digits : 0;
+  constexpr To kMax = std::numeric_limits<To>::max();
+  constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
+  // The highest number of type From that fits.
+  constexpr From kTop = static_cast<From>((kMax >> kDropped) << kDropped);
+  const From clipped = x > kLow ? (x < kTop ? x : kTop) : kLow;
+  const To whole = static_cast<To>(static_cast<Wide>(clipped));
+  return x > kTop ? kMax : (x == x ? whole : To{0});
+}
+
+}  // namespace detail
+
+/** x as a To; see Note [Conversions]. */
+template <class To, class From>
+TERCEL_HD constexpr To convert(From x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return convert<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From{0};
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return detail::saturate<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+}  // namespace tercel

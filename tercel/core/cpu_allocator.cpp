@@ -1,0 +1,508 @@
+// The caching CPU allocator.
+//
+// Note [Size classes]
+// A freed block is kept for the next request of its class, first in the freeing thread's own cache, then in a central
+// one behind a mutex. Objects have classes of 16 bytes up to 512; data has classes of 64 bytes up to 1 KiB and then
+// four per doubling up to 64 KiB. Each data class has its own deleter function, so a block needs no header to find its
+// way home. Larger blocks are taken one by one (from huge pages when of 2 MiB or more), described by a record that is
+// the context of the DataPtr, and reused by best fit: whoever touches that much memory does not feel a mutex.
+//
+// The thread's cache hangs off one 8-byte thread-local pointer with the initial-exec model, which costs one instruction
+// to read and fits into the static TLS that a dlopen'ed library may still use.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "tercel/core/allocator.h"
+#include "tercel/util/cpu_info.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TERCEL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TERCEL_ASAN 1
+#endif
+#endif
+
+namespace tercel {
+
+namespace {
+
+#ifdef TERCEL_ASAN
+constexpr bool kCaching = false;
+#else
+constexpr bool kCaching = true;
+#endif
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kLargestObject = 512;
+constexpr size_t kLargestClass = size_t{64} << 10;
+constexpr size_t kObjectClasses = kLargestObject / 16;
+constexpr size_t kDataClasses = 16 + 4 * 6;  // 64 ... 1024 by 64, then four per doubling to 64 KiB
+constexpr size_t kClasses = kObjectClasses + kDataClasses;
+/** Blocks of up to 4 KiB are cut out of slabs. */
+constexpr size_t kSlab = size_t{64} << 10;
+constexpr size_t kLargestInSlab = size_t{4} << 10;
+/** What one thread keeps of one class before half of it goes to the central cache. */
+constexpr size_t kThreadBytes = size_t{256} << 10;
+/** Requests from here on are held against the memory that is there. */
+constexpr size_t kChecked = size_t{64} << 20;
+
+constexpr size_t object_class(size_t nbytes) { return (nbytes + 15) / 16 - 1; }
+
+constexpr size_t data_class(size_t nbytes) {
+  if (nbytes <= 1024) return kObjectClasses + (nbytes + 63) / 64 - 1;
+  const auto doubling =
+      static_cast<size_t>(std::bit_width(nbytes - 1)) - 1;  // nbytes is in (2^doubling, 2^(doubling + 1)]
+  const size_t quarter = ((nbytes - 1) >> (doubling - 2)) - 4;
+  return kObjectClasses + 16 + 4 * (doubling - 10) + quarter;
+}
+
+constexpr size_t class_bytes(size_t cls) {
+  if (cls < kObjectClasses) return 16 * (cls + 1);
+  const size_t d = cls - kObjectClasses;
+  if (d < 16) return 64 * (d + 1);
+  const size_t doubling = 10 + (d - 16) / 4, quarter = (d - 16) % 4;
+  return (4 + quarter + 1) << (doubling - 2);
+}
+static_assert(class_bytes(data_class(1)) == 64 && class_bytes(data_class(1025)) == 1280);
+static_assert(class_bytes(data_class(2048)) == 2048 && class_bytes(data_class(2049)) == 2560);
+static_assert(data_class(kLargestClass) == kClasses - 1 && class_bytes(kClasses - 1) == kLargestClass);
+
+/** How many blocks of a class a thread keeps. */
+constexpr auto kMostKept = [] {
+  std::array<int64_t, kClasses> most{};
+  for (size_t cls = 0; cls < kClasses; ++cls) most[cls] = static_cast<int64_t>(kThreadBytes / class_bytes(cls));
+  return most;
+}();
+
+/** A number that one thread changes (or whoever holds a mutex) and others read for statistics. */
+class Count {
+ public:
+  int64_t get() const { return value_.load(std::memory_order_relaxed); }
+  void increment() { value_.store(get() + 1, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> value_{0};
+};
+
+/** Free blocks of one class. */
+class FreeList {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  int64_t size() const { return pushed_.get() - popped_.get(); }
+  /** Blocks ever popped. */
+  int64_t popped() const { return popped_.get(); }
+  void push(void* p) {
+    head_ = new (p) Block{head_};
+    pushed_.increment();
+  }
+  void* pop() {
+    popped_.increment();
+    return std::exchange(head_, head_->next);
+  }
+  /** Moves up to `count` blocks; returns how many. */
+  int64_t move_to(FreeList& other, int64_t count) {
+    int64_t moved = 0;
+    for (; moved < count && !empty(); ++moved) other.push(pop());
+    return moved;
+  }
+
+ private:
+  struct Block {
+    Block* next;
+  };
+  Block* head_ = nullptr;
+  Count pushed_, popped_;
+};
+
+struct ThreadCache {
+  FreeList lists[kClasses];
+  ThreadCache* next = nullptr;  // in the list of all living caches
+};
+
+/** A block too big for a class; the context of its DataPtr. */
+struct LargeBlock {
+  void* base = nullptr;
+  size_t bytes = 0;
+  LargeBlock* next = nullptr;  // while it is free
+
+  bool mapped() const { return bytes >= kHugePage; }
+};
+
+/** What all threads share. Never destroyed: blocks are freed in static destructors too. */
+struct Central {
+  std::mutex mutex;
+  // All below is under the mutex.
+  FreeList lists[kClasses];
+  LargeBlock* large = nullptr;  // free ones, most recently used first
+  ThreadCache* threads = nullptr;
+  int64_t cache_limit = memory_info().total / 4;
+  int64_t class_bytes = 0;  // of all blocks that classes ever got from the system and did not give back
+  int64_t large_cached = 0, large_allocated = 0;
+  /** Of large blocks; and of threads that have ended, less what all threads popped only to move it here. */
+  int64_t allocations = 0;
+  int64_t misses = 0;
+
+  /** Takes free large blocks off, least recently used first, until those that remain hold at most `limit`. */
+  LargeBlock* cut_large(int64_t limit) {
+    LargeBlock* cut = nullptr;
+    large_cached = 0;
+    for (LargeBlock** at = &large; *at;) {
+      const auto bytes = static_cast<int64_t>((*at)->bytes);
+      if (large_cached + bytes <= limit) {
+        large_cached += bytes;
+        at = &(*at)->next;
+      } else {
+        LargeBlock* block = std::exchange(*at, (*at)->next);
+        block->next = std::exchange(cut, block);
+      }
+    }
+    return cut;
+  }
+};
+
+Central& central() {
+  static Central* const instance = new Central;
+  return *instance;
+}
+
+constinit thread_local ThreadCache* t_cache [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local bool t_retired = false;
+
+/** Hands a thread's blocks and counts to the central cache when the thread ends. */
+struct CacheRetirer {
+  ~CacheRetirer() {
+    ThreadCache* cache = std::exchange(t_cache, nullptr);
+    t_retired = true;
+    Central& c = central();
+    {
+      const std::scoped_lock lock(c.mutex);
+      for (size_t cls = 0; cls < kClasses; ++cls) {
+        c.allocations += cache->lists[cls].popped();
+        cache->lists[cls].move_to(c.lists[cls], INT64_MAX);
+      }
+      ThreadCache** link = &c.threads;
+      while (*link != cache) link = &(*link)->next;
+      *link = cache->next;
+    }
+    delete cache;
+  }
+};
+
+/** The thread's cache, or null after the thread's own destructors have begun (and when there is no memory for one). */
+[[gnu::noinline]] ThreadCache* make_thread_cache() {
+  if (t_retired) return nullptr;
+  auto* cache = new (std::nothrow) ThreadCache;
+  if (!cache) return nullptr;
+  Central& c = central();
+  {
+    const std::scoped_lock lock(c.mutex);
+    cache->next = std::exchange(c.threads, cache);
+  }
+  t_cache = cache;
+  static thread_local CacheRetirer retirer;
+  return cache;
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void throw_out_of_memory(size_t nbytes) {
+  const MemoryInfo memory = memory_info();
+  const auto shown = static_cast<int64_t>(std::min<size_t>(nbytes, INT64_MAX));
+  throw_error<OutOfMemoryError>({"out of memory: cannot allocate ", format_bytes(shown), " (", nbytes, " bytes); ",
+                                 format_bytes(memory.available), " of ", format_bytes(memory.total), " are available"});
+}
+
+/** Linux would promise almost anything and kill the process when it is touched; refuse where it can be said. */
+bool plausible(size_t nbytes) {
+  if (nbytes < kChecked) return true;
+  const MemoryInfo memory = memory_info();
+  return memory.total == 0 || nbytes <= static_cast<size_t>(memory.available);
+}
+
+/** Null when there is not enough. */
+void* try_system_block(size_t nbytes) {
+  void* p = nullptr;
+  return plausible(nbytes) && posix_memalign(&p, kAlignment, nbytes) == 0 ? p : nullptr;
+}
+
+/** What take(nbytes) gives, at the second try after our caches have been emptied; never null. */
+template <class Take>
+void* take_or_throw(size_t nbytes, size_t asked_for, Take take) {
+  void* p = take(nbytes);
+  if (!p && trim_cpu_allocator() > 0) p = take(nbytes);
+  if (!p) throw_out_of_memory(asked_for);
+  return p;
+}
+
+/** Fills an empty list, from the central cache or from the system. */
+void refill(FreeList& list, size_t cls) {
+  const size_t bytes = class_bytes(cls);
+  Central& c = central();
+  {
+    const std::scoped_lock lock(c.mutex);
+    c.lists[cls].move_to(list, std::min<int64_t>(32, kMostKept[cls] / 2));
+  }
+  if (!list.empty()) return;
+  const size_t count = bytes <= kLargestInSlab ? kSlab / bytes : 1;
+  auto* first = static_cast<std::byte*>(take_or_throw(count * bytes, bytes, &try_system_block));
+  for (size_t i = count; i-- > 0;) list.push(first + i * bytes);
+  const std::scoped_lock lock(c.mutex);
+  c.class_bytes += static_cast<int64_t>(count * bytes);
+  ++c.misses;
+}
+
+void give_to_central(FreeList& list, size_t cls, int64_t count) {
+  Central& c = central();
+  const std::scoped_lock lock(c.mutex);
+  c.allocations -= list.move_to(c.lists[cls], count);
+}
+
+/** When the thread's list is empty, or there is none. */
+[[gnu::noinline]] void* allocate_class_slow(size_t cls) {
+  ThreadCache* cache = t_cache ? t_cache : make_thread_cache();
+  FreeList once;
+  FreeList& list = cache ? cache->lists[cls] : once;
+  refill(list, cls);
+  void* p = list.pop();
+  if (!cache) {
+    give_to_central(once, cls, INT64_MAX);
+    Central& c = central();
+    const std::scoped_lock lock(c.mutex);
+    c.allocations += once.popped();
+  }
+  return p;
+}
+
+[[gnu::noinline]] void free_class_slow(void* p, size_t cls) {
+  if (ThreadCache* cache = make_thread_cache()) {
+    cache->lists[cls].push(p);
+    return;
+  }
+  Central& c = central();
+  const std::scoped_lock lock(c.mutex);
+  c.lists[cls].push(p);
+}
+
+[[gnu::noinline]] void halve(FreeList& list, size_t cls) { give_to_central(list, cls, list.size() / 2); }
+
+// What follows is on the path of every tensor: slow cases are tail calls, so that no register is saved for them.
+
+inline void* allocate_class(size_t cls) {
+  ThreadCache* cache = t_cache;
+  if (cache && !cache->lists[cls].empty()) [[likely]]
+    return cache->lists[cls].pop();
+  return allocate_class_slow(cls);
+}
+
+inline void free_class(void* p, size_t cls) {
+  ThreadCache* cache = t_cache;
+  if (!cache) [[unlikely]]
+    return free_class_slow(p, cls);
+  FreeList& list = cache->lists[cls];
+  list.push(p);
+  if (list.size() > kMostKept[cls]) [[unlikely]]
+    halve(list, cls);
+}
+
+template <size_t kClass>
+void free_data_block(void* p) {
+  free_class(p, kObjectClasses + kClass);
+}
+
+template <size_t... kClass>
+constexpr std::array<DataPtr::Deleter, sizeof...(kClass)> make_deleters(std::index_sequence<kClass...>) {
+  return {&free_data_block<kClass>...};
+}
+constexpr auto kDeleters = make_deleters(std::make_index_sequence<kDataClasses>());
+
+/** Fresh memory, huge pages asked for where it can hold one; null when there is not enough. */
+void* try_map_large(size_t bytes) {
+  if (bytes < kHugePage) return try_system_block(bytes);
+  if (!plausible(bytes)) return nullptr;
+  // One huge page more than needed, so that an aligned part can be cut out of it.
+  const size_t span = bytes + kHugePage;
+  void* raw = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  auto* const start = static_cast<std::byte*>(raw);
+  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(start) % kHugePage) % kHugePage;
+  if (before > 0) munmap(start, before);
+  if (const size_t after = span - before - bytes) munmap(start + before + bytes, after);
+  madvise(start + before, bytes, MADV_HUGEPAGE);
+  return start + before;
+}
+
+/** Gives a list of large blocks back to the system; returns how many bytes that are. */
+int64_t release_large(LargeBlock* list) {
+  int64_t bytes = 0;
+  while (list) {
+    LargeBlock* block = std::exchange(list, list->next);
+    bytes += static_cast<int64_t>(block->bytes);
+    if (block->mapped())
+      munmap(block->base, block->bytes);
+    else
+      std::free(block->base);
+    delete block;
+  }
+  return bytes;
+}
+
+void free_large(void* context) {
+  auto* block = static_cast<LargeBlock*>(context);
+  Central& c = central();
+  LargeBlock* cut = nullptr;
+  {
+    const std::scoped_lock lock(c.mutex);
+    c.large_allocated -= static_cast<int64_t>(block->bytes);
+    c.large_cached += static_cast<int64_t>(block->bytes);
+    block->next = std::exchange(c.large, block);
+    if (c.large_cached > c.cache_limit) cut = c.cut_large(c.cache_limit);
+  }
+  release_large(cut);
+}
+
+/** The free block that fits best and is at most a quarter too large, or null; under the mutex. */
+LargeBlock* take_cached_large(Central& c, size_t bytes) {
+  LargeBlock** best = nullptr;
+  for (LargeBlock** at = &c.large; *at; at = &(*at)->next) {
+    const size_t has = (*at)->bytes;
+    if (has < bytes || has > bytes + bytes / 4 || (best && has >= (*best)->bytes)) continue;
+    best = at;
+    if (has == bytes) break;
+  }
+  if (!best) return nullptr;
+  LargeBlock* block = std::exchange(*best, (*best)->next);
+  c.large_cached -= static_cast<int64_t>(block->bytes);
+  return block;
+}
+
+DataPtr allocate_large(size_t nbytes) {
+  if (nbytes > SIZE_MAX / 2) throw_out_of_memory(nbytes);
+  const size_t unit = nbytes < kHugePage ? size_t{4} << 10 : size_t{64} << 10;
+  const size_t bytes = (nbytes + unit - 1) / unit * unit;
+  Central& c = central();
+  const auto count = [&c](const LargeBlock& block) {
+    c.large_allocated += static_cast<int64_t>(block.bytes);
+    ++c.allocations;
+  };
+  {
+    const std::scoped_lock lock(c.mutex);
+    if (LargeBlock* block = take_cached_large(c, bytes)) {
+      count(*block);
+      return DataPtr(block->base, block, &free_large, kCpu);
+    }
+  }
+  auto block = std::make_unique<LargeBlock>();
+  block->base = take_or_throw(bytes, nbytes, &try_map_large);
+  block->bytes = bytes;
+  const std::scoped_lock lock(c.mutex);
+  count(*block);
+  ++c.misses;
+  void* const base = block->base;
+  return DataPtr(base, block.release(), &free_large, kCpu);
+}
+
+class CpuAllocator final : public Allocator {
+ public:
+  DataPtr allocate(size_t nbytes) override {
+    if (nbytes == 0) return DataPtr(nullptr, kCpu);
+    if constexpr (!kCaching) {
+      if (nbytes > SIZE_MAX / 2) throw_out_of_memory(nbytes);
+      void* p = take_or_throw(nbytes, nbytes, &try_system_block);
+      return DataPtr(p, p, &std::free, kCpu);
+    }
+    if (nbytes > kLargestClass) return allocate_large(nbytes);
+    const size_t cls = data_class(nbytes);
+    void* p = allocate_class(cls);
+    return DataPtr(p, p, kDeleters[cls - kObjectClasses], kCpu);
+  }
+};
+
+constinit CpuAllocator g_cpu_allocator;
+
+}  // namespace
+
+Allocator& cpu_allocator() { return g_cpu_allocator; }
+
+AllocatorStats cpu_allocator_stats() {
+  Central& c = central();
+  const std::scoped_lock lock(c.mutex);
+  AllocatorStats stats;
+  int64_t free_bytes = 0;
+  const auto count = [&free_bytes](const FreeList* lists) {
+    int64_t popped = 0;
+    for (size_t cls = 0; cls < kClasses; ++cls) {
+      free_bytes += lists[cls].size() * static_cast<int64_t>(class_bytes(cls));
+      popped += lists[cls].popped();
+    }
+    return popped;
+  };
+  count(c.lists);
+  stats.allocations = c.allocations;
+  for (const ThreadCache* t = c.threads; t; t = t->next) stats.allocations += count(t->lists);
+  stats.cached_bytes = free_bytes + c.large_cached;
+  stats.allocated_bytes = c.class_bytes - free_bytes + c.large_allocated;
+  stats.misses = c.misses;
+  return stats;
+}
+
+int64_t trim_cpu_allocator() {
+  Central& c = central();
+  if (ThreadCache* cache = t_cache)
+    for (size_t cls = 0; cls < kClasses; ++cls) give_to_central(cache->lists[cls], cls, INT64_MAX);
+  LargeBlock* large = nullptr;
+  int64_t freed = 0;
+  {
+    const std::scoped_lock lock(c.mutex);
+    large = c.cut_large(0);
+    for (size_t cls = 0; cls < kClasses; ++cls) {
+      if (class_bytes(cls) <= kLargestInSlab) continue;
+      freed += c.lists[cls].size() * static_cast<int64_t>(class_bytes(cls));
+      while (!c.lists[cls].empty()) std::free(c.lists[cls].pop());
+    }
+    c.class_bytes -= freed;
+  }
+  return freed + release_large(large);
+}
+
+void set_cpu_allocator_cache_limit(int64_t nbytes) {
+  TERCEL_CHECK(nbytes >= 0, ValueError, "set_cpu_allocator_cache_limit: ", nbytes, " bytes is negative");
+  Central& c = central();
+  LargeBlock* cut = nullptr;
+  {
+    const std::scoped_lock lock(c.mutex);
+    c.cache_limit = nbytes;
+    cut = c.cut_large(nbytes);
+  }
+  release_large(cut);
+}
+
+namespace detail {
+
+void* allocate_object(size_t nbytes) {
+  if (!kCaching || nbytes > kLargestObject) [[unlikely]]
+    return ::operator new(nbytes);
+  return allocate_class(object_class(nbytes));
+}
+
+void free_object(void* block, size_t nbytes) noexcept {
+  if (!kCaching || nbytes > kLargestObject) [[unlikely]] {
+    ::operator delete(block);
+    return;
+  }
+  free_class(block, object_class(nbytes));
+}
+
+}  // namespace detail
+
+}  // namespace tercel

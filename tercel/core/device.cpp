@@ -1,0 +1,62 @@
+#include "tercel/core/device.h"
+
+#include <charconv>
+
+#include "tercel/core/layout.h"
+#include "tercel/util/error.h"
+
+namespace tercel {
+
+std::string_view to_string(DeviceType type) {
+  switch (type) {
+    case DeviceType::Cpu: return "cpu";
+    case DeviceType::Cuda: return "cuda";
+  }
+  return "unknown";
+}
+
+std::string to_string(Device device) {
+  std::string out(to_string(device.type));
+  if (device.index >= 0) out += ":" + std::to_string(device.index);
+  return out;
+}
+
+Device parse_device(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view type = text.substr(0, colon);
+  Device device;
+  const bool indexed = colon != std::string_view::npos;
+  bool ok = type == "cuda" || (type == "cpu" && !indexed);
+  if (type == "cuda") device.type = DeviceType::Cuda;
+  if (indexed) {
+    int index = -1;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, index);
+    ok = ok && error == std::errc() && stop == end && index >= 0 && index < 128;
+    device.index = static_cast<int8_t>(index);
+  }
+  TERCEL_CHECK(ok, ValueError, "unknown device '", text, "': expected cpu, cuda or cuda:N");
+  return device;
+}
+
+std::string_view to_string(Layout layout) {
+  switch (layout) {
+    case Layout::Strided: return "strided";
+    case Layout::Coo: return "sparse_coo";
+    case Layout::Csr: return "sparse_csr";
+    case Layout::Opaque: return "opaque";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::Contiguous: return "contiguous";
+    case MemoryFormat::Preserve: return "preserve";
+    case MemoryFormat::ChannelsLast: return "channels_last";
+    case MemoryFormat::ChannelsLast3d: return "channels_last_3d";
+  }
+  return "unknown";
+}
+
+}  // namespace tercel

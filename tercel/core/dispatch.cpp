@@ -1,0 +1,64 @@
+#include "tercel/core/dispatch.h"
+
+#include <cstdlib>
+
+#include "tercel/util/cpu_info.h"
+
+namespace tercel {
+
+namespace {
+constexpr CpuIsa kAllIsas[] = {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512};
+}
+
+std::string_view to_string(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::Generic: return "generic";
+    case CpuIsa::Avx2: return "avx2";
+    case CpuIsa::Avx512: return "avx512";
+  }
+  return "unknown";
+}
+
+CpuIsa best_cpu_isa() { return has_avx512() ? CpuIsa::Avx512 : has_avx2() ? CpuIsa::Avx2 : CpuIsa::Generic; }
+
+namespace {
+
+/** `wanted` says where the wish comes from. */
+void use_cpu_isa(CpuIsa isa, std::string_view wanted) {
+  TERCEL_CHECK(isa <= best_cpu_isa(), ValueError, wanted, to_string(isa), ": this CPU lacks it; the best it has is ",
+               to_string(best_cpu_isa()));
+  __atomic_store_n(&detail::g_cpu_slot, static_cast<int8_t>(isa), __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+void set_cpu_isa(CpuIsa isa) { use_cpu_isa(isa, "set_cpu_isa: "); }
+
+CpuIsa cpu_isa() { return static_cast<CpuIsa>(kernel_slot(kCpu)); }
+
+namespace detail {
+
+constinit int8_t g_cpu_slot = -1;
+
+int8_t choose_cpu_slot() {
+  const char* text = std::getenv("TERCEL_CPU_ISA");
+  const std::string_view wanted = text ? text : "";
+  CpuIsa isa = best_cpu_isa();
+  bool known = wanted.empty();
+  for (const CpuIsa candidate : kAllIsas)
+    if (to_string(candidate) == wanted) {
+      isa = candidate;
+      known = true;
+    }
+  TERCEL_CHECK(known, ValueError, "TERCEL_CPU_ISA=", wanted, ": expected generic, avx2 or avx512");
+  use_cpu_isa(isa, "TERCEL_CPU_ISA=");
+  return static_cast<int8_t>(isa);
+}
+
+void refuse_kernel(const char* op, Device device) {
+  throw_error<NotImplementedError>({op, ": not implemented for device ", to_string(device)});
+}
+
+}  // namespace detail
+
+}  // namespace tercel

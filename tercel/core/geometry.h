@@ -1,0 +1,94 @@
+// Pure functions on sizes and strides. Sizes are non-negative; strides are in elements and may be negative or zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tercel/core/layout.h"
+#include "tercel/util/export.h"
+#include "tercel/util/small_vector.h"
+#include "tercel/util/span.h"
+
+namespace tercel {
+
+/** Sizes or strides; up to five dimensions need no allocation. */
+using DimVector = SmallVector<int64_t, 5>;
+
+/** In TensorImpl::set_sizes_and_strides(): the stride that puts the dimension right around the one after it. */
+constexpr int64_t kFillStride = INT64_MIN;
+
+/**
+ * Product of the sizes. ValueError for a negative one, and when the product does not fit int64; zeros are left out of
+ * that product, so that the strides of what passes here fit too.
+ */
+inline int64_t numel_of(IntSpan sizes);
+
+namespace detail {
+[[noreturn]] TERCEL_API void refuse_sizes(IntSpan sizes);
+}
+
+inline int64_t numel_of(IntSpan sizes) {
+  int64_t product = 1;  // of the sizes that are not 0
+  bool valid = true, empty = false;
+  for (const int64_t s : sizes) {
+    empty |= s == 0;
+    valid &= s >= 0 && !__builtin_mul_overflow(product, s == 0 ? 1 : s, &product);
+  }
+  if (!valid) [[unlikely]]
+    detail::refuse_sizes(sizes);
+  return empty ? 0 : product;
+}
+
+/** Row-major strides; a zero size counts as one, so [3, 0, 5] has strides [5, 5, 1]. ValueError as of numel_of(). */
+TERCEL_API DimVector contiguous_strides(IntSpan sizes);
+/** Strides of a dense tensor in that order; Preserve is a ValueError, channels-last needs 4 (5) dimensions. */
+TERCEL_API DimVector strides_for(IntSpan sizes, MemoryFormat format);
+
+/** Row-major and dense; dimensions of size 1 may have any stride, an empty tensor is contiguous. */
+TERCEL_API bool is_contiguous_strides(IntSpan sizes, IntSpan strides);
+TERCEL_API bool is_channels_last_strides(IntSpan sizes, IntSpan strides);
+TERCEL_API bool is_channels_last_3d_strides(IntSpan sizes, IntSpan strides);
+/** A permutation of a contiguous tensor: same strides mean a flat loop. Negative strides are never dense. */
+TERCEL_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
+/** Strides of a dense tensor whose dimensions lie in memory in the order that the given strides have. */
+TERCEL_API DimVector infer_dense_strides(IntSpan sizes, IntSpan strides);
+
+/**
+ * dim in [0, ndim), negative counted from the end; IndexError with PyTorch's sentence. With 0 dimensions, -1 and 0 are
+ * 0 where an op takes a scalar for a vector of one element, and refused where there must be such a dimension.
+ */
+TERCEL_API int64_t wrap_dim(int64_t dim, int64_t ndim, bool wrap_scalar = true);
+
+/** Replaces one -1 by what makes the product numel; ValueError with PyTorch's sentences. */
+TERCEL_API DimVector infer_size(IntSpan shape, int64_t numel);
+
+/** Strides under which the new sizes view the old layout without a copy, or nothing when there are none. */
+TERCEL_API std::optional<DimVector> view_strides(IntSpan sizes, IntSpan strides, IntSpan new_sizes);
+
+/** Sizes that both broadcast to; ValueError naming the first pair that does not fit. */
+TERCEL_API DimVector broadcast_sizes(IntSpan a, IntSpan b);
+
+/** Offsets, relative to the first element, of the lowest and the highest element touched; {0, -1} when empty. */
+struct Extent {
+  int64_t lowest = 0, highest = 0;
+};
+/** ValueError when they are so far out that an offset in bytes might not fit int64. */
+TERCEL_API Extent extent_of(IntSpan sizes, IntSpan strides);
+
+/** Where a tensor's elements lie, in bytes from a common origin. */
+struct ByteLayout {
+  int64_t origin = 0;  ///< of the element with index 0
+  int64_t item_size = 0;
+  IntSpan sizes;
+  IntSpan strides;  ///< in elements
+};
+
+/** Whether two different indices of one tensor name the same memory; exact. */
+TERCEL_API bool has_internal_overlap(IntSpan sizes, IntSpan strides);
+
+/** Full: every index names the same element in both. Partial: some byte is shared in any other way. */
+enum class Overlap : uint8_t { None, Partial, Full };
+/** How the elements of two tensors in one address space meet; exact. */
+TERCEL_API Overlap overlap_of(const ByteLayout& a, const ByteLayout& b);
+
+}  // namespace tercel

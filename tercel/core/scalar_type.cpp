@@ -1,0 +1,53 @@
+#include "tercel/core/scalar_type.h"
+
+#include <string>
+
+namespace tercel {
+
+namespace {
+
+struct Name {
+  ScalarType type;
+  std::string_view text;
+};
+
+constexpr Name kNames[] = {
+    {kUInt8, "uint8"},     {kInt8, "int8"},       {kInt16, "int16"},     {kInt32, "int32"}, {kInt64, "int64"},
+    {kFloat16, "float16"}, {kFloat32, "float32"}, {kFloat64, "float64"}, {kBool, "bool"},   {kBFloat16, "bfloat16"},
+};
+
+}  // namespace
+
+std::string_view to_string(ScalarType t) {
+  for (const Name& name : kNames)
+    if (name.type == t) return name.text;
+  return "undefined";
+}
+
+ScalarType parse_scalar_type(std::string_view text) {
+  for (const Name& name : kNames)
+    if (name.text == text) return name.type;
+  std::string known;
+  for (const Name& name : kNames) known.append(known.empty() ? "" : ", ").append(name.text);
+  throw_error<ValueError>({"unknown dtype '", text, "': expected one of ", known});
+}
+
+ScalarType promote_types(ScalarType a, ScalarType b) {
+  TERCEL_CHECK(a != ScalarType::Undefined && b != ScalarType::Undefined, TypeError,
+               "promote_types: a dtype is undefined");
+  if (a == b) return a;
+  const TypeCategory ca = category_of(a), cb = category_of(b);
+  if (ca != cb) return ca > cb ? a : b;
+  if (item_size(a) != item_size(b)) return item_size(a) > item_size(b) ? a : b;
+  // Same size, different type: uint8 with int8, float16 with bfloat16. Neither holds the other.
+  return ca == TypeCategory::Integral ? kInt16 : kFloat32;
+}
+
+bool can_cast(ScalarType from, ScalarType to) {
+  if (from == ScalarType::Undefined || to == ScalarType::Undefined) return false;
+  const TypeCategory cf = category_of(from), ct = category_of(to);
+  if (ct == TypeCategory::Bool) return cf == TypeCategory::Bool;
+  return cf <= ct;
+}
+
+}  // namespace tercel

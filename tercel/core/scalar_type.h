@@ -1,0 +1,174 @@
+// Element types: their names, sizes, categories and promotion.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "tercel/util/bfloat16.h"
+#include "tercel/util/error.h"
+#include "tercel/util/half.h"
+
+namespace tercel {
+
+/** Codes are those of c10, so that files and interchange formats agree; gaps belong to types that come later. */
+enum class ScalarType : int8_t {
+  UInt8 = 0,
+  Int8 = 1,
+  Int16 = 2,
+  Int32 = 3,
+  Int64 = 4,
+  Float16 = 5,
+  Float32 = 6,
+  Float64 = 7,
+  Bool = 11,
+  BFloat16 = 15,
+  Undefined = 127,
+};
+
+constexpr ScalarType kUInt8 = ScalarType::UInt8;
+constexpr ScalarType kInt8 = ScalarType::Int8;
+constexpr ScalarType kInt16 = ScalarType::Int16;
+constexpr ScalarType kInt32 = ScalarType::Int32;
+constexpr ScalarType kInt64 = ScalarType::Int64;
+constexpr ScalarType kFloat16 = ScalarType::Float16;
+constexpr ScalarType kFloat32 = ScalarType::Float32;
+constexpr ScalarType kFloat64 = ScalarType::Float64;
+constexpr ScalarType kBool = ScalarType::Bool;
+constexpr ScalarType kBFloat16 = ScalarType::BFloat16;
+
+/** Categories in promotion order: a later one wins. */
+enum class TypeCategory : int8_t { Bool = 0, Integral = 1, Floating = 2, Complex = 3 };
+
+constexpr size_t item_size(ScalarType t) {
+  switch (t) {
+    case ScalarType::Bool:
+    case ScalarType::UInt8:
+    case ScalarType::Int8: return 1;
+    case ScalarType::Int16:
+    case ScalarType::Float16:
+    case ScalarType::BFloat16: return 2;
+    case ScalarType::Int32:
+    case ScalarType::Float32: return 4;
+    case ScalarType::Int64:
+    case ScalarType::Float64: return 8;
+    case ScalarType::Undefined: break;
+  }
+  return 0;
+}
+
+constexpr TypeCategory category_of(ScalarType t) {
+  switch (t) {
+    case ScalarType::Bool: return TypeCategory::Bool;
+    case ScalarType::Float16:
+    case ScalarType::BFloat16:
+    case ScalarType::Float32:
+    case ScalarType::Float64: return TypeCategory::Floating;
+    case ScalarType::UInt8:
+    case ScalarType::Int8:
+    case ScalarType::Int16:
+    case ScalarType::Int32:
+    case ScalarType::Int64:
+    case ScalarType::Undefined: break;
+  }
+  return TypeCategory::Integral;
+}
+
+constexpr bool is_floating(ScalarType t) {
+  return t != ScalarType::Undefined && category_of(t) == TypeCategory::Floating;
+}
+/** Integers and, if asked, bool. */
+constexpr bool is_integral(ScalarType t, bool include_bool) {
+  return t != ScalarType::Undefined &&
+         (category_of(t) == TypeCategory::Integral || (include_bool && category_of(t) == TypeCategory::Bool));
+}
+
+/** "float32", "int64", "bool" ... */
+TERCEL_API std::string_view to_string(ScalarType t);
+/** The reverse of to_string(); ValueError for an unknown name. */
+TERCEL_API ScalarType parse_scalar_type(std::string_view name);
+
+/** The type that holds both, by PyTorch's table (u8 + i8 = i16, f16 + bf16 = f32, i64 + f16 = f16). */
+TERCEL_API ScalarType promote_types(ScalarType a, ScalarType b);
+/** Whether a result of type `from` may be stored in `to`: never down a category, and bool never holds a number. */
+TERCEL_API bool can_cast(ScalarType from, ScalarType to);
+
+template <class T>
+constexpr ScalarType scalar_type_of() = delete;
+template <>
+constexpr ScalarType scalar_type_of<bool>() {
+  return ScalarType::Bool;
+}
+template <>
+constexpr ScalarType scalar_type_of<uint8_t>() {
+  return ScalarType::UInt8;
+}
+template <>
+constexpr ScalarType scalar_type_of<int8_t>() {
+  return ScalarType::Int8;
+}
+template <>
+constexpr ScalarType scalar_type_of<int16_t>() {
+  return ScalarType::Int16;
+}
+template <>
+constexpr ScalarType scalar_type_of<int32_t>() {
+  return ScalarType::Int32;
+}
+template <>
+constexpr ScalarType scalar_type_of<int64_t>() {
+  return ScalarType::Int64;
+}
+template <>
+constexpr ScalarType scalar_type_of<Half>() {
+  return ScalarType::Float16;
+}
+template <>
+constexpr ScalarType scalar_type_of<BFloat16>() {
+  return ScalarType::BFloat16;
+}
+template <>
+constexpr ScalarType scalar_type_of<float>() {
+  return ScalarType::Float32;
+}
+template <>
+constexpr ScalarType scalar_type_of<double>() {
+  return ScalarType::Float64;
+}
+
+/** Calls fn.template operator()<T>() with the C++ type of t; TypeError, starting with `op`, for a type not in the list.
+ */
+template <class... Ts, class Fn>
+decltype(auto) visit_types(std::string_view op, ScalarType t, Fn&& fn) {
+  using First = decltype(fn.template operator()<std::tuple_element_t<0, std::tuple<Ts...>>>());
+  if constexpr (std::is_void_v<First>) {
+    const bool known = ((t == scalar_type_of<Ts>() ? (fn.template operator()<Ts>(), true) : false) || ...);
+    TERCEL_CHECK(known, TypeError, op, ": not implemented for dtype ", to_string(t));
+  } else {
+    First result{};
+    const bool known = ((t == scalar_type_of<Ts>() ? (result = fn.template operator()<Ts>(), true) : false) || ...);
+    TERCEL_CHECK(known, TypeError, op, ": not implemented for dtype ", to_string(t));
+    return result;
+  }
+}
+
+/** visit_types over every element type. */
+template <class Fn>
+decltype(auto) visit_all_types(std::string_view op, ScalarType t, Fn&& fn) {
+  return visit_types<float, double, int64_t, int32_t, bool, uint8_t, int8_t, int16_t, Half, BFloat16>(
+      op, t, static_cast<Fn&&>(fn));
+}
+/** visit_types over the floating types. */
+template <class Fn>
+decltype(auto) visit_floating_types(std::string_view op, ScalarType t, Fn&& fn) {
+  return visit_types<float, double, Half, BFloat16>(op, t, static_cast<Fn&&>(fn));
+}
+/** visit_types over integers (index types are int32 and int64). */
+template <class Fn>
+decltype(auto) visit_index_types(std::string_view op, ScalarType t, Fn&& fn) {
+  return visit_types<int64_t, int32_t>(op, t, static_cast<Fn&&>(fn));
+}
+
+}  // namespace tercel

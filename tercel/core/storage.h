@@ -1,0 +1,76 @@
+// The bytes that tensors view.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tercel/core/allocator.h"
+#include "tercel/core/intrusive_ptr.h"
+
+namespace tercel {
+
+/**
+ * Bytes, who made them, and how often they were changed.
+ *
+ * Invariant: a resizable storage has an allocator. The version counter lives here because every tensor over the same
+ * storage shares it; see Note [Version counters] in tensor_impl.h.
+ */
+class TERCEL_API StorageImpl final : public intrusive_ptr_target {
+ public:
+  /** Adopts a block. */
+  StorageImpl(size_t size, DataPtr block, Allocator* source, bool can_resize)
+      : data_(std::move(block)), nbytes_(size), allocator_(source), resizable_(can_resize) {
+    if (can_resize && !source) [[unlikely]]
+      refuse_resizable();
+  }
+  /** Allocates a block at once. */
+  StorageImpl(size_t size, Allocator* source, bool can_resize)
+      : data_(source->allocate(size)), nbytes_(size), allocator_(source), resizable_(can_resize) {}
+
+  void* data() const { return data_.get(); }
+  const DataPtr& data_ptr() const { return data_; }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return data_.device(); }
+  Allocator* allocator() const { return allocator_; }
+  bool resizable() const { return resizable_; }
+
+  void set_nbytes(size_t size) { nbytes_ = size; }
+  /** ValueError when a resizable storage would lose its allocator. */
+  void set_allocator(Allocator* source);
+  /** ValueError when asked for without an allocator. */
+  void set_resizable(bool can_resize);
+  /** Puts another block in and returns the old one; nbytes does not change. */
+  DataPtr set_data_ptr(DataPtr block);
+  /** Frees the block and sets nbytes to 0. */
+  void reset();
+  /** Changes the size, keeping the common bytes; every tensor over the storage sees it. ValueError if not resizable. */
+  void resize_bytes(size_t size);
+
+  /** How often tensors over these bytes were changed in place. */
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  static void* operator new(size_t size) { return detail::allocate_object(size); }
+  static void operator delete(void* p) { detail::free_object(p, sizeof(StorageImpl)); }
+
+ private:
+  void release_resources() override;
+  [[noreturn]] static void refuse_resizable();
+
+  DataPtr data_;
+  size_t nbytes_;
+  Allocator* allocator_;
+  std::atomic<uint32_t> version_{0};
+  bool resizable_;
+};
+
+/** Handle to a StorageImpl. */
+using Storage = intrusive_ptr<StorageImpl>;
+
+static_assert(sizeof(StorageImpl) <= 80, "one for every tensor that is no view");
+
+/** An empty, resizable storage with the device's allocator. */
+TERCEL_API Storage create_storage(Device device);
+
+}  // namespace tercel

@@ -1,0 +1,179 @@
+// The tensor: a handle to sizes and strides over shared storage.
+//
+// Note [Tensor methods]
+// What only reads metadata is defined here. The methods below "Operations" are one-line spellings of functions in
+// tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in PyTorch, and defined by
+// the layers that know how. Nothing in this layer calls them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tercel/core/scalar.h"
+#include "tercel/core/tensor_impl.h"
+
+namespace tercel {
+
+/** What a new tensor is to be. */
+struct TensorOptions {
+  ScalarType dtype = kFloat32;
+  Device device = kCpu;
+  Layout layout = Layout::Strided;
+  bool requires_grad = false;
+
+  constexpr TensorOptions() = default;
+  constexpr TensorOptions(ScalarType type) : dtype(type) {}
+  constexpr TensorOptions(ScalarType type, Device where) : dtype(type), device(where) {}
+  constexpr TensorOptions(Device where) : device(where) {}
+};
+
+namespace detail {
+struct UndefinedTensor {
+  static constexpr TensorImpl* singleton() noexcept { return &undefined_tensor_impl; }
+};
+}  // namespace detail
+
+class TERCEL_API Tensor {
+ public:
+  using ImplPtr = intrusive_ptr<TensorImpl, detail::UndefinedTensor>;
+
+  /** Undefined: has no dtype, device or elements; ops refuse it. */
+  constexpr Tensor() noexcept = default;
+  explicit Tensor(ImplPtr impl) : impl_(std::move(impl)) {}
+  explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return impl_.defined(); }
+  TensorImpl& impl() const { return *impl_; }
+  const ImplPtr& impl_ptr() const { return impl_; }
+  uint32_t use_count() const { return impl_.use_count(); }
+  /** Whether both handles refer to one tensor object (not merely to equal or shared data). */
+  bool is_same(const Tensor& other) const { return impl_.get() == other.impl_.get(); }
+  void reset() { impl_.reset(); }
+
+  int64_t dim() const { return impl_->dim(); }
+  IntSpan sizes() const { return impl_->sizes(); }
+  IntSpan strides() const { return impl_->strides(); }
+  int64_t size(int64_t d) const { return sizes()[static_cast<size_t>(wrap_dim(d, dim(), false))]; }
+  int64_t stride(int64_t d) const { return strides()[static_cast<size_t>(wrap_dim(d, dim(), false))]; }
+  int64_t storage_offset() const { return impl_->storage_offset(); }
+  int64_t numel() const { return impl_->numel(); }
+  ScalarType dtype() const { return impl_->dtype(); }
+  size_t itemsize() const { return impl_->itemsize(); }
+  size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(); }
+  Device device() const { return impl_->device(); }
+  Layout layout() const { return impl_->layout(); }
+  TensorOptions options() const;
+  bool is_contiguous() const { return impl_->is_contiguous(); }
+  bool is_contiguous(MemoryFormat format) const { return impl_->is_contiguous(format); }
+  bool is_floating_point() const { return tercel::is_floating(dtype()); }
+  bool has_storage() const { return impl_->has_storage(); }
+  const Storage& storage() const { return impl_->storage(); }
+  bool is_alias_of(const Tensor& other) const { return has_storage() && storage() == other.storage(); }
+  /** Same storage, offset, sizes and strides. */
+  bool is_set_to(const Tensor& other) const;
+  uint32_t version() const { return impl_->version(); }
+
+  /** First element, untyped; null when there are no elements. */
+  void* data_ptr() const { return impl_->data(); }
+  /** First element; TypeError when T is not the dtype, ValueError when there is no storage. */
+  template <class T>
+  T* data() const {
+    if (dtype() != scalar_type_of<T>() || !has_storage()) [[unlikely]]
+      refuse_data(scalar_type_of<T>());
+    return static_cast<T*>(data_ptr());
+  }
+
+  // Operations; see Note [Tensor methods].
+  // views (ops/views.h)
+  Tensor view(IntSpan sizes) const;
+  Tensor reshape(IntSpan sizes) const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor t() const;
+  Tensor permute(IntSpan dims) const;
+  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
+  Tensor select(int64_t dim, int64_t index) const;
+  Tensor slice(int64_t dim, int64_t start = 0, int64_t end = INT64_MAX, int64_t step = 1) const;
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor expand(IntSpan sizes) const;
+  Tensor expand_as(const Tensor& other) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor as_strided(IntSpan sizes, IntSpan strides) const;
+  Tensor as_strided(IntSpan sizes, IntSpan strides, int64_t storage_offset) const;
+  /** select(0, index). */
+  Tensor operator[](int64_t index) const;
+  // copies and conversions (ops/copy.h)
+  Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
+  Tensor contiguous() const;
+  Tensor to(ScalarType dtype) const;
+  Tensor& copy_(const Tensor& source);
+  Tensor& fill_(Scalar value);
+  Tensor& zero_();
+  /** The value of a tensor of one element, as T. */
+  template <class T>
+  T item() const {
+    return item().to<T>();
+  }
+  Scalar item() const;
+  // arithmetic (ops/binary.h)
+  Tensor& add_(const Tensor& other, Scalar alpha = 1);
+  Tensor& add_(Scalar other);
+  Tensor& sub_(const Tensor& other, Scalar alpha = 1);
+  Tensor& mul_(const Tensor& other);
+  Tensor& mul_(Scalar other);
+  Tensor& div_(const Tensor& other);
+  Tensor& div_(Scalar other);
+  // reductions and products (ops/reduce.h, ops/matmul.h)
+  Tensor sum() const;
+  Tensor sum(IntSpan dims, bool keepdim = false) const;
+  Tensor mean() const;
+  Tensor mean(IntSpan dims, bool keepdim = false) const;
+  Tensor matmul(const Tensor& other) const;
+  // gradients (autograd/autograd.h)
+  bool requires_grad() const { return impl_->requires_grad(); }
+  Tensor& requires_grad_(bool requires_grad = true);
+  bool is_leaf() const;
+  /** The gradient that backward() left; undefined before. A gradient of rows is row_gradient(x), not this. */
+  Tensor grad() const;
+  void set_grad(Tensor grad);
+  /** Gradients of this scalar (or of gradient-weighted elements) with respect to every leaf it depends on. */
+  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false) const;
+  /** Same data, no history; shares the version counter. */
+  Tensor detach() const;
+  /** Same data, no history, own version counter: changes through it go unseen by backward. */
+  Tensor data() const;
+
+ private:
+  [[noreturn]] void refuse_data(ScalarType wanted) const;
+
+  ImplPtr impl_;
+};
+
+inline bool operator==(const Tensor::ImplPtr& a, const Tensor::ImplPtr& b) { return a.get() == b.get(); }
+
+/** "[2, 3]" float32 on cpu: what error messages say of a tensor. */
+TERCEL_API std::string describe(const Tensor& t);
+
+/** Throws ValueError unless the tensor is defined: "op: expected a tensor but got an undefined one for argument
+ * 'name'". */
+inline void check_defined(const Tensor& t, const char* op, const char* argument) {
+  TERCEL_CHECK(t.defined(), ValueError, op, ": expected a tensor for argument '", argument,
+               "' but got an undefined one");
+}
+
+/** Uninitialised, row-major. OutOfMemoryError when there is not enough. */
+TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options = {});
+/** Uninitialised with given strides (none negative), on a storage just large enough. */
+TERCEL_API Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions options = {});
+
+/**
+ * A tensor over memory of somebody else. When its last user is gone, or when this throws, deleter(context) gives the
+ * memory back, unless the context is null. Strides are not negative; the pointer need not be aligned.
+ */
+TERCEL_API Tensor from_blob(void* data, IntSpan sizes, TensorOptions options = {}, void* context = nullptr,
+                            DataPtr::Deleter deleter = nullptr);
+TERCEL_API Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, TensorOptions options = {},
+                            void* context = nullptr, DataPtr::Deleter deleter = nullptr);
+
+}  // namespace tercel

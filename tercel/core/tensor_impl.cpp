@@ -1,0 +1,248 @@
+#include "tercel/core/tensor_impl.h"
+
+#include <algorithm>
+
+namespace tercel {
+
+namespace {
+constexpr size_t kMostDims = 64;
+}
+
+namespace detail {
+constinit UndefinedTensorHolder g_undefined;
+}
+
+AutogradMetaBase::~AutogradMetaBase() = default;
+ExtraMeta::~ExtraMeta() = default;
+
+/** Sets ndim_ sizes and their row-major strides; the flags say "contiguous" from the start. */
+inline void TensorImpl::set_row_major(IntSpan sizes) {
+  int64_t* size = dims();
+  int64_t* stride = size + capacity();
+  int64_t step = 1;
+  bool valid = true, empty = false;
+  for (size_t d = ndim_; d-- > 0;) {
+    const int64_t s = size[d] = sizes[d];
+    stride[d] = step;
+    if (s > 0) [[likely]] {
+      valid &= !__builtin_mul_overflow(step, s, &step);
+    } else {
+      empty = true;
+      valid &= s == 0;
+    }
+  }
+  if (!valid) [[unlikely]]
+    detail::refuse_sizes(sizes);
+  numel_ = empty ? 0 : step;
+}
+
+// The public ones delegate to these, so that the destructor runs when they throw.
+inline TensorImpl::TensorImpl(ScalarType dtype, Device device, size_t ndim) : dtype_(dtype), device_(device) {
+  set_ndim(ndim);
+}
+inline TensorImpl::TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim)
+    : storage_(std::move(storage)), dtype_(dtype), device_(storage_->device()) {
+  set_ndim(ndim);
+}
+
+TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes) : TensorImpl(dtype, device, sizes.size()) {
+  set_row_major(sizes);
+}
+
+TensorImpl::TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes)
+    : TensorImpl(std::move(storage), dtype, sizes.size()) {
+  set_row_major(sizes);
+}
+
+TensorImpl::TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes, IntSpan strides, int64_t storage_offset)
+    : TensorImpl(std::move(storage), dtype, sizes.size()) {
+  storage_offset_ = storage_offset;
+  set_geometry(sizes.data(), strides.data());
+}
+
+TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t storage_offset)
+    : TensorImpl(base.storage_, base.dtype_, sizes, strides, storage_offset) {
+  layout_ = base.layout_;
+  if (base.has_own_version()) [[unlikely]]
+    set_version_counter(base.extra_->version_counter);
+}
+
+TensorImpl::~TensorImpl() {
+  if (autograd_ != 0) drop_autograd();
+  if (ndim_ > kInlineDims) delete[] heap_;
+}
+
+void TensorImpl::release_resources() {
+  drop_autograd();
+  storage_.reset();
+  extra_.reset();
+}
+
+void TensorImpl::drop_autograd() {
+  if (autograd_ == 0) return;
+  if (TensorImpl* base = plain_view_base())
+    intrusive_ptr<TensorImpl>::reclaim(base).reset();
+  else
+    delete autograd_meta();
+  autograd_ = 0;
+}
+
+void TensorImpl::set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta) {
+  drop_autograd();
+  autograd_ = reinterpret_cast<uintptr_t>(meta.release());
+}
+
+bool TensorImpl::is_contiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::ChannelsLast: return is_channels_last_strides(sizes(), strides());
+    case MemoryFormat::ChannelsLast3d: return is_channels_last_3d_strides(sizes(), strides());
+    case MemoryFormat::Contiguous:
+    case MemoryFormat::Preserve: break;
+  }
+  return is_contiguous();
+}
+
+void TensorImpl::move_dims(size_t ndim) {
+  TERCEL_CHECK(ndim <= kMostDims, ValueError, "a tensor has at most ", kMostDims, " dimensions, not ", ndim);
+  if (ndim == ndim_) return;
+  int64_t* fresh = ndim > kInlineDims ? new int64_t[2 * ndim] : nullptr;
+  if (ndim_ > kInlineDims) delete[] heap_;
+  if (fresh) heap_ = fresh;
+  ndim_ = static_cast<uint8_t>(ndim);
+}
+
+/** Copies ndim_ sizes and strides, which may be those already here, and finds out what follows from them. */
+void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
+  int64_t* size = dims();
+  int64_t* stride = size + capacity();
+  int64_t numel = 1;  // of the dimensions that are not empty
+  bool valid = true, empty = false, contiguous = true;
+  for (size_t d = ndim_; d-- > 0;) {
+    const int64_t s = size[d] = sizes[d];
+    const int64_t step = stride[d] = strides[d];
+    if (s == 1) continue;
+    if (s > 0) [[likely]] {
+      contiguous &= step == numel;
+      valid &= !__builtin_mul_overflow(numel, s, &numel);
+    } else {
+      empty = true;
+      valid &= s == 0;
+    }
+  }
+  if (!valid) [[unlikely]]
+    detail::refuse_sizes(this->sizes());
+  numel_ = empty ? 0 : numel;
+  contiguous |= empty;
+  set_flag(kContiguous, contiguous);
+  set_flag(kDense, contiguous || tercel::is_non_overlapping_and_dense(this->sizes(), this->strides()));
+}
+
+void TensorImpl::refresh() { set_geometry(dims(), dims() + capacity()); }
+
+void TensorImpl::check_metadata_change(const char* what) const {
+  TERCEL_CHECK(allow_tensor_metadata_change(), ValueError, what,
+               " is not allowed on a Tensor created from .data or .detach().\nIf your intent is to change the metadata "
+               "of a Tensor (such as sizes / strides / storage / storage_offset) without autograd tracking the change, "
+               "remove the .data / .detach() call and wrap the change in a no-grad block.");
+}
+
+void TensorImpl::set_sizes_and_strides(IntSpan sizes, IntSpan strides) {
+  set_sizes_and_strides(sizes, strides, storage_offset_);
+}
+
+void TensorImpl::set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  check_metadata_change("set_sizes_and_strides");
+  TERCEL_CHECK(sizes.size() == strides.size(), ValueError, "dimensionality of sizes (", sizes.size(),
+               ") must match dimensionality of strides (", strides.size(), ")");
+  numel_of(sizes);
+  // The arguments may point into this tensor.
+  DimVector size(sizes), stride(strides);
+  for (size_t d = size.size(); d-- > 0;) {
+    if (stride[d] != kFillStride) continue;
+    stride[d] = 1;
+    const bool last = d + 1 == size.size();
+    TERCEL_CHECK(last || !__builtin_mul_overflow(std::max<int64_t>(size[d + 1], 1), stride[d + 1], &stride[d]),
+                 ValueError, "set_sizes_and_strides: stride ", d, " of sizes ", sizes, " does not fit 64 bits");
+  }
+  set_ndim(size.size());
+  set_geometry(size.data(), stride.data());
+  storage_offset_ = storage_offset;
+}
+
+void TensorImpl::set_sizes_contiguous(IntSpan sizes) { set_sizes_and_strides(sizes, contiguous_strides(sizes)); }
+
+void TensorImpl::set_size(int64_t dim, int64_t size) {
+  check_metadata_change("set_size");
+  DimVector sizes_then(sizes());
+  sizes_then[static_cast<size_t>(wrap_dim(dim, ndim_, false))] = size;
+  numel_of(sizes_then);
+  std::copy(sizes_then.begin(), sizes_then.end(), dims());
+  refresh();
+}
+
+void TensorImpl::set_stride(int64_t dim, int64_t stride) {
+  check_metadata_change("set_stride");
+  dims()[capacity() + static_cast<size_t>(wrap_dim(dim, ndim_, false))] = stride;
+  refresh();
+}
+
+void TensorImpl::set_storage_offset(int64_t offset) {
+  check_metadata_change("set_storage_offset");
+  storage_offset_ = offset;
+}
+
+void TensorImpl::resize_dim(int64_t ndim) {
+  check_metadata_change("resize_dim");
+  TERCEL_CHECK(ndim >= 0 && ndim <= static_cast<int64_t>(kMostDims), ValueError, "resize_dim: a tensor has 0 to ",
+               kMostDims, " dimensions, not ", ndim);
+  DimVector size(sizes()), stride(strides());
+  size.resize(static_cast<size_t>(ndim), 0);
+  stride.resize(static_cast<size_t>(ndim), 0);
+  set_ndim(size.size());
+  set_geometry(size.data(), stride.data());
+}
+
+void TensorImpl::empty_tensor_restride(MemoryFormat format) {
+  const DimVector size(sizes());
+  set_geometry(size.data(), strides_for(size, format).data());
+}
+
+void TensorImpl::set_storage(Storage storage) {
+  check_metadata_change("set_storage");
+  if (storage_.defined() && storage_ != storage) keep_version();
+  storage_ = std::move(storage);
+  device_ = storage_->device();
+}
+
+void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
+  if (!extra_) extra_ = std::make_unique<ExtraMeta>();
+  extra_->version_counter = std::move(counter);
+}
+
+/** Before the storage changes: see Note [Version counters]. */
+void TensorImpl::keep_version() {
+  if (!has_own_version()) set_version_counter(make_intrusive<VersionCounter>(version()));
+}
+
+intrusive_ptr<TensorImpl> TensorImpl::shallow_copy(bool own_version, bool allow_metadata_change) const {
+  auto copy = make_intrusive<TensorImpl>(*this, sizes(), strides(), storage_offset_);
+  copy->set_flag(kWrappedNumber, flag(kWrappedNumber));
+  copy->set_flag(kFixedMetadata, !allow_metadata_change);
+  if (own_version) copy->set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));
+  return copy;
+}
+
+void TensorImpl::shallow_copy_from(const TensorImpl& other) {
+  const DimVector size(other.sizes()), stride(other.strides());
+  if (storage_.defined() && storage_ != other.storage_) keep_version();
+  set_ndim(size.size());
+  set_geometry(size.data(), stride.data());
+  storage_ = other.storage_;
+  dtype_ = other.dtype_;
+  device_ = other.device_;
+  layout_ = other.layout_;
+  storage_offset_ = other.storage_offset_;
+  set_flag(kWrappedNumber, other.flag(kWrappedNumber));
+}
+
+}  // namespace tercel

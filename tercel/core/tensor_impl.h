@@ -1,0 +1,237 @@
+// What a tensor is made of: a storage, and the sizes and strides under which it is seen.
+//
+// Note [Version counters]
+// Every in-place change bumps a version, so that backward can tell when a saved tensor was changed. The counter lives
+// in the storage, because views and detach() share it. `.data` does not: such a tensor has a counter of its own in
+// ExtraMeta, which it shares with its views and shallow copies in turn. So has a tensor that was given another storage:
+// its version goes on from where it was.
+//
+// Note [Views without history]
+// A view must know its base even when nothing requires a gradient yet: an in-place op with a differentiable operand may
+// come later, and then the base's history changes too. Most views never see that, so a view does not get AutogradMeta
+// for it: its autograd slot holds the base itself, told apart from metadata by the lowest bit.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tercel/core/geometry.h"
+#include "tercel/core/intrusive_ptr.h"
+#include "tercel/core/scalar_type.h"
+#include "tercel/core/storage.h"
+
+namespace tercel {
+
+/** Gradient bookkeeping of a tensor; the autograd layer says what it holds. */
+class TERCEL_API AutogradMetaBase {
+ public:
+  virtual ~AutogradMetaBase();
+};
+
+/** Counts in-place changes for tensors that do not use their storage's counter. */
+class TERCEL_API VersionCounter final : public intrusive_ptr_target {
+ public:
+  explicit VersionCounter(uint32_t start) : version_(start) {}
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  static void* operator new(size_t size) { return detail::allocate_object(size); }
+  static void operator delete(void* p) { detail::free_object(p, sizeof(VersionCounter)); }
+
+ private:
+  std::atomic<uint32_t> version_;
+};
+
+/** What few tensors have. */
+struct TERCEL_API ExtraMeta {
+  virtual ~ExtraMeta();
+  /** Own version counter, used instead of the storage's; may be null. */
+  intrusive_ptr<VersionCounter> version_counter;
+};
+
+/** How a view came to be, which decides what in-place ops may do to it. */
+enum class ViewOrigin : uint8_t { Ordinary, NoGrad, MultiOutput };
+
+namespace detail {
+union UndefinedTensorHolder;
+}
+
+class TERCEL_API TensorImpl final : public intrusive_ptr_target {
+ public:
+  /** Row-major, without storage. */
+  TensorImpl(ScalarType dtype, Device device, IntSpan sizes);
+  /** Row-major over the start of the storage. */
+  TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes);
+  /** Any geometry, as many strides as sizes; the caller has checked that it lies inside the storage. */
+  TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes, IntSpan strides, int64_t storage_offset);
+  /** A view: the same with storage, dtype, layout and version counter of `base`. */
+  TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t storage_offset);
+  ~TensorImpl() override;
+  TensorImpl(const TensorImpl&) = delete;
+  TensorImpl& operator=(const TensorImpl&) = delete;
+
+  bool defined() const { return dtype_ != ScalarType::Undefined; }
+
+  int64_t dim() const { return ndim_; }
+  IntSpan sizes() const { return {dims(), ndim_}; }
+  IntSpan strides() const { return {dims() + capacity(), ndim_}; }
+  int64_t storage_offset() const { return storage_offset_; }
+  int64_t numel() const { return numel_; }
+  ScalarType dtype() const { return dtype_; }
+  size_t itemsize() const { return item_size(dtype_); }
+  Device device() const { return device_; }
+  Layout layout() const { return layout_; }
+  bool is_contiguous() const { return flag(kContiguous); }
+  bool is_contiguous(MemoryFormat format) const;
+  bool is_non_overlapping_and_dense() const { return flag(kDense); }
+
+  bool has_storage() const { return storage_.defined(); }
+  const Storage& storage() const { return storage_; }
+  /** First element; null when there are no elements. */
+  void* data() const {
+    return numel_ == 0 ? nullptr
+                       : static_cast<std::byte*>(storage_->data()) + storage_offset_ * static_cast<int64_t>(itemsize());
+  }
+
+  // Metadata setters. Each refuses a tensor made by .data or detach() when changes are not allowed on it; none looks
+  // whether the geometry lies inside the storage.
+  /** A stride that is kFillStride becomes that of a dimension right around the one after it. */
+  void set_sizes_and_strides(IntSpan sizes, IntSpan strides);
+  void set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t storage_offset);
+  void set_sizes_contiguous(IntSpan sizes);
+  void set_size(int64_t dim, int64_t size);
+  void set_stride(int64_t dim, int64_t stride);
+  void set_storage_offset(int64_t offset);
+  /** Changes the number of dimensions; new ones have size and stride 0. */
+  void resize_dim(int64_t ndim);
+  void empty_tensor_restride(MemoryFormat format);
+  /** The first storage of a tensor that was made without one; on the device that the tensor names. */
+  void adopt_storage(Storage storage) { storage_.swap(storage); }
+  /** Puts a storage in; where there was one, the version goes on from where it was. */
+  void set_storage(Storage storage);
+  void set_dtype(ScalarType dtype) { dtype_ = dtype; }
+
+  bool allow_tensor_metadata_change() const { return !flag(kFixedMetadata); }
+  void set_allow_tensor_metadata_change(bool allow) { set_flag(kFixedMetadata, !allow); }
+
+  /** A number that a person wrote, which does not promote a tensor of its own category. */
+  bool is_wrapped_number() const { return flag(kWrappedNumber); }
+  void set_wrapped_number(bool wrapped) { set_flag(kWrappedNumber, wrapped); }
+
+  uint32_t version() const {
+    if (has_own_version()) [[unlikely]]
+      return extra_->version_counter->version();
+    return storage_.defined() ? storage_->version() : 0;
+  }
+  void bump_version() {
+    if (has_own_version()) [[unlikely]]
+      extra_->version_counter->bump();
+    else if (storage_.defined())
+      storage_->bump_version();
+  }
+
+  /** Same storage and geometry, no gradient history; shares the version counter unless asked for one of its own. */
+  intrusive_ptr<TensorImpl> shallow_copy(bool own_version, bool allow_metadata_change) const;
+  /** Takes over another tensor's storage and geometry; keeps own history, version counter and permission. */
+  void shallow_copy_from(const TensorImpl& other);
+
+  /** Whether an op with this input must be recorded; the autograd layer keeps the bit true to its metadata. */
+  bool requires_grad() const {
+    return flag(kRequiresGrad) || ((autograd_ & 1) != 0 && plain_view_base()->flag(kHasHistory));
+  }
+  void set_requires_grad_flag(bool value) { set_flag(kRequiresGrad, value); }
+  /** Whether an op made the tensor; a view without metadata then has history through its base. */
+  void set_history_flag(bool value) { set_flag(kHasHistory, value); }
+  AutogradMetaBase* autograd_meta() const {
+    return (autograd_ & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(autograd_) : nullptr;
+  }
+  /** Puts metadata in, in place of a base held without metadata. */
+  void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta);
+  /** The base of a view that has no metadata; see Note [Views without history]. */
+  TensorImpl* plain_view_base() const {
+    return (autograd_ & 1) != 0 ? reinterpret_cast<TensorImpl*>(autograd_ & ~uintptr_t{1}) : nullptr;
+  }
+  void set_plain_view_base(intrusive_ptr<TensorImpl> base, ViewOrigin origin) {
+    if (autograd_ != 0) [[unlikely]]
+      drop_autograd();
+    autograd_ = reinterpret_cast<uintptr_t>(base.release()) | 1;
+    view_origin_ = origin;
+  }
+  ViewOrigin view_origin() const { return view_origin_; }
+  void set_view_origin(ViewOrigin origin) { view_origin_ = origin; }
+
+  static void* operator new(size_t size) { return detail::allocate_object(size); }
+  static void operator delete(void* p) { detail::free_object(p, sizeof(TensorImpl)); }
+
+ private:
+  friend union detail::UndefinedTensorHolder;
+  static constexpr size_t kInlineDims = 5;
+  enum Flag : uint8_t {
+    kContiguous = 1,
+    kDense = 2,
+    kFixedMetadata = 4,
+    kWrappedNumber = 8,
+    kRequiresGrad = 16,
+    kHasHistory = 32,
+  };
+
+  constexpr TensorImpl() noexcept : inline_{0, 0, 0, 0, 0, 1, 0, 0, 0, 0} {}
+  TensorImpl(ScalarType dtype, Device device, size_t ndim);
+  TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim);
+  void release_resources() override;
+  void drop_autograd();
+
+  bool flag(Flag f) const { return (flags_ & f) != 0; }
+  void set_flag(Flag f, bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | f : flags_ & ~f); }
+  size_t capacity() const { return ndim_ <= kInlineDims ? kInlineDims : ndim_; }
+  const int64_t* dims() const { return ndim_ <= kInlineDims ? inline_ : heap_; }
+  int64_t* dims() { return ndim_ <= kInlineDims ? inline_ : heap_; }
+  void set_ndim(size_t ndim) {
+    if (ndim <= kInlineDims && ndim_ <= kInlineDims) [[likely]]
+      ndim_ = static_cast<uint8_t>(ndim);
+    else
+      move_dims(ndim);
+  }
+  void move_dims(size_t ndim);
+  bool has_own_version() const { return extra_ && extra_->version_counter.defined(); }
+  void set_version_counter(intrusive_ptr<VersionCounter> counter);
+  void keep_version();
+  void set_row_major(IntSpan sizes);
+  void set_geometry(const int64_t* sizes, const int64_t* strides);
+  void check_metadata_change(const char* what) const;
+  void refresh();
+
+  Storage storage_;
+  uintptr_t autograd_ = 0;  // AutogradMetaBase*, or TensorImpl* | 1
+  std::unique_ptr<ExtraMeta> extra_;
+  union {
+    int64_t inline_[2 * kInlineDims];  // sizes, then strides
+    int64_t* heap_;
+  };
+  int64_t storage_offset_ = 0;
+  int64_t numel_ = 0;
+  ScalarType dtype_ = ScalarType::Undefined;
+  Device device_;
+  Layout layout_ = Layout::Strided;
+  uint8_t ndim_ = 1;
+  uint8_t flags_ = kContiguous | kDense;
+  ViewOrigin view_origin_ = ViewOrigin::Ordinary;
+};
+static_assert(sizeof(TensorImpl) <= 144, "many tensors are alive at once: every word counts");
+
+namespace detail {
+/** Made before any code runs, never destroyed: tensors may outlive static destructors. */
+union UndefinedTensorHolder {
+  constexpr UndefinedTensorHolder() : impl() {}
+  ~UndefinedTensorHolder() {}
+  TensorImpl impl;
+};
+extern TERCEL_API UndefinedTensorHolder g_undefined;
+}  // namespace detail
+
+/** The undefined tensor: what a default-constructed Tensor refers to. Never counted. */
+inline constexpr TensorImpl& undefined_tensor_impl = detail::g_undefined.impl;
+
+}  // namespace tercel

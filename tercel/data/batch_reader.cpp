@@ -1,0 +1,153 @@
+#include "tercel/data/batch_reader.h"
+
+#include <optional>
+#include <utility>
+
+#include "tercel/data/norm_source_impl.h"
+#include "tercel/data/prefetcher_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+namespace tercel::data {
+
+namespace {
+
+constexpr std::string_view kOwner = "reader";
+
+void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) {
+  // By subtraction: each number of slots is any that somebody may ask for.
+  int64_t left = schema.slot_num();
+  for (const SparseInput& input : inputs) {
+    TERCEL_CHECK(input.slot_num <= left, ConfigError, "[", kOwner, "] option 'inputs': expected ", schema.slot_num(),
+                 " slots in all, found more: '", printable(input.name), "' wants ", input.slot_num, ", ", left,
+                 " are left");
+    left -= input.slot_num;
+  }
+  TERCEL_CHECK(left == 0, ConfigError, "[", kOwner, "] option 'inputs': expected ", schema.slot_num(),
+               " slots in all, found ", schema.slot_num() - left);
+}
+
+std::unique_ptr<RecordSource> open_source(const Dataset& dataset, const DataPart& part, const ReaderOptions& options) {
+  std::vector<int64_t> slot_nums;
+  for (const SparseInput& input : options.inputs) slot_nums.push_back(input.slot_num);
+  switch (dataset.format) {
+    case DataFormat::Norm:
+      return std::make_unique<NormSource>(dataset, part, slot_nums, options.binary_labels, options.shuffle);
+  }
+  throw_error<InternalError>({"reader: no source for format ", to_string(dataset.format)});
+}
+
+}  // namespace
+
+struct BatchReader::State {
+  ReaderOptions options;
+  Schema schema;
+  std::unique_ptr<RecordSource> source;
+  std::optional<RowOrder> order;
+  std::vector<Tensor> uniform_offsets;
+  BatchSequence::Rules rules;
+  std::optional<BatchSequence> sequence;  // the batch that comes next
+  std::optional<Prefetcher> prefetcher;   // after the others: its threads use them
+};
+
+BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const ReaderOptions& options)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  check_options(options, kOwner);
+  state.options = options;
+  state.schema = dataset.schema;
+  if (state.options.inputs.empty() && state.schema.slot_num() > 0)
+    state.options.inputs.push_back({"keys", state.schema.slot_num()});
+  check_inputs(state.schema, state.options.inputs);
+  const DataPart& part = dataset.part(part_name);
+  const std::string where =
+      str_cat({dataset.folder.empty() ? part.file_list : dataset.folder, ": ", to_string(part_name)});
+  TERCEL_CHECK(!part.files.empty(), DataError, printable(where), ": expected files of rows, found none");
+  if (options.verify_checksums)
+    for (const DataFile& file : part.files) verify_file(dataset, file);
+  state.source = open_source(dataset, part, state.options);
+  const int64_t rows = state.source->rows();
+  TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
+  TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
+               "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
+               ", as drop_last leaves out short batches, found ", options.batch_size);
+  if (options.shuffle)
+    state.order = RowOrder::shuffled(rows, options.seed, options.shuffle_window, options.shuffle_block);
+  else
+    state.order = RowOrder::in_order(rows, state.source->rows_per_read());
+  const BatchShape& shape = state.source->shape();
+  if (shape.uniform)
+    for (const BatchShape::Input& input : shape.inputs)
+      state.uniform_offsets.push_back(uniform_row_offsets(input, std::min(options.batch_size, rows)));
+  state.rules = {options.batch_size, options.epochs, options.drop_last};
+  state.sequence.emplace(*state.order, state.rules, 0, 0);
+}
+
+BatchReader::~BatchReader() = default;
+
+bool BatchReader::next(Batch& batch) {
+  State& state = *state_;
+  if (state.sequence->done()) return false;
+  if (!state.prefetcher) {
+    const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
+    state.prefetcher.emplace(*state.source, *state.order, state.uniform_offsets, options, state.sequence->plan().epoch,
+                             state.sequence->row());
+  }
+  state.prefetcher->take(batch);
+  state.sequence->next_batch();
+  return true;
+}
+
+ReaderPosition BatchReader::position() const {
+  const State& state = *state_;
+  ReaderPosition position;
+  position.epoch = state.sequence->plan().epoch;
+  position.row = state.sequence->row();
+  position.epoch_rows = epoch_rows();
+  position.shuffle = state.options.shuffle;
+  if (position.shuffle) {
+    position.seed = state.options.seed;
+    position.shuffle_window = state.options.shuffle_window;
+    position.shuffle_block = state.options.shuffle_block;
+  }
+  return position;
+}
+
+void BatchReader::seek(const ReaderPosition& position) {
+  State& state = *state_;
+  const ReaderPosition own = this->position();
+  const auto check = [](std::string_view what, auto found, auto expected) {
+    TERCEL_CHECK(found == expected, ConfigError,
+                 "reader: seek: the position belongs to another order of rows: expected ", what, " ", expected,
+                 ", found ", found);
+  };
+  check("epoch_rows", position.epoch_rows, own.epoch_rows);
+  check("shuffle", position.shuffle, own.shuffle);
+  check("seed", position.seed, own.seed);
+  check("shuffle_window", position.shuffle_window, own.shuffle_window);
+  check("shuffle_block", position.shuffle_block, own.shuffle_block);
+  TERCEL_CHECK(position.epoch >= 0 && position.row >= 0 && position.row <= position.epoch_rows, ConfigError,
+               "reader: seek: expected a row from 0 to ", position.epoch_rows, " of an epoch from 0 on, found row ",
+               position.row, " of epoch ", position.epoch);
+  state.prefetcher.reset();
+  state.sequence.emplace(*state.order, state.rules, position.epoch, position.row);
+}
+
+void BatchReader::rewind() {
+  ReaderPosition start = position();
+  start.epoch = 0;
+  start.row = 0;
+  seek(start);
+}
+
+int64_t BatchReader::epoch_rows() const noexcept { return state_->source->rows(); }
+
+int64_t BatchReader::epoch_batches() const noexcept {
+  const int64_t size = state_->options.batch_size;
+  return (epoch_rows() + (state_->options.drop_last ? 0 : size - 1)) / size;
+}
+
+const Schema& BatchReader::schema() const noexcept { return state_->schema; }
+const ReaderOptions& BatchReader::options() const noexcept { return state_->options; }
+
+}  // namespace tercel::data

@@ -1,0 +1,136 @@
+// Reads a dataset's rows as batches, ahead of the consumer, on its own threads.
+//
+// Note [Order of rows]
+// An epoch delivers every row of the part once. Without shuffling, rows come in the order of the files. With it, the
+// rows are cut into blocks of `shuffle_block` consecutive ones, the blocks come in random order, and as many of them as
+// fit into `shuffle_window` rows are mixed with each other. The order is a function of the number of rows, these two
+// sizes, the seed and the epoch alone (Philox): neither batch size, threads, files nor format change it. That is why an
+// epoch and a row within it say exactly where a reader stands.
+//
+// Batches end where an epoch ends, so the last one may be short.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tercel/data/batch.h"
+#include "tercel/data/dataset.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+/** Some consecutive slots that a batch holds together: HugeCTR's DataReaderSparseParam. */
+struct SparseInput {
+  std::string name;
+  int64_t slot_num = 1;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"name", &SparseInput::name, "name of the input"},
+                      Field{"slot_num", &SparseInput::slot_num, "slots that it takes", at_least(1)});
+  }
+};
+
+struct ReaderOptions {
+  int64_t batch_size = 1024;
+  int64_t epochs = 1;
+  bool drop_last = false;
+  bool shuffle = false;
+  uint64_t seed = 0;
+  int64_t shuffle_window = 32768;
+  int64_t shuffle_block = 512;
+  int64_t num_workers = 1;
+  int64_t prefetch = 2;
+  bool binary_labels = true;
+  bool verify_checksums = false;
+  std::vector<SparseInput> inputs;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"batch_size", &ReaderOptions::batch_size, "rows of a batch", at_least(1), at_most(1 << 24)},
+        Field{"epochs", &ReaderOptions::epochs, "how often the rows are read, 0 for without end", at_least(0)},
+        Field{"drop_last", &ReaderOptions::drop_last, "leave out the last batch of an epoch if it is short"},
+        Field{"shuffle", &ReaderOptions::shuffle, "deliver the rows of each epoch in a random order"},
+        Field{"seed", &ReaderOptions::seed, "of that order"},
+        Field{"shuffle_window", &ReaderOptions::shuffle_window, "rows that are mixed with each other, held in memory",
+              at_least(1), at_most(1 << 26)},
+        Field{"shuffle_block", &ReaderOptions::shuffle_block, "consecutive rows that are read at once", at_least(1),
+              at_most(1 << 26)},
+        Field{"num_workers", &ReaderOptions::num_workers, "threads that decode, beside one that reads", at_least(1),
+              at_most(1024)},
+        Field{"prefetch", &ReaderOptions::prefetch, "batches that are made ready ahead", at_least(1), at_most(1024)},
+        Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
+        Field{"verify_checksums", &ReaderOptions::verify_checksums,
+              "read each file once before the start, to compare its checksum"},
+        Field{"inputs", &ReaderOptions::inputs, "how slots are grouped; empty: all in one"});
+  }
+};
+
+/** Where a reader stands, and what makes up its order; see Note [Order of rows]. */
+struct ReaderPosition {
+  int64_t epoch = 0;
+  int64_t row = 0;         // rows of the epoch that were delivered
+  int64_t epoch_rows = 0;  // rows of a whole epoch
+  bool shuffle = false;
+  uint64_t seed = 0;  // this and the following are 0 without shuffling
+  int64_t shuffle_window = 0;
+  int64_t shuffle_block = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"epoch", &ReaderPosition::epoch, "epochs that are complete", at_least(0), required()},
+                      Field{"row", &ReaderPosition::row, "rows of the epoch that were read", at_least(0), required()},
+                      Field{"epoch_rows", &ReaderPosition::epoch_rows, "rows of an epoch", at_least(0), required()},
+                      Field{"shuffle", &ReaderPosition::shuffle, "whether the order is random", required()},
+                      Field{"seed", &ReaderPosition::seed, "of the order"},
+                      Field{"shuffle_window", &ReaderPosition::shuffle_window, "rows that are mixed", at_least(0)},
+                      Field{"shuffle_block", &ReaderPosition::shuffle_block, "rows that stay together", at_least(0)});
+  }
+  friend bool operator==(const ReaderPosition&, const ReaderPosition&) = default;
+};
+
+/**
+ * The rows of a part, batch by batch. One thread may use it at a time; it starts its own with the first batch. Memory
+ * is bounded by `prefetch` batches and the raw bytes of a few more (or of two windows, with shuffling).
+ */
+class TERCEL_API BatchReader {
+ public:
+  /**
+   * Opens the part's files and checks headers and sizes. ConfigError for options that make no sense or are impossible
+   * for this part, DataError and IoError for files that do not fit the description, or if there are no rows.
+   */
+  BatchReader(const Dataset& dataset, PartName part, const ReaderOptions& options);
+  ~BatchReader();
+  BatchReader(const BatchReader&) = delete;
+  BatchReader& operator=(const BatchReader&) = delete;
+
+  /**
+   * Exchanges `batch` for the next one; false, and no change, after the last epoch. The tensors that `batch` had before
+   * are filled anew later on, unless somebody else still holds them. DataError "file: record r: byte b: expected ...,
+   * found ..." in the place of the first batch that cannot be delivered as it should be, and at every later call.
+   */
+  bool next(Batch& batch);
+
+  /** Where the next batch begins. */
+  ReaderPosition position() const;
+
+  /** Goes to a position that a reader of the same rows and order gave. ConfigError if the order is another. */
+  void seek(const ReaderPosition& position);
+  /** Goes to the start of the first epoch. */
+  void rewind();
+
+  /** Rows of an epoch, those of a short last batch that is left out included. */
+  int64_t epoch_rows() const noexcept;
+  /** Batches of a whole epoch. */
+  int64_t epoch_batches() const noexcept;
+  const Schema& schema() const noexcept;
+  const ReaderOptions& options() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tercel::data

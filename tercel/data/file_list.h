@@ -1,0 +1,21 @@
+// HugeCTR's file list: a text whose first line is the number of files, then one path a line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tercel/util/export.h"
+
+namespace tercel::data {
+
+/**
+ * Paths of the files in a list. A relative one is looked for as HugeCTR does, from the working directory, and if there
+ * is nothing, from the list's folder. DataError if the count is no number, is not positive, or too few lines follow;
+ * further lines are ignored, as HugeCTR's generator writes each name twice.
+ */
+TERCEL_API std::vector<std::string> read_file_list(const std::string& path);
+
+/** Writes a list, atomically. */
+TERCEL_API void write_file_list(const std::string& path, const std::vector<std::string>& files);
+
+}  // namespace tercel::data

@@ -1,0 +1,140 @@
+#include "tercel/data/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tercel/data/click_model_impl.h"
+#include "tercel/data/norm_writer.h"
+#include "tercel/data/truth_score_impl.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/version.h"
+
+namespace tercel::data {
+
+namespace {
+
+constexpr int64_t kBatchRows = 16384;
+
+// Keys per field as in Criteo's display advertising logs, cut to 2,000. The exponents make a log of a million rows
+// enough to learn from: they are steeper than Criteo's, whose long tails are mostly noise.
+ClickModelSpec criteo_spec() {
+  constexpr int64_t kSizes[] = {1460, 583,  2000, 2000, 305,  24,   2000, 633,  3,  2000, 2000, 2000, 2000,
+                                27,   2000, 2000, 10,   2000, 2000, 4,    2000, 18, 15,   2000, 105,  2000};
+  ClickModelSpec spec;
+  for (const int64_t size : kSizes) spec.fields.push_back({size, size > 30 ? 1.9 : 1.3});
+  spec.dense_dim = 13;
+  spec.interacting_fields = 5;
+  return spec;
+}
+
+ClickModelSpec small_spec() {
+  ClickModelSpec spec;
+  spec.fields = {{3, 1.0}, {10, 1.2}, {25, 1.2}, {40, 1.5}, {200, 1.8}};
+  spec.dense_dim = 4;
+  spec.interacting_fields = 3;
+  spec.sample_rows = int64_t{1} << 15;
+  return spec;
+}
+
+ClickModelSpec spec_of(const GenerateOptions& options) {
+  ClickModelSpec spec = options.preset == GeneratePreset::Criteo ? criteo_spec() : small_spec();
+  spec.ctr = options.ctr;
+  spec.auc = options.auc;
+  return spec;
+}
+
+Schema schema_of(const ClickModelSpec& spec) {
+  Schema schema;
+  schema.label_names = {"click"};
+  schema.dense_dim = spec.dense_dim;
+  for (int64_t d = 0; d < spec.dense_dim; ++d) schema.dense_names.push_back(str_cat({"I", d + 1}));
+  for (size_t f = 0; f < spec.fields.size(); ++f)
+    schema.slots.push_back({str_cat({"C", f + 1}), spec.fields[f].size, 0, 1});
+  schema.set_consecutive_keys();
+  return schema;
+}
+
+struct Batch {
+  std::vector<float> labels, dense, logits;
+  std::vector<int64_t> keys;
+
+  explicit Batch(const Schema& schema)
+      : labels(kBatchRows),
+        dense(static_cast<size_t>(kBatchRows * schema.dense_dim)),
+        logits(kBatchRows),
+        keys(static_cast<size_t>(kBatchRows * schema.slot_num())) {}
+  ClickRows rows() { return {labels.data(), dense.data(), keys.data(), logits.data()}; }
+};
+
+struct PartPlan {
+  std::string name;
+  int64_t first_row, rows;
+};
+
+}  // namespace
+
+GenerateResult generate_dataset(const std::string& folder, const GenerateOptions& options, bool replace,
+                                FunctionRef<void(int64_t rows)> progress) {
+  check_options(options, "generate");
+  const auto test_rows = static_cast<int64_t>(std::llround(static_cast<double>(options.rows) * options.test_fraction));
+  const int64_t train_rows = options.rows - test_rows;
+  TERCEL_CHECK(train_rows >= 1, ConfigError,
+               "[generate] expected at least 1 row in the train part, found rows = ", options.rows,
+               " and test_fraction = ", options.test_fraction);
+  AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
+
+  const ClickModelSpec spec = spec_of(options);
+  const ClickModel model(spec, options.seed);
+
+  GenerateResult result;
+  Dataset& dataset = result.dataset;
+  dataset.key_type = options.key_type;
+  dataset.check_mode = options.check_mode;
+  dataset.schema = schema_of(spec);
+  Conversion& conversion = dataset.conversion.emplace();
+  conversion.tool = "generate";
+  conversion.tercel_version = version();
+  for (const OptionField& field : option_table<GenerateOptions>())
+    conversion.settings.push_back({std::string(field.name), option_text(field, &options)});
+  conversion.dense_transform = DenseTransform::Standard;
+  conversion.dense_mean = model.dense_mean();
+  conversion.dense_std = model.dense_std();
+
+  const int64_t rows_per_file = (train_rows + options.files - 1) / options.files;
+
+  Batch batch(dataset.schema);
+  const auto write_part = [&](const char* name, int64_t first, int64_t rows, DataPart& part, int64_t& clicks) {
+    NormWriterOptions writer_options;
+    writer_options.folder = target.temporary_path();
+    writer_options.prefix = str_cat({name, "/part-"});
+    writer_options.file_list = str_cat({name, ".txt"});
+    writer_options.rows_per_file = rows_per_file;
+    writer_options.key_type = options.key_type;
+    writer_options.check_mode = options.check_mode;
+    NormWriter writer(dataset.schema, writer_options);
+    TruthScore score(model.logit_mean(), model.logit_std());
+    for (int64_t done = 0; done < rows;) {
+      const int64_t count = std::min(kBatchRows, rows - done);
+      model.generate(first + done, count, batch.rows());
+      writer.write(count, batch.labels.data(), batch.dense.data(), nullptr, batch.keys.data());
+      score.add(count, batch.labels.data(), batch.logits.data());
+      done += count;
+      progress(first + done);
+    }
+    part = writer.finish();
+    part.truth = score.result();
+    clicks = score.clicks();
+  };
+  write_part("train", 0, train_rows, dataset.train, result.train_clicks);
+  if (test_rows > 0) write_part("test", train_rows, test_rows, dataset.test, result.test_clicks);
+
+  save_dataset(dataset, target.temporary_path());
+  target.commit();
+  dataset.folder = folder;
+  return result;
+}
+
+}  // namespace tercel::data

@@ -1,0 +1,73 @@
+// Synthetic click logs whose best possible AUC is known.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "tercel/data/dataset.h"
+#include "tercel/data/norm_format.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/export.h"
+#include "tercel/util/function_ref.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+/** Fields and counts of the rows. */
+enum class GeneratePreset : uint8_t {
+  Criteo,  // 13 counts and 26 fields with 31,187 keys
+  Small,   // 4 counts and 5 fields with 278 keys; for tests
+};
+
+constexpr auto enum_names(GeneratePreset) {
+  return std::to_array<EnumName<GeneratePreset>>(
+      {{GeneratePreset::Criteo, "criteo"}, {GeneratePreset::Small, "small"}});
+}
+
+struct GenerateOptions {
+  int64_t rows = 1'000'000;
+  uint64_t seed = 1;
+  GeneratePreset preset = GeneratePreset::Criteo;
+  double test_fraction = 0.1;
+  int64_t files = 1;
+  double ctr = 0.25;
+  double auc = 0.8;
+  KeyType key_type = KeyType::I64;
+  CheckMode check_mode = CheckMode::Sum;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"rows", &GenerateOptions::rows, "rows to write, those of the test part included", at_least(1)},
+        Field{"seed", &GenerateOptions::seed, "another seed is another truth; the same seed gives the same rows"},
+        Field{"preset", &GenerateOptions::preset,
+              "criteo: 13 counts and 26 fields as in Criteo's logs; small: 4 counts and 5 fields, for tests"},
+        Field{"test_fraction", &GenerateOptions::test_fraction, "share of the rows, the last ones, for the test part",
+              at_least(0), below(1)},
+        Field{"files", &GenerateOptions::files, "files that the train part is cut into, at most", at_least(1)},
+        Field{"ctr", &GenerateOptions::ctr, "click-through rate", at_least(0.001), at_most(0.999)},
+        Field{"auc", &GenerateOptions::auc, "AUC of the probabilities that the clicks are drawn from", at_least(0.51),
+              at_most(0.99)},
+        Field{"key_type", &GenerateOptions::key_type, "width of the keys in the files"},
+        Field{"check_mode", &GenerateOptions::check_mode, "framing of the records"});
+  }
+};
+
+/** What generate_dataset() made. */
+struct GenerateResult {
+  Dataset dataset;
+  int64_t train_clicks = 0;
+  int64_t test_clicks = 0;
+};
+
+/**
+ * Writes a dataset of Norm files with train and test part into a folder, which appears when it is complete; its truth
+ * is that of the generating probabilities on the very rows written. Memory does not grow with the rows. Row r depends
+ * on seed, preset, ctr and auc alone: not on the number of threads, of rows or of files. `progress` is told the rows
+ * written so far, now and then; what it throws ends the work. With `replace`, the folder may hold a dataset already.
+ */
+TERCEL_API GenerateResult generate_dataset(const std::string& folder, const GenerateOptions& options, bool replace,
+                                           FunctionRef<void(int64_t rows)> progress);
+
+}  // namespace tercel::data

@@ -1,0 +1,166 @@
+// The hot loops of Norm reading. Sizes are settled before: load() has the bytes of whole records only, and walked the
+// counts of ragged ones. Rules are checked without branches, one answer per row; a row that breaks one is taken apart
+// again by check_norm_record, which finds the words.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "tercel/data/norm_source_impl.h"
+#include "tercel/util/error.h"
+
+namespace tercel::data {
+
+namespace {
+
+// Copies labels and dense values, and moves behind them; false if one breaks its rule.
+bool decode_floats(const NormLayout& layout, const std::byte*& from, float* labels, float* dense) {
+  constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinite or NaN
+  const int64_t label_dim = layout.schema.label_dim;
+  const int64_t dense_dim = layout.schema.dense_dim;
+  bool good = true;
+  for (int64_t i = 0; i < label_dim; ++i, from += 4) {
+    const auto label = load_unaligned<float>(from);
+    const bool finite = (std::bit_cast<uint32_t>(label) & kExponent) != kExponent;
+    good &= layout.binary_labels ? (label == 0.0f) | (label == 1.0f) : finite;
+    labels[i] = label;
+  }
+  for (int64_t i = 0; i < dense_dim; ++i, from += 4) {
+    const auto bits = load_unaligned<uint32_t>(from);
+    good &= (bits & kExponent) != kExponent;
+    dense[i] = std::bit_cast<float>(bits);
+  }
+  return good;
+}
+
+// Mixed rows lie anywhere in a window that no near cache holds: asked for early, they come while others are decoded.
+constexpr int64_t kPrefetchRows = 4;
+constexpr int64_t kPrefetchBytes = 1024;  // what a core can ask for at a time; the hardware follows on
+constexpr int64_t kCacheLine = 64;
+
+void prefetch(const std::byte* from, int64_t bytes) {
+  bytes = std::min(bytes, kPrefetchBytes);
+  for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(from + i);
+}
+
+bool sum_is_right(const std::byte* record, int64_t payload) {
+  return load_unaligned<int32_t>(record) == payload &&
+         norm_sum(record + 4, static_cast<size_t>(payload)) == static_cast<uint8_t>(record[4 + payload]);
+}
+
+}  // namespace
+
+template <class Key>
+int64_t NormSource::decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const {
+  const int64_t record_bytes = layout_.max_record_bytes;
+  const int64_t payload = record_bytes - norm_frame_bytes(layout_.check_mode);
+  const bool framed = layout_.framed();
+  const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data();
+  for (int64_t i = 0; i < places.count; ++i) {
+    const int64_t place = places.begin + i;
+    if (mix && i + kPrefetchRows < places.count)
+      prefetch(window.bytes.data() + int64_t{mix[place + kPrefetchRows]} * record_bytes, record_bytes);
+    const std::byte* from = window.bytes.data() + (mix ? int64_t{mix[place]} : place) * record_bytes;
+    const int64_t batch_row = places.batch_row + i;
+    bool good = !framed || sum_is_right(from, payload);
+    if (framed) from += 4;
+    good &= decode_floats(layout_, from, out.labels + batch_row * shape_.label_dim,
+                          out.dense + batch_row * shape_.dense_dim);
+    const NormLayout::SlotRule* slot = layout_.slots.data();
+    for (size_t input = 0; input < shape_.inputs.size(); ++input) {
+      const int64_t slot_num = shape_.inputs[input].slot_num;
+      int64_t* keys = out.inputs[input].keys + batch_row * row_nnz_[input];
+      for (int64_t s = 0; s < slot_num; ++s, ++slot) {
+        good &= load_unaligned<int32_t>(from) == slot->hotness;
+        from += 4;
+        int64_t left = slot->hotness;
+        do {
+          const auto key = static_cast<int64_t>(load_unaligned<Key>(from));
+          good &= static_cast<uint64_t>(key) - slot->first_key <= slot->key_range;
+          *keys++ = key;
+          from += sizeof(Key);
+        } while (--left > 0);
+      }
+    }
+    if (!good) return place;
+  }
+  return -1;
+}
+
+template <class Key>
+int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places, BatchBuffer& out) const {
+  const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data();
+  const auto row_at = [&](int64_t i) {
+    return mix ? size_t{mix[places.begin + i]} : static_cast<size_t>(places.begin + i);
+  };
+
+  // All that a row has beyond its fixed part is keys.
+  int64_t num_keys = 0;
+  for (int64_t i = 0; i < places.count; ++i) {
+    const size_t row = row_at(i);
+    num_keys += static_cast<int64_t>(window.starts[row + 1] - window.starts[row]) - layout_.min_record_bytes;
+  }
+  num_keys /= static_cast<int64_t>(sizeof(Key));
+  for (size_t input = 0; input < shape_.inputs.size(); ++input)
+    out.reserve_keys(input, out.inputs[input].nnz + num_keys);
+
+  for (int64_t i = 0; i < places.count; ++i) {
+    if (mix && i + kPrefetchRows < places.count) {
+      const size_t later = row_at(i + kPrefetchRows);
+      const size_t start = window.starts[later];
+      prefetch(window.bytes.data() + start, static_cast<int64_t>(window.starts[later + 1] - start));
+    }
+    const size_t row = row_at(i);
+    const std::byte* from = window.bytes.data() + window.starts[row];
+    const auto bytes = static_cast<int64_t>(window.starts[row + 1] - window.starts[row]);
+    const int64_t batch_row = places.batch_row + i;
+    bool good = !layout_.framed() || sum_is_right(from, bytes - norm_frame_bytes(CheckMode::Sum));
+    if (layout_.framed()) from += 4;
+    good &= decode_floats(layout_, from, out.labels + batch_row * shape_.label_dim,
+                          out.dense + batch_row * shape_.dense_dim);
+    const NormLayout::SlotRule* slot = layout_.slots.data();
+    for (size_t input = 0; input < shape_.inputs.size(); ++input) {
+      const int64_t slot_num = shape_.inputs[input].slot_num;
+      BatchBuffer::Input& target = out.inputs[input];
+      int64_t* offsets = target.row_offsets + batch_row * slot_num;
+      int64_t nnz = target.nnz;
+      for (int64_t s = 0; s < slot_num; ++s, ++slot) {
+        const int32_t count = load_unaligned<int32_t>(from);
+        from += 4;
+        for (int32_t k = 0; k < count; ++k, from += sizeof(Key)) {
+          const auto key = static_cast<int64_t>(load_unaligned<Key>(from));
+          good &= static_cast<uint64_t>(key) - slot->first_key <= slot->key_range;
+          target.keys[nnz++] = key;
+        }
+        *++offsets = nnz;
+      }
+      target.nnz = nnz;
+    }
+    if (!good) return places.begin + i;
+  }
+  return -1;
+}
+
+void NormSource::decode(const Window& source, const Places& places, BatchBuffer& out) const {
+  const auto& window = static_cast<const NormWindow&>(source);
+  int64_t bad = -1;
+  if (layout_.key_type == KeyType::I64)
+    bad = shape_.uniform ? decode_uniform<int64_t>(window, places, out) : decode_ragged<int64_t>(window, places, out);
+  else
+    bad = shape_.uniform ? decode_uniform<uint32_t>(window, places, out) : decode_ragged<uint32_t>(window, places, out);
+  if (bad >= 0)
+    fail_row(window, window.mix.empty() ? static_cast<size_t>(bad) : size_t{window.mix[static_cast<size_t>(bad)]});
+}
+
+void NormSource::fail_row(const NormWindow& window, size_t row) const {
+  const auto behind = std::upper_bound(window.pieces.begin(), window.pieces.end(), static_cast<int64_t>(row),
+                                       [](int64_t r, const Piece& piece) { return r < piece.first_row; });
+  const Piece& piece = *(behind - 1);
+  const auto record_bytes = static_cast<size_t>(layout_.max_record_bytes);
+  const size_t begin = shape_.uniform ? row * record_bytes : window.starts[row];
+  const size_t end = shape_.uniform ? begin + record_bytes : window.starts[row + 1];
+  const RecordPlace at{piece.first_record + static_cast<int64_t>(row) - piece.first_row,
+                       piece.offset + static_cast<int64_t>(begin - piece.first_byte)};
+  fail(files_[piece.file], at, Span<std::byte>(window.bytes.data() + begin, end - begin), shape_.uniform);
+}
+
+}  // namespace tercel::data

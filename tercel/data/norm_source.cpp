@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "tercel/data/norm_source_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+
+namespace tercel::data {
+
+namespace {
+
+constexpr int64_t kMarkRows = 256;
+constexpr int64_t kReadBytes = int64_t{1} << 20;
+constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
+
+}  // namespace
+
+Window::~Window() = default;
+RecordSource::~RecordSource() = default;
+
+void ByteBuffer::resize(size_t size) {
+  if (size > capacity_) {
+    const size_t capacity = std::max(size, capacity_ + capacity_ / 2);
+    DataPtr fresh = cpu_allocator().allocate(capacity);
+    if (size_ > 0) std::memcpy(fresh.get(), bytes_.get(), size_);
+    bytes_ = std::move(fresh);
+    capacity_ = capacity;
+  }
+  size_ = size;
+}
+
+NormSource::NormSource(const Dataset& dataset, const DataPart& part, Span<int64_t> inputs, bool binary_labels,
+                       bool jumps)
+    : layout_(dataset.schema, dataset.key_type, dataset.check_mode, binary_labels), keep_marks_(jumps) {
+  open_files(dataset, part);
+  shape_.label_dim = layout_.schema.label_dim;
+  shape_.dense_dim = layout_.schema.dense_dim;
+  shape_.uniform = std::all_of(files_.begin(), files_.end(), [](const SourceFile& file) { return file.uniform; });
+  auto slot = layout_.slots.begin();
+  for (const int64_t slot_num : inputs) {
+    TERCEL_ASSERT(slot_num <= layout_.slots.end() - slot);
+    BatchShape::Input input;
+    input.slot_num = slot_num;
+    for (int64_t s = 0; s < slot_num; ++s) input.hotness.push_back((slot++)->hotness);
+    row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
+    shape_.inputs.push_back(std::move(input));
+  }
+  TERCEL_ASSERT(slot == layout_.slots.end());
+}
+
+void NormSource::open_files(const Dataset& dataset, const DataPart& part) {
+  int64_t body = 0;
+  for (const DataFile& described : part.files) {
+    SourceFile source;
+    source.path = dataset.path_of(described);
+    const File file = File::open_read(source.path);
+    source.info = file.info();
+    TERCEL_CHECK(source.info.size == described.bytes, DataError, printable(source.path), ": expected ", described.bytes,
+                 " bytes, as the dataset's description says, found ", source.info.size);
+    source.rows = read_norm_header(file, layout_);
+    TERCEL_CHECK(source.rows == described.rows, DataError, printable(source.path), ": byte ", layout_.framed() ? 12 : 8,
+                 ": expected number_of_records ", described.rows, ", as the dataset's description says, found ",
+                 source.rows);
+    source.uniform = check_norm_size(source.path, source.info.size, source.rows, layout_);
+    source.first_row = rows_;
+    source.marks.push_back(layout_.header_bytes());
+    rows_ += source.rows;
+    body += source.info.size - layout_.header_bytes();
+    files_.push_back(std::move(source));
+  }
+  if (rows_ > 0)
+    rows_per_read_ = std::clamp<int64_t>(kReadBytes / std::max<int64_t>(1, body / rows_), 1, kMaxRowsPerRead);
+}
+
+std::unique_ptr<Window> NormSource::make_window() const { return std::make_unique<NormWindow>(); }
+
+const File& NormSource::use(size_t index) {
+  if (open_index_ != index) {
+    open_index_ = SIZE_MAX;
+    open_ = File::open_read(files_[index].path);
+    open_index_ = index;
+    walked_to_ = {0, layout_.header_bytes()};
+  }
+  return open_;
+}
+
+// Looked up by name, so that a file which was replaced or removed is seen as well as one that was written to.
+void NormSource::check_unchanged(const SourceFile& file, RecordPlace at) const {
+  const auto fail = [&](std::string_view found) {
+    throw_error<DataError>({printable(file.path), ": record ", at.record, ": byte ", at.offset,
+                            ": expected the file as it was when reading began, found it ", found});
+  };
+  if (!exists(file.path)) fail("removed");
+  const FileInfo info = file_info(file.path);
+  if (info == file.info) return;
+  if (info.size != file.info.size) fail(str_cat({"with ", info.size, " bytes instead of ", file.info.size}));
+  fail(info.inode != file.info.inode || info.device != file.info.device ? "replaced" : "written to");
+}
+
+size_t NormSource::file_of(int64_t row) const {
+  const auto behind = std::upper_bound(files_.begin(), files_.end(), row,
+                                       [](int64_t r, const SourceFile& file) { return r < file.first_row; });
+  // Files without rows share their first row with the next one: the last of them is the one that has it.
+  return static_cast<size_t>(behind - files_.begin()) - 1;
+}
+
+void NormSource::load(Span<RowRange> ranges, Window& target, const std::atomic<bool>& stop) {
+  auto& window = static_cast<NormWindow&>(target);
+  window.rows = 0;
+  window.bytes.resize(0);
+  window.starts.assign(1, 0);
+  window.pieces.clear();
+  for (const RowRange& range : ranges) {
+    for (int64_t row = range.begin; row < range.begin + range.count;) {
+      if (stop.load(std::memory_order_relaxed)) return;
+      const size_t index = file_of(row);
+      const SourceFile& file = files_[index];
+      const int64_t record = row - file.first_row;
+      const int64_t count = std::min(range.begin + range.count - row, file.rows - record);
+      if (shape_.uniform)
+        load_uniform(index, record, count, window);
+      else
+        load_ragged(index, record, count, window, stop);
+      row += count;
+    }
+  }
+}
+
+void NormSource::load_uniform(size_t index, int64_t record, int64_t count, NormWindow& window) {
+  const SourceFile& source = files_[index];
+  const size_t first_byte = window.bytes.size();
+  const int64_t offset = layout_.header_bytes() + record * layout_.max_record_bytes;
+  const auto bytes = static_cast<size_t>(count * layout_.max_record_bytes);
+  window.pieces.push_back({index, record, offset, window.rows, first_byte});
+  window.bytes.resize(first_byte + bytes);
+  const size_t found = use(index).pread_some(window.bytes.data() + first_byte, bytes, offset);
+  check_unchanged(source, {record, offset});
+  TERCEL_CHECK(found == bytes, DataError, printable(source.path), ": record ", record, ": byte ", offset, ": expected ",
+               bytes, " more bytes, found ", found);
+  window.rows += count;
+}
+
+void NormSource::load_ragged(size_t index, int64_t record, int64_t count, NormWindow& window,
+                             const std::atomic<bool>& stop) {
+  const RecordPlace start = find_record(index, record, stop);
+  if (start.record != record) return;  // stopped on the way
+  window.pieces.push_back({index, record, start.offset, window.rows, window.bytes.size()});
+  walked_to_ = walk(index, start, count, &window, stop);
+}
+
+NormSource::RecordPlace NormSource::find_record(size_t index, int64_t record, const std::atomic<bool>& stop) {
+  const SourceFile& source = files_[index];
+  use(index);
+  const auto mark = std::min(static_cast<size_t>(record / kMarkRows), source.marks.size() - 1);
+  RecordPlace start{static_cast<int64_t>(mark) * kMarkRows, source.marks[mark]};
+  if (walked_to_.record <= record && walked_to_.record > start.record) start = walked_to_;
+  if (source.uniform) start = {record, layout_.header_bytes() + record * layout_.max_record_bytes};
+  return walk(index, start, record - start.record, nullptr, stop);
+}
+
+NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t count, NormWindow* window,
+                                         const std::atomic<bool>& stop) {
+  SourceFile& source = files_[index];
+  const File& file = use(index);
+  ByteBuffer& buffer = window ? window->bytes : scratch_;
+  if (!window) buffer.resize(0);
+  size_t next = buffer.size();  // where the record `at` starts in the buffer
+  RecordPlace at = from;
+  const int64_t last = from.record + count;
+  const int64_t average = (source.info.size - layout_.header_bytes()) / std::max<int64_t>(1, source.rows);
+  const auto refuse = [&] {
+    check_unchanged(source, at);
+    if (window) window->rows += at.record - from.record;
+    fail_record(source, at);
+  };
+  while (at.record < last) {
+    const int64_t size = record_size(buffer.data() + next, buffer.size() - next);
+    if (size < 0) refuse();
+    if (size > 0) {
+      if (keep_marks_ && at.record == static_cast<int64_t>(source.marks.size()) * kMarkRows)
+        source.marks.push_back(at.offset);
+      next += static_cast<size_t>(size);
+      at = {at.record + 1, at.offset + size};
+      if (window) window->starts.push_back(next);
+      continue;
+    }
+    if (stop.load(std::memory_order_relaxed)) return at;
+    const size_t begun = buffer.size() - next;
+    if (!window) {
+      if (begun > 0) std::memmove(buffer.data(), buffer.data() + next, begun);
+      buffer.resize(begun);
+      next = 0;
+    }
+    const int64_t read_from = at.offset + static_cast<int64_t>(begun);
+    const int64_t left = source.info.size - read_from;
+    if (left <= 0) refuse();
+    // What is left to walk, by the average; a record that is not complete yet is read on in growing steps.
+    const int64_t guess = std::min((last - at.record) * average + average / 2 + 64, kReadBytes);
+    const auto bytes = static_cast<size_t>(std::min(left, std::max(guess, static_cast<int64_t>(begun))));
+    buffer.resize(next + begun + bytes);
+    if (file.pread_some(buffer.data() + next + begun, bytes, read_from) != bytes) refuse();
+  }
+  check_unchanged(source, at);
+  if (window) {
+    buffer.resize(next);
+    window->rows += count;
+  }
+  TERCEL_CHECK(at.record < source.rows || at.offset == source.info.size, DataError, printable(source.path), ": record ",
+               source.rows - 1, ": byte ", at.offset, ": expected the end of the file after ", source.rows,
+               " records, found ", source.info.size - at.offset, " more bytes");
+  return at;
+}
+
+int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
+  const int64_t key_size = key_bytes(layout_.key_type);
+  const auto end = static_cast<int64_t>(bytes);
+  const int64_t payload = layout_.framed() ? 4 : 0;
+  int64_t at = payload + 4 * (layout_.schema.label_dim + layout_.schema.dense_dim);
+  for (const NormLayout::SlotRule& slot : layout_.slots) {
+    if (at + 4 > end) return 0;
+    const int64_t nnz = load_unaligned<int32_t>(record + at);
+    if (nnz < 0 || nnz > slot.hotness) return -1;
+    at += 4 + nnz * key_size;
+  }
+  const int64_t size = at + (layout_.framed() ? 1 : 0);
+  if (size > end) return 0;
+  return layout_.framed() && load_unaligned<int32_t>(record) != at - payload ? -1 : size;
+}
+
+void NormSource::fail_record(const SourceFile& source, RecordPlace at) {
+  const auto bytes = static_cast<size_t>(std::min(layout_.max_record_bytes, source.info.size - at.offset));
+  scratch_.resize(bytes);
+  const size_t found = open_.pread_some(scratch_.data(), bytes, at.offset);
+  fail(source, at, Span<std::byte>(scratch_.data(), found), false);
+}
+
+void NormSource::fail(const SourceFile& source, RecordPlace at, Span<std::byte> bytes, bool exact) const {
+  try {
+    check_norm_record(layout_, bytes, {source.path, at.record, at.offset}, exact);
+  } catch (const DataError& error) {
+    throw DataError(error.what() + key_type_hint(source.info.size, source.rows, layout_));
+  }
+  // What was read twice differed, or the two sets of checks do, which is a bug.
+  check_unchanged(source, at);
+  throw_error<InternalError>({printable(source.path), ": record ", at.record, " was refused but follows all rules"});
+}
+
+}  // namespace tercel::data

@@ -1,0 +1,120 @@
+// Norm files as a source of rows.
+//
+// Note [Uniform and ragged files]
+// If a file's size is that of its records with all slots full, every record has full slots, because no slot may hold
+// more: record r lies at a place that is a product, and only the counts have to be compared. This holds for one-hot
+// data and needs no promise from anybody. Any other file is ragged: its records are found by walking from one to the
+// next. Where they start is kept for every kMarkRows-th, so that a jump walks each byte of a file at most once, and
+// less than kMarkRows records after that. Sequential readers keep no such marks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tercel/core/allocator.h"
+#include "tercel/data/dataset.h"
+#include "tercel/data/norm_layout_impl.h"
+#include "tercel/data/record_source_impl.h"
+#include "tercel/util/file.h"
+
+namespace tercel::data {
+
+/** Bytes that grow without being cleared, from the allocator of tensors: large ones lie in huge pages. */
+class ByteBuffer {
+ public:
+  std::byte* data() { return static_cast<std::byte*>(bytes_.get()); }
+  const std::byte* data() const { return static_cast<const std::byte*>(bytes_.get()); }
+  size_t size() const { return size_; }
+  /** New bytes are uninitialised. */
+  void resize(size_t size);
+
+ private:
+  DataPtr bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+class NormSource final : public RecordSource {
+ public:
+  /** `inputs` holds the number of slots of each sparse input; `jumps` tells that ranges will not come in order. */
+  NormSource(const Dataset& dataset, const DataPart& part, Span<int64_t> inputs, bool binary_labels, bool jumps);
+
+  int64_t rows() const override { return rows_; }
+  int64_t rows_per_read() const override { return rows_per_read_; }
+  const BatchShape& shape() const override { return shape_; }
+  std::unique_ptr<Window> make_window() const override;
+  void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) override;
+  void decode(const Window& window, const Places& places, BatchBuffer& out) const override;
+
+ private:
+  struct SourceFile {
+    std::string path;
+    int64_t rows = 0;
+    int64_t first_row = 0;  // over all files
+    FileInfo info;          // as it was opened first
+    bool uniform = false;
+    std::vector<int64_t> marks;  // offsets of records 0, kMarkRows, 2 * kMarkRows ... as far as they are known
+  };
+  /** Consecutive records of a file in a window. */
+  struct Piece {
+    size_t file = 0;
+    int64_t first_record = 0;
+    int64_t offset = 0;     // of the first record in the file
+    int64_t first_row = 0;  // in the window
+    size_t first_byte = 0;  // in the window
+  };
+  struct NormWindow final : Window {
+    ByteBuffer bytes;
+    std::vector<size_t> starts;  // ragged: where each row starts, and where the last one ends
+    std::vector<Piece> pieces;
+  };
+  /** A record and where it starts. */
+  struct RecordPlace {
+    int64_t record = 0;
+    int64_t offset = 0;
+  };
+
+  void open_files(const Dataset& dataset, const DataPart& part);
+  const File& use(size_t index);
+  void check_unchanged(const SourceFile& file, RecordPlace at) const;
+  size_t file_of(int64_t row) const;
+
+  void load_uniform(size_t index, int64_t record, int64_t count, NormWindow& window);
+  void load_ragged(size_t index, int64_t record, int64_t count, NormWindow& window, const std::atomic<bool>& stop);
+  /** Walks to a record from the nearest place that is known. */
+  RecordPlace find_record(size_t index, int64_t record, const std::atomic<bool>& stop);
+  /**
+   * Reads and walks `count` records; appends their bytes to the window, or drops them where it is null. Returns the
+   * place behind them, or before if it is stopped.
+   */
+  RecordPlace walk(size_t index, RecordPlace from, int64_t count, NormWindow* window, const std::atomic<bool>& stop);
+  /** Bytes of the record that starts here; 0 if it goes on behind them, -1 if its counts break a rule. */
+  int64_t record_size(const std::byte* record, size_t bytes) const;
+  [[noreturn]] void fail_record(const SourceFile& source, RecordPlace at);
+
+  // These give the first place whose row breaks a rule, or -1.
+  template <class Key>
+  int64_t decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const;
+  template <class Key>
+  int64_t decode_ragged(const NormWindow& window, const Places& places, BatchBuffer& out) const;
+  [[noreturn]] void fail_row(const NormWindow& window, size_t row) const;
+  /** Throws what is wrong with the bytes of a record. */
+  [[noreturn]] void fail(const SourceFile& source, RecordPlace at, Span<std::byte> bytes, bool exact) const;
+
+  NormLayout layout_;
+  BatchShape shape_;
+  std::vector<int64_t> row_nnz_;  // of each input, in a uniform row
+  std::vector<SourceFile> files_;
+  int64_t rows_ = 0;
+  int64_t rows_per_read_ = 1;
+  bool keep_marks_ = false;
+
+  // Of the thread that loads:
+  File open_;
+  size_t open_index_ = SIZE_MAX;
+  RecordPlace walked_to_;  // in the open file
+  ByteBuffer scratch_;
+};
+
+}  // namespace tercel::data

@@ -1,0 +1,259 @@
+#include "tercel/data/norm_writer.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "tercel/data/file_list.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/checksum.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/format.h"
+
+namespace tercel::data {
+
+namespace {
+
+// Rows are put together here before they go on: checksum and file then see few, large pieces.
+constexpr size_t kBufferBytes = size_t{64} << 10;
+
+class OutputFile {
+ public:
+  OutputFile(const std::string& path, CheckMode mode) : file_(path), mode_(mode) { buffer_.reserve(2 * kBufferBytes); }
+
+  /** Room for the next `bytes`; the caller fills all of it. */
+  char* append(size_t bytes) {
+    if (buffer_.size() >= kBufferBytes) flush();
+    const size_t start = buffer_.size();
+    buffer_.resize(start + bytes);
+    return buffer_.data() + start;
+  }
+
+  void append_framed(const void* payload, size_t bytes) {
+    char* out = append(bytes + static_cast<size_t>(norm_frame_bytes(mode_)));
+    if (mode_ == CheckMode::Sum) out = open_frame(out, bytes);
+    std::memcpy(out, payload, bytes);
+    if (mode_ == CheckMode::Sum) close_frame(out, bytes);
+  }
+
+  static char* open_frame(char* out, size_t payload_bytes) {
+    const auto length = static_cast<int32_t>(payload_bytes);
+    std::memcpy(out, &length, sizeof(length));
+    return out + sizeof(length);
+  }
+  static void close_frame(char* payload, size_t payload_bytes) {
+    const uint8_t sum = norm_sum(payload, payload_bytes);
+    std::memcpy(payload + payload_bytes, &sum, sizeof(sum));
+  }
+
+  void flush() {
+    checksum_.update(buffer_.data(), buffer_.size());
+    file_.write(buffer_.data(), buffer_.size());
+    buffer_.clear();
+  }
+
+  /** Replaces the first bytes; the checksum is then no longer that of the content. */
+  void replace_header(const NormHeader& header) {
+    char bytes[sizeof(NormHeader) + 5];
+    char* out = mode_ == CheckMode::Sum ? open_frame(bytes, sizeof(header)) : bytes;
+    std::memcpy(out, &header, sizeof(header));
+    if (mode_ == CheckMode::Sum) close_frame(out, sizeof(header));
+    file_.writer().rewrite(0, bytes, static_cast<size_t>(norm_header_bytes(mode_)));
+  }
+
+  void commit() { file_.commit(); }
+  uint64_t checksum() const { return checksum_.value(); }
+  int64_t bytes() { return file_.writer().position(); }
+
+ private:
+  AtomicFile file_;
+  CheckMode mode_;
+  Checksum checksum_;
+  std::vector<char> buffer_;
+};
+
+}  // namespace
+
+struct NormWriter::State {
+  Schema schema;
+  NormWriterOptions options;
+  std::optional<OutputFile> file;
+  int64_t rows_in_file = 0;
+  int64_t rows = 0;
+  DataPart part;
+  bool finished = false;
+  bool broken = false;  // a file could not be written: nothing more may follow
+
+  std::string relative_path(size_t index) const { return str_cat({options.prefix, index, ".data"}); }
+
+  NormHeader header(int64_t records) const {
+    NormHeader result;
+    result.error_check = options.check_mode == CheckMode::Sum ? 1 : 0;
+    result.number_of_records = records;
+    result.label_dim = schema.label_dim;
+    result.dense_dim = schema.dense_dim;
+    result.slot_num = schema.slot_num();
+    return result;
+  }
+
+  // Most files are full in the end, so the header says so from the start, and their checksum needs no second pass.
+  void open_file() {
+    file.emplace(join_path(options.folder, relative_path(part.files.size())), options.check_mode);
+    rows_in_file = 0;
+    const NormHeader expected = header(options.rows_per_file);
+    file->append_framed(&expected, sizeof(expected));
+  }
+
+  void close_file() {
+    file->flush();
+    const bool full = rows_in_file == options.rows_per_file;
+    if (!full) file->replace_header(header(rows_in_file));
+    DataFile record;
+    record.path = relative_path(part.files.size());
+    record.rows = rows_in_file;
+    record.bytes = file->bytes();
+    const std::string path = join_path(options.folder, record.path);
+    file->commit();
+    part.files.push_back(record);
+    const uint64_t sum = full ? file->checksum() : file_checksum(path);
+    part.files.back().checksum = checksum_to_hex(sum);
+    file.reset();
+  }
+
+  // Number of keys; throws before anything of the row is written.
+  int64_t check_row(const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys) const;
+  void put_row(const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys, int64_t num_keys);
+
+  void remove_files() noexcept {
+    file.reset();
+    try {
+      for (const DataFile& written : part.files) remove_file(join_path(options.folder, written.path));
+    } catch (...) {  // the error that led here is the one to report
+    }
+  }
+
+  [[noreturn]] void fail(std::string_view what, std::string_view expected, std::string_view found) const {
+    throw_error<ValueError>({"NormWriter: row ", rows, ": ", what, ": expected ", expected, ", found ", found});
+  }
+};
+
+int64_t NormWriter::State::check_row(const float* labels, const float* dense, const int32_t* nnz,
+                                     const int64_t* keys) const {
+  for (int64_t i = 0; i < schema.label_dim; ++i) {
+    const float label = labels[i];
+    if (options.binary_labels ? label != 0.0f && label != 1.0f : !std::isfinite(label))
+      fail(str_cat({"label ", i}), options.binary_labels ? "0 or 1" : "a finite number", format_double(label));
+  }
+  for (int64_t i = 0; i < schema.dense_dim; ++i)
+    if (!std::isfinite(dense[i])) fail(str_cat({"dense value ", i}), "a finite number", format_double(dense[i]));
+  constexpr int64_t kMaxU32 = std::numeric_limits<uint32_t>::max();
+  const bool narrow = options.key_type == KeyType::U32;
+  int64_t num_keys = 0;
+  for (size_t s = 0; s < schema.slots.size(); ++s) {
+    const Slot& slot = schema.slots[s];
+    const int64_t count = nnz ? nnz[s] : slot.hotness;
+    if (count < 0 || count > slot.hotness)
+      fail(str_cat({"slot '", slot.name, "'"}), str_cat({"0 to ", slot.hotness, " keys"}), str_cat({count}));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t key = keys[num_keys + i];
+      if (slot.size > 0 && (key < slot.first_key || key - slot.first_key >= slot.size))
+        fail(str_cat({"slot '", slot.name, "'"}),
+             str_cat({"keys from ", slot.first_key, " to ", slot.first_key + slot.size - 1}), str_cat({key}));
+      if (narrow && (key < 0 || key > kMaxU32))
+        fail(str_cat({"slot '", slot.name, "'"}), "keys that fit in u32", str_cat({key}));
+    }
+    num_keys += count;
+  }
+  return num_keys;
+}
+
+void NormWriter::State::put_row(const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys,
+                                int64_t num_keys) {
+  const bool framed = options.check_mode == CheckMode::Sum;
+  const auto total = static_cast<size_t>(norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(),
+                                                           num_keys, options.key_type, options.check_mode));
+  const size_t payload_bytes = total - static_cast<size_t>(norm_frame_bytes(options.check_mode));
+  char* const start = file->append(total);
+  char* const payload = framed ? OutputFile::open_frame(start, payload_bytes) : start;
+  char* out = payload;
+  const auto put = [&out](const void* data, size_t bytes) {
+    if (bytes > 0) std::memcpy(out, data, bytes);
+    out += bytes;
+  };
+  put(labels, static_cast<size_t>(schema.label_dim) * sizeof(float));
+  put(dense, static_cast<size_t>(schema.dense_dim) * sizeof(float));
+  for (size_t s = 0; s < schema.slots.size(); ++s) {
+    const int32_t count = nnz ? nnz[s] : static_cast<int32_t>(schema.slots[s].hotness);
+    put(&count, sizeof(count));
+    if (options.key_type == KeyType::I64) {
+      put(keys, static_cast<size_t>(count) * sizeof(int64_t));
+    } else {
+      for (int32_t i = 0; i < count; ++i) {
+        const auto key = static_cast<uint32_t>(keys[i]);
+        put(&key, sizeof(key));
+      }
+    }
+    keys += count;
+  }
+  if (framed) OutputFile::close_frame(payload, payload_bytes);
+}
+
+NormWriter::NormWriter(const Schema& schema, const NormWriterOptions& options) : state_(std::make_unique<State>()) {
+  schema.check("NormWriter");
+  TERCEL_CHECK(options.rows_per_file > 0, ConfigError, "NormWriter: rows_per_file: expected at least 1, found ",
+               options.rows_per_file);
+  const int64_t largest = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
+                                            options.key_type, CheckMode::None);
+  TERCEL_CHECK(largest <= std::numeric_limits<int32_t>::max(), ConfigError,
+               "NormWriter: expected records of less than 2 GiB, found ", largest, " bytes");
+  TERCEL_CHECK(options.file_list.find('/') == std::string::npos, ConfigError,
+               "NormWriter: file_list: expected a name inside the folder, found '", printable(options.file_list), "'");
+  state_->schema = schema;
+  state_->options = options;
+  create_dirs(parent_path(join_path(options.folder, state_->relative_path(0))));
+}
+
+NormWriter::~NormWriter() {
+  if (!state_->finished) state_->remove_files();
+}
+
+int64_t NormWriter::rows() const noexcept { return state_->rows; }
+
+void NormWriter::write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys) {
+  State& state = *state_;
+  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "NormWriter: write after finish() or after an error");
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t num_keys = state.check_row(labels, dense, nnz, keys);
+    state.broken = true;
+    if (!state.file) state.open_file();
+    state.put_row(labels, dense, nnz, keys, num_keys);
+    ++state.rows;
+    if (++state.rows_in_file == state.options.rows_per_file) state.close_file();
+    state.broken = false;
+    labels += state.schema.label_dim;
+    dense += state.schema.dense_dim;
+    if (nnz) nnz += state.schema.slots.size();
+    keys += num_keys;
+  }
+}
+
+DataPart NormWriter::finish() {
+  State& state = *state_;
+  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "NormWriter: finish after finish() or after an error");
+  state.broken = true;
+  if (!state.file && state.part.files.empty()) state.open_file();
+  if (state.file) state.close_file();
+  if (!state.options.file_list.empty()) {
+    std::vector<std::string> paths;
+    for (const DataFile& file : state.part.files) paths.push_back(file.path);
+    write_file_list(join_path(state.options.folder, state.options.file_list), paths);
+    state.part.file_list = state.options.file_list;
+  }
+  state.finished = true;
+  return state.part;
+}
+
+}  // namespace tercel::data

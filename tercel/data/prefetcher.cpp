@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "tercel/data/prefetcher_impl.h"
+#include "tercel/util/error.h"
+
+namespace tercel::data {
+
+BatchSequence::BatchSequence(const RowOrder& order, const Rules& rules, int64_t epoch, int64_t row)
+    : order_(&order), rules_(rules) {
+  TERCEL_ASSERT(order.rows() >= (rules.drop_last ? rules.batch_size : 1));
+  enter(epoch, row, 0);
+}
+
+void BatchSequence::enter(int64_t epoch, int64_t row, int64_t window_number) {
+  for (;; ++epoch, row = 0) {
+    const int64_t left = order_->rows() - row;
+    plan_ = {epoch, row, row + (rules_.drop_last ? left / rules_.batch_size * rules_.batch_size : left),
+             0,     0,   window_number};
+    row_ = row;
+    if (done()) return;
+    if (plan_.begin == plan_.end) continue;
+    plan_.first_window = order_->window_of(epoch, plan_.begin);
+    plan_.end_window = order_->window_of(epoch, plan_.end - 1) + 1;
+    return;
+  }
+}
+
+int64_t BatchSequence::rows() const { return std::min(rules_.batch_size, plan_.end - row_); }
+
+void BatchSequence::next_batch() {
+  ++number_;
+  row_ += rows();
+  if (row_ >= plan_.end) next_epoch();
+}
+
+void BatchSequence::next_epoch() {
+  enter(plan_.epoch + 1, 0, plan_.first_window_number + plan_.end_window - plan_.first_window);
+}
+
+Prefetcher::Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor> uniform_offsets,
+                       const Options& options, int64_t epoch, int64_t row)
+    : source_(source),
+      order_(order),
+      uniform_offsets_(uniform_offsets.begin(), uniform_offsets.end()),
+      rules_(options.rules),
+      to_load_(order, options.rules, epoch, row),
+      to_decode_(order, options.rules, epoch, row) {
+  // What the workers hold at a time, and one that is being loaded.
+  const int64_t window_rows = (order.rows() + order.num_windows() - 1) / order.num_windows();
+  const int64_t in_work = options.num_workers * std::min(rules_.batch_size, order.rows());
+  windows_.resize(static_cast<size_t>(2 + (in_work - 1) / window_rows));
+  for (WindowPlace& place : windows_) place.window = source.make_window();
+  batches_.resize(static_cast<size_t>(std::max(options.prefetch, options.num_workers)));
+  start(options.num_workers);
+}
+
+Prefetcher::~Prefetcher() { stop(); }
+
+void Prefetcher::start(int64_t num_workers) {
+  try {
+    threads_.emplace_back([this] { load_windows(); });
+    for (int64_t i = 0; i < num_workers; ++i) threads_.emplace_back([this] { decode_batches(); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw_error<IoError>({"reader: cannot start ", num_workers + 1, " threads: ", error.what()});
+  }
+}
+
+void Prefetcher::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  window_free_.notify_all();
+  window_ready_.notify_all();
+  batch_free_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Prefetcher::load_windows() {
+  for (; !to_load_.done(); to_load_.next_epoch()) {
+    const EpochPlan plan = to_load_.plan();
+    for (int64_t window = plan.first_window; window < plan.end_window; ++window)
+      if (!load_window(plan, window)) return;
+  }
+}
+
+bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
+  const int64_t number = plan.first_window_number + window - plan.first_window;
+  WindowPlace& place = window_place(number);
+  {
+    std::unique_lock lock(mutex_);
+    window_free_.wait(lock, [&] { return stop_ || place.state == WindowState::Free; });
+    if (stop_) return false;
+    place.state = WindowState::Loading;
+  }
+  const int64_t first = std::max(order_.window_begin(plan.epoch, window), plan.begin);
+  const int64_t last = std::min(order_.window_end(plan.epoch, window), plan.end) - 1;
+  const auto batch_of = [&](int64_t row) { return (row - plan.begin) / rules_.batch_size; };
+
+  Window& target = *place.window;
+  std::exception_ptr error;
+  try {
+    order_.ranges(plan.epoch, window, ranges_);
+    order_.mix(plan.epoch, window, target.mix);
+    source_.load(ranges_, target, stop_);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const bool good = error == nullptr;
+  // Whatever the source says it has loaded: some batch must meet the error, as no further window comes.
+  if (!good) target.rows = std::min(target.rows, last - order_.window_begin(plan.epoch, window));
+  target.error = std::move(error);
+  {
+    const std::lock_guard lock(mutex_);
+    place.number = number;
+    place.uses = batch_of(last) - batch_of(first) + 1;
+    place.state = WindowState::Ready;
+  }
+  window_ready_.notify_all();
+  return good;
+}
+
+const Window* Prefetcher::wait_for_window(int64_t number) {
+  WindowPlace& place = window_place(number);
+  std::unique_lock lock(mutex_);
+  window_ready_.wait(lock, [&] { return stop_ || (place.state == WindowState::Ready && place.number == number); });
+  return stop_ ? nullptr : place.window.get();
+}
+
+void Prefetcher::release_window(int64_t number) {
+  WindowPlace& place = window_place(number);
+  {
+    const std::lock_guard lock(mutex_);
+    if (--place.uses > 0) return;
+    place.state = WindowState::Free;
+  }
+  window_free_.notify_one();
+}
+
+void Prefetcher::decode_batches() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    batch_free_.wait(lock, [&] {
+      return stop_ || to_decode_.done() || to_decode_.number() < taken_ + static_cast<int64_t>(batches_.size());
+    });
+    if (stop_ || to_decode_.done()) return;
+    const EpochPlan plan = to_decode_.plan();
+    const int64_t row = to_decode_.row();
+    const int64_t rows = to_decode_.rows();
+    BatchPlace& place = batch_place(to_decode_.number());
+    to_decode_.next_batch();
+    lock.unlock();
+
+    std::exception_ptr error;
+    decode_batch(plan, row, rows, place.buffer, error);
+    if (stop_) return;
+
+    lock.lock();
+    place.error = std::move(error);
+    place.ready = true;
+    lock.unlock();
+    batch_ready_.notify_one();
+  }
+}
+
+void Prefetcher::decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, BatchBuffer& out,
+                              std::exception_ptr& error) {
+  try {
+    out.prepare(rows, source_.shape(), uniform_offsets_);
+    out.batch.epoch = plan.epoch;
+    out.batch.row = row;
+    for (int64_t done = 0; done < rows;) {
+      const int64_t position = row + done;
+      const int64_t index = order_.window_of(plan.epoch, position);
+      const int64_t number = plan.first_window_number + index - plan.first_window;
+      const Window* window = wait_for_window(number);
+      if (window == nullptr) return;
+      const int64_t begin = order_.window_begin(plan.epoch, index);
+      const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, rows - done);
+      // Rows before the one that is missing may be bad themselves, and come first; in a mixed window it could be any.
+      const int64_t there = !window->error ? count : order_.is_shuffled() ? 0 : window->rows - (position - begin);
+      if (there > 0) source_.decode(*window, {position - begin, std::min(count, there), done}, out);
+      if (there < count) {
+        error = window->error;
+        return;
+      }
+      release_window(number);
+      done += count;
+    }
+    out.finish();
+  } catch (...) {
+    error = std::current_exception();
+  }
+}
+
+void Prefetcher::take(Batch& batch) {
+  if (failed_) std::rethrow_exception(failed_);
+  {
+    std::unique_lock lock(mutex_);
+    BatchPlace& place = batch_place(taken_);
+    batch_ready_.wait(lock, [&] { return place.ready; });
+    if (place.error) {
+      failed_ = place.error;
+    } else {
+      std::swap(batch, place.buffer.batch);
+      place.ready = false;
+      ++taken_;
+    }
+  }
+  if (failed_) std::rethrow_exception(failed_);
+  batch_free_.notify_one();
+}
+
+}  // namespace tercel::data

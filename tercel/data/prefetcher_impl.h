@@ -1,0 +1,130 @@
+// The threads between a source of records and whoever takes batches.
+//
+// Note [Prefetching]
+// One thread loads windows in order, into a ring of a few. Workers claim batches in order, each decodes its batch from
+// the windows that hold its rows, and puts it into a second ring, from which the consumer takes them in order. What a
+// batch holds depends on its number alone, so the number of workers cannot change it. A window's place in its ring is
+// free again when the last batch that has rows of it is decoded. The oldest batch that is not complete needs the oldest
+// windows, so it never waits for a place, whatever the sizes of the rings.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tercel/data/batch_buffer_impl.h"
+#include "tercel/data/record_source_impl.h"
+#include "tercel/data/row_order_impl.h"
+
+namespace tercel::data {
+
+/** The rows of one epoch that are delivered, and the windows that hold them; windows are numbered over all epochs. */
+struct EpochPlan {
+  int64_t epoch = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t first_window = 0;
+  int64_t end_window = 0;
+  int64_t first_window_number = 0;
+};
+
+/** Walks through the batches of all epochs. */
+class BatchSequence {
+ public:
+  struct Rules {
+    int64_t batch_size = 1;
+    int64_t epochs = 1;  // 0: without end
+    bool drop_last = false;
+  };
+
+  /** Some epoch must have a batch. */
+  BatchSequence(const RowOrder& order, const Rules& rules, int64_t epoch, int64_t row);
+
+  bool done() const { return rules_.epochs > 0 && plan_.epoch >= rules_.epochs; }
+  /** Of the present batch, or its first row where there is none any more. */
+  const EpochPlan& plan() const { return plan_; }
+  int64_t row() const { return row_; }
+  int64_t rows() const;
+  int64_t number() const { return number_; }
+  void next_batch();
+  void next_epoch();
+
+ private:
+  void enter(int64_t epoch, int64_t row, int64_t window_number);
+
+  const RowOrder* order_;
+  Rules rules_;
+  EpochPlan plan_;
+  int64_t row_ = 0;
+  int64_t number_ = 0;
+};
+
+class Prefetcher {
+ public:
+  struct Options {
+    BatchSequence::Rules rules;
+    int64_t num_workers = 1;
+    int64_t prefetch = 2;
+  };
+
+  /** Starts the threads. Source and order must outlive it. */
+  Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor> uniform_offsets, const Options& options,
+             int64_t epoch, int64_t row);
+  /** Stops them; waits for what they read or decode at the moment. */
+  ~Prefetcher();
+
+  /** The next batch of the sequence, which must not be done; what stopped it is thrown now and ever after. */
+  void take(Batch& batch);
+
+ private:
+  enum class WindowState : uint8_t { Free, Loading, Ready };
+  struct WindowPlace {
+    std::unique_ptr<Window> window;
+    int64_t number = -1;
+    int64_t uses = 0;  // batches that will still read from it
+    WindowState state = WindowState::Free;
+  };
+  struct BatchPlace {
+    BatchBuffer buffer;
+    std::exception_ptr error;
+    bool ready = false;
+  };
+
+  void start(int64_t num_workers);
+  void stop() noexcept;
+  void load_windows();
+  /** False if the thread is to end. */
+  bool load_window(const EpochPlan& plan, int64_t window);
+  void decode_batches();
+  void decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, BatchBuffer& out, std::exception_ptr& error);
+  /** Waits until it is loaded; null if the threads are to stop. */
+  const Window* wait_for_window(int64_t number);
+  void release_window(int64_t number);
+  WindowPlace& window_place(int64_t number) { return windows_[static_cast<size_t>(number) % windows_.size()]; }
+  BatchPlace& batch_place(int64_t number) { return batches_[static_cast<size_t>(number) % batches_.size()]; }
+
+  RecordSource& source_;
+  const RowOrder& order_;
+  std::vector<Tensor> uniform_offsets_;
+  BatchSequence::Rules rules_;
+  BatchSequence to_load_;  // this and the next: of the loading thread
+  std::vector<RowRange> ranges_;
+
+  std::mutex mutex_;  // guards what follows, but for windows and batches between their states
+  std::condition_variable window_free_, window_ready_, batch_free_, batch_ready_;
+  std::vector<WindowPlace> windows_;
+  std::vector<BatchPlace> batches_;
+  BatchSequence to_decode_;
+  int64_t taken_ = 0;
+  std::exception_ptr failed_;
+  std::atomic<bool> stop_{false};
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tercel::data

@@ -1,0 +1,55 @@
+// What a format does for the readers: load the raw bytes of a window of rows, and decode rows of it into a batch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "tercel/data/batch_buffer_impl.h"
+#include "tercel/data/row_order_impl.h"
+#include "tercel/util/span.h"
+
+namespace tercel::data {
+
+/** Rows in memory, not decoded. A format derives what it keeps of them. */
+struct Window {
+  virtual ~Window();
+
+  int64_t rows = 0;           // that were loaded
+  std::exception_ptr error;   // why the next one was not
+  std::vector<uint32_t> mix;  // place i of the window's order is row mix[i]; empty: i
+};
+
+/** Consecutive places of a window's order, and where they go in a batch. */
+struct Places {
+  int64_t begin = 0;
+  int64_t count = 0;
+  int64_t batch_row = 0;
+};
+
+/**
+ * A part's rows in one format. An implementer guarantees that load() may run at the same time as any number of
+ * decode() of other windows, that whatever bytes the files hold lead to rows or to a DataError, and that the rows are
+ * the same whatever windows they are read in.
+ */
+class RecordSource {
+ public:
+  virtual ~RecordSource();
+
+  virtual int64_t rows() const = 0;
+  /** Rows that are worth one reading, where the order leaves the choice. */
+  virtual int64_t rows_per_read() const = 0;
+  virtual const BatchShape& shape() const = 0;
+  virtual std::unique_ptr<Window> make_window() const = 0;
+  /**
+   * Puts the rows of the ranges into the window, in this order, in the place of what was there; window.rows counts them
+   * also where it throws. Called by one thread at a time; returns early, with any content, once `stop` is set.
+   */
+  virtual void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) = 0;
+  /** Called with the places of a batch in order, by one thread per batch. */
+  virtual void decode(const Window& window, const Places& places, BatchBuffer& out) const = 0;
+};
+
+}  // namespace tercel::data

@@ -1,0 +1,74 @@
+// The order of an epoch's rows: pure functions of epoch and position. See Note [Order of rows] in batch_reader.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tercel::data {
+
+/** Consecutive rows, counted over all files. */
+struct RowRange {
+  int64_t begin = 0;
+  int64_t count = 0;
+
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+
+/**
+ * A random permutation of [0, count) that needs no memory: a Feistel network of Philox rounds over the next power of
+ * four, walked until it hits the range.
+ */
+class Permutation {
+ public:
+  Permutation(int64_t count, uint64_t key);
+
+  int64_t operator()(int64_t index) const;
+  int64_t inverse(int64_t value) const;
+
+ private:
+  uint64_t encrypt(uint64_t value) const;
+  uint64_t decrypt(uint64_t value) const;
+  uint64_t round(uint64_t half, uint32_t number) const;
+
+  uint64_t count_;
+  uint64_t key_;
+  int half_bits_ = 1;
+};
+
+/**
+ * Cuts the positions [0, rows) of each epoch into windows, the units of reading. Without shuffling a window is a range
+ * of rows; with it, several, whose rows are mixed.
+ */
+class RowOrder {
+ public:
+  /** In the order of the files. */
+  static RowOrder in_order(int64_t rows, int64_t window_rows);
+  static RowOrder shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows);
+
+  bool is_shuffled() const { return shuffled_; }
+  int64_t rows() const { return rows_; }
+  int64_t num_windows() const { return num_windows_; }
+  int64_t window_of(int64_t epoch, int64_t position) const;
+  int64_t window_begin(int64_t epoch, int64_t window) const;
+  int64_t window_end(int64_t epoch, int64_t window) const;
+
+  /** Rows of a window, in the order in which they are to be read. */
+  void ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out) const;
+  /** Which of the rows that were read comes first, second ...; none if they keep their order. */
+  void mix(int64_t epoch, int64_t window, std::vector<uint32_t>& out) const;
+
+ private:
+  uint64_t epoch_key(int64_t epoch) const;
+  /** Place of the last block, which may be short, among the permuted ones. */
+  int64_t place_of_last_block(int64_t epoch) const;
+
+  bool shuffled_ = false;
+  int64_t rows_ = 0;
+  uint64_t seed_ = 0;
+  int64_t block_rows_ = 0;
+  int64_t num_blocks_ = 0;
+  int64_t window_blocks_ = 1;
+  int64_t num_windows_ = 0;
+};
+
+}  // namespace tercel::data

@@ -1,0 +1,241 @@
+#include "tercel/io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+#include "tercel/util/file.h"
+#include "tercel/util/file_stream.h"
+#include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::io {
+
+namespace {
+
+struct DtypeName {
+  ScalarType type;
+  std::string_view name;
+};
+
+// In the format's order of alignment; tensors are written from the last of these to the first.
+constexpr DtypeName kDtypes[] = {{kBool, "BOOL"},   {kUInt8, "U8"},      {kInt8, "I8"},   {kInt16, "I16"},
+                                 {kFloat16, "F16"}, {kBFloat16, "BF16"}, {kInt32, "I32"}, {kFloat32, "F32"},
+                                 {kFloat64, "F64"}, {kInt64, "I64"}};
+constexpr int64_t kMaxHeader = 100'000'000;
+constexpr size_t kMaxDims = 64;
+constexpr std::string_view kMetadata = "__metadata__";
+
+size_t dtype_rank(ScalarType type) {
+  for (size_t i = 0; i < std::size(kDtypes); ++i)
+    if (kDtypes[i].type == type) return i;
+  throw_error<TypeError>({"safetensors: no name for dtype ", to_string(type)});
+}
+
+/** header[name] = value for a name that is new: the operator would look at all others first. */
+void append(Json& header, std::string_view name, Json value) {
+  static_cast<Json::object_t::Container&>(header.get_ref<Json::object_t&>()).emplace_back(name, std::move(value));
+}
+
+}  // namespace
+
+uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata) {
+  std::vector<const NamedTensor*> order;
+  std::set<std::string_view> names = {kMetadata};
+  for (const NamedTensor& t : tensors) {
+    TERCEL_CHECK(t.tensor.defined() && t.tensor.device().is_cpu() && t.tensor.is_contiguous(), ValueError, path,
+                 ": tensor '", printable(t.name), "': expected a contiguous one on the CPU but got ",
+                 describe(t.tensor));
+    TERCEL_CHECK(is_utf8(t.name), ValueError, path, ": the name '", printable(t.name), "' is no UTF-8");
+    TERCEL_CHECK(names.insert(t.name).second, ValueError, path, ": the name '", printable(t.name),
+                 t.name == kMetadata ? "' is that of the metadata" : "' comes twice");
+    order.push_back(&t);
+  }
+  std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    const size_t ra = dtype_rank(a->tensor.dtype()), rb = dtype_rank(b->tensor.dtype());
+    return ra != rb ? ra > rb : a->name < b->name;
+  });
+
+  Json header = Json::object();
+  if (!metadata.empty()) {
+    Json entries = Json::object();
+    for (const auto& [key, value] : metadata) {
+      TERCEL_CHECK(is_utf8(key) && is_utf8(value) && !entries.contains(key), ValueError, path, ": metadata '",
+                   printable(key), "' comes twice or is no UTF-8");
+      entries[key] = value;
+    }
+    append(header, kMetadata, std::move(entries));
+  }
+  int64_t offset = 0;
+  for (const NamedTensor* t : order) {
+    const int64_t end = offset + static_cast<int64_t>(t->tensor.nbytes());
+    append(header, t->name,
+           {{"dtype", kDtypes[dtype_rank(t->tensor.dtype())].name},
+            {"shape", t->tensor.sizes().to_vector()},
+            {"data_offsets", {offset, end}}});
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  TERCEL_CHECK(static_cast<int64_t>(text.size()) <= kMaxHeader, ValueError, path, ": a header of ", text.size(),
+               " bytes; the format allows ", kMaxHeader);
+
+  FileWriter writer(File::create_new(path), {.checksum = true});
+  std::array<unsigned char, 8> length{};
+  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(uint64_t{text.size()} >> (8 * i));
+  writer.write(length.data(), length.size());
+  writer.write(text);
+  for (const NamedTensor* t : order) writer.write(t->tensor.data_ptr(), t->tensor.nbytes());
+  writer.sync();
+  const uint64_t sum = writer.checksum();
+  writer.close();
+  return sum;
+}
+
+struct SafetensorsReader::State {
+  File file;
+  std::vector<TensorEntry> entries;
+  Metadata metadata;
+};
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, std::string_view what) {
+  throw_error<DataError>({path, ": safetensors header: ", what});
+}
+
+TensorEntry read_entry(const std::string& name, const Json& value, const std::string& path) {
+  const auto fail = [&](std::string_view what) { refuse(path, str_cat({"tensor '", printable(name), "': ", what})); };
+  const auto whole_number = [&](const Json& number) {
+    if (!number.is_number_unsigned() || number.get<uint64_t>() > std::numeric_limits<int64_t>::max())
+      fail(str_cat({"expected a whole number of 63 bits but found ", describe_json(number)}));
+    return number.get<int64_t>();
+  };
+  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+      !value.contains("data_offsets"))
+    fail("expected dtype, shape and data_offsets");
+  TensorEntry entry;
+  entry.name = name;
+  const Json& dtype = value.at("dtype");
+  for (const DtypeName& known : kDtypes)
+    if (dtype.is_string() && dtype.get_ref<const std::string&>() == known.name) entry.dtype = known.type;
+  if (entry.dtype == ScalarType::Undefined) fail(str_cat({"unknown dtype ", describe_json(dtype)}));
+  const Json& shape = value.at("shape");
+  if (!shape.is_array() || shape.size() > kMaxDims) fail(str_cat({"expected a list of at most ", kMaxDims, " sizes"}));
+  // Strides need the product of the other sizes to fit even where one of them is 0.
+  int64_t bytes = static_cast<int64_t>(item_size(entry.dtype));
+  bool is_empty = false;
+  for (const Json& json : shape) {
+    const int64_t size = whole_number(json);
+    is_empty |= size == 0;
+    if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes)) fail("its sizes do not fit 63 bits");
+    entry.sizes.push_back(size);
+  }
+  if (is_empty) bytes = 0;
+  const Json& offsets = value.at("data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2) fail("expected two data_offsets");
+  entry.begin = whole_number(offsets.at(0));
+  const int64_t end = whole_number(offsets.at(1));
+  entry.nbytes = end - entry.begin;
+  if (entry.nbytes != bytes)
+    fail(str_cat({"expected ", bytes, " bytes but data_offsets are ", entry.begin, " and ", end}));
+  return entry;
+}
+
+}  // namespace
+
+SafetensorsReader::SafetensorsReader(const std::string& path) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.file = File::open_read(path);
+  const int64_t size = s.file.size();
+  if (size < 8) refuse(path, str_cat({"expected at least 8 bytes but the file has ", size}));
+  std::array<unsigned char, 8> raw{};
+  s.file.pread_exact(raw.data(), raw.size(), 0);
+  uint64_t length = 0;
+  for (size_t i = 0; i < 8; ++i) length |= uint64_t{raw[i]} << (8 * i);
+  if (length > static_cast<uint64_t>(kMaxHeader) || length > static_cast<uint64_t>(size - 8))
+    refuse(path, str_cat({"expected at most ", std::min(size - 8, kMaxHeader), " bytes, in a file of ", size,
+                          ", but its length is ", length}));
+  std::string text(length, '\0');
+  s.file.pread_exact(text.data(), text.size(), 8);
+  if (!text.starts_with('{')) refuse(path, "expected '{' as its first byte");
+  const Json header = parse_json(text, path, JsonErrors::Data, {.max_bytes = kMaxHeader, .max_depth = 8});
+  for (const auto& [name, value] : header.items()) {
+    if (name == kMetadata) {
+      if (!value.is_object()) refuse(path, "__metadata__: expected an object");
+      for (const auto& [key, item] : value.items()) {
+        if (!item.is_string()) refuse(path, "__metadata__: expected texts");
+        s.metadata.emplace_back(key, item.get<std::string>());
+      }
+    } else {
+      s.entries.push_back(read_entry(name, value, path));
+    }
+  }
+  std::sort(s.entries.begin(), s.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.nbytes < b.nbytes;
+  });
+  const int64_t data = 8 + static_cast<int64_t>(length);
+  int64_t next = 0;
+  for (const TensorEntry& entry : s.entries) {
+    if (entry.begin != next)
+      refuse(path, str_cat({"tensor '", printable(entry.name), "' begins at ", entry.begin,
+                            " but the one before it ends at ", next}));
+    next += entry.nbytes;
+  }
+  if (next != size - data) refuse(path, str_cat({"its tensors take ", next, " bytes but ", size - data, " follow it"}));
+  for (TensorEntry& entry : s.entries) entry.begin += data;
+}
+
+SafetensorsReader::~SafetensorsReader() = default;
+SafetensorsReader::SafetensorsReader(SafetensorsReader&&) noexcept = default;
+
+const std::vector<TensorEntry>& SafetensorsReader::entries() const { return state_->entries; }
+const Metadata& SafetensorsReader::metadata() const { return state_->metadata; }
+
+const TensorEntry* SafetensorsReader::find(std::string_view name) const {
+  for (const TensorEntry& entry : state_->entries)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+namespace {
+
+/** The bytes of an entry into memory of its size. */
+void read_bytes(const File& file, const TensorEntry& entry, void* out) {
+  if (entry.nbytes == 0) return;
+  file.pread_exact(out, static_cast<size_t>(entry.nbytes), entry.begin);
+  if (entry.dtype != kBool) return;
+  const auto* bytes = static_cast<const unsigned char*>(out);
+  for (int64_t i = 0; i < entry.nbytes; ++i)
+    TERCEL_CHECK(bytes[i] <= 1, DataError, file.path(), ": tensor '", printable(entry.name), "': byte ",
+                 entry.begin + i, ": expected 0 or 1 but found ", int{bytes[i]});
+}
+
+}  // namespace
+
+Tensor SafetensorsReader::read(const TensorEntry& entry) const {
+  Tensor out = empty(entry.sizes, entry.dtype);
+  read_bytes(state_->file, entry, out.data_ptr());
+  return out;
+}
+
+const TensorEntry& SafetensorsReader::find_for(const NamedTensor& target) const {
+  const std::string& path = state_->file.path();
+  TERCEL_CHECK(target.tensor.defined() && target.tensor.device().is_cpu() && target.tensor.is_contiguous(), ValueError,
+               path, ": tensor '", printable(target.name),
+               "': expected a contiguous one on the CPU to read into but got ", describe(target.tensor));
+  const TensorEntry* entry = find(target.name);
+  TERCEL_CHECK(entry, DataError, path, ": no tensor '", printable(target.name), "'");
+  TERCEL_CHECK(IntSpan(entry->sizes) == target.tensor.sizes() && entry->dtype == target.tensor.dtype(), DataError, path,
+               ": tensor '", printable(target.name), "': expected ", target.tensor.sizes(), " ",
+               to_string(target.tensor.dtype()), " but found ", IntSpan(entry->sizes), " ", to_string(entry->dtype));
+  return *entry;
+}
+
+void SafetensorsReader::read_into(const NamedTensor& target) const {
+  read_bytes(state_->file, find_for(target), target.tensor.data_ptr());
+  target.tensor.impl().bump_version();
+}
+
+}  // namespace tercel::io

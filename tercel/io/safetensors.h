@@ -1,0 +1,72 @@
+// Tensors in safetensors files: a JSON header, then the bytes of every tensor.
+//
+// docs/formats/checkpoint.md has the layout. Files are byte for byte what the reference implementation writes: tensors
+// sorted by falling alignment, then by name; no holes; little-endian, row-major.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel::io {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+/** Text entries of the header. */
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/**
+ * Writes a new file and syncs it. Tensors are contiguous, on the CPU, and are not copied; ValueError for others, and
+ * for a name that comes twice or is no UTF-8. The caller sees to it that the file appears under its name complete
+ * (AtomicDir). Returns the XXH3-64 checksum of the whole file.
+ */
+TERCEL_API uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors,
+                                      const Metadata& metadata = {});
+
+/** Where a tensor lies in a file. */
+struct TensorEntry {
+  std::string name;
+  ScalarType dtype = ScalarType::Undefined;
+  DimVector sizes;
+  int64_t begin = 0;  ///< in bytes from the start of the file
+  int64_t nbytes = 0;
+};
+
+/**
+ * A file open for reading: the header is read and checked when it is made; DataError names what is wrong with it. Any
+ * thread may read.
+ */
+class TERCEL_API SafetensorsReader {
+ public:
+  explicit SafetensorsReader(const std::string& path);
+  ~SafetensorsReader();
+  SafetensorsReader(SafetensorsReader&&) noexcept;
+
+  /** In the order of the file. */
+  const std::vector<TensorEntry>& entries() const;
+  const Metadata& metadata() const;
+  /** The entry of a name, or null. */
+  const TensorEntry* find(std::string_view name) const;
+  /** The entry that read_into() would read; ValueError and DataError as there. */
+  const TensorEntry& find_for(const NamedTensor& target) const;
+  /** A new tensor with the content. DataError when the file has become shorter, or a BOOL is neither 0 nor 1. */
+  Tensor read(const TensorEntry& entry) const;
+  /**
+   * The content of that name into a contiguous tensor on the CPU. DataError, and nothing is read, unless there is one
+   * of its dtype and sizes.
+   */
+  void read_into(const NamedTensor& target) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tercel::io

@@ -1,0 +1,46 @@
+#include "tercel/nn/parameter_arena.h"
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/views.h"
+
+namespace tercel::nn {
+
+namespace {
+/** One cache line of floats, so that no two parameters share one. */
+constexpr int64_t kAlignment = 16;
+/** More than any memory holds; sizes in bytes do not overflow. */
+constexpr int64_t kMaxSize = int64_t{1} << 48;
+}  // namespace
+
+size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
+  TERCEL_CHECK(!weights_.defined(), ValueError, "parameter '", name, "': the arena is already allocated");
+  for (const Entry& entry : entries_)
+    TERCEL_CHECK(entry.name != name, ValueError, "parameter '", name, "' exists already");
+  const int64_t numel = numel_of(sizes);
+  TERCEL_CHECK(numel <= kMaxSize - size_, ValueError, "parameter '", name, "' ", sizes, ": there would be more than ",
+               kMaxSize, " parameters");
+  entries_.push_back({std::move(name), DimVector(sizes), init, size_, Tensor()});
+  size_ += (numel + kAlignment - 1) / kAlignment * kAlignment;
+  return entries_.size() - 1;
+}
+
+void ParameterArena::allocate(ScalarType dtype, Generator& generator) {
+  TERCEL_CHECK(!weights_.defined(), ValueError, "the arena is already allocated");
+  weights_ = zeros({size_}, dtype);
+  gradients_ = zeros({size_}, dtype);
+  for (Entry& entry : entries_) {
+    const auto part = [&](const Tensor& whole) {
+      return view(narrow(whole, 0, entry.offset, numel_of(entry.sizes)), entry.sizes).detach();
+    };
+    entry.tensor = part(weights_);
+    initialize(entry.tensor, entry.init, generator);
+    entry.tensor.requires_grad_();
+    set_gradient(entry.tensor, {part(gradients_), {}});
+  }
+}
+
+void ParameterArena::zero_gradients() { zero_(gradients_); }
+
+}  // namespace tercel::nn

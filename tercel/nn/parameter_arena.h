@@ -1,0 +1,49 @@
+// Dense parameters of a model: all weights in one block of memory, all gradients in another.
+//
+// Note [Arenas]
+// A model first reserves every parameter, then allocates once. Each parameter is a view of the weights, and its
+// gradient a view of the gradients that stays in place for good, so an optimizer's update is one kernel over everything
+// and an all-reduce one call. Parameters start at multiples of 16 elements; what lies between stays zero.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/nn/init.h"
+
+namespace tercel::nn {
+
+class TERCEL_API ParameterArena {
+ public:
+  struct Entry {
+    std::string name;  ///< "fc1.weight": what checkpoints call it
+    DimVector sizes;
+    Init init;
+    int64_t offset = 0;  ///< in elements
+    Tensor tensor;       ///< undefined until allocate()
+  };
+
+  /** Reserves a parameter; returns its index. ValueError for a name twice, or after allocate(). */
+  size_t reserve(std::string name, IntSpan sizes, Init init);
+  /** Allocates everything and fills each parameter by its Init, in the order of reservation. */
+  void allocate(ScalarType dtype, Generator& generator);
+
+  /** The parameter: a leaf that requires a gradient. */
+  const Tensor& operator[](size_t index) const { return entries_[index].tensor; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  /** All weights [size()], and all gradients in the same order. */
+  const Tensor& weights() const { return weights_; }
+  const Tensor& gradients() const { return gradients_; }
+  int64_t size() const { return size_; }
+  /** Sets every gradient to zero. */
+  void zero_gradients();
+
+ private:
+  std::vector<Entry> entries_;
+  Tensor weights_, gradients_;
+  int64_t size_ = 0;
+};
+
+}  // namespace tercel::nn

@@ -1,0 +1,22 @@
+// Copies, conversions, filling, and single values.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** A copy. Preserve keeps the order of dimensions in memory of a dense tensor. */
+TERCEL_API Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+/** x itself when it is row-major, else a row-major copy. */
+TERCEL_API Tensor contiguous(const Tensor& x);
+/** x itself when it has the dtype, else a converted copy. Float to integer truncates and saturates; NaN becomes 0. */
+TERCEL_API Tensor to(const Tensor& x, ScalarType dtype);
+/** x = source, broadcast and converted. */
+TERCEL_API const Tensor& copy_(const Tensor& x, const Tensor& source);
+/** Every element set to the value, converted. */
+TERCEL_API const Tensor& fill_(const Tensor& x, Scalar value);
+TERCEL_API const Tensor& zero_(const Tensor& x);
+/** The value of a tensor of one element; ValueError for any other. */
+TERCEL_API Scalar item(const Tensor& x);
+
+}  // namespace tercel

@@ -1,0 +1,28 @@
+#include "tercel/ops/copy_impl.h"
+
+#include "tercel/ops/elementwise_kernels.h"
+#include "tercel/ops/tensor_iterator.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<ElementwiseFn> copy_kernels = TERCEL_KERNELS(copy);
+constexpr ElementwiseRule kCopyRule{.op = "copy_", .converts = true};
+constexpr ElementwiseRule kFillRule{.op = "fill_", .converts = true, .repeats = true};
+
+}  // namespace
+
+void copy_elements_out(const Tensor& dst, const Tensor& src) {
+  check_defined(dst, "copy_", "self");
+  const OperandRef inputs[] = {src};
+  TensorIterator(kCopyRule, inputs, dst).run(copy_kernels, 0);
+}
+
+void fill_elements_out(const Tensor& dst, const Tensor& value) {
+  check_defined(dst, "fill_", "self");
+  const OperandRef inputs[] = {value};
+  TensorIterator(kFillRule, inputs, dst).run(copy_kernels, 0);
+}
+
+}  // namespace tercel

@@ -1,0 +1,17 @@
+// Copying elements between tensors of any dtype, shape and order.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/**
+ * dst = src, element by element: broadcasts src, converts its dtype (see Note [Conversions]), transposes in blocks.
+ * ValueError when src does not broadcast to dst's shape or overlaps it. Neither version nor history changes.
+ */
+void copy_elements_out(const Tensor& dst, const Tensor& src);
+
+/** dst = the element of `value`, a 0-dimensional tensor, everywhere; dst may be expanded. */
+void fill_elements_out(const Tensor& dst, const Tensor& value);
+
+}  // namespace tercel

@@ -1,0 +1,22 @@
+#include "tercel/ops/cpu/body.h"
+#include "tercel/ops/elementwise_functions.h"
+#include "tercel/ops/elementwise_kernels.h"
+#include "tercel/ops/unary_ops.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+template <class... Op>
+constexpr auto make_table(OpList<Op...>) {
+  struct Table {
+    Bodies op[sizeof...(Op)];
+  };
+  return Table{{bodies_for<Op, num_inputs<Op>, Forward<Op>>()...}};
+}
+constexpr auto kTable = make_table(UnaryOps{});
+
+}  // namespace
+
+void unary(int op, const Loop& loop) { drive(loop, kTable.op[op][loop.compute]); }
+
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,129 @@
+// Vectors of float and double for kernels: xsimd's registers, with functions of our own choice.
+//
+// Vec<T> and Mask<T> behave as T and bool do in a functor: operators, comparisons and the functions of vec_math.h are
+// found by argument. A kernel file is compiled once per instruction set, with TERCEL_ISA naming the namespace.
+#pragma once
+
+#include <xsimd/xsimd.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+#if TERCEL_ISA_LEVEL == 2
+using Arch = xsimd::avx512bw;
+#elif TERCEL_ISA_LEVEL == 1
+using Arch = xsimd::fma3<xsimd::avx2>;
+#else
+using Arch = xsimd::sse2;
+#endif
+
+template <class T>
+struct Mask {
+  using Batch = xsimd::batch_bool<T, Arch>;
+  Batch v;
+
+  Mask(Batch batch) : v(batch) {}
+  explicit Mask(bool value) : v(value) {}
+  friend Mask operator&(Mask a, Mask b) { return a.v & b.v; }
+  friend Mask operator|(Mask a, Mask b) { return a.v | b.v; }
+  friend Mask operator^(Mask a, Mask b) { return a.v ^ b.v; }
+  friend Mask operator!(Mask a) { return ~a.v; }
+  friend bool any(Mask a) { return xsimd::any(a.v); }
+};
+
+template <class T>
+struct Vec {
+  using Batch = xsimd::batch<T, Arch>;
+  static constexpr int64_t kSize = static_cast<int64_t>(Batch::size);
+  Batch v;
+
+  Vec() = default;
+  Vec(Batch batch) : v(batch) {}
+  explicit Vec(T value) : v(value) {}
+  template <class U>
+  requires(std::is_arithmetic_v<U> && !std::is_same_v<U, T>) explicit Vec(U value) : v(static_cast<T>(value)) {}
+
+  static Vec load(const T* p) { return Batch::load_unaligned(p); }
+  void store(T* p) const { v.store_unaligned(p); }
+
+  friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
+  friend Vec operator-(Vec a, Vec b) { return a.v - b.v; }
+  friend Vec operator*(Vec a, Vec b) { return a.v * b.v; }
+  friend Vec operator/(Vec a, Vec b) { return a.v / b.v; }
+  // Flips the sign bit: 0 - x would lose the sign of zero.
+  friend Vec operator-(Vec a) { return a.v ^ Batch(T(-0.0)); }
+  friend Mask<T> operator==(Vec a, Vec b) { return a.v == b.v; }
+  friend Mask<T> operator!=(Vec a, Vec b) { return !Mask<T>(a.v == b.v); }
+  friend Mask<T> operator<(Vec a, Vec b) { return a.v < b.v; }
+  friend Mask<T> operator<=(Vec a, Vec b) { return a.v <= b.v; }
+  friend Mask<T> operator>(Vec a, Vec b) { return b.v < a.v; }
+  friend Mask<T> operator>=(Vec a, Vec b) { return b.v <= a.v; }
+
+  friend Vec where(Mask<T> condition, Vec a, Vec b) { return xsimd::select(condition.v, a.v, b.v); }
+  friend Vec abs(Vec a) { return a.v & all_but_sign(); }
+  friend Vec sqrt(Vec a) { return xsimd::sqrt(a.v); }
+  /** Magnitude of a, sign of b. */
+  friend Vec copysign(Vec a, Vec b) { return (a.v & all_but_sign()) | (b.v & Batch(T(-0.0))); }
+
+ private:
+  // Not xsimd's andnot, whose operands have changed places between versions.
+  static Batch all_but_sign() {
+    if constexpr (sizeof(T) == 4)
+      return Batch(__builtin_bit_cast(float, 0x7fffffff));
+    else
+      return Batch(__builtin_bit_cast(double, 0x7fffffffffffffff));
+  }
+};
+
+// The last few elements of an array, n < kSize of them; the other lanes hold zero. What an element becomes must not
+// depend on where it stands, so they take the same instructions as the rest.
+#if TERCEL_ISA_LEVEL == 2
+inline Vec<float> load_partial(const float* p, int64_t n) {
+  return Vec<float>::Batch(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));
+}
+inline Vec<double> load_partial(const double* p, int64_t n) {
+  return Vec<double>::Batch(_mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1u), p));
+}
+inline void store_partial(float* p, Vec<float> x, int64_t n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), x.v);
+}
+inline void store_partial(double* p, Vec<double> x, int64_t n) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1u), x.v);
+}
+#elif TERCEL_ISA_LEVEL == 1
+alignas(64) constexpr int32_t kTailMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+inline __m256i tail_mask(const float*, int64_t n) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kTailMask + 8 - n));
+}
+inline __m256i tail_mask(const double*, int64_t n) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kTailMask + 8 - 2 * n));
+}
+inline Vec<float> load_partial(const float* p, int64_t n) {
+  return Vec<float>::Batch(_mm256_maskload_ps(p, tail_mask(p, n)));
+}
+inline Vec<double> load_partial(const double* p, int64_t n) {
+  return Vec<double>::Batch(_mm256_maskload_pd(p, tail_mask(p, n)));
+}
+inline void store_partial(float* p, Vec<float> x, int64_t n) { _mm256_maskstore_ps(p, tail_mask(p, n), x.v); }
+inline void store_partial(double* p, Vec<double> x, int64_t n) { _mm256_maskstore_pd(p, tail_mask(p, n), x.v); }
+#else
+template <class T>
+Vec<T> load_partial(const T* p, int64_t n) {
+  alignas(16) T lanes[Vec<T>::kSize] = {};
+  std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(T));
+  return Vec<T>::load(lanes);
+}
+template <class T>
+void store_partial(T* p, Vec<T> x, int64_t n) {
+  alignas(16) T lanes[Vec<T>::kSize];
+  x.store(lanes);
+  std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(T));
+}
+#endif
+
+}  // namespace
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,60 @@
+#include "tercel/ops/dropout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/dropout_impl.h"
+#include "tercel/ops/factories.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<DropoutFn> dropout_kernels = TERCEL_CPU_KERNELS(dropout);
+
+// Groups worth another thread.
+constexpr int64_t kGrain = 256;
+
+// x with the elements left out that belong to this state of a generator.
+Tensor drop(const Tensor& x, double p, GeneratorState state) {
+  if (p == 1) return zeros_like(x);
+  const Tensor input = contiguous(to(x, native_dtype(compute_of(x.dtype()))));
+  const Tensor out = empty(x.sizes(), input.options());
+  DropoutLoop loop{};
+  loop.compute = compute_of(x.dtype());
+  loop.x = input.data_ptr();
+  loop.out = out.data_ptr();
+  loop.n = x.numel();
+  loop.seed = state.seed;
+  loop.offset = state.offset;
+  loop.threshold = static_cast<uint32_t>(std::min(std::nearbyint(p * 0x1p32), 0x1p32 - 1));
+  loop.scale = 1 / (1 - p);
+  const auto kernel = dropout_kernels[x.device()];
+  parallel_for(0, (loop.n + kDropoutGroup - 1) / kDropoutGroup, kGrain,
+               [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  return to(out, x.dtype());
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_defined(x, "dropout", "x");
+  TERCEL_CHECK(p >= 0 && p <= 1, ValueError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
+  TERCEL_CHECK(x.is_floating_point(), TypeError, "dropout: expected floating x but got ", describe(x));
+  if (!training || p == 0) return x;
+  const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
+  const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = drop(x, p, state);
+  }
+  if (should_record(x))
+    record("DropoutBackward0", out, {x}, [p, state](BackwardCall& call) { call.set(0, drop(call.grad(), p, state)); });
+  return out;
+}
+
+}  // namespace tercel

@@ -1,0 +1,24 @@
+#include "tercel/ops/elementwise_impl.h"
+
+#include "tercel/ops/copy.h"
+#include "tercel/ops/sum_to_size.h"
+
+namespace tercel {
+
+void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs) {
+  check_defined(out, op, "out");
+  bool wanted = out.requires_grad();
+  for (const OperandRef& input : inputs) wanted |= input.tensor() && input.tensor()->requires_grad();
+  TERCEL_CHECK(!wanted || !grad_enabled(), ValueError, op,
+               ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
+}
+
+Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return to(sum_to_size(g, sizes), dtype); }
+
+SavedTensor save_before_change(const Tensor& x) {
+  const NoGradGuard guard;
+  return SavedTensor(clone(x));
+}
+
+}  // namespace tercel

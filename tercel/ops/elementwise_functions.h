@@ -1,0 +1,76 @@
+// Functors as the function objects that kernels run, on every device.
+#pragma once
+
+#include "tercel/ops/op_list.h"
+#include "tercel/util/macros.h"
+
+namespace tercel {
+
+/** An op's definition. */
+template <class Op>
+struct Forward {
+  template <class... V>
+  TERCEL_HD auto operator()(V... v) const {
+    return Op::fwd(v...);
+  }
+};
+
+/** Gradient of a unary op's output, what was saved, parameters -> gradient of the input. */
+template <class Op>
+struct UnaryBackward {
+  static constexpr int kInputs = has_no_grad<Op> || has_constant_dx<Op> ? 1 : 1 + num_inputs<Op>;
+
+  template <class V, class... Rest>
+  TERCEL_HD V operator()(V g, Rest... saved) const {
+    if constexpr (has_no_grad<Op>)
+      return V(0);
+    else if constexpr (has_constant_dx<Op>)
+      return g * Op::template dx<V>();
+    else if constexpr (has_dy<Op>)
+      return g * Op::dy(saved...);
+    else
+      return g * Op::dx(saved...);
+  }
+};
+
+constexpr int count_uses(Uses uses) { return uses == Uses::None ? 0 : (uses == Uses::Both ? 2 : 1); }
+
+/** Gradient of a binary op's output, those operands that the derivative uses -> gradient of a. */
+template <class Op>
+struct BackwardA {
+  static constexpr int kInputs = 1 + count_uses(uses_of_da<Op>());
+
+  template <class V>
+  TERCEL_HD V operator()(V g) const {
+    return g * Op::template da<V>();
+  }
+  template <class V>
+  TERCEL_HD V operator()(V g, V used) const {
+    return g * Op::da(used, used);
+  }
+  template <class V>
+  TERCEL_HD V operator()(V g, V a, V b) const {
+    return g * Op::da(a, b);
+  }
+};
+
+/** The same for b. */
+template <class Op>
+struct BackwardB {
+  static constexpr int kInputs = 1 + count_uses(uses_of_db<Op>());
+
+  template <class V>
+  TERCEL_HD V operator()(V g) const {
+    return g * Op::template db<V>();
+  }
+  template <class V>
+  TERCEL_HD V operator()(V g, V used) const {
+    return g * Op::db(used, used);
+  }
+  template <class V>
+  TERCEL_HD V operator()(V g, V a, V b) const {
+    return g * Op::db(a, b);
+  }
+};
+
+}  // namespace tercel

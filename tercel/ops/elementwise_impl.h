@@ -1,0 +1,42 @@
+// What the front ends of elementwise families share.
+#pragma once
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/elementwise_kernels.h"
+#include "tercel/ops/tensor_iterator.h"
+
+namespace tercel {
+
+/** A fresh tensor of the op's result. */
+inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
+                          Span<OperandRef> inputs) {
+  Tensor out;
+  TensorIterator(rule, inputs, out).run(kernels, op);
+  return out;
+}
+
+/** The result written to `out`, whose version moves on. */
+inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
+                           int op, Span<OperandRef> inputs) {
+  TensorIterator(rule, inputs, out).run(kernels, op);
+  out.impl().bump_version();
+}
+
+/** ValueError unless `out` exists and neither it nor an input wants a gradient. */
+void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs);
+
+/** The gradient of an operand of those sizes and that dtype, from the gradient of what it was broadcast to. */
+Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype);
+
+/** An operand that backward may need: a saved tensor or a number. */
+struct SavedOperand {
+  SavedTensor tensor;
+  Scalar number;
+
+  OperandRef ref() const { return tensor.defined() ? OperandRef(tensor.get()) : OperandRef(number); }
+};
+
+/** A copy of what an in-place op is about to overwrite, kept for backward. */
+SavedTensor save_before_change(const Tensor& x);
+
+}  // namespace tercel

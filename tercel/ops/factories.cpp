@@ -1,0 +1,187 @@
+#include "tercel/ops/factories.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/ops/copy.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+/** A filled tensor: filled before it may require a gradient, which would forbid the change. */
+template <class Fill>
+Tensor made(IntSpan sizes, TensorOptions options, Fill&& fill) {
+  const bool requires_grad = options.requires_grad;
+  options.requires_grad = false;
+  Tensor out = empty(sizes, options);
+  fill(out);
+  if (requires_grad) out.requires_grad_();
+  return out;
+}
+
+}  // namespace
+
+Tensor zeros(IntSpan sizes, TensorOptions options) {
+  return made(sizes, options, [](Tensor& out) { zero_(out); });
+}
+Tensor ones(IntSpan sizes, TensorOptions options) { return full(sizes, 1, options); }
+Tensor full(IntSpan sizes, Scalar value) { return full(sizes, value, value.dtype()); }
+Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
+  return made(sizes, options, [&](Tensor& out) { fill_(out, value); });
+}
+
+Tensor empty_like(const Tensor& x) {
+  check_defined(x, "empty_like", "self");
+  if (x.is_contiguous()) return empty(x.sizes(), x.options());
+  return empty_strided(
+      x.sizes(),
+      x.impl().is_non_overlapping_and_dense() ? DimVector(x.strides()) : infer_dense_strides(x.sizes(), x.strides()),
+      x.options());
+}
+Tensor zeros_like(const Tensor& x) {
+  Tensor out = empty_like(x);
+  return zero_(out);
+}
+Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
+Tensor full_like(const Tensor& x, Scalar value) {
+  Tensor out = empty_like(x);
+  return fill_(out, value);
+}
+
+Tensor arange(Scalar end) { return arange(0, end); }
+Tensor arange(Scalar start, Scalar end, Scalar step) {
+  const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
+  return arange(start, end, step, floating ? kFloat32 : kInt64);
+}
+Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
+  const double a = start.to_double(), b = end.to_double(), s = step.to_double();
+  TERCEL_CHECK(s != 0, ValueError, "arange: step must be nonzero");
+  TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), ValueError, "arange: unsupported range: ", a, " -> ", b);
+  TERCEL_CHECK((s > 0) == (b >= a) || a == b, ValueError,
+               "arange: upper bound and larger bound inconsistent with step sign");
+  const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  int64_t count = 0;
+  if (integers) {
+    // Unsigned, as the distance may not fit int64; the check above has fixed the direction.
+    const auto from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
+    const uint64_t distance = s > 0 ? to - from : from - to;
+    const auto forward = static_cast<uint64_t>(step.to_int64());
+    const uint64_t by = s > 0 ? forward : 0 - forward;
+    count = static_cast<int64_t>(distance / by + (distance % by != 0));
+  } else {
+    const double n = std::ceil((b - a) / s);
+    TERCEL_CHECK(n < 0x1p62, ValueError, "arange: ", n, " elements do not fit 64 bits");
+    count = static_cast<int64_t>(n);
+  }
+  return made({count}, options, [&](Tensor& out) {
+    visit_all_types("arange", out.dtype(), [&]<class T> {
+      T* values = out.data<T>();
+      parallel_for(0, count, 1 << 15, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i)
+          values[i] =
+              integers ? Scalar(static_cast<int64_t>(static_cast<uint64_t>(start.to_int64()) +
+                                                     static_cast<uint64_t>(i) * static_cast<uint64_t>(step.to_int64())))
+                             .to<T>()
+                       : Scalar(a + static_cast<double>(i) * s).to<T>();
+      });
+    });
+  });
+}
+
+Tensor linspace(double start, double end, int64_t steps, TensorOptions options) {
+  TERCEL_CHECK(steps >= 0, ValueError, "linspace: number of steps must be non-negative, got ", steps);
+  return made({steps}, options, [&](Tensor& out) {
+    const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+    visit_all_types("linspace", out.dtype(), [&]<class T> {
+      T* values = out.data<T>();
+      // From both ends, so that both are met exactly.
+      for (int64_t i = 0; i < steps; ++i)
+        values[i] = Scalar(2 * i < steps ? start + static_cast<double>(i) * step
+                                         : end - static_cast<double>(steps - 1 - i) * step)
+                        .to<T>();
+    });
+  });
+}
+
+Tensor eye(int64_t n, int64_t m, TensorOptions options) {
+  if (m == -1) m = n;
+  TERCEL_CHECK(n >= 0 && m >= 0, ValueError, "eye: n and m must be non-negative, got ", n, " and ", m);
+  return made({n, m}, options, [&](Tensor& out) {
+    zero_(out);
+    visit_all_types("eye", out.dtype(), [&]<class T> {
+      T* values = out.data<T>();
+      for (int64_t i = 0; i < std::min(n, m); ++i) values[i * m + i] = Scalar(1).to<T>();
+    });
+  });
+}
+
+Tensor scalar_tensor(Scalar value) { return full({}, value); }
+Tensor scalar_tensor(Scalar value, TensorOptions options) { return full({}, value, options); }
+
+namespace {
+
+using Literals = Span<detail::TensorLiteral>;
+
+/** The first path of lists gives the sizes. */
+DimVector sizes_of(Literals list) {
+  DimVector sizes{static_cast<int64_t>(list.size())};
+  while (!list.empty() && list[0].is_list()) {
+    list = list[0].list();
+    sizes.push_back(static_cast<int64_t>(list.size()));
+  }
+  return sizes;
+}
+
+TypeCategory widest(Literals list) {
+  TypeCategory out = TypeCategory::Bool;
+  for (const auto& item : list) out = std::max(out, item.is_list() ? widest(item.list()) : item.value().category());
+  return out;
+}
+
+bool has_numbers(Literals list) {
+  for (const auto& item : list)
+    if (!item.is_list() || has_numbers(item.list())) return true;
+  return false;
+}
+
+template <class T>
+T* write(T* to, Literals list, IntSpan sizes) {
+  TERCEL_CHECK(static_cast<int64_t>(list.size()) == sizes[0], ValueError, "tensor: expected sequence of length ",
+               sizes[0], " but got length ", list.size());
+  for (const auto& item : list) {
+    TERCEL_CHECK(item.is_list() == (sizes.size() > 1), ValueError,
+                 "tensor: numbers and lists are mixed at one depth of the list");
+    if (item.is_list())
+      to = write(to, item.list(), sizes.subspan(1, sizes.size() - 1));
+    else
+      *to++ = item.value().to<T>();
+  }
+  return to;
+}
+
+}  // namespace
+
+Tensor tensor(std::initializer_list<detail::TensorLiteral> list) {
+  const Literals literals(list);
+  if (!has_numbers(literals)) return tensor(list, kFloat32);
+  switch (widest(literals)) {
+    case TypeCategory::Bool: return tensor(list, kBool);
+    case TypeCategory::Integral: return tensor(list, kInt64);
+    default: return tensor(list, kFloat32);
+  }
+}
+
+Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions options) {
+  const Literals literals(list);
+  const DimVector sizes = sizes_of(literals);
+  return made(sizes, options, [&](Tensor& out) {
+    visit_all_types("tensor", out.dtype(), [&]<class T> {
+      T* end = write(out.data<T>(), literals, sizes);
+      TERCEL_CHECK(end == out.data<T>() + out.numel(), ValueError, "tensor: the lists have different depths");
+    });
+  });
+}
+
+}  // namespace tercel

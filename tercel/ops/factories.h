@@ -1,0 +1,59 @@
+// New tensors.
+#pragma once
+
+#include <initializer_list>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+TERCEL_API Tensor zeros(IntSpan sizes, TensorOptions options = {});
+TERCEL_API Tensor ones(IntSpan sizes, TensorOptions options = {});
+/** Every element the value; its dtype is the value's unless options say otherwise. */
+TERCEL_API Tensor full(IntSpan sizes, Scalar value);
+TERCEL_API Tensor full(IntSpan sizes, Scalar value, TensorOptions options);
+
+/** Sizes, dtype, device and (when dense) strides of another tensor. */
+TERCEL_API Tensor empty_like(const Tensor& x);
+TERCEL_API Tensor zeros_like(const Tensor& x);
+TERCEL_API Tensor ones_like(const Tensor& x);
+TERCEL_API Tensor full_like(const Tensor& x, Scalar value);
+
+/** start, start + step, ... before end: int64 for integers, else float32, unless options say otherwise. */
+TERCEL_API Tensor arange(Scalar end);
+TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step = 1);
+TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options);
+/** `steps` values from start to end, both included. */
+TERCEL_API Tensor linspace(double start, double end, int64_t steps, TensorOptions options = {});
+/** Ones on the diagonal of an n x m matrix (m: n). */
+TERCEL_API Tensor eye(int64_t n, int64_t m = -1, TensorOptions options = {});
+
+/** A tensor without dimensions. */
+TERCEL_API Tensor scalar_tensor(Scalar value);
+TERCEL_API Tensor scalar_tensor(Scalar value, TensorOptions options);
+
+namespace detail {
+/** A nested braced list of numbers, as in tensor({{1, 2}, {3, 4}}). */
+class TensorLiteral {
+ public:
+  template <class T>
+  requires std::is_arithmetic_v<T> TensorLiteral(T value) : value_(value) {}
+  TensorLiteral(std::initializer_list<TensorLiteral> list) : list_(list), is_list_(true) {}
+
+  bool is_list() const { return is_list_; }
+  Scalar value() const { return value_; }
+  Span<TensorLiteral> list() const { return {list_.begin(), list_.size()}; }
+
+ private:
+  Scalar value_;
+  // The list lives to the end of the full expression that holds the braces.
+  std::initializer_list<TensorLiteral> list_;
+  bool is_list_ = false;
+};
+}  // namespace detail
+
+/** A tensor of the numbers in a nested list: bool, int64 or float32 by the widest of them. ValueError when ragged. */
+TERCEL_API Tensor tensor(std::initializer_list<detail::TensorLiteral> list);
+TERCEL_API Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions options);
+
+}  // namespace tercel

@@ -1,0 +1,51 @@
+// Matrix products on plain memory, for the ops that are made of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tercel {
+
+/**
+ * C = mask(relu(alpha * op(A) op(B) + beta * C + bias)): A is m x k, B k x n, C m x n, after op; all row-major.
+ *
+ * C overlaps neither A nor B nor the mask. Sizes may be 0; k = 0 leaves beta * C + bias. With beta = 0 C is not read.
+ * NaN and infinity go through. For a given number of threads the result is always the same.
+ */
+template <class T>
+struct Gemm {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  const T* a = nullptr;
+  int64_t lda = 0;
+  bool trans_a = false;  ///< A lies as k x m
+  const T* b = nullptr;
+  int64_t ldb = 0;
+  bool trans_b = false;  ///< B lies as n x k
+  T* c = nullptr;
+  int64_t ldc = 0;
+  T alpha = 1;
+  T beta = 0;
+  const T* bias = nullptr;  ///< n elements, added to each row
+  bool relu = false;        ///< negative elements become 0
+  const T* mask = nullptr;  ///< m x n; where it is not positive C becomes 0: a ReLU's backward, given its output
+  int64_t ldmask = 0;
+  /** If set, and trans_a: m elements, a_sums = sum of op(A) over k + beta * a_sums. A bias gradient, for A = dY^T. */
+  T* a_sums = nullptr;
+  /** If set, and not trans_b: n elements, b_sums = sum of B over k + beta * b_sums. A bias gradient, for B = dY. */
+  T* b_sums = nullptr;
+};
+
+/** Computes it on up to num_threads() threads; on the caller's alone inside a parallel region. */
+void gemm(const Gemm<float>& g);
+void gemm(const Gemm<double>& g);
+
+/** The same for `batch` products whose operands lie stride_a, stride_b, stride_c elements apart; no mask, no sums. */
+void gemm_batched(const Gemm<float>& g, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
+void gemm_batched(const Gemm<double>& g, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
+
+/** What computes them, for `tercel doctor`: "avx2 kernels, tiles of 6 x 16". */
+std::string gemm_info();
+
+}  // namespace tercel

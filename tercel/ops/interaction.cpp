@@ -1,0 +1,153 @@
+#include "tercel/ops/interaction.h"
+
+#include <algorithm>
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/interaction_impl.h"
+#include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<DotFn> dot_kernels = TERCEL_CPU_KERNELS(dot_interaction);
+constinit const KernelTable<DotFn> dot_backward_kernels = TERCEL_CPU_KERNELS(dot_interaction_backward);
+constinit const KernelTable<FmFn> fm_kernels = TERCEL_CPU_KERNELS(fm_order2);
+constinit const KernelTable<FmFn> fm_backward_kernels = TERCEL_CPU_KERNELS(fm_order2_backward);
+
+// Multiplications worth another thread.
+constexpr int64_t kGrain = 65536;
+
+ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
+
+// t in the dtype, as rows that a kernel reads: the inner dimensions contiguous.
+Tensor readable_rows(const Tensor& t, ScalarType dtype) {
+  const Tensor converted = to(t, dtype);
+  const size_t inner = converted.sizes().size() - 1;
+  const bool rows = is_contiguous_strides(converted.sizes().subspan(1, inner), converted.strides().subspan(1, inner));
+  return rows ? converted : contiguous(converted);
+}
+
+// loop with the operands' sizes.
+DotLoop make_loop(const Tensor& mlp, const Tensor& emb, const Tensor& out, bool pad) {
+  DotLoop loop{};
+  loop.compute = compute_of(mlp.dtype());
+  loop.slots = emb.size(1);
+  loop.dim = emb.size(2);
+  loop.mlp = mlp.data_ptr();
+  loop.mlp_stride = mlp.stride(0);
+  loop.emb = emb.data_ptr();
+  loop.out_stride = out.stride(0);
+  loop.pad = pad;
+  return loop;
+}
+
+void run(const KernelTable<DotFn>& kernels, const DotLoop& loop, const Tensor& mlp) {
+  const int64_t batch = mlp.size(0);
+  const int64_t cost = std::max<int64_t>(1, (loop.slots + 1) * loop.slots / 2 * loop.dim);
+  const int64_t grain = std::max<int64_t>(1, kGrain / cost);
+  const int64_t chunks = in_parallel_region() ? 1 : num_chunks(batch, grain);
+  const int64_t elements = dot_scratch(loop.slots, loop.dim);
+  const Tensor scratch = empty({chunks, elements}, mlp.dtype());
+  const auto kernel = kernels[mlp.device()];
+  parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+    const int64_t chunk = chunks == 1 ? 0 : thread_index();
+    kernel(loop, static_cast<std::byte*>(scratch.data_ptr()) + chunk * elements * static_cast<int64_t>(mlp.itemsize()),
+           begin, end);
+  });
+}
+
+void run(const KernelTable<FmFn>& kernels, const FmLoop& loop, const Tensor& x) {
+  const auto kernel = kernels[x.device()];
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop.slots * loop.dim));
+  parallel_for(0, x.size(0), grain, [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+}
+
+}  // namespace
+
+Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
+  constexpr const char* kOp = "dot_interaction";
+  check_defined(mlp, kOp, "mlp");
+  check_defined(emb, kOp, "emb");
+  TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), TypeError, kOp,
+               ": expected floating mlp and emb of one dtype but got ", describe(mlp), " and ", describe(emb));
+  TERCEL_CHECK(mlp.dim() == 2 && emb.dim() == 3 && mlp.size(0) == emb.size(0) && mlp.size(1) == emb.size(2), ValueError,
+               kOp, ": expected mlp [batch, d] and emb [batch, slots, d] but got ", describe(mlp), " and ",
+               describe(emb));
+  const int64_t batch = mlp.size(0), slots = emb.size(1), dim = mlp.size(1);
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    const ScalarType dtype = compute_dtype(mlp);
+    const Tensor z0 = readable_rows(mlp, dtype), z = contiguous(to(emb, dtype));
+    out = empty({batch, dim + (slots + 1) * slots / 2 + (pad ? 1 : 0)}, TensorOptions(dtype, mlp.device()));
+    DotLoop loop = make_loop(z0, z, out, pad);
+    loop.out = out.data_ptr();
+    run(dot_kernels, loop, z0);
+    out = to(out, mlp.dtype());
+  }
+  if (should_record(mlp, emb))
+    record("DotInteractionBackward0", out, {mlp, emb},
+           [mlp = SavedTensor(mlp), emb = SavedTensor(emb), pad](BackwardCall& call) {
+             const ScalarType given = mlp.get().dtype(), dtype = compute_dtype(mlp.get());
+             const Tensor z0 = readable_rows(mlp.get(), dtype), z = contiguous(to(emb.get(), dtype));
+             const Tensor grad = readable_rows(call.grad(), dtype);
+             Tensor mlp_grad, emb_grad;
+             DotLoop loop = make_loop(z0, z, grad, pad);
+             loop.out_grad = grad.data_ptr();
+             if (call.needs(0)) {
+               mlp_grad = empty(z0.sizes(), z0.options());
+               loop.mlp_grad = mlp_grad.data_ptr();
+             }
+             if (call.needs(1)) {
+               emb_grad = empty(z.sizes(), z.options());
+               loop.emb_grad = emb_grad.data_ptr();
+             }
+             run(dot_backward_kernels, loop, z0);
+             if (call.needs(0)) call.set(0, to(mlp_grad, given));
+             if (call.needs(1)) call.set(1, to(emb_grad, given));
+           });
+  return out;
+}
+
+Tensor fm_order2(const Tensor& x, int64_t dim) {
+  constexpr const char* kOp = "fm_order2";
+  check_defined(x, kOp, "x");
+  TERCEL_CHECK(x.is_floating_point(), TypeError, kOp, ": expected floating x but got ", describe(x));
+  TERCEL_CHECK(x.dim() == 2 && dim > 0 && x.size(1) % dim == 0, ValueError, kOp, ": expected x [batch, slots * ", dim,
+               "] but got ", describe(x));
+  const auto make = [dim](const Tensor& input) {
+    FmLoop loop{};
+    loop.compute = compute_of(input.dtype());
+    loop.slots = input.size(1) / dim;
+    loop.dim = dim;
+    loop.x = input.data_ptr();
+    return loop;
+  };
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    const Tensor input = contiguous(to(x, compute_dtype(x)));
+    out = empty({x.size(0), dim}, input.options());
+    FmLoop loop = make(input);
+    loop.out = out.data_ptr();
+    run(fm_kernels, loop, input);
+    out = to(out, x.dtype());
+  }
+  if (should_record(x))
+    record("FmOrder2Backward0", out, {x}, [x = SavedTensor(x), make](BackwardCall& call) {
+      const ScalarType dtype = compute_dtype(x.get());
+      const Tensor input = contiguous(to(x.get(), dtype)), grad = contiguous(to(call.grad(), dtype));
+      const Tensor x_grad = empty(input.sizes(), input.options());
+      FmLoop loop = make(input);
+      loop.out_grad = grad.data_ptr();
+      loop.out = x_grad.data_ptr();
+      run(fm_backward_kernels, loop, input);
+      call.set(0, to(x_grad, x.get().dtype()));
+    });
+  return out;
+}
+
+}  // namespace tercel

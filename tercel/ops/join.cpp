@@ -1,0 +1,194 @@
+#include "tercel/ops/join.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/object_allocator.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/join_impl.h"
+#include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<JoinFn> cat_kernels = TERCEL_CPU_KERNELS(cat);
+
+constexpr int64_t kGrainBytes = 128 * 1024;
+
+bool is_passed_over(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
+
+struct Shape {
+  DimVector sizes;
+  int64_t dim = 0;
+  ScalarType dtype = ScalarType::Undefined;
+};
+
+// Sizes and dtype of the result; checks the list.
+Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
+  TERCEL_CHECK(!tensors.empty(), ValueError, op, "(): expected a non-empty list of Tensors");
+  Shape shape;
+  const Tensor* first = nullptr;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    check_defined(t, op, "tensors");
+    TERCEL_CHECK(t.dim() > 0, ValueError, op, "(): zero-dimensional tensor (at position ", i,
+                 ") cannot be concatenated");
+    TERCEL_CHECK(t.device() == tensors[0].device(), TypeError, op, "(): expected all tensors on one device but got ",
+                 describe(tensors[0]), " and ", describe(t));
+    shape.dtype = i == 0 ? t.dtype() : promote_types(shape.dtype, t.dtype());
+    if (is_passed_over(t)) continue;
+    if (!first) {
+      first = &t;
+      shape.dim = wrap_dim(dim, t.dim());
+      shape.sizes = DimVector(t.sizes());
+      continue;
+    }
+    TERCEL_CHECK(t.dim() == first->dim(), ValueError, op, "(): Tensors must have same number of dimensions: got ",
+                 first->dim(), " and ", t.dim());
+    for (size_t d = 0; d < shape.sizes.size(); ++d) {
+      if (static_cast<int64_t>(d) == shape.dim) {
+        shape.sizes[d] += t.sizes()[d];
+        continue;
+      }
+      TERCEL_CHECK(t.sizes()[d] == shape.sizes[d], ValueError, op,
+                   "(): Sizes of tensors must match except in dimension ", shape.dim, ". Expected size ",
+                   shape.sizes[d], " but got size ", t.sizes()[d], " for tensor number ", i, " in the list.");
+    }
+  }
+  if (!first) {
+    shape.sizes = {0};
+    shape.dim = wrap_dim(dim, 1);
+  }
+  return shape;
+}
+
+// Whether the dimensions before `dim` are one step apart, and the others a run of memory.
+bool is_rows_of_runs(const Tensor& t, int64_t dim) {
+  const size_t d = static_cast<size_t>(dim), n = t.sizes().size();
+  if (!is_contiguous_strides(t.sizes().subspan(d, n - d), t.strides().subspan(d, n - d))) return false;
+  for (size_t i = 0; i + 1 < d; ++i)
+    if (t.strides()[i] != t.strides()[i + 1] * t.sizes()[i + 1]) return false;
+  return true;
+}
+
+Tensor join(Span<Tensor> tensors, const Shape& shape) {
+  Tensor out = empty(shape.sizes, TensorOptions(shape.dtype, tensors[0].device()));
+  if (out.numel() == 0) return out;
+  const size_t d = static_cast<size_t>(shape.dim);
+  const int64_t item = static_cast<int64_t>(item_size(shape.dtype));
+  int64_t inner = item, rows = 1;
+  for (size_t i = d + 1; i < shape.sizes.size(); ++i) inner *= shape.sizes[i];
+  for (size_t i = 0; i < d; ++i) rows *= shape.sizes[i];
+
+  std::vector<Tensor> copies;  // of what cannot be read in place
+  SmallVector<JoinPart, 32> parts;
+  for (const Tensor& t : tensors) {
+    if (t.numel() == 0) continue;
+    Tensor source = to(t, shape.dtype);
+    if (!is_rows_of_runs(source, shape.dim)) source = source.contiguous();
+    const int64_t run = t.sizes()[d] * inner;
+    parts.push_back({static_cast<const char*>(source.data_ptr()), d == 0 ? run : source.strides()[d - 1] * item, run});
+    if (!source.is_same(t)) copies.push_back(std::move(source));
+  }
+  JoinLoop loop{parts.data(), static_cast<int64_t>(parts.size()), static_cast<char*>(out.data_ptr()),
+                shape.sizes[d] * inner};
+  const auto kernel = cat_kernels[out.device()];
+  if (rows > 1) {
+    parallel_for(0, rows, std::max<int64_t>(1, kGrainBytes / loop.row),
+                 [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+    return out;
+  }
+  // One row: each part is one run, and all can be copied by several threads.
+  char* to_bytes = loop.out;
+  for (const JoinPart& part : parts) {
+    parallel_for(0, part.run, 8 * kGrainBytes, [&](int64_t begin, int64_t end) {
+      std::memcpy(to_bytes + begin, part.data + begin, static_cast<size_t>(end - begin));
+    });
+    to_bytes += part.run;
+  }
+  return out;
+}
+
+struct Piece {
+  int64_t size;
+  ScalarType dtype;
+  bool passed_over;
+};
+
+std::vector<Tensor> copies_of(const Tensor& x, const std::vector<Tensor>& views, int64_t d) {
+  std::vector<Tensor> out;
+  {
+    const NoGradGuard no_grad;
+    for (const Tensor& piece : views) out.push_back(clone(piece, MemoryFormat::Contiguous));
+  }
+  if (!should_record(x) || out.empty()) return out;
+  const int64_t dim = wrap_dim(d, x.dim());
+  std::vector<DimVector> sizes;
+  for (const Tensor& piece : out) sizes.emplace_back(piece.sizes());
+  record_outputs("SplitCopyBackward0", out, {x},
+                 [dim, sizes = std::move(sizes), options = x.options()](BackwardCall& call) {
+                   std::vector<Tensor> grads;
+                   for (size_t i = 0; i < sizes.size(); ++i)
+                     grads.push_back(call.grad(i).defined() ? call.grad(i) : zeros(sizes[i], options));
+                   call.set(0, cat(grads, dim));
+                 });
+  return out;
+}
+
+}  // namespace
+
+Tensor cat(Span<Tensor> tensors, int64_t d) {
+  const Shape shape = joined_shape("cat", tensors, d);
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = join(tensors, shape);
+  }
+  bool records = false;
+  for (const Tensor& t : tensors) records |= should_record(t);
+  if (!records) return out;
+  std::vector<Piece, ObjectAllocator<Piece>> pieces;
+  pieces.reserve(tensors.size());
+  const size_t dim = static_cast<size_t>(shape.dim);
+  for (const Tensor& t : tensors) {
+    const bool none = is_passed_over(t);
+    pieces.push_back({none ? 0 : t.sizes()[dim], t.dtype(), none});
+  }
+  record_list("CatBackward0", out, tensors, [pieces = std::move(pieces), dim](BackwardCall& call) {
+    const Tensor& grad = call.grad();
+    int64_t start = 0;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const Piece& piece = pieces[i];
+      if (call.needs(i))
+        call.set(i, piece.passed_over ? zeros({0}, TensorOptions(piece.dtype, grad.device()))
+                                      : to(narrow(grad, static_cast<int64_t>(dim), start, piece.size), piece.dtype));
+      start += piece.size;
+    }
+  });
+  return out;
+}
+
+Tensor stack(Span<Tensor> tensors, int64_t d) {
+  TERCEL_CHECK(!tensors.empty(), ValueError, "stack(): expected a non-empty list of Tensors");
+  std::vector<Tensor> views;
+  for (const Tensor& t : tensors) {
+    check_defined(t, "stack", "tensors");
+    TERCEL_CHECK(t.sizes() == tensors[0].sizes(), ValueError, "stack(): expects each tensor to be equal size, but got ",
+                 tensors[0].sizes(), " at entry 0 and ", t.sizes(), " at entry ", views.size());
+    views.push_back(unsqueeze(t, wrap_dim(d, t.dim() + 1)));
+  }
+  return cat(views, wrap_dim(d, tensors[0].dim() + 1));
+}
+
+std::vector<Tensor> split_copy(const Tensor& x, int64_t split_size, int64_t dim) {
+  return copies_of(x, split(x.detach(), split_size, dim), dim);
+}
+std::vector<Tensor> split_copy(const Tensor& x, IntSpan sizes, int64_t dim) {
+  return copies_of(x, split(x.detach(), sizes, dim), dim);
+}
+
+}  // namespace tercel

@@ -1,0 +1,187 @@
+#include "tercel/ops/print.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <ostream>
+
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/core/convert.h"
+
+namespace tercel {
+
+namespace {
+
+constexpr int64_t kEdge = 3, kThreshold = 1000;
+constexpr size_t kLineWidth = 80, kIndent = 7;  // of "tensor("
+constexpr int kPrecision = 4;
+
+/** Digits whatever the locale. */
+std::string digits(double value, std::chars_format format, int precision) {
+  char text[400];
+  const auto end = std::to_chars(text, text + sizeof(text), value, format, precision).ptr;
+  return {text, end};
+}
+
+class Printer {
+ public:
+  explicit Printer(const Tensor& t) : t_(t), summarize_(t.numel() > kThreshold) {
+    if (t.is_floating_point()) choose_format();
+    visit_shown(0, 0, [this](int64_t offset) { width_ = std::max(width_, padded_size(offset)); });
+  }
+
+  std::string body() const {
+    if (t_.numel() == 0) return "[]";
+    return t_.dim() == 0 ? text_of(0) : nested(0, 0, kIndent);
+  }
+
+ private:
+  enum class Format : uint8_t { Whole, Fixed, Scientific };
+
+  /** Calls visit with the place, or -1 for those left out, of each index that is shown along a dimension. */
+  template <class Visit>
+  void visit_indices(size_t d, Visit visit) const {
+    const int64_t n = t_.sizes()[d];
+    const bool cut = summarize_ && n > 2 * kEdge;
+    for (int64_t i = 0; i < n; ++i) {
+      if (cut && i == kEdge) {
+        visit(int64_t{-1});
+        i = n - kEdge;
+      }
+      visit(i);
+    }
+  }
+
+  /** Calls visit(offset) for each element that is shown. */
+  template <class Visit>
+  void visit_shown(size_t d, int64_t offset, const Visit& visit) const {
+    if (d == t_.sizes().size()) return visit(offset);
+    visit_indices(d, [&](int64_t i) {
+      if (i >= 0) visit_shown(d + 1, offset + i * t_.strides()[d], visit);
+    });
+  }
+
+  double number_at(int64_t offset) const {
+    return visit_all_types("print", t_.dtype(),
+                           [&]<class T> { return convert<double>(static_cast<const T*>(t_.data_ptr())[offset]); });
+  }
+
+  void choose_format() {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    bool whole = true;
+    visit_shown(0, 0, [&](int64_t offset) {
+      const double x = number_at(offset);
+      if (!std::isfinite(x) || x == 0) return;
+      least = std::min(least, std::abs(x));
+      most = std::max(most, std::abs(x));
+      whole &= x == std::ceil(x);
+    });
+    if (most == 0) return;
+    const bool wide = most / least > 1000 || most > 1e8;
+    if (wide || (!whole && least < 1e-4))
+      format_ = Format::Scientific;
+    else if (!whole)
+      format_ = Format::Fixed;
+  }
+
+  std::string plain_text_of(int64_t offset) const {
+    if (t_.dtype() == kBool) return number_at(offset) != 0 ? "True" : "False";
+    if (!t_.is_floating_point())
+      return visit_all_types("print", t_.dtype(), [&]<class T> {
+        return std::to_string(convert<int64_t>(static_cast<const T*>(t_.data_ptr())[offset]));
+      });
+    const double x = number_at(offset);
+    if (std::isnan(x)) return "nan";
+    if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+    switch (format_) {
+      case Format::Whole: return digits(x, std::chars_format::fixed, 0) + ".";
+      case Format::Fixed: return digits(x, std::chars_format::fixed, kPrecision);
+      case Format::Scientific: return digits(x, std::chars_format::scientific, kPrecision);
+    }
+    return {};
+  }
+
+  /** Zeros and what is not finite do not widen the column of floating numbers. */
+  size_t padded_size(int64_t offset) const {
+    if (t_.is_floating_point()) {
+      const double x = number_at(offset);
+      if (!std::isfinite(x) || x == 0) return 1;
+    }
+    return plain_text_of(offset).size();
+  }
+
+  std::string text_of(int64_t offset) const {
+    const std::string text = plain_text_of(offset);
+    return text.size() < width_ ? std::string(width_ - text.size(), ' ') + text : text;
+  }
+
+  std::string row(int64_t offset, size_t indent) const {
+    const size_t d = t_.sizes().size() - 1;
+    const size_t per_line = std::max<size_t>(1, indent < kLineWidth ? (kLineWidth - indent) / (width_ + 2) : 1);
+    std::string out = "[";
+    size_t i = 0;
+    visit_indices(d, [&](int64_t index) {
+      if (i > 0) out += i % per_line == 0 ? ",\n" + std::string(indent + 1, ' ') : ", ";
+      out += index < 0 ? " ..." : text_of(offset + index * t_.strides()[d]);
+      ++i;
+    });
+    return out + "]";
+  }
+
+  std::string nested(size_t d, int64_t offset, size_t indent) const {
+    if (d + 1 == t_.sizes().size()) return row(offset, indent);
+    std::string out = "[";
+    bool first = true;
+    visit_indices(d, [&](int64_t index) {
+      if (!first) out += "," + std::string(t_.sizes().size() - 1 - d, '\n') + std::string(indent + 1, ' ');
+      first = false;
+      out += index < 0 ? "..." : nested(d + 1, offset + index * t_.strides()[d], indent + 1);
+    });
+    return out + "]";
+  }
+
+  const Tensor& t_;
+  const bool summarize_;
+  Format format_ = Format::Whole;
+  size_t width_ = 1;
+};
+
+/** What the elements do not say: sizes of an empty tensor, an unusual dtype, gradients. */
+std::vector<std::string> suffixes_of(const Tensor& t) {
+  std::vector<std::string> out;
+  const bool none = t.numel() == 0;
+  if (none && t.dim() != 1) {
+    std::string sizes = "size=(";
+    for (size_t d = 0; d < t.sizes().size(); ++d) sizes += (d > 0 ? ", " : "") + std::to_string(t.sizes()[d]);
+    out.push_back(sizes + ")");
+  }
+  const ScalarType dtype = t.dtype();
+  if (dtype != kFloat32 && (none || (dtype != kInt64 && dtype != kBool)))
+    out.push_back("dtype=" + std::string(to_string(dtype)));
+  if (const auto node = grad_fn(t); node.defined())
+    out.push_back("grad_fn=<" + std::string(node->name()) + ">");
+  else if (t.requires_grad())
+    out.push_back("requires_grad=True");
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(const Tensor& t) {
+  if (!t.defined()) return "tensor(undefined)";
+  TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, "print: not implemented for device ", to_string(t.device()));
+  std::string out = "tensor(" + Printer(t).body();
+  const size_t line = out.rfind('\n');
+  size_t length = out.size() - (line == std::string::npos ? 0 : line + 1);
+  for (const std::string& suffix : suffixes_of(t)) {
+    const bool fits = length + suffix.size() + 2 < kLineWidth;
+    out += (fits ? ", " : ",\n" + std::string(kIndent, ' ')) + suffix;
+    length = fits ? length + suffix.size() + 2 : kIndent + suffix.size();
+  }
+  return out + ")";
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << to_string(t); }
+
+}  // namespace tercel

@@ -1,0 +1,184 @@
+// Reductions as functor types in a list.
+//
+// Note [Reduction functors]
+// An element x enters as map(x); combine(a, b) is associative and commutative but for rounding; identity() is an
+// element that changes nothing. Parts that were combined are combined further by `Merge`. What is done to the final
+// value (a root, a division) is an elementwise op. V is a vector, or Int<T>; see Note [Functors].
+#pragma once
+
+#include <limits>
+
+#include "tercel/ops/op_list.h"
+
+namespace tercel::op {
+
+struct Sum {
+  using Merge = Sum;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return x;
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a + b;
+  }
+};
+struct Prod {
+  using Merge = Prod;
+  template <class T>
+  static constexpr T identity() {
+    return T(1);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return x;
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a * b;
+  }
+};
+
+namespace detail {
+template <class T>
+constexpr T lowest() {
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+template <class T>
+constexpr T highest() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+}  // namespace detail
+
+// The comparison with itself lets NaN through.
+struct Max {
+  using Merge = Max;
+  template <class T>
+  static constexpr T identity() {
+    return detail::lowest<T>();
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return x;
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return where((a > b) | (a != a), a, b);
+  }
+  /** Whether a takes the place of b, which came before it. */
+  template <class V>
+  static TERCEL_HD auto better(V a, V b) {
+    return (a > b) | ((a != a) & (b == b));
+  }
+};
+struct Min {
+  using Merge = Min;
+  template <class T>
+  static constexpr T identity() {
+    return detail::highest<T>();
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return x;
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return where((a < b) | (a != a), a, b);
+  }
+  template <class V>
+  static TERCEL_HD auto better(V a, V b) {
+    return (a < b) | ((a != a) & (b == b));
+  }
+};
+
+struct AbsSum {
+  using Merge = Sum;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return abs(x);
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a + b;
+  }
+};
+struct SquareSum {
+  using Merge = Sum;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return x * x;
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a + b;
+  }
+};
+struct AbsMax {
+  using Merge = Max;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return abs(x);
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return Max::combine(a, b);
+  }
+};
+// Elements become 0 or 1.
+struct Any {
+  using Merge = Max;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return where(x != V(0), V(1), V(0));
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return where(a > b, a, b);
+  }
+};
+struct All {
+  using Merge = Min;
+  template <class T>
+  static constexpr T identity() {
+    return T(1);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return where(x != V(0), V(1), V(0));
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return where(a < b, a, b);
+  }
+};
+
+}  // namespace tercel::op
+
+namespace tercel {
+
+/** Every reduction by value; the position in the list is its number. */
+using ReduceOps = OpList<op::Sum, op::Prod, op::Max, op::Min, op::AbsSum, op::SquareSum, op::AbsMax, op::Any, op::All>;
+/** Those that also say where. */
+using ArgReduceOps = OpList<op::Max, op::Min>;
+
+}  // namespace tercel

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "tercel/ops/key_sort_impl.h"
+
+namespace tercel {
+
+/** Elements of any dtype as integers in the same order; NaN last, both zeros the same. */
+using SortKeysFn = void(ScalarType dtype, const void* in, int64_t n, int64_t* keys);
+
+/** What to write for sorted elements; null for what is not wanted. */
+struct SortResult {
+  SortedKeys sorted;
+  ScalarType dtype;
+  const void* in;  ///< the elements that were sorted
+  void* values;
+  int64_t* indices;
+};
+/** Places [begin, end) of the result. */
+using SortResultFn = void(const SortResult& result, int64_t begin, int64_t end);
+
+struct UniqueResult {
+  SortedKeys sorted;
+  ScalarType dtype;
+  void* values;      ///< [m]
+  int64_t* inverse;  ///< [n], or null
+  int64_t* starts;   ///< [m]: place of the first of each, or null
+};
+/** Segments that begin in [begin, end); `first` is the number of the first of them. */
+using UniqueResultFn = void(const UniqueResult& result, int64_t begin, int64_t end, int64_t first);
+
+TERCEL_DECLARE_KERNELS(SortKeysFn, sort_keys)
+TERCEL_DECLARE_KERNELS(SortResultFn, sort_result)
+TERCEL_DECLARE_KERNELS(UniqueResultFn, unique_result)
+
+}  // namespace tercel

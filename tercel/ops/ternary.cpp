@@ -1,0 +1,164 @@
+#include "tercel/ops/ternary.h"
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/ternary_ops.h"
+#include "tercel/ops/unary.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<ElementwiseFn> ternary_kernels = TERCEL_KERNELS(ternary);
+
+template <class F>
+Tensor run(Span<OperandRef> inputs, uint8_t conditions = 0) {
+  constexpr ElementwiseRule kRule{.op = F::name, .domain = F::domain};
+  ElementwiseRule rule = kRule;
+  rule.conditions = conditions;
+  return elementwise(rule, ternary_kernels, index_of<F, TernaryOps>, inputs);
+}
+
+template <class F>
+void run_inplace(const Tensor& x, Span<OperandRef> inputs) {
+  const ElementwiseRule rule{.op = F::name, .domain = F::domain};
+  elementwise_to(x, rule, ternary_kernels, index_of<F, TernaryOps>, inputs);
+}
+
+/** What an operand was, so that its gradient can be given its shape and dtype. */
+struct Form {
+  ScalarType dtype;
+  DimVector sizes;
+
+  explicit Form(const Tensor& t) : dtype(t.dtype()), sizes(t.sizes()) {}
+  Tensor gradient(const Tensor& g) const { return gradient_for(g, sizes, dtype); }
+};
+
+bool wants_grad(OperandRef x) { return x.tensor() && x.tensor()->requires_grad(); }
+
+Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
+  check_defined(condition, "where", "condition");
+  TERCEL_CHECK(condition.dtype() == kBool, TypeError, "where: expected condition to be a boolean tensor, but got ",
+               to_string(condition.dtype()));
+  const OperandRef inputs[] = {condition, a, b};
+  Tensor out = run<op::Where>(inputs, 1);
+  if (!grad_enabled() || !(wants_grad(a) || wants_grad(b)) || !out.is_floating_point()) return out;
+  // The gradient of what was not taken is zero, also where the other's is infinite.
+  if (a.tensor() && b.tensor()) {
+    record("WhereBackward0", out, {*a.tensor(), *b.tensor()},
+           [c = SavedTensor(condition), of_a = Form(*a.tensor()), of_b = Form(*b.tensor())](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, of_a.gradient(where(c.get(), call.grad(), 0)));
+             if (call.needs(1)) call.set(1, of_b.gradient(where(c.get(), 0, call.grad())));
+           });
+  } else {
+    const bool first = a.tensor() != nullptr;
+    const Tensor& x = first ? *a.tensor() : *b.tensor();
+    record("WhereBackward0", out, {x}, [c = SavedTensor(condition), form = Form(x), first](BackwardCall& call) {
+      call.set(0, form.gradient(first ? where(c.get(), call.grad(), 0) : where(c.get(), 0, call.grad())));
+    });
+  }
+  return out;
+}
+
+/** x + value * a * b, or a / b. */
+template <class F>
+auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  constexpr bool kDivides = std::is_same_v<F, op::Addcdiv>;
+  const bool of_a = a.requires_grad(), of_b = b.requires_grad();
+  return [value, form_x = Form(x), form_a = Form(a), form_b = Form(b), saved_a = SavedTensor::when(of_b, a),
+          saved_b = SavedTensor::when(of_a || (of_b && kDivides), b)](BackwardCall& call) {
+    const Tensor& g = call.grad();
+    if (call.needs(0)) call.set(0, form_x.gradient(g));
+    if constexpr (kDivides) {
+      if (call.needs(1)) call.set(1, form_a.gradient(div(mul(g, value), saved_b.get())));
+      if (call.needs(2))
+        call.set(2, form_b.gradient(neg(div(mul(mul(g, value), saved_a.get()), square(saved_b.get())))));
+    } else {
+      if (call.needs(1)) call.set(1, form_a.gradient(mul(mul(g, value), saved_b.get())));
+      if (call.needs(2)) call.set(2, form_b.gradient(mul(mul(g, value), saved_a.get())));
+    }
+  };
+}
+
+template <class F>
+Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  const OperandRef inputs[] = {x, a, b, value};
+  Tensor out = run<F>(inputs);
+  if (should_record(x, a, b) && out.is_floating_point())
+    record(backward, out, {x, a, b}, addc_backward<F>(x, a, b, value));
+  return out;
+}
+
+template <class F>
+const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  check_defined(x, F::name, "self");
+  const bool records = should_record(x, a, b) && x.is_floating_point();
+  check_inplace(x, records);
+  const OperandRef inputs[] = {x, a, b, value};
+  run_inplace<F>(x, inputs);
+  if (records) record_inplace(backward, x, {x, a, b}, addc_backward<F>(x, a, b, value));
+  return x;
+}
+
+auto lerp_backward(const Tensor& a, const Tensor& b, Scalar weight) {
+  return [weight = weight.to_double(), of_a = Form(a), of_b = Form(b)](BackwardCall& call) {
+    if (call.needs(0)) call.set(0, of_a.gradient(mul(call.grad(), 1 - weight)));
+    if (call.needs(1)) call.set(1, of_b.gradient(mul(call.grad(), weight)));
+  };
+}
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return select(condition, a, b); }
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return select(condition, a, b); }
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return select(condition, a, b); }
+
+Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  const OperandRef inputs[] = {a, b, weight};
+  Tensor out = run<op::Lerp>(inputs);
+  if (should_record(a, b, weight)) {
+    const bool of_weight = weight.requires_grad();
+    record("LerpBackward0", out, {a, b, weight},
+           [w = SavedTensor::when(a.requires_grad() || b.requires_grad(), weight),
+            saved_a = SavedTensor::when(of_weight, a), saved_b = SavedTensor::when(of_weight, b), of_a = Form(a),
+            of_b = Form(b), of_w = Form(weight)](BackwardCall& call) {
+             const Tensor& g = call.grad();
+             if (call.needs(0)) call.set(0, of_a.gradient(mul(g, sub(1, w.get()))));
+             if (call.needs(1)) call.set(1, of_b.gradient(mul(g, w.get())));
+             if (call.needs(2)) call.set(2, of_w.gradient(mul(g, sub(saved_b.get(), saved_a.get()))));
+           });
+  }
+  return out;
+}
+
+Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight) {
+  const OperandRef inputs[] = {a, b, weight};
+  Tensor out = run<op::Lerp>(inputs);
+  if (should_record(a, b)) record("LerpBackward0", out, {a, b}, lerp_backward(a, b, weight));
+  return out;
+}
+
+const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight) {
+  check_defined(a, "lerp_", "self");
+  const bool records = should_record(a, b);
+  check_inplace(a, records);
+  const OperandRef inputs[] = {a, b, weight};
+  run_inplace<op::Lerp>(a, inputs);
+  if (records) record_inplace("LerpBackward0", a, {a, b}, lerp_backward(a, b, weight));
+  return a;
+}
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return addc<op::Addcmul>("AddcmulBackward0", x, a, b, value);
+}
+const Tensor& addcmul_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return addc_<op::Addcmul>("AddcmulBackward0", x, a, b, value);
+}
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return addc<op::Addcdiv>("AddcdivBackward0", x, a, b, value);
+}
+const Tensor& addcdiv_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  return addc_<op::Addcdiv>("AddcdivBackward0", x, a, b, value);
+}
+
+}  // namespace tercel

@@ -1,0 +1,133 @@
+#include "tercel/ops/unary.h"
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/unary_ops.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<ElementwiseFn> unary_kernels = TERCEL_KERNELS(unary);
+constinit const KernelTable<ElementwiseFn> unary_backward_kernels = TERCEL_KERNELS(unary_backward);
+
+/** What backward needs besides the gradient. */
+enum class Saves : uint8_t { Nothing, Input, Output };
+
+struct UnaryInfo {
+  ElementwiseRule rule;
+  const char* backward;
+  int index;
+  Saves saves;
+};
+
+template <class F>
+constexpr UnaryInfo kInfo = {{.op = F::name, .domain = F::domain, .predicate = is_predicate<F>},
+                             backward_name<F>,
+                             index_of<F, UnaryOps>,
+                             has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing)};
+
+/** Up to two parameters. */
+struct Parameters {
+  Scalar value[2];
+  uint8_t count = 0;
+};
+
+/** A tensor and the parameters, as operands. */
+struct Operands {
+  OperandRef ref[1 + 1 + 2];
+  size_t count;
+
+  Operands(const Tensor& x, const Parameters& p) : ref{x, p.value[0], p.value[1], Scalar()}, count(1u + p.count) {}
+  Operands(const Tensor& g, const Tensor& saved, const Parameters& p)
+      : ref{g, saved, p.value[0], p.value[1]}, count(2u + p.count) {}
+  operator Span<OperandRef>() const { return {ref, count}; }
+};
+
+struct UnaryBackward {
+  const UnaryInfo* info;
+  SavedTensor saved;
+  Parameters parameters;
+
+  bool saves_anything() const { return saved.defined(); }
+
+  void operator()(BackwardCall& call) const {
+    const ElementwiseRule rule{.op = info->backward};
+    if (info->saves == Saves::Nothing) {
+      const OperandRef inputs[] = {call.grad()};
+      call.set(0, elementwise(rule, unary_backward_kernels, info->index, inputs));
+    } else {
+      call.set(0,
+               elementwise(rule, unary_backward_kernels, info->index, Operands(call.grad(), saved.get(), parameters)));
+    }
+  }
+};
+
+Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
+  Tensor out = elementwise(info.rule, unary_kernels, info.index, Operands(x, p));
+  if (should_record(x) && !info.rule.predicate) {
+    SavedTensor saved = info.saves == Saves::Input    ? SavedTensor(x)
+                        : info.saves == Saves::Output ? SavedTensor::output(out)
+                                                      : SavedTensor();
+    record(info.backward, out, {x}, UnaryBackward{&info, std::move(saved), p});
+  }
+  return out;
+}
+
+const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
+  check_defined(x, info.rule.op, "self");
+  const bool records = should_record(x);
+  check_inplace(x, records);
+  SavedTensor saved;
+  if (records && info.saves == Saves::Input) saved = save_before_change(x);
+  elementwise_to(x, info.rule, unary_kernels, info.index, Operands(x, p));
+  if (records) {
+    if (info.saves == Saves::Output) saved = SavedTensor::output(x);
+    record_inplace(info.backward, x, {x}, UnaryBackward{&info, std::move(saved), p});
+  }
+  return x;
+}
+
+const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
+  const OperandRef inputs[] = {x};
+  check_out_variant(info.rule.op, out, inputs);
+  elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
+  return out;
+}
+
+}  // namespace
+
+#define TERCEL_DEFINE_UNARY(name, F)                              \
+  Tensor name(const Tensor& x) { return unary(kInfo<op::F>, x); } \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) { return unary_out(kInfo<op::F>, out, x); }
+#define TERCEL_DEFINE_UNARY_INPLACE(name, F) \
+  const Tensor& name##_(const Tensor& x) { return unary_inplace(kInfo<op::F>, x); }
+TERCEL_UNARY_OPS(TERCEL_DEFINE_UNARY)
+TERCEL_UNARY_OPS(TERCEL_DEFINE_UNARY_INPLACE)
+TERCEL_UNARY_PREDICATES(TERCEL_DEFINE_UNARY)
+#undef TERCEL_DEFINE_UNARY
+#undef TERCEL_DEFINE_UNARY_INPLACE
+
+Tensor leaky_relu(const Tensor& x, Scalar slope) { return unary(kInfo<op::LeakyRelu>, x, {{slope}, 1}); }
+const Tensor& leaky_relu_(const Tensor& x, Scalar slope) {
+  return unary_inplace(kInfo<op::LeakyRelu>, x, {{slope}, 1});
+}
+Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
+  return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});
+}
+Tensor clamp(const Tensor& x, Scalar low, Scalar high) { return unary(kInfo<op::Clamp>, x, {{low, high}, 2}); }
+const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high) {
+  return unary_inplace(kInfo<op::Clamp>, x, {{low, high}, 2});
+}
+Tensor clamp_min(const Tensor& x, Scalar low) { return unary(kInfo<op::ClampMin>, x, {{low}, 1}); }
+const Tensor& clamp_min_(const Tensor& x, Scalar low) { return unary_inplace(kInfo<op::ClampMin>, x, {{low}, 1}); }
+Tensor clamp_max(const Tensor& x, Scalar high) { return unary(kInfo<op::ClampMax>, x, {{high}, 1}); }
+const Tensor& clamp_max_(const Tensor& x, Scalar high) { return unary_inplace(kInfo<op::ClampMax>, x, {{high}, 1}); }
+
+Tensor bitwise_not(const Tensor& x) {
+  check_defined(x, "bitwise_not", "self");
+  TERCEL_CHECK(!x.is_floating_point(), TypeError, "bitwise_not: not implemented for dtype ", to_string(x.dtype()));
+  return x.dtype() == kBool ? logical_not(x) : bitwise_xor(x, -1);
+}
+
+}  // namespace tercel

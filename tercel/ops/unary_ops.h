@@ -1,0 +1,242 @@
+// Elementwise ops of one tensor, some with numbers as parameters. See Note [Functors].
+#pragma once
+
+#include "tercel/ops/op_list.h"
+
+namespace tercel::op {
+
+// One line for each member, so that the ops read as a table.
+// clang-format off
+
+struct Abs {
+  TERCEL_OP("abs", Any)
+  template <class V> static TERCEL_HD V fwd(V x) { return abs(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return where(x > V(0), V(1), where(x < V(0), V(-1), V(0))); }
+};
+struct Neg {
+  TERCEL_OP("neg", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return -x; }
+  template <class V> static TERCEL_HD V dx() { return V(-1); }
+};
+struct Exp {
+  TERCEL_OP("exp", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return exp(x); }
+  template <class V> static TERCEL_HD V dy(V y) { return y; }
+};
+struct Expm1 {
+  TERCEL_OP("expm1", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return expm1(x); }
+  template <class V> static TERCEL_HD V dy(V y) { return y + V(1); }
+};
+struct Log {
+  TERCEL_OP("log", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return log(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return V(1) / x; }
+};
+struct Log1p {
+  TERCEL_OP("log1p", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return log1p(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return V(1) / (V(1) + x); }
+};
+struct Sqrt {
+  TERCEL_OP("sqrt", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return sqrt(x); }
+  template <class V> static TERCEL_HD V dy(V y) { return V(0.5) / y; }
+};
+struct Rsqrt {
+  TERCEL_OP("rsqrt", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return V(1) / sqrt(x); }
+  template <class V> static TERCEL_HD V dy(V y) { return V(-0.5) * y * y * y; }
+};
+struct Reciprocal {
+  TERCEL_OP("reciprocal", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return V(1) / x; }
+  template <class V> static TERCEL_HD V dy(V y) { return -y * y; }
+};
+struct Square {
+  TERCEL_OP("square", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return x * x; }
+  template <class V> static TERCEL_HD V dx(V x) { return x + x; }
+};
+struct Sin {
+  TERCEL_OP("sin", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return sin(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return cos(x); }
+};
+struct Cos {
+  TERCEL_OP("cos", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return cos(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return -sin(x); }
+};
+struct Tanh {
+  TERCEL_OP("tanh", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return tanh(x); }
+  template <class V> static TERCEL_HD V dy(V y) { return V(1) - y * y; }
+};
+struct Sigmoid {
+  TERCEL_OP("sigmoid", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return V(1) / (V(1) + exp(-x)); }
+  template <class V> static TERCEL_HD V dy(V y) { return y * (V(1) - y); }
+};
+struct Relu {
+  TERCEL_OP("relu", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return where(x < V(0), V(0), x); }
+  template <class V> static TERCEL_HD V dy(V y) { return where(y > V(0), V(1), V(0)); }
+};
+struct Erf {
+  TERCEL_OP("erf", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return erf(x); }
+  template <class V> static TERCEL_HD V dx(V x) { return V(1.1283791670955126) * exp(-x * x); }  // 2 / sqrt(pi)
+};
+struct Gelu {
+  TERCEL_OP("gelu", Float)
+  // x times the normal distribution function.
+  template <class V> static TERCEL_HD V fwd(V x) { return V(0.5) * x * (V(1) + erf(x * V(0.7071067811865476))); }
+  template <class V> static TERCEL_HD V dx(V x) {
+    const V density = V(0.3989422804014327) * exp(V(-0.5) * x * x);
+    return V(0.5) * (V(1) + erf(x * V(0.7071067811865476))) + x * density;
+  }
+};
+struct Silu {
+  TERCEL_OP("silu", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + exp(-x)); }
+  template <class V> static TERCEL_HD V dx(V x) {
+    const V s = V(1) / (V(1) + exp(-x));
+    return s * (V(1) + x * (V(1) - s));
+  }
+};
+struct Softsign {
+  TERCEL_OP("softsign", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + abs(x)); }
+  template <class V> static TERCEL_HD V dx(V x) {
+    const V r = V(1) / (V(1) + abs(x));
+    return r * r;
+  }
+};
+struct Sign {
+  TERCEL_OP("sign", Any)
+  template <class V> static TERCEL_HD V fwd(V x) { return where(x > V(0), V(1), where(x < V(0), V(-1), x * V(0))); }
+  static constexpr bool no_grad = true;
+};
+struct Floor {
+  TERCEL_OP("floor", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return floor(x); }
+  static constexpr bool no_grad = true;
+};
+struct Ceil {
+  TERCEL_OP("ceil", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return ceil(x); }
+  static constexpr bool no_grad = true;
+};
+struct Round {
+  TERCEL_OP("round", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return round(x); }
+  static constexpr bool no_grad = true;
+};
+struct Trunc {
+  TERCEL_OP("trunc", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return trunc(x); }
+  static constexpr bool no_grad = true;
+};
+struct IsNan {
+  TERCEL_OP("isnan", Any)
+  static constexpr bool predicate = true, no_grad = true;
+  template <class V> static TERCEL_HD Truth<V> fwd(V x) { return isnan(x); }
+};
+struct IsFinite {
+  TERCEL_OP("isfinite", Any)
+  static constexpr bool predicate = true, no_grad = true;
+  template <class V> static TERCEL_HD Truth<V> fwd(V x) { return isfinite(x); }
+};
+struct LogicalNot {
+  TERCEL_OP("logical_not", Any)
+  static constexpr bool predicate = true, no_grad = true;
+  template <class V> static TERCEL_HD Truth<V> fwd(V x) { return x == V(0); }
+};
+
+struct LeakyRelu {
+  TERCEL_OP("leaky_relu", Float)
+  template <class V> static TERCEL_HD V fwd(V x, V slope) { return where(x > V(0), x, x * slope); }
+  template <class V> static TERCEL_HD V dx(V x, V slope) { return where(x > V(0), V(1), slope); }
+};
+struct Softplus {
+  TERCEL_OP("softplus", Float)
+  template <class V> static TERCEL_HD V fwd(V x, V beta, V threshold) {
+    return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta);
+  }
+  template <class V> static TERCEL_HD V dx(V x, V beta, V threshold) {
+    return where(x * beta > threshold, V(1), V(1) / (V(1) + exp(-x * beta)));
+  }
+};
+struct Clamp {
+  TERCEL_OP("clamp", Number)
+  template <class V> static TERCEL_HD V fwd(V x, V low, V high) { return minimum(maximum(x, low), high); }
+  template <class V> static TERCEL_HD V dx(V x, V low, V high) {
+    return where(x >= low, where(x <= high, V(1), V(0)), V(0));
+  }
+};
+struct ClampMin {
+  TERCEL_OP("clamp_min", Number)
+  template <class V> static TERCEL_HD V fwd(V x, V low) { return maximum(x, low); }
+  template <class V> static TERCEL_HD V dx(V x, V low) { return where(x >= low, V(1), V(0)); }
+};
+struct ClampMax {
+  TERCEL_OP("clamp_max", Number)
+  template <class V> static TERCEL_HD V fwd(V x, V high) { return minimum(x, high); }
+  template <class V> static TERCEL_HD V dx(V x, V high) { return where(x <= high, V(1), V(0)); }
+};
+
+// clang-format on
+
+}  // namespace tercel::op
+
+/** The family, X(public function, functor): those of a tensor alone, ... */
+#define TERCEL_UNARY_OPS(X) \
+  X(abs, Abs)               \
+  X(neg, Neg)               \
+  X(exp, Exp)               \
+  X(expm1, Expm1)           \
+  X(log, Log)               \
+  X(log1p, Log1p)           \
+  X(sqrt, Sqrt)             \
+  X(rsqrt, Rsqrt)           \
+  X(reciprocal, Reciprocal) \
+  X(square, Square)         \
+  X(sin, Sin)               \
+  X(cos, Cos)               \
+  X(tanh, Tanh)             \
+  X(sigmoid, Sigmoid)       \
+  X(relu, Relu)             \
+  X(erf, Erf)               \
+  X(gelu, Gelu)             \
+  X(silu, Silu)             \
+  X(softsign, Softsign)     \
+  X(sign, Sign)             \
+  X(floor, Floor)           \
+  X(ceil, Ceil)             \
+  X(round, Round)           \
+  X(trunc, Trunc)
+
+/** ... those whose result is bool, ... */
+#define TERCEL_UNARY_PREDICATES(X) \
+  X(isnan, IsNan)                  \
+  X(isfinite, IsFinite)            \
+  X(logical_not, LogicalNot)
+
+/** ... and those with parameters, whose public functions unary.cpp writes out. */
+#define TERCEL_UNARY_PARAMETER_OPS(X) \
+  X(leaky_relu, LeakyRelu)            \
+  X(softplus, Softplus)               \
+  X(clamp, Clamp)                     \
+  X(clamp_min, ClampMin)              \
+  X(clamp_max, ClampMax)
+
+namespace tercel {
+
+#define TERCEL_LIST_ENTRY(function, Functor) , op::Functor
+using UnaryOps = OpListAfter<void TERCEL_UNARY_OPS(TERCEL_LIST_ENTRY) TERCEL_UNARY_PREDICATES(TERCEL_LIST_ENTRY)
+                                 TERCEL_UNARY_PARAMETER_OPS(TERCEL_LIST_ENTRY)>;
+#undef TERCEL_LIST_ENTRY
+static_assert(check_unary_ops(UnaryOps{}));
+
+}  // namespace tercel

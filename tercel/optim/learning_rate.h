@@ -1,0 +1,36 @@
+// How the learning rate changes with the step.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::optim {
+
+/** HugeCTR's schedule: linear warm-up, constant, polynomial decay, end. Steps count from 1, those of the warm-up too.
+ */
+struct LearningRateOptions {
+  double lr = 0.001;
+  int64_t warmup_steps = 1;
+  int64_t decay_start = 0;
+  int64_t decay_steps = 1;
+  double decay_power = 2.0;
+  double end_lr = 0.0;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"lr", &LearningRateOptions::lr, "learning rate", at_least(0)},
+        Field{"warmup_steps", &LearningRateOptions::warmup_steps, "steps over which it rises to lr", at_least(0)},
+        Field{"decay_start", &LearningRateOptions::decay_start, "step after which it falls; 0: never", at_least(0)},
+        Field{"decay_steps", &LearningRateOptions::decay_steps, "steps over which it falls", at_least(1)},
+        Field{"decay_power", &LearningRateOptions::decay_power, "exponent of the fall", at_least(1)},
+        Field{"end_lr", &LearningRateOptions::end_lr, "what it falls to", at_least(0)});
+  }
+};
+
+/** The rate of a step, counted from 1. */
+TERCEL_API double learning_rate(const LearningRateOptions& options, int64_t step);
+
+}  // namespace tercel::optim

@@ -1,0 +1,105 @@
+// Update rules for dense arenas and for rows of embedding tables alike.
+//
+// A rule is a type in optim/rules.h; everything here is the same for all of them. Names, defaults and formulas are
+// HugeCTR's; where HugeCTR is wrong (an initial accumulator set bytewise), this is right.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tercel/autograd/gradient.h"
+#include "tercel/core/tensor.h"
+#include "tercel/ops/row_gradient.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/options.h"
+
+namespace tercel::optim {
+
+enum class Rule : uint8_t { Sgd, MomentumSgd, Adam, AdaGrad, Ftrl };
+
+constexpr auto enum_names(Rule) {
+  return std::to_array<EnumName<Rule>>({{Rule::Sgd, "SGD"},
+                                        {Rule::MomentumSgd, "MomentumSGD"},
+                                        {Rule::Adam, "Adam"},
+                                        {Rule::AdaGrad, "AdaGrad"},
+                                        {Rule::Ftrl, "Ftrl"}});
+}
+
+/** Which rows of a table a step changes: those that the batch names (Local), or, for the rules that move a row without
+ * a gradient too, all of them. */
+enum class UpdateType : uint8_t { Local, Global, LazyGlobal };
+
+constexpr auto enum_names(UpdateType) {
+  return std::to_array<EnumName<UpdateType>>(
+      {{UpdateType::Local, "Local"}, {UpdateType::Global, "Global"}, {UpdateType::LazyGlobal, "LazyGlobal"}});
+}
+
+struct OptimizerOptions {
+  Rule type = Rule::Adam;
+  UpdateType update_type = UpdateType::Local;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-7;
+  double initial_accu_value = 0;
+  double momentum_factor = 0.9;
+  double beta = 0;
+  double lambda1 = 0;
+  double lambda2 = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"type", &OptimizerOptions::type, "SGD, MomentumSGD, Adam, AdaGrad or Ftrl"},
+        Field{"update_type", &OptimizerOptions::update_type, "rows that a step changes"},
+        Field{"beta1", &OptimizerOptions::beta1, "Adam: decay of the first moment", at_least(0), below(1)},
+        Field{"beta2", &OptimizerOptions::beta2, "Adam: decay of the second moment", at_least(0), below(1)},
+        Field{"epsilon", &OptimizerOptions::epsilon, "Adam, AdaGrad: added to the square root", at_least(1e-30)},
+        Field{"initial_accu_value", &OptimizerOptions::initial_accu_value, "AdaGrad: where the sum starts",
+              at_least(0)},
+        Field{"momentum_factor", &OptimizerOptions::momentum_factor, "MomentumSGD: decay", at_least(0), below(1)},
+        Field{"beta", &OptimizerOptions::beta, "Ftrl: smoothing of the rate", at_least(0)},
+        Field{"lambda1", &OptimizerOptions::lambda1, "Ftrl: L1 strength", at_least(0)},
+        Field{"lambda2", &OptimizerOptions::lambda2, "Ftrl: L2 strength", at_least(0)});
+  }
+};
+
+/**
+ * ConfigError "<name>: ..." for an update_type that there is none of: what is not Local is available for SGD and
+ * AdaGrad alone, where it is the same.
+ */
+TERCEL_API void check_update_type(const OptimizerOptions& options, std::string_view name);
+
+/**
+ * Applies one rule to one parameter: an arena, or a table. Holds the rule's states, each as large as the parameter. The
+ * parameter is changed where it lies; a step does not depend on the number of threads, and no element on its
+ * neighbours.
+ */
+class TERCEL_API Optimizer {
+ public:
+  /** The parameter is contiguous and float32 or float64. OutOfMemoryError names the state there is no room for. */
+  Optimizer(const OptimizerOptions& options, Tensor parameter);
+
+  /**
+   * One step with a dense gradient of the parameter's sizes. The rate is not negative; `step` counts from 1. Ftrl,
+   * which divides by the rate, changes nothing at a rate of 0.
+   */
+  void update_dense(const Tensor& gradient, double learning_rate, int64_t step);
+  /** One step on the rows that the gradient names (any order, repeats added up first); IndexError for one outside. */
+  void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
+
+  const OptimizerOptions& options() const { return options_; }
+  /** The rule's states in the order of state_names(). */
+  const std::vector<Tensor>& states() const { return states_; }
+  /** "m", "v" for Adam; "accumulator" for AdaGrad; "n", "z" for Ftrl; "momentum"; none for SGD. */
+  static Span<const char*> state_names(Rule rule);
+
+ private:
+  OptimizerOptions options_;
+  Tensor parameter_;
+  std::vector<Tensor> states_;
+  UniqueRows unique_rows_;
+};
+
+}  // namespace tercel::optim

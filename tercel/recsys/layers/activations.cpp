@@ -1,0 +1,34 @@
+#include "tercel/recsys/layers/activations.h"
+
+#include "tercel/ops/dropout.h"
+#include "tercel/ops/unary.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+FeatureShape only_input(const BuildContext& context) {
+  if (context.bottoms.size() != 1) refuse_inputs(context, "one input");
+  return context.bottoms[0];
+}
+
+}  // namespace
+
+Relu::Relu(const Options&, BuildContext& context) { tops_.push_back(only_input(context)); }
+void Relu::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = relu(bottoms[0]);
+}
+
+Sigmoid::Sigmoid(const Options&, BuildContext& context) { tops_.push_back(only_input(context)); }
+void Sigmoid::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = sigmoid(bottoms[0]);
+}
+
+Dropout::Dropout(const Options& options, BuildContext& context) : rate_(options.rate) {
+  tops_.push_back(only_input(context));
+}
+void Dropout::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
+  tops[0] = dropout(bottoms[0], rate_, context.training, context.generator);
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,51 @@
+// Layers that change each element by itself.
+#pragma once
+
+#include <tuple>
+
+#include "tercel/recsys/layers/layer.h"
+#include "tercel/util/options.h"
+
+namespace tercel::recsys {
+
+/** For layers without options. */
+struct NoOptions {
+  static constexpr auto fields() { return std::tuple<>(); }
+};
+
+/** max(x, 0). */
+class Relu final : public Layer {
+ public:
+  using Options = NoOptions;
+  Relu(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+/** 1 / (1 + exp(-x)). */
+class Sigmoid final : public Layer {
+ public:
+  using Options = NoOptions;
+  Sigmoid(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+struct DropoutOptions {
+  double rate = 0.5;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"rate", &DropoutOptions::rate, "probability of 0", at_least(0), below(1)});
+  }
+};
+
+/** In training each element is 0 with probability `rate`, else x / (1 - rate); in evaluation x. */
+class Dropout final : public Layer {
+ public:
+  using Options = DropoutOptions;
+  Dropout(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  double rate_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,64 @@
+#include "tercel/recsys/layers/arithmetic.h"
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/views.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+FeatureShape common_shape(const BuildContext& context) {
+  bool same = context.bottoms.size() >= 2;
+  for (const FeatureShape& shape : context.bottoms) same = same && IntSpan(shape) == IntSpan(context.bottoms[0]);
+  if (!same) refuse_inputs(context, "two or more inputs of one shape");
+  return context.bottoms[0];
+}
+
+}  // namespace
+
+Add::Add(const Options&, BuildContext& context) { tops_.push_back(common_shape(context)); }
+void Add::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  Tensor sum = add(bottoms[0], bottoms[1]);
+  for (size_t i = 2; i < bottoms.size(); ++i) sum = add(sum, bottoms[i]);
+  tops[0] = std::move(sum);
+}
+
+ElementwiseMultiply::ElementwiseMultiply(const Options&, BuildContext& context) {
+  tops_.push_back(common_shape(context));
+}
+void ElementwiseMultiply::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  Tensor product = mul(bottoms[0], bottoms[1]);
+  for (size_t i = 2; i < bottoms.size(); ++i) product = mul(product, bottoms[i]);
+  tops[0] = std::move(product);
+}
+
+ReduceSum::ReduceSum(const Options& options, BuildContext& context) : axis_(options.axis) {
+  if (context.bottoms.size() != 1 || static_cast<size_t>(axis_) > context.bottoms[0].size())
+    refuse_inputs(context, str_cat({"one input with an axis ", axis_}));
+  FeatureShape top = context.bottoms[0];
+  top[static_cast<size_t>(axis_ - 1)] = 1;
+  tops_.push_back(std::move(top));
+}
+void ReduceSum::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  tops[0] = sum(bottoms[0], {axis_}, /*keepdim=*/true);
+}
+
+WeightMultiply::WeightMultiply(const Options& options, BuildContext& context) : parameters_(context.parameters) {
+  const std::vector<int64_t>& dims = options.weight_dims;
+  TERCEL_CHECK(dims.size() == 2, ConfigError, "[WeightMultiply ", context.name, "] weight_dims is [slots, d], not ",
+               IntSpan(dims));
+  if (context.bottoms.size() != 1 || context.bottoms[0].size() != 1 || context.bottoms[0][0] != dims[0])
+    refuse_inputs(context, str_cat({"one input [batch, ", dims[0], "]"}));
+  weight_ =
+      parameters_.reserve(std::string(context.name) + ".weight", dims,
+                          resolve(options.weight_init, dims[0], dims[1], nn::Init::xavier_uniform(dims[0], dims[1]),
+                                  nn::Init::uniform(1 / static_cast<double>(dims[0] + dims[1]))));
+  tops_.push_back({dims[0] * dims[1]});
+}
+void WeightMultiply::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
+  const Tensor& x = bottoms[0];
+  tops[0] = flatten(mul(unsqueeze(x, 2), parameters_[weight_]), 1);
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,70 @@
+// Layers that add, multiply and sum.
+#pragma once
+
+#include <tuple>
+
+#include "tercel/recsys/layers/activations.h"
+#include "tercel/recsys/layers/initializer.h"
+#include "tercel/recsys/layers/layer.h"
+
+namespace tercel::recsys {
+
+/** The sum of two or more inputs of one shape. */
+class Add final : public Layer {
+ public:
+  using Options = NoOptions;
+  Add(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+/** The product, element by element, of two or more inputs of one shape. */
+class ElementwiseMultiply final : public Layer {
+ public:
+  using Options = NoOptions;
+  ElementwiseMultiply(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+};
+
+struct ReduceSumOptions {
+  int64_t axis = 1;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"axis", &ReduceSumOptions::axis, "dimension to sum over, 0 being the batch", at_least(1)});
+  }
+};
+
+/** Sums over one dimension, which stays with size 1. */
+class ReduceSum final : public Layer {
+ public:
+  using Options = ReduceSumOptions;
+  ReduceSum(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  int64_t axis_;
+};
+
+struct WeightMultiplyOptions {
+  std::vector<int64_t> weight_dims;
+  Initializer weight_init = Initializer::Default;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"weight_dims", &WeightMultiplyOptions::weight_dims, "[slots, d]", at_least(1),
+                            at_most(1 << 24), required()},
+                      Field{"weight_init", &WeightMultiplyOptions::weight_init, "initial weights"});
+  }
+};
+
+/** [B, S] -> [B, S * d]: out[b, s * d + j] = x[b, s] * weight[s, j]. Parameter weight [S, d]. */
+class WeightMultiply final : public Layer {
+ public:
+  using Options = WeightMultiplyOptions;
+  WeightMultiply(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  nn::ParameterArena& parameters_;
+  size_t weight_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,29 @@
+#include "tercel/recsys/layers/batch_norm.h"
+
+#include "tercel/ops/batch_norm.h"
+#include "tercel/ops/factories.h"
+
+namespace tercel::recsys {
+
+BatchNorm::BatchNorm(const Options& options, BuildContext& context)
+    : parameters_(context.parameters), name_(context.name), options_(options.bn_param) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].size() != 1) refuse_inputs(context, "one input [batch, n]");
+  const int64_t n = context.bottoms[0][0];
+  gamma_ = parameters_.reserve(name_ + ".gamma", {n},
+                               nn::Init::constant(options_.gamma_init == BatchNormInit::Zero ? 0 : 1));
+  beta_ = parameters_.reserve(name_ + ".beta", {n}, nn::Init::zero());
+  running_mean_ = zeros({n});
+  running_var_ = ones({n});
+  tops_.push_back({n});
+}
+
+void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
+  tops[0] = batch_norm(bottoms[0], running_mean_, running_var_, parameters_[gamma_], parameters_[beta_],
+                       {context.training, options_.factor, options_.eps});
+}
+
+std::vector<std::pair<std::string, Tensor>> BatchNorm::buffers() {
+  return {{name_ + ".running_mean", running_mean_}, {name_ + ".running_var", running_var_}};
+}
+
+}  // namespace tercel::recsys

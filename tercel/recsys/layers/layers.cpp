@@ -1,0 +1,62 @@
+// Every layer by its name in a graph. An explicit list: see docs/design/overview.md on why nothing registers itself.
+#include "tercel/recsys/layers/activations.h"
+#include "tercel/recsys/layers/arithmetic.h"
+#include "tercel/recsys/layers/batch_norm.h"
+#include "tercel/recsys/layers/inner_product.h"
+#include "tercel/recsys/layers/interaction.h"
+#include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/layers/loss.h"
+#include "tercel/recsys/layers/mlp.h"
+#include "tercel/recsys/layers/multi_cross.h"
+#include "tercel/recsys/layers/shaping.h"
+#include "tercel/util/options_impl.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr std::string_view kGraphKeys[] = {"type", "bottom", "top"};
+
+template <class Type>
+std::unique_ptr<Layer> make(const Json& json, BuildContext& context) {
+  typename Type::Options options;
+  read_options(json, options, str_cat({context.type, " ", context.name}), kGraphKeys);
+  return std::make_unique<Type>(options, context);
+}
+
+template <class Type>
+void show_options(FunctionRef<void(OptionTable, const void*)> viewer) {
+  const typename Type::Options defaults;
+  viewer(option_table<typename Type::Options>(), &defaults);
+}
+
+template <class Type>
+constexpr LayerEntry entry(std::string_view type) {
+  return {type, &make<Type>, &show_options<Type>};
+}
+
+constexpr LayerEntry kLayers[] = {
+    entry<Add>("Add"),
+    entry<BatchNorm>("BatchNorm"),
+    entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
+    entry<Concat>("Concat"),
+    entry<Dropout>("Dropout"),
+    entry<ElementwiseMultiply>("ElementwiseMultiply"),
+    entry<FmOrder2>("FmOrder2"),
+    entry<InnerProduct>("InnerProduct"),
+    entry<Interaction>("Interaction"),
+    entry<Mlp>("MLP"),
+    entry<MultiCross>("MultiCross"),
+    entry<Relu>("ReLU"),
+    entry<ReduceSum>("ReduceSum"),
+    entry<Reshape>("Reshape"),
+    entry<Sigmoid>("Sigmoid"),
+    entry<Slice>("Slice"),
+    entry<WeightMultiply>("WeightMultiply"),
+};
+
+}  // namespace
+
+Span<LayerEntry> layer_entries() { return kLayers; }
+
+}  // namespace tercel::recsys

@@ -1,0 +1,81 @@
+// Layers that join, cut and rearrange.
+#pragma once
+
+#include <tuple>
+
+#include "tercel/recsys/layers/layer.h"
+#include "tercel/util/options.h"
+
+namespace tercel::recsys {
+
+struct ConcatOptions {
+  int64_t axis = 1;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"axis", &ConcatOptions::axis, "dimension along which inputs are joined, 0 being the batch", at_least(1)});
+  }
+};
+
+/** Inputs joined along an axis; all other sizes agree. */
+class Concat final : public Layer {
+ public:
+  using Options = ConcatOptions;
+  Concat(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  int64_t axis_;
+};
+
+struct ReshapeOptions {
+  int64_t leading_dim = 0;
+  int64_t time_step = 0;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> selected;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"leading_dim", &ReshapeOptions::leading_dim, "size of the last dimension of the output", at_least(0)},
+        Field{"time_step", &ReshapeOptions::time_step, "size of the dimension before it, 0 for none", at_least(0)},
+        Field{"shape", &ReshapeOptions::shape, "sizes of the output; -1 for the batch"},
+        Field{"selected", &ReshapeOptions::selected, "slots of a [batch, slots, n] input to keep, in this order",
+              at_least(0)});
+  }
+};
+
+/**
+ * [B, ...] -> [B, leading_dim], [B, time_step, leading_dim], or the given shape. Without options, or with selected
+ * slots: [B, n]. Rows of the batch stay apart: leading_dim (times time_step) must be the number of elements of a row.
+ */
+class Reshape final : public Layer {
+ public:
+  using Options = ReshapeOptions;
+  Reshape(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  std::vector<int64_t> selected_;
+};
+
+struct SliceOptions {
+  std::vector<std::vector<int64_t>> ranges;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"ranges", &SliceOptions::ranges, "[first, last + 1] of each output's columns", at_least(0), required()});
+  }
+};
+
+/** Columns [first, end) of the last dimension, one output for each range; ranges may overlap. */
+class Slice final : public Layer {
+ public:
+  using Options = SliceOptions;
+  Slice(const Options& options, BuildContext& context);
+  void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
+
+ private:
+  std::vector<std::vector<int64_t>> ranges_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,101 @@
+#include "tercel/recsys/metrics/auc.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tercel/util/parallel.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr size_t kBlockRows = size_t{1} << 18;
+
+/** Unsigned numbers in the order of the floats; -0 as +0. */
+uint64_t ordered_bits(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x + 0.0f);
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+/** Counts pairs of rows that come in rising order. */
+class PairCounter {
+ public:
+  void add(uint64_t row) {
+    if (row >> 1 != score_) settle(row >> 1);
+    ((row & 1) != 0 ? tied_positives_ : tied_negatives_) += 1;
+  }
+
+  double auc() {
+    settle(0);
+    if (positives_ == 0 || negatives_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    return below_ / (positives_ * negatives_);
+  }
+
+ private:
+  void settle(uint64_t next_score) {
+    below_ += tied_positives_ * (negatives_ + tied_negatives_ / 2);
+    positives_ += tied_positives_;
+    negatives_ += tied_negatives_;
+    tied_positives_ = tied_negatives_ = 0;
+    score_ = next_score;
+  }
+
+  uint64_t score_ = 0;
+  double below_ = 0, positives_ = 0, negatives_ = 0;
+  double tied_positives_ = 0, tied_negatives_ = 0;  // of the present score
+};
+
+}  // namespace
+
+void Auc::add_rows(Span<float> logits, Span<float> labels) {
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (blocks_.empty() || blocks_.back().size() == kBlockRows) blocks_.emplace_back().reserve(kBlockRows);
+    has_nan_ |= std::isnan(logits[i]);
+    blocks_.back().push_back(ordered_bits(logits[i]) << 1 | (labels[i] > 0.5f ? 1 : 0));
+  }
+}
+
+double Auc::value() {
+  if (has_nan_) return std::numeric_limits<double>::quiet_NaN();
+  parallel_for(0, static_cast<int64_t>(blocks_.size()), 1, [this](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      std::vector<uint64_t>& rows = blocks_[static_cast<size_t>(b)];
+      std::sort(rows.begin(), rows.end());
+    }
+  });
+  // Merges the blocks: a heap of their heads, the lowest at the front.
+  struct Head {
+    uint64_t row;
+    const uint64_t *next, *end;
+    bool operator<(const Head& other) const { return row > other.row; }
+  };
+  std::vector<Head> heads;
+  for (const std::vector<uint64_t>& rows : blocks_)
+    heads.push_back({rows[0], rows.data() + 1, rows.data() + rows.size()});
+  std::make_heap(heads.begin(), heads.end());
+  PairCounter counter;
+  while (!heads.empty()) {
+    std::pop_heap(heads.begin(), heads.end());
+    Head& lowest = heads.back();
+    const uint64_t bound = heads.size() > 1 ? heads.front().row : std::numeric_limits<uint64_t>::max();
+    // Rows up to the next head come from the same block.
+    counter.add(lowest.row);
+    while (lowest.next != lowest.end && *lowest.next <= bound) counter.add(*lowest.next++);
+    if (lowest.next == lowest.end) {
+      heads.pop_back();
+    } else {
+      lowest.row = *lowest.next++;
+      std::push_heap(heads.begin(), heads.end());
+    }
+  }
+  return counter.auc();
+}
+
+void Auc::reset() {
+  blocks_.clear();
+  has_nan_ = false;
+}
+
+}  // namespace tercel::recsys

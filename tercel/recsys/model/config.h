@@ -1,0 +1,87 @@
+// What a model is and how it is trained: HugeCTR's JSON, with the sections solver, optimizer and data.
+//
+// docs/guide/config.md lists every entry. The layers stay JSON until they are built, because each layer knows its own
+// options; everything else is read into structs here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tercel/optim/learning_rate.h"
+#include "tercel/optim/optimizer.h"
+#include "tercel/util/options.h"
+
+namespace tercel::recsys {
+
+struct SolverOptions : optim::LearningRateOptions {
+  uint64_t seed = 1;
+  int64_t batchsize = 2048;
+  int64_t batchsize_eval = 8192;
+  int64_t epochs = 1;
+  int64_t max_iter = 0;
+  int64_t eval_interval = 0;
+  int64_t checkpoint_interval = 0;
+  int64_t keep_checkpoints = 2;
+  double display_seconds = 1;
+
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        std::tuple(Field{"seed", &SolverOptions::seed, "of initial values, dropout and the order of rows"},
+                   Field{"batchsize", &SolverOptions::batchsize, "rows of a step", at_least(1), at_most(1 << 24)},
+                   Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
+                         at_most(1 << 24)},
+                   Field{"epochs", &SolverOptions::epochs, "how often the train rows are read", at_least(1)},
+                   Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
+                         at_least(0)},
+                   Field{"eval_interval", &SolverOptions::eval_interval,
+                         "steps between evaluations; 0: after each epoch", at_least(0)},
+                   Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
+                         "steps between checkpoints; 0: after each evaluation", at_least(0)},
+                   Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
+                         "last checkpoints to keep beside the best", at_least(1)},
+                   Field{"display_seconds", &SolverOptions::display_seconds,
+                         "seconds between lines of metrics.jsonl about training", above(0)}),
+        optim::LearningRateOptions::fields());
+  }
+};
+
+struct DataOptions {
+  bool shuffle = false;
+  int64_t shuffle_window = 32768;
+  int64_t num_workers = 1;
+  int64_t prefetch = 2;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"shuffle", &DataOptions::shuffle, "read the train rows of each epoch in a random order"},
+        Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1)},
+        Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1)},
+        Field{"prefetch", &DataOptions::prefetch, "batches made ready ahead", at_least(1)});
+  }
+};
+
+struct ModelConfig {
+  std::string model_name;
+  SolverOptions solver;
+  optim::OptimizerOptions optimizer;
+  DataOptions data;
+  /** The list of layers, as JSON text; Data first, then embeddings, then the others in order. */
+  std::string layers = "[]";
+};
+
+/** Reads a configuration; ConfigError that names the entry. `name` is the file, for messages. */
+TERCEL_API ModelConfig parse_config(std::string_view json, std::string_view name);
+/** The whole configuration as indented JSON; parse_config() reads it back. */
+TERCEL_API std::string to_json(const ModelConfig& config);
+/** Applies "section.option=value" (solver, optimizer, data, or layers.NAME.option...). */
+TERCEL_API void set_config(ModelConfig& config, std::string_view assignment);
+
+/** Names of the shipped models: wdl, deepfm, dcn, dlrm. */
+TERCEL_API Span<std::string_view> preset_names();
+/** Their configuration; ConfigError with the nearest name for one that is not there. */
+TERCEL_API std::string_view preset(std::string_view name);
+
+}  // namespace tercel::recsys

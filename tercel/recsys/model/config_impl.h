@@ -1,0 +1,16 @@
+// Parts of a configuration that are JSON. Private.
+#pragma once
+
+#include "tercel/recsys/model/config.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::recsys {
+
+/**
+ * An optimizer object as HugeCTR writes it: type, update_type, and the rule's numbers flat or in "<x>_hparam". What it
+ * does not say is as in `defaults`.
+ */
+optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerOptions& defaults,
+                                       std::string_view owner);
+
+}  // namespace tercel::recsys

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/model/config_impl.h"
+#include "tercel/recsys/model/graph_impl.h"
+#include "tercel/recsys/model/graph_options_impl.h"
+#include "tercel/util/options_impl.h"
+#include "tercel/util/suggest.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr std::string_view kEmbeddingTypes[] = {
+    "DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
+    "HybridSparseEmbedding", "SparseEmbedding"};
+
+// Far beyond what can be trained; sizes made of these do not overflow.
+constexpr int64_t kMaxRow = int64_t{1} << 31, kMaxTableRows = int64_t{1} << 44;
+
+bool is_embedding(std::string_view type) {
+  return std::find(std::begin(kEmbeddingTypes), std::end(kEmbeddingTypes), type) != std::end(kEmbeddingTypes);
+}
+
+/** One name or a list of names. */
+std::vector<std::string> names_of(const Json& layer, const char* key, std::string_view where) {
+  TERCEL_CHECK(layer.contains(key), ConfigError, where, ": '", key, "' is missing");
+  const Json& value = layer.at(key);
+  std::vector<std::string> names;
+  const auto add = [&](const Json& name) {
+    TERCEL_CHECK(name.is_string() && !name.get_ref<const std::string&>().empty(), ConfigError, where, ": ", key,
+                 ": expected a name but found ", describe_json(name));
+    names.push_back(name.get<std::string>());
+  };
+  if (value.is_array())
+    for (const Json& name : value) add(name);
+  else
+    add(value);
+  TERCEL_CHECK(!names.empty(), ConfigError, where, ": '", key, "' is empty");
+  return names;
+}
+
+class Builder {
+ public:
+  Builder(const data::Schema& schema, nn::ParameterArena& parameters, const optim::OptimizerOptions& optimizer)
+      : schema_(schema), parameters_(parameters), optimizer_(optimizer) {}
+
+  Graph build(const Json& layers) {
+    TERCEL_CHECK(!layers.empty(), ConfigError, "layers: the list is empty");
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const Json& layer = layers[i];
+      TERCEL_CHECK(layer.is_object() && layer.contains("type") && layer.at("type").is_string(), ConfigError, "layers[",
+                   i, "]: expected an object with a 'type' but found ", describe_json(layer));
+      const std::string type = layer.at("type").get<std::string>();
+      TERCEL_CHECK(
+          (type == "Data") == (i == 0), ConfigError, "layers[", i,
+          "]: ", i == 0 ? "the first layer is Data, not " : "there is one Data layer, the first; found another ", type);
+      if (type == "Data")
+        add_data(layer);
+      else if (is_embedding(type))
+        add_embedding(layer, type);
+      else
+        add_layer(layer, type);
+    }
+    TERCEL_CHECK(has_loss_, ConfigError, "layers: no loss; the last layer is to be BinaryCrossEntropyLoss");
+    for (size_t t = 0; t < graph_.tensors.size(); ++t)
+      TERCEL_CHECK(read_[t] || t == graph_.loss, ConfigError, "layers: nothing reads '", graph_.tensors[t].name, "' ",
+                   shape_text(graph_.tensors[t].shape));
+    return std::move(graph_);
+  }
+
+ private:
+  size_t add_tensor(std::string name, FeatureShape shape, std::string_view where) {
+    for (const GraphTensor& t : graph_.tensors)
+      TERCEL_CHECK(t.name != name, ConfigError, where, ": a tensor '", name, "' exists already");
+    int64_t row = 1;
+    for (const int64_t size : shape)
+      TERCEL_CHECK(!__builtin_mul_overflow(row, size, &row) && row <= kMaxRow, ConfigError, where, " makes '", name,
+                   "' ", shape_text(shape), ": more than ", kMaxRow, " elements in a row");
+    graph_.tensors.push_back({std::move(name), std::move(shape), -1});
+    read_.push_back(false);
+    return graph_.tensors.size() - 1;
+  }
+
+  size_t find_tensor(const std::string& name, std::string_view where) {
+    std::vector<std::string_view> known;
+    for (size_t t = 0; t < graph_.tensors.size(); ++t) {
+      if (graph_.tensors[t].name == name) {
+        read_[t] = true;
+        return t;
+      }
+      known.push_back(graph_.tensors[t].name);
+    }
+    throw_error<ConfigError>({where, ": no layer before it makes '", name, "'", known_names(name, known)});
+  }
+
+  void add_data(const Json& layer) {
+    for (const auto& [key, value] : layer.items()) {
+      constexpr std::string_view known[] = {"type", "label", "dense", "sparse"};
+      TERCEL_CHECK(std::find(std::begin(known), std::end(known), key) != std::end(known), ConfigError,
+                   "[Data] unknown option '", key, "'", known_names(key, known));
+    }
+    LabelOptions label;
+    DenseOptions dense;
+    if (layer.contains("label")) read_options(layer.at("label"), label, "Data label");
+    if (layer.contains("dense")) read_options(layer.at("dense"), dense, "Data dense");
+    TERCEL_CHECK(label.label_dim == 0 || label.label_dim == schema_.label_dim, ConfigError, "[Data] label_dim is ",
+                 label.label_dim, " but the dataset has ", schema_.label_dim);
+    TERCEL_CHECK(dense.dense_dim == 0 || dense.dense_dim == schema_.dense_dim, ConfigError, "[Data] dense_dim is ",
+                 dense.dense_dim, " but the dataset has ", schema_.dense_dim);
+    graph_.label = add_tensor(label.top, {schema_.label_dim}, "[Data]");
+    graph_.dense = add_tensor(dense.top, {schema_.dense_dim}, "[Data]");
+    if (schema_.dense_dim == 0) read_[graph_.dense] = true;
+    if (layer.contains("sparse")) {
+      TERCEL_CHECK(layer.at("sparse").is_array(), ConfigError, "[Data] sparse: expected a list but found ",
+                   describe_json(layer.at("sparse")));
+      for (const Json& entry : layer.at("sparse")) add_sparse(entry);
+    }
+    TERCEL_CHECK(next_slot_ == schema_.slot_num(), ConfigError, "[Data] the sparse inputs take ", next_slot_,
+                 " slots but the dataset has ", schema_.slot_num());
+  }
+
+  void add_sparse(const Json& entry) {
+    SparseOptions sparse;
+    read_options(entry, sparse, "Data sparse");
+    const int64_t slots = sparse.slot_num > 0 ? sparse.slot_num : schema_.slot_num() - next_slot_;
+    TERCEL_CHECK(slots >= 1 && next_slot_ + slots <= schema_.slot_num(), ConfigError, "[Data sparse ", sparse.top,
+                 "] takes ", slots, " slots but ", schema_.slot_num() - next_slot_, " of the dataset's ",
+                 schema_.slot_num(), " are left");
+    const size_t t = add_tensor(sparse.top, {slots}, "[Data]");
+    graph_.tensors[t].sparse_input = static_cast<int64_t>(graph_.sparse_inputs.size());
+    graph_.sparse_inputs.push_back({sparse.top, slots});
+    first_slot_.push_back(next_slot_);
+    next_slot_ += slots;
+  }
+
+  void add_embedding(const Json& layer, const std::string& type) {
+    const std::vector<std::string> tops = names_of(layer, "top", type);
+    const std::string& name = tops.front();
+    const std::string where = str_cat({"[", type, " ", name, "]"});
+    TERCEL_CHECK(tops.size() == 1, ConfigError, where, " makes 1 tensor, but ", tops.size(), " tops are named");
+    for (const auto& [key, value] : layer.items()) {
+      constexpr std::string_view known[] = {"type", "bottom", "top", "sparse_embedding_hparam", "optimizer"};
+      TERCEL_CHECK(std::find(std::begin(known), std::end(known), key) != std::end(known), ConfigError, where,
+                   " unknown option '", key, "'", known_names(key, known));
+    }
+    EmbeddingParameters p;
+    if (layer.contains("sparse_embedding_hparam"))
+      read_options(layer.at("sparse_embedding_hparam"), p, str_cat({type, " ", name}));
+    const std::vector<std::string> bottoms = names_of(layer, "bottom", where);
+    TERCEL_CHECK(bottoms.size() == 1, ConfigError, where, " expected one bottom, a sparse input, but ", bottoms.size(),
+                 " are named");
+    const size_t bottom = find_tensor(bottoms.front(), where);
+    const int64_t input = graph_.tensors[bottom].sparse_input;
+    TERCEL_CHECK(input >= 0, ConfigError, where, " its bottom '", graph_.tensors[bottom].name,
+                 "' is no sparse input but ", shape_text(graph_.tensors[bottom].shape));
+    const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
+    const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
+    const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
+    GraphNode node;
+    node.type = type;
+    node.name = name;
+    node.table = graph_.tables.size();
+    node.sparse_input = input;
+    node.tops.push_back(add_tensor(name, {slots, p.embedding_vec_size}, where));
+    graph_.tables.emplace_back(name, keys.first, keys.count, p.embedding_vec_size, p.combiner, init);
+    graph_.table_optimizers.push_back(
+        layer.contains("optimizer")
+            ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))
+            : optimizer_);
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  struct KeyRange {
+    int64_t first = 0, count = 0;
+  };
+
+  /** Keys are globally unique: the table has a row for every key from the first of its slots to the last. */
+  KeyRange table_keys(const EmbeddingParameters& p, int64_t first_slot, int64_t slots, std::string_view where) const {
+    int64_t first = INT64_MAX, end = 0;
+    bool known = true;
+    for (int64_t s = first_slot; s < first_slot + slots; ++s) {
+      const data::Slot& slot = schema_.slots[static_cast<size_t>(s)];
+      known &= slot.size > 0;
+      first = std::min(first, slot.first_key);
+      end = std::max(end, slot.first_key + slot.size);
+    }
+    const KeyRange keys = known ? KeyRange{first, end - first} : KeyRange{};
+    int64_t given = p.max_vocabulary_size_global;
+    const char* option = "max_vocabulary_size_global";
+    if (!p.slot_size_array.empty()) {
+      TERCEL_CHECK(static_cast<int64_t>(p.slot_size_array.size()) == slots, ConfigError, where, " slot_size_array has ",
+                   p.slot_size_array.size(), " entries for ", slots, " slots");
+      option = "slot_size_array";
+      given = 0;
+      for (const int64_t size : p.slot_size_array)
+        TERCEL_CHECK(!__builtin_add_overflow(given, size, &given), ConfigError, where, " slot_size_array overflows");
+    }
+    TERCEL_CHECK(known || given > 0, ConfigError, where,
+                 " the dataset does not say how many keys its slots have: slot_size_array or "
+                 "max_vocabulary_size_global is needed");
+    TERCEL_CHECK(given == 0 || given >= keys.count, ConfigError, where, " ", option, " makes ", given,
+                 " rows but the dataset has ", keys.count, " keys in these slots");
+    const int64_t rows = std::max(given, keys.count);
+    TERCEL_CHECK(rows <= kMaxTableRows, ConfigError, where, " a table of ", rows, " rows is too large");
+    return {keys.first, rows};
+  }
+
+  void add_layer(const Json& layer, const std::string& type) {
+    const std::vector<std::string> tops = names_of(layer, "top", type);
+    const std::string where = str_cat({"[", type, " ", tops.front(), "]"});
+    const LayerEntry* entry = nullptr;
+    std::vector<std::string_view> known(std::begin(kEmbeddingTypes), std::begin(kEmbeddingTypes) + 2);
+    for (const LayerEntry& candidate : layer_entries()) {
+      if (candidate.type == type) entry = &candidate;
+      known.push_back(candidate.type);
+    }
+    TERCEL_CHECK(entry, ConfigError, where, " unknown layer type '", type, "'", known_names(type, known));
+    TERCEL_CHECK(!has_loss_, ConfigError, where, " stands behind the loss, which is the last layer");
+
+    GraphNode node;
+    node.type = type;
+    node.name = tops.front();
+    BuildContext context{type, node.name, {}, parameters_};
+    for (const std::string& bottom : names_of(layer, "bottom", where)) {
+      const size_t t = find_tensor(bottom, where);
+      TERCEL_CHECK(graph_.tensors[t].sparse_input < 0, ConfigError, where, " its bottom '", bottom,
+                   "' is a sparse input; an embedding is needed between them");
+      node.bottoms.push_back(t);
+      context.bottoms.push_back(graph_.tensors[t].shape);
+    }
+    try {
+      node.layer = entry->make(layer, context);
+    } catch (const ValueError& e) {  // sizes that overflow, a parameter's name that another layer's has
+      throw_error<ConfigError>({where, " ", e.what()});
+    }
+    const std::vector<FeatureShape>& shapes = node.layer->tops();
+    TERCEL_CHECK(shapes.size() == tops.size(), ConfigError, where, " makes ", shapes.size(), " tensors, but ",
+                 tops.size(), " tops are named");
+    for (size_t i = 0; i < tops.size(); ++i) node.tops.push_back(add_tensor(tops[i], shapes[i], where));
+    if (type == "BinaryCrossEntropyLoss") {
+      TERCEL_CHECK(node.bottoms[1] == graph_.label, ConfigError, where, " its second bottom is to be the label '",
+                   graph_.tensors[graph_.label].name, "'");
+      has_loss_ = true;
+      graph_.loss = node.tops[0];
+      graph_.logits = node.bottoms[0];
+    }
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  const data::Schema& schema_;
+  nn::ParameterArena& parameters_;
+  const optim::OptimizerOptions& optimizer_;
+  Graph graph_;
+  std::vector<bool> read_;
+  std::vector<int64_t> first_slot_;
+  int64_t next_slot_ = 0;
+  bool has_loss_ = false;
+};
+
+}  // namespace
+
+Graph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters) {
+  const Json layers = parse_json(config.layers, "layers", JsonErrors::Config);
+  return Builder(schema, parameters, config.optimizer).build(layers);
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,44 @@
+// A model's layers, resolved: which tensor each reads and writes. Private.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/dataset.h"
+#include "tercel/recsys/embedding/static_table.h"
+#include "tercel/recsys/layers/layer.h"
+#include "tercel/recsys/model/config.h"
+
+namespace tercel::recsys {
+
+/** A tensor of the graph. */
+struct GraphTensor {
+  std::string name;
+  FeatureShape shape;
+  int64_t sparse_input = -1;  ///< of a sparse input: its index; it has keys, not values
+};
+
+struct GraphNode {
+  std::string type, name;
+  std::unique_ptr<Layer> layer;  ///< null for an embedding
+  size_t table = 0;              ///< of an embedding
+  int64_t sparse_input = 0;      ///< of an embedding
+  std::vector<size_t> bottoms, tops;
+};
+
+struct Graph {
+  std::vector<GraphTensor> tensors;
+  size_t label = 0, dense = 0;  ///< tensors that the batch fills; dense has shape [0] when there is none
+  std::vector<data::SparseInput> sparse_inputs;
+  std::vector<StaticTable> tables;
+  std::vector<optim::OptimizerOptions> table_optimizers;
+  std::vector<GraphNode> nodes;
+  size_t loss = 0, logits = 0;  ///< tensors
+};
+
+/** Builds it; ConfigError names the layer. Parameters are reserved, not allocated. */
+Graph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters);
+
+}  // namespace tercel::recsys

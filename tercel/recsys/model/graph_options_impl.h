@@ -1,0 +1,74 @@
+// Options of a graph's entries that are no layers of their own: what Data has, and embeddings. Private.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tercel/ops/embedding_bag.h"
+#include "tercel/util/options.h"
+
+namespace tercel::recsys {
+
+struct LabelOptions {
+  std::string top = "label";
+  int64_t label_dim = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"top", &LabelOptions::top, "name of the tensor", required()},
+                      Field{"label_dim", &LabelOptions::label_dim, "0: as the dataset has it", at_least(0)});
+  }
+};
+
+struct DenseOptions {
+  std::string top = "dense";
+  int64_t dense_dim = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"top", &DenseOptions::top, "name of the tensor", required()},
+                      Field{"dense_dim", &DenseOptions::dense_dim, "0: as the dataset has it", at_least(0)});
+  }
+};
+
+struct SparseOptions {
+  std::string top;
+  std::vector<int64_t> nnz_per_slot;
+  bool is_fixed_length = false;
+  int64_t slot_num = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"top", &SparseOptions::top, "name of the input", required()},
+        Field{"nnz_per_slot", &SparseOptions::nnz_per_slot, "most keys of each slot", at_least(1)},
+        Field{"is_fixed_length", &SparseOptions::is_fixed_length, "every row has the same number of keys"},
+        Field{"slot_num", &SparseOptions::slot_num, "number of slots; 0: all that are left", at_least(0)});
+  }
+};
+
+struct EmbeddingParameters {
+  int64_t workspace_size_per_gpu_in_mb = 0;
+  int64_t max_vocabulary_size_global = 0;
+  int64_t embedding_vec_size = 16;
+  BagMode combiner = BagMode::Sum;
+  std::vector<int64_t> slot_size_array;
+  double init_stddev = 0;
+  double init_range = 0.05;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"workspace_size_per_gpu_in_mb", &EmbeddingParameters::workspace_size_per_gpu_in_mb,
+              "accepted, not needed: the table has a row for every key of the dataset", at_least(0)},
+        Field{"max_vocabulary_size_global", &EmbeddingParameters::max_vocabulary_size_global,
+              "rows of the table; 0: the dataset's keys", at_least(0)},
+        Field{"embedding_vec_size", &EmbeddingParameters::embedding_vec_size, "width of a row", at_least(1),
+              at_most(1 << 16)},
+        Field{"combiner", &EmbeddingParameters::combiner, "sum or mean of a slot's keys"},
+        Field{"slot_size_array", &EmbeddingParameters::slot_size_array, "number of keys of each slot", at_least(1)},
+        Field{"init_stddev", &EmbeddingParameters::init_stddev, "initial rows normal with this deviation; 0: uniform",
+              at_least(0)},
+        Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0)});
+  }
+};
+
+}  // namespace tercel::recsys

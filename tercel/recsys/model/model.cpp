@@ -1,0 +1,122 @@
+#include "tercel/recsys/model/model.h"
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/unary.h"
+#include "tercel/recsys/model/graph_impl.h"
+#include "tercel/util/checksum.h"
+
+namespace tercel::recsys {
+
+struct Model::State {
+  nn::ParameterArena parameters;
+  Graph graph;
+  Generator generator;
+  // Of the running pass; kept between passes for their memory only.
+  std::vector<Tensor> values, bottoms, tops;
+};
+
+Model::Model(const ModelConfig& config, const data::Schema& schema) : state_(std::make_unique<State>()) {
+  state_->graph = build_graph(config, schema, state_->parameters);
+}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+void Model::initialize(uint64_t seed) {
+  Generator generator(seed);
+  state_->parameters.allocate(kFloat32, generator);
+  for (StaticTable& table : state_->graph.tables) table.allocate(generator);
+  // Dropout draws from a sequence of its own.
+  state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
+}
+
+namespace {
+
+/** Runs the nodes in order; after each, tells `watch` its name and whether to go on. */
+template <class Watch>
+void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& values,
+               std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {
+  values.assign(graph.tensors.size(), Tensor());
+  values[graph.label] = batch.labels;
+  values[graph.dense] = batch.dense;
+  for (const GraphNode& node : graph.nodes) {
+    if (!node.layer) {
+      values[node.tops[0]] = graph.tables[node.table].lookup(batch.sparse[static_cast<size_t>(node.sparse_input)]);
+    } else {
+      if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
+      bottoms.clear();
+      for (const size_t t : node.bottoms) bottoms.push_back(values[t]);
+      tops.assign(node.tops.size(), Tensor());
+      node.layer->forward(bottoms, tops, context);
+      for (size_t i = 0; i < tops.size(); ++i) values[node.tops[i]] = std::move(tops[i]);
+    }
+    if (!watch(node)) break;
+  }
+  bottoms.clear();
+}
+
+}  // namespace
+
+Model::Result Model::forward(const data::Batch& batch, bool training) {
+  State& s = *state_;
+  const GradModeGuard guard(training && grad_enabled());
+  run_graph(s.graph, batch, {training, s.generator}, s.values, s.bottoms, s.tops,
+            [](const GraphNode&) { return true; });
+  Result result{std::move(s.values[s.graph.loss]), std::move(s.values[s.graph.logits])};
+  s.values.clear();  // what backward needs, it holds itself
+  return result;
+}
+
+std::string Model::first_nonfinite_layer(const data::Batch& batch) {
+  State& s = *state_;
+  const NoGradGuard guard;
+  std::string found;
+  run_graph(s.graph, batch, {false, s.generator}, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
+    for (const size_t t : node.tops)
+      if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
+    return found.empty();
+  });
+  s.values.clear();
+  return found;
+}
+
+const std::vector<data::SparseInput>& Model::sparse_inputs() const { return state_->graph.sparse_inputs; }
+nn::ParameterArena& Model::parameters() { return state_->parameters; }
+std::vector<StaticTable>& Model::tables() { return state_->graph.tables; }
+const std::vector<optim::OptimizerOptions>& Model::table_optimizers() const { return state_->graph.table_optimizers; }
+Generator& Model::generator() { return state_->generator; }
+
+std::vector<std::pair<std::string, Tensor>> Model::buffers() {
+  std::vector<std::pair<std::string, Tensor>> all;
+  for (const GraphNode& node : state_->graph.nodes)
+    if (node.layer)
+      for (auto& buffer : node.layer->buffers()) all.push_back(std::move(buffer));
+  return all;
+}
+
+std::string Model::summary() const {
+  std::string text;
+  const Graph& graph = state_->graph;
+  for (const GraphNode& node : graph.nodes) {
+    text += node.type + " " + node.name + " ->";
+    for (const size_t t : node.tops) text += " " + shape_text(graph.tensors[t].shape);
+    int64_t parameters = 0;
+    for (const auto& entry : state_->parameters.entries())
+      if (entry.name.starts_with(node.name + ".")) parameters += numel_of(entry.sizes);
+    if (!node.layer) parameters = graph.tables[node.table].rows() * graph.tables[node.table].dim();
+    if (parameters > 0) text += ", " + std::to_string(parameters) + " parameters";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string Model::fingerprint() const {
+  std::string text;
+  for (const auto& entry : state_->parameters.entries()) text += str_cat({entry.name, " ", IntSpan(entry.sizes), "\n"});
+  for (const StaticTable& table : state_->graph.tables)
+    text += str_cat({table.name(), " ", table.rows(), " x ", table.dim(), "\n"});
+  return checksum_to_hex(checksum(text.data(), text.size()));
+}
+
+}  // namespace tercel::recsys

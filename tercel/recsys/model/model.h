@@ -1,0 +1,59 @@
+// A model: a graph of layers over a batch, its parameters and its tables.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tercel/data/batch.h"
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/dataset.h"
+#include "tercel/nn/parameter_arena.h"
+#include "tercel/recsys/embedding/static_table.h"
+#include "tercel/recsys/model/config.h"
+
+namespace tercel::recsys {
+
+class TERCEL_API Model {
+ public:
+  /** Builds the graph for rows of that schema; ConfigError names the layer and shows the shapes. Allocates nothing. */
+  Model(const ModelConfig& config, const data::Schema& schema);
+  ~Model();
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+
+  /** Allocates parameters and tables and draws their initial values. */
+  void initialize(uint64_t seed);
+
+  struct Result {
+    Tensor loss;    ///< scalar; undefined when the batch was given without labels
+    Tensor logits;  ///< [B, 1]
+  };
+  /** One pass; `training` records gradients and runs dropout. */
+  Result forward(const data::Batch& batch, bool training);
+  /** The first layer whose output of this batch has a NaN or an infinity, as "MLP top"; empty if there is none. */
+  std::string first_nonfinite_layer(const data::Batch& batch);
+
+  /** How the reader is to group the slots. */
+  const std::vector<data::SparseInput>& sparse_inputs() const;
+  nn::ParameterArena& parameters();
+  std::vector<StaticTable>& tables();
+  /** Options of each table's optimizer: its own, or the model's. */
+  const std::vector<optim::OptimizerOptions>& table_optimizers() const;
+  /** State that is neither parameter nor table (running statistics), by name. */
+  std::vector<std::pair<std::string, Tensor>> buffers();
+  /** Generator of dropout. */
+  Generator& generator();
+
+  /** One line a layer: type, name, output shape, parameters. */
+  std::string summary() const;
+  /** Changes when, and only when, parameters of another model would not fit: names and shapes in order. */
+  std::string fingerprint() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,55 @@
+#include "tercel/recsys/run_folder_impl.h"
+#include "tercel/util/atomic_file.h"
+#include "tercel/util/error.h"
+#include "tercel/util/json_impl.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+constexpr int64_t kMaxDescriptionBytes = int64_t{64} << 20;
+constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
+constexpr std::string_view kVocabularyFile = "vocabulary";
+
+}  // namespace
+
+ModelConfig RunFolder::read_config() const {
+  TERCEL_CHECK(exists(config()), DataError, path_, ": no trained model: ", config(), " is missing");
+  return parse_config(read_file(config(), kMaxConfigBytes), config());
+}
+
+void RunFolder::write_config(const ModelConfig& content) const { write_file_atomically(config(), to_json(content)); }
+
+data::Dataset RunFolder::read_description() const {
+  data::Dataset dataset = data::dataset_from_json(read_file(description(), kMaxDescriptionBytes), description());
+  dataset.folder = path_;
+  return dataset;
+}
+
+void RunFolder::write_description(const data::Dataset& dataset) const {
+  data::Dataset content = dataset;
+  if (content.conversion && content.conversion->vocabulary) {
+    data::FileRecord& record = *content.conversion->vocabulary;
+    data::verify_file(dataset, record);
+    write_file_atomically(join_path(path_, kVocabularyFile), read_file(dataset.path_of(record), record.bytes));
+    record.path = kVocabularyFile;
+  }
+  write_file_atomically(description(), data::dataset_to_json(content));
+}
+
+void RunFolder::forget_metrics_after(int64_t step) const {
+  if (!exists(metrics())) return;
+  const std::string text = read_file(metrics(), kMaxMetricsBytes);
+  std::string kept;
+  for (size_t start = 0, end = 0; (end = text.find('\n', start)) != std::string::npos; start = end + 1) {
+    const std::string line = text.substr(start, end - start);
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains("step") && json.at("step").is_number_integer() &&
+        json.at("step").get<int64_t>() <= step)
+      kept += line + '\n';
+  }
+  if (kept != text) write_file_atomically(metrics(), kept);
+}
+
+}  // namespace tercel::recsys

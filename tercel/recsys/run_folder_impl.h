@@ -1,0 +1,43 @@
+// The files of a training run: where they lie and how they are read and written. Private.
+//
+//   config.json      the whole configuration
+//   dataset.json     the dataset's description as it was (its files lie in the dataset's folder)
+//   vocabulary       copied, for raw text
+//   metrics.jsonl    a line for each report and evaluation
+//   checkpoints/     see checkpoint.h
+//   lock             held by the trainer
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "tercel/data/dataset.h"
+#include "tercel/recsys/model/config.h"
+#include "tercel/util/file.h"
+
+namespace tercel::recsys {
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+
+  std::string config() const { return join_path(path_, "config.json"); }
+  std::string description() const { return join_path(path_, data::kDatasetFile); }
+  std::string metrics() const { return join_path(path_, "metrics.jsonl"); }
+  std::string checkpoints() const { return join_path(path_, "checkpoints"); }
+  std::string lock() const { return join_path(path_, "lock"); }
+
+  /** DataError if it is missing: the folder is no run. */
+  ModelConfig read_config() const;
+  void write_config(const ModelConfig& config) const;
+  /** How rows look, and how raw text becomes one. The dataset's folder is the run's: the vocabulary lies there. */
+  data::Dataset read_description() const;
+  void write_description(const data::Dataset& dataset) const;
+  /** Drops the lines of metrics() about later steps, and a line that was cut off: what a killed run did in vain. */
+  void forget_metrics_after(int64_t step) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,12 @@
+// Tensors, their ops and gradients. The trainer's headers are included one by one.
+#pragma once
+
+// IWYU pragma: begin_exports
+#include "tercel/autograd/autograd.h"
+#include "tercel/core/allocator.h"
+#include "tercel/core/tensor.h"
+#include "tercel/ops/ops.h"
+#include "tercel/util/error.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/version.h"
+// IWYU pragma: end_exports

@@ -1,0 +1,261 @@
+#include "tercel/util/atomic_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "tercel/util/error.h"
+#include "tercel/util/file_calls_impl.h"
+#include "tercel/util/format.h"
+#include "tercel/util/philox.h"
+
+namespace tercel {
+
+using detail::throw_io_error;
+
+namespace {
+
+constexpr std::string_view kMark = ".tmp-";
+constexpr size_t kDigits = 8;
+constexpr int kAttempts = 100;
+
+// Only has to differ from names in use; a clash is noticed and tried again.
+std::string temporary_name(const std::string& target) {
+  static std::atomic<uint64_t> counter{0};
+  const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const PhiloxBlock random = Philox{now, static_cast<uint64_t>(::getpid())}(counter.fetch_add(1));
+  std::string name = target;
+  name += kMark;
+  for (size_t i = 0; i < kDigits; ++i) name += "0123456789abcdef"[(random.word[0] >> (4 * i)) & 15];
+  return name;
+}
+
+bool is_temporary_name(std::string_view entry, std::string_view target) {
+  const size_t tail = kMark.size() + kDigits;
+  if (entry.size() <= tail) return false;
+  const size_t length = entry.size() - tail;
+  if (!target.empty() && entry.substr(0, length) != target) return false;
+  return entry.substr(length, kMark.size()) == kMark &&
+         entry.substr(length + kMark.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Whether the path still names this open file: remove_stale_temporaries may have come between creating and locking it.
+bool still_named(const File& file, const std::string& path) {
+  struct stat status;
+  if (detail::call_lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return false;
+    throw_io_error(path, "stat", errno);
+  }
+  const FileInfo info = file.info();
+  return info.inode == status.st_ino && info.device == status.st_dev;
+}
+
+// Locks what was just created under `path`; false if a cleaner was faster and has taken it away.
+bool claim(File& file, const std::string& path) {
+  if (detail::call_flock(file.fd(), LOCK_EX) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    // Without locks on this file system nothing is ever cleaned up on it, so none is needed.
+    if (errno != ENOLCK && errno != ENOTSUP && errno != ENOSYS) throw_io_error(path, "lock", errno);
+  }
+  return still_named(file, path);
+}
+
+void remove_quietly(const std::string& path) noexcept {
+  try {
+    if (!path.empty()) remove_tree(path);
+  } catch (...) {  // nobody is left to tell; remove_stale_temporaries comes later
+  }
+}
+
+std::string resolve_file_target(const std::string& path) {
+  const std::string name = file_name(path);
+  TERCEL_CHECK(!name.empty() && name != "." && name != ".." && !path.ends_with('/'), IoError, printable(path),
+               ": create: expected the name of a file");
+  if (!exists(path)) return path;
+  TERCEL_CHECK(file_info(path).kind == FileKind::Regular, IoError, printable(path),
+               ": create: expected a regular file or nothing, found ",
+               is_directory(path) ? "a directory" : "a special file");
+  std::string real;
+  if (detail::call_realpath(path.c_str(), real) != 0) throw_io_error(path, "resolve", errno);
+  return real;
+}
+
+std::string checked_dir_target(const std::string& path) {
+  std::string target = path;
+  while (target.size() > 1 && target.ends_with('/')) target.pop_back();
+  const std::string name = file_name(target);
+  TERCEL_CHECK(!name.empty() && name != "." && name != "..", IoError, printable(path),
+               ": create directory: expected the name of a new directory");
+  return target;
+}
+
+enum class Present { Nothing, Empty, Replaceable };
+
+// What is at the target of an AtomicDir; throws if it may not be replaced.
+Present check_dir_target(const std::string& target, const std::string& replaces) {
+  struct stat status;
+  if (detail::call_lstat(target.c_str(), &status) != 0) {
+    if (errno == ENOENT) return Present::Nothing;
+    throw_io_error(target, "stat", errno);
+  }
+  TERCEL_CHECK(S_ISDIR(status.st_mode), IoError, printable(target),
+               ": create directory: expected a directory or nothing, found ",
+               S_ISLNK(status.st_mode) ? "a symbolic link" : "a file");
+  if (list_dir(target).empty()) return Present::Empty;
+  TERCEL_CHECK(!replaces.empty(), IoError, printable(target), ": create directory: it exists already and is not empty");
+  TERCEL_CHECK(exists(join_path(target, replaces)), IoError, printable(target),
+               ": create directory: it exists already and holds no ", replaces, ", so it will not be replaced");
+  return Present::Replaceable;
+}
+
+File create_temporary_file(const std::string& target, detail::TemporaryPath& temporary) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = temporary_name(target);
+    if (exists(name)) continue;
+    File file = File::create_new(name);
+    detail::TemporaryPath created(std::move(name));
+    if (!claim(file, created.path)) continue;
+    temporary.path.swap(created.path);
+    return file;
+  }
+  throw_io_error(target, "create temporary", EEXIST);
+}
+
+File create_temporary_dir(const std::string& target, detail::TemporaryPath& temporary) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = temporary_name(target);
+    if (detail::call_mkdir(name.c_str()) != 0) {
+      if (errno == EEXIST) continue;
+      throw_io_error(name, "create directory", errno);
+    }
+    detail::TemporaryPath created(std::move(name));
+    File folder;
+    try {
+      folder = File::open_dir(created.path);
+    } catch (const IoError&) {
+      // A cleaner may be faster still: the folder has no lock before it is open.
+      if (exists(created.path)) throw;
+      continue;
+    }
+    if (!claim(folder, created.path)) continue;
+    temporary.path.swap(created.path);
+    return folder;
+  }
+  throw_io_error(target, "create temporary", EEXIST);
+}
+
+}  // namespace
+
+namespace detail {
+
+TemporaryPath::~TemporaryPath() { remove_quietly(path); }
+
+}  // namespace detail
+
+AtomicFile::AtomicFile(const std::string& path, const FileWriterOptions& options)
+    : target_(resolve_file_target(path)), writer_(create_temporary_file(target_, temporary_), options) {}
+
+void AtomicFile::commit() {
+  TERCEL_ASSERT(!temporary_.path.empty());
+  writer_.sync();
+  rename_path(temporary_.path, target_);
+  temporary_.path.clear();
+  sync_dir(parent_path(target_));
+  try {
+    writer_.close();
+  } catch (const IoError&) {  // everything was synced: there is nothing left to lose
+  }
+}
+
+AtomicDir::AtomicDir(const std::string& path, std::string_view replaces)
+    : target_(checked_dir_target(path)), replaces_(replaces) {
+  create_dirs(parent_path(target_));
+  static_cast<void>(check_dir_target(target_, replaces_));
+  lock_ = create_temporary_dir(target_, temporary_);
+}
+
+void AtomicDir::commit() {
+  std::string& temporary = temporary_.path;
+  TERCEL_ASSERT(!temporary.empty());
+  sync_tree(temporary);
+  // Looked at again: much time may have passed.
+  const Present present = check_dir_target(target_, replaces_);
+  const std::string parent = parent_path(target_);
+  if (present != Present::Replaceable) {
+    // Over an empty folder, too, this is atomic; it fails if something has got into it.
+    rename_path(temporary, target_);
+    temporary.clear();
+    sync_dir(parent);
+    return;
+  }
+  // The old folder is about to get the temporary name. A power cut before the sync may give it the target's name back,
+  // so until then no cleaner may take it: hence the lock.
+  const File old = File::open_dir(target_);
+  static_cast<void>(detail::call_flock(old.fd(), LOCK_EX));
+  if (detail::call_rename(temporary.c_str(), target_.c_str(), RENAME_EXCHANGE) != 0) {
+    TERCEL_CHECK(
+        errno != EINVAL && errno != ENOSYS, IoError, printable(target_),
+        ": replace: this file system cannot exchange two directories; remove the old one or choose another name");
+    throw_io_error(target_, "replace", errno);
+  }
+  try {
+    sync_dir(parent);
+  } catch (const IoError&) {
+    if (detail::call_rename(temporary.c_str(), target_.c_str(), RENAME_EXCHANGE) != 0) temporary.clear();
+    throw;
+  }
+  remove_quietly(std::exchange(temporary, {}));
+}
+
+void remove_dir_atomically(const std::string& path) {
+  const std::string target = checked_dir_target(path);
+  struct stat status;
+  if (detail::call_lstat(target.c_str(), &status) != 0) {
+    if (errno == ENOENT) return;
+    throw_io_error(target, "stat", errno);
+  }
+  const File folder = File::open_dir(target);
+  // A power cut before the sync may give the folder its name back, so until then no cleaner may take it: hence the
+  // lock.
+  static_cast<void>(detail::call_flock(folder.fd(), LOCK_EX));
+  const std::string temporary = temporary_name(target);
+  if (detail::call_rename(target.c_str(), temporary.c_str(), 0) != 0) throw_io_error(target, "remove", errno);
+  try {
+    sync_dir(parent_path(target));
+  } catch (const IoError&) {
+    static_cast<void>(detail::call_rename(temporary.c_str(), target.c_str(), 0));
+    throw;
+  }
+  remove_tree(temporary);
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+int64_t remove_stale_temporaries(const std::string& folder, std::string_view name) {
+  int64_t removed = 0;
+  for (const std::string& entry : list_dir(folder)) {
+    if (!is_temporary_name(entry, name)) continue;
+    const std::string path = join_path(folder, entry);
+    try {
+      const bool is_dir = file_info(path).kind == FileKind::Directory;
+      File lock = is_dir ? File::open_dir(path) : File::open_read(path);
+      if (!lock.try_lock() || !still_named(lock, path)) continue;
+      remove_tree(path);
+      ++removed;
+    } catch (const IoError&) {  // committed or removed meanwhile, or not ours to remove
+    }
+  }
+  return removed;
+}
+
+}  // namespace tercel

@@ -1,0 +1,98 @@
+// Files and folders that appear under their name complete or not at all, whatever stops the writer.
+//
+// Note [Atomic replacement]
+// Content is written under a temporary name beside the target ("model.json.tmp-1f00ba42"), synced, renamed over the
+// target, and the folder is synced, in this order: without the first sync a power cut may leave the new name with old
+// or no content, without the last it may take the rename back. Until commit() the target is untouched. If commit()
+// throws, the target is either as it was or (only the last sync failed) complete and new.
+// The writer holds a flock on the temporary for as long as it lives, so that remove_stale_temporaries can tell what a
+// dead writer left behind from what is being written now.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tercel/util/export.h"
+#include "tercel/util/file.h"
+#include "tercel/util/file_stream.h"
+
+namespace tercel {
+
+namespace detail {
+
+/** Removes what is at a path when it goes, unless the path was cleared. */
+struct TERCEL_API TemporaryPath {
+  std::string path;
+
+  TemporaryPath() = default;
+  explicit TemporaryPath(std::string owned) : path(std::move(owned)) {}
+  TemporaryPath(TemporaryPath&& other) noexcept : path(std::exchange(other.path, {})) {}
+  TemporaryPath& operator=(TemporaryPath&&) = delete;
+  ~TemporaryPath();
+};
+
+}  // namespace detail
+
+/** A file under construction; without commit() it vanishes. See Note [Atomic replacement]. */
+class TERCEL_API AtomicFile {
+ public:
+  /** A target that exists must be a regular file; a symbolic link is followed. */
+  explicit AtomicFile(const std::string& path, const FileWriterOptions& options = {});
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  FileWriter& writer() { return writer_; }
+  void write(const void* data, size_t bytes) { writer_.write(data, bytes); }
+  void write(std::string_view text) { writer_.write(text); }
+  const std::string& path() const { return target_; }
+  /** Makes the content durable under the target's name; nothing can be written after it. */
+  void commit();
+
+ private:
+  std::string target_;
+  detail::TemporaryPath temporary_;
+  FileWriter writer_;
+};
+
+/** A folder under construction; without commit() it vanishes. See Note [Atomic replacement]. */
+class TERCEL_API AtomicDir {
+ public:
+  /**
+   * Folders above the target are created. The target must not exist, or be an empty folder, or hold a file named
+   * `replaces` (what proves that it is one of ours, which may be deleted).
+   */
+  explicit AtomicDir(const std::string& path, std::string_view replaces = {});
+  AtomicDir(const AtomicDir&) = delete;
+  AtomicDir& operator=(const AtomicDir&) = delete;
+
+  /** Where to write until commit(). */
+  const std::string& temporary_path() const { return temporary_.path; }
+  const std::string& path() const { return target_; }
+  /** Makes everything in the folder durable under the target's name. All files in it must be closed or flushed. */
+  void commit();
+
+ private:
+  std::string target_;
+  std::string replaces_;
+  File lock_;
+  detail::TemporaryPath temporary_;
+};
+
+/**
+ * Removes a folder with everything in it: under its name it is whole or gone, whatever stops the program. Nothing there
+ * is fine.
+ */
+TERCEL_API void remove_dir_atomically(const std::string& path);
+
+/** Creates or replaces a file as AtomicFile does. */
+TERCEL_API void write_file_atomically(const std::string& path, std::string_view content);
+
+/**
+ * Removes what dead writers of AtomicFile and AtomicDir left in `folder`: for the target `name`, or for all if it is
+ * empty. Returns how many were removed. What is still being written stays.
+ */
+TERCEL_API int64_t remove_stale_temporaries(const std::string& folder, std::string_view name = {});
+
+}  // namespace tercel

@@ -1,0 +1,41 @@
+// XXH3-64 checksums: against damage, not against malice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tercel/util/export.h"
+
+namespace tercel {
+
+/** XXH3-64 of bytes that come in pieces. */
+class TERCEL_API Checksum {
+ public:
+  Checksum();
+  Checksum(Checksum&&) noexcept;
+  Checksum& operator=(Checksum&&) noexcept;
+  ~Checksum();
+
+  void update(const void* data, size_t bytes);
+  /** Of everything so far; more may follow. */
+  uint64_t value() const;
+  Checksum copy() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/** XXH3-64 of a block of memory. */
+TERCEL_API uint64_t checksum(const void* data, size_t bytes);
+
+/** XXH3-64 of a file's content. */
+TERCEL_API uint64_t file_checksum(const std::string& path);
+
+/** 16 hexadecimal digits, most significant first. */
+TERCEL_API std::string checksum_to_hex(uint64_t value);
+
+}  // namespace tercel

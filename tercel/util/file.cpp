@@ -1,0 +1,403 @@
+#include "tercel/util/file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "tercel/util/error.h"
+#include "tercel/util/file_calls_impl.h"
+#include "tercel/util/format.h"
+
+namespace tercel {
+
+using detail::throw_io_error;
+
+namespace {
+
+const char* kind_name(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISCHR(mode)) return "a character device";
+  if (S_ISBLK(mode)) return "a block device";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  return "a special file";
+}
+
+void check_path(const std::string& path) {
+  TERCEL_CHECK(!path.empty(), IoError, "open: expected a path, found an empty text");
+  TERCEL_CHECK(path.find('\0') == std::string::npos, IoError, printable(path), ": open: the path has a NUL byte");
+}
+
+FileInfo to_info(const struct stat& status) {
+  FileInfo info;
+  info.kind = S_ISREG(status.st_mode)   ? FileKind::Regular
+              : S_ISDIR(status.st_mode) ? FileKind::Directory
+                                        : FileKind::Other;
+  info.size = status.st_size;
+  info.mtime_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  info.device = status.st_dev;
+  info.inode = status.st_ino;
+  return info;
+}
+
+[[noreturn]] void throw_short(const std::string& path, size_t wanted, int64_t offset, size_t found) {
+  throw_error<DataError>({printable(path), ": byte ", offset, ": expected ", wanted, " more bytes, found ", found,
+                          " before the end of the file"});
+}
+
+// False if nothing is there.
+bool look_up(const std::string& path, struct stat& status) {
+  check_path(path);
+  if (detail::call_stat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw_io_error(path, "stat", errno);
+}
+
+std::string_view without_end_slashes(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+// Names below one folder; the caller has looked that it is one.
+std::vector<std::string> entries(const std::string& path) {
+  std::vector<std::string> names;
+  if (detail::call_list(path.c_str(), names) != 0) throw_io_error(path, "list", errno);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_real_directory(const std::string& path, bool& there) {
+  struct stat status;
+  there = detail::call_lstat(path.c_str(), &status) == 0;
+  if (!there && errno != ENOENT) throw_io_error(path, "stat", errno);
+  return there && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+File::File(File&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), position_(other.position_), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  if (this != &other) {
+    File old(std::move(*this));
+    fd_ = std::exchange(other.fd_, -1);
+    position_ = other.position_;
+    path_ = std::move(other.path_);
+  }
+  return *this;
+}
+
+File::~File() {
+  if (fd_ < 0) return;
+  try {
+    detail::call_close(fd_);
+  } catch (...) {  // a simulated crash
+  }
+}
+
+File File::open_read(const std::string& path) {
+  check_path(path);
+  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+  const int fd = detail::call_open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) throw_io_error(path, "open", errno);
+  File file(fd, path);
+  struct stat status;
+  if (detail::call_fstat(fd, &status) != 0) throw_io_error(path, "stat", errno);
+  TERCEL_CHECK(S_ISREG(status.st_mode), IoError, printable(path), ": open: expected a regular file, found ",
+               kind_name(status.st_mode));
+  return file;
+}
+
+File File::open_input(const std::string& path) {
+  if (path != "-") return open_read(path);
+  const int fd = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) throw_io_error("standard input", "open", errno);
+  File file(fd, "standard input");
+  struct stat status;
+  if (detail::call_fstat(fd, &status) != 0) throw_io_error(file.path_, "stat", errno);
+  TERCEL_CHECK(!S_ISDIR(status.st_mode), IoError, "standard input: open: expected a file or pipe, found a directory");
+  return file;
+}
+
+File File::open_dir(const std::string& path) {
+  check_path(path);
+  const int fd = detail::call_open(path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (fd < 0) throw_io_error(path, "open", errno);
+  return File(fd, path);
+}
+
+File File::open_write(const std::string& path, int flags) {
+  check_path(path);
+  // A FIFO that nobody reads is an error at once instead of a wait.
+  const int fd = detail::call_open(path.c_str(), O_WRONLY | O_CREAT | O_NOCTTY | O_NONBLOCK | flags);
+  if (fd < 0) throw_io_error(path, "create", errno);
+  File file(fd, path);
+  if (::fcntl(fd, F_SETFL, flags & O_APPEND) != 0) throw_io_error(path, "create", errno);
+  return file;
+}
+
+File File::create(const std::string& path) { return open_write(path, O_TRUNC); }
+File File::create_new(const std::string& path) { return open_write(path, O_EXCL); }
+File File::append(const std::string& path) { return open_write(path, O_APPEND); }
+
+bool File::wait_readable(int milliseconds) const {
+  TERCEL_ASSERT(is_open());
+  struct pollfd wanted = {fd_, POLLIN, 0};
+  return ::poll(&wanted, 1, milliseconds) > 0;
+}
+
+size_t File::read_some(void* out, size_t bytes) {
+  TERCEL_ASSERT(is_open());
+  const ssize_t count = detail::call_read(fd_, out, bytes);
+  if (count < 0) throw_io_error(path_, "read", errno);
+  position_ += count;
+  return static_cast<size_t>(count);
+}
+
+void File::read_exact(void* out, size_t bytes) {
+  const int64_t start = position_;
+  size_t done = 0;
+  while (done < bytes) {
+    const size_t count = read_some(static_cast<char*>(out) + done, bytes - done);
+    if (count == 0) throw_short(path_, bytes, start, done);
+    done += count;
+  }
+}
+
+size_t File::pread_some(void* out, size_t bytes, int64_t offset) const {
+  TERCEL_ASSERT(is_open() && offset >= 0);
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t count =
+        detail::call_pread(fd_, static_cast<char*>(out) + done, bytes - done, offset + static_cast<int64_t>(done));
+    if (count < 0) throw_io_error(path_, "read", errno);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
+
+void File::pread_exact(void* out, size_t bytes, int64_t offset) const {
+  const size_t count = pread_some(out, bytes, offset);
+  if (count < bytes) throw_short(path_, bytes, offset, count);
+}
+
+void File::write_all(const void* data, size_t bytes) {
+  TERCEL_ASSERT(is_open());
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t count = detail::call_write(fd_, static_cast<const char*>(data) + done, bytes - done);
+    // No progress and no reason: without an end here, a loop without one.
+    if (count <= 0) throw_io_error(path_, "write", count < 0 ? errno : EIO);
+    done += static_cast<size_t>(count);
+  }
+}
+
+void File::pwrite_all(const void* data, size_t bytes, int64_t offset) {
+  TERCEL_ASSERT(is_open() && offset >= 0);
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t count = detail::call_pwrite(fd_, static_cast<const char*>(data) + done, bytes - done,
+                                              offset + static_cast<int64_t>(done));
+    if (count <= 0) throw_io_error(path_, "write", count < 0 ? errno : EIO);
+    done += static_cast<size_t>(count);
+  }
+}
+
+void File::sync() {
+  TERCEL_ASSERT(is_open());
+  if (detail::call_fsync(fd_) != 0) throw_io_error(path_, "sync", errno);
+}
+
+FileInfo File::info() const {
+  TERCEL_ASSERT(is_open());
+  struct stat status;
+  if (detail::call_fstat(fd_, &status) != 0) throw_io_error(path_, "stat", errno);
+  return to_info(status);
+}
+
+int64_t File::size() const { return info().size; }
+
+bool File::try_lock() {
+  TERCEL_ASSERT(is_open());
+  if (detail::call_flock(fd_, LOCK_EX) == 0) return true;
+  if (errno == EWOULDBLOCK) return false;
+  throw_io_error(path_, "lock", errno);
+}
+
+void File::close() {
+  if (fd_ < 0) return;
+  if (detail::call_close(std::exchange(fd_, -1)) != 0) throw_io_error(path_, "close", errno);
+}
+
+std::string read_file(const std::string& path, int64_t max_bytes) {
+  File file = File::open_read(path);
+  const int64_t size = file.size();
+  const auto check = [&](int64_t found) {
+    TERCEL_CHECK(found <= max_bytes, DataError, printable(path), ": expected at most ", format_bytes(max_bytes),
+                 ", found ", format_bytes(found), found > size ? " and more" : "");
+  };
+  check(size);
+  // Files of /proc say 0, others may grow: what counts is what can be read.
+  std::string content(static_cast<size_t>(std::min(std::max<int64_t>(size, 4095), max_bytes)) + 1, '\0');
+  size_t done = 0;
+  while (const size_t count = file.read_some(content.data() + done, content.size() - done)) {
+    done += count;
+    check(static_cast<int64_t>(done));
+    if (done == content.size())
+      content.resize(static_cast<size_t>(std::min(static_cast<int64_t>(done) * 2, max_bytes)) + 1);
+  }
+  content.resize(done);
+  return content;
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  File file = File::create(path);
+  file.write_all(content.data(), content.size());
+  file.close();
+}
+
+std::string read_system_file(const std::string& path) {
+  std::string content;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return content;
+  constexpr size_t kMost = size_t{1} << 20;
+  char buffer[4096];
+  while (content.size() < kMost) {
+    const ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    content.append(buffer, static_cast<size_t>(count));
+  }
+  ::close(fd);
+  return content;
+}
+
+bool exists(const std::string& path) {
+  struct stat status;
+  return look_up(path, status);
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status;
+  return look_up(path, status) && S_ISDIR(status.st_mode);
+}
+
+FileInfo file_info(const std::string& path) {
+  struct stat status;
+  if (!look_up(path, status)) throw_io_error(path, "stat", ENOENT);
+  return to_info(status);
+}
+
+int64_t file_size(const std::string& path) { return file_info(path).size; }
+
+std::vector<std::string> list_dir(const std::string& path) {
+  check_path(path);
+  return entries(path);
+}
+
+void create_dirs(const std::string& path) {
+  struct stat status;
+  if (look_up(path, status)) {
+    TERCEL_CHECK(S_ISDIR(status.st_mode), IoError, printable(path),
+                 ": create directory: expected a directory or nothing, found ",
+                 S_ISREG(status.st_mode) ? "a file" : kind_name(status.st_mode));
+    return;
+  }
+  const std::string parent = parent_path(path);
+  if (parent != path) create_dirs(parent);
+  // Somebody else may have made it in the meantime.
+  if (detail::call_mkdir(path.c_str()) != 0 && (errno != EEXIST || !is_directory(path)))
+    throw_io_error(path, "create directory", errno);
+  sync_dir(parent);
+}
+
+void remove_file(const std::string& path) {
+  check_path(path);
+  if (detail::call_unlink(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "remove", errno);
+}
+
+void remove_tree(const std::string& path) {
+  check_path(path);
+  bool there = false;
+  if (!is_real_directory(path, there)) {
+    if (there) remove_file(path);
+    return;
+  }
+  for (const std::string& name : entries(path)) remove_tree(join_path(path, name));
+  if (detail::call_rmdir(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "remove", errno);
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  check_path(from);
+  check_path(to);
+  if (detail::call_rename(from.c_str(), to.c_str(), 0) != 0) throw_io_error(to, "rename", errno);
+}
+
+void sync_dir(const std::string& path) {
+  const File folder = File::open_dir(path);
+  // Some network file systems have no such call; there the rename itself is durable or nothing is.
+  if (detail::call_fsync(folder.fd()) != 0 && errno != EINVAL && errno != ENOTSUP) throw_io_error(path, "sync", errno);
+}
+
+void sync_tree(const std::string& path) {
+  check_path(path);
+  bool there = false;
+  if (is_real_directory(path, there)) {
+    for (const std::string& name : entries(path)) sync_tree(join_path(path, name));
+    sync_dir(path);
+    return;
+  }
+  struct stat status;
+  if (detail::call_lstat(path.c_str(), &status) != 0) throw_io_error(path, "stat", errno);
+  if (!S_ISREG(status.st_mode)) return;
+  File file = File::open_read(path);
+  file.sync();
+  file.close();
+}
+
+std::string parent_path(std::string_view path) {
+  path = without_end_slashes(path);
+  const size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return std::string(without_end_slashes(path.substr(0, std::max<size_t>(slash, 1))));
+}
+
+std::string file_name(std::string_view path) {
+  path = without_end_slashes(path);
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string join_path(std::string_view folder, std::string_view name) {
+  if (folder.empty() || name.starts_with('/')) return std::string(name);
+  std::string joined(folder);
+  if (!joined.ends_with('/')) joined += '/';
+  return joined.append(name);
+}
+
+FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(::getpid()) {
+  if (!file_.try_lock()) {
+    int64_t holder = 0;
+    const std::string text = read_system_file(path);
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), holder);
+    throw_error<IoError>({printable(path), ": lock: held by ",
+                          end.ec == std::errc() ? str_cat({"process ", holder}) : std::string("another process"),
+                          "; wait for it to end, or stop it"});
+  }
+  if (detail::call_truncate(file_.fd(), 0) != 0) throw_io_error(path, "write", errno);
+  const std::string pid = std::to_string(owner_) + "\n";
+  file_.write_all(pid.data(), pid.size());
+}
+
+FileLock::~FileLock() {
+  // A child forked meanwhile shares the lock, and closing our descriptor alone would leave it held.
+  if (file_.is_open() && ::getpid() == owner_) ::flock(file_.fd(), LOCK_UN);
+}
+
+}  // namespace tercel

@@ -1,0 +1,149 @@
+// Files and folders: all input and output of the library goes through here.
+//
+// Every failure is an IoError "path: operation: reason"; interrupted calls are repeated, partial ones continued. Only
+// regular files are opened for reading: a folder, FIFO or device is refused by name, so that nothing blocks or never
+// ends. Tests make any call fail through file_hook.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tercel/util/export.h"
+#include "tercel/util/span.h"
+
+namespace tercel {
+
+enum class FileKind : uint8_t { Regular, Directory, Other };
+
+/** What identifies a file's present content: a change of any field means that it was replaced or written to. */
+struct FileInfo {
+  FileKind kind = FileKind::Other;
+  int64_t size = 0;      // bytes
+  int64_t mtime_ns = 0;  // since 1970
+  uint64_t device = 0;
+  uint64_t inode = 0;
+
+  friend bool operator==(const FileInfo&, const FileInfo&) = default;
+};
+
+/** An open file; closed when it goes, without a word: whoever wrote calls close() to hear of errors. */
+class TERCEL_API File {
+ public:
+  File() noexcept = default;
+  /** Opens a regular file for reading. */
+  static File open_read(const std::string& path);
+  /** Like open_read, but "-" is the standard input, which may be a pipe. */
+  static File open_input(const std::string& path);
+  /** Opens a folder, to sync or lock it. */
+  static File open_dir(const std::string& path);
+  /** Opens for writing; an existing file is emptied. */
+  static File create(const std::string& path);
+  /** Opens for writing; the file must not exist. */
+  static File create_new(const std::string& path);
+  /** Opens for writing at the end; created if missing. */
+  static File append(const std::string& path);
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  bool is_open() const noexcept { return fd_ >= 0; }
+  int fd() const noexcept { return fd_; }
+  const std::string& path() const noexcept { return path_; }
+
+  /** Waits for something to read from a pipe or terminal, or its end; false after so long, or if a signal came. */
+  bool wait_readable(int milliseconds) const;
+  /** Reads up to `bytes` from the current place; 0 only at the end of the file. */
+  size_t read_some(void* out, size_t bytes);
+  /** Reads exactly `bytes`; DataError if the file ends before. */
+  void read_exact(void* out, size_t bytes);
+  /** Reads up to `bytes` at `offset`, less only at the end of the file; thread-safe. */
+  size_t pread_some(void* out, size_t bytes, int64_t offset) const;
+  /** Reads exactly `bytes` at `offset`; DataError if the file ends before; thread-safe. */
+  void pread_exact(void* out, size_t bytes, int64_t offset) const;
+  /** Writes all bytes at the current place. */
+  void write_all(const void* data, size_t bytes);
+  /** Writes all bytes at `offset`; the current place stays. */
+  void pwrite_all(const void* data, size_t bytes, int64_t offset);
+
+  /** Returns when content and size are on the disk. */
+  void sync();
+  int64_t size() const;
+  FileInfo info() const;
+  /** Takes the exclusive flock without waiting; false if somebody else holds it. Lost when the file closes. */
+  bool try_lock();
+  /** Closes; errors that the system kept back until now are thrown. */
+  void close();
+
+ private:
+  File(int fd, std::string path) noexcept : fd_(fd), path_(std::move(path)) {}
+  static File open_write(const std::string& path, int flags);
+
+  int fd_ = -1;
+  int64_t position_ = 0;  // of sequential reads, for messages
+  std::string path_;
+};
+
+/** Whole content; DataError if it has more than `max_bytes`. */
+TERCEL_API std::string read_file(const std::string& path, int64_t max_bytes);
+
+/** Creates or replaces a file, not atomically: see AtomicFile. */
+TERCEL_API void write_file(const std::string& path, std::string_view content);
+
+/** Content of a small file of /proc or /sys; empty if it cannot be read. Passes no hook. */
+TERCEL_API std::string read_system_file(const std::string& path);
+
+/** Follows symbolic links; false if there is nothing. */
+TERCEL_API bool exists(const std::string& path);
+TERCEL_API bool is_directory(const std::string& path);
+TERCEL_API FileInfo file_info(const std::string& path);
+TERCEL_API int64_t file_size(const std::string& path);
+
+/** Names in a folder, sorted, without "." and "..". */
+TERCEL_API std::vector<std::string> list_dir(const std::string& path);
+
+/** Creates a folder and those above it, durably; one that exists is fine. */
+TERCEL_API void create_dirs(const std::string& path);
+
+/** Removes a file; one that does not exist is fine. */
+TERCEL_API void remove_file(const std::string& path);
+
+/** Removes a folder with everything in it, or a file, without following links; nothing there is fine. */
+TERCEL_API void remove_tree(const std::string& path);
+
+/** Replaces `to` if it is a file. */
+TERCEL_API void rename_path(const std::string& from, const std::string& to);
+
+/** Returns when the names in a folder are on the disk. */
+TERCEL_API void sync_dir(const std::string& path);
+
+/** Syncs every file and folder below and including `path`. */
+TERCEL_API void sync_tree(const std::string& path);
+
+/** "a/b" of "a/b/c", "." of "c", "/" of "/c"; slashes at the end do not count. */
+TERCEL_API std::string parent_path(std::string_view path);
+
+/** "c" of "a/b/c" and of "a/b/c/". */
+TERCEL_API std::string file_name(std::string_view path);
+
+/** `name` inside `folder`; an absolute name stays. */
+TERCEL_API std::string join_path(std::string_view folder, std::string_view name);
+
+/** Holds the exclusive lock of a lock file, which stays behind when it is released. */
+class TERCEL_API FileLock {
+ public:
+  /** IoError that names the process which holds the lock, if somebody does. */
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  File file_;
+  int owner_;  // a forked child must not release its parent's lock
+};
+
+}  // namespace tercel

@@ -1,0 +1,273 @@
+// Options of layers, optimizers, readers and subcommands: a struct, and one list of its fields.
+//
+//   struct MultiCrossOptions {
+//     int64_t num_layers = 3;
+//     int64_t projection_dim = 0;
+//     static constexpr auto fields() {
+//       return std::tuple(Field{"num_layers", &MultiCrossOptions::num_layers, "number of cross layers", at_least(1)},
+//                         Field{"projection_dim", &MultiCrossOptions::projection_dim, "rank, 0 for full",
+//                         at_least(0)});
+//     }
+//   };
+//
+// JSON in and out (options_impl.h), "--set solver.lr=0.1", help, flags and every error message come from that list.
+// Fields are bool, int64_t, uint64_t, double, std::string, enums with enum_names (enum_names.h), option structs, and
+// std::vector of these (with Flag for bool). Templates only make a table of plain data; options.cpp does the work.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tercel/util/enum_names.h"
+#include "tercel/util/export.h"
+#include "tercel/util/span.h"
+
+namespace tercel {
+
+/** What a value must fulfil; rules join with &. In a list they hold for every element. */
+struct OptionRules {
+  double minimum = -std::numeric_limits<double>::infinity();
+  double maximum = std::numeric_limits<double>::infinity();
+  bool above_minimum = false;  // the minimum itself is out
+  bool below_maximum = false;  // the maximum itself is out
+  bool required = false;       // JSON must have it; a text or list must not be empty
+
+  friend constexpr OptionRules operator&(const OptionRules& a, const OptionRules& b) {
+    OptionRules both = a;
+    if (b.minimum > both.minimum) both.minimum = b.minimum, both.above_minimum = b.above_minimum;
+    if (b.maximum < both.maximum) both.maximum = b.maximum, both.below_maximum = b.below_maximum;
+    both.required = a.required || b.required;
+    return both;
+  }
+};
+
+constexpr OptionRules at_least(double minimum) { return {.minimum = minimum}; }
+constexpr OptionRules above(double minimum) { return {.minimum = minimum, .above_minimum = true}; }
+constexpr OptionRules at_most(double maximum) { return {.maximum = maximum}; }
+constexpr OptionRules below(double maximum) { return {.maximum = maximum, .below_maximum = true}; }
+constexpr OptionRules required() { return {.required = true}; }
+
+/** One entry of fields(): name, member, help without a capital or full stop, rules. */
+template <class Struct, class T>
+struct Field {
+  std::string_view name;
+  T Struct::*member;
+  std::string_view help;
+  OptionRules rules;
+
+  template <class... Rules>
+  constexpr Field(std::string_view field_name, T Struct::*field, std::string_view field_help,
+                  const Rules&... field_rules)
+      : name(field_name), member(field), help(field_help), rules((OptionRules{} & ... & field_rules)) {}
+};
+
+/** A struct with a static fields(). */
+template <class T>
+concept OptionStruct = std::is_class_v<T> && requires {
+  std::tuple_size<decltype(T::fields())>::value;
+};
+
+/** A bool in a list: std::vector<bool> has no elements to point at. */
+struct Flag {
+  bool value = false;
+  friend bool operator==(const Flag&, const Flag&) = default;
+};
+
+enum class OptionKind : uint8_t { Bool, Int, UInt, Double, String, Enum, List, Struct };
+
+struct OptionField;
+struct OptionTable {
+  const OptionField* fields = nullptr;
+  size_t count = 0;
+
+  const OptionField* begin() const { return fields; }
+  const OptionField* end() const;
+};
+
+/** A field's type as plain data. */
+struct OptionType {
+  struct List {
+    const OptionType* element = nullptr;
+    size_t (*size)(const void* list) = nullptr;
+    void (*resize)(void* list, size_t size) = nullptr;
+    void* (*at)(void* list, size_t index) = nullptr;
+  };
+  struct Enum {
+    Span<std::string_view> names;
+    std::string_view (*get)(const void* value) = nullptr;
+    bool (*set)(void* value, std::string_view name) = nullptr;
+  };
+
+  OptionKind kind = OptionKind::Bool;
+  Enum enumeration;                   // Enum
+  List list;                          // List
+  OptionTable (*nested)() = nullptr;  // Struct
+};
+
+/** A field as plain data. */
+struct OptionField {
+  std::string_view name;
+  std::string_view help;
+  const OptionType* type = nullptr;
+  OptionRules rules;
+  /** The member inside an object of the struct. */
+  void* (*locate)(void* object) = nullptr;
+};
+
+inline const OptionField* OptionTable::end() const { return fields + count; }
+
+/** The fields of an option struct. */
+template <OptionStruct S>
+OptionTable option_table();
+
+namespace detail {
+
+template <class T>
+struct ListElement {
+  using type = void;
+};
+template <class T>
+struct ListElement<std::vector<T>> {
+  using type = T;
+};
+
+template <NamedEnum E>
+constexpr auto name_list() {
+  constexpr auto entries = enum_names(E{});
+  std::array<std::string_view, entries.size()> names;
+  for (size_t i = 0; i < entries.size(); ++i) names[i] = entries[i].name;
+  return names;
+}
+template <NamedEnum E>
+inline constexpr auto kNameList = name_list<E>();
+
+template <class T>
+constexpr OptionType make_option_type();
+template <class T>
+inline constexpr OptionType kOptionType = make_option_type<T>();
+
+template <class T>
+constexpr OptionType make_option_type() {
+  using Element = typename ListElement<T>::type;
+  OptionType type;
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Flag>) {
+    type.kind = OptionKind::Bool;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    type.kind = OptionKind::Int;
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    type.kind = OptionKind::UInt;
+  } else if constexpr (std::is_same_v<T, double>) {
+    type.kind = OptionKind::Double;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    type.kind = OptionKind::String;
+  } else if constexpr (NamedEnum<T>) {
+    type.kind = OptionKind::Enum;
+    type.enumeration.names = kNameList<T>;
+    type.enumeration.get = [](const void* value) { return to_string(*static_cast<const T*>(value)); };
+    type.enumeration.set = [](void* value, std::string_view name) { return parse_enum(name, *static_cast<T*>(value)); };
+  } else if constexpr (OptionStruct<T>) {
+    type.kind = OptionKind::Struct;
+    type.nested = &option_table<T>;
+  } else if constexpr (!std::is_void_v<Element>) {
+    static_assert(!std::is_same_v<Element, bool>, "a list of flags is a std::vector<Flag>");
+    type.kind = OptionKind::List;
+    type.list.element = &kOptionType<Element>;
+    type.list.size = [](const void* list) { return static_cast<const T*>(list)->size(); };
+    type.list.resize = [](void* list, size_t size) { static_cast<T*>(list)->resize(size); };
+    type.list.at = [](void* list, size_t index) -> void* { return &(*static_cast<T*>(list))[index]; };
+  } else {
+    static_assert(std::is_void_v<T>,
+                  "an option is bool, int64_t, uint64_t, double, std::string, an enum, a struct or a list");
+  }
+  return type;
+}
+
+template <class S, size_t I>
+void* locate_field(void* object) {
+  return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
+}
+
+template <class S, class T>
+constexpr const OptionType* field_type(const Field<S, T>&) {
+  return &kOptionType<T>;
+}
+
+template <class S, size_t... I>
+constexpr auto make_option_fields(std::index_sequence<I...>) {
+  [[maybe_unused]] constexpr auto fields = S::fields();
+  return std::array<OptionField, sizeof...(I)>{OptionField{std::get<I>(fields).name, std::get<I>(fields).help,
+                                                           field_type(std::get<I>(fields)), std::get<I>(fields).rules,
+                                                           &locate_field<S, I>}...};
+}
+
+template <class S>
+inline constexpr auto kOptionFields =
+    make_option_fields<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::fields())>>());
+
+TERCEL_API void set_option(OptionTable table, void* options, std::string_view owner, std::string_view name,
+                           std::string_view text);
+TERCEL_API void check_options(OptionTable table, const void* options, std::string_view owner);
+TERCEL_API std::string options_help(OptionTable table, const void* defaults);
+
+}  // namespace detail
+
+template <OptionStruct S>
+OptionTable option_table() {
+  return {detail::kOptionFields<S>.data(), detail::kOptionFields<S>.size()};
+}
+
+/** Names of all fields; those of nested structs with dots, "solver.lr". */
+TERCEL_API std::vector<std::string> option_names(OptionTable table);
+
+/** A field's value as text: what set_option would accept. */
+TERCEL_API std::string option_text(const OptionField& field, const void* options);
+
+/** "integer, at least 1", "sum|mean", "list of numbers". */
+TERCEL_API std::string option_type_text(const OptionField& field);
+
+/**
+ * Sets one field from text, as in "--set solver.lr=0.1"; lists are "256,128" or JSON, structs JSON. ConfigError that
+ * starts with [owner] for an unknown name, a wrong type or a broken rule.
+ */
+template <OptionStruct S>
+void set_option(S& options, std::string_view owner, std::string_view name, std::string_view text) {
+  detail::set_option(option_table<S>(), &options, owner, name, text);
+}
+
+/** set_option of "NAME=VALUE". */
+template <OptionStruct S>
+void set_option(S& options, std::string_view owner, std::string_view assignment);
+
+/** ConfigError that starts with [owner] if a value that C++ code has set breaks a rule of its field. */
+template <OptionStruct S>
+void check_options(const S& options, std::string_view owner) {
+  detail::check_options(option_table<S>(), &options, owner);
+}
+
+/** One line per field: name, help, type and rules, default. */
+template <OptionStruct S>
+std::string options_help(const S& defaults = S{}) {
+  return detail::options_help(option_table<S>(), &defaults);
+}
+
+namespace detail {
+/** Name and value of "NAME=VALUE"; ConfigError if there is no name or no equals sign. */
+TERCEL_API std::pair<std::string_view, std::string_view> split_assignment(std::string_view owner,
+                                                                          std::string_view assignment);
+}  // namespace detail
+
+template <OptionStruct S>
+void set_option(S& options, std::string_view owner, std::string_view assignment) {
+  const auto [name, text] = detail::split_assignment(owner, assignment);
+  set_option(options, owner, name, text);
+}
+
+}  // namespace tercel

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""tools/check_op_rows.py finds an op without a row."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HEADER = """
+TERCEL_API Tensor softmax(const Tensor& x, int64_t dim);
+TERCEL_API const Tensor& softmax_(const Tensor& x, int64_t dim);
+TERCEL_API ValuesAndIndices topk(const Tensor& x, int64_t k);
+"""
+
+
+class CheckOpRows(unittest.TestCase):
+    def check(self, rows):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tercel/ops").mkdir(parents=True)
+            (root / "tests/ops").mkdir(parents=True)
+            (root / "tercel/ops/x.h").write_text(HEADER)
+            (root / "tests/ops/x_rows.h").write_text(rows)
+            command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return done.returncode, done.stderr
+
+    def test_complete(self):
+        self.assertEqual(self.check("softmax(in[0], 1); topk(in[0], 2);"), (0, ""))
+
+    def test_missing(self):
+        code, text = self.check("softmax(in[0], 1);")
+        self.assertEqual(code, 1)
+        self.assertIn("tercel/ops/x.h: topk() has no row", text)
+        self.assertNotIn("softmax", text)
+
+    def test_the_project_is_complete(self):
+        command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py"]
+        self.assertEqual(subprocess.run(command, check=False).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,30 @@
+# tercel_layer() refuses upward links and accepts the others.
+cmake_minimum_required(VERSION 3.23)
+
+if(DEPS)
+  include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/TercelLayer.cmake)
+  tercel_check_layer_deps(${DEPS})
+  return()
+endif()
+
+function(check expected)
+  execute_process(COMMAND ${CMAKE_COMMAND} "-DDEPS=${ARGN}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+    RESULT_VARIABLE code ERROR_VARIABLE error)
+  string(REGEX REPLACE "[\n ]+" " " error "${error}")
+  if(expected STREQUAL accepted AND NOT code EQUAL 0)
+    message(SEND_ERROR "${ARGN}: refused: ${error}")
+  elseif(NOT expected STREQUAL accepted AND (code EQUAL 0 OR NOT error MATCHES "${expected}"))
+    message(SEND_ERROR "${ARGN}: expected the error '${expected}', found '${error}' (code ${code})")
+  endif()
+endfunction()
+
+check("accepted" core util)
+check("accepted" ops autograd cuda core util)
+check("accepted" recsys nn optim io data ops autograd core util)
+check("accepted" data core util)
+check("upward link refused: util \\(0\\) -> core \\(10\\)" util core)
+check("upward link refused: core \\(10\\) -> ops \\(30\\)" core util ops)
+check("upward link refused: nn \\(40\\) -> optim \\(40\\)" nn optim)
+check("upward link refused: ops \\(30\\) -> ops \\(30\\)" ops ops)
+check("data may link util and core only, not ops" data core ops)
+check("unknown layer 'opps'" nn opps)

@@ -1,0 +1,140 @@
+// Kills `tercel train` at random moments, resumes it, and compares what is left in the end with a run in peace.
+// TERCEL_KILLS sets how many kills there are (default 10).
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "tests/cli/program.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel::cli {
+namespace {
+
+using test::Outcome;
+using test::Program;
+using test::run;
+using test::TemporaryFolder;
+
+int64_t kills_wanted() {
+  const char* const text = std::getenv("TERCEL_KILLS");
+  return text != nullptr ? std::strtoll(text, nullptr, 10) : 10;
+}
+
+std::map<std::string, std::string> checkpoint_files(const TemporaryFolder& root, const std::string& name) {
+  std::map<std::string, std::string> files;
+  const std::string start = name + "/checkpoints/";
+  for (const auto& [path, content] : root.tree())
+    if (path.starts_with(start)) files[path.substr(start.size())] = content;
+  return files;
+}
+
+/** Trains on `root`/data into `root`/name. */
+std::vector<std::string> train(const TemporaryFolder& root, const std::string& name) {
+  return {"train",
+          root / "data",
+          "--model",
+          "dlrm",
+          "--out",
+          root / name,
+          "--resume",
+          "auto",
+          "--threads",
+          "1",
+          "--quiet",
+          "--epochs",
+          "4",
+          "--set",
+          "solver.batchsize=64",
+          "--set",
+          "solver.eval_interval=100",
+          "--set",
+          "solver.checkpoint_interval=10",
+          "--set",
+          "data.shuffle=true",
+          "--set",
+          "optimizer.type=Adam"};
+}
+
+TEST(KillLoop, ResumedRunsEndInTheSameBits) {
+  const TemporaryFolder root;
+  const Outcome data = run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"});
+  ASSERT_EQ(data.code, 0) << data.err;
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome peace = run(train(root, "peace"));
+  ASSERT_EQ(peace.code, 0) << peace.err;
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+  const std::map<std::string, std::string> expected = checkpoint_files(root, "peace");
+  ASSERT_FALSE(expected.empty());
+
+  std::mt19937_64 random(1);
+  int64_t kills = 0, finished = 0;
+  while (kills < kills_wanted()) {
+    // A run may be through before its kill: then the next one starts afresh.
+    const std::string name = "run-" + std::to_string(finished);
+    Program program(train(root, name));
+    const auto delay = static_cast<int64_t>(random() % static_cast<uint64_t>(whole.count() / 2 + 1));
+    ::usleep(static_cast<useconds_t>(delay));
+    program.signal(SIGKILL);
+    const Outcome outcome = program.wait();
+    if (outcome.code == 1000 + SIGKILL) {
+      ++kills;
+      continue;
+    }
+    ASSERT_EQ(outcome.code, 0) << "after " << kills << " kills: " << outcome.err;
+    ASSERT_EQ(checkpoint_files(root, name) == expected, true) << "after " << kills << " kills";
+    std::filesystem::remove_all(root / name);
+    ++finished;
+  }
+  const std::string name = "run-" + std::to_string(finished);
+  const Outcome last = run(train(root, name));
+  ASSERT_EQ(last.code, 0) << "after " << kills << " kills: " << last.err;
+  const std::map<std::string, std::string> found = checkpoint_files(root, name);
+  for (const auto& [file, content] : expected) {
+    ASSERT_TRUE(found.contains(file)) << file;
+    EXPECT_TRUE(found.at(file) == content) << file << " differs";
+  }
+  EXPECT_EQ(found.size(), expected.size()) << "nothing is left behind";
+}
+
+/** Complete checkpoints, while a program may be writing another one. */
+int64_t count_checkpoints(const std::string& folder) {
+  std::error_code none;
+  int64_t count = 0;
+  for (std::filesystem::directory_iterator at(folder, none), end; !none && at != end; at.increment(none))
+    count += at->path().filename().string().size() == 17;
+  return count;
+}
+
+TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
+  ASSERT_EQ(run(train(root, "peace")).code, 0);
+  const std::string last = "step-000000000676/";
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string name = "run-" + std::to_string(signal);
+    {
+      Program program(train(root, name));
+      while (program.is_running() && count_checkpoints(root / (name + "/checkpoints")) < 2) ::usleep(500);
+      program.signal(signal);
+      const Outcome outcome = program.wait();
+      ASSERT_EQ(outcome.code, 128 + signal) << outcome.err;
+      ASSERT_FALSE(checkpoint_files(root, name).contains(last + "manifest.json")) << "it was not through yet";
+    }
+    const Outcome rest = run(train(root, name));
+    ASSERT_EQ(rest.code, 0) << rest.err;
+    std::map<std::string, std::string> expected = checkpoint_files(root, "peace"), found = checkpoint_files(root, name);
+    for (auto* files : {&expected, &found})
+      std::erase_if(*files, [&](const auto& file) { return !file.first.starts_with(last); });
+    EXPECT_EQ(expected.size(), 4u);
+    EXPECT_TRUE(found == expected);
+  }
+}
+
+}  // namespace
+}  // namespace tercel::cli

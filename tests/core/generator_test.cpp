@@ -1,0 +1,67 @@
+#include "tercel/core/generator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace tercel {
+namespace {
+
+TEST(Generator, StartsAtItsSeed) {
+  EXPECT_EQ(Generator().state(), (GeneratorState{0, 0}));
+  EXPECT_EQ(Generator(7).state(), (GeneratorState{7, 0}));
+}
+
+TEST(Generator, ReserveHandsOutConsecutiveRanges) {
+  Generator g(7);
+  EXPECT_EQ(g.reserve(10), (GeneratorState{7, 0}));
+  EXPECT_EQ(g.reserve(1), (GeneratorState{7, 10}));
+  EXPECT_EQ(g.reserve(0), (GeneratorState{7, 11}));
+  EXPECT_EQ(g.state(), (GeneratorState{7, 11}));
+}
+
+TEST(Generator, SeedRestarts) {
+  Generator g(7);
+  g.reserve(10);
+  g.set_seed(8);
+  EXPECT_EQ(g.reserve(1), (GeneratorState{8, 0}));
+}
+
+TEST(Generator, StateContinues) {
+  Generator g(7);
+  g.reserve(10);
+  const GeneratorState saved = g.state();
+  const GeneratorState next = g.reserve(5);
+  Generator other;
+  other.set_state(saved);
+  EXPECT_EQ(other.reserve(5), next);
+  EXPECT_EQ(other.state(), g.state());
+}
+
+TEST(Generator, DefaultOneIsShared) {
+  const GeneratorState before = default_generator().state();
+  manual_seed(99);
+  EXPECT_EQ(&default_generator(), &default_generator());
+  EXPECT_EQ(default_generator().reserve(3), (GeneratorState{99, 0}));
+  default_generator().set_state(before);
+}
+
+TEST(GeneratorThreads, RangesDoNotMeet) {
+  Generator g(1);
+  std::vector<std::vector<uint64_t>> starts(4);
+  std::vector<std::thread> threads;
+  for (std::vector<uint64_t>& own : starts)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) own.push_back(g.reserve(3).offset);
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<uint64_t> all;
+  for (const std::vector<uint64_t>& own : starts) all.insert(all.end(), own.begin(), own.end());
+  std::sort(all.begin(), all.end());
+  for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], 3 * i);
+}
+
+}  // namespace
+}  // namespace tercel

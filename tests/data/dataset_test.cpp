@@ -1,0 +1,250 @@
+#include "tercel/data/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tercel/data/norm_writer.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tests/data/norm_data.h"
+
+namespace tercel::data::test {
+namespace {
+
+/** A dataset of two parts with everything that a description can have. */
+Dataset make_full(const TemporaryFolder& folder) {
+  Dataset dataset;
+  dataset.key_type = KeyType::U32;
+  dataset.check_mode = CheckMode::None;
+  dataset.schema = make_schema(2, {1, 2});
+  dataset.schema.label_names = {"clicked"};
+  dataset.schema.dense_names = {"age", "price"};
+  const Rows rows = make_rows(dataset.schema, 30, true);
+  for (const PartName part : {PartName::Train, PartName::Test}) {
+    NormWriterOptions options;
+    options.folder = folder.path();
+    options.prefix = std::string(to_string(part)) + "/part-";
+    options.file_list = std::string(to_string(part)) + ".txt";
+    options.rows_per_file = 20;
+    options.key_type = dataset.key_type;
+    options.check_mode = dataset.check_mode;
+    NormWriter writer(dataset.schema, options);
+    writer.write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+    (part == PartName::Train ? dataset.train : dataset.test) = writer.finish();
+  }
+  dataset.train.truth = PlantedTruth{0.8, 0.45};
+  dataset.test.truth = PlantedTruth{0.79, 0.46};
+  Conversion conversion;
+  conversion.tool = "criteo";
+  conversion.tercel_version = "0.1.0";
+  conversion.sources = {"day_0.tsv.gz", "-"};
+  conversion.settings = {{"min_count", "4"}, {"test_every", "5"}};
+  folder.put("vocabulary.bin", "words");
+  conversion.vocabulary = FileRecord{"vocabulary.bin", 5, "0123456789abcdef"};
+  conversion.dense_transform = DenseTransform::Standard;
+  conversion.dense_mean = {0.1, 1e-17};
+  conversion.dense_std = {1, 1.0 / 3};
+  dataset.conversion = conversion;
+  return dataset;
+}
+
+void expect_equal(const Dataset& a, const Dataset& b) {
+  EXPECT_EQ(a.format, b.format);
+  EXPECT_EQ(a.key_type, b.key_type);
+  EXPECT_EQ(a.check_mode, b.check_mode);
+  EXPECT_EQ(a.schema, b.schema);
+  EXPECT_EQ(a.train, b.train);
+  EXPECT_EQ(a.test, b.test);
+  EXPECT_EQ(a.conversion, b.conversion);
+}
+
+/** `text` with one piece replaced, which must occur once. */
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  EXPECT_EQ(text.find(from, at + 1), std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Dataset, WhatIsSavedIsLoaded) {
+  const TemporaryFolder folder;
+  const Dataset dataset = make_full(folder);
+  save_dataset(dataset, folder.path());
+  const Dataset loaded = load_dataset(folder.path());
+  expect_equal(loaded, dataset);
+  EXPECT_EQ(loaded.folder, folder.path());
+  expect_equal(load_dataset(folder / "dataset.json"), dataset);
+  EXPECT_EQ(loaded.path_of(loaded.train.files[0]), folder / "train/part-0.data");
+  EXPECT_EQ(loaded.part(PartName::Test).rows(), 30);
+  EXPECT_EQ(*loaded.conversion->setting("min_count"), "4");
+  EXPECT_EQ(loaded.conversion->setting("none"), nullptr);
+  // The same description gives the same bytes.
+  EXPECT_EQ(dataset_to_json(loaded), folder.get("dataset.json"));
+}
+
+TEST(Dataset, OptionalEntriesMayBeMissing) {
+  const TemporaryFolder folder;
+  Dataset dataset = make_full(folder);
+  dataset.test = {};
+  dataset.conversion.reset();
+  dataset.train.truth.reset();
+  save_dataset(dataset, folder.path());
+  expect_equal(load_dataset(folder.path()), dataset);
+}
+
+TEST(Dataset, SchemaKnowsItsKeys) {
+  Schema schema = make_schema(0, {1, 2}, 10);
+  EXPECT_EQ(schema.slots[1].first_key, 10);
+  EXPECT_EQ(schema.num_keys(), 20);
+  EXPECT_EQ(schema.max_nnz(), 3);
+  EXPECT_EQ(schema.slot_size_array(), (std::vector<int64_t>{10, 10}));
+  schema.slots[0].first_key = 50;  // tables of their own may overlap or leave gaps
+  EXPECT_EQ(schema.num_keys(), 60);
+  schema.check("test");
+  schema.slots[1] = {"s1", 0, 0, 2};
+  EXPECT_EQ(schema.num_keys(), 0);
+  schema.check("test");
+  schema.slots[0].size = INT64_MAX;
+  schema.slots[1].size = 1;
+  TERCEL_EXPECT_THROW(schema.set_consecutive_keys(), ConfigError, "do not fit in 64 bits");
+  schema.slots[0].first_key = 1;
+  TERCEL_EXPECT_THROW(schema.check("test"), ConfigError, "test: slot 's0'");
+}
+
+TEST(Dataset, SchemasThatMakeNoSenseAreRefused) {
+  const auto refused = [](const auto& change, const char* text) {
+    Schema schema = make_schema(2, {1, 2});
+    change(schema);
+    TERCEL_EXPECT_THROW(schema.check("owner"), ConfigError, text);
+  };
+  refused([](Schema& s) { s.label_dim = 0; }, "option 'label_dim': expected at least 1 and at most 1048576, found 0");
+  refused([](Schema& s) { s.dense_dim = -1; }, "option 'dense_dim': expected at least 0");
+  refused([](Schema& s) { s.dense_dim = kMaxDim + 1; },
+          "option 'dense_dim': expected at least 0 and at most 1048576, found 1048577");
+  refused([](Schema& s) { s.dense_names = {"a"}; }, "owner: dense_names: expected no names or 2, found 1");
+  refused([](Schema& s) { s.label_names = {"a", "b"}; }, "owner: label_names: expected no names or 1, found 2");
+  refused([](Schema& s) { s.dense_names = {"a", "a"}; }, "owner: dense_names: the name 'a' occurs twice");
+  refused([](Schema& s) { s.slots[1].name = "s0"; }, "owner: slots: the name 's0' occurs twice");
+  refused([](Schema& s) { s.slots[1].name = ""; }, "option 'slots[1].name': expected a text that is not empty");
+  refused([](Schema& s) { s.slots[1].hotness = 0; }, "option 'slots[1].hotness': expected at least 1");
+  refused([](Schema& s) { s.slots[1].size = -1; }, "option 'slots[1].size'");
+  refused([](Schema& s) { s.slots[1].size = 0; }, "owner: slot 's1': expected first_key 0 where size is 0, found 100");
+}
+
+TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
+  const TemporaryFolder folder;
+  const std::string good = dataset_to_json(make_full(folder));
+  const auto refused = [&](const std::string& text, const char* what) {
+    TERCEL_EXPECT_THROW(dataset_from_json(text, "x.json"), DataError, what);
+  };
+  refused("", "x.json: line 1");
+  refused("[]", "expected an object");
+  refused("{}", "option 'format': expected a name, found nothing");
+  refused(good.substr(0, good.size() / 2), "x.json: line ");
+  refused(replaced(good, "\"norm\"", "\"parquet\""), "option 'format': expected one of norm, found \"parquet\"");
+  refused(replaced(good, "\"version\": 1", "\"version\": 2"), "expected version 1, found 2");
+  refused(replaced(good, "\"u32\"", "\"u64\""), "option 'key_type': expected one of u32, i64");
+  refused(replaced(good, "\"label_dim\": 1,", ""),
+          "[x.json: schema] option 'label_dim': expected an integer, found nothing");
+  refused(replaced(good, "\"dense_dim\": 2", "\"dense_dim\": \"two\""),
+          "option 'dense_dim': expected an integer, found \"two\"");
+  refused(replaced(good, "\"hotness\": 2", "\"hotness\": -2"),
+          "option 'slots[1].hotness': expected at least 1, found -2");
+  refused(replaced(good, "\"hotness\": 2", "\"hotnes\": 2"),
+          "unknown option 'slots[1].hotnes'; did you mean 'hotness'");
+  refused(replaced(good, "\"schema\"", "\"shema\""), "unknown option 'shema'; did you mean 'schema'");
+  refused(replaced(good, "\"auc\": 0.8", "\"auc\": 1.8"),
+          "[x.json: train: truth] option 'auc': expected at least 0 and at most 1");
+  refused(replaced(good, "\"tool\": \"criteo\",", ""), "[x.json: conversion] option 'tool'");
+  refused(replaced(good, "0.1,\n", ""),
+          "conversion: expected 2 values of dense_mean and dense_std for dense_transform standard, found 1 and 2");
+  refused(replaced(good, "\"vocabulary.bin\"", "7"), "[x.json: conversion: vocabulary] option 'path': expected a text");
+  refused(replaced(good, "\"train/part-1.data\"", "null"),
+          "[x.json: train] option 'files[1].path': expected a text, found null");
+}
+
+TEST(Dataset, FilesMustBeAsRecorded) {
+  const TemporaryFolder folder;
+  const Dataset dataset = make_full(folder);
+  save_dataset(dataset, folder.path());
+  const std::string content = folder.get("train/part-1.data");
+  folder.put("train/part-1.data", content + "x");
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError,
+                      "train/part-1.data: expected " + std::to_string(content.size()) +
+                          " bytes, as dataset.json says, found " + std::to_string(content.size() + 1));
+  remove_file(folder / "train/part-1.data");
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "train/part-1.data: expected a file of");
+  create_dirs(folder / "train/part-1.data");
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "expected a regular file, found a folder");
+  remove_tree(folder / "train/part-1.data");
+  folder.put("train/part-1.data", content);
+  folder.put("vocabulary.bin", "word");
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError,
+                      "vocabulary.bin: expected 5 bytes, as dataset.json says, found 4");
+  folder.put("vocabulary.bin", "words");
+  load_dataset(folder.path());
+  // Rows that the files cannot hold.
+  folder.put("dataset.json", replaced(folder.get("dataset.json"), "\"path\": \"test/part-1.data\",",
+                                      "\"path\": \"train/part-0.data\","));
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "bytes");
+}
+
+TEST(Dataset, CountsThatDoNotFitTheFilesAreRefused) {
+  const TemporaryFolder folder;
+  Dataset dataset = make_full(folder);
+  for (const int64_t rows : {int64_t{0}, int64_t{2000}, INT64_MAX}) {
+    dataset.train.files[0].rows = rows;
+    save_dataset(dataset, folder.path());
+    TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "for " + std::to_string(rows) + " records, found ");
+  }
+  // A plausible number is found out by the header.
+  dataset.train.files[0].rows = 19;
+  save_dataset(dataset, folder.path());
+  TERCEL_EXPECT_THROW(
+      BatchReader(load_dataset(folder.path()), PartName::Train, {}), DataError,
+      "train/part-0.data: byte 8: expected number_of_records 19, as the dataset's description says, found 20");
+}
+
+TEST(Dataset, ChangedContentIsFoundByChecksum) {
+  const TemporaryFolder folder;
+  Dataset dataset = make_full(folder);
+  dataset.folder = folder.path();
+  std::string content = folder.get("train/part-0.data");
+  verify_file(dataset, dataset.train.files[0]);
+  content[70] = static_cast<char>(content[70] ^ 1);  // the last mantissa bits of a dense value
+  folder.put("train/part-0.data", content);
+  TERCEL_EXPECT_THROW(verify_file(dataset, dataset.train.files[0]), DataError,
+                      "train/part-0.data: expected the XXH3 checksum " + dataset.train.files[0].checksum + ", found ");
+  ReaderOptions options;
+  BatchReader unsuspecting(dataset, PartName::Train, options);
+  options.verify_checksums = true;
+  TERCEL_EXPECT_THROW(BatchReader(dataset, PartName::Train, options), DataError, "the content has changed");
+  dataset.train.files[0].checksum.clear();
+  verify_file(dataset, dataset.train.files[0]);
+}
+
+TEST(Dataset, WhatIsNoDataset) {
+  const TemporaryFolder folder;
+  TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "expected a folder with dataset.json, found none in it");
+  TERCEL_EXPECT_THROW(load_dataset(folder / "nowhere"), IoError, "nowhere: expected a dataset's folder, found nothing");
+  folder.put("some.tsv", "1\t2\t3\n");
+  TERCEL_EXPECT_THROW(load_dataset(folder / "some.tsv"), DataError, "some.tsv: line 1");
+}
+
+TEST(Dataset, SpecsOfBareFilesAreChecked) {
+  NormSpec spec;
+  TERCEL_EXPECT_THROW(dataset_from_norm_files(spec), ConfigError, "[norm] option 'train_list'");
+  spec.train_list = "x";
+  spec.nnz_per_slot = {1, 1};
+  spec.slot_size_array = {5};
+  TERCEL_EXPECT_THROW(dataset_from_norm_files(spec), ConfigError,
+                      "option 'slot_size_array': expected none or 2 sizes, one for each slot, found 1");
+  spec.slot_size_array = {};
+  spec.nnz_per_slot = {1, 0};
+  TERCEL_EXPECT_THROW(dataset_from_norm_files(spec), ConfigError, "option 'nnz_per_slot[1]': expected at least 1");
+}
+
+}  // namespace
+}  // namespace tercel::data::test

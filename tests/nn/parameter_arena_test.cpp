@@ -1,0 +1,111 @@
+#include "tercel/nn/parameter_arena.h"
+
+#include <gtest/gtest.h>
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/binary.h"
+#include "tests/support/tensors.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel::nn {
+namespace {
+
+using testing::values_of;
+
+TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
+  ParameterArena arena;
+  EXPECT_EQ(arena.reserve("a", {3, 5}, Init::constant(1)), 0u);
+  EXPECT_EQ(arena.reserve("b", {}, Init::constant(2)), 1u);
+  EXPECT_EQ(arena.reserve("empty", {0, 4}, Init::constant(3)), 2u);
+  EXPECT_EQ(arena.reserve("c", {16}, Init::constant(4)), 3u);
+  EXPECT_EQ(arena.size(), 16 + 16 + 0 + 16);
+  EXPECT_FALSE(arena[0].defined());
+  Generator generator(1);
+  arena.allocate(kFloat32, generator);
+
+  ASSERT_EQ(arena.weights().sizes().to_vector(), testing::Sizes{48});
+  ASSERT_EQ(arena.gradients().sizes().to_vector(), testing::Sizes{48});
+  std::vector<double> expected(48, 0.0);
+  for (size_t i = 0; i < 15; ++i) expected[i] = 1;
+  expected[16] = 2;
+  for (size_t i = 32; i < 48; ++i) expected[i] = 4;
+  EXPECT_EQ(values_of(arena.weights()), expected) << "the gaps are zero";
+  EXPECT_EQ(values_of(arena.gradients()), std::vector<double>(48, 0.0));
+
+  const testing::Sizes sizes[] = {{3, 5}, {}, {0, 4}, {16}};
+  for (size_t i = 0; i < 4; ++i) {
+    const Tensor& x = arena[i];
+    EXPECT_EQ(x.sizes().to_vector(), sizes[i]);
+    EXPECT_TRUE(x.requires_grad() && x.is_leaf() && x.is_contiguous());
+    EXPECT_TRUE(x.is_alias_of(arena.weights()));
+    EXPECT_EQ(x.storage_offset(), arena.entries()[i].offset);
+    EXPECT_EQ(x.storage_offset() % 16, 0);
+    EXPECT_TRUE(x.grad().is_alias_of(arena.gradients()));
+    EXPECT_EQ(x.grad().storage_offset(), x.storage_offset());
+  }
+}
+
+TEST(ParameterArena, BackwardAddsIntoTheArena) {
+  ParameterArena arena;
+  const size_t a = arena.reserve("a", {2}, Init::constant(3)), b = arena.reserve("b", {2}, Init::constant(5));
+  Generator generator(1);
+  arena.allocate(kFloat64, generator);
+  const void* where = arena.gradients().data_ptr();
+  const Tensor ones = testing::make({2}, kFloat64, {1, 1});
+  for (int pass = 1; pass <= 2; ++pass) {
+    // d(a b a)/da = 2 a b: a is used twice.
+    mul(mul(arena[a], arena[b]), arena[a]).backward(ones);
+    std::vector<double> expected(32, 0.0);
+    expected[0] = expected[1] = 30 * pass;
+    expected[16] = expected[17] = 9 * pass;
+    EXPECT_EQ(values_of(arena.gradients()), expected) << "pass " << pass;
+  }
+  arena.zero_gradients();
+  EXPECT_EQ(values_of(arena.gradients()), std::vector<double>(32, 0.0));
+  EXPECT_EQ(arena.gradients().data_ptr(), where);
+  EXPECT_EQ(gradient_of(arena[a]).values.data_ptr(), where) << "the gradient stays where it was";
+}
+
+TEST(ParameterArena, SavedWeightsNoticeAnUpdate) {
+  ParameterArena arena;
+  arena.reserve("a", {2}, Init::constant(3));
+  Generator generator(1);
+  arena.allocate(kFloat64, generator);
+  const Tensor product = mul(arena[0], arena[0]);
+  arena.weights().impl().bump_version();  // as an optimizer does
+  TERCEL_EXPECT_THROW(product.backward(testing::make({2}, kFloat64, {1, 1})), ValueError, "modified by an inplace");
+}
+
+TEST(ParameterArena, SameSeedSameWeights) {
+  const auto draw = [](uint64_t seed) {
+    ParameterArena arena;
+    arena.reserve("a", {30}, Init::normal(1));
+    arena.reserve("b", {30}, Init::uniform(1));
+    Generator generator(seed);
+    arena.allocate(kFloat32, generator);
+    return testing::bytes_of(arena.weights());
+  };
+  EXPECT_EQ(draw(1), draw(1));
+  EXPECT_NE(draw(1), draw(2));
+}
+
+TEST(ParameterArena, RefusesNamesTwiceAndLateReservations) {
+  ParameterArena arena;
+  arena.reserve("fc.weight", {2}, {});
+  TERCEL_EXPECT_THROW(arena.reserve("fc.weight", {3}, {}), ValueError, "parameter 'fc.weight' exists already");
+  Generator generator(1);
+  arena.allocate(kFloat32, generator);
+  TERCEL_EXPECT_THROW(arena.reserve("more", {3}, {}), ValueError, "parameter 'more': the arena is already allocated");
+  TERCEL_EXPECT_THROW(arena.allocate(kFloat32, generator), ValueError, "the arena is already allocated");
+}
+
+TEST(ParameterArena, MayBeEmpty) {
+  ParameterArena arena;
+  Generator generator(1);
+  arena.allocate(kFloat32, generator);
+  EXPECT_EQ(arena.weights().numel(), 0);
+  arena.zero_gradients();
+}
+
+}  // namespace
+}  // namespace tercel::nn

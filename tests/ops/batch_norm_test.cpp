@@ -1,0 +1,65 @@
+#include "tercel/ops/batch_norm.h"
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/util/parallel.h"
+#include "tests/ops/batch_norm_rows.h"
+#include "tests/ops/conformance.h"
+
+namespace tercel::testing {
+
+INSTANTIATE_TEST_SUITE_P(BatchNorm, Conformance, ::testing::ValuesIn(batch_norm_rows()), row_name);
+
+TEST(BatchNorm, RunningStatisticsMove) {
+  const Tensor x = make({2, 1}, kFloat32, {1, 3});
+  Tensor mean = make({1}, kFloat32, {10}), var = make({1}, kFloat32, {20});
+  BatchNormOptions options;
+  options.training = true;
+  options.momentum = 0.25;
+  batch_norm(x, mean, var, {}, {}, options);
+  EXPECT_EQ(values_of(mean), (std::vector<double>{0.75 * 10 + 0.25 * 2}));
+  EXPECT_EQ(values_of(var), (std::vector<double>{0.75 * 20 + 0.25 * 2}));
+  const uint32_t version = mean.version();
+  options.training = false;
+  batch_norm(x, mean, var, {}, {}, options);
+  EXPECT_EQ(mean.version(), version);
+}
+
+TEST(BatchNorm, LargeMeansKeepTheirVariance) {
+  // Squares of the elements would lose it in float32.
+  std::vector<double> values;
+  for (int i = 0; i < 3000; ++i) values.push_back(10000 + (i % 2 == 0 ? 1 : -1));
+  BatchNormOptions options;
+  options.training = true;
+  const std::vector<double> got = values_of(batch_norm(make({3000, 1}, kFloat32, values), {}, {}, {}, {}, options));
+  EXPECT_NEAR(got[0], 1, 1e-4);
+  EXPECT_NEAR(got[1], -1, 1e-4);
+}
+
+TEST(BatchNorm, WrongOperands) {
+  BatchNormOptions training;
+  training.training = true;
+  const Tensor x = empty({4, 3}), three = empty({3});
+  EXPECT_THROW(batch_norm(x, {}, {}), ValueError);
+  EXPECT_THROW(batch_norm(empty({1, 3}), {}, {}, {}, {}, training), ValueError);
+  EXPECT_THROW(batch_norm(empty({4}), {}, {}, {}, {}, training), ValueError);
+  EXPECT_THROW(batch_norm(x, empty({2}), three), ValueError);
+  EXPECT_THROW(batch_norm(x, three, three, empty({4})), ValueError);
+  EXPECT_THROW(batch_norm(empty({4, 3}, kInt64), three, three), TypeError);
+  EXPECT_EQ(batch_norm(empty({0, 3}), three, three).sizes(), IntSpan({0, 3}));
+  EXPECT_EQ(batch_norm(empty({4, 0}), {}, {}, {}, {}, training).sizes(), IntSpan({4, 0}));
+  EXPECT_EQ(batch_norm(empty({4, 0, 2}), {}, {}, {}, {}, training).sizes(), IntSpan({4, 0, 2}));
+}
+
+TEST(BatchNormThreads, SameBitsForAnyNumberOfThreads) {
+  const int64_t before = num_threads();
+  BatchNormOptions options;
+  options.training = true;
+  const Tensor x = random({600, 700}, kFloat32, -1, 1, 3);
+  set_num_threads(1);
+  const std::string want = bytes_of(batch_norm(x, {}, {}, {}, {}, options));
+  set_num_threads(3);
+  EXPECT_TRUE(bytes_of(batch_norm(x, {}, {}, {}, {}, options)) == want);
+  set_num_threads(before);
+}
+
+}  // namespace tercel::testing

@@ -1,0 +1,245 @@
+#include "tests/ops/conformance.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/core/dispatch.h"
+#include "tests/support/gradcheck.h"
+
+namespace tercel::testing {
+
+namespace {
+
+double precision_of(ScalarType t) {
+  switch (t) {
+    case kFloat64: return std::numeric_limits<double>::epsilon();
+    case kFloat32: return static_cast<double>(std::numeric_limits<float>::epsilon());
+    case kFloat16: return 0x1p-10;
+    case kBFloat16: return 0x1p-7;
+    default: return 0;
+  }
+}
+
+std::vector<Tensor> as_doubles(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) out.push_back(as_double(t));
+  return out;
+}
+
+/** Integers wrap in the op, not in the reference. */
+double wrapped(double value, ScalarType t) {
+  if (!is_integral(t, false)) return value;
+  return visit_types<int64_t, int32_t, int16_t, int8_t, uint8_t>(
+      "test", t, [&]<class T>() { return static_cast<double>(static_cast<T>(static_cast<int64_t>(value))); });
+}
+
+/** Distance of the numbers next to zero. */
+double smallest_of(ScalarType t) {
+  switch (t) {
+    case kFloat64: return 0x1p-1074;
+    case kFloat16: return 0x1p-24;
+    case kBFloat16: return 0x1p-133;
+    default: return 0x1p-149;
+  }
+}
+
+::testing::AssertionResult close_to(const Tensor& got, const Tensor& want, const Row& row) {
+  if (got.sizes() != want.sizes())
+    return ::testing::AssertionFailure() << "sizes " << describe(got) << ", expected " << describe(want);
+  const std::vector<double> g = values_of(got), w = values_of(want);
+  const double precision = precision_of(got.dtype());
+  for (size_t i = 0; i < g.size(); ++i) {
+    const double expected = wrapped(w[i], got.dtype());
+    if (std::isnan(g[i]) && std::isnan(expected)) continue;
+    if (g[i] == expected) continue;
+    const double allowed =
+        precision * (row.ulps * std::abs(expected) + row.scale) + row.ulps * smallest_of(got.dtype());
+    if (!(std::abs(g[i] - expected) <= allowed))
+      return ::testing::AssertionFailure()
+             << "element " << i << " is " << g[i] << ", expected " << expected << ", allowed error " << allowed;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult same_bits(const Tensor& got, const Tensor& want) {
+  if (got.sizes() != want.sizes() || got.dtype() != want.dtype())
+    return ::testing::AssertionFailure() << describe(got) << ", expected " << describe(want);
+  if (bytes_of(got) == bytes_of(want)) return ::testing::AssertionSuccess();
+  const std::vector<double> g = values_of(got), w = values_of(want);
+  for (size_t i = 0; i < g.size(); ++i)
+    if (std::memcmp(&g[i], &w[i], sizeof(double)) != 0)
+      return ::testing::AssertionFailure() << "element " << i << " is " << g[i] << ", expected " << w[i];
+  return ::testing::AssertionFailure() << "NaNs differ in their bits";
+}
+
+::testing::AssertionResult same(const Tensor& got, const Tensor& want, const Row& row) {
+  return row.bitwise ? same_bits(got, want) : close_to(got, want, row);
+}
+
+std::vector<CpuIsa> isas() {
+  std::vector<CpuIsa> out;
+  for (const CpuIsa isa : {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512})
+    if (isa <= best_cpu_isa()) out.push_back(isa);
+  return out;
+}
+
+/** t seen through a dimension of size 1 that is expanded to its size, so that all elements along it are equal. */
+Tensor expanded(const Tensor& t, size_t dim) {
+  Sizes strides = t.strides().to_vector();
+  strides[dim] = 0;
+  return Tensor(make_intrusive<TensorImpl>(t.storage(), t.dtype(), t.sizes(), strides, t.storage_offset()));
+}
+
+Tensor element(const Tensor& t, int64_t i) {
+  const int64_t at = t.numel() == 1 ? 0 : i;
+  return make({}, t.dtype(), {values_of(t)[static_cast<size_t>(at)]});
+}
+
+bool same_sizes(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors)
+    if (t.sizes() != tensors[0].sizes()) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_P(Conformance, Value) {
+  const Row& row = GetParam();
+  for (const ScalarType dtype : row.dtypes) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    const std::vector<Tensor> inputs = make_inputs(row, dtype);
+    EXPECT_TRUE(close_to(row.run(inputs), row.reference(as_doubles(inputs)), row));
+  }
+}
+
+TEST_P(Conformance, Gradient) {
+  const Row& row = GetParam();
+  if (std::find(row.dtypes.begin(), row.dtypes.end(), kFloat64) == row.dtypes.end()) return;
+  std::vector<Tensor> inputs = make_inputs(row, kFloat64, 1, row.gradient_sizes);
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!row.inputs[i].differentiable || !inputs[i].is_floating_point()) continue;
+    inputs[i].requires_grad_();
+    any = true;
+  }
+  if (!row.differentiable) {
+    EXPECT_FALSE(any && row.run(inputs).requires_grad());
+    return;
+  }
+  EXPECT_TRUE(gradcheck(row.run, inputs, row.gradcheck));
+  // One input at a time, so that what is saved for one alone is enough.
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    std::vector<Tensor> alone;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      alone.push_back(placed(inputs[k], Placement::Transposed));
+      if (k == i) alone[k].requires_grad_();
+    }
+    EXPECT_TRUE(gradcheck(row.run, alone, row.gradcheck)) << "input " << i << " alone";
+  }
+}
+
+TEST_P(Conformance, Placement) {
+  const Row& row = GetParam();
+  for (const ScalarType dtype : row.dtypes) {
+    const std::vector<Tensor> inputs = make_inputs(row, dtype);
+    const Tensor want = row.run(inputs);
+    for (const Placement placement : placements()) {
+      SCOPED_TRACE(std::string(to_string(dtype)) + ", " + name_of(placement));
+      std::vector<Tensor> all;
+      for (const Tensor& t : inputs) all.push_back(placed(t, placement));
+      EXPECT_TRUE(same(row.run(all), want, row)) << "all inputs";
+      for (size_t i = 0; inputs.size() > 1 && i < inputs.size(); ++i) {
+        std::vector<Tensor> one = inputs;
+        one[i] = all[i];
+        EXPECT_TRUE(same(row.run(one), want, row)) << "input " << i;
+      }
+    }
+  }
+}
+
+TEST_P(Conformance, Shapes) {
+  const Row& row = GetParam();
+  for (const ScalarType dtype : row.dtypes) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    const std::vector<Tensor> inputs = make_inputs(row, dtype);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      for (size_t d = 0; d < static_cast<size_t>(inputs[i].dim()); ++d) {
+        std::vector<Tensor> seen = inputs, copied = inputs;
+        seen[i] = expanded(inputs[i], d);
+        copied[i] = placed(seen[i], Placement::Contiguous);
+        EXPECT_TRUE(same(row.run(seen), row.run(copied), row)) << "input " << i << " expanded in dimension " << d;
+      }
+    }
+    if (!row.elementwise || !same_sizes(inputs)) continue;
+
+    const Tensor whole = row.run(inputs);
+    const size_t item = whole.itemsize();
+    const std::string bytes = bytes_of(whole);
+    for (const int64_t i : {int64_t{0}, whole.numel() / 2, whole.numel() - 1}) {
+      std::vector<Tensor> single;
+      for (const Tensor& t : inputs) single.push_back(element(t, i));
+      const Tensor got = row.run(single);
+      EXPECT_EQ(got.dim(), 0);
+      EXPECT_EQ(bytes_of(got), bytes.substr(static_cast<size_t>(i) * item, item)) << "element " << i << " alone";
+    }
+    std::vector<Tensor> none;
+    for (const Tensor& t : inputs) none.push_back(make({0, 3}, t.dtype(), {}));
+    EXPECT_EQ(row.run(none).sizes(), IntSpan({0, 3}));
+    // Every length from 1 on: heads, whole vectors and tails give the same.
+    for (int64_t n = 1; n <= std::min<int64_t>(40, whole.numel()); ++n) {
+      std::vector<Tensor> head;
+      for (const Tensor& t : inputs) {
+        std::vector<double> values = values_of(t);
+        values.resize(static_cast<size_t>(n));
+        head.push_back(make({n}, t.dtype(), values));
+      }
+      EXPECT_EQ(bytes_of(row.run(head)), bytes.substr(0, static_cast<size_t>(n) * item)) << "first " << n;
+    }
+  }
+}
+
+TEST_P(Conformance, Isas) {
+  const Row& row = GetParam();
+  const CpuIsa before = cpu_isa();
+  for (const CpuIsa isa : isas()) {
+    set_cpu_isa(isa);
+    for (const ScalarType dtype : row.dtypes) {
+      SCOPED_TRACE(std::string(to_string(isa)) + ", " + std::string(to_string(dtype)));
+      const std::vector<Tensor> inputs = make_inputs(row, dtype, 7);
+      EXPECT_TRUE(close_to(row.run(inputs), row.reference(as_doubles(inputs)), row));
+    }
+  }
+  set_cpu_isa(before);
+}
+
+TEST_P(Conformance, Variants) {
+  const Row& row = GetParam();
+  for (const ScalarType dtype : row.dtypes) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    const std::vector<Tensor> inputs = make_inputs(row, dtype);
+    const Tensor want = row.run(inputs);
+    if (row.out) {
+      for (const Placement placement : placements()) {
+        const Tensor out = placed(want, placement);
+        set_values(out, std::vector<double>(static_cast<size_t>(out.numel()), 1.0));
+        const uint32_t version = out.version();
+        row.out(out, inputs);
+        EXPECT_TRUE(same(out, want, row)) << "out " << name_of(placement);
+        EXPECT_GT(out.version(), version);
+      }
+    }
+    if (row.inplace && want.dtype() == inputs[0].dtype() && want.sizes() == inputs[0].sizes()) {
+      for (const Placement placement : placements()) {
+        std::vector<Tensor> changed = inputs;
+        changed[0] = placed(inputs[0], placement);
+        const uint32_t version = changed[0].version();
+        row.inplace(changed);
+        EXPECT_TRUE(same(changed[0], want, row)) << "in place, " << name_of(placement);
+        EXPECT_GT(changed[0].version(), version);
+      }
+    }
+  }
+}
+
+}  // namespace tercel::testing

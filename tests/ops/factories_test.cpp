@@ -1,0 +1,114 @@
+#include "tercel/ops/factories.h"
+
+#include <gtest/gtest.h>
+
+#include "tercel/ops/views.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::testing {
+
+namespace {
+
+using Values = std::vector<double>;
+
+template <class Error, class Fn>
+std::string message_of(Fn fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST(Factories, FilledTensors) {
+  EXPECT_EQ(values_of(zeros({2, 2})), Values(4, 0));
+  EXPECT_EQ(ones({3}, kInt16).dtype(), kInt16);
+  EXPECT_EQ(values_of(ones({3}, kInt16)), Values(3, 1));
+  EXPECT_EQ(full({2}, 7).dtype(), kInt64);
+  EXPECT_EQ(full({2}, 7.5).dtype(), kFloat32);
+  EXPECT_EQ(full({2}, true).dtype(), kBool);
+  EXPECT_EQ(values_of(full({2}, 2.5, kFloat64)), Values(2, 2.5));
+  EXPECT_EQ(zeros({0, 3}).sizes(), IntSpan({0, 3}));
+  EXPECT_EQ(values_of(zeros({})), Values(1, 0));
+  EXPECT_THROW(zeros({-1}), ValueError);
+  TensorOptions leaf;
+  leaf.requires_grad = true;
+  EXPECT_TRUE(ones({2}, leaf).requires_grad());
+}
+
+TEST(Factories, LikeAnother) {
+  Tensor x = random({2, 3}, kFloat64, -1, 1, 1);
+  x.requires_grad_();
+  for (const Tensor& y : {zeros_like(x), ones_like(x), full_like(x, 4), empty_like(x)}) {
+    EXPECT_EQ(y.sizes(), x.sizes());
+    EXPECT_EQ(y.dtype(), kFloat64);
+    EXPECT_FALSE(y.requires_grad());
+  }
+  EXPECT_EQ(values_of(full_like(x, 4)), Values(6, 4));
+  EXPECT_EQ(zeros_like(t(x)).strides(), t(x).strides());
+  // What is no dense order of the dimensions becomes one.
+  EXPECT_TRUE(empty_like(slice(x, 1, 0, 3, 2)).is_contiguous());
+  EXPECT_THROW(zeros_like(Tensor()), ValueError);
+}
+
+TEST(Factories, Arange) {
+  EXPECT_EQ(values_of(arange(4)), (Values{0, 1, 2, 3}));
+  EXPECT_EQ(arange(4).dtype(), kInt64);
+  EXPECT_EQ(values_of(arange(5, -2, -3)), (Values{5, 2, -1}));
+  EXPECT_EQ(arange(0, 1, 0.25).dtype(), kFloat32);
+  EXPECT_EQ(values_of(arange(0, 1, 0.25)), (Values{0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(values_of(arange(1, 8, 3, kFloat64)), (Values{1, 4, 7}));
+  EXPECT_EQ(arange(3, 3).numel(), 0);
+  // Neither the distance nor the step, negated, fits int64.
+  const Tensor wide = arange(INT64_MAX, INT64_MIN, INT64_MIN);
+  ASSERT_EQ(wide.numel(), 2);
+  EXPECT_EQ(wide.data<int64_t>()[0], INT64_MAX);
+  EXPECT_EQ(wide.data<int64_t>()[1], -1);
+  EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX).data<int64_t>()[2], INT64_MAX - 1);
+  EXPECT_EQ(message_of<ValueError>([] { arange(0, 4, 0); }), "arange: step must be nonzero");
+  EXPECT_THROW(arange(0, 4, -1), ValueError);
+  EXPECT_THROW(arange(0, HUGE_VAL), ValueError);
+  EXPECT_THROW(arange(0, 1e300), ValueError);
+}
+
+TEST(Factories, Linspace) {
+  EXPECT_EQ(values_of(linspace(0, 1, 5)), (Values{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(values_of(linspace(3, 1, 2, kFloat64)), (Values{3, 1}));
+  EXPECT_EQ(values_of(linspace(2, 9, 1)), (Values{2}));
+  EXPECT_EQ(linspace(2, 9, 0).numel(), 0);
+  const Values v = values_of(linspace(-0.1, 0.3, 101, kFloat64));
+  EXPECT_EQ(v.front(), -0.1);
+  EXPECT_EQ(v.back(), 0.3);
+  EXPECT_THROW(linspace(0, 1, -1), ValueError);
+}
+
+TEST(Factories, Eye) {
+  EXPECT_EQ(values_of(eye(2)), (Values{1, 0, 0, 1}));
+  EXPECT_EQ(values_of(eye(2, 3, kInt32)), (Values{1, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(values_of(eye(3, 1)), (Values{1, 0, 0}));
+  EXPECT_EQ(eye(0).sizes(), IntSpan({0, 0}));
+  EXPECT_THROW(eye(-2), ValueError);
+}
+
+TEST(Factories, Literals) {
+  const Tensor x = tensor({{1, 2}, {3, 4}});
+  EXPECT_EQ(x.dtype(), kInt64);
+  EXPECT_EQ(x.sizes(), IntSpan({2, 2}));
+  EXPECT_EQ(values_of(x), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(tensor({1, 2.5}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({true, false}).dtype(), kBool);
+  EXPECT_EQ(tensor({true, 2}).dtype(), kInt64);
+  EXPECT_EQ(values_of(tensor({1.75, -2.0}, kInt32)), (Values{1, -2}));
+  EXPECT_EQ(tensor({}).sizes(), IntSpan({0}));
+  EXPECT_EQ(tensor({}).dtype(), kFloat32);
+  EXPECT_EQ(tensor({{{1}, {2}, {3}}}).sizes(), IntSpan({1, 3, 1}));
+  EXPECT_THROW(tensor({{1, 2}, {3}}), ValueError);
+  EXPECT_THROW(tensor({{1, 2}, 3}), ValueError);
+  EXPECT_EQ(scalar_tensor(3).dim(), 0);
+  EXPECT_EQ(values_of(scalar_tensor(3, kFloat64)), Values{3});
+}
+
+}  // namespace tercel::testing

@@ -1,0 +1,267 @@
+#include "tercel/ops/reduce.h"
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/core/dispatch.h"
+#include "tercel/util/parallel.h"
+#include "tests/ops/conformance.h"
+#include "tests/ops/reduce_rows.h"
+#include "tests/support/gradcheck.h"
+
+namespace tercel::testing {
+
+INSTANTIATE_TEST_SUITE_P(Reduce, Conformance, ::testing::ValuesIn(reduce_rows()), row_name);
+
+namespace {
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+const double kInf = std::numeric_limits<double>::infinity();
+
+Tensor vector(const std::vector<double>& values, ScalarType dtype = kFloat32) {
+  return make({static_cast<int64_t>(values.size())}, dtype, values);
+}
+
+double number(const Tensor& t) { return values_of(t).at(0); }
+
+/** Row-major whole numbers in [-50, 50]. */
+Tensor whole_numbers(const Sizes& sizes, ScalarType dtype) {
+  Tensor t = empty(sizes, dtype);
+  std::vector<double> values(static_cast<size_t>(t.numel()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 2654435761u % 101) - 50;
+  set_values(t, values);
+  return t;
+}
+
+std::vector<double> gradient_of(const Tensor& out, const Tensor& x) {
+  return values_of(grad(Span<Tensor>(&out, 1), Span<Tensor>(&x, 1))[0].values);
+}
+
+}  // namespace
+
+TEST(Reduce, DtypesOfResults) {
+  EXPECT_EQ(sum(vector({1, 1}, kBool)).dtype(), kInt64);
+  EXPECT_EQ(sum(vector({100, 100, 100}, kUInt8)).dtype(), kInt64);
+  EXPECT_EQ(number(sum(vector({100, 100, 100}, kUInt8))), 300);
+  EXPECT_EQ(number(prod(vector({100, 100}, kInt8))), 10000);
+  EXPECT_EQ(sum(vector({1}, kFloat16)).dtype(), kFloat16);
+  EXPECT_EQ(max(vector({1, 0}, kBool)).dtype(), kBool);
+  EXPECT_EQ(any(vector({1, 0}, kFloat32)).dtype(), kBool);
+  // 16-bit floats are added in float32: 2049 ones are more than float16 can count.
+  EXPECT_EQ(number(sum(make({4096}, kFloat16, std::vector<double>(4096, 1)))), 4096);
+}
+
+TEST(Reduce, EveryBlockOfLargeReductionsCounts) {
+  // Whole numbers, whose sums are exact in float32: any element that is left out or counted twice shows.
+  const std::vector<std::pair<Sizes, Sizes>> cases = {
+      {{300'001}, {}},     {{3, 150'001}, {1}},     {{2500, 301}, {0}},    {{1300, 1030}, {0}},
+      {{100'003, 3}, {0}}, {{40'000, 17}, {0}},     {{2, 2500, 20}, {1}},  {{70, 50, 60}, {0, 2}},
+      {{200'000, 2}, {1}}, {{50, 2, 3000}, {0, 1}}, {{1, 70'000, 1}, {1}},
+  };
+  const CpuIsa before = cpu_isa();
+  for (const CpuIsa isa : {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512}) {
+    if (isa > best_cpu_isa()) continue;
+    set_cpu_isa(isa);
+    for (const auto& [sizes, dims] : cases) {
+      for (const ScalarType dtype : {kFloat32, kInt16}) {
+        SCOPED_TRACE(::testing::Message()
+                     << to_string(isa) << " sizes " << sizes[0] << ", " << sizes.size() << " dims");
+        const Tensor x = whole_numbers(sizes, dtype);
+        EXPECT_EQ(values_of(sum(x, dims)), values_of(reduce_reference(x, dims, false, sum_of)));
+        EXPECT_EQ(values_of(amax(x, dims)), values_of(reduce_reference(x, dims, false, max_of)));
+      }
+    }
+  }
+  set_cpu_isa(before);
+}
+
+TEST(Reduce, SumsStayAccurate) {
+  // One after the other in float32, a million additions of 0.1 are off by 0.9 %.
+  const int64_t n = 1'000'000;
+  const Tensor x = make({n}, kFloat32, std::vector<double>(static_cast<size_t>(n), 0.1));
+  const double want = static_cast<double>(0.1f) * static_cast<double>(n);
+  const Tensor tall = Tensor(make_intrusive<TensorImpl>(x.storage(), kFloat32, Sizes{n / 40, 40}));
+  EXPECT_NEAR(number(sum(x)), want, want * 2e-7);
+  EXPECT_NEAR(number(mean(x)), 0.1, 1e-7);
+  for (const double column : values_of(sum(tall, {0}))) EXPECT_NEAR(column, want / 40, want / 40 * 1e-6);
+}
+
+TEST(Reduce, NanGetsThrough) {
+  for (const int64_t n : {1, 3, 8, 40, 1000}) {
+    for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+      SCOPED_TRACE(::testing::Message() << n << " elements, NaN at " << at);
+      std::vector<double> values(static_cast<size_t>(n), -1);
+      values[static_cast<size_t>(at)] = kNan;
+      const Tensor x = vector(values), column = make({n, 1}, kFloat32, values);
+      const Tensor columns = make({n, 20}, kFloat32, [&] {
+        std::vector<double> all;
+        for (const double v : values) all.insert(all.end(), 20, v);
+        return all;
+      }());
+      for (const Tensor& result : {max(x), min(x), amax(column, {0}), amin(x, {0}), max(x, 0).values, min(x, 0).values,
+                                   norm(x, HUGE_VAL), sum(x), prod(x)})
+        EXPECT_TRUE(std::isnan(number(result)));
+      EXPECT_EQ(number(argmax(x)), at);
+      EXPECT_EQ(number(argmin(x, 0)), at);
+      EXPECT_EQ(values_of(max(columns, 0).indices), std::vector<double>(20, static_cast<double>(at)));
+      EXPECT_EQ(values_of(min(columns, 0).indices), std::vector<double>(20, static_cast<double>(at)));
+      for (const double v : values_of(amax(columns, {0}))) EXPECT_TRUE(std::isnan(v));
+    }
+  }
+  // The first of several.
+  EXPECT_EQ(number(argmax(vector({1, kNan, kInf, kNan}))), 1);
+}
+
+TEST(Reduce, FirstOfEqualOnesIsFound) {
+  std::vector<double> values(2000, 1);
+  values[700] = values[1500] = 5;
+  values[300] = values[1900] = -5;
+  const Tensor x = vector(values);
+  EXPECT_EQ(number(argmax(x)), 700);
+  EXPECT_EQ(number(argmin(x)), 300);
+  EXPECT_EQ(number(argmax(vector({-kInf, -kInf}))), 0);
+  EXPECT_EQ(number(argmin(make({3, 2}, kInt8, {5, 4, 4, 4, 4, 9}))), 1);
+  EXPECT_EQ(values_of(argmin(make({3, 2}, kInt8, {5, 4, 4, 4, 4, 9}), 0)), (std::vector<double>{1, 0}));
+  EXPECT_EQ(values_of(max(make({2, 17}, kInt64, std::vector<double>(34, 3)), 0).indices), std::vector<double>(17, 0));
+  EXPECT_EQ(number(max(make({2}, kInt64, {9007199254740992.0, 0})).dtype() == kInt64 ? vector({1}) : vector({0})), 1);
+}
+
+TEST(Reduce, IndicesBeyondWhatAFloatCounts) {
+  // Columns number their rows in blocks of 2^20.
+  const int64_t rows = (1 << 20) + 3000;
+  Tensor x = empty({rows, 17}, kUInt8);
+  std::memset(x.data_ptr(), 1, x.nbytes());
+  auto* bytes = static_cast<uint8_t*>(x.data_ptr());
+  bytes[(rows - 2) * 17 + 4] = 2;
+  bytes[5 * 17 + 6] = 2;
+  bytes[(rows - 1) * 17 + 6] = 2;
+  std::vector<double> want(17, 0);
+  want[4] = static_cast<double>(rows - 2);
+  want[6] = 5;
+  EXPECT_EQ(values_of(max(x, 0).indices), want);
+}
+
+TEST(Reduce, AnyAndAll) {
+  const std::vector<ScalarType> types = all_types();
+  for (const ScalarType t : types) {
+    SCOPED_TRACE(std::string(to_string(t)));
+    const Tensor x = make({3, 2}, t, {0, 1, 0, 1, 0, 0});
+    EXPECT_EQ(number(any(x)), 1);
+    EXPECT_EQ(number(all(x)), 0);
+    EXPECT_EQ(values_of(any(x, {0})), (std::vector<double>{0, 1}));
+    EXPECT_EQ(values_of(any(x, {1}, true)), (std::vector<double>{1, 1, 0}));
+    EXPECT_EQ(values_of(all(x, {1})), (std::vector<double>{0, 0, 0}));
+    EXPECT_EQ(number(all(make({40}, t, std::vector<double>(40, 1)))), 1);
+  }
+  EXPECT_EQ(number(any(vector({0, kNan}))), 1);
+  EXPECT_EQ(number(all(vector({1e-45, -0.5, kNan}))), 1);
+  EXPECT_EQ(number(any(vector({-0.0, 0.0}))), 0);
+  EXPECT_FALSE(any(vector({1})).requires_grad());
+}
+
+TEST(Reduce, NothingToReduce) {
+  const Tensor none = empty({0, 3});
+  EXPECT_EQ(number(sum(none)), 0);
+  EXPECT_EQ(number(prod(none)), 1);
+  EXPECT_TRUE(std::isnan(number(mean(none))));
+  EXPECT_EQ(number(any(none)), 0);
+  EXPECT_EQ(number(all(none)), 1);
+  EXPECT_EQ(number(norm(none)), 0);
+  EXPECT_EQ(values_of(sum(none, {0})), std::vector<double>(3, 0));
+  EXPECT_EQ(sum(none, {1}).sizes(), IntSpan({0}));
+  EXPECT_EQ(amax(none, {1}).sizes(), IntSpan({0}));
+  EXPECT_EQ(max(none, 1).indices.sizes(), IntSpan({0}));
+  EXPECT_THROW(max(none), ValueError);
+  EXPECT_THROW(argmin(none), ValueError);
+  EXPECT_THROW(amax(none, {0}), IndexError);
+  EXPECT_THROW(max(none, 0), IndexError);
+}
+
+TEST(Reduce, NumbersWithoutDimensions) {
+  const Tensor x = make({}, kFloat32, {3});
+  EXPECT_EQ(number(sum(x)), 3);
+  EXPECT_EQ(sum(x, {0}, true).dim(), 0);
+  EXPECT_EQ(sum(x, {-1}).dim(), 0);
+  EXPECT_EQ(number(max(x, 0).values), 3);
+  EXPECT_EQ(number(argmax(x)), 0);
+  EXPECT_EQ(argmax(x, 0, true).dim(), 0);
+  EXPECT_THROW(sum(x, {1}), IndexError);
+}
+
+TEST(Reduce, WrongDimensionsAndDtypes) {
+  const Tensor x = empty({2, 3});
+  EXPECT_THROW(sum(x, {2}), IndexError);
+  EXPECT_THROW(sum(x, {0, -2}), ValueError);
+  EXPECT_THROW(max(x, -3), IndexError);
+  EXPECT_THROW(mean(vector({1, 2}, kInt64)), TypeError);
+  EXPECT_THROW(norm(vector({1, 2}, kInt32)), TypeError);
+  EXPECT_THROW(norm(x, 3), ValueError);
+  EXPECT_THROW(sum(Tensor()), ValueError);
+}
+
+TEST(Reduce, SumOfARepeatedElement) {
+  const Tensor one = make({1}, kFloat32, {2});
+  const Tensor many(make_intrusive<TensorImpl>(one.storage(), kFloat32, Sizes{300, 40}, Sizes{0, 0}, 0));
+  EXPECT_EQ(number(sum(many)), 24000);
+  EXPECT_EQ(values_of(sum(many, {0})), std::vector<double>(40, 600));
+}
+
+TEST(Reduce, MethodsAreTheFunctions) {
+  const Tensor x = make({2, 2}, kFloat32, {1, 2, 3, 4});
+  EXPECT_EQ(number(x.sum()), 10);
+  EXPECT_EQ(values_of(x.sum({0})), (std::vector<double>{4, 6}));
+  EXPECT_EQ(number(x.mean()), 2.5);
+  EXPECT_EQ(x.mean({1}, true).sizes(), IntSpan({2, 1}));
+}
+
+TEST(Reduce, GradientOfEqualOnes) {
+  Tensor x = make({4}, kFloat64, {1, 5, 5, 2});
+  x.requires_grad_();
+  EXPECT_EQ(gradient_of(max(x), x), (std::vector<double>{0, 0.5, 0.5, 0}));
+  EXPECT_EQ(gradient_of(max(x, 0).values, x), (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_FALSE(max(x, 0).indices.requires_grad());
+}
+
+TEST(Reduce, GradientOfAProductWithZeros) {
+  const auto gradient = [](std::vector<double> values) {
+    Tensor x = vector(values, kFloat64);
+    x.requires_grad_();
+    return gradient_of(prod(x), x);
+  };
+  EXPECT_EQ(gradient({2, 3, 4}), (std::vector<double>{12, 8, 6}));
+  EXPECT_EQ(gradient({2, 0, 4}), (std::vector<double>{0, 8, 0}));
+  EXPECT_EQ(gradient({0, 0, 4}), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(Reduce, GradientOfNormAtZero) {
+  Tensor x = vector({0, 0}, kFloat64);
+  x.requires_grad_();
+  EXPECT_EQ(gradient_of(norm(x), x), (std::vector<double>{0, 0}));
+  EXPECT_EQ(gradient_of(norm(x, 1), x), (std::vector<double>{0, 0}));
+}
+
+TEST(Reduce, GradientOfASumIsAView) {
+  Tensor x = empty({30, 20});
+  x.requires_grad_();
+  const Tensor out = sum(x);
+  const Gradient g = grad(Span<Tensor>(&out, 1), Span<Tensor>(&x, 1))[0];
+  EXPECT_EQ(g.values.strides(), IntSpan({0, 0}));
+}
+
+TEST(ReduceThreads, SameBitsForAnyNumberOfThreads) {
+  const int64_t before = num_threads();
+  const Tensor x = random({700, 900}, kFloat32, -1, 1, 5);
+  const Tensor flat(make_intrusive<TensorImpl>(x.storage(), kFloat32, Sizes{630'000}));
+  const Tensor tall(make_intrusive<TensorImpl>(x.storage(), kFloat32, Sizes{90'000, 7}));
+  std::string want;
+  for (const int64_t threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    std::string got;
+    for (const Tensor& result : {sum(flat), sum(x, {0}), sum(x, {1}), sum(tall, {0}), norm(flat), max(x, 0).values,
+                                 max(x, 1).indices, argmax(flat)})
+      got += bytes_of(result);
+    if (threads == 1) want = got;
+    EXPECT_EQ(got, want) << threads;
+  }
+  set_num_threads(before);
+}
+
+}  // namespace tercel::testing

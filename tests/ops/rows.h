@@ -1,0 +1,130 @@
+// What the conformance harness knows of an op. See Note [Conformance rows] in conformance.h.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tercel/ops/op_list.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::testing {
+
+/** What an input of an op may be. */
+struct Input {
+  Sizes sizes;
+  double low = -3, high = 3;
+  /** Undefined: the dtype that is being tested. Another one (indices, conditions) stays as it is. */
+  ScalarType dtype = ScalarType::Undefined;
+  /** Whether a gradient flows to it. */
+  bool differentiable = true;
+};
+
+inline const std::vector<ScalarType>& floating_types() {
+  static const std::vector<ScalarType> types = {kFloat32, kFloat64, kFloat16, kBFloat16};
+  return types;
+}
+inline const std::vector<ScalarType>& integer_types() {
+  static const std::vector<ScalarType> types = {kInt64, kInt32, kInt16, kInt8, kUInt8};
+  return types;
+}
+inline std::vector<ScalarType> number_types() {
+  std::vector<ScalarType> types = floating_types();
+  types.insert(types.end(), integer_types().begin(), integer_types().end());
+  return types;
+}
+inline std::vector<ScalarType> all_types() {
+  std::vector<ScalarType> types = number_types();
+  types.push_back(kBool);
+  return types;
+}
+
+struct Row {
+  std::string name;
+  std::vector<Input> inputs;
+  /** The op. */
+  Function run;
+  /** The same on contiguous float64 tensors, by loops over doubles; the result is float64. */
+  Function reference;
+  std::vector<ScalarType> dtypes = floating_types();
+  /** Allowed error, in units of the result's precision: `ulps` of the value and, where numbers cancel, `scale` flat. */
+  double ulps = 4, scale = 0;
+  bool differentiable = true;
+  /** Result element i depends on element i of the (broadcast) inputs alone. */
+  bool elementwise = false;
+  /** The result is the same bits for every placement; false where an op may choose another summation order. */
+  bool bitwise = true;
+  /** Writes the result over the first input; empty if there is no such form. */
+  std::function<void(const std::vector<Tensor>&)> inplace;
+  /** Writes the result to `out`; empty if there is no such form. */
+  std::function<void(const Tensor& out, const std::vector<Tensor>&)> out;
+  GradcheckOptions gradcheck;
+  /** Sizes of the inputs for the gradient, if those of the inputs are too many elements to move one by one. */
+  std::vector<Sizes> gradient_sizes;
+};
+
+/** Makes failures name the row. */
+inline void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+/** The row of a functor; specialised for each. */
+template <class Op>
+Row row_of() = delete;
+
+template <class Op>
+concept HasRow = requires {
+  row_of<Op>();
+};
+
+/** Rows of a functor list. */
+template <class... Ops>
+std::vector<Row> rows_of(OpList<Ops...>) {
+  static_assert((HasRow<Ops> && ...), "every op of the list needs a row_of<Op>()");
+  return {row_of<Ops>()...};
+}
+
+/** Inputs of a row, in a dtype, contiguous. */
+inline std::vector<Tensor> make_inputs(const Row& row, ScalarType dtype, uint64_t seed = 1,
+                                       const std::vector<Sizes>& other_sizes = {}) {
+  std::vector<Tensor> out;
+  for (const Input& input : row.inputs) {
+    const ScalarType t = input.dtype == ScalarType::Undefined ? dtype : input.dtype;
+    const bool unsigned_type = t == kUInt8 || t == kBool;
+    const double low = unsigned_type ? std::max(input.low, 0.0) : input.low;
+    const double high = t == kBool ? 1 : input.high;
+    const Sizes& sizes = other_sizes.empty() ? input.sizes : other_sizes[out.size()];
+    out.push_back(random(sizes, t, std::min(low, high), high, seed++));
+  }
+  return out;
+}
+
+/** A reference that computes element by element from the broadcast inputs. */
+template <class F>
+Function elementwise_reference(F f) {
+  return [f](const std::vector<Tensor>& in) {
+    DimVector shape(in[0].sizes());
+    for (const Tensor& t : in) shape = broadcast_sizes(shape, t.sizes());
+    const Sizes sizes(shape.begin(), shape.end());
+    // Each input's elements in the order of the result: strides of repeated dimensions are zero.
+    std::vector<std::vector<double>> values;
+    for (const Tensor& t : in) {
+      Sizes strides(sizes.size(), 0);
+      const size_t lead = sizes.size() - static_cast<size_t>(t.dim());
+      for (size_t d = lead; d < sizes.size(); ++d)
+        if (t.sizes()[d - lead] != 1) strides[d] = t.strides()[d - lead];
+      values.push_back(
+          values_of(Tensor(make_intrusive<TensorImpl>(t.storage(), t.dtype(), sizes, strides, t.storage_offset()))));
+    }
+    std::vector<double> out(values[0].size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      if constexpr (std::is_invocable_v<F, double>)
+        out[i] = static_cast<double>(f(values[0][i]));
+      else if constexpr (std::is_invocable_v<F, double, double>)
+        out[i] = static_cast<double>(f(values[0][i], values[1][i]));
+      else
+        out[i] = static_cast<double>(f(values[0][i], values[1][i], values[2][i]));
+    }
+    return make(sizes, kFloat64, out);
+  };
+}
+
+}  // namespace tercel::testing

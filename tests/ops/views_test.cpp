@@ -1,0 +1,246 @@
+// Views: sizes, strides, what they share, and their gradients.
+#include "tercel/ops/views.h"
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tests/ops/conformance.h"
+#include "tests/ops/views_rows.h"
+#include "tests/support/gradcheck.h"
+
+namespace tercel {
+
+namespace testing {
+INSTANTIATE_TEST_SUITE_P(Views, Conformance, ::testing::ValuesIn(views_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Copy, Conformance, ::testing::ValuesIn(copy_rows()), row_name);
+}  // namespace testing
+
+namespace {
+
+using testing::values_of;
+using Values = std::vector<double>;
+
+Tensor range(IntSpan sizes) { return arange(numel_of(sizes)).to(kFloat64).reshape(sizes); }
+
+std::vector<int64_t> list(IntSpan s) { return s.to_vector(); }
+using List = std::vector<int64_t>;
+
+template <class Fn>
+std::string message_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Views, ViewSharesStorage) {
+  const Tensor x = arange(6), y = view(x, {2, -1});
+  EXPECT_EQ(list(y.sizes()), (List{2, 3}));
+  EXPECT_TRUE(y.is_alias_of(x));
+  fill_(select(y, 0, 1), 9);
+  EXPECT_EQ(values_of(x), (Values{0, 1, 2, 9, 9, 9}));
+}
+
+TEST(Views, ViewErrors) {
+  const Tensor x = range({2, 3});
+  EXPECT_EQ(message_of([&] { view(x, {7}); }), "shape '[7]' is invalid for input of size 6");
+  EXPECT_EQ(message_of([&] { view(x, {-1, -1}); }), "only one dimension can be inferred");
+  EXPECT_EQ(message_of([&] { view(x, {-2, 3}); }), "invalid shape dimension -2");
+  EXPECT_EQ(
+      message_of([&] {
+        view(zeros({0}), {-1, 0});
+      }),
+      "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be any "
+      "value and is ambiguous");
+  EXPECT_TRUE(message_of([&] { view(t(x), {6}); }).starts_with("view size is not compatible with input tensor's size"));
+  EXPECT_TRUE(message_of([] { view(Tensor(), {1}); }).starts_with("view: expected a tensor"));
+}
+
+TEST(Views, ReshapeCopiesOnlyWhenItMust) {
+  const Tensor x = range({2, 3});
+  EXPECT_TRUE(reshape(x, {3, 2}).is_alias_of(x));
+  const Tensor y = reshape(t(x), {6});
+  EXPECT_FALSE(y.is_alias_of(x));
+  EXPECT_EQ(values_of(y), (Values{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(Views, TransposeAndPermute) {
+  const Tensor x = range({2, 3, 4});
+  EXPECT_EQ(list(transpose(x, 0, -1).strides()), (List{1, 4, 12}));
+  EXPECT_EQ(list(permute(x, {2, 0, 1}).sizes()), (List{4, 2, 3}));
+  EXPECT_EQ(message_of([&] { permute(x, {0, 0, 1}); }), "permute(): duplicate dims are not allowed.");
+  EXPECT_EQ(message_of([&] { t(x); }), "t() expects a tensor with <= 2 dimensions, but self is 3D");
+  EXPECT_EQ(list(t(arange(3)).sizes()), (List{3}));
+}
+
+TEST(Views, NarrowAndSelect) {
+  const Tensor x = range({4, 3});
+  EXPECT_EQ(values_of(narrow(x, 0, 1, 2)), (Values{3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(values_of(narrow(x, 0, -1, 1)), (Values{9, 10, 11}));
+  EXPECT_EQ(narrow(x, 0, 4, 0).numel(), 0);
+  EXPECT_EQ(message_of([&] { narrow(x, 0, 3, 3); }), "start (3) + length (3) exceeds dimension size (4).");
+  EXPECT_EQ(message_of([] { narrow(scalar_tensor(1), 0, 0, 1); }), "narrow() cannot be applied to a 0-dim tensor.");
+  EXPECT_EQ(values_of(select(x, 1, -1)), (Values{2, 5, 8, 11}));
+  EXPECT_EQ(message_of([] { select(arange(5), 0, 5); }),
+            "select(): index 5 out of range for tensor of size [5] at dimension 0");
+  EXPECT_EQ(values_of(x[2]), (Values{6, 7, 8}));
+}
+
+TEST(Views, SliceByPythonsRules) {
+  const Tensor x = arange(10);
+  EXPECT_EQ(values_of(slice(x, 0, 2, 7, 2)), (Values{2, 4, 6}));
+  EXPECT_EQ(values_of(slice(x, 0, -3)), (Values{7, 8, 9}));
+  EXPECT_EQ(values_of(slice(x, 0, -100, 2)), (Values{0, 1}));
+  EXPECT_EQ(slice(x, 0, 12).numel(), 0);
+  EXPECT_EQ(slice(x, 0, 12).storage_offset(), 10);
+  EXPECT_EQ(slice(x, 0, 5, 2).numel(), 0);
+  EXPECT_EQ(values_of(slice(x, 0, INT64_MAX, INT64_MIN, -3)), (Values{9, 6, 3, 0}));
+  EXPECT_EQ(values_of(slice(x, 0, 5, 2, -1)), (Values{5, 4, 3}));
+  EXPECT_EQ(values_of(slice(x, 0, -2, -5, -2)), (Values{8, 6}));
+  EXPECT_EQ(list(slice(x, 0, INT64_MAX, INT64_MIN, -1).strides()), (List{-1}));
+  EXPECT_EQ(message_of([&] { slice(x, 0, 0, 1, 0); }), "slice step cannot be zero");
+}
+
+TEST(Views, SqueezeAndUnsqueeze) {
+  const Tensor x = range({1, 3, 1});
+  EXPECT_EQ(list(squeeze(x).sizes()), (List{3}));
+  EXPECT_EQ(list(squeeze(x, 1).sizes()), (List{1, 3, 1}));
+  EXPECT_EQ(list(squeeze(x, -1).sizes()), (List{1, 3}));
+  const Tensor m = range({3, 4});
+  EXPECT_EQ(list(unsqueeze(m, 0).strides()), (List{12, 4, 1}));
+  EXPECT_EQ(list(unsqueeze(m, 1).strides()), (List{4, 4, 1}));
+  EXPECT_EQ(list(unsqueeze(m, -1).strides()), (List{4, 1, 1}));
+  EXPECT_THROW(unsqueeze(m, 4), IndexError);
+}
+
+TEST(Views, Expand) {
+  const Tensor x = range({3, 1});
+  const Tensor y = expand(x, {2, -1, 4});
+  EXPECT_EQ(list(y.strides()), (List{0, 1, 0}));
+  EXPECT_EQ(
+      message_of([&] {
+        expand(range({3, 2}), {3, 4});
+      }),
+      "The expanded size of the tensor (4) must match the existing size (2) at non-singleton dimension 1.  Target "
+      "sizes: [3, 4].  Tensor sizes: [3, 2]");
+  EXPECT_THROW(expand(x, {-1, 3, 1}), ValueError);
+  EXPECT_THROW(expand(x, {3}), ValueError);
+}
+
+TEST(Views, Flatten) {
+  const Tensor x = range({2, 3, 4});
+  EXPECT_EQ(list(flatten(x).sizes()), (List{24}));
+  EXPECT_EQ(list(flatten(x, 1).sizes()), (List{2, 12}));
+  EXPECT_EQ(list(flatten(x, 0, 1).sizes()), (List{6, 4}));
+  EXPECT_EQ(list(flatten(scalar_tensor(1)).sizes()), (List{1}));
+  EXPECT_THROW(flatten(x, 2, 1), ValueError);
+}
+
+TEST(Views, AsStridedStaysInsideTheStorage) {
+  const Tensor x = arange(5);
+  EXPECT_EQ(values_of(as_strided(x, {2, 2}, {1, 2}, 1)), (Values{1, 3, 2, 4}));
+  EXPECT_EQ(values_of(as_strided(x, {3}, {-1}, 4)), (Values{4, 3, 2}));
+  EXPECT_TRUE(message_of([&] {
+                as_strided(x, {3, 3}, {3, 1}, 0);
+              })
+                  .starts_with("setStorage: sizes [3, 3], strides [3, 1], storage offset 0, and itemsize 8 requiring a "
+                               "storage size of 72 are out of bounds for storage of size 40"));
+  EXPECT_THROW(as_strided(x, {3}, {-1}, 1), ValueError);
+  EXPECT_EQ(message_of([&] { as_strided(x, {1}, {1}, -1); }), "Tensor: invalid storage offset -1");
+}
+
+TEST(Views, SplitAndUnbind) {
+  const Tensor x = arange(7);
+  const std::vector<Tensor> parts = split(x, 3);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(values_of(parts[2]), (Values{6}));
+  EXPECT_EQ(split(x, IntSpan{2, 5}).size(), 2u);
+  EXPECT_EQ(message_of([&] {
+              split(x, IntSpan{3, 3});
+            }),
+            "split_with_sizes expects split_sizes to sum exactly to 7 (input tensor's size at dimension 0), but got "
+            "split_sizes=[3, 3]");
+  EXPECT_EQ(message_of([&] { split(x, 0); }),
+            "split_size can only be 0 if dimension size is 0, but got dimension size of 7");
+  EXPECT_EQ(unbind(range({2, 3}), 1).size(), 3u);
+}
+
+TEST(Views, Gradients) {
+  const auto input = [](std::vector<int64_t> sizes) {
+    Tensor x = mul(range(sizes), 0.25);
+    x.requires_grad_();
+    return std::vector<Tensor>{x};
+  };
+  using Inputs = const std::vector<Tensor>&;
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return view(x[0], {3, 2}); }, input({2, 3})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return reshape(t(x[0]), {6}); }, input({2, 3})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return permute(x[0], {2, 0, 1}); }, input({2, 3, 2})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return narrow(x[0], 1, 1, 2); }, input({2, 3})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return select(x[0], 0, 1); }, input({2, 3})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return slice(x[0], 0, INT64_MAX, INT64_MIN, -2); }, input({5})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return expand(x[0], {4, 3, 2}); }, input({3, 1})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return as_strided(x[0], {3, 2}, {1, 1}, 0); }, input({4})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return split(x[0], 2)[1]; }, input({5})));
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return squeeze(unsqueeze(x[0], 1)); }, input({2, 3})));
+}
+
+TEST(Copy, CloneKeepsTheOrderOfDimensions) {
+  const Tensor x = permute(range({2, 3, 4}), {2, 0, 1});
+  EXPECT_EQ(list(clone(x).strides()), (List{1, 12, 4}));
+  EXPECT_TRUE(clone(x, MemoryFormat::Contiguous).is_contiguous());
+  EXPECT_EQ(list(clone(slice(range({4, 6}), 1, 0, 6, 2)).strides()), (List{3, 1}));
+  EXPECT_EQ(list(clone(slice(t(range({6, 4})), 1, 0, 6, 2)).strides()), (List{1, 4}));
+  EXPECT_EQ(list(clone(expand(range({3, 1}), {3, 4})).strides()), (List{4, 1}));
+}
+
+TEST(Copy, ContiguousAndToReturnTheTensorItselfWhenTheyCan) {
+  const Tensor x = range({2, 3});
+  EXPECT_TRUE(contiguous(x).is_same(x));
+  EXPECT_TRUE(to(x, kFloat64).is_same(x));
+  EXPECT_EQ(to(x, kInt32).dtype(), kInt32);
+}
+
+TEST(Copy, ConversionsAreDefined) {
+  const Tensor x = tensor({1.9, -1.9, 1e30, -1e30, std::nan("")}, kFloat32);
+  EXPECT_EQ(values_of(to(x, kInt32)), (Values{1, -1, 2147483647, -2147483648.0, 0}));
+  EXPECT_EQ(values_of(to(x, kUInt8)), values_of(to(to(x, kUInt8), kInt64)));
+}
+
+TEST(Copy, CopyBroadcastsAndConverts) {
+  Tensor x = zeros({2, 3});
+  x.copy_(tensor({1, 2, 3}));
+  EXPECT_EQ(values_of(x), (Values{1, 2, 3, 1, 2, 3}));
+  EXPECT_THROW(x.copy_(zeros({4})), ValueError);
+}
+
+TEST(Copy, FillReachesEveryElementOfAnExpandedTensor) {
+  Tensor x = expand(zeros({1, 3}), {2, 3});
+  x.fill_(5);
+  EXPECT_EQ(values_of(x), (Values{5, 5, 5, 5, 5, 5}));
+}
+
+TEST(Copy, Gradients) {
+  using Inputs = const std::vector<Tensor>&;
+  Tensor a = range({2, 3}), b = range({3});
+  a.requires_grad_();
+  b.requires_grad_();
+  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return clone(x[0]); }, {a}));
+  EXPECT_TRUE(testing::gradcheck(
+      [](Inputs x) {
+        Tensor y = mul(x[0], 2.0);
+        y.copy_(x[1]);
+        return add(y, x[0]);
+      },
+      {a, b}));
+}
+
+TEST(Copy, Item) {
+  EXPECT_EQ(scalar_tensor(2.5).item<double>(), 2.5);
+  EXPECT_EQ(tensor({{7}}).item<int64_t>(), 7);
+  EXPECT_EQ(message_of([] { item(zeros({2})); }), "a Tensor with 2 elements cannot be converted to Scalar");
+}
+
+}  // namespace
+}  // namespace tercel

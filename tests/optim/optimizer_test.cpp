@@ -1,0 +1,372 @@
+#include "tercel/optim/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/util/parallel.h"
+#include "tests/optim/rule_reference.h"
+#include "tests/support/failing_allocator.h"
+#include "tests/support/tensors.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel::optim {
+namespace {
+
+using testing::bytes_of;
+using testing::make;
+using testing::random;
+using testing::values_of;
+
+constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
+
+/** Options with every number in use. */
+OptimizerOptions options_of(Rule rule) {
+  OptimizerOptions options;
+  options.type = rule;
+  options.beta1 = 0.8;
+  options.beta2 = 0.97;
+  options.epsilon = 1e-6;
+  options.initial_accu_value = 0.02;
+  options.momentum_factor = 0.85;
+  options.beta = 0.5;
+  options.lambda1 = 0.3;
+  options.lambda2 = 0.1;
+  return options;
+}
+
+std::vector<CpuIsa> isas() {
+  std::vector<CpuIsa> all;
+  for (const CpuIsa isa : {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512})
+    if (isa <= best_cpu_isa()) all.push_back(isa);
+  return all;
+}
+
+/** Puts instruction set and threads back. */
+class Optimizers : public ::testing::Test {
+ protected:
+  ~Optimizers() override {
+    set_cpu_isa(isa_);
+    set_num_threads(threads_);
+  }
+
+ private:
+  CpuIsa isa_ = cpu_isa();
+  int64_t threads_ = num_threads();
+};
+using OptimizerThreads = Optimizers;
+
+/** Weight and states, as bytes. */
+std::string bytes_of(const Tensor& weight, const Optimizer& optimizer) {
+  std::string all = bytes_of(weight);
+  for (const Tensor& state : optimizer.states()) all += bytes_of(state);
+  return all;
+}
+
+void expect_near(const Tensor& found, const std::vector<double>& expected, double tolerance, const std::string& what) {
+  const std::vector<double> values = values_of(found);
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    ASSERT_NEAR(values[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << what << ", element " << i;
+}
+
+/** Gradients that are sometimes 0, sometimes large. */
+std::vector<double> gradient_values(size_t n, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  std::vector<double> g(n);
+  for (double& v : g) v = random() % 5 == 0 ? 0 : normal(random) * (random() % 7 == 0 ? 10 : 1);
+  return g;
+}
+
+TEST_F(Optimizers, DenseStepsFollowTheFormulas) {
+  constexpr size_t kElements = 77;  // whole vectors and a tail, for each instruction set
+  for (const CpuIsa isa : isas())
+    for (const Rule rule : kRules)
+      for (const ScalarType dtype : {kFloat32, kFloat64}) {
+        set_cpu_isa(isa);
+        const std::string what = str_cat({to_string(rule), " ", to_string(dtype), " ", to_string(isa)});
+        const OptimizerOptions options = options_of(rule);
+        const Tensor weight = random({kElements}, dtype, -1, 1, 5);
+        Optimizer optimizer(options, weight);
+        RuleReference reference(options, values_of(weight));
+        std::mt19937_64 source(11);
+        for (int64_t step = 1; step <= 400; ++step) {
+          const double rate = 0.01 * (1 + static_cast<double>(step % 3));
+          const Tensor gradient = make({kElements}, dtype, gradient_values(kElements, source));
+          const std::vector<double> g = values_of(gradient);
+          for (size_t i = 0; i < kElements; ++i) reference.step(i, g[i], rate, static_cast<double>(step));
+          optimizer.update_dense(gradient, rate, step);
+        }
+        // Ftrl's weights are differences of large sums, and 0 on one side of a threshold.
+        const double tolerance = dtype == kFloat64 ? 1e-11 : rule == Rule::Ftrl ? 2e-3 : 1e-4;
+        expect_near(weight, reference.w, tolerance, what);
+        const std::vector<double>* states[] = {&reference.a, &reference.b};
+        ASSERT_EQ(optimizer.states().size(), Optimizer::state_names(rule).size());
+        for (size_t k = 0; k < optimizer.states().size(); ++k)
+          expect_near(optimizer.states()[k], *states[k], tolerance, what + ", state");
+      }
+}
+
+TEST_F(Optimizers, RowStepsFollowTheFormulas) {
+  constexpr int64_t kRows = 23, kDim = 5, kLookups = 40;
+  for (const CpuIsa isa : isas())
+    for (const Rule rule : kRules) {
+      set_cpu_isa(isa);
+      const OptimizerOptions options = options_of(rule);
+      const Tensor table = random({kRows, kDim}, kFloat64, -1, 1, 6);
+      Optimizer optimizer(options, table);
+      RuleReference reference(options, values_of(table));
+      std::mt19937_64 source(12);
+      for (int64_t step = 1; step <= 200; ++step) {
+        // Any order, with repeats; rows that are not named stay as they are, state included.
+        std::vector<double> rows(kLookups);
+        for (double& row : rows) row = static_cast<double>(source() % (kRows - 3));
+        const std::vector<double> values = gradient_values(kLookups * kDim, source);
+        std::vector<double> sums(kRows * kDim, 0.0);
+        for (size_t i = 0; i < kLookups; ++i)
+          for (size_t j = 0; j < kDim; ++j) sums[static_cast<size_t>(rows[i]) * kDim + j] += values[i * kDim + j];
+        for (size_t r = 0; r < kRows; ++r)
+          if (std::find(rows.begin(), rows.end(), static_cast<double>(r)) != rows.end())
+            for (size_t j = r * kDim; j < (r + 1) * kDim; ++j)
+              reference.step(j, sums[j], 0.02, static_cast<double>(step));
+        optimizer.update_rows({make({kLookups, kDim}, kFloat64, values), make({kLookups}, kInt64, rows)}, 0.02, step);
+      }
+      expect_near(table, reference.w, 1e-11, str_cat({to_string(rule), " ", to_string(isa)}));
+    }
+}
+
+// What an element becomes depends on neither the kind of step, nor the instruction set, nor its place in a vector.
+TEST_F(Optimizers, RowStepIsDenseStepBitForBit) {
+  for (const Rule rule : kRules)
+    for (const ScalarType dtype : {kFloat32, kFloat64})
+      for (const int64_t dim : {1, 3, 16, 17, 200}) {
+        constexpr int64_t kRows = 37;
+        std::vector<std::string> results;
+        for (const CpuIsa isa : isas())
+          for (const bool by_rows : {false, true}) {
+            set_cpu_isa(isa);
+            const Tensor weight = random({kRows, dim}, dtype, -1, 1, 8);
+            Optimizer optimizer(options_of(rule), weight);
+            std::vector<double> order(kRows);
+            for (size_t r = 0; r < kRows; ++r) order[r] = static_cast<double>(r);
+            std::mt19937_64 source(13);
+            for (int64_t step = 1; step <= 20; ++step) {
+              const Tensor gradient = random({kRows, dim}, dtype, -1, 1, 100 + static_cast<uint64_t>(step));
+              if (by_rows) {
+                std::shuffle(order.begin(), order.end(), source);
+                const std::vector<double> values = values_of(gradient);
+                std::vector<double> shuffled;
+                for (const double r : order) {
+                  const auto first = values.begin() + static_cast<int64_t>(r) * dim;
+                  shuffled.insert(shuffled.end(), first, first + dim);
+                }
+                optimizer.update_rows({make({kRows, dim}, dtype, shuffled), make({kRows}, kInt64, order)}, 0.01, step);
+              } else {
+                optimizer.update_dense(gradient, 0.01, step);
+              }
+            }
+            results.push_back(bytes_of(weight, optimizer));
+          }
+        for (const std::string& result : results)
+          ASSERT_EQ(result, results[0]) << to_string(rule) << " " << to_string(dtype) << " dim " << dim;
+      }
+}
+
+TEST_F(OptimizerThreads, ResultsDoNotDependOnThreads) {
+  for (const Rule rule : kRules) {
+    std::string dense, rows;
+    for (const int64_t threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      const Tensor arena = random({300'001}, kFloat32, -1, 1, 1);
+      Optimizer dense_optimizer(options_of(rule), arena);
+      const Tensor table = random({9'000, 4}, kFloat32, -1, 1, 2);
+      Optimizer row_optimizer(options_of(rule), table);
+      for (int64_t step = 1; step <= 2; ++step) {
+        dense_optimizer.update_dense(random({300'001}, kFloat32, -1, 1, 3), 0.01, step);
+        row_optimizer.update_rows({random({30'000, 4}, kFloat32, -1, 1, 4), random({30'000}, kInt64, 0, 8'999, 5)},
+                                  0.01, step);
+      }
+      if (dense.empty()) dense = bytes_of(arena, dense_optimizer), rows = bytes_of(table, row_optimizer);
+      EXPECT_EQ(bytes_of(arena, dense_optimizer), dense) << to_string(rule) << ", " << threads << " threads";
+      EXPECT_EQ(bytes_of(table, row_optimizer), rows) << to_string(rule) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST_F(Optimizers, FtrlKeepsSmallSumsAtZero) {
+  OptimizerOptions options;
+  options.type = Rule::Ftrl;
+  options.lambda1 = 2;
+  const Tensor weight = make({3}, kFloat32, {0, 0, 0});
+  Optimizer optimizer(options, weight);
+  // z ends at 1.5, -1.5 and 6, and only the last passes lambda1.
+  for (int64_t step = 1; step <= 3; ++step) optimizer.update_dense(make({3}, kFloat32, {0.5, -0.5, 2}), 0.1, step);
+  const std::vector<double> w = values_of(weight);
+  EXPECT_EQ(w[0], 0);
+  EXPECT_EQ(w[1], 0);
+  EXPECT_LT(w[2], -0.05);
+}
+
+TEST_F(Optimizers, ARateOfZeroMakesNoNan) {
+  for (const Rule rule : kRules) {
+    const Tensor weight = random({20}, kFloat32, -1, 1, 1), table = random({4, 5}, kFloat32, -1, 1, 1);
+    Optimizer dense(options_of(rule), weight), rows(options_of(rule), table);
+    for (int64_t step = 1; step <= 3; ++step) {
+      const double rate = step == 1 ? 0.1 : 0;  // as when a schedule has come to its end
+      dense.update_dense(random({20}, kFloat32, -1, 1, 2), rate, step);
+      rows.update_rows({random({2, 5}, kFloat32, -1, 1, 3), make({2}, kInt64, {1, 3})}, rate, step);
+    }
+    for (const Tensor& t : {weight, table})
+      for (const double v : values_of(t)) EXPECT_TRUE(std::isfinite(v)) << to_string(rule);
+  }
+}
+
+// Gaps of an arena and weights of dead units have no gradient: they must stay what they are.
+TEST_F(Optimizers, NoGradientNoChange) {
+  for (const Rule rule : {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad}) {
+    OptimizerOptions options;
+    options.type = rule;
+    const Tensor weight = random({40}, kFloat32, -1, 1, 1);
+    const std::string before = bytes_of(weight);
+    Optimizer optimizer(options, weight);
+    for (int64_t step = 1; step <= 5; ++step)
+      optimizer.update_dense(make({40}, kFloat32, std::vector<double>(40)), 1, step);
+    EXPECT_EQ(bytes_of(weight), before) << to_string(rule);
+  }
+}
+
+// Denormal moments would never leave, and slow every later step.
+TEST_F(Optimizers, MomentsOfDeadUnitsEndAtZero) {
+  for (const CpuIsa isa : isas())
+    for (const Rule rule : {Rule::MomentumSgd, Rule::Adam}) {
+      set_cpu_isa(isa);
+      OptimizerOptions options;
+      options.type = rule;
+      const Tensor weight = random({21}, kFloat32, -1, 1, 1), table = random({3, 7}, kFloat32, -1, 1, 1);
+      Optimizer dense(options, weight), rows(options, table);
+      for (int64_t step = 1; step <= 1200; ++step) {
+        const Tensor g = make({21}, kFloat32, std::vector<double>(21, step == 1 ? 1 : 0));
+        dense.update_dense(g, 0.01, step);
+        rows.update_rows({make({3, 7}, kFloat32, values_of(g)), make({3}, kInt64, {0, 1, 2})}, 0.01, step);
+      }
+      for (const Tensor& moment : {dense.states()[0], rows.states()[0]})
+        for (const double v : values_of(moment)) EXPECT_EQ(v, 0) << to_string(rule) << " " << to_string(isa);
+      volatile float least = 1.17549435e-38f;
+      EXPECT_NE(least / 2, 0) << "a step leaves the caller's arithmetic as it was";
+    }
+}
+
+TEST_F(Optimizers, ChangesAreCountedAsChanges) {
+  const Tensor table = random({4, 2}, kFloat32, -1, 1, 1);
+  Optimizer optimizer(options_of(Rule::Adam), table);
+  const uint32_t before = table.version(), state = optimizer.states()[0].version();
+  optimizer.update_rows({random({1, 2}, kFloat32, -1, 1, 1), make({1}, kInt64, {2})}, 0.1, 1);
+  EXPECT_EQ(table.version(), before + 1);
+  EXPECT_EQ(optimizer.states()[0].version(), state + 1);
+  optimizer.update_dense(random({4, 2}, kFloat32, -1, 1, 1), 0.1, 2);
+  EXPECT_EQ(table.version(), before + 2);
+}
+
+TEST_F(Optimizers, StatesHaveNamesAndStarts) {
+  const Tensor weight = random({2, 3}, kFloat64, -1, 1, 1);
+  const std::vector<std::vector<std::string>> names = {{}, {"momentum"}, {"m", "v"}, {"accumulator"}, {"n", "z"}};
+  for (size_t r = 0; r < std::size(kRules); ++r) {
+    const Optimizer optimizer(options_of(kRules[r]), weight);
+    const Span<const char*> found = Optimizer::state_names(kRules[r]);
+    EXPECT_EQ(std::vector<std::string>(found.begin(), found.end()), names[r]);
+    ASSERT_EQ(optimizer.states().size(), names[r].size());
+    for (const Tensor& state : optimizer.states()) {
+      EXPECT_EQ(state.sizes(), weight.sizes());
+      EXPECT_EQ(state.dtype(), kFloat64);
+      EXPECT_FALSE(state.requires_grad());
+      for (const double v : values_of(state)) EXPECT_EQ(v, kRules[r] == Rule::AdaGrad ? 0.02 : 0);
+    }
+  }
+}
+
+TEST_F(Optimizers, NothingToDo) {
+  Optimizer arena(options_of(Rule::Adam), empty({0}, kFloat32));
+  arena.update_dense(empty({0}, kFloat32), 0.1, 1);
+  const Tensor table = random({4, 2}, kFloat32, -1, 1, 1);
+  const std::string before = bytes_of(table);
+  Optimizer optimizer(options_of(Rule::AdaGrad), table);
+  optimizer.update_rows({empty({0, 2}, kFloat32), empty({0}, kInt64)}, 0.1, 1);
+  EXPECT_EQ(bytes_of(table), before);
+  Optimizer narrow(options_of(Rule::AdaGrad), empty({4, 0}, kFloat32));
+  narrow.update_rows({empty({2, 0}, kFloat32), make({2}, kInt64, {3, 1})}, 0.1, 1);
+}
+
+TEST_F(Optimizers, DenseErrors) {
+  const Tensor weight = random({2, 3}, kFloat32, -1, 1, 1);
+  Optimizer optimizer(options_of(Rule::Sgd), weight);
+  const Tensor fits = random({2, 3}, kFloat32, -1, 1, 1);
+  TERCEL_EXPECT_THROW(optimizer.update_dense(random({3, 2}, kFloat32, -1, 1, 1), 0.1, 1), ValueError,
+                      "optimizer: gradient [3, 2] float32 on cpu does not fit parameter [2, 3] float32 on cpu");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(random({2, 3}, kFloat64, -1, 1, 1), 0.1, 1), ValueError, "does not fit");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(placed(fits, testing::Placement::Transposed), 0.1, 1), ValueError,
+                      "does not fit");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(Tensor(), 0.1, 1), ValueError, "gradient an undefined tensor");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(fits, 0.1, 0), ValueError, "expected a step of at least 1");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(fits, -0.1, 1), ValueError, "got step 1 and -0.1");
+  TERCEL_EXPECT_THROW(optimizer.update_dense(fits, std::nan(""), 1), ValueError, "got step 1 and nan");
+}
+
+TEST_F(Optimizers, RowErrorsChangeNothing) {
+  const Tensor table = random({4, 2}, kFloat32, -1, 1, 1);
+  Optimizer optimizer(options_of(Rule::AdaGrad), table);
+  const std::string before = bytes_of(table, optimizer);
+  const auto update = [&](const Tensor& values, const Tensor& rows) { optimizer.update_rows({values, rows}, 0.1, 1); };
+  const Tensor two = random({2, 2}, kFloat32, -1, 1, 1);
+  TERCEL_EXPECT_THROW(update(two, make({2}, kInt64, {1, 4})), IndexError,
+                      "optimizer: row 4 is out of range for [4, 2] float32 on cpu");
+  TERCEL_EXPECT_THROW(update(two, make({2}, kInt64, {1, -1})), IndexError, "row -1 is out of range");
+  TERCEL_EXPECT_THROW(update(random({2, 3}, kFloat32, -1, 1, 1), make({2}, kInt64, {1, 2})), ValueError,
+                      "optimizer: gradient rows [2, 3] float32 on cpu do not fit parameter [4, 2] float32 on cpu");
+  TERCEL_EXPECT_THROW(update(random({2, 2}, kFloat64, -1, 1, 1), make({2}, kInt64, {1, 2})), ValueError, "do not fit");
+  TERCEL_EXPECT_THROW(update(two, make({3}, kInt64, {1, 2, 3})), ValueError, "expected values [3, ...]");
+  TERCEL_EXPECT_THROW(update(two, Tensor()), ValueError, "do not fit");
+  TERCEL_EXPECT_THROW(update(Tensor(), make({2}, kInt64, {1, 2})), ValueError, "do not fit");
+  TERCEL_EXPECT_THROW(update(make({}, kFloat32, {1}), make({1}, kInt64, {1})), ValueError, "do not fit");
+  EXPECT_EQ(bytes_of(table, optimizer), before);
+}
+
+TEST_F(Optimizers, ParameterErrors) {
+  const OptimizerOptions options = options_of(Rule::Adam);
+  TERCEL_EXPECT_THROW(Optimizer(options, Tensor()), ValueError, "optimizer: expected a tensor");
+  TERCEL_EXPECT_THROW(Optimizer(options, random({3}, kFloat16, 0, 1, 1)), TypeError,
+                      "optimizer: expected a parameter of float32 or float64 but got [3] float16 on cpu");
+  TERCEL_EXPECT_THROW(Optimizer(options, placed(random({2, 3}, kFloat32, 0, 1, 1), testing::Placement::Transposed)),
+                      ValueError, "is not contiguous");
+  OptimizerOptions wrong = options;
+  wrong.epsilon = 0;  // 0 / (sqrt(0) + 0)
+  TERCEL_EXPECT_THROW(Optimizer(wrong, random({3}, kFloat32, 0, 1, 1)), ConfigError,
+                      "[optimizer] option 'epsilon': expected at least 1e-30, found 0");
+
+  testing::FailingAllocator allocator;
+  const Tensor weight = random({3}, kFloat32, 0, 1, 1);
+  const testing::ScopedAllocator scope(allocator);
+  allocator.fail_call(2);
+  TERCEL_EXPECT_THROW(Optimizer(options, weight), OutOfMemoryError, "optimizer: Adam's 'v': ");
+}
+
+TEST_F(Optimizers, UpdateTypesThatAreLocalInAnotherNameAreAccepted) {
+  const auto with = [](Rule rule, UpdateType type) {
+    OptimizerOptions options;
+    options.type = rule;
+    options.update_type = type;
+    return options;
+  };
+  check_update_type(with(Rule::Sgd, UpdateType::Global), "emb");
+  check_update_type(with(Rule::AdaGrad, UpdateType::LazyGlobal), "emb");
+  TERCEL_EXPECT_THROW(check_update_type(with(Rule::Adam, UpdateType::Global), "emb"), ConfigError,
+                      "emb: update_type Global is not available for Adam; Local changes the rows that a batch names");
+  Optimizer optimizer(with(Rule::Ftrl, UpdateType::Global), random({2, 2}, kFloat32, 0, 1, 1));
+  optimizer.update_dense(random({2, 2}, kFloat32, 0, 1, 1), 0.1, 1);  // of a dense step every row is part
+  TERCEL_EXPECT_THROW(optimizer.update_rows({random({1, 2}, kFloat32, 0, 1, 1), make({1}, kInt64, {0})}, 0.1, 2),
+                      ConfigError, "optimizer: update_type Global is not available for Ftrl");
+}
+
+}  // namespace
+}  // namespace tercel::optim

@@ -1,0 +1,242 @@
+#include "tercel/recsys/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/convert.h"
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/trainer.h"
+#include "tercel/util/error.h"
+#include "tests/recsys/training_data.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::recsys {
+namespace {
+
+using test::preset_config;
+using test::small_dataset;
+using test::TemporaryFolder;
+using testing::values_of;
+
+void ignore(const Progress&) {}
+
+/** Text with a header "click,x,y,c,d"; categories start with that letter. */
+std::string table(int64_t rows, const char* letter, bool label = true) {
+  std::string text = label ? "click,x,y,c,d\n" : "x,y,c,d\n";
+  for (int64_t r = 0; r < rows; ++r) {
+    if (label) text += r % 3 == 0 ? "1," : "0,";
+    text += (r % 7 == 0 ? "" : std::to_string(r % 11)) + "," + std::to_string(r % 5) + ",";
+    text += letter + std::to_string(r * r % 13) + "," + (r % 9 == 0 ? "" : letter + std::to_string(r % 4)) + "\n";
+  }
+  return text;
+}
+
+data::Dataset convert(const TemporaryFolder& root, const std::string& text, const std::string& name) {
+  data::CsvOptions options;
+  options.label = "click";
+  options.dense = {"x", "y"};
+  options.categorical = {"c", "d"};
+  options.min_count = 2;
+  options.test_every = 0;
+  return data::convert_csv({root.put(name + ".csv", text)}, root / name, options, /*replace=*/false,
+                           [](const data::ConvertProgress&) {})
+      .dataset;
+}
+
+void train(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder) {
+  Trainer(config, dataset, folder, Resume::Never).run(ignore);
+}
+
+/** Collects probabilities. */
+class Collected {
+ public:
+  void operator()(Span<float> probabilities) {
+    ++calls;
+    for (const float p : probabilities) values.push_back(p);
+  }
+  std::vector<float> values;
+  int64_t calls = 0;
+};
+
+std::vector<float> predict_rows(LoadedModel& model, const data::Dataset& dataset,
+                                data::PartName part = data::PartName::Train) {
+  Collected out;
+  const int64_t rows = predict(model, dataset, part, out);
+  EXPECT_EQ(rows, static_cast<int64_t>(out.values.size()));
+  return out.values;
+}
+std::vector<float> predict_file(LoadedModel& model, const std::string& path) {
+  Collected out;
+  const int64_t rows = predict_text(model, {{path, ""}}, out);
+  EXPECT_EQ(rows, static_cast<int64_t>(out.values.size()));
+  return out.values;
+}
+
+TEST(Prediction, TextGivesWhatItsDatasetGives) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  // 64 rows at once: 300 are four batches and a short one.
+  train(preset_config("dlrm", {"solver.batchsize_eval=64"}), dataset, root / "run");
+  std::filesystem::remove_all(root / "data");  // the run has all that text needs
+  LoadedModel model = load_model(root / "run");
+  const std::vector<float> from_text = predict_file(model, root / "data.csv");
+  ASSERT_EQ(from_text.size(), 300u);
+
+  const data::Dataset again = convert(root, table(300, "k"), "data");
+  EXPECT_EQ(predict_rows(model, again), from_text);
+  EXPECT_EQ(predict_file(model, root.put("bare.csv", table(300, "k", /*label=*/false))), from_text)
+      << "the label's column may be missing";
+
+  // Against the model itself, row by row.
+  data::ReaderOptions options;
+  options.batch_size = 1000;
+  options.inputs = model.model.sparse_inputs();
+  data::BatchReader reader(again, data::PartName::Train, options);
+  data::Batch batch;
+  ASSERT_TRUE(reader.next(batch));
+  const std::vector<double> logits = values_of(model.model.forward(batch, false).logits);
+  for (size_t i = 0; i < 300; ++i) ASSERT_NEAR(from_text[i], 1 / (1 + std::exp(-logits[i])), 1e-5) << i;
+}
+
+TEST(Prediction, UnknownCategoriesAreTheRareOne) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  const std::string header = "x,y,c,d\n";
+  EXPECT_EQ(predict_file(model, root.put("a.csv", header + "1,2,never,seen\n")),
+            predict_file(model, root.put("b.csv", header + "1,2,,\n")));
+  EXPECT_EQ(predict_file(model, root.put("none.csv", header)), std::vector<float>());
+}
+
+TEST(Prediction, SeveralInputsTakeTheirSlots) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  const ModelConfig config = parse_config(R"json({
+    "solver": {"batchsize": 32, "batchsize_eval": 64},
+    "layers": [
+      {"type": "Data", "label": {"top": "label"}, "dense": {"top": "dense"},
+       "sparse": [{"top": "a", "slot_num": 1}, {"top": "b", "slot_num": 1}]},
+      {"type": "SparseEmbedding", "bottom": "a", "top": "ea"}, {"type": "SparseEmbedding", "bottom": "b", "top": "eb"},
+      {"type": "Concat", "bottom": ["ea", "eb"], "top": "e"}, {"type": "Reshape", "bottom": "e", "top": "flat"},
+      {"type": "Concat", "bottom": ["flat", "dense"], "top": "all"},
+      {"type": "InnerProduct", "bottom": "all", "top": "logit", "fc_param": {"num_output": 1}},
+      {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}]})json",
+                                          "two");
+  train(config, dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  EXPECT_EQ(predict_file(model, root / "data.csv"), predict_rows(model, dataset));
+}
+
+TEST(Prediction, TextThatDoesNotFitIsNamedByLine) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  TERCEL_EXPECT_THROW(predict_file(model, root.put("a.csv", "x,y,c,d\n1,2,k1,k1\n1,2,k1\n")), DataError, "line 3");
+  TERCEL_EXPECT_THROW(predict_file(model, root.put("b.csv", "x,y,c,d\n1,two,k1,k1\n")), DataError, "line 2");
+  TERCEL_EXPECT_THROW(predict_file(model, root / "nowhere.csv"), IoError, "nowhere.csv");
+}
+
+TEST(Prediction, AnotherVocabularyIsRefused) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  const data::Dataset renamed = convert(root, table(300, "q"), "renamed");  // the same numbers of other categories
+  const data::Dataset shorter = convert(root, table(12, "k"), "shorter");
+  ASSERT_EQ(renamed.schema, dataset.schema);
+  train(preset_config("wdl"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  EXPECT_NO_THROW(check_dataset_fits(model, dataset));
+  Collected out;
+  TERCEL_EXPECT_THROW(predict(model, renamed, data::PartName::Train, out), DataError,
+                      "renamed: made with another vocabulary than the model's: expected checksum");
+  TERCEL_EXPECT_THROW(predict(model, shorter, data::PartName::Train, out), DataError,
+                      "shorter: made with another vocabulary than the model's: slot 'c'");
+  TERCEL_EXPECT_THROW(predict(model, small_dataset(root, 20, 0, "other"), data::PartName::Train, out), DataError,
+                      "1 labels, 2 dense values and 2 slots, found 1, 4 and 5");
+  EXPECT_EQ(out.calls, 0);
+  // Training does not go on with other data either: its keys would mean something else.
+  TERCEL_EXPECT_THROW(Trainer(preset_config("wdl"), renamed, root / "run", Resume::Auto), DataError,
+                      "another vocabulary");
+}
+
+TEST(Prediction, DatasetsThatWereNotTextCannotReadText) {
+  const TemporaryFolder root;
+  train(preset_config("wdl", {"solver.batchsize=30"}), small_dataset(root, 100), root / "run");
+  LoadedModel model = load_model(root / "run");
+  Collected out;
+  TERCEL_EXPECT_THROW(predict_text(model, {{root.put("a.csv", "1,2\n"), ""}}, out), ConfigError,
+                      "was not trained on a dataset that was converted from text");
+}
+
+TEST(LoadModel, TakesTheBestCheckpointOrTheGivenOne) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  Trainer trainer(preset_config("dlrm", {"solver.eval_interval=1", "solver.keep_checkpoints=9"}), dataset, root / "run",
+                  Resume::Never);
+  trainer.run(ignore);
+  const std::vector<std::string> all = list_checkpoints(root / "run/checkpoints");
+  ASSERT_EQ(all.size(), 2u);
+  for (const std::string& folder : all) {
+    const LoadedModel model = load_model(folder);
+    EXPECT_EQ(model.checkpoint, folder);
+    EXPECT_EQ(model.step, Checkpoint(folder).info().step);
+  }
+  const bool first = Checkpoint(all[0]).info().metric >= Checkpoint(all[1]).info().metric;
+  EXPECT_EQ(load_model(root / "run").checkpoint, all[first ? 0 : 1]);
+
+  LoadedModel last = load_model(all[1]);
+  EXPECT_EQ(values_of(last.model.parameters().weights()), values_of(trainer.model().parameters().weights()));
+  EXPECT_EQ(values_of(last.model.tables()[0].weight()), values_of(trainer.model().tables()[0].weight()));
+  const MetricValues metrics =
+      evaluate(last.model, dataset, data::PartName::Test, last.config, [](int64_t) { return true; });
+  EXPECT_EQ(metrics, trainer.last_metrics());
+  int64_t calls = 0;
+  EXPECT_TRUE(evaluate(last.model, dataset, data::PartName::Test, last.config, [&](int64_t) {
+                return ++calls, false;
+              }).empty());
+  EXPECT_EQ(calls, 1) << "the observer stops it";
+}
+
+TEST(LoadModel, AnyWayToWriteThePath) {
+  const TemporaryFolder root;
+  train(preset_config("dlrm", {"solver.batchsize=30"}), small_dataset(root, 40), root / "run");
+  const std::string checkpoint = list_checkpoints(root / "run/checkpoints").back();
+  EXPECT_EQ(load_model(root / "run/").step, 1);
+  EXPECT_EQ(load_model(checkpoint + "/").step, 1);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(root / "run/checkpoints");
+  EXPECT_NO_THROW({ EXPECT_EQ(load_model(std::filesystem::path(checkpoint).filename()).step, 1); });
+  std::filesystem::current_path(checkpoint);
+  EXPECT_NO_THROW({ EXPECT_EQ(load_model(".").step, 1); });
+  std::filesystem::current_path(root / "run");
+  EXPECT_NO_THROW({ EXPECT_EQ(load_model(".").step, 1); });
+  std::filesystem::current_path(before);
+}
+
+TEST(LoadModel, RefusesWhatIsNoModel) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 40);
+  TERCEL_EXPECT_THROW(load_model(root / "nowhere"), DataError, "nowhere: no trained model");
+  TERCEL_EXPECT_THROW(load_model(root / "data"), DataError, "data: no trained model");
+  { const Trainer started(preset_config("dlrm", {"solver.batchsize=30"}), dataset, root / "run", Resume::Never); }
+  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "run: no model: there is no whole checkpoint");
+  Trainer(preset_config("dlrm", {"solver.batchsize=30"}), dataset, root / "run", Resume::Auto).run(ignore);
+  EXPECT_NO_THROW(load_model(root / "run"));
+  const std::string checkpoint = list_checkpoints(root / "run/checkpoints").back();
+  // Another graph in the place of the run's.
+  const std::string config = root.get("run/config.json");
+  root.put("run/config.json", to_json(preset_config("dcn", {"solver.batchsize=30"})));
+  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "a checkpoint of another graph or dataset");
+  root.put("run/config.json", config.substr(0, config.size() / 2));
+  TERCEL_EXPECT_THROW(load_model(root / "run"), Error, "config.json");
+  root.put("run/config.json", config);
+  std::filesystem::resize_file(checkpoint + "/table-0.safetensors", 100);
+  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "table-0.safetensors: expected");
+}
+
+}  // namespace
+}  // namespace tercel::recsys

@@ -1,0 +1,147 @@
+// After the first few steps, a training step asks neither operator new nor the system for memory.
+#include <execinfo.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <set>
+
+#include "tercel/core/allocator.h"
+#include "tercel/data/batch_reader.h"
+#include "tercel/recsys/learner.h"
+#include "tests/recsys/training_data.h"
+
+namespace tercel::recsys {
+namespace {
+
+constexpr int kMaxFrames = 48, kMaxCalls = 64;
+
+/** Where one call of operator new came from. */
+struct Call {
+  void* frames[kMaxFrames];
+  int depth;
+};
+
+/** Calls of this thread while it watches. */
+struct Watch {
+  bool on = false;
+  int64_t news = 0;
+  int count = 0;
+  Call calls[kMaxCalls];
+};
+thread_local Watch watch;
+
+void* allocate(size_t nbytes, size_t alignment) {
+  if (watch.on) {
+    watch.on = false;  // what it takes to look around is not counted
+    ++watch.news;
+    if (watch.count < kMaxCalls) {
+      Call& call = watch.calls[watch.count++];
+      call.depth = ::backtrace(call.frames, kMaxFrames);
+    }
+    watch.on = true;
+  }
+  void* p = nullptr;
+  if (::posix_memalign(&p, std::max(alignment, sizeof(void*)), nbytes) != 0) throw std::bad_alloc();
+  return p;
+}
+
+std::string describe(const Call& call) {
+  std::string text;
+  char** const names = ::backtrace_symbols(call.frames, call.depth);
+  for (int i = 0; i < call.depth; ++i) text += std::string("  ") + names[i] + "\n";
+  std::free(names);
+  return text;
+}
+
+/** Steps of a preset on its batches; what a step past the fifth asks for. */
+void expect_no_allocation(const ModelConfig& config, const data::Dataset& dataset) {
+  Model model(config, dataset.schema);
+  model.initialize(1);
+  data::ReaderOptions options;
+  options.batch_size = config.solver.batchsize;
+  options.epochs = 0;
+  options.inputs = model.sparse_inputs();
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  Learner learner(std::move(model), config);
+  data::Batch batch;
+  Call first;
+  first.depth = ::backtrace(first.frames, kMaxFrames);  // its first call loads a library
+
+  constexpr int64_t kWarmSteps = 5, kSteps = 40;
+  for (int64_t step = 1; step <= kWarmSteps; ++step) {
+    ASSERT_TRUE(reader.next(batch));
+    learner.train(batch, 0.01, step);
+  }
+  const AllocatorStats before = cpu_allocator_stats();
+  watch.news = 0;
+  watch.count = 0;
+  for (int64_t step = kWarmSteps + 1; step <= kWarmSteps + kSteps; ++step) {
+    watch.on = true;
+    const bool more = reader.next(batch);
+    learner.train(batch, 0.01, step);
+    watch.on = false;
+    ASSERT_TRUE(more);
+  }
+  EXPECT_EQ(cpu_allocator_stats().misses - before.misses, 0);
+  EXPECT_EQ(watch.news, 0);
+  std::set<std::string> callers;
+  for (int i = 0; i < watch.count; ++i) callers.insert(describe(watch.calls[i]));
+  for (const std::string& caller : callers) ADD_FAILURE() << "a step calls operator new:\n" << caller;
+}
+
+TEST(StepAllocation, NoneInThePresets) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "under AddressSanitizer the allocator keeps nothing";
+#endif
+  const test::CleanProcess clean;
+  const test::TemporaryFolder root;
+  const data::Dataset dataset = test::small_dataset(root, 20000);
+  for (const int64_t threads : {1, 2}) {
+    set_num_threads(threads);
+    for (const std::string_view name : preset_names()) {
+      SCOPED_TRACE(std::string(name) + ", threads: " + std::to_string(threads));
+      expect_no_allocation(test::preset_config(name), dataset);
+    }
+  }
+}
+
+TEST(StepAllocation, NoneWithShortBatchesAndState) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "under AddressSanitizer the allocator keeps nothing";
+#endif
+  const test::CleanProcess clean;
+  set_num_threads(1);
+  const test::TemporaryFolder root;
+  const data::Dataset dataset = test::small_dataset(root, 300);  // 225 train rows: every fourth batch is short
+  for (const char* rule : {"SGD", "MomentumSGD", "Adam", "AdaGrad", "Ftrl"}) {
+    SCOPED_TRACE(rule);
+    expect_no_allocation(test::stateful_config({std::string("optimizer.type=") + rule}), dataset);
+  }
+}
+
+TEST(StepAllocation, TheTestWouldSeeOne) {
+  watch.news = 0;
+  watch.count = 0;
+  watch.on = true;
+  const std::vector<int64_t> numbers(100, 1);
+  watch.on = false;
+  EXPECT_EQ(numbers.back(), 1);
+  EXPECT_EQ(watch.news, 1);
+}
+
+}  // namespace
+}  // namespace tercel::recsys
+
+// The array, nothrow and sized forms call these. Inlined, they would look to the compiler as if they did not match.
+[[gnu::noinline]] void* operator new(size_t nbytes) {
+  return tercel::recsys::allocate(nbytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(size_t nbytes, std::align_val_t alignment) {
+  return tercel::recsys::allocate(nbytes, static_cast<size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }

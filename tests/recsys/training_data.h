@@ -1,0 +1,83 @@
+// Small datasets and models for the tests of the recommender layer.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tercel/data/generate.h"
+#include "tercel/recsys/model/config.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/signals.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel::recsys::test {
+
+using tercel::test::TemporaryFolder;
+
+/** Generated rows of 4 counts and 5 fields, in `folder`/data. */
+inline data::Dataset small_dataset(const TemporaryFolder& folder, int64_t rows, double test_fraction = 0.25,
+                                   const std::string& name = "data", uint64_t seed = 1) {
+  data::GenerateOptions options;
+  options.rows = rows;
+  options.seed = seed;
+  options.preset = data::GeneratePreset::Small;
+  options.test_fraction = test_fraction;
+  options.files = 2;
+  return data::generate_dataset(folder / name, options, /*replace=*/false, [](int64_t) {}).dataset;
+}
+
+inline ModelConfig preset_config(std::string_view name, const std::vector<std::string>& assignments = {}) {
+  ModelConfig config = parse_config(preset(name), name);
+  config.solver.batchsize = 256;  // whatever serves each of them best
+  for (const std::string& assignment : assignments) set_config(config, assignment);
+  return config;
+}
+
+/** A model with every kind of state: two tables of different optimizers, dropout, running statistics. */
+constexpr std::string_view kStatefulModel = R"json({
+  "model_name": "stateful",
+  "solver": {"batchsize": 64, "batchsize_eval": 50, "lr": 0.01, "epochs": 2},
+  "layers": [
+    {"type": "Data", "label": {"top": "label"}, "dense": {"top": "dense"},
+     "sparse": [{"top": "first", "slot_num": 2}, {"top": "others"}]},
+    {"type": "LocalizedSlotSparseEmbeddingHash", "bottom": "first", "top": "e1",
+     "sparse_embedding_hparam": {"embedding_vec_size": 3}},
+    {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "others", "top": "e2",
+     "sparse_embedding_hparam": {"embedding_vec_size": 4, "combiner": "mean"},
+     "optimizer": {"type": "AdaGrad", "update_type": "Local", "adagrad_hparam": {"epsilon": 1e-6}}},
+    {"type": "Reshape", "bottom": "e1", "top": "f1"},
+    {"type": "Reshape", "bottom": "e2", "top": "f2"},
+    {"type": "Concat", "bottom": ["f1", "f2", "dense"], "top": "all"},
+    {"type": "BatchNorm", "bottom": "all", "top": "normal", "bn_param": {"factor": 0.1}},
+    {"type": "Dropout", "bottom": "normal", "top": "dropped", "rate": 0.25},
+    {"type": "MLP", "bottom": "dropped", "top": "logit",
+     "mlp_param": {"num_outputs": [16, 1], "activations": ["Relu", "Non"]}},
+    {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}
+  ]
+})json";
+
+inline ModelConfig stateful_config(const std::vector<std::string>& assignments = {}) {
+  ModelConfig config = parse_config(kStatefulModel, "stateful");
+  for (const std::string& assignment : assignments) set_config(config, assignment);
+  return config;
+}
+
+/** Takes back a stop that was asked for, and another number of threads, when it goes. */
+class CleanProcess {
+ public:
+  CleanProcess() = default;
+  ~CleanProcess() {
+    request_stop(0);
+    set_num_threads(threads_);
+  }
+  CleanProcess(const CleanProcess&) = delete;
+  CleanProcess& operator=(const CleanProcess&) = delete;
+
+ private:
+  int64_t threads_ = num_threads();
+};
+
+}  // namespace tercel::recsys::test

@@ -1,0 +1,44 @@
+// Replaces operator new and delete of a test program by ones that count, and fail when told to. At most one source of a
+// program includes it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace tercel::testing {
+
+struct NewCounts {
+  std::atomic<int64_t> news{0};     ///< calls of operator new
+  std::atomic<int64_t> alive{0};    ///< blocks not yet deleted
+  std::atomic<int64_t> fail_in{0};  ///< the n-th call from now on throws std::bad_alloc; 0: none
+};
+inline constinit NewCounts new_counts;
+
+inline void* counted_new(size_t nbytes, size_t alignment) {
+  ++new_counts.news;
+  if (new_counts.fail_in > 0 && --new_counts.fail_in == 0) throw std::bad_alloc();
+  void* p = nullptr;
+  if (posix_memalign(&p, alignment < sizeof(void*) ? sizeof(void*) : alignment, nbytes) != 0) throw std::bad_alloc();
+  ++new_counts.alive;
+  return p;
+}
+
+inline void counted_delete(void* p) noexcept {
+  if (p) --new_counts.alive;
+  std::free(p);
+}
+
+}  // namespace tercel::testing
+
+// The array, nothrow and sized forms call these.
+void* operator new(size_t nbytes) { return tercel::testing::counted_new(nbytes, alignof(std::max_align_t)); }
+void* operator new(size_t nbytes, std::align_val_t alignment) {
+  return tercel::testing::counted_new(nbytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* p) noexcept { tercel::testing::counted_delete(p); }
+void operator delete(void* p, size_t) noexcept { tercel::testing::counted_delete(p); }
+void operator delete(void* p, std::align_val_t) noexcept { tercel::testing::counted_delete(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { tercel::testing::counted_delete(p); }

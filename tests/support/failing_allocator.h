@@ -1,0 +1,59 @@
+// Memory that runs out when a test says so.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "tercel/core/allocator.h"
+#include "tercel/util/error.h"
+
+namespace tercel::testing {
+
+/** Takes from the CPU allocator, fails the n-th call, counts what is alive. Any thread may use it. */
+class FailingAllocator final : public Allocator {
+ public:
+  DataPtr allocate(size_t nbytes) override {
+    if (++calls_ == fail_at_)
+      throw_error<OutOfMemoryError>({"out of memory: this was call ", fail_at_.load(), ", which a test wants to fail"});
+    auto block = std::make_unique<Block>(*this, cpu_allocator().allocate(nbytes));
+    void* const data = block->memory.get();
+    ++alive_;
+    return DataPtr(data, block.release(), &give_back, kCpu);
+  }
+
+  /** The n-th call from now on throws OutOfMemoryError, and only that; 0: none. */
+  void fail_call(int64_t n) {
+    calls_ = 0;
+    fail_at_ = n;
+  }
+  int64_t calls() const { return calls_; }
+  /** Blocks given out and not yet given back. */
+  int64_t alive() const { return alive_; }
+
+ private:
+  struct Block {
+    Block(FailingAllocator& from, DataPtr taken) : source(from), memory(std::move(taken)) {}
+    FailingAllocator& source;
+    DataPtr memory;
+  };
+  static void give_back(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    --block->source.alive_;
+  }
+
+  std::atomic<int64_t> calls_{0}, fail_at_{0}, alive_{0};
+};
+
+/** Makes an allocator that of new CPU tensors for a scope; it must outlive them. */
+class ScopedAllocator {
+ public:
+  explicit ScopedAllocator(Allocator& allocator) : old_(set_allocator(DeviceType::Cpu, &allocator)) {}
+  ~ScopedAllocator() { set_allocator(DeviceType::Cpu, old_); }
+  ScopedAllocator(const ScopedAllocator&) = delete;
+  ScopedAllocator& operator=(const ScopedAllocator&) = delete;
+
+ private:
+  Allocator* old_;
+};
+
+}  // namespace tercel::testing

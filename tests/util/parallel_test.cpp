@@ -1,0 +1,295 @@
+#include "tercel/util/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "tercel/util/error.h"
+#include "tests/util/temporary_folder.h"
+
+namespace tercel {
+namespace {
+
+// Threads in the name: the suite runs under ThreadSanitizer as well.
+class ParallelThreads : public testing::Test {
+ protected:
+  ~ParallelThreads() override { set_num_threads(before_); }
+
+ private:
+  int64_t before_ = num_threads();
+};
+
+using Chunk = std::tuple<int64_t, int64_t, int64_t>;  // begin, end, thread_index
+
+std::set<Chunk> chunks_of(int64_t begin, int64_t end, int64_t grain) {
+  std::mutex mutex;
+  std::set<Chunk> chunks;
+  parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
+    const std::lock_guard lock(mutex);
+    EXPECT_TRUE(chunks.insert({first, last, thread_index()}).second);
+  });
+  return chunks;
+}
+
+TEST_F(ParallelThreads, PartitionDependsOnRangeGrainAndThreadsAlone) {
+  set_num_threads(3);
+  const std::set<Chunk> expected = {{10, 14, 0}, {14, 17, 1}, {17, 20, 2}};
+  for (int repeat = 0; repeat < 50; ++repeat) EXPECT_EQ(chunks_of(10, 20, 1), expected);
+  EXPECT_EQ(chunks_of(10, 20, 5), (std::set<Chunk>{{10, 15, 0}, {15, 20, 1}}));
+  EXPECT_EQ(chunks_of(10, 20, 6), (std::set<Chunk>{{10, 20, 0}})) << "no chunk smaller than the grain";
+  EXPECT_EQ(num_chunks(10, 1), 3);
+  EXPECT_EQ(num_chunks(10, 5), 2);
+  EXPECT_EQ(num_chunks(10, 6), 1);
+  EXPECT_EQ(num_chunks(0, 6), 0);
+}
+
+TEST_F(ParallelThreads, EveryIndexOnceForAllSmallRanges) {
+  for (int64_t threads = 1; threads <= 5; ++threads) {
+    set_num_threads(threads);
+    for (int64_t count = 0; count <= 23; ++count) {
+      for (int64_t grain = -1; grain <= 9; ++grain) {
+        std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+        const int64_t begin = -7;
+        parallel_for(begin, begin + count, grain, [&](int64_t first, int64_t last) {
+          EXPECT_LT(first, last);
+          EXPECT_GE(last - first, std::min(grain, count));
+          EXPECT_LT(thread_index(), threads);
+          for (int64_t i = first; i < last; ++i) ++seen[static_cast<size_t>(i - begin)];
+        });
+        for (const auto& times : seen) ASSERT_EQ(times, 1) << threads << " " << count << " " << grain;
+      }
+    }
+  }
+}
+
+TEST_F(ParallelThreads, EmptyAndReversedRangesCallNothing) {
+  int calls = 0;
+  parallel_for(3, 3, 1, [&](int64_t, int64_t) { ++calls; });
+  parallel_for(3, -3, 1, [&](int64_t, int64_t) { ++calls; });
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(ParallelThreads, RunsOnSeveralThreadsAtOnce) {
+  set_num_threads(3);
+  std::atomic<int> arrived{0};
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  // Ends only if all three chunks run at the same time.
+  parallel_for(0, 3, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 3) std::this_thread::yield();
+    const std::lock_guard lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(ids.size(), 3u);
+}
+
+TEST_F(ParallelThreads, RegionIsVisibleInside) {
+  set_num_threads(2);
+  EXPECT_FALSE(in_parallel_region());
+  parallel_for(0, 2, 1, [](int64_t first, int64_t) {
+    EXPECT_TRUE(in_parallel_region());
+    EXPECT_EQ(thread_index(), first);
+  });
+  EXPECT_FALSE(in_parallel_region());
+  parallel_for(0, 2, 2, [](int64_t, int64_t) { EXPECT_FALSE(in_parallel_region()) << "this one stayed serial"; });
+}
+
+TEST_F(ParallelThreads, NestedCallsRunSerially) {
+  set_num_threads(2);
+  std::atomic<int> inner{0};
+  parallel_for(0, 2, 1, [&](int64_t outer, int64_t) {
+    const auto id = std::this_thread::get_id();
+    parallel_for(0, 100, 1, [&](int64_t first, int64_t last) {
+      EXPECT_EQ(std::this_thread::get_id(), id);
+      EXPECT_EQ(first, 0);
+      EXPECT_EQ(last, 100);
+      EXPECT_EQ(thread_index(), outer) << "per-thread scratch of the outer loop stays valid";
+      ++inner;
+    });
+  });
+  EXPECT_EQ(inner, 2);
+}
+
+TEST_F(ParallelThreads, FirstExceptionInIndexOrderArrives) {
+  set_num_threads(4);
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    std::atomic<int> finished{0};
+    try {
+      parallel_for(0, 4, 1, [&](int64_t first, int64_t) {
+        // The later chunk throws first, most of the time.
+        if (first == 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
+        if (first == 1 || first == 3) throw std::runtime_error(std::to_string(first));
+        ++finished;
+      });
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "1");
+    }
+    EXPECT_EQ(finished, 2) << "the others finish";
+    EXPECT_FALSE(in_parallel_region());
+  }
+}
+
+TEST_F(ParallelThreads, ExceptionOfASerialOrNestedCallArrives) {
+  set_num_threads(2);
+  EXPECT_THROW(parallel_for(0, 1, 1, [](int64_t, int64_t) { throw ValueError("serial"); }), ValueError);
+  EXPECT_THROW(parallel_for(0, 2, 1,
+                            [](int64_t, int64_t) {
+                              parallel_for(0, 9, 1, [](int64_t, int64_t) { throw IndexError("nested"); });
+                            }),
+               IndexError);
+}
+
+TEST_F(ParallelThreads, SumsAreTheSameInEveryRun) {
+  set_num_threads(3);
+  std::vector<float> values(100'003);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0f / static_cast<float>(i + 1);
+  const auto total = [&] {
+    std::vector<float> parts(static_cast<size_t>(num_threads()));
+    parallel_for(0, static_cast<int64_t>(values.size()), 1000, [&](int64_t first, int64_t last) {
+      float sum = 0;
+      for (int64_t i = first; i < last; ++i) sum += values[static_cast<size_t>(i)];
+      parts[static_cast<size_t>(thread_index())] = sum;
+    });
+    float sum = 0;
+    for (const float part : parts) sum += part;
+    return sum;
+  };
+  const float first = total();
+  for (int repeat = 0; repeat < 100; ++repeat) ASSERT_EQ(total(), first);
+}
+
+TEST_F(ParallelThreads, CallersOnSeveralThreadsGetTheirResults) {
+  set_num_threads(3);
+  std::vector<std::thread> callers;
+  std::vector<std::set<Chunk>> results(4);
+  for (auto& result : results)
+    callers.emplace_back([&result] {
+      for (int i = 0; i < 50; ++i) result = chunks_of(0, 9, 1);
+    });
+  for (auto& caller : callers) caller.join();
+  for (const auto& result : results)
+    EXPECT_EQ(result, (std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}})) << "the same partition, whoever else is busy";
+}
+
+TEST_F(ParallelThreads, NumberOfThreadsCanChange) {
+  for (const int64_t threads : {1, 4, 2, 3, 1, 5}) {
+    set_num_threads(threads);
+    EXPECT_EQ(num_threads(), threads);
+    EXPECT_EQ(chunks_of(0, 100, 1).size(), static_cast<size_t>(threads));
+  }
+  TERCEL_EXPECT_THROW(set_num_threads(0), ValueError, "found 0");
+  TERCEL_EXPECT_THROW(set_num_threads(100'000), ValueError, "found 100000");
+  set_num_threads(2);
+  EXPECT_THROW(parallel_for(0, 2, 1, [](int64_t, int64_t) { set_num_threads(3); }), ValueError);
+}
+
+TEST_F(ParallelThreads, HugeRangesDoNotOverflow) {
+  set_num_threads(3);
+  const int64_t end = INT64_MAX;
+  const std::set<Chunk> chunks = chunks_of(0, end, 1);
+  int64_t at = 0;
+  for (const auto& [first, last, index] : chunks) {
+    EXPECT_EQ(first, at);
+    at = last;
+  }
+  EXPECT_EQ(at, end);
+}
+
+TEST_F(ParallelThreads, TheCallerDoesNotWaitForThreadsThatHaveNotBegun) {
+  // Far more threads than CPUs: if each had to get its turn, a loop would take many slices of the scheduler's time.
+  set_num_threads(64);
+  std::atomic<int64_t> sum{0};
+  for (int loop = 0; loop < 2000; ++loop)
+    parallel_for(0, 64, 1, [&](int64_t first, int64_t last) { sum += last - first; });
+  EXPECT_EQ(sum, 2000 * 64);
+}
+
+#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+
+// Runs in a child, which must end: a hang is killed by its alarm.
+int run_in_child(void (*body)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    try {
+      body();
+    } catch (...) {
+      _exit(9);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Through exit(), so that the pool's destructor runs: it must not wait for threads that are gone.
+void leave_child() {
+#if defined(__SANITIZE_ADDRESS__)  // its search for leaks at exit wants to stop those threads
+  _exit(0);
+#else
+  std::exit(0);
+#endif
+}
+
+TEST_F(ParallelThreads, WorksSeriallyInAForkedChild) {
+  set_num_threads(3);
+  ASSERT_EQ(chunks_of(0, 9, 1).size(), 3u);
+  EXPECT_EQ(run_in_child([] {
+              const std::set<Chunk> chunks = chunks_of(0, 9, 1);
+              if (chunks != std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}}) _exit(3);
+              leave_child();
+            }),
+            0);
+  EXPECT_EQ(chunks_of(0, 9, 1).size(), 3u) << "the parent goes on";
+}
+
+// The default is read once per process, so a fresh program has to look.
+int64_t threads_of_a_fresh_process(const std::string& environment) {
+  const std::string command = "env -u OMP_NUM_THREADS -u TERCEL_NUM_THREADS " + environment + " /proc/" +
+                              std::to_string(getpid()) +
+                              "/exe --gtest_filter=ParallelDefault.Print --gtest_also_run_disabled_tests";
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[256];
+  while (fgets(buffer, sizeof buffer, pipe) != nullptr) output += buffer;
+  pclose(pipe);
+  const size_t at = output.find("num_threads=");
+  return at == std::string::npos ? -1 : std::stoll(output.substr(at + 12));
+}
+
+TEST(ParallelDefault, Print) {
+  try {
+    printf("num_threads=%ld\n", static_cast<long>(num_threads()));
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "TERCEL_NUM_THREADS: expected an integer from 1 to 1024, found 'many'");
+    printf("num_threads=0\n");
+  }
+}
+
+TEST(ParallelDefault, ComesFromTheEnvironment) {
+  EXPECT_EQ(threads_of_a_fresh_process("TERCEL_NUM_THREADS=7 OMP_NUM_THREADS=3"), 7);
+  EXPECT_EQ(threads_of_a_fresh_process("OMP_NUM_THREADS=3,2"), 3);
+  EXPECT_GE(threads_of_a_fresh_process("OMP_NUM_THREADS=x"), 1);
+  EXPECT_EQ(threads_of_a_fresh_process("TERCEL_NUM_THREADS=many"), 0);
+}
+
+#endif
+
+}  // namespace
+}  // namespace tercel

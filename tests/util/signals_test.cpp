@@ -1,0 +1,98 @@
+#include "tercel/util/signals.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tests/util/temporary_folder.h"
+
+namespace tercel {
+namespace {
+
+// What a child that runs the body ends with: its exit code, or 1000 + the signal that killed it.
+template <class Body>
+int end_of(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+TEST(Signals, FirstOneAsks) {
+  const ScopedSignals scope;
+  EXPECT_EQ(stop_signal(), 0);
+  ::raise(SIGTERM);
+  EXPECT_EQ(stop_signal(), SIGTERM);
+}
+
+TEST(Signals, SecondOneEndsTheProcess) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer delays signals, and two of a kind become one";
+#endif
+  EXPECT_EQ(end_of([] {
+              const ScopedSignals scope;
+              ::raise(SIGINT);
+              ::raise(SIGINT);
+              _exit(99);
+            }),
+            130);
+  EXPECT_EQ(end_of([] {
+              const ScopedSignals scope;
+              ::raise(SIGINT);
+              ::raise(SIGTERM);
+              _exit(99);
+            }),
+            143);
+}
+
+TEST(Signals, ScopeEndsWithTheHandlersThatWereThere) {
+  EXPECT_EQ(end_of([] {
+              {
+                const ScopedSignals scope;
+                ::raise(SIGINT);
+              }
+              if (stop_signal() != 0) _exit(98);
+              ::raise(SIGTERM);
+              _exit(99);
+            }),
+            1000 + SIGTERM);
+}
+
+TEST(Signals, IgnoredSignalStaysIgnored) {
+  EXPECT_EQ(end_of([] {
+              ::signal(SIGINT, SIG_IGN);
+              const ScopedSignals scope;
+              ::raise(SIGINT);
+              _exit(stop_signal());
+            }),
+            0);
+}
+
+TEST(Signals, FileSizeLimitIsAnErrorNotASignal) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(end_of([&] {
+              const ScopedSignals scope;
+              const rlimit limit{10, 10};
+              ::setrlimit(RLIMIT_FSIZE, &limit);
+              FILE* const file = fopen((folder / "x").c_str(), "w");
+              for (int i = 0; i < 100; ++i) fputc('x', file);
+              _exit(fflush(file) != 0 && errno == EFBIG ? 0 : 1);
+            }),
+            0);
+}
+
+TEST(Signals, StopCanBeAskedForByHand) {
+  const ScopedSignals scope;
+  request_stop(SIGINT);
+  EXPECT_EQ(stop_signal(), SIGINT);
+}
+
+}  // namespace
+}  // namespace tercel

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Refuses an include that goes up: a layer sees itself and strictly lower layers, io and data only util and core.
+
+The order is the one that the build uses (cmake/TercelLayer.cmake). Tests see the layer that they test and those below.
+
+    tools/check_layers.py [ROOT]
+"""
+
+import pathlib
+import re
+import sys
+
+SOURCES = {".h", ".cpp", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<](tercel|cli)/(?:([a-z_]+)/)?')
+
+
+def read_order(root):
+    text = (root / "cmake" / "TercelLayer.cmake").read_text()
+    order = re.search(r"set\(TERCEL_LAYER_ORDER\s+([^)]*)\)", text).group(1)
+    ranks = {name: int(rank) for name, rank in (entry.split(":") for entry in order.split())}
+    core_only = set(re.search(r"set\(TERCEL_CORE_ONLY_LAYERS\s+([^)]*)\)", text).group(1).split())
+    return ranks, core_only
+
+
+def sources_of(folder):
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.rglob("*") if path.suffix in SOURCES)
+
+
+def may_include(layer, other, ranks, core_only):
+    if layer == other:
+        return True
+    if layer in core_only and other not in ("util", "core"):
+        return False
+    return ranks[other] < ranks[layer]
+
+
+def check_file(root, path, layer, ranks, core_only):
+    errors = []
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        where = f"{path.relative_to(root)}:{number}"
+        other = "cli" if match.group(1) == "cli" else match.group(2)
+        if other is None and layer == "cli":
+            continue
+        if other is None:
+            errors.append(f"{where}: {layer} includes the umbrella header, which is above all but cli")
+        elif other not in ranks:
+            errors.append(f"{where}: unknown layer '{other}'")
+        elif not may_include(layer, other, ranks, core_only):
+            errors.append(f"{where}: {layer} ({ranks[layer]}) may not include {other} ({ranks[other]})")
+    return errors
+
+
+def check_tree(root):
+    ranks, core_only = read_order(root)
+    errors = []
+    for parent in ("tercel", "tests"):
+        folders = sorted(path for path in (root / parent).glob("*") if path.is_dir())
+        for folder in folders:
+            layer = folder.name
+            if layer not in ranks:
+                if parent == "tercel":
+                    errors.append(f"{folder.relative_to(root)}: not a layer of cmake/TercelLayer.cmake")
+                continue
+            for path in sources_of(folder):
+                errors += check_file(root, path, layer, ranks, core_only)
+    return errors
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    errors = check_tree(root)
+    for error in errors:
+        print(error, file=sys.stderr)
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Every public op has a conformance row (tests/ops/*_rows.h; see Note [Conformance rows] in tests/ops/conformance.h).
+
+The build runs this before it compiles tests/ops: an op without a row does not compile. (Ops in functor lists are held to
+it by the compiler, too.) In-place and out forms go with the op of their name.
+
+    tools/check_op_rows.py [ROOT]
+"""
+
+import pathlib
+import re
+import sys
+
+OP = re.compile(
+    r"TERCEL_API\s+(?:const\s+)?(?:Tensor&?|Scalar|ValuesAndIndices|UniqueValues|std::vector<Tensor>)\s+(\w+)\("
+)
+MACRO_OP = re.compile(r"^TERCEL_(?:UNARY|BINARY)\w*\((\w+)\)", re.MULTILINE)
+FORM = re.compile(r"(_out|_)$")
+
+# They take no tensor, or give none back: their tests hold them to more than a row could.
+NO_ROW = {
+    "factories.h": "makes tensors of numbers (tests/ops/factories_test.cpp)",
+    "random.h": "makes random numbers (tests/ops/random_test.cpp)",
+    "row_gradient.h": "works on gradients (tests/ops/row_gradient_test.cpp)",
+}
+NO_ROW_OPS = {"item": "gives a number (tests/ops/views_test.cpp)"}
+
+
+def public_ops(header):
+    text = header.read_text()
+    return (set(OP.findall(text)) | set(MACRO_OP.findall(text))) - {"name"}
+
+
+def ops_without_row(root):
+    rows = "\n".join(path.read_text() for path in sorted((root / "tests/ops").glob("*_rows.h")))
+    called = set(re.findall(r"\b(\w+)\(", rows))
+    # Rows of functor lists name the function as an argument of a macro.
+    called |= set(re.findall(r"\bTERCEL_(?:\w*ROW\(\w+, |RUN\()(\w+)", rows))
+    missing = []
+    for header in sorted((root / "tercel/ops").glob("*.h")):
+        if header.stem.endswith("_impl") or header.name in NO_ROW:
+            continue
+        for op in sorted(public_ops(header)):
+            if op not in called and FORM.sub("", op) not in called and op not in NO_ROW_OPS:
+                missing.append(f"tercel/ops/{header.name}: {op}() has no row in tests/ops/*_rows.h")
+    return missing
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    missing = ops_without_row(root)
+    for line in missing:
+        print(line, file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
