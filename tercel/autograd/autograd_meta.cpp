@@ -11,9 +11,9 @@ namespace tercel {
 
 AutogradMeta::~AutogradMeta() = default;
 
-AutogradMeta& ensure_autograd_meta(const Tensor& t) {
-  TERCEL_CHECK(t.defined(), ValueError, "gradient: the tensor is undefined");
-  if (AutogradMeta* meta = autograd_meta(t)) return *meta;
+namespace {
+
+AutogradMeta& make_autograd_meta(const Tensor& t) {
   auto meta = std::unique_ptr<AutogradMeta>(new AutogradMeta);
   if (TensorImpl* base = t.impl().plain_view_base()) {
     meta->base = Tensor(intrusive_ptr<TensorImpl>::reclaim_copy(base));
@@ -22,6 +22,23 @@ AutogradMeta& ensure_autograd_meta(const Tensor& t) {
   AutogradMeta& out = *meta;
   t.impl().set_autograd_meta(std::move(meta));
   return out;
+}
+
+// Threads that share a leaf may be the first to need its metadata and its node; one of them makes these.
+std::mutex& shared_mutex(const Tensor& t) {
+  constexpr size_t kMutexes = 64;
+  constinit static std::mutex mutexes[kMutexes];
+  return mutexes[reinterpret_cast<uintptr_t>(&t.impl()) / 64 % kMutexes];
+}
+
+}  // namespace
+
+AutogradMeta& ensure_autograd_meta(const Tensor& t) {
+  TERCEL_CHECK(t.defined(), ValueError, "gradient: the tensor is undefined");
+  if (AutogradMeta* meta = autograd_meta(t)) return *meta;
+  const std::lock_guard lock(shared_mutex(t));
+  AutogradMeta* meta = autograd_meta(t);
+  return meta ? *meta : make_autograd_meta(t);
 }
 
 Tensor view_base(const Tensor& t) {
@@ -89,23 +106,12 @@ intrusive_ptr<Node> grad_fn(const Tensor& t) {
   return meta ? meta->grad_fn : intrusive_ptr<Node>();
 }
 
-namespace {
-
-// Passes of several threads may begin at the same leaf, and the first one makes its node.
-std::mutex& leaf_mutex(const AutogradMeta& meta) {
-  constexpr size_t kMutexes = 64;
-  constinit static std::mutex mutexes[kMutexes];
-  return mutexes[reinterpret_cast<uintptr_t>(&meta) / 64 % kMutexes];
-}
-
-}  // namespace
-
 Edge gradient_edge(const Tensor& t) {
   if (!t.requires_grad()) return {};
   refresh_view_history(t);
   AutogradMeta& meta = ensure_autograd_meta(t);
   if (meta.grad_fn.defined()) return {meta.grad_fn, meta.output_nr};
-  const std::lock_guard lock(leaf_mutex(meta));
+  const std::lock_guard lock(shared_mutex(t));
   intrusive_ptr<Node> leaf = meta.leaf_node.lock();
   if (!leaf.defined()) {
     leaf = make_intrusive<LeafNode>(t);
@@ -126,7 +132,9 @@ void connect_inputs(Node& node, Span<Tensor> inputs) {
 }
 
 void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr) {
-  AutogradMeta& meta = ensure_autograd_meta(out);
+  // What an op has just made is no other thread's yet.
+  AutogradMeta* known = autograd_meta(out);
+  AutogradMeta& meta = known ? *known : make_autograd_meta(out);
   meta.grad_fn = std::move(node);
   meta.output_nr = output_nr;
   meta.view_version = out.version();

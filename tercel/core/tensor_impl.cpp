@@ -68,7 +68,7 @@ TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, i
 }
 
 TensorImpl::~TensorImpl() {
-  if (autograd_ != 0) drop_autograd();
+  if (autograd_.load(std::memory_order_relaxed) != 0) drop_autograd();
   if (ndim_ > kInlineDims) delete[] heap_;
 }
 
@@ -78,18 +78,17 @@ void TensorImpl::release_resources() {
   extra_.reset();
 }
 
-void TensorImpl::drop_autograd() {
-  if (autograd_ == 0) return;
-  if (TensorImpl* base = plain_view_base())
-    intrusive_ptr<TensorImpl>::reclaim(base).reset();
-  else
-    delete autograd_meta();
-  autograd_ = 0;
-}
+void TensorImpl::drop_autograd() { set_autograd_meta(nullptr); }
 
 void TensorImpl::set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta) {
-  drop_autograd();
-  autograd_ = reinterpret_cast<uintptr_t>(meta.release());
+  const auto fresh = reinterpret_cast<uintptr_t>(meta.release());
+  // Only one thread may get here at a time: no exchange, which would cost every view a locked instruction.
+  const uintptr_t old = autograd_.load(std::memory_order_relaxed);
+  autograd_.store(fresh, std::memory_order_release);
+  if ((old & 1) != 0)
+    intrusive_ptr<TensorImpl>::reclaim(reinterpret_cast<TensorImpl*>(old & ~uintptr_t{1})).reset();
+  else
+    delete reinterpret_cast<AutogradMetaBase*>(old);
 }
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {

@@ -139,24 +139,28 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   /** Whether an op with this input must be recorded; the autograd layer keeps the bit true to its metadata. */
   bool requires_grad() const {
-    return flag(kRequiresGrad) || ((autograd_ & 1) != 0 && plain_view_base()->flag(kHasHistory));
+    if (flag(kRequiresGrad)) return true;
+    const TensorImpl* base = plain_view_base();
+    return base && base->flag(kHasHistory);
   }
   void set_requires_grad_flag(bool value) { set_flag(kRequiresGrad, value); }
   /** Whether an op made the tensor; a view without metadata then has history through its base. */
   void set_history_flag(bool value) { set_flag(kHasHistory, value); }
   AutogradMetaBase* autograd_meta() const {
-    return (autograd_ & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(autograd_) : nullptr;
+    const uintptr_t word = autograd_.load(std::memory_order_acquire);
+    return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
   }
-  /** Puts metadata in, in place of a base held without metadata. */
+  /** Puts metadata in, in place of a base held without metadata. Others may read meanwhile, but not put theirs in. */
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta);
   /** The base of a view that has no metadata; see Note [Views without history]. */
   TensorImpl* plain_view_base() const {
-    return (autograd_ & 1) != 0 ? reinterpret_cast<TensorImpl*>(autograd_ & ~uintptr_t{1}) : nullptr;
+    const uintptr_t word = autograd_.load(std::memory_order_relaxed);
+    return (word & 1) != 0 ? reinterpret_cast<TensorImpl*>(word & ~uintptr_t{1}) : nullptr;
   }
   void set_plain_view_base(intrusive_ptr<TensorImpl> base, ViewOrigin origin) {
-    if (autograd_ != 0) [[unlikely]]
+    if (autograd_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       drop_autograd();
-    autograd_ = reinterpret_cast<uintptr_t>(base.release()) | 1;
+    autograd_.store(reinterpret_cast<uintptr_t>(base.release()) | 1, std::memory_order_relaxed);
     view_origin_ = origin;
   }
   ViewOrigin view_origin() const { return view_origin_; }
@@ -204,7 +208,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   void refresh();
 
   Storage storage_;
-  uintptr_t autograd_ = 0;  // AutogradMetaBase*, or TensorImpl* | 1
+  // AutogradMetaBase*, or TensorImpl* | 1. Atomic, because threads that share a leaf may find it without metadata.
+  std::atomic<uintptr_t> autograd_{0};
   std::unique_ptr<ExtraMeta> extra_;
   union {
     int64_t inline_[2 * kInlineDims];  // sizes, then strides

@@ -1,8 +1,13 @@
 #include "tercel/recsys/learner.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
 
 namespace tercel::recsys {
 
@@ -22,6 +27,15 @@ void add_parts(CheckpointFile& file, const nn::ParameterArena& arena, const Tens
         {entry.name + suffix,
          Tensor(make_intrusive<TensorImpl>(all.storage(), all.dtype(), IntSpan(entry.sizes),
                                            contiguous_strides(entry.sizes), all.storage_offset() + entry.offset))});
+}
+
+bool all_finite(const Tensor& t) {
+  // By parts, so that a table of many gigabytes needs no flags of a quarter of that.
+  constexpr int64_t kPart = int64_t{1} << 20;
+  const Tensor flat = t.flatten();
+  for (int64_t start = 0; start < flat.numel(); start += kPart)
+    if (!all(isfinite(flat.narrow(0, start, std::min(kPart, flat.numel() - start)))).item<bool>()) return false;
+  return true;
 }
 
 std::string blame(Model& model, const data::Batch& batch) {
@@ -51,6 +65,14 @@ float Learner::train(const data::Batch& batch, double learning_rate, int64_t ste
     clear_gradient(weight);
   }
   return loss;
+}
+
+void Learner::check_finite(int64_t step) {
+  const NoGradGuard guard;
+  for (const CheckpointFile& file : files())
+    for (const io::NamedTensor& t : file.tensors)
+      TERCEL_CHECK(!t.tensor.is_floating_point() || all_finite(t.tensor), NumericError, "step ", step,
+                   ": its update made ", t.name, " NaN or infinite");
 }
 
 std::vector<CheckpointFile> model_files(Model& model) {

@@ -22,6 +22,9 @@ class TERCEL_API Learner {
    */
   float train(const data::Batch& batch, double learning_rate, int64_t step);
 
+  /** NumericError, which names the first one, when a weight or state is not finite after step number `step`. */
+  void check_finite(int64_t step);
+
   Model& model() { return model_; }
   /** Everything to save, as views: dense weights, states and buffers in one file, each table with its states in
    * another. */

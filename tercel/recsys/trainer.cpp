@@ -17,6 +17,16 @@ namespace tercel::recsys {
 
 namespace {
 
+struct MetricState {
+  std::string name;
+  double value = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"name", &MetricState::name, "of the metric", required()},
+                      Field{"value", &MetricState::value, "over the test part"});
+  }
+};
+
 /** What a checkpoint keeps besides tensors. */
 struct TrainerState {
   int64_t step = 0;
@@ -24,13 +34,17 @@ struct TrainerState {
   uint64_t generator_seed = 0;
   uint64_t generator_offset = 0;
   data::ReaderPosition position;
+  bool evaluated = false;
+  std::vector<MetricState> metrics;  // those that are numbers
 
   static constexpr auto fields() {
     return std::tuple(Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
                       Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
                       Field{"generator_seed", &TrainerState::generator_seed, "of dropout", required()},
                       Field{"generator_offset", &TrainerState::generator_offset, "numbers drawn", required()},
-                      Field{"position", &TrainerState::position, "of the reader", required()});
+                      Field{"position", &TrainerState::position, "of the reader", required()},
+                      Field{"evaluated", &TrainerState::evaluated, "whether it was, after that step"},
+                      Field{"metrics", &TrainerState::metrics, "of the last evaluation"});
   }
 };
 
@@ -70,7 +84,7 @@ struct Trainer::State {
   File metrics_file;
   std::vector<std::string> warnings;
   MetricValues last_metrics;
-  int64_t step = 0, evaluated_at = -1, saved_at = -1;
+  int64_t step = 0, checked_at = -1, evaluated_at = -1, saved_at = -1;
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Model built)
       : config(cfg),
@@ -91,14 +105,25 @@ struct Trainer::State {
     metrics_file.write_all(text.data(), text.size());
   }
 
+  /** The loss shows what an update broke only a step later: nothing is evaluated or saved before this has looked. */
+  void check_finite() {
+    if (checked_at == step) return;
+    learner.check_finite(step);
+    checked_at = step;
+  }
+
   void save(Observer observer) {
     if (saved_at == step) return;
+    check_finite();
     TrainerState state;
     state.step = step;
     state.threads = num_threads();
     state.generator_seed = learner.model().generator().state().seed;
     state.generator_offset = learner.model().generator().state().offset;
     state.position = reader.position();
+    state.evaluated = evaluated_at == step;
+    for (const auto& [name, value] : last_metrics)
+      if (std::isfinite(value)) state.metrics.push_back({name, value});
     CheckpointInfo info;
     info.step = step;
     info.fingerprint = learner.model().fingerprint();
@@ -127,6 +152,8 @@ struct Trainer::State {
     reader.seek(state.position);
     learner.model().generator().set_state({state.generator_seed, state.generator_offset});
     step = saved_at = state.step;
+    if (state.evaluated) evaluated_at = step;
+    for (const auto& [name, value] : state.metrics) last_metrics.emplace_back(name, value);
     if (state.threads != num_threads())
       warnings.push_back(str_cat({"the checkpoint was trained with ", state.threads, " threads, this run has ",
                                   num_threads(), ": results will not be the same to the last bit"}));
@@ -135,9 +162,11 @@ struct Trainer::State {
   /** False when a stop was asked for before the end. */
   bool evaluate_now(Observer observer) {
     if (evaluated_at == step || dataset.test.rows() == 0) return true;
-    last_metrics =
+    check_finite();
+    MetricValues metrics =
         evaluate(learner.model(), dataset, data::PartName::Test, config, [](int64_t) { return stop_signal() == 0; });
-    if (last_metrics.empty()) return false;
+    if (metrics.empty()) return false;
+    last_metrics = std::move(metrics);
     evaluated_at = step;
     Json line = {{"kind", "evaluation"}, {"step", step}};
     for (const auto& [name, value] : last_metrics) line[name] = value;
@@ -190,7 +219,14 @@ TrainEnd Trainer::run(Observer observer) {
   } observed, written;  // since the observer was last called, and since the last line was written
   int64_t rows = 0;
   data::Batch batch;
-  while (s.step < total && stop_signal() == 0 && s.reader.next(batch)) {
+  while (true) {
+    // Before the step and not after it: so a run that a stop ended in the middle of an evaluation makes up for it.
+    if (s.step > 0) {
+      if (due(s.step, solver.eval_interval, per_epoch) && !s.evaluate_now(observer)) break;
+      if (due(s.step, solver.checkpoint_interval, solver.eval_interval > 0 ? solver.eval_interval : per_epoch))
+        s.save(observer);
+    }
+    if (stop_signal() != 0 || s.step >= total || !s.reader.next(batch)) break;
     const double loss = s.learner.train(batch, optim::learning_rate(solver, s.step + 1), s.step + 1);
     ++s.step;
     rows += batch.rows;
@@ -218,17 +254,10 @@ TrainEnd Trainer::run(Observer observer) {
                        {"samples_per_second", static_cast<double>(rows - written.rows) / (now - written.seconds)}});
       written = {now, 0, rows, 0};
     }
-    if (due(s.step, solver.eval_interval, per_epoch) && !s.evaluate_now(observer)) break;
-    if (due(s.step, solver.checkpoint_interval, solver.eval_interval > 0 ? solver.eval_interval : per_epoch))
-      s.save(observer);
   }
-  const bool stopped = stop_signal() != 0;
-  if (!stopped && !s.evaluate_now(observer)) {
-    s.save(observer);
-    return TrainEnd::Stopped;
-  }
+  const bool done = stop_signal() == 0 && s.evaluate_now(observer);
   s.save(observer);
-  return stopped ? TrainEnd::Stopped : TrainEnd::Done;
+  return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 
 Model& Trainer::model() { return state_->learner.model(); }

@@ -149,6 +149,15 @@ TEST(Graph, DataMustFitTheDataset) {
   refuses(replaced(kAll, "[{\"top\": \"keys\"}]", "{\"top\": \"keys\"}"),
           "[Data] sparse: expected a list but found an object");
   refuses(replaced(kAll, "[{\"top\": \"keys\"}]", "[]"), "[Data] the sparse inputs take 0 slots but the dataset has 3");
+  refuses(replaced(kAll, "{\"top\": \"keys\"}", "{\"top\": \"keys\", \"nnz_per_slot\": [1, 1]}"),
+          "[Data sparse keys] nnz_per_slot has 2 entries for 3 slots");
+  data::Schema multi_hot = schema_of();
+  multi_hot.slots[1].hotness = 4;
+  refuses(replaced(kAll, "{\"top\": \"keys\"}", "{\"top\": \"keys\", \"nnz_per_slot\": [1, 3, 1]}"),
+          "[Data sparse keys] nnz_per_slot allows 3 keys in slot 's1' but the dataset has up to 4", multi_hot);
+  refuses(replaced(kAll, "{\"top\": \"label\"}", "{\"top\": [\"a\", \"b\"], \"label_dim\": [1, 1]}"),
+          "[Data] label: top has 2 entries, expected 1");
+  EXPECT_NO_THROW(build(replaced(kAll, "{\"top\": \"label\"}", "{\"top\": [\"label\"], \"label_dim\": [1]}")));
   EXPECT_NO_THROW(
       build(replaced(kAll, "{\"top\": \"keys\"}",
                      "{\"top\": \"keys\", \"slot_num\": 3, \"nnz_per_slot\": [1, 1, 1], \"is_fixed_length\": true}")));

@@ -30,7 +30,8 @@ struct Mask {
   explicit Mask(bool value) : v(value) {}
   friend Mask operator&(Mask a, Mask b) { return a.v & b.v; }
   friend Mask operator|(Mask a, Mask b) { return a.v | b.v; }
-  friend Mask operator^(Mask a, Mask b) { return a.v ^ b.v; }
+  // Not xsimd's ^, which for AVX-512 gives the masks' "or" (xsimd 8.1).
+  friend Mask operator^(Mask a, Mask b) { return (a.v | b.v) & ~(a.v & b.v); }
   friend Mask operator!(Mask a) { return ~a.v; }
   friend bool any(Mask a) { return xsimd::any(a.v); }
 };

@@ -5,6 +5,7 @@
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/recsys/model/graph_options_impl.h"
+#include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/suggest.h"
 
@@ -103,7 +104,7 @@ class Builder {
     }
     LabelOptions label;
     DenseOptions dense;
-    if (layer.contains("label")) read_options(layer.at("label"), label, "Data label");
+    if (layer.contains("label")) read_options(only_label(layer.at("label")), label, "Data label");
     if (layer.contains("dense")) read_options(layer.at("dense"), dense, "Data dense");
     TERCEL_CHECK(label.label_dim == 0 || label.label_dim == schema_.label_dim, ConfigError, "[Data] label_dim is ",
                  label.label_dim, " but the dataset has ", schema_.label_dim);
@@ -121,6 +122,17 @@ class Builder {
                  " slots but the dataset has ", schema_.slot_num());
   }
 
+  /** HugeCTR writes one label as "top": "label" or as "top": ["label"], and label_dim alike. */
+  static Json only_label(Json label) {
+    for (const char* key : {"top", "label_dim"}) {
+      if (!label.is_object() || !label.contains(key) || !label.at(key).is_array()) continue;
+      TERCEL_CHECK(label.at(key).size() == 1, ConfigError, "[Data] label: ", key, " has ", label.at(key).size(),
+                   " entries, expected 1: models have one label tensor");
+      label[key] = Json(label.at(key).front());
+    }
+    return label;
+  }
+
   void add_sparse(const Json& entry) {
     SparseOptions sparse;
     read_options(entry, sparse, "Data sparse");
@@ -128,11 +140,24 @@ class Builder {
     TERCEL_CHECK(slots >= 1 && next_slot_ + slots <= schema_.slot_num(), ConfigError, "[Data sparse ", sparse.top,
                  "] takes ", slots, " slots but ", schema_.slot_num() - next_slot_, " of the dataset's ",
                  schema_.slot_num(), " are left");
+    check_nnz(sparse, slots);
     const size_t t = add_tensor(sparse.top, {slots}, "[Data]");
     graph_.tensors[t].sparse_input = static_cast<int64_t>(graph_.sparse_inputs.size());
     graph_.sparse_inputs.push_back({sparse.top, slots});
     first_slot_.push_back(next_slot_);
     next_slot_ += slots;
+  }
+
+  void check_nnz(const SparseOptions& sparse, int64_t slots) const {
+    const std::vector<int64_t>& nnz = sparse.nnz_per_slot;
+    if (nnz.empty()) return;
+    TERCEL_CHECK(static_cast<int64_t>(nnz.size()) == slots, ConfigError, "[Data sparse ", sparse.top,
+                 "] nnz_per_slot has ", nnz.size(), " entries for ", slots, " slots");
+    for (size_t s = 0; s < nnz.size(); ++s) {
+      const data::Slot& slot = schema_.slots[static_cast<size_t>(next_slot_) + s];
+      TERCEL_CHECK(slot.hotness <= nnz[s], ConfigError, "[Data sparse ", sparse.top, "] nnz_per_slot allows ", nnz[s],
+                   " keys in slot '", printable(slot.name), "' but the dataset has up to ", slot.hotness);
+    }
   }
 
   void add_embedding(const Json& layer, const std::string& type) {

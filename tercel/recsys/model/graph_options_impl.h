@@ -40,8 +40,9 @@ struct SparseOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"top", &SparseOptions::top, "name of the input", required()},
-        Field{"nnz_per_slot", &SparseOptions::nnz_per_slot, "most keys of each slot", at_least(1)},
-        Field{"is_fixed_length", &SparseOptions::is_fixed_length, "every row has the same number of keys"},
+        Field{"nnz_per_slot", &SparseOptions::nnz_per_slot, "most keys that a row may have in each slot", at_least(1)},
+        Field{"is_fixed_length", &SparseOptions::is_fixed_length,
+              "accepted, not needed: row offsets come from the data"},
         Field{"slot_num", &SparseOptions::slot_num, "number of slots; 0: all that are left", at_least(0)});
   }
 };
