@@ -22,7 +22,7 @@ using namespace tercel;
 using bench::keep;
 using bench::measure;
 using bench::Times;
-using testing::Row;
+using test::Row;
 
 constexpr int64_t kMany = int64_t{4} << 20;
 
@@ -31,7 +31,7 @@ bool needs_gradient(const Row& row, size_t input, const Tensor& t) {
 }
 
 void time_row(const Row& row) {
-  std::vector<Tensor> inputs = testing::make_inputs(row, row.dtypes[0]);
+  std::vector<Tensor> inputs = test::make_inputs(row, row.dtypes[0]);
   Times forward{};
   {
     const NoGradGuard no_grad;
@@ -47,7 +47,7 @@ void time_row(const Row& row) {
   }
   if (any && row.run(inputs).requires_grad()) {
     const Tensor like = row.run(inputs);
-    const Tensor incoming = testing::random(like.sizes().to_vector(), like.dtype(), -1, 1, 1);
+    const Tensor incoming = test::random(like.sizes().to_vector(), like.dtype(), -1, 1, 1);
     const Times both = measure(
         [&] {
           const Tensor out = row.run(inputs);
@@ -62,8 +62,8 @@ void time_row(const Row& row) {
 }
 
 void time_many(const Row& row, double stream) {
-  const std::vector<testing::Sizes> sizes(row.inputs.size(), {kMany});
-  const std::vector<Tensor> inputs = testing::make_inputs(row, kFloat32, 1, sizes);
+  const std::vector<test::Sizes> sizes(row.inputs.size(), {kMany});
+  const std::vector<Tensor> inputs = test::make_inputs(row, kFloat32, 1, sizes);
   const NoGradGuard no_grad;
   double bytes = static_cast<double>(row.run(inputs).nbytes());
   for (const Tensor& t : inputs) bytes += static_cast<double>(t.nbytes());
@@ -83,7 +83,7 @@ bool takes_float32(const Row& row) {
 int main(int argc, char** argv) {
   set_num_threads(1);
   const double stream = limits::stream_rate(1);
-  for (const Row& row : testing::all_rows()) {
+  for (const Row& row : test::all_rows()) {
     if (argc > 1 && !std::strstr(row.name.c_str(), argv[1])) continue;
     time_row(row);
     if (row.elementwise && takes_float32(row)) time_many(row, stream);

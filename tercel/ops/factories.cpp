@@ -4,32 +4,18 @@
 #include <cmath>
 
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
 
-namespace {
-
-/** A filled tensor: filled before it may require a gradient, which would forbid the change. */
-template <class Fill>
-Tensor made(IntSpan sizes, TensorOptions options, Fill&& fill) {
-  const bool requires_grad = options.requires_grad;
-  options.requires_grad = false;
-  Tensor out = empty(sizes, options);
-  fill(out);
-  if (requires_grad) out.requires_grad_();
-  return out;
-}
-
-}  // namespace
-
 Tensor zeros(IntSpan sizes, TensorOptions options) {
-  return made(sizes, options, [](Tensor& out) { zero_(out); });
+  return detail::made(sizes, options, [](Tensor& out) { zero_(out); });
 }
 Tensor ones(IntSpan sizes, TensorOptions options) { return full(sizes, 1, options); }
 Tensor full(IntSpan sizes, Scalar value) { return full(sizes, value, value.dtype()); }
 Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
-  return made(sizes, options, [&](Tensor& out) { fill_(out, value); });
+  return detail::made(sizes, options, [&](Tensor& out) { fill_(out, value); });
 }
 
 Tensor empty_like(const Tensor& x) {
@@ -75,7 +61,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     TERCEL_CHECK(n < 0x1p62, ValueError, "arange: ", n, " elements do not fit 64 bits");
     count = static_cast<int64_t>(n);
   }
-  return made({count}, options, [&](Tensor& out) {
+  return detail::made({count}, options, [&](Tensor& out) {
     visit_all_types("arange", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
       parallel_for(0, count, 1 << 15, [&](int64_t first, int64_t last) {
@@ -92,7 +78,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
 
 Tensor linspace(double start, double end, int64_t steps, TensorOptions options) {
   TERCEL_CHECK(steps >= 0, ValueError, "linspace: number of steps must be non-negative, got ", steps);
-  return made({steps}, options, [&](Tensor& out) {
+  return detail::made({steps}, options, [&](Tensor& out) {
     const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
     visit_all_types("linspace", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
@@ -108,7 +94,7 @@ Tensor linspace(double start, double end, int64_t steps, TensorOptions options) 
 Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   if (m == -1) m = n;
   TERCEL_CHECK(n >= 0 && m >= 0, ValueError, "eye: n and m must be non-negative, got ", n, " and ", m);
-  return made({n, m}, options, [&](Tensor& out) {
+  return detail::made({n, m}, options, [&](Tensor& out) {
     zero_(out);
     visit_all_types("eye", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
@@ -176,7 +162,7 @@ Tensor tensor(std::initializer_list<detail::TensorLiteral> list) {
 Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions options) {
   const Literals literals(list);
   const DimVector sizes = sizes_of(literals);
-  return made(sizes, options, [&](Tensor& out) {
+  return detail::made(sizes, options, [&](Tensor& out) {
     visit_all_types("tensor", out.dtype(), [&]<class T> {
       T* end = write(out.data<T>(), literals, sizes);
       TERCEL_CHECK(end == out.data<T>() + out.numel(), ValueError, "tensor: the lists have different depths");

@@ -6,6 +6,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -114,34 +115,19 @@ const Tensor& bernoulli_(const Tensor& x, double p, Generator& generator) {
   return x;
 }
 
-namespace {
-
-/** An uninitialised tensor that is filled before it may require a gradient. */
-template <class Fill>
-Tensor filled(IntSpan sizes, TensorOptions options, Fill&& fill) {
-  const bool requires_grad = options.requires_grad;
-  options.requires_grad = false;
-  Tensor out = empty(sizes, options);
-  fill(out);
-  if (requires_grad) out.requires_grad_();
-  return out;
-}
-
-}  // namespace
-
 Tensor rand(IntSpan sizes, TensorOptions options, Generator& generator) {
-  return filled(sizes, options, [&](Tensor& out) { uniform_(out, 0, 1, generator); });
+  return detail::made(sizes, options, [&](Tensor& out) { uniform_(out, 0, 1, generator); });
 }
 
 Tensor randn(IntSpan sizes, TensorOptions options, Generator& generator) {
-  return filled(sizes, options, [&](Tensor& out) { normal_(out, 0, 1, generator); });
+  return detail::made(sizes, options, [&](Tensor& out) { normal_(out, 0, 1, generator); });
 }
 
 Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
   TERCEL_CHECK(low < high, ValueError, "random_ expects 'from' to be less than 'to', but got from=", low,
                " >= to=", high);
   const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return filled(sizes, options, [&](Tensor& out) {
+  return detail::made(sizes, options, [&](Tensor& out) {
     visit_all_types("randint", out.dtype(), [&]<class T> {
       fill_by_blocks<T, 2>(out, generator, [low, span](PhiloxBlock block, T* values) {
         values[0] =

@@ -4,6 +4,7 @@
 
 #include "cli/console.h"
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel::cli {

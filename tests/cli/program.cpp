@@ -97,15 +97,22 @@ void Program::close_input() {
 
 void Program::signal(int number) { ::kill(child_, number); }
 
-bool Program::is_running() {
-  if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) child_ = -1;
-  return child_ > 0;
+/** Whether it has ended by now. */
+bool Program::reap(int options) {
+  struct rusage usage = {};
+  if (child_ > 0 && ::wait4(child_, &status_, options, &usage) == child_) {
+    child_ = -1;
+    peak_bytes_ = int64_t{usage.ru_maxrss} * 1024;
+  }
+  return child_ <= 0;
 }
 
+bool Program::is_running() { return !reap(WNOHANG); }
+
 Outcome Program::wait() {
-  if (child_ > 0) ::waitpid(child_, &status_, 0);
-  child_ = -1;
+  reap(0);
   Outcome outcome;
+  outcome.peak_bytes = peak_bytes_;
   outcome.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 1000 + WTERMSIG(status_);
   outcome.err = content_of(err_);
   if ((::fcntl(out_, F_GETFL) & O_ACCMODE) == O_RDWR) outcome.out = content_of(out_);

@@ -14,6 +14,7 @@ struct Outcome {
   int code = -1;  // exit code, or 1000 + the signal that killed it
   std::string out;
   std::string err;
+  int64_t peak_bytes = 0;  // most memory that was resident at once
 };
 
 struct ProgramOptions {
@@ -39,8 +40,11 @@ class Program {
   Outcome wait();
 
  private:
+  bool reap(int options);
+
   pid_t child_ = -1;
   int status_ = 0;
+  int64_t peak_bytes_ = 0;
   int input_ = -1, out_ = -1, err_ = -1;
 };
 

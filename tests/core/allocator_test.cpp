@@ -451,7 +451,7 @@ TEST(AllocatorInterface, RawCallsWork) {
 
 TEST(AllocatorInterface, IsReplacedAndRestored) {
   EXPECT_EQ(&get_allocator(DeviceType::Cpu), &cpu_allocator());
-  testing::FailingAllocator mine;
+  test::FailingAllocator mine;
   EXPECT_EQ(set_allocator(DeviceType::Cpu, &mine), &cpu_allocator());
   EXPECT_EQ(&get_allocator(DeviceType::Cpu), &mine);
   EXPECT_EQ(set_allocator(DeviceType::Cpu, nullptr), &mine);
@@ -459,7 +459,7 @@ TEST(AllocatorInterface, IsReplacedAndRestored) {
 }
 
 TEST(AllocatorInterface, FailingAllocatorFailsTheNthCall) {
-  testing::FailingAllocator failing;
+  test::FailingAllocator failing;
   failing.fail_call(2);
   {
     const DataPtr first = failing.allocate(10);

@@ -3,7 +3,7 @@
 
 #include "tercel/core/intrusive_ptr.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** What became of an object. */
 struct Fate {
@@ -66,4 +66,4 @@ using MixedNull = Flavour<Counted, NullObject, CountedChild, detail::NullPointer
 using Const =
     Flavour<const Counted, detail::NullPointer<const Counted>, CountedChild, detail::NullPointer<CountedChild>>;
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -1,4 +1,5 @@
 #include "tercel/core/dispatch.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -33,18 +34,10 @@ int test_cpu_kernel(int) { return 0; }
 
 namespace {
 
+using test::message_of;
+
 constinit const KernelTable<TestKernel> kKernels = TERCEL_KERNELS(test_kernel);
 constinit const KernelTable<TestKernel> kCpuKernels = TERCEL_CPU_KERNELS(test_cpu_kernel);
-
-template <class E, class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 /** Sets TERCEL_CPU_ISA, and forgets what was chosen before; puts both back. */
 class Dispatch : public ::testing::Test {

@@ -11,26 +11,18 @@
 
 #include "tercel/util/error.h"
 #include "tests/core/strided.h"
+#include "tests/support/errors.h"
 
 namespace tercel {
 namespace {
 
-using testing::any_geometry;
-using testing::Geometry;
-using testing::Ints;
-using testing::offsets_of;
+using test::any_geometry;
+using test::Geometry;
+using test::Ints;
+using test::message_of;
+using test::offsets_of;
 
 Ints list(IntSpan v) { return v.to_vector(); }
-
-template <class E, class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 constexpr int64_t kHuge = int64_t{1} << 62;
 
@@ -73,7 +65,7 @@ TEST(Geometry, StridesForFormats) {
 }
 
 RC_GTEST_PROP(Geometry, ContiguousMeansOffsetsInOrder, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(4, 4, 8);
     const Ints offsets = offsets_of(g.sizes, g.strides);
     bool in_order = true;
@@ -84,7 +76,7 @@ RC_GTEST_PROP(Geometry, ContiguousMeansOffsetsInOrder, ()) {
 }
 
 RC_GTEST_PROP(Geometry, DenseMeansEachOffsetOnce, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(4, 4, 8);
     Ints offsets = offsets_of(g.sizes, g.strides);
     std::sort(offsets.begin(), offsets.end());
@@ -123,7 +115,7 @@ TEST(Geometry, InferDenseStrides) {
 }
 
 RC_GTEST_PROP(Geometry, InferredStridesAreDenseAndKeepDenseOnes, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(5, 4, 30);
     const DimVector inferred = infer_dense_strides(g.sizes, g.strides);
     RC_ASSERT(is_non_overlapping_and_dense(g.sizes, inferred));
@@ -224,7 +216,7 @@ std::optional<Ints> view_by_enumeration(const Geometry& g, const Ints& to) {
 }
 
 RC_GTEST_PROP(Geometry, ViewsAreThoseThatEnumerationFinds, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(4, 6, 20);
     const int64_t n = numel_of(g.sizes);
     if (n == 0) return;
@@ -255,7 +247,7 @@ TEST(Geometry, Extent) {
 }
 
 RC_GTEST_PROP(Geometry, ExtentIsThatOfTheOffsets, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(4, 5, 20);
     const Ints offsets = offsets_of(g.sizes, g.strides);
     if (offsets.empty()) return;

@@ -16,9 +16,9 @@
 namespace tercel {
 namespace {
 
-using testing::Counted;
-using testing::CountedChild;
-using testing::Fate;
+using test::Counted;
+using test::CountedChild;
+using test::Fate;
 
 template <class F>
 class IntrusivePtr : public ::testing::Test {
@@ -28,7 +28,7 @@ class IntrusivePtr : public ::testing::Test {
 
   Fate fate_, other_fate_;
 };
-using Flavours = ::testing::Types<testing::Plain, testing::OwnNull, testing::MixedNull, testing::Const>;
+using Flavours = ::testing::Types<test::Plain, test::OwnNull, test::MixedNull, test::Const>;
 TYPED_TEST_SUITE(IntrusivePtr, Flavours);
 
 #define USE_TYPES                            \

@@ -14,10 +14,10 @@
 namespace tercel {
 namespace {
 
-using testing::any_geometry;
-using testing::Geometry;
-using testing::Ints;
-using testing::offsets_of;
+using test::any_geometry;
+using test::Geometry;
+using test::Ints;
+using test::offsets_of;
 
 bool repeats(const Geometry& g) {
   Ints offsets = offsets_of(g.sizes, g.strides);
@@ -69,7 +69,7 @@ TEST(InternalOverlap, Cases) {
 }
 
 RC_GTEST_PROP(InternalOverlap, IsThatOfTheOffsets, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(4, 6, 25);
     RC_ASSERT(has_internal_overlap(g.sizes, g.strides) == repeats(g));
   });
@@ -130,7 +130,7 @@ TEST(Overlap, ColumnsOfOneMatrix) {
 }
 
 RC_GTEST_PROP(Overlap, IsThatOfTheBytes, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry ga = *any_geometry(3, 5, 12), gb = *any_geometry(3, 5, 12);
     const auto a = layout(ga, *rc::gen::inRange<int64_t>(-60, 60), *rc::gen::element<int64_t>(1, 2, 4, 8));
     const auto b = layout(gb, *rc::gen::inRange<int64_t>(-60, 60), *rc::gen::element<int64_t>(1, 2, 4, 8));
@@ -142,9 +142,9 @@ RC_GTEST_PROP(Overlap, IsThatOfTheBytes, ()) {
 }
 
 RC_GTEST_PROP(Overlap, OfATensorWithAPartOfItself, ()) {
-  testing::many_times([] {
+  test::many_times([] {
     const Geometry g = *any_geometry(3, 5, 12);
-    if (testing::count_of(g.sizes) == 0) return;
+    if (test::count_of(g.sizes) == 0) return;
     Geometry part = g;
     int64_t origin = 0;
     for (size_t d = 0; d < g.sizes.size(); ++d) {  // a slice of any step

@@ -1,4 +1,5 @@
 #include "tercel/core/scalar_type.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -9,17 +10,9 @@
 namespace tercel {
 namespace {
 
-constexpr ScalarType kAll[] = {kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kFloat32, kFloat64, kBool, kBFloat16};
+using test::message_of;
 
-template <class E, class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
+constexpr ScalarType kAll[] = {kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kFloat32, kFloat64, kBool, kBFloat16};
 
 TEST(ScalarType, CodesAreThoseOfFiles) {
   const int codes[] = {0, 1, 2, 3, 4, 5, 6, 7, 11, 15};

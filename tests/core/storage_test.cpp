@@ -13,7 +13,7 @@
 namespace tercel {
 namespace {
 
-using testing::FailingAllocator;
+using test::FailingAllocator;
 
 char* bytes(const StorageImpl& s) { return static_cast<char*>(s.data()); }
 

@@ -8,7 +8,7 @@
 
 #include "tercel/util/span.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 using Ints = std::vector<int64_t>;
 
@@ -83,4 +83,4 @@ void many_times(const Property& property) {
   for (int i = 0; i < 50; ++i) property();
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

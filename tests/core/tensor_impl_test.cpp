@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/failing_allocator.h"
 
 namespace tercel {
 namespace {
 
+using test::message_of;
 using Impl = intrusive_ptr<TensorImpl>;
 
 Storage storage_of(int64_t count) {
@@ -26,16 +28,6 @@ Impl make(IntSpan sizes) { return make_intrusive<TensorImpl>(storage_of(100), kF
 std::vector<int64_t> sizes(const Impl& t) { return t->sizes().to_vector(); }
 std::vector<int64_t> strides(const Impl& t) { return t->strides().to_vector(); }
 using V = std::vector<int64_t>;
-
-template <class E, class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // ---- making
 
@@ -122,7 +114,7 @@ TEST(TensorImpl, WithoutStorage) {
 }
 
 TEST(TensorImpl, WeakHandleKeepsNoStorage) {
-  testing::FailingAllocator memory;
+  test::FailingAllocator memory;
   auto t = make_intrusive<TensorImpl>(make_intrusive<StorageImpl>(size_t{16}, &memory, true), kFloat32, IntSpan{4});
   const weak_intrusive_ptr<TensorImpl> weak(t);
   t.reset();

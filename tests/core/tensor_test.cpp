@@ -9,25 +9,17 @@
 #include <vector>
 
 #include "tests/support/counting_new.h"
+#include "tests/support/errors.h"
 #include "tests/support/failing_allocator.h"
 
 namespace tercel {
 namespace {
 
-using testing::FailingAllocator;
-using testing::new_counts;
-using testing::ScopedAllocator;
+using test::FailingAllocator;
+using test::message_of;
+using test::new_counts;
+using test::ScopedAllocator;
 using V = std::vector<int64_t>;
-
-template <class E, class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // ---- handles
 

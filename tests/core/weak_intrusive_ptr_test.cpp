@@ -12,15 +12,15 @@
 namespace tercel {
 namespace {
 
-using testing::Counted;
-using testing::Fate;
+using test::Counted;
+using test::Fate;
 
 template <class F>
 class WeakIntrusivePtr : public ::testing::Test {
  protected:
   Fate fate_, other_fate_;
 };
-using Flavours = ::testing::Types<testing::Plain, testing::OwnNull, testing::MixedNull>;
+using Flavours = ::testing::Types<test::Plain, test::OwnNull, test::MixedNull>;
 TYPED_TEST_SUITE(WeakIntrusivePtr, Flavours);
 
 #define USE_TYPES                                        \

@@ -30,9 +30,9 @@ TEST(BatchReaderMemory, NoAllocationAfterTheFirstBatches) {
       Batch batch;
       for (int i = 0; i < 200; ++i) ASSERT_TRUE(reader.next(batch));
       const AllocatorStats stats = cpu_allocator_stats();
-      const int64_t before = testing::new_counts.news.load();
+      const int64_t before = tercel::test::new_counts.news.load();
       for (int i = 0; i < 400; ++i) ASSERT_TRUE(reader.next(batch));
-      EXPECT_EQ(testing::new_counts.news.load(), before) << ragged << shuffle;
+      EXPECT_EQ(tercel::test::new_counts.news.load(), before) << ragged << shuffle;
       EXPECT_EQ(cpu_allocator_stats().allocated_bytes, stats.allocated_bytes);
       EXPECT_EQ(cpu_allocator_stats().misses, stats.misses);
     }

@@ -11,6 +11,7 @@
 #include "tercel/data/row_order_impl.h"
 #include "tercel/util/error.h"
 #include "tests/data/norm_data.h"
+#include "tests/support/errors.h"
 
 namespace tercel::data::test {
 namespace {

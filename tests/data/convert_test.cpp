@@ -12,6 +12,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
 #include "tests/data/norm_data.h"
+#include "tests/support/errors.h"
 #include "tests/util/gzip_data.h"
 
 namespace tercel::data {

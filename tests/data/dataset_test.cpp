@@ -9,6 +9,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tests/data/norm_data.h"
+#include "tests/support/errors.h"
 
 namespace tercel::data::test {
 namespace {

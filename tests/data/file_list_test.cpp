@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel::data {

@@ -13,6 +13,7 @@
 #include "tercel/util/file_hook.h"
 #include "tercel/util/parallel.h"
 #include "tests/data/norm_data.h"
+#include "tests/support/errors.h"
 
 namespace tercel::data {
 namespace {

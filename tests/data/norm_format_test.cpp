@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tercel/util/error.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel::data {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "tercel/data/text_records_impl.h"
 #include "tercel/util/error.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel::data {
 namespace {

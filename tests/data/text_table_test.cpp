@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/util/gzip_data.h"
 #include "tests/util/temporary_folder.h"
 

@@ -9,6 +9,7 @@
 #include "tercel/data/token_table_impl.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel::data {

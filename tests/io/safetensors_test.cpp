@@ -7,17 +7,18 @@
 
 #include "tercel/util/checksum.h"
 #include "tercel/util/file_hook.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel::io {
 namespace {
 
+using test::bytes_of;
+using test::make;
+using test::Sizes;
 using test::TemporaryFolder;
-using testing::bytes_of;
-using testing::make;
-using testing::Sizes;
-using testing::values_of;
+using test::values_of;
 
 std::string little_endian(uint64_t value) {
   std::string bytes;
@@ -87,7 +88,7 @@ TEST(Safetensors, RoundTripOfEveryDtypeAndShape) {
   std::vector<NamedTensor> tensors;
   for (const ScalarType dtype : {kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64})
     for (const Sizes& sizes : {Sizes{}, Sizes{1}, Sizes{0}, Sizes{3, 0, 2}, Sizes{2, 3, 5}}) {
-      const Tensor t = testing::random(sizes, dtype, 0, dtype == kBool ? 1 : 100, tensors.size());
+      const Tensor t = test::random(sizes, dtype, 0, dtype == kBool ? 1 : 100, tensors.size());
       tensors.push_back({str_cat({to_string(dtype), " \"", sizes.size(), "\" ü/", tensors.size()}), t});
     }
   const double extreme[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -0.0,
@@ -119,7 +120,7 @@ TEST(Safetensors, RoundTripOfEveryDtypeAndShape) {
 }
 
 TEST(Safetensors, PartsOfAnArenaAreWrittenInPlace) {
-  const Tensor arena = testing::random({64}, kFloat32, -1, 1, 1);
+  const Tensor arena = test::random({64}, kFloat32, -1, 1, 1);
   const Tensor part(make_intrusive<TensorImpl>(arena.storage(), kFloat32, IntSpan{2, 3}, IntSpan{3, 1}, 16));
   const TemporaryFolder folder;
   write_safetensors(folder / "x", {{"part", part}});
@@ -153,7 +154,7 @@ TEST(Safetensors, WriterRefuses) {
   TERCEL_EXPECT_THROW(write({{"a\xff", t}}), ValueError, "the name 'a\\xff' is no UTF-8");
   TERCEL_EXPECT_THROW(write({{"a", Tensor()}}), ValueError,
                       "tensor 'a': expected a contiguous one on the CPU but got an undefined tensor");
-  TERCEL_EXPECT_THROW(write({{"a", placed(t, testing::Placement::Transposed)}}), ValueError, "got [2, 3] float32");
+  TERCEL_EXPECT_THROW(write({{"a", placed(t, test::Placement::Transposed)}}), ValueError, "got [2, 3] float32");
   TERCEL_EXPECT_THROW(write({}, {{"a", "1"}, {"a", "2"}}), ValueError, "metadata 'a' comes twice");
   TERCEL_EXPECT_THROW(write({}, {{"a", "\xc3("}}), ValueError, "metadata 'a' comes twice or is no UTF-8");
   EXPECT_TRUE(folder.tree().empty()) << "what is refused leaves no file";
@@ -171,7 +172,7 @@ TEST(Safetensors, ReadIntoTellsWhatDoesNotFit) {
   TERCEL_EXPECT_THROW(reader.read_into({"a", empty({2}, kFloat64)}), DataError,
                       "expected [2] float64 but found [2] float32");
   TERCEL_EXPECT_THROW(reader.read_into({"a", Tensor()}), ValueError, "got an undefined tensor");
-  const Tensor strided = testing::make_strided({2}, {2}, 0, 4, kFloat32);
+  const Tensor strided = test::make_strided({2}, {2}, 0, 4, kFloat32);
   TERCEL_EXPECT_THROW(reader.read_into({"a", strided}), ValueError, "expected a contiguous one");
 }
 
@@ -280,7 +281,7 @@ TEST(Safetensors, EveryBitFlipped) {
 }
 
 TEST(Safetensors, EveryFailingCallIsAnError) {
-  const NamedTensor tensor{"a", testing::random({5000}, kFloat64, 0, 1, 1)};
+  const NamedTensor tensor{"a", test::random({5000}, kFloat64, 0, 1, 1)};
   for (const FaultKind kind : {FaultKind::Error, FaultKind::Short}) {
     for (int64_t n = 1;; ++n) {
       const TemporaryFolder folder;

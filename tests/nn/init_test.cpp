@@ -10,8 +10,8 @@
 namespace tercel::nn {
 namespace {
 
-using testing::bytes_of;
-using testing::values_of;
+using test::bytes_of;
+using test::values_of;
 
 struct Moments {
   double mean = 0, deviation = 0, low = 0, high = 0;
@@ -34,7 +34,7 @@ Moments moments_of(const Init& init, ScalarType dtype) {
 }
 
 TEST(Init, ConstantsFillEveryElement) {
-  const Tensor x = testing::random({3, 5}, kFloat32, 1, 2, 1);
+  const Tensor x = test::random({3, 5}, kFloat32, 1, 2, 1);
   Generator generator(1);
   initialize(x, Init::constant(2.5), generator);
   for (const double v : values_of(x)) EXPECT_EQ(v, 2.5);

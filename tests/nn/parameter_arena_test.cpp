@@ -4,13 +4,13 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/binary.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
-#include "tests/util/temporary_folder.h"
 
 namespace tercel::nn {
 namespace {
 
-using testing::values_of;
+using test::values_of;
 
 TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
   ParameterArena arena;
@@ -23,8 +23,8 @@ TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
   Generator generator(1);
   arena.allocate(kFloat32, generator);
 
-  ASSERT_EQ(arena.weights().sizes().to_vector(), testing::Sizes{48});
-  ASSERT_EQ(arena.gradients().sizes().to_vector(), testing::Sizes{48});
+  ASSERT_EQ(arena.weights().sizes().to_vector(), test::Sizes{48});
+  ASSERT_EQ(arena.gradients().sizes().to_vector(), test::Sizes{48});
   std::vector<double> expected(48, 0.0);
   for (size_t i = 0; i < 15; ++i) expected[i] = 1;
   expected[16] = 2;
@@ -32,7 +32,7 @@ TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
   EXPECT_EQ(values_of(arena.weights()), expected) << "the gaps are zero";
   EXPECT_EQ(values_of(arena.gradients()), std::vector<double>(48, 0.0));
 
-  const testing::Sizes sizes[] = {{3, 5}, {}, {0, 4}, {16}};
+  const test::Sizes sizes[] = {{3, 5}, {}, {0, 4}, {16}};
   for (size_t i = 0; i < 4; ++i) {
     const Tensor& x = arena[i];
     EXPECT_EQ(x.sizes().to_vector(), sizes[i]);
@@ -51,7 +51,7 @@ TEST(ParameterArena, BackwardAddsIntoTheArena) {
   Generator generator(1);
   arena.allocate(kFloat64, generator);
   const void* where = arena.gradients().data_ptr();
-  const Tensor ones = testing::make({2}, kFloat64, {1, 1});
+  const Tensor ones = test::make({2}, kFloat64, {1, 1});
   for (int pass = 1; pass <= 2; ++pass) {
     // d(a b a)/da = 2 a b: a is used twice.
     mul(mul(arena[a], arena[b]), arena[a]).backward(ones);
@@ -73,7 +73,7 @@ TEST(ParameterArena, SavedWeightsNoticeAnUpdate) {
   arena.allocate(kFloat64, generator);
   const Tensor product = mul(arena[0], arena[0]);
   arena.weights().impl().bump_version();  // as an optimizer does
-  TERCEL_EXPECT_THROW(product.backward(testing::make({2}, kFloat64, {1, 1})), ValueError, "modified by an inplace");
+  TERCEL_EXPECT_THROW(product.backward(test::make({2}, kFloat64, {1, 1})), ValueError, "modified by an inplace");
 }
 
 TEST(ParameterArena, SameSeedSameWeights) {
@@ -83,7 +83,7 @@ TEST(ParameterArena, SameSeedSameWeights) {
     arena.reserve("b", {30}, Init::uniform(1));
     Generator generator(seed);
     arena.allocate(kFloat32, generator);
-    return testing::bytes_of(arena.weights());
+    return test::bytes_of(arena.weights());
   };
   EXPECT_EQ(draw(1), draw(1));
   EXPECT_NE(draw(1), draw(2));

@@ -19,7 +19,7 @@
 #include "tests/ops/unary_rows.h"
 #include "tests/ops/views_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline std::vector<Row> all_rows() {
   std::vector<Row> all;
@@ -30,4 +30,4 @@ inline std::vector<Row> all_rows() {
   return all;
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

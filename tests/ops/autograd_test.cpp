@@ -13,28 +13,20 @@
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel {
 namespace {
 
-using testing::values_of;
+using test::message_of;
+using test::values_of;
 using Values = std::vector<double>;
 
 Tensor leaf(std::initializer_list<detail::TensorLiteral> values) {
   Tensor t = tensor(values, kFloat32);
   t.requires_grad_();
   return t;
-}
-
-template <class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Engine, GradientOfAProductReachesBothLeaves) {

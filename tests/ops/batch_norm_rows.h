@@ -7,7 +7,7 @@
 #include "tercel/ops/batch_norm.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 struct Moments {
   std::vector<double> mean, var;  // biased
@@ -73,4 +73,4 @@ inline std::vector<Row> batch_norm_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -5,7 +5,7 @@
 #include "tests/ops/batch_norm_rows.h"
 #include "tests/ops/conformance.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(BatchNorm, Conformance, ::testing::ValuesIn(batch_norm_rows()), row_name);
 
@@ -62,4 +62,4 @@ TEST(BatchNormThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -10,7 +10,7 @@
 #include "tercel/ops/ternary_ops.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 struct Range {
   double low, high;
@@ -173,4 +173,4 @@ inline std::vector<Row> ternary_rows() { return rows_of(TernaryOps{}); }
 #undef TERCEL_BINARY_ROW
 #undef TERCEL_COMPARE_ROW
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

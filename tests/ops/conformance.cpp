@@ -6,7 +6,7 @@
 #include "tercel/core/dispatch.h"
 #include "tests/support/gradcheck.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 namespace {
 
@@ -242,4 +242,4 @@ TEST_P(Conformance, Variants) {
   }
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

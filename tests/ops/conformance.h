@@ -23,11 +23,11 @@
 
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline std::string row_name(const ::testing::TestParamInfo<Row>& info) { return info.param.name; }
 
 /** The suite that rows are run by; its tests are in conformance.cpp. */
 class Conformance : public ::testing::TestWithParam<Row> {};
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -8,7 +8,7 @@
 #include "tercel/util/philox.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline Row dropout_row(const std::string& name, const Sizes& sizes, double p) {
   Row row;
@@ -36,4 +36,4 @@ inline std::vector<Row> dropout_rows() {
           dropout_row("dropout_most", {3, 5, 7}, 0.9)};
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -9,7 +9,7 @@
 #include "tests/ops/dropout_rows.h"
 #include "tests/support/gradcheck.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 namespace {
 
@@ -100,4 +100,4 @@ TEST(DropoutThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -14,13 +14,13 @@
 namespace tercel {
 namespace {
 
-using testing::gradcheck;
-using testing::make;
-using testing::random;
-using testing::values_of;
+using test::gradcheck;
+using test::make;
+using test::random;
+using test::values_of;
 using Inputs = std::vector<Tensor>;
 
-Tensor leaf(const testing::Sizes& sizes, ScalarType dtype = kFloat64, double low = 0.5, double high = 2) {
+Tensor leaf(const test::Sizes& sizes, ScalarType dtype = kFloat64, double low = 0.5, double high = 2) {
   Tensor t = random(sizes, dtype, low, high, 3);
   t.requires_grad_();
   return t;
@@ -115,7 +115,7 @@ TEST(ElementwiseGradient, SavesOnlyWhatBackwardNeeds) {
 }
 
 TEST(ElementwiseGradient, OfInPlaceOps) {
-  const auto check = [](const char* name, const testing::Function& f, const Inputs& inputs) {
+  const auto check = [](const char* name, const test::Function& f, const Inputs& inputs) {
     EXPECT_TRUE(gradcheck(f, inputs)) << name;
   };
   const Inputs one = {leaf({2, 3})}, two = {leaf({2, 3}), leaf({3})};

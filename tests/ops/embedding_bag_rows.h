@@ -6,7 +6,7 @@
 #include "tercel/ops/embedding_bag.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Bags of a table, by loops over doubles: weight [rows, dim], indices, where the bags begin, weights of indices. */
 inline Tensor bag_reference(const Tensor& weight, const Tensor& indices, const Sizes& starts, BagMode mode,
@@ -126,4 +126,4 @@ inline std::vector<Row> embedding_bag_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

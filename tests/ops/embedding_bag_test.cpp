@@ -4,26 +4,15 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/embedding_bag_rows.h"
+#include "tests/support/errors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(EmbeddingBag, Conformance, ::testing::ValuesIn(embedding_bag_rows()), row_name);
 
 namespace {
 
 /** The message of the exception of type E that f throws. */
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    return std::string("another exception: ") + e.what();
-  }
-  return "no exception";
-}
-
 Tensor table(int64_t rows, int64_t dim) { return random({rows, dim}, kFloat32, -1, 1, 7); }
 
 Gradient gradient_of_sum(const Tensor& out, const Tensor& weight) {
@@ -181,4 +170,4 @@ TEST(EmbeddingBagThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

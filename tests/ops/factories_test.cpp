@@ -3,23 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "tercel/ops/views.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 namespace {
 
 using Values = std::vector<double>;
-
-template <class Error, class Fn>
-std::string message_of(Fn fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 }  // namespace
 
@@ -111,4 +102,4 @@ TEST(Factories, Literals) {
   EXPECT_EQ(values_of(scalar_tensor(3, kFloat64)), Values{3});
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

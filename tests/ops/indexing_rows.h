@@ -6,7 +6,7 @@
 #include "tercel/ops/indexing.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Walks index in row-major order: visit(place in index, place in x), where x's index in dim comes from `index`. */
 template <class Visit>
@@ -122,4 +122,4 @@ inline std::vector<Row> indexing_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -4,24 +4,11 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/indexing_rows.h"
+#include "tests/support/errors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Indexing, Conformance, ::testing::ValuesIn(indexing_rows()), row_name);
-
-namespace {
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no exception";
-}
-
-}  // namespace
 
 TEST(Indexing, WrongIndicesAreNamed) {
   const Tensor x = make({3, 2}, kFloat32, {1, 2, 3, 4, 5, 6});
@@ -114,4 +101,4 @@ TEST(IndexingThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

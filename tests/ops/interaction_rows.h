@@ -6,7 +6,7 @@
 #include "tercel/ops/interaction.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline Tensor dot_reference(const Tensor& mlp, const Tensor& emb, bool pad) {
   const size_t batch = static_cast<size_t>(mlp.size(0)), d = static_cast<size_t>(mlp.size(1));
@@ -79,4 +79,4 @@ inline std::vector<Row> interaction_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

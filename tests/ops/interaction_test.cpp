@@ -7,7 +7,7 @@
 #include "tests/ops/interaction_rows.h"
 #include "tests/support/gradcheck.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Interaction, Conformance, ::testing::ValuesIn(interaction_rows()), row_name);
 
@@ -105,4 +105,4 @@ TEST(InteractionThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

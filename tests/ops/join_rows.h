@@ -6,7 +6,7 @@
 #include "tercel/ops/join.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Row-major elements of tensors joined along a dimension. */
 inline Tensor cat_reference(const std::vector<Tensor>& in, size_t dim) {
@@ -72,4 +72,4 @@ inline std::vector<Row> join_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -4,24 +4,11 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/join_rows.h"
+#include "tests/support/errors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Join, Conformance, ::testing::ValuesIn(join_rows()), row_name);
-
-namespace {
-
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no exception";
-}
-
-}  // namespace
 
 TEST(Cat, RunsOfEveryLength) {
   std::vector<Tensor> parts;
@@ -102,4 +89,4 @@ TEST(CatThreads, LargeResults) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -7,7 +7,7 @@
 #include "tercel/ops/linear.h"
 #include "tests/ops/matmul_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** activation(x w + bias), w [in, out], or [out, in] where it is transposed; the bias may be undefined. */
 inline Tensor layer_reference(const Tensor& x, const Tensor& w, const Tensor& bias, bool transposed, bool relu) {
@@ -100,4 +100,4 @@ inline std::vector<Row> linear_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -7,7 +7,7 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/linear_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Linear, Conformance, ::testing::ValuesIn(linear_rows()), row_name);
 
@@ -155,4 +155,4 @@ TEST(LinearThreads, SameBitsForTheSameNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -7,7 +7,7 @@
 #include "tercel/ops/loss.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline double cross_entropy(double x, double y) {
   return std::max(x, 0.0) - x * y + std::log1p(std::exp(-std::abs(x)));
@@ -51,4 +51,4 @@ inline std::vector<Row> loss_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

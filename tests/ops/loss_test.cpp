@@ -4,7 +4,7 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/loss_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Loss, Conformance, ::testing::ValuesIn(loss_rows()), row_name);
 
@@ -46,4 +46,4 @@ TEST(Reduction, Names) {
   EXPECT_THROW(parse_enum_or_throw<Reduction>("reduction", "average"), ConfigError);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

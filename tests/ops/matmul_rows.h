@@ -6,7 +6,7 @@
 #include "tercel/ops/matmul.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Row-major a [n, k] times b [k, m], the rows of the result behind those in `out`. */
 inline void append_product(std::vector<double>& out, const double* a, const double* b, size_t n, size_t k, size_t m) {
@@ -97,4 +97,4 @@ inline std::vector<Row> matmul_rows() {
   return rows;
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

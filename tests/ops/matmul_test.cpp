@@ -6,24 +6,11 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/matmul_rows.h"
+#include "tests/support/errors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Matmul, Conformance, ::testing::ValuesIn(matmul_rows()), row_name);
-
-namespace {
-
-template <class Error, class Fn>
-std::string message_of(Fn fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-}  // namespace
 
 TEST(Matmul, NothingToAddUpGivesZeros) {
   EXPECT_EQ(values_of(mm(empty({2, 0}), empty({0, 3}))), std::vector<double>(6, 0));
@@ -113,4 +100,4 @@ TEST(MatmulThreads, SameBitsForTheSameNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

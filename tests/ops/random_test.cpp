@@ -11,7 +11,7 @@
 #include "tercel/util/parallel.h"
 #include "tests/support/tensors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 namespace {
 
@@ -128,4 +128,4 @@ TEST(RandomThreads, SameNumbersForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

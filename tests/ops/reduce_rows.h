@@ -9,7 +9,7 @@
 #include "tercel/ops/reduce.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** f of the elements along dims (all if none), as loops over doubles. */
 inline Tensor reduce_reference(const Tensor& x, const Sizes& given, bool keepdim,
@@ -208,4 +208,4 @@ inline std::vector<Row> reduce_rows() {
   return rows;
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

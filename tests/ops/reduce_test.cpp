@@ -7,7 +7,7 @@
 #include "tests/ops/reduce_rows.h"
 #include "tests/support/gradcheck.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Reduce, Conformance, ::testing::ValuesIn(reduce_rows()), row_name);
 
@@ -264,4 +264,4 @@ TEST(ReduceThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

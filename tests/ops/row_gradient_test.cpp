@@ -9,7 +9,7 @@
 #include "tercel/util/parallel.h"
 #include "tests/support/tensors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 namespace {
 
 struct Case {
@@ -155,4 +155,4 @@ TEST(UniqueRowsThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -8,7 +8,7 @@
 #include "tercel/ops/op_list.h"
 #include "tests/support/tensors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** What an input of an op may be. */
 struct Input {
@@ -127,4 +127,4 @@ Function elementwise_reference(F f) {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

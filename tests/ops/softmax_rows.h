@@ -8,7 +8,7 @@
 #include "tercel/ops/softmax.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 inline Tensor softmax_reference(const Tensor& x, int64_t dim, bool log_of) {
   const size_t d = static_cast<size_t>(dim);
@@ -53,4 +53,4 @@ inline std::vector<Row> softmax_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -4,7 +4,7 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/softmax_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Softmax, Conformance, ::testing::ValuesIn(softmax_rows()), row_name);
 
@@ -50,4 +50,4 @@ TEST(SoftmaxThreads, SameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -9,7 +9,7 @@
 #include "tercel/ops/sort.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Whether a comes before b: NaN is the largest. */
 inline bool before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
@@ -101,4 +101,4 @@ inline std::vector<Row> sort_rows() {
   };
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -9,7 +9,7 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/sort_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 namespace {
 
@@ -144,4 +144,4 @@ TEST(UniqueThreads, SameForAnyNumberOfThreads) {
   set_num_threads(threads_before);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

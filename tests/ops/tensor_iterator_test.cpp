@@ -14,12 +14,12 @@
 namespace tercel {
 namespace {
 
-using testing::bytes_of;
-using testing::make;
-using testing::make_strided;
-using testing::random;
-using testing::Sizes;
-using testing::values_of;
+using test::bytes_of;
+using test::make;
+using test::make_strided;
+using test::random;
+using test::Sizes;
+using test::values_of;
 
 Tensor of(ScalarType dtype, const Sizes& sizes = {2}) { return random(sizes, dtype, 0, 1, 1); }
 
@@ -252,8 +252,8 @@ TEST(Iterator, LargeOutputsAreWrittenPastTheCaches) {
 TEST(Iterator, OutputsOfEveryStride) {
   const Tensor x = random({70, 3, 66}, kFloat32, -2, 2, 1);
   const std::string want = bytes_of(exp(x));
-  for (const testing::Placement placement : testing::placements()) {
-    const Tensor out = testing::placed(x, placement);
+  for (const test::Placement placement : test::placements()) {
+    const Tensor out = test::placed(x, placement);
     exp_out(out, x);
     EXPECT_TRUE(bytes_of(out) == want) << name_of(placement);
   }
@@ -267,8 +267,8 @@ TEST(CopyElements, ConvertsEveryDtypeIntoEveryOther) {
   for (const ScalarType from : types) {
     const Tensor source = random({37, 5}, from, from == kBool || from == kUInt8 ? 0 : -100, from == kBool ? 1 : 100, 3);
     for (const ScalarType to : types) {
-      for (const testing::Placement placement : testing::placements()) {
-        const Tensor target = testing::placed(make({37, 5}, to, std::vector<double>(185, 1)), placement);
+      for (const test::Placement placement : test::placements()) {
+        const Tensor target = test::placed(make({37, 5}, to, std::vector<double>(185, 1)), placement);
         copy_elements_out(target, source);
         std::vector<double> want;
         for (const double v : values_of(source)) {
@@ -280,8 +280,8 @@ TEST(CopyElements, ConvertsEveryDtypeIntoEveryOther) {
               std::memcpy(element, &wrapped, sizeof(T));
             });
           else
-            testing::write_element(to, element, v);
-          want.push_back(testing::read_element(to, element));
+            test::write_element(to, element, v);
+          want.push_back(test::read_element(to, element));
         }
         EXPECT_EQ(values_of(target), want) << to_string(from) << " to " << to_string(to) << ", " << name_of(placement);
       }

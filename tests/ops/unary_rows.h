@@ -7,7 +7,7 @@
 #include "tercel/ops/unary_ops.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** A row whose inputs lie in [low, high]; results of integers are compared like those of real numbers. */
 template <class F>
@@ -134,4 +134,4 @@ inline std::vector<Row> unary_rows() { return rows_of(UnaryOps{}); }
 #undef TERCEL_UNARY_ROW
 #undef TERCEL_PREDICATE_ROW
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

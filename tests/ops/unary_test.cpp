@@ -1,6 +1,6 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/unary_rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 INSTANTIATE_TEST_SUITE_P(Unary, Conformance, ::testing::ValuesIn(unary_rows()), row_name);
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -10,7 +10,7 @@
 #include "tercel/ops/views.h"
 #include "tests/ops/rows.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** From an index of the result to the index of x that is seen there. */
 using IndexMap = std::function<Sizes(const Sizes&)>;
@@ -181,4 +181,4 @@ inline std::vector<Row> copy_rows() {
   return rows;
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -6,34 +6,26 @@
 #include "tercel/ops/factories.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/views_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel {
 
-namespace testing {
+namespace test {
 INSTANTIATE_TEST_SUITE_P(Views, Conformance, ::testing::ValuesIn(views_rows()), row_name);
 INSTANTIATE_TEST_SUITE_P(Copy, Conformance, ::testing::ValuesIn(copy_rows()), row_name);
-}  // namespace testing
+}  // namespace test
 
 namespace {
 
-using testing::values_of;
+using test::message_of;
+using test::values_of;
 using Values = std::vector<double>;
 
 Tensor range(IntSpan sizes) { return arange(numel_of(sizes)).to(kFloat64).reshape(sizes); }
 
 std::vector<int64_t> list(IntSpan s) { return s.to_vector(); }
 using List = std::vector<int64_t>;
-
-template <class Fn>
-std::string message_of(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 TEST(Views, ViewSharesStorage) {
   const Tensor x = arange(6), y = view(x, {2, -1});
@@ -174,16 +166,16 @@ TEST(Views, Gradients) {
     return std::vector<Tensor>{x};
   };
   using Inputs = const std::vector<Tensor>&;
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return view(x[0], {3, 2}); }, input({2, 3})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return reshape(t(x[0]), {6}); }, input({2, 3})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return permute(x[0], {2, 0, 1}); }, input({2, 3, 2})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return narrow(x[0], 1, 1, 2); }, input({2, 3})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return select(x[0], 0, 1); }, input({2, 3})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return slice(x[0], 0, INT64_MAX, INT64_MIN, -2); }, input({5})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return expand(x[0], {4, 3, 2}); }, input({3, 1})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return as_strided(x[0], {3, 2}, {1, 1}, 0); }, input({4})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return split(x[0], 2)[1]; }, input({5})));
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return squeeze(unsqueeze(x[0], 1)); }, input({2, 3})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return view(x[0], {3, 2}); }, input({2, 3})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return reshape(t(x[0]), {6}); }, input({2, 3})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return permute(x[0], {2, 0, 1}); }, input({2, 3, 2})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return narrow(x[0], 1, 1, 2); }, input({2, 3})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return select(x[0], 0, 1); }, input({2, 3})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return slice(x[0], 0, INT64_MAX, INT64_MIN, -2); }, input({5})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return expand(x[0], {4, 3, 2}); }, input({3, 1})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return as_strided(x[0], {3, 2}, {1, 1}, 0); }, input({4})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return split(x[0], 2)[1]; }, input({5})));
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return squeeze(unsqueeze(x[0], 1)); }, input({2, 3})));
 }
 
 TEST(Copy, CloneKeepsTheOrderOfDimensions) {
@@ -226,8 +218,8 @@ TEST(Copy, Gradients) {
   Tensor a = range({2, 3}), b = range({3});
   a.requires_grad_();
   b.requires_grad_();
-  EXPECT_TRUE(testing::gradcheck([](Inputs x) { return clone(x[0]); }, {a}));
-  EXPECT_TRUE(testing::gradcheck(
+  EXPECT_TRUE(test::gradcheck([](Inputs x) { return clone(x[0]); }, {a}));
+  EXPECT_TRUE(test::gradcheck(
       [](Inputs x) {
         Tensor y = mul(x[0], 2.0);
         y.copy_(x[1]);

@@ -1,11 +1,10 @@
 #include "tercel/optim/learning_rate.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "tests/util/temporary_folder.h"
 
 namespace tercel::optim {
 namespace {

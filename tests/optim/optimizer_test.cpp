@@ -8,17 +8,17 @@
 #include "tercel/core/dispatch.h"
 #include "tercel/util/parallel.h"
 #include "tests/optim/rule_reference.h"
+#include "tests/support/errors.h"
 #include "tests/support/failing_allocator.h"
 #include "tests/support/tensors.h"
-#include "tests/util/temporary_folder.h"
 
 namespace tercel::optim {
 namespace {
 
-using testing::bytes_of;
-using testing::make;
-using testing::random;
-using testing::values_of;
+using test::bytes_of;
+using test::make;
+using test::random;
+using test::values_of;
 
 constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
 
@@ -305,7 +305,7 @@ TEST_F(Optimizers, DenseErrors) {
   TERCEL_EXPECT_THROW(optimizer.update_dense(random({3, 2}, kFloat32, -1, 1, 1), 0.1, 1), ValueError,
                       "optimizer: gradient [3, 2] float32 on cpu does not fit parameter [2, 3] float32 on cpu");
   TERCEL_EXPECT_THROW(optimizer.update_dense(random({2, 3}, kFloat64, -1, 1, 1), 0.1, 1), ValueError, "does not fit");
-  TERCEL_EXPECT_THROW(optimizer.update_dense(placed(fits, testing::Placement::Transposed), 0.1, 1), ValueError,
+  TERCEL_EXPECT_THROW(optimizer.update_dense(placed(fits, test::Placement::Transposed), 0.1, 1), ValueError,
                       "does not fit");
   TERCEL_EXPECT_THROW(optimizer.update_dense(Tensor(), 0.1, 1), ValueError, "gradient an undefined tensor");
   TERCEL_EXPECT_THROW(optimizer.update_dense(fits, 0.1, 0), ValueError, "expected a step of at least 1");
@@ -337,16 +337,16 @@ TEST_F(Optimizers, ParameterErrors) {
   TERCEL_EXPECT_THROW(Optimizer(options, Tensor()), ValueError, "optimizer: expected a tensor");
   TERCEL_EXPECT_THROW(Optimizer(options, random({3}, kFloat16, 0, 1, 1)), TypeError,
                       "optimizer: expected a parameter of float32 or float64 but got [3] float16 on cpu");
-  TERCEL_EXPECT_THROW(Optimizer(options, placed(random({2, 3}, kFloat32, 0, 1, 1), testing::Placement::Transposed)),
+  TERCEL_EXPECT_THROW(Optimizer(options, placed(random({2, 3}, kFloat32, 0, 1, 1), test::Placement::Transposed)),
                       ValueError, "is not contiguous");
   OptimizerOptions wrong = options;
   wrong.epsilon = 0;  // 0 / (sqrt(0) + 0)
   TERCEL_EXPECT_THROW(Optimizer(wrong, random({3}, kFloat32, 0, 1, 1)), ConfigError,
                       "[optimizer] option 'epsilon': expected at least 1e-30, found 0");
 
-  testing::FailingAllocator allocator;
+  test::FailingAllocator allocator;
   const Tensor weight = random({3}, kFloat32, 0, 1, 1);
-  const testing::ScopedAllocator scope(allocator);
+  const test::ScopedAllocator scope(allocator);
   allocator.fail_call(2);
   TERCEL_EXPECT_THROW(Optimizer(options, weight), OutOfMemoryError, "optimizer: Adam's 'v': ");
 }

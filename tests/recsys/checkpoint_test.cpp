@@ -13,6 +13,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
 #include "tercel/util/json_impl.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 #include "tests/util/lost_writes.h"
 #include "tests/util/temporary_folder.h"
@@ -20,9 +21,9 @@
 namespace tercel::recsys {
 namespace {
 
+using test::make;
 using test::TemporaryFolder;
-using testing::make;
-using testing::values_of;
+using test::values_of;
 using Names = std::vector<std::string>;
 
 constexpr const char* kFingerprint = "0123456789abcdef";

@@ -5,7 +5,7 @@
 
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/error.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel::recsys {
 namespace {

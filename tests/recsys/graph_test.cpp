@@ -3,14 +3,14 @@
 
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
-#include "tests/util/temporary_folder.h"
 
 namespace tercel::recsys {
 namespace {
 
-using testing::make;
-using testing::values_of;
+using test::make;
+using test::values_of;
 
 /** 1 label, 2 dense values, slots of 10, 20 and 30 keys. */
 data::Schema schema_of(std::vector<int64_t> sizes = {10, 20, 30}) {
@@ -51,7 +51,7 @@ TEST(Graph, SummaryHasALineForEachLayer) {
             "Reshape flat -> [batch, 12]\n"
             "Concat all -> [batch, 14]\n"
             "InnerProduct logit -> [batch, 1], 15 parameters\n"
-            "BinaryCrossEntropyLoss loss -> [batch]\n");
+            "BinaryCrossEntropyLoss loss -> scalar\n");
 }
 
 TEST(Graph, TheListItself) {

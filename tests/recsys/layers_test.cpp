@@ -7,18 +7,18 @@
 
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/tensors.h"
-#include "tests/util/temporary_folder.h"
 
 namespace tercel::recsys {
 namespace {
 
-using testing::gradcheck;
-using testing::make;
-using testing::random;
-using testing::Sizes;
-using testing::values_of;
+using test::gradcheck;
+using test::make;
+using test::random;
+using test::Sizes;
+using test::values_of;
 using Values = std::vector<double>;
 using Shapes = std::vector<FeatureShape>;
 
@@ -125,7 +125,7 @@ TEST(InnerProductLayer, ValuesAndGradients) {
   EXPECT_TRUE(layer.gradients({x}));
   // Rows of a matrix for each sample.
   Built steps("InnerProduct", {{2, 3}}, R"({"fc_param": {"num_output": 2}})");
-  expect_near(values_of(steps.run({testing::make({2, 2, 3}, kFloat64, in)})), expected);
+  expect_near(values_of(steps.run({test::make({2, 2, 3}, kFloat64, in)})), expected);
   EXPECT_TRUE(steps.gradients({numbers({2, 2, 3})}));
 }
 

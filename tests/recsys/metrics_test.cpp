@@ -11,7 +11,7 @@
 #include "tercel/recsys/metrics/log_loss.h"
 #include "tercel/util/error.h"
 #include "tercel/util/parallel.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel::recsys {
 namespace {

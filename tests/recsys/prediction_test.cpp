@@ -11,6 +11,7 @@
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tests/recsys/training_data.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::recsys {
@@ -19,7 +20,7 @@ namespace {
 using test::preset_config;
 using test::small_dataset;
 using test::TemporaryFolder;
-using testing::values_of;
+using tercel::test::values_of;
 
 void ignore(const Progress&) {}
 

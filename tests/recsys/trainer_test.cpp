@@ -13,6 +13,7 @@
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/util/error.h"
 #include "tests/recsys/training_data.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::recsys {
@@ -23,7 +24,7 @@ using test::preset_config;
 using test::small_dataset;
 using test::stateful_config;
 using test::TemporaryFolder;
-using testing::values_of;
+using tercel::test::values_of;
 using Tree = std::map<std::string, std::string>;
 
 void ignore(const Progress&) {}

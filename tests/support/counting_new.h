@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace tercel::testing {
+namespace tercel::test {
 
 struct NewCounts {
   std::atomic<int64_t> news{0};     ///< calls of operator new
@@ -31,14 +31,14 @@ inline void counted_delete(void* p) noexcept {
   std::free(p);
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test
 
 // The array, nothrow and sized forms call these.
-void* operator new(size_t nbytes) { return tercel::testing::counted_new(nbytes, alignof(std::max_align_t)); }
+void* operator new(size_t nbytes) { return tercel::test::counted_new(nbytes, alignof(std::max_align_t)); }
 void* operator new(size_t nbytes, std::align_val_t alignment) {
-  return tercel::testing::counted_new(nbytes, static_cast<size_t>(alignment));
+  return tercel::test::counted_new(nbytes, static_cast<size_t>(alignment));
 }
-void operator delete(void* p) noexcept { tercel::testing::counted_delete(p); }
-void operator delete(void* p, size_t) noexcept { tercel::testing::counted_delete(p); }
-void operator delete(void* p, std::align_val_t) noexcept { tercel::testing::counted_delete(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { tercel::testing::counted_delete(p); }
+void operator delete(void* p) noexcept { tercel::test::counted_delete(p); }
+void operator delete(void* p, size_t) noexcept { tercel::test::counted_delete(p); }
+void operator delete(void* p, std::align_val_t) noexcept { tercel::test::counted_delete(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { tercel::test::counted_delete(p); }

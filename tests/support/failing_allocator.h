@@ -7,7 +7,7 @@
 #include "tercel/core/allocator.h"
 #include "tercel/util/error.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** Takes from the CPU allocator, fails the n-th call, counts what is alive. Any thread may use it. */
 class FailingAllocator final : public Allocator {
@@ -56,4 +56,4 @@ class ScopedAllocator {
   Allocator* old_;
 };
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

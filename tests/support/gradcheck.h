@@ -11,7 +11,7 @@
 #include "tercel/autograd/autograd.h"
 #include "tests/support/tensors.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 /** A gradient's elements in row-major order; rows are added up, a missing one is zero. */
 inline std::vector<double> dense_values(const Gradient& g, const Tensor& like) {
@@ -81,4 +81,4 @@ inline ::testing::AssertionResult gradcheck(const Function& f, const std::vector
   return ::testing::AssertionSuccess();
 }
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -10,7 +10,7 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/tensor.h"
 
-namespace tercel::testing {
+namespace tercel::test {
 
 using Sizes = std::vector<int64_t>;
 /** An op, or a reference of one. */
@@ -180,4 +180,4 @@ struct GradcheckOptions {
   double absolute = 1e-7;
 };
 
-}  // namespace tercel::testing
+}  // namespace tercel::test

@@ -14,6 +14,7 @@
 
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tests/support/errors.h"
 #include "tests/util/lost_writes.h"
 #include "tests/util/temporary_folder.h"
 

@@ -1,12 +1,11 @@
 #include "tercel/util/cursor.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
 #include <string>
-
-#include "tests/util/temporary_folder.h"
 
 namespace tercel {
 namespace {

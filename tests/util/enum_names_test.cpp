@@ -1,8 +1,7 @@
 #include "tercel/util/enum_names.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
-
-#include "tests/util/temporary_folder.h"
 
 namespace tercel {
 

@@ -1,4 +1,5 @@
 #include "tercel/util/error.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <vector>
-
-#include "tests/util/temporary_folder.h"
 
 namespace tercel {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tests/support/errors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {

@@ -6,6 +6,7 @@
 
 #include "tercel/util/error.h"
 #include "tercel/util/file_stream.h"
+#include "tests/support/errors.h"
 #include "tests/util/gzip_data.h"
 #include "tests/util/temporary_folder.h"
 

@@ -5,6 +5,7 @@
 
 #include "tercel/util/error.h"
 #include "tercel/util/json_impl.h"
+#include "tests/support/errors.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {

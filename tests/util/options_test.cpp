@@ -7,7 +7,7 @@
 
 #include "tercel/util/error.h"
 #include "tercel/util/options_impl.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tercel/util/error.h"
-#include "tests/util/temporary_folder.h"
+#include "tests/support/errors.h"
 
 namespace tercel {
 namespace {

@@ -62,17 +62,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/** Expects that the statement throws `Type` with a message that contains `text`. */
-#define TERCEL_EXPECT_THROW(statement, Type, text)                                        \
-  do {                                                                                    \
-    try {                                                                                 \
-      statement;                                                                          \
-      ADD_FAILURE() << #statement << " threw nothing";                                    \
-    } catch (const Type& error) {                                                         \
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what(); \
-    } catch (const std::exception& error) {                                               \
-      ADD_FAILURE() << #statement << " threw another type: " << error.what();             \
-    }                                                                                     \
-  } while (false)
-
 }  // namespace tercel::test

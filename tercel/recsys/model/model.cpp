@@ -100,7 +100,7 @@ std::string Model::summary() const {
   const Graph& graph = state_->graph;
   for (const GraphNode& node : graph.nodes) {
     text += node.type + " " + node.name + " ->";
-    for (const size_t t : node.tops) text += " " + shape_text(graph.tensors[t].shape);
+    for (const size_t t : node.tops) text += t == graph.loss ? " scalar" : " " + shape_text(graph.tensors[t].shape);
     int64_t parameters = 0;
     for (const auto& entry : state_->parameters.entries())
       if (entry.name.starts_with(node.name + ".")) parameters += numel_of(entry.sizes);
