@@ -107,9 +107,38 @@ int run_csv(CommandLine& line) {
   });
 }
 
+int run_norm(CommandLine& line) {
+  std::string out;
+  data::NormSpec spec;
+  ConvertFlags flags;
+  CommonOptions common;
+  line.argument("OUT", "folder of the new dataset", out);
+  line.options(spec);
+  line.options(flags);
+  line.options(common);
+  line.example(
+      "tercel convert norm data --train-list train.txt --test-list test.txt --dense-dim 13 --nnz-per-slot 1,1,2 "
+      "--slot-size-array 1000,500,20 --key-type i64");
+  if (!line.parse()) return 0;
+  prepare_output_folder(out, flags.force);
+  const data::Dataset dataset = data::describe_norm_files(spec, out, flags.force);
+  print_text(common, str_cat({"wrote ", printable(out), ": ", format_count(dataset.train.rows()), " train rows and ",
+                              format_count(dataset.test.rows()), " test rows of ", schema_text(dataset.schema),
+                              "; the files stay where they are\n"}));
+  if (common.json) {
+    Json json;
+    json["dataset"] = out;
+    json["train"]["rows"] = dataset.train.rows();
+    json["test"]["rows"] = dataset.test.rows();
+    print_line(dump_json_line(json));
+  }
+  return 0;
+}
+
 constexpr Command kFormats[] = {
     {"criteo", "Criteo's click logs: label, 13 integers, 26 categories, separated by tabs", run_criteo},
     {"csv", "any table of text with a label", run_csv},
+    {"norm", "Norm files of HugeCTR's tools, which stay as they are and get a description", run_norm},
 };
 
 }  // namespace

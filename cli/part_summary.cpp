@@ -22,7 +22,7 @@ std::string counted(int64_t count, std::string_view what) {
 
 std::string schema_text(const data::Schema& schema) {
   return str_cat({counted(schema.dense_dim, "dense value"), " and ", counted(schema.slot_num(), "slot"), " with ",
-                  counted(schema.num_keys(), "key")});
+                  schema.num_keys() > 0 ? counted(schema.num_keys(), "key") : "any keys"});
 }
 
 std::string part_text(std::string_view name, const data::DataPart& part, int64_t clicks) {

@@ -1,6 +1,7 @@
 #include "tercel/data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -301,6 +302,22 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
   const NormLayout layout(schema, spec.key_type, spec.check_mode, false);
   dataset.train = part_from_norm_list(spec.train_list, layout);
   if (!spec.test_list.empty()) dataset.test = part_from_norm_list(spec.test_list, layout);
+  return dataset;
+}
+
+Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace) {
+  Dataset dataset = dataset_from_norm_files(spec);
+  const auto absolute = [](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal().string();
+  };
+  for (DataPart* part : {&dataset.train, &dataset.test}) {
+    if (!part->file_list.empty()) part->file_list = absolute(part->file_list);
+    for (DataFile& file : part->files) file.path = absolute(file.path);
+  }
+  AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
+  save_dataset(dataset, target.temporary_path());
+  target.commit();
+  dataset.folder = folder;
   return dataset;
 }
 

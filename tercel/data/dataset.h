@@ -240,4 +240,10 @@ struct NormSpec {
 /** Describes bare Norm files: opens each, checks its header against the spec, and takes over its number of rows. */
 TERCEL_API Dataset dataset_from_norm_files(const NormSpec& spec);
 
+/**
+ * Makes a dataset of bare Norm files, which stay where they are: a new folder with nothing but the description, in the
+ * place of a dataset if `replace`.
+ */
+TERCEL_API Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace);
+
 }  // namespace tercel::data

@@ -193,5 +193,51 @@ TEST(ConvertCommand, ConvertsATableByItsNames) {
   EXPECT_FALSE(std::filesystem::exists(folder / "other"));
 }
 
+TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "made", "--preset", "small", "--rows", "600", "--files", "2"}).code, 0);
+  const Json made = parse_json(root.get("made/dataset.json"), "made", JsonErrors::Data);
+  std::string sizes;
+  for (const Json& slot : made["schema"]["slots"])
+    sizes += (sizes.empty() ? "" : ",") + std::to_string(slot["size"].get<int64_t>());
+  const std::vector<std::string> words = {"convert",
+                                          "norm",
+                                          root / "described",
+                                          "--train-list",
+                                          root / "made/train.txt",
+                                          "--test-list",
+                                          root / "made/test.txt",
+                                          "--nnz-per-slot",
+                                          "1,1,1,1,1",
+                                          "--slot-size-array",
+                                          sizes,
+                                          "--key-type",
+                                          "i64"};
+  const auto with_dense = [&words](const char* dense) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--dense-dim", dense});
+    return all;
+  };
+  expect_error(run(with_dense("5")), 3, {"made/train/part-0.data", "expected dense_dim 5, found 4"});
+  EXPECT_FALSE(root.tree().contains("described/"));
+  const Outcome outcome = run(with_dense("4"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("540 train rows and 60 test rows of 4 dense values and 5 slots"), std::string::npos)
+      << outcome.out;
+  int64_t files = 0;
+  for (const auto& [name, content] : root.tree()) files += name.starts_with("described/") && !name.ends_with("/");
+  EXPECT_EQ(files, 1) << "nothing but dataset.json";
+  // The same rows train the same model.
+  for (const char* data : {"made", "described"}) {
+    const Outcome trained = run({"train", root / data, "--out", root / (std::string("run-") + data), "--threads", "1"});
+    EXPECT_EQ(trained.code, 0) << trained.err;
+  }
+  const auto weights = [&root](const std::string& name) {
+    return root.get("run-" + name + "/checkpoints/step-000000000003/dense.safetensors");
+  };
+  EXPECT_FALSE(weights("made").empty());
+  EXPECT_TRUE(weights("made") == weights("described"));
+}
+
 }  // namespace
 }  // namespace tercel::cli
