@@ -78,12 +78,15 @@ void record_inplace(const char* name, const Tensor& changed, InputRefs inputs, F
   detail::rebase_history(changed, detail::make_node(name, 1, inputs, std::move(backward)));
 }
 
-/** Makes `view`, a fresh tensor over x's storage, a view of x; backward turns its gradient into x's. */
-template <class F>
-void make_view(const char* name, const Tensor& view, const Tensor& x, F backward,
+/**
+ * Makes `view`, a fresh tensor over x's storage, a view of x. make_backward() gives what turns its gradient into x's;
+ * it is called only where that is recorded.
+ */
+template <class MakeBackward>
+void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackward make_backward,
                ViewOrigin origin = ViewOrigin::Ordinary) {
   detail::init_view(view, x, origin);
-  if (should_record(x)) record(name, view, {x}, std::move(backward));
+  if (should_record(x)) record(name, view, {x}, make_backward());
 }
 
 }  // namespace tercel

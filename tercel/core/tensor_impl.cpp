@@ -63,6 +63,16 @@ TensorImpl::TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes, IntSpan
 TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t storage_offset)
     : TensorImpl(base.storage_, base.dtype_, sizes, strides, storage_offset) {
   layout_ = base.layout_;
+  share_version(base);
+}
+
+TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes) : TensorImpl(base.storage_, base.dtype_, sizes) {
+  storage_offset_ = base.storage_offset_;
+  layout_ = base.layout_;
+  share_version(base);
+}
+
+inline void TensorImpl::share_version(const TensorImpl& base) {
   if (base.has_own_version()) [[unlikely]]
     set_version_counter(base.extra_->version_counter);
 }
@@ -134,6 +144,14 @@ void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   contiguous |= empty;
   set_flag(kContiguous, contiguous);
   set_flag(kDense, contiguous || tercel::is_non_overlapping_and_dense(this->sizes(), this->strides()));
+}
+
+void TensorImpl::swap_dims(size_t a, size_t b) {
+  int64_t* size = dims();
+  int64_t* stride = size + capacity();
+  std::swap(size[a], size[b]);
+  std::swap(stride[a], stride[b]);
+  set_flag(kContiguous, is_contiguous_strides(sizes(), strides()));
 }
 
 void TensorImpl::refresh() { set_geometry(dims(), dims() + capacity()); }

@@ -68,6 +68,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes, IntSpan strides, int64_t storage_offset);
   /** A view: the same with storage, dtype, layout and version counter of `base`. */
   TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t storage_offset);
+  /** A view of all elements of a contiguous base, contiguous itself; the caller has checked that there are as many. */
+  TensorImpl(const TensorImpl& base, IntSpan sizes);
   ~TensorImpl() override;
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
@@ -150,6 +152,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
   }
+  /** Lets two dimensions change places: the same elements, as dense as they were. For views that are being made. */
+  void swap_dims(size_t a, size_t b);
   /** Puts metadata in, in place of a base held without metadata. Others may read meanwhile, but not put theirs in. */
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta);
   /** The base of a view that has no metadata; see Note [Views without history]. */
@@ -201,6 +205,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   void move_dims(size_t ndim);
   bool has_own_version() const { return extra_ && extra_->version_counter.defined(); }
   void set_version_counter(intrusive_ptr<VersionCounter> counter);
+  void share_version(const TensorImpl& base);
   void keep_version();
   void set_row_major(IntSpan sizes);
   void set_geometry(const int64_t* sizes, const int64_t* strides);

@@ -21,11 +21,26 @@ void check_strided(const Tensor& x, const char* op) {
                to_string(x.layout()));
 }
 
-/** A view whose gradient is the incoming one under the old sizes. */
-Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan strides) {
-  Tensor out = alias(x, sizes, strides, x.storage_offset());
-  make_view(name, out, x, [old = DimVector(x.sizes())](BackwardCall& call) { call.set(0, reshape(call.grad(), old)); });
+/** Makes `out` a view of x whose gradient is the incoming one under the old sizes. */
+Tensor same_elements(const char* name, const Tensor& x, Tensor out) {
+  make_view(name, out, x, [&x] {
+    return [old = DimVector(x.sizes())](BackwardCall& call) { call.set(0, reshape(call.grad(), old)); };
+  });
   return out;
+}
+Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan strides) {
+  return same_elements(name, x, alias(x, sizes, strides, x.storage_offset()));
+}
+
+/** The sizes themselves where they fit as they are, else what infer_size() makes of them, kept in `room`. */
+IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
+  int64_t product = 1;
+  for (const int64_t size : sizes)
+    if (size < 0 || __builtin_mul_overflow(product, size, &product)) product = -1;
+  if (product == numel) [[likely]]
+    return sizes;
+  room = infer_size(sizes, numel);
+  return room;
 }
 
 /** A view of a part: the gradient is put where the part was, among zeros. `part` makes the same view of any tensor. */
@@ -33,10 +48,12 @@ template <class Part>
 Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOrigin origin = ViewOrigin::Ordinary) {
   make_view(
       name, out, x,
-      [sizes = DimVector(x.sizes()), part](BackwardCall& call) {
-        Tensor whole = zeros(sizes, call.grad().options());
-        part(whole).copy_(call.grad());
-        call.set(0, std::move(whole));
+      [&x, &part] {
+        return [sizes = DimVector(x.sizes()), part](BackwardCall& call) {
+          Tensor whole = zeros(sizes, call.grad().options());
+          part(whole).copy_(call.grad());
+          call.set(0, std::move(whole));
+        };
       },
       origin);
   return out;
@@ -46,8 +63,10 @@ Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOri
 
 Tensor view(const Tensor& x, IntSpan sizes) {
   check_strided(x, "view");
-  const DimVector full = infer_size(sizes, x.numel());
-  if (x.is_contiguous()) return same_elements("ViewBackward0", x, full, contiguous_strides(full));
+  DimVector room;
+  const IntSpan full = fitting(sizes, x.numel(), room);
+  if (x.is_contiguous()) [[likely]]
+    return same_elements("ViewBackward0", x, Tensor(make_intrusive<TensorImpl>(x.impl(), full)));
   const auto strides = view_strides(x.sizes(), x.strides(), full);
   TERCEL_CHECK(strides, ValueError,
                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
@@ -57,7 +76,8 @@ Tensor view(const Tensor& x, IntSpan sizes) {
 
 Tensor reshape(const Tensor& x, IntSpan sizes) {
   check_strided(x, "reshape");
-  const DimVector full = infer_size(sizes, x.numel());
+  DimVector room;
+  const IntSpan full = fitting(sizes, x.numel(), room);
   if (const auto strides = view_strides(x.sizes(), x.strides(), full))
     return same_elements("ViewBackward0", x, full, *strides);
   return view(clone(x, MemoryFormat::Contiguous), full);
@@ -82,14 +102,12 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   check_strided(x, "transpose");
   const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
-  DimVector sizes(x.sizes()), strides(x.strides());
-  if (a != b) {
-    std::swap(sizes[a], sizes[b]);
-    std::swap(strides[a], strides[b]);
-  }
-  Tensor out = alias(x, sizes, strides, x.storage_offset());
-  make_view("TransposeBackward0", out, x, [a, b](BackwardCall& call) {
-    call.set(0, transpose(call.grad(), static_cast<int64_t>(a), static_cast<int64_t>(b)));
+  Tensor out = alias(x, x.sizes(), x.strides(), x.storage_offset());
+  out.impl().swap_dims(a, b);
+  make_view("TransposeBackward0", out, x, [a, b] {
+    return [a, b](BackwardCall& call) {
+      call.set(0, transpose(call.grad(), static_cast<int64_t>(a), static_cast<int64_t>(b)));
+    };
   });
   return out;
 }
@@ -113,7 +131,8 @@ Tensor permute(const Tensor& x, IntSpan dims) {
     strides[i] = x.strides()[d];
   }
   Tensor out = alias(x, sizes, strides, x.storage_offset());
-  make_view("PermuteBackward0", out, x, [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); });
+  make_view("PermuteBackward0", out, x,
+            [&inverse] { return [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); }; });
   return out;
 }
 
@@ -235,8 +254,9 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
     strides[d] = out_sizes[d] == size ? x.strides()[d - lead] : 0;
   }
   Tensor out = alias(x, out_sizes, strides, x.storage_offset());
-  make_view("ExpandBackward0", out, x,
-            [shape = DimVector(x.sizes())](BackwardCall& call) { call.set(0, sum_to_size(call.grad(), shape)); });
+  make_view("ExpandBackward0", out, x, [&x] {
+    return [shape = DimVector(x.sizes())](BackwardCall& call) { call.set(0, sum_to_size(call.grad(), shape)); };
+  });
   return out;
 }
 
@@ -255,14 +275,15 @@ Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t stora
   }
   Tensor out = alias(x, sizes, strides, storage_offset);
   // Elements may be named several times, so the gradient is added up; x's own elements are then read off the storage.
-  make_view("AsStridedBackward0", out, x,
-            [x_sizes = DimVector(x.sizes()), x_strides = DimVector(x.strides()), x_offset = x.storage_offset(),
-             v_sizes = DimVector(sizes), v_strides = DimVector(strides), storage_offset,
-             items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize())](BackwardCall& call) {
-              const Tensor flat = zeros({items}, call.grad().options());
-              accumulate_dense(alias(flat, v_sizes, v_strides, storage_offset), call.grad());
-              call.set(0, clone(alias(flat, x_sizes, x_strides, x_offset), MemoryFormat::Contiguous));
-            });
+  make_view("AsStridedBackward0", out, x, [&] {
+    return [x_sizes = DimVector(x.sizes()), x_strides = DimVector(x.strides()), x_offset = x.storage_offset(),
+            v_sizes = DimVector(sizes), v_strides = DimVector(strides), storage_offset,
+            items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize())](BackwardCall& call) {
+      const Tensor flat = zeros({items}, call.grad().options());
+      accumulate_dense(alias(flat, v_sizes, v_strides, storage_offset), call.grad());
+      call.set(0, clone(alias(flat, x_sizes, x_strides, x_offset), MemoryFormat::Contiguous));
+    };
+  });
   return out;
 }
 
