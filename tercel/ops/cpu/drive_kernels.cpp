@@ -11,8 +11,9 @@ namespace {
 constexpr int64_t kTile = 1024;
 // Rows shorter than this are processed several at a time.
 constexpr int64_t kShortRow = 128;
-// Edge of the blocks in which operands are transposed.
-constexpr int64_t kBlock = 64;
+// Edge of the blocks in which operands are transposed: 512 bytes of a row at a time keep memory busy, and a block of
+// 64 KiB stays within the second cache. Loops with a shorter edge than that of kLeastBlocked are gathered.
+constexpr int64_t kBlock = 128, kLeastBlocked = 16;
 
 struct alignas(64) Tile {
   char bytes[kTile * 8];
@@ -51,7 +52,7 @@ struct Driver {
             a == 0 ? store_conversion(loop.compute, loop.dtype[a]) : load_conversion(loop.dtype[a], loop.compute);
       o.direct = !o.convert && o.stride[0] == o.item;
       o.transposed = a > 0 && o.stride[0] != 0 && o.stride[0] != o.item && o.stride[1] == o.item &&
-                     loop.n[0] >= kBlock / 4 && loop.n[1] >= kBlock / 4;
+                     loop.n[0] >= kLeastBlocked && loop.n[1] >= kLeastBlocked;
     }
   }
 

@@ -176,17 +176,20 @@ struct Transpose<Item8> {
 };
 #endif
 
-/** out[j][i] = in[i][j] for i < ni, j < nj; fetches the rows that follow, as the caller is to read them next. */
+/**
+ * out[j][i] = in[i][j] for i < ni, j < nj; fetches the rows that follow, as the caller is to read them next. They go to
+ * the second cache: where rows lie a power of two apart, the first one has no room for as many.
+ */
 template <class T>
 void transpose_items(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t ni, int64_t nj) {
   constexpr int64_t kItem = static_cast<int64_t>(sizeof(T));
   constexpr int64_t kStep = Transpose<T>::kStep;
-  constexpr int64_t kAhead = 16;
+  constexpr int64_t kAhead = 32;
   int64_t i = 0;
   for (; i + kStep <= ni; i += kStep) {
     for (int64_t r = 0; r < kStep; ++r) {
       const char* next = in + (i + r + kAhead) * in_stride;
-      for (int64_t b = 0; b < nj * kItem; b += 64) _mm_prefetch(next + b, _MM_HINT_T0);
+      for (int64_t b = 0; b < nj * kItem; b += 64) _mm_prefetch(next + b, _MM_HINT_T1);
     }
     int64_t j = 0;
     for (; j + kStep <= nj; j += kStep)
