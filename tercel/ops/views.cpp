@@ -35,8 +35,11 @@ Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan s
 /** The sizes themselves where they fit as they are, else what infer_size() makes of them, kept in `room`. */
 IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
   int64_t product = 1;
-  for (const int64_t size : sizes)
-    if (size < 0 || __builtin_mul_overflow(product, size, &product)) product = -1;
+  for (const int64_t size : sizes) {
+    if (size >= 0 && !__builtin_mul_overflow(product, size, &product)) continue;
+    product = -1;
+    break;
+  }
   if (product == numel) [[likely]]
     return sizes;
   room = infer_size(sizes, numel);

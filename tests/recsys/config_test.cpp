@@ -50,7 +50,7 @@ TEST(Presets, HaveTheSizesOfTheirPapers) {
   EXPECT_EQ(parameters("dlrm"),
             layer(13, 256) + layer(256, 128) + layer(128, 16) + layer(368, 256) + layer(256, 128) + layer(128, 1));
   const int64_t deep = layer(26 * 16 + 13, 256) + layer(256, 128);
-  EXPECT_EQ(parameters("wdl"), deep + layer(128, 1) + layer(13, 1));
+  EXPECT_EQ(parameters("wdl"), deep + layer(128, 1));
   EXPECT_EQ(parameters("deepfm"), deep + layer(128, 1) + layer(13, 1));
   const int64_t cross = 3 * (429 * 64 + 64 * 429 + 429);  // of rank 64
   EXPECT_EQ(parameters("dcn"), deep + cross + layer(429 + 128, 1));

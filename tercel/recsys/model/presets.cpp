@@ -35,14 +35,12 @@ constexpr std::string_view kWdl = R"json({
     {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "categories", "top": "embedding",
      "sparse_embedding_hparam": {"embedding_vec_size": 16, "combiner": "sum", "init_stddev": 0.01}},
     {"type": "Reshape", "bottom": "wide_embedding", "top": "wide_flat"},
-    {"type": "ReduceSum", "bottom": "wide_flat", "top": "wide_categories", "axis": 1},
-    {"type": "InnerProduct", "bottom": "dense", "top": "wide_dense",
-     "fc_param": {"weight_init": "Zero", "bias_init": "Zero", "num_output": 1}},
+    {"type": "ReduceSum", "bottom": "wide_flat", "top": "wide", "axis": 1},
     {"type": "Reshape", "bottom": "embedding", "top": "deep_flat"},
     {"type": "Concat", "bottom": ["deep_flat", "dense"], "top": "deep_input"},
     {"type": "MLP", "bottom": "deep_input", "top": "deep",
-     "mlp_param": {"weight_init": "XavierUniform", "bias_init": "Zero", "num_outputs": [256, 128, 1], "activations": ["Relu", "Relu", "Non"]}},
-    {"type": "Add", "bottom": ["deep", "wide_categories", "wide_dense"], "top": "logit"},
+     "mlp_param": {"weight_init": "XavierNorm", "bias_init": "Zero", "num_outputs": [256, 128, 1], "activations": ["Relu", "Relu", "Non"]}},
+    {"type": "Add", "bottom": ["deep", "wide"], "top": "logit"},
     {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}
   ]
 })json";
