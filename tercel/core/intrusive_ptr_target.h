@@ -7,8 +7,8 @@
 // atomic read-modify-writes.
 //
 // Note [Counts of one thread]
-// A read-modify-write with a lock costs 5 ns, and a view needs four of them. While a process has one thread, which glibc
-// says in a variable that turns false before a second one starts, a plain load and store do.
+// A read-modify-write with a lock costs 5 ns, and a view needs four of them. While a process has one thread, which
+// glibc says in a variable that turns false before a second one starts, a plain load and store do.
 //
 // Note [Death is monotonic]
 // strong never goes from 0 to 1: weak_intrusive_ptr::lock() increments only a positive count, and plain increments

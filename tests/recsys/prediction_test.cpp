@@ -17,10 +17,10 @@
 namespace tercel::recsys {
 namespace {
 
+using tercel::test::values_of;
 using test::preset_config;
 using test::small_dataset;
 using test::TemporaryFolder;
-using tercel::test::values_of;
 
 void ignore(const Progress&) {}
 

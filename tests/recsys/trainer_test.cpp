@@ -19,12 +19,12 @@
 namespace tercel::recsys {
 namespace {
 
+using tercel::test::values_of;
 using test::CleanProcess;
 using test::preset_config;
 using test::small_dataset;
 using test::stateful_config;
 using test::TemporaryFolder;
-using tercel::test::values_of;
 using Tree = std::map<std::string, std::string>;
 
 void ignore(const Progress&) {}
