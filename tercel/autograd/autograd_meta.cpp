@@ -89,6 +89,10 @@ void refresh_view_history(const Tensor& t) {
   const Tensor base = view_base(t);
   const AutogradMeta* base_meta = autograd_meta(base);
   if (!base_meta || !base_meta->grad_fn.defined()) return;
+  TERCEL_CHECK(
+      t.impl().view_origin() != ViewOrigin::NoGrad, ValueError,
+      "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
+      "with grad mode enabled. Make the view with gradients enabled, or change its base inside a NoGradGuard.");
   AutogradMeta& m = ensure_autograd_meta(t);
   auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   m.grad_fn = std::move(node);
@@ -206,6 +210,10 @@ void init_view(const Tensor& view, const Tensor& base_or_view, ViewOrigin origin
     origin = !grad_enabled() ? ViewOrigin::NoGrad : base_or_view.impl().view_origin();
   }
   view.impl().set_plain_view_base(intrusive_ptr<TensorImpl>::reclaim_copy(root), origin);
+  if (origin != ViewOrigin::NoGrad || !base_or_view.requires_grad()) return;
+  // Gradients do not pass through it, and whether its base has changed since is told by the version.
+  make_autograd_meta(view);
+  view.impl().set_requires_grad_flag(true);
 }
 
 }  // namespace detail

@@ -74,6 +74,8 @@ class Converter {
     TERCEL_CHECK(!sources.empty(), ConfigError, "convert: expected files to convert, found none");
     TERCEL_CHECK(std::count(sources.begin(), sources.end(), kStandardInput) <= 1, ConfigError,
                  "convert: expected the standard input ('-') once, found it more often");
+    for (const std::string& source : sources)
+      if (replace && source != kStandardInput) check_outside(folder, source);
   }
 
   /** First pass. */

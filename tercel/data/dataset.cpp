@@ -307,12 +307,15 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
 
 Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace) {
   Dataset dataset = dataset_from_norm_files(spec);
-  const auto absolute = [](const std::string& path) {
-    return std::filesystem::absolute(path).lexically_normal().string();
+  const auto locate = [&](std::string& path) {
+    TERCEL_CHECK(is_utf8(path), ConfigError, printable(path),
+                 ": expected a path in UTF-8, which a description can hold");
+    if (replace) check_outside(folder, path);
+    path = std::filesystem::canonical(path).string();
   };
   for (DataPart* part : {&dataset.train, &dataset.test}) {
-    if (!part->file_list.empty()) part->file_list = absolute(part->file_list);
-    for (DataFile& file : part->files) file.path = absolute(file.path);
+    if (!part->file_list.empty()) locate(part->file_list);
+    for (DataFile& file : part->files) locate(file.path);
   }
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   save_dataset(dataset, target.temporary_path());

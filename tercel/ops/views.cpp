@@ -270,10 +270,10 @@ Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t stora
   if (numel_of(sizes) > 0) {
     const Extent extent = extent_of(sizes, strides);
     const auto items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize());
-    TERCEL_CHECK(storage_offset + extent.lowest >= 0 && storage_offset + extent.highest < items, ValueError,
+    TERCEL_CHECK(storage_offset + extent.lowest >= 0 && extent.highest < items - storage_offset, ValueError,
                  "setStorage: sizes ", sizes, ", strides ", strides, ", storage offset ", storage_offset,
                  ", and itemsize ", x.itemsize(), " requiring a storage size of ",
-                 static_cast<size_t>(storage_offset + extent.highest + 1) * x.itemsize(),
+                 (static_cast<size_t>(storage_offset) + static_cast<size_t>(extent.highest) + 1) * x.itemsize(),
                  " are out of bounds for storage of size ", x.storage()->nbytes());
   }
   Tensor out = alias(x, sizes, strides, storage_offset);
@@ -294,10 +294,9 @@ std::vector<Tensor> split(const Tensor& x, IntSpan sizes, int64_t dim) {
   check_strided(x, "split");
   TERCEL_CHECK(x.dim() > 0, ValueError, "split expects at least a 1-dimensional tensor");
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  int64_t total = 0;
-  for (const int64_t s : sizes) total += s;
-  TERCEL_CHECK(total == x.sizes()[d] && std::all_of(sizes.begin(), sizes.end(), [](int64_t s) { return s >= 0; }),
-               ValueError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
+  int64_t left = x.sizes()[d];
+  for (const int64_t s : sizes) left = s >= 0 && s <= left ? left - s : -1;  // once below zero it stays there
+  TERCEL_CHECK(left == 0, ValueError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
                " (input tensor's size at dimension ", d, "), but got split_sizes=", sizes);
   std::vector<Tensor> parts;
   int64_t start = 0;

@@ -1,7 +1,8 @@
 // The files of a training run: where they lie and how they are read and written. Private.
 //
 //   config.json      the whole configuration
-//   dataset.json     the dataset's description as it was (its files lie in the dataset's folder)
+//   trained_on.json  the dataset's description as it was (its files lie in the dataset's folder); it is not called
+//                    dataset.json, because --force takes a folder with such a file for a dataset
 //   vocabulary       copied, for raw text
 //   metrics.jsonl    a line for each report and evaluation
 //   checkpoints/     see checkpoint.h
@@ -22,7 +23,7 @@ class RunFolder {
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
   std::string config() const { return join_path(path_, "config.json"); }
-  std::string description() const { return join_path(path_, data::kDatasetFile); }
+  std::string description() const { return join_path(path_, "trained_on.json"); }
   std::string metrics() const { return join_path(path_, "metrics.jsonl"); }
   std::string checkpoints() const { return join_path(path_, "checkpoints"); }
   std::string lock() const { return join_path(path_, "lock"); }

@@ -9,6 +9,7 @@
 #include "tercel/recsys/learner.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/file.h"
+#include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/signals.h"
@@ -31,6 +32,7 @@ struct MetricState {
 struct TrainerState {
   int64_t step = 0;
   int64_t threads = 1;
+  int64_t batchsize = 1;
   uint64_t generator_seed = 0;
   uint64_t generator_offset = 0;
   data::ReaderPosition position;
@@ -40,6 +42,7 @@ struct TrainerState {
   static constexpr auto fields() {
     return std::tuple(Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
                       Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
+                      Field{"batchsize", &TrainerState::batchsize, "rows of a step", at_least(1), required()},
                       Field{"generator_seed", &TrainerState::generator_seed, "of dropout", required()},
                       Field{"generator_offset", &TrainerState::generator_offset, "numbers drawn", required()},
                       Field{"position", &TrainerState::position, "of the reader", required()},
@@ -85,6 +88,7 @@ struct Trainer::State {
   std::vector<std::string> warnings;
   MetricValues last_metrics;
   int64_t step = 0, checked_at = -1, evaluated_at = -1, saved_at = -1;
+  bool saved_evaluated = false;
 
   State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Model built)
       : config(cfg),
@@ -96,7 +100,8 @@ struct Trainer::State {
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints) {}
 
   int64_t total_steps() const {
-    const int64_t all = config.solver.epochs * reader.epoch_batches();
+    int64_t all = 0;
+    if (__builtin_mul_overflow(config.solver.epochs, reader.epoch_batches(), &all)) all = INT64_MAX;
     return config.solver.max_iter > 0 ? std::min(all, config.solver.max_iter) : all;
   }
 
@@ -113,24 +118,27 @@ struct Trainer::State {
   }
 
   void save(Observer observer) {
-    if (saved_at == step) return;
+    const bool evaluated = evaluated_at == step;
+    if (saved_at == step && saved_evaluated == evaluated) return;
     check_finite();
     TrainerState state;
     state.step = step;
     state.threads = num_threads();
+    state.batchsize = config.solver.batchsize;
     state.generator_seed = learner.model().generator().state().seed;
     state.generator_offset = learner.model().generator().state().offset;
     state.position = reader.position();
-    state.evaluated = evaluated_at == step;
+    state.evaluated = evaluated;
     for (const auto& [name, value] : last_metrics)
       if (std::isfinite(value)) state.metrics.push_back({name, value});
     CheckpointInfo info;
     info.step = step;
     info.fingerprint = learner.model().fingerprint();
-    info.has_metric = evaluated_at == step && std::isfinite(metric(last_metrics, "auc"));
+    info.has_metric = evaluated && std::isfinite(metric(last_metrics, "auc"));
     if (info.has_metric) info.metric = metric(last_metrics, "auc");
     checkpoints.save(info, dump_json_line(write_options(state)), learner.files());
     saved_at = step;
+    saved_evaluated = evaluated;
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
     p.step = step;
@@ -149,9 +157,13 @@ struct Trainer::State {
     } catch (const ConfigError& e) {
       throw DataError(e.what());
     }
+    TERCEL_CHECK(state.batchsize == config.solver.batchsize, ConfigError, checkpoint_folder,
+                 ": trained with batchsize ", state.batchsize, ", but the run is to go on with ",
+                 config.solver.batchsize);
     reader.seek(state.position);
     learner.model().generator().set_state({state.generator_seed, state.generator_offset});
     step = saved_at = state.step;
+    saved_evaluated = state.evaluated;
     if (state.evaluated) evaluated_at = step;
     for (const auto& [name, value] : state.metrics) last_metrics.emplace_back(name, value);
     if (state.threads != num_threads())
@@ -184,6 +196,9 @@ struct Trainer::State {
 Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume) {
   Model model(config, dataset.schema);
   model.initialize(config.solver.seed);
+  TERCEL_CHECK(
+      !exists(folder) || (is_directory(folder) && (list_dir(folder).empty() || exists(RunFolder(folder).lock()))),
+      IoError, printable(folder), ": expected a new folder or that of a run, found something else there");
   create_dirs(folder);
   state_ = std::make_unique<State>(config, dataset, folder, std::move(model));
   State& s = *state_;
@@ -223,7 +238,9 @@ TrainEnd Trainer::run(Observer observer) {
     // Before the step and not after it: so a run that a stop ended in the middle of an evaluation makes up for it.
     if (s.step > 0) {
       if (due(s.step, solver.eval_interval, per_epoch) && !s.evaluate_now(observer)) break;
-      if (due(s.step, solver.checkpoint_interval, solver.eval_interval > 0 ? solver.eval_interval : per_epoch))
+      // Also where a checkpoint that was resumed has just been evaluated.
+      if (s.saved_at == s.step ||
+          due(s.step, solver.checkpoint_interval, solver.eval_interval > 0 ? solver.eval_interval : per_epoch))
         s.save(observer);
     }
     if (stop_signal() != 0 || s.step >= total || !s.reader.next(batch)) break;

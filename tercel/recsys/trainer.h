@@ -44,8 +44,8 @@ enum class TrainEnd : uint8_t { Done, Stopped };
 /**
  * A model in training: model, optimizers, reader and checkpoints of one run folder.
  *
- * The folder holds config.json, dataset.json (and the dataset's vocabulary), metrics.jsonl and checkpoints/. The same
- * seed, threads and data give the same bits, in one run or in several that continue each other.
+ * The folder holds config.json, trained_on.json (and the dataset's vocabulary), metrics.jsonl and checkpoints/. The
+ * same seed, threads and data give the same bits, in one run or in several that continue each other.
  */
 class TERCEL_API Trainer {
  public:

@@ -5,9 +5,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "tercel/util/error.h"
@@ -157,6 +159,15 @@ namespace detail {
 TemporaryPath::~TemporaryPath() { remove_quietly(path); }
 
 }  // namespace detail
+
+void check_outside(const std::string& folder, const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(file, error), outer = fs::weakly_canonical(folder, error);
+  const auto [end, rest] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  TERCEL_CHECK(error || end != outer.end(), ConfigError, printable(file), ": lies in ", printable(folder),
+               ", which is to be replaced and would be deleted");
+}
 
 AtomicFile::AtomicFile(const std::string& path, const FileWriterOptions& options)
     : target_(resolve_file_target(path)), writer_(create_temporary_file(target_, temporary_), options) {}

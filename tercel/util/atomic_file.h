@@ -80,6 +80,9 @@ class TERCEL_API AtomicDir {
   detail::TemporaryPath temporary_;
 };
 
+/** ConfigError if `file` lies in `folder`, which is about to be replaced: the file would be deleted with it. */
+TERCEL_API void check_outside(const std::string& folder, const std::string& file);
+
 /**
  * Removes a folder with everything in it: under its name it is whole or gone, whatever stops the program. Nothing there
  * is fine.

@@ -227,6 +227,13 @@ TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
   int64_t files = 0;
   for (const auto& [name, content] : root.tree()) files += name.starts_with("described/") && !name.ends_with("/");
   EXPECT_EQ(files, 1) << "nothing but dataset.json";
+  // Not in the place of the files themselves, which would be deleted.
+  std::vector<std::string> in_place = with_dense("4");
+  in_place[2] = root / "made";
+  in_place.emplace_back("--force");
+  const auto before = root.tree();
+  expect_error(run(in_place), 2, {"made/train.txt: lies in", "would be deleted"});
+  EXPECT_TRUE(before == root.tree());
   // The same rows train the same model.
   for (const char* data : {"made", "described"}) {
     const Outcome trained = run({"train", root / data, "--out", root / (std::string("run-") + data), "--threads", "1"});

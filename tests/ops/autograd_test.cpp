@@ -344,6 +344,22 @@ TEST(EngineInplace, ViewMadeWithoutGradientsIsRefused) {
   EXPECT_TRUE(message_of([&] { mul_(view, 2.0); }).starts_with("A view was created in no_grad mode"));
 }
 
+TEST(EngineInplace, ViewMadeWithoutGradientsPassesNone) {
+  Tensor x = leaf({1, 2});
+  const Tensor base = mul(x, 3.0);
+  Tensor view;
+  {
+    const NoGradGuard guard;
+    view = base.view({2, 1}).view({2});
+  }
+  EXPECT_TRUE(view.requires_grad());
+  EXPECT_FALSE(grad_fn(view).defined());
+  sub(base, view).sum().backward();
+  EXPECT_EQ(values_of(x.grad()), (Values{3, 3})) << "what was subtracted counts as a constant";
+  mul_(base, 2.0);
+  EXPECT_TRUE(message_of([&] { view.sum(); }).starts_with("A view was created in no_grad mode and its base"));
+}
+
 TEST(EngineInplace, PartsOfASplitAreRefused) {
   Tensor x = leaf({1, 2});
   const std::vector<Tensor> parts = split(mul(x, 1.0), 1);

@@ -140,6 +140,7 @@ TEST(Views, AsStridedStaysInsideTheStorage) {
                   .starts_with("setStorage: sizes [3, 3], strides [3, 1], storage offset 0, and itemsize 8 requiring a "
                                "storage size of 72 are out of bounds for storage of size 40"));
   EXPECT_THROW(as_strided(x, {3}, {-1}, 1), ValueError);
+  EXPECT_THROW(as_strided(x, {2}, {1}, INT64_MAX), ValueError);
   EXPECT_EQ(message_of([&] { as_strided(x, {1}, {1}, -1); }), "Tensor: invalid storage offset -1");
 }
 
@@ -154,6 +155,7 @@ TEST(Views, SplitAndUnbind) {
             }),
             "split_with_sizes expects split_sizes to sum exactly to 7 (input tensor's size at dimension 0), but got "
             "split_sizes=[3, 3]");
+  EXPECT_THROW(split(x, IntSpan{INT64_MAX, INT64_MAX, 9}), ValueError);
   EXPECT_EQ(message_of([&] { split(x, 0); }),
             "split_size can only be 0 if dimension size is 0, but got dimension size of 7");
   EXPECT_EQ(unbind(range({2, 3}), 1).size(), 3u);

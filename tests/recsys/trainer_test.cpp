@@ -476,6 +476,48 @@ TEST(Trainer, MakesUpForAnEvaluationThatAStopPrevented) {
   EXPECT_EQ(again.last_metrics(), last);
 }
 
+TEST(Trainer, AnEvaluationThatWasMadeUpForIsInTheCheckpoint) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config({"solver.max_iter=2"});
+  {
+    Trainer trainer(config, dataset, root / "run", Resume::Never);
+    trainer.run([](const Progress& now) {
+      if (now.kind == Progress::Kind::Step && now.step == 2) request_stop(SIGINT);
+    });
+    request_stop(0);
+  }
+  const std::string last = *best_checkpoint(root / "run/checkpoints");
+  EXPECT_FALSE(Checkpoint(last).info().has_metric);
+  train(config, dataset, root / "run", Resume::Auto);
+  EXPECT_TRUE(Checkpoint(last).info().has_metric);
+  train(config, dataset, root / "whole");
+  EXPECT_EQ(differences(checkpoint_files(root, "whole"), checkpoint_files(root, "run")), "");
+  Trainer again(config, dataset, root / "run", Resume::Auto);
+  again.run([](const Progress& now) { EXPECT_NE(now.kind, Progress::Kind::Evaluation); });
+}
+
+TEST(Trainer, RefusesAFolderOfSomethingElse) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  root.put("mine/notes.txt", "keep me");
+  for (const std::string& folder : {root / "mine", dataset.folder}) {
+    const auto before = root.tree();
+    TERCEL_EXPECT_THROW(Trainer(stateful_config(), dataset, folder, Resume::Never), IoError,
+                        "expected a new folder or that of a run");
+    EXPECT_EQ(differences(before, root.tree()), "");
+  }
+}
+
+TEST(Trainer, ResumesOnlyWithItsBatchSize) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train(stateful_config({"solver.max_iter=2"}), dataset, root / "run");
+  TERCEL_EXPECT_THROW(Trainer(stateful_config({"solver.batchsize=16"}), dataset, root / "run", Resume::Auto),
+                      ConfigError, "trained with batchsize");
+}
+
 TEST(Trainer, NanLossNamesTheFirstLayer) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
