@@ -87,6 +87,12 @@ std::string option_entry(const OptionField& field, const void* options) {
 
 std::string prefix(std::string_view command) { return command.empty() ? std::string() : std::string(command) + ": "; }
 
+/** Whether a text or list, as a required option is, holds nothing. */
+bool is_empty(const OptionType& type, const void* value) {
+  if (type.kind == OptionKind::String) return static_cast<const std::string*>(value)->empty();
+  return type.kind == OptionKind::List && type.list.size(value) == 0;
+}
+
 /** Several "--positive A --positive B" are one list. */
 std::string joined(const std::vector<std::string>& texts, const OptionField& field, std::string_view owner) {
   if (texts.size() == 1) return texts.front();
@@ -231,7 +237,12 @@ bool CommandLine::parse() {
   }
   rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
   take_arguments(rest);
-  for (const Group& group : groups_) detail::check_options(group.table, group.options, command());
+  for (const Group& group : groups_) {
+    for (const OptionField& field : group.table)
+      TERCEL_CHECK(!field.rules.required || !is_empty(*field.type, field.locate(group.options)), ConfigError,
+                   prefix(command()), "option ", flag_name(field.name), " is missing; usage: ", usage());
+    detail::check_options(group.table, group.options, command());
+  }
   return true;
 }
 

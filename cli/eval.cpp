@@ -29,7 +29,7 @@ int run_eval(CommandLine& line) {
   std::string model_path, data_path;
   EvalFlags flags;
   CommonOptions common;
-  line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint", model_path);
+  line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint in it", model_path);
   line.argument("DATA", "folder of a dataset with the model's vocabulary", data_path);
   line.options(flags);
   line.options(common);

@@ -21,8 +21,10 @@ std::string counted(int64_t count, std::string_view what) {
 }  // namespace
 
 std::string schema_text(const data::Schema& schema) {
-  return str_cat({counted(schema.dense_dim, "dense value"), " and ", counted(schema.slot_num(), "slot"), " with ",
-                  schema.num_keys() > 0 ? counted(schema.num_keys(), "key") : "any keys"});
+  std::string text = counted(schema.dense_dim, "dense value") + " and " + counted(schema.slot_num(), "slot");
+  if (schema.slot_num() > 0)
+    text += schema.num_keys() > 0 ? " with " + counted(schema.num_keys(), "key") : " of any keys";
+  return text;
 }
 
 std::string part_text(std::string_view name, const data::DataPart& part, int64_t clicks) {

@@ -34,7 +34,8 @@ struct PredictFlags {
   static constexpr auto fields() {
     return std::tuple(
         Field{"out", &PredictFlags::out, "file to write; default: the standard output, as csv"},
-        Field{"format", &PredictFlags::format, "csv: a line 'probability', then one number a line; npy: float32"},
+        Field{"format", &PredictFlags::format,
+              "csv: a line 'probability', then one number a line; npy: float32, also where --out ends in .npy"},
         Field{"part", &PredictFlags::part, "which rows of a dataset"},
         Field{"threads", &PredictFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)});
@@ -59,7 +60,7 @@ int run_predict(CommandLine& line) {
   std::vector<std::string> inputs;
   PredictFlags flags;
   CommonOptions common;
-  line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint", model_path);
+  line.argument("MODEL", "folder of a run (its best checkpoint is taken) or of a checkpoint in it", model_path);
   line.arguments("IN",
                  "folder of a dataset, or files of raw text (plain or gzip) like that which the model's dataset "
                  "was converted from, with or without the label; '-': the standard input",

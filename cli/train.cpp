@@ -143,9 +143,13 @@ int run_train(CommandLine& line) {
   const bool stopped = end == recsys::TrainEnd::Stopped;
   const std::string checkpoint = trainer.last_checkpoint().value_or("");
   const double rate = reporter.seconds() > 0 ? static_cast<double>(reporter.rows()) / reporter.seconds() : 0;
-  print_text(common, str_cat({stopped ? "stopped after step " : "trained ", format_count(trainer.step()),
-                              stopped ? "" : " steps", " in ", format_duration(reporter.seconds()), " (",
-                              format_short(rate), " samples/s); checkpoint ", printable(checkpoint), "\n"}));
+  const int64_t steps = trainer.step() - first_step;
+  const std::string what = stopped      ? "stopped after step " + format_count(trainer.step())
+                           : steps == 0 ? "nothing left to train after step " + format_count(trainer.step())
+                                        : "trained " + format_count(steps) + (steps == 1 ? " step" : " steps");
+  const std::string speed =
+      steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
+  print_text(common, str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
   if (common.json) {
     Json json;
     json["run"] = out;

@@ -252,6 +252,8 @@ void save_dataset(const Dataset& dataset, const std::string& folder) {
 Dataset load_dataset(const std::string& path) {
   TERCEL_CHECK(exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
   const bool is_folder = is_directory(path);
+  TERCEL_CHECK(is_folder || path.ends_with(".json"), DataError, printable(path),
+               ": expected a dataset's folder, found a file; tercel convert makes a dataset of text");
   const std::string description = is_folder ? join_path(path, kDatasetFile) : path;
   TERCEL_CHECK(exists(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,
                ", found none in it");

@@ -43,7 +43,7 @@ std::vector<std::string> read_file_list(const std::string& path) {
   int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   TERCEL_CHECK(error == std::errc() && end == text.data() + text.size() && count > 0, DataError, printable(path),
-               ": line 1: expected the number of files, at least 1, found '", printable(text), "'");
+               ": line 1: expected the number of files, at least 1, found '", printable(text.substr(0, 40)), "'");
   std::vector<std::string> paths;
   for (int64_t i = 0; i < count; ++i) {
     TERCEL_CHECK(lines.next(line), DataError, printable(path), ": line ", i + 2, ": expected ", count,

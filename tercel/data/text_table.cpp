@@ -102,7 +102,7 @@ bool TextTable::State::open_next() {
   reader.reset();
   if (next_source == sources.size()) return false;
   const TextSource& source = sources[next_source++];
-  File file = File::open_read(source.path);
+  File file = File::open_input(source.path);
   infos.push_back(file.info());
   reader = std::make_unique<GzipReader>(std::move(file), kAnySize);
   const TextDialect dialect{format.delimiter, format.quotes, format.trim, format.skip_blank};
@@ -221,7 +221,9 @@ TextTable::TextTable(TextFormat format, std::vector<TextSource> sources, LabelCo
   state_->format = std::move(format);
   state_->sources = std::move(sources);
   state_->label_column = label;
-  for (const TextSource& source : state_->sources) state_->bytes_total += file_size(source.path);
+  // The standard input has no size that could be known.
+  for (const TextSource& source : state_->sources)
+    if (source.path != "-") state_->bytes_total += file_size(source.path);
 }
 
 TextTable::~TextTable() = default;

@@ -15,7 +15,7 @@ namespace tercel::data {
 
 /** A file of raw text. */
 struct TextSource {
-  std::string path;
+  std::string path;  // "-": the standard input
   std::string name;  // what errors call it; empty: its path
 };
 

@@ -9,6 +9,7 @@
 #include "tercel/recsys/learner.h"
 #include "tercel/recsys/metrics/metric.h"
 #include "tercel/recsys/run_folder_impl.h"
+#include "tercel/util/format.h"
 
 namespace tercel::recsys {
 
@@ -50,6 +51,8 @@ void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t ro
 LoadedModel load_model(const std::string& path) {
   const bool is_checkpoint = is_checkpoint_folder(path);
   const RunFolder run(is_checkpoint ? join_path(path, "../..") : path);
+  TERCEL_CHECK(!is_checkpoint || exists(run.config()), DataError, printable(path),
+               ": a checkpoint outside its run's folder: expected ", printable(run.config()), ", found nothing");
   ModelConfig config = run.read_config();
   data::Dataset dataset = run.read_description();
   std::string folder = path;

@@ -167,8 +167,9 @@ struct Trainer::State {
     if (state.evaluated) evaluated_at = step;
     for (const auto& [name, value] : state.metrics) last_metrics.emplace_back(name, value);
     if (state.threads != num_threads())
-      warnings.push_back(str_cat({"the checkpoint was trained with ", state.threads, " threads, this run has ",
-                                  num_threads(), ": results will not be the same to the last bit"}));
+      warnings.push_back(
+          str_cat({"the checkpoint was trained with ", state.threads, state.threads == 1 ? " thread" : " threads",
+                   ", this run has ", num_threads(), ": results will not be the same to the last bit"}));
   }
 
   /** False when a stop was asked for before the end. */

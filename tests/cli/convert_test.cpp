@@ -179,7 +179,7 @@ TEST(ConvertCommand, ConvertsATableByItsNames) {
     call.insert(call.end(), options.begin(), options.end());
     expect_error(run(call), code, texts);
   };
-  fail({"--dense", "age"}, 2, {"'label'"});
+  fail({"--dense", "age"}, 2, {"option --label is missing"});
   fail({"--label", "income"}, 2, {"'dense' or 'categorical'"});
   fail({"--label", "income", "--dense", "age,income"}, 2, {"'income' in 'dense'"});
   fail({"--label", "incom", "--dense", "age"}, 3,

@@ -231,7 +231,8 @@ TEST(Dataset, WhatIsNoDataset) {
   TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "expected a folder with dataset.json, found none in it");
   TERCEL_EXPECT_THROW(load_dataset(folder / "nowhere"), IoError, "nowhere: expected a dataset's folder, found nothing");
   folder.put("some.tsv", "1\t2\t3\n");
-  TERCEL_EXPECT_THROW(load_dataset(folder / "some.tsv"), DataError, "some.tsv: line 1");
+  TERCEL_EXPECT_THROW(load_dataset(folder / "some.tsv"), DataError,
+                      "some.tsv: expected a dataset's folder, found a file");
 }
 
 TEST(Dataset, SpecsOfBareFilesAreChecked) {

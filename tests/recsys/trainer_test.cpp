@@ -168,7 +168,7 @@ TEST(TrainerThreads, AnotherNumberOfThreadsIsAWarning) {
   set_num_threads(2);
   Trainer trainer(config, dataset, root / "run", Resume::Auto);
   ASSERT_EQ(trainer.warnings().size(), 1u);
-  EXPECT_NE(trainer.warnings()[0].find("trained with 1 threads, this run has 2"), std::string::npos)
+  EXPECT_NE(trainer.warnings()[0].find("trained with 1 thread, this run has 2"), std::string::npos)
       << trainer.warnings()[0];
   EXPECT_EQ(trainer.step(), 3);
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);

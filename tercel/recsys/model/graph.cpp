@@ -136,6 +136,8 @@ class Builder {
   void add_sparse(const Json& entry) {
     SparseOptions sparse;
     read_options(entry, sparse, "Data sparse");
+    TERCEL_CHECK(schema_.slot_num() > 0, ConfigError, "[Data sparse ", sparse.top,
+                 "] the dataset has no categorical fields, and the model needs some");
     const int64_t slots = sparse.slot_num > 0 ? sparse.slot_num : schema_.slot_num() - next_slot_;
     TERCEL_CHECK(slots >= 1 && next_slot_ + slots <= schema_.slot_num(), ConfigError, "[Data sparse ", sparse.top,
                  "] takes ", slots, " slots but ", schema_.slot_num() - next_slot_, " of the dataset's ",
