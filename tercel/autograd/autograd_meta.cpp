@@ -89,10 +89,9 @@ void refresh_view_history(const Tensor& t) {
   const Tensor base = view_base(t);
   const AutogradMeta* base_meta = autograd_meta(base);
   if (!base_meta || !base_meta->grad_fn.defined()) return;
-  TERCEL_CHECK(
-      t.impl().view_origin() != ViewOrigin::NoGrad, ValueError,
-      "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
-      "with grad mode enabled. Make the view with gradients enabled, or change its base inside a NoGradGuard.");
+  TERCEL_CHECK(t.impl().view_origin() != ViewOrigin::NoGrad, ValueError,
+               "A view was created in no_grad mode and its base or another view of its base has been modified inplace "
+               "with grad mode enabled. Make the view with gradients enabled, or after its base has changed.");
   AutogradMeta& m = ensure_autograd_meta(t);
   auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   m.grad_fn = std::move(node);

@@ -161,11 +161,15 @@ TemporaryPath::~TemporaryPath() { remove_quietly(path); }
 }  // namespace detail
 
 void check_outside(const std::string& folder, const std::string& file) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path inner = fs::weakly_canonical(file, error), outer = fs::weakly_canonical(folder, error);
+  const auto resolved = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
+    if (error) throw_io_error(path, "resolve", error.value());
+    return found.has_filename() ? found : found.parent_path();  // "data/" is "data"
+  };
+  const std::filesystem::path inner = resolved(file), outer = resolved(folder);
   const auto [end, rest] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-  TERCEL_CHECK(error || end != outer.end(), ConfigError, printable(file), ": lies in ", printable(folder),
+  TERCEL_CHECK(end != outer.end(), ConfigError, printable(file), ": lies in ", printable(folder),
                ", which is to be replaced and would be deleted");
 }
 

@@ -228,11 +228,21 @@ TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
   for (const auto& [name, content] : root.tree()) files += name.starts_with("described/") && !name.ends_with("/");
   EXPECT_EQ(files, 1) << "nothing but dataset.json";
   // Not in the place of the files themselves, which would be deleted.
-  std::vector<std::string> in_place = with_dense("4");
-  in_place[2] = root / "made";
-  in_place.emplace_back("--force");
+  std::filesystem::create_directory_symlink(root / "made", root / "link");
   const auto before = root.tree();
-  expect_error(run(in_place), 2, {"made/train.txt: lies in", "would be deleted"});
+  for (const char* name : {"made", "made/", "./made", "made/../made//"}) {
+    std::vector<std::string> in_place = with_dense("4");
+    in_place[2] = root / name;
+    in_place.emplace_back("--force");
+    expect_error(run(in_place), 2, {"made/train.txt: lies in", "would be deleted"});
+    in_place[4] = root / "link/train.txt";
+    expect_error(run(in_place), 2, {"link/train.txt: lies in", "would be deleted"});
+  }
+  const std::string text = root.put("made/text.tsv", "not read");
+  for (const char* name : {"made", "made/"})
+    expect_error(run({"convert", "criteo", text, root / name, "--force"}), 2,
+                 {"text.tsv: lies in", "would be deleted"});
+  std::filesystem::remove(text);
   EXPECT_TRUE(before == root.tree());
   // The same rows train the same model.
   for (const char* data : {"made", "described"}) {

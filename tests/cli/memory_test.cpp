@@ -19,8 +19,8 @@ constexpr int64_t kMegabyte = 1'000'000;
 constexpr int64_t kBatch = 2048;
 /** Of Norm with 13 dense values and 26 slots of one key: less than that. */
 constexpr int64_t kRowBytes = 400;
-/** Activations of DLRM's preset and their gradients: fewer floats a row than that. */
-constexpr int64_t kRowFloats = 8192;
+/** Floats of a row in DLRM's preset: dense, bottom, embeddings, pairs, top; and as many for their gradients. */
+constexpr int64_t kRowFloats = 2 * (13 + (256 + 128 + 16) + 26 * 16 + (27 * 26 / 2 + 16 + 1) + (256 + 128 + 1));
 
 struct Training {
   int64_t rows = 0, test_rows = 0, parameter_bytes = 0, peak_bytes = 0;

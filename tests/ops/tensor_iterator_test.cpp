@@ -9,6 +9,7 @@
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel {
@@ -17,24 +18,12 @@ namespace {
 using test::bytes_of;
 using test::make;
 using test::make_strided;
+using test::message_of;
 using test::random;
 using test::Sizes;
 using test::values_of;
 
 Tensor of(ScalarType dtype, const Sizes& sizes = {2}) { return random(sizes, dtype, 0, 1, 1); }
-
-/** The message of the E that the call throws. */
-template <class E, class F>
-std::string thrown(F call) {
-  try {
-    call();
-  } catch (const E& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    return std::string("another exception: ") + e.what();
-  }
-  return "nothing was thrown";
-}
 
 // Promotion.
 
@@ -90,11 +79,11 @@ TEST(Promotion, ComparisonWithANumberThatDoesNotFitIsExact) {
 }
 
 TEST(Promotion, InPlaceNeverCastsDown) {
-  EXPECT_EQ(thrown<TypeError>([] { add_(of(kInt64), of(kFloat32)); }),
+  EXPECT_EQ(message_of<TypeError>([] { add_(of(kInt64), of(kFloat32)); }),
             "add: result type float32 can't be cast to the desired output type int64");
-  EXPECT_EQ(thrown<TypeError>([] { exp_(of(kInt64)); }),
+  EXPECT_EQ(message_of<TypeError>([] { exp_(of(kInt64)); }),
             "exp: result type float32 can't be cast to the desired output type int64");
-  EXPECT_EQ(thrown<TypeError>([] { add_(of(kBool), of(kInt64)); }),
+  EXPECT_EQ(message_of<TypeError>([] { add_(of(kBool), of(kInt64)); }),
             "add: result type int64 can't be cast to the desired output type bool");
   const Tensor half = make({2}, kFloat16, {1, 2});
   add_(half, make({2}, kFloat64, {0.5, 0.25}));
@@ -105,29 +94,30 @@ TEST(Promotion, InPlaceNeverCastsDown) {
 }
 
 TEST(Promotion, DomainsAreHeld) {
-  EXPECT_EQ(thrown<TypeError>([] { sub(of(kBool), of(kBool)); }), "sub: not implemented for dtype bool");
-  EXPECT_EQ(thrown<TypeError>([] { neg(of(kBool)); }), "neg: not implemented for dtype bool");
-  EXPECT_EQ(thrown<TypeError>([] { bitwise_and(of(kFloat32), of(kInt32)); }),
+  EXPECT_EQ(message_of<TypeError>([] { sub(of(kBool), of(kBool)); }), "sub: not implemented for dtype bool");
+  EXPECT_EQ(message_of<TypeError>([] { neg(of(kBool)); }), "neg: not implemented for dtype bool");
+  EXPECT_EQ(message_of<TypeError>([] { bitwise_and(of(kFloat32), of(kInt32)); }),
             "bitwise_and: not implemented for dtype float32");
-  EXPECT_EQ(thrown<TypeError>([] { bitwise_not(of(kFloat64)); }), "bitwise_not: not implemented for dtype float64");
-  EXPECT_EQ(thrown<TypeError>([] { where(of(kUInt8), of(kInt8), of(kInt8)); }),
+  EXPECT_EQ(message_of<TypeError>([] { bitwise_not(of(kFloat64)); }), "bitwise_not: not implemented for dtype float64");
+  EXPECT_EQ(message_of<TypeError>([] { where(of(kUInt8), of(kInt8), of(kInt8)); }),
             "where: expected condition to be a boolean tensor, but got uint8");
 }
 
 // Shapes.
 
 TEST(Broadcast, RefusesSizesThatDoNotFit) {
-  EXPECT_EQ(thrown<ValueError>([] {
+  EXPECT_EQ(message_of<ValueError>([] {
               add(of(kFloat32, {2, 3}), of(kFloat32, {2, 4}));
             }),
             "add: The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
-  EXPECT_EQ(thrown<ValueError>([] { add(of(kFloat32, {0}), of(kFloat32, {2})); }),
+  EXPECT_EQ(message_of<ValueError>([] { add(of(kFloat32, {0}), of(kFloat32, {2})); }),
             "add: The size of tensor a (0) must match the size of tensor b (2) at non-singleton dimension 0");
-  EXPECT_EQ(thrown<ValueError>([] {
+  EXPECT_EQ(message_of<ValueError>([] {
               add_(of(kFloat32, {3}), of(kFloat32, {2, 3}));
             }),
             "add: output with shape [3] doesn't match the broadcast shape [2, 3]");
-  EXPECT_EQ(thrown<ValueError>([] { add(Tensor(), of(kFloat32)); }), "add: expected a tensor but got an undefined one");
+  EXPECT_EQ(message_of<ValueError>([] { add(Tensor(), of(kFloat32)); }),
+            "add: expected a tensor but got an undefined one");
 }
 
 TEST(Broadcast, EmptyMeetsOne) {
@@ -186,16 +176,16 @@ TEST(ElementwiseOverlap, RefusesWhatWouldBeReadAfterItWasWritten) {
       "Please "
       "clone() the tensor before performing the operation.";
   const Tensor x = random({4, 4}, kFloat32, 0, 1, 1);
-  EXPECT_EQ(thrown<ValueError>([&] { add_(x, x.t()); }), "add: " + partial);
-  EXPECT_EQ(thrown<ValueError>([&] { add_(x, x[0]); }), "add: " + partial);
-  EXPECT_EQ(thrown<ValueError>([&] { exp_out(x.narrow(0, 1, 3), x.narrow(0, 0, 3)); }), "exp: " + partial);
-  EXPECT_EQ(thrown<ValueError>([&] { x.slice(1, 0, 3).copy_(x.slice(1, 1, 4)); }), "copy_: " + partial);
-  EXPECT_EQ(thrown<ValueError>([&] { add_(x[0].expand({4, 4}), x); }), "add: " + internal);
+  EXPECT_EQ(message_of<ValueError>([&] { add_(x, x.t()); }), "add: " + partial);
+  EXPECT_EQ(message_of<ValueError>([&] { add_(x, x[0]); }), "add: " + partial);
+  EXPECT_EQ(message_of<ValueError>([&] { exp_out(x.narrow(0, 1, 3), x.narrow(0, 0, 3)); }), "exp: " + partial);
+  EXPECT_EQ(message_of<ValueError>([&] { x.slice(1, 0, 3).copy_(x.slice(1, 1, 4)); }), "copy_: " + partial);
+  EXPECT_EQ(message_of<ValueError>([&] { add_(x[0].expand({4, 4}), x); }), "add: " + internal);
   // Sliding windows: not one stride is zero, yet elements coincide.
-  EXPECT_EQ(thrown<ValueError>([&] { add_(make_strided({3, 3}, {1, 1}, 0, 5, kFloat32), 1); }), "add: " + internal);
+  EXPECT_EQ(message_of<ValueError>([&] { add_(make_strided({3, 3}, {1, 1}, 0, 5, kFloat32), 1); }), "add: " + internal);
   // Narrower elements over the same bytes, through a storage of their own.
   const Tensor alias = from_blob(x.data_ptr(), {4, 4}, TensorOptions(kFloat16));
-  EXPECT_EQ(thrown<ValueError>([&] { exp_out(x, alias); }), "exp: " + partial);
+  EXPECT_EQ(message_of<ValueError>([&] { exp_out(x, alias); }), "exp: " + partial);
 }
 
 TEST(ElementwiseOverlap, AllowsTheSameElementsAndInterleavedOnes) {
