@@ -1,11 +1,11 @@
 // Matrix products of CTR models beside oneDNN's sgemm, where one is installed: share of the measured FMA peak.
 //
-//   gemm_bench [threads [rounds [dlrm|mlperf]]]
+//   gemm_bench [threads [rounds [dlrm|mlperf|square]]]
 //
 // The two sides alternate; the least time of each counts. Every product is measured with what is fused into it in a
 // training step (bias and ReLU; the ReLU's mask; the bias gradient); oneDNN's is the bare product. dlrm is a step of
 // batch 2048 with bottom 13-512-256-64-16 and top 367-512-256-1, mlperf one with bottom 13-512-256-128 and top
-// 479-1024-1024-512-256-1.
+// 479-1024-1024-512-256-1. square is plain products of n x n matrices, n from 64 to 2048.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -82,6 +82,15 @@ std::pair<double, double> measure(const char* what, const Layer& layer, const te
   return {ours, theirs};
 }
 
+void measure_squares(Sgemm onednn, double peak, int rounds) {
+  for (int64_t n = 64; n <= 2048; n *= 2) {
+    const Floats a = random_floats(n * n), b = random_floats(n * n), c = random_floats(n * n);
+    const tercel::Gemm<float> g = {
+        .m = n, .n = n, .k = n, .a = a.get(), .lda = n, .b = b.get(), .ldb = n, .c = c.get(), .ldc = n};
+    measure("square", {n, n, true}, g, onednn, peak, n < 1024 ? rounds : std::max(1, rounds / 4));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -94,6 +103,11 @@ int main(int argc, char** argv) {
   const double peak = limits::fma_peak(threads);
   std::printf("%s, %ld threads, FMA peak %.1f GFLOP/s, oneDNN %s\n", tercel::gemm_info().c_str(),
               static_cast<long>(threads), peak * 1e-9, onednn ? "found" : "not found");
+
+  if (argc > 3 && std::strcmp(argv[3], "square") == 0) {
+    measure_squares(onednn, peak, rounds);
+    return 0;
+  }
 
   const std::vector<Layer> dlrm = {{13, 512, true},   {512, 256, false}, {256, 64, false}, {64, 16, false},
                                    {367, 512, false}, {512, 256, false}, {256, 1, false}};

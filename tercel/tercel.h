@@ -2,7 +2,11 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/checkpoint.h"
+#include "tercel/autograd/function.h"
+#include "tercel/autograd/gradcheck.h"
 #include "tercel/core/allocator.h"
 #include "tercel/core/tensor.h"
 #include "tercel/ops/ops.h"

@@ -18,7 +18,7 @@ MAX_LINES = 600
 MAX_HEADER_LINES = 300
 HEAVY = {"iostream", "regex", "functional"}
 SYSTEM = {"sys/single_threaded.h"}  # one variable of the C library, included only where it is
-ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks)/")
+ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks|python)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

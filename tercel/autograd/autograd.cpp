@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/record.h"
+#include "tercel/core/context.h"
 
 namespace tercel {
 
@@ -14,8 +15,8 @@ void set_gradient(const Tensor& leaf, Gradient gradient) {
   if (gradient.defined() && !gradient.is_rows())
     TERCEL_CHECK(gradient.values.sizes() == leaf.sizes() && gradient.values.dtype() == leaf.dtype() &&
                      gradient.values.device() == leaf.device(),
-                 ValueError, "assigned grad has data of a different size or type: ", describe(gradient.values), " for ",
-                 describe(leaf));
+                 RuntimeError, "assigned grad has data of a different size or type: ", describe(gradient.values),
+                 " for ", describe(leaf));
   ensure_autograd_meta(leaf).grad = std::move(gradient);
 }
 
@@ -23,35 +24,75 @@ void clear_gradient(const Tensor& leaf) {
   if (AutogradMeta* meta = autograd_meta(leaf)) meta->grad = {};
 }
 
-void detail::add_hook(const Tensor& t, GradientHookPtr hook) {
+HookHandle register_hook(const Tensor& t, TensorHook hook) {
+  check_defined(t, "register_hook", "self");
   const Edge edge = gradient_edge(t);
-  TERCEL_CHECK(edge.defined(), ValueError, "cannot register a hook on a tensor that doesn't require gradient");
+  TERCEL_CHECK(edge.defined(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   AutogradMeta& meta = *autograd_meta(t);
-  if (meta.grad_fn.defined()) {
-    edge.node->add_hook(edge.output_nr, std::move(hook));
-    return;
-  }
-  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<std::vector<GradientHookPtr>>();
-  meta.leaf_hooks->push_back(std::move(hook));
+  if (meta.grad_fn.defined()) return edge.node->extras().tensor_hooks.add(std::move(hook), edge.output_nr);
+  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<AutogradMeta::LeafHooks>();
+  return meta.leaf_hooks->on_gradient.add(std::move(hook));
+}
+
+HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook) {
+  check_defined(leaf, "register_post_accumulate_grad_hook", "self");
+  TERCEL_CHECK(leaf.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
+  TERCEL_CHECK(leaf.is_leaf(), RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  AutogradMeta& meta = ensure_autograd_meta(leaf);
+  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<AutogradMeta::LeafHooks>();
+  return meta.leaf_hooks->after_accumulation.add(std::move(hook));
 }
 
 void retain_grad(const Tensor& t) {
-  if (t.is_leaf()) return;  // backward leaves it there anyway
-  // The hook lives in a node that the tensor holds: it must not hold the tensor.
-  const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor> weak(t.impl_ptr());
-  register_hook(t, [weak](const Tensor& gradient) {
-    if (auto impl = weak.lock(); impl.defined()) ensure_autograd_meta(Tensor(std::move(impl))).grad = {gradient, {}};
-    return Tensor();
-  });
+  check_defined(t, "retain_grad", "self");
+  TERCEL_CHECK(t.requires_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
+  if (t.is_leaf() || retains_grad(t)) return;  // backward leaves it in a leaf anyway
+  AutogradMeta& meta = ensure_autograd_meta(t);
+  meta.retains_grad = true;
+  meta.move_retained_gradient(t);
+}
+
+bool retains_grad(const Tensor& t) {
+  const AutogradMeta* meta = autograd_meta(t);
+  return meta && meta->retains_grad;
+}
+
+uint32_t output_nr(const Tensor& t) {
+  if (!grad_fn(t).defined()) return 0;
+  return autograd_meta(t)->output_nr;
+}
+
+const Tensor& detach_(const Tensor& t) {
+  check_defined(t, "detach_", "self");
+  TERCEL_CHECK(!view_base(t).defined(), RuntimeError, "Can't detach views in-place. Use detach() instead.");
+  if (AutogradMeta* meta = autograd_meta(t)) {
+    detail::release_node(std::move(meta->grad_fn));
+    meta->grad_fn.reset();
+    meta->output_nr = 0;
+    meta->retains_grad = false;
+  }
+  t.impl().clear_history_flags();
+  return t;
+}
+
+void set_data(const Tensor& t, const Tensor& data) {
+  check_defined(t, "set_data", "self");
+  check_defined(data, "set_data", "data");
+  TERCEL_CHECK(t.dtype() == data.dtype() && t.device() == data.device() && t.layout() == data.layout(), RuntimeError,
+               "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+               "type.");
+  t.impl().shallow_copy_from(data.impl());
 }
 
 Tensor& Tensor::requires_grad_(bool wanted) {
-  TERCEL_CHECK(defined(), ValueError, "requires_grad_: the tensor is undefined");
-  TERCEL_CHECK(!wanted || is_floating_point(), ValueError,
-               "only Tensors of floating point dtype can require gradients, not ", to_string(dtype()));
-  TERCEL_CHECK(wanted || is_leaf(), ValueError,
+  TERCEL_CHECK(defined(), RuntimeError, "requires_grad_: the tensor is undefined");
+  TERCEL_CHECK(!wanted || is_differentiable(), RuntimeError,
+               "only Tensors of floating point and complex dtype can require gradients, not ", to_string(dtype()));
+  TERCEL_CHECK(wanted || is_leaf(), RuntimeError,
                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                "subgraph that doesn't require differentiation use detach().");
+  TERCEL_CHECK(!wanted || !impl_->is_inference() || is_inference_mode_enabled(), RuntimeError,
+               "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (wanted == requires_grad()) return *this;
   impl_->set_requires_grad_flag(wanted);
   return *this;
@@ -61,26 +102,32 @@ bool Tensor::is_leaf() const { return !requires_grad() || !tercel::grad_fn(*this
 
 Tensor Tensor::grad() const {
   const Gradient g = gradient_of(*this);
-  TERCEL_CHECK(!g.is_rows(), ValueError, "grad: the gradient is of ", g.rows.numel(),
+  TERCEL_CHECK(!g.is_rows(), RuntimeError, "grad: the gradient is of ", g.rows.numel(),
                " rows; gradient_of() gives it as it is");
   return g.values;
 }
 
 void Tensor::set_grad(Tensor gradient) { set_gradient(*this, {std::move(gradient), {}}); }
 
-void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+                      Span<Tensor> inputs) const {
   tercel::backward(Span<Tensor>(this, 1), gradient.defined() ? Span<Tensor>(&gradient, 1) : Span<Tensor>(),
-                   retain_graph);
+                   retain_graph, create_graph, inputs);
 }
 
+HookHandle Tensor::register_hook(Callable<Tensor(const Tensor&)> hook) const {
+  return tercel::register_hook(*this, std::move(hook));
+}
+void Tensor::retain_grad() const { tercel::retain_grad(*this); }
+
 Tensor Tensor::detach() const {
-  TERCEL_CHECK(defined(), ValueError, "detach: the tensor is undefined");
-  return Tensor(impl_->shallow_copy(false, false));
+  TERCEL_CHECK(defined(), RuntimeError, "detach: the tensor is undefined");
+  return Tensor(impl_->shallow_copy(false, detach_allows_metadata_change()));
 }
 
 Tensor Tensor::data() const {
-  TERCEL_CHECK(defined(), ValueError, "data: the tensor is undefined");
-  return Tensor(impl_->shallow_copy(true, false));
+  TERCEL_CHECK(defined(), RuntimeError, "data: the tensor is undefined");
+  return Tensor(impl_->shallow_copy(true, detach_allows_metadata_change()));
 }
 
 }  // namespace tercel

@@ -1,27 +1,33 @@
 // Gradients for users: backward, grad, hooks.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/gradient.h"
 #include "tercel/autograd/node.h"
+#include "tercel/autograd/saved_tensor.h"
 
 namespace tercel {
 
 /**
- * Adds to the gradient of every leaf that the outputs depend on. A scalar output's own gradient is 1 when `gradients`
- * is empty or undefined there. Unless the graph is retained, what ops saved is freed. Threads may run backward at the
- * same time, also into the same leaves.
+ * Adds to the gradient of every leaf that the outputs depend on, or of the given inputs alone. A scalar output's own
+ * gradient is 1 when `gradients` is empty or undefined there. Unless the graph is retained (by default: where a graph
+ * is created), what ops saved is freed. With create_graph, the gradients have a history themselves and can be
+ * differentiated in turn. Threads may run backward at the same time, also into the same leaves.
  */
-TERCEL_API void backward(Span<Tensor> outputs, Span<Tensor> gradients = {}, bool retain_graph = false);
+TERCEL_API void backward(Span<Tensor> outputs, Span<Tensor> gradients = {},
+                         std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                         Span<Tensor> inputs = {});
 
 /**
- * Gradients of the outputs with respect to the inputs, leaving every .grad alone; undefined where an input is not part
- * of the graph.
+ * Gradients of the outputs with respect to the inputs, leaving every .grad alone. Of an input that is not part of the
+ * graph: RuntimeError, or undefined with allow_unused, or zeros with materialize_grads (which implies allow_unused).
  */
 TERCEL_API std::vector<Gradient> grad(Span<Tensor> outputs, Span<Tensor> inputs, Span<Tensor> gradients = {},
-                                      bool retain_graph = false);
+                                      std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                                      std::optional<bool> allow_unused = std::nullopt, bool materialize_grads = false);
 
 /** The gradient that backward left in a leaf, dense or of rows; undefined before. */
 TERCEL_API Gradient gradient_of(const Tensor& leaf);
@@ -29,24 +35,26 @@ TERCEL_API void set_gradient(const Tensor& leaf, Gradient gradient);
 /** Forgets the gradient. */
 TERCEL_API void clear_gradient(const Tensor& leaf);
 
-namespace detail {
-TERCEL_API void add_hook(const Tensor& t, GradientHookPtr hook);
-}
-
 /**
- * Calls hook(gradient) -> Tensor whenever backward has computed the tensor's gradient; a defined result takes its
- * place. ValueError for a tensor that needs no gradient.
+ * Calls hook(gradient) whenever backward has computed the tensor's gradient; a defined result takes its place. See Note
+ * [Order of hooks]. RuntimeError for a tensor that needs no gradient.
  */
-template <class F>
-void register_hook(const Tensor& t, F hook) {
-  struct Hook final : GradientHook {
-    F function;
-    explicit Hook(F f) : function(std::move(f)) {}
-    Tensor call(const Tensor& gradient) override { return function(gradient); }
-  };
-  detail::add_hook(t, std::make_unique<Hook>(std::move(hook)));
-}
-/** Makes backward leave the gradient of an intermediate result in its .grad. */
+TERCEL_API HookHandle register_hook(const Tensor& t, TensorHook hook);
+/** Calls hook(leaf) whenever backward has added to the leaf's .grad. RuntimeError for a tensor that is no leaf. */
+TERCEL_API HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook);
+/** Makes backward leave the gradient of an intermediate result in its .grad, however often it is called. */
 TERCEL_API void retain_grad(const Tensor& t);
+/** Whether retain_grad() was called on an intermediate result. */
+TERCEL_API bool retains_grad(const Tensor& t);
+
+/** Which output of grad_fn(t) the tensor is; 0 for a leaf. */
+TERCEL_API uint32_t output_nr(const Tensor& t);
+/** Makes the tensor a leaf that requires no gradient. RuntimeError for a view. */
+TERCEL_API const Tensor& detach_(const Tensor& t);
+/**
+ * Gives the tensor the data of another one of its dtype, with sizes and strides, and keeps its own history, gradient
+ * and version: changes go unseen by backward. RuntimeError for another dtype or device.
+ */
+TERCEL_API void set_data(const Tensor& t, const Tensor& data);
 
 }  // namespace tercel

@@ -1,7 +1,9 @@
 // What the autograd layer keeps with a tensor.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "tercel/autograd/node.h"
 
@@ -17,10 +19,23 @@ class TERCEL_API AutogradMeta final : public AutogradMetaBase {
   weak_intrusive_ptr<Node> leaf_node;
   Tensor base;  ///< of a view
   /** Hooks of a leaf; those of an op's result are kept by its node. */
-  std::unique_ptr<std::vector<GradientHookPtr>> leaf_hooks;
+  struct LeafHooks {
+    HookList<TensorHook> on_gradient;
+    HookList<LeafHook> after_accumulation;
+  };
+  std::unique_ptr<LeafHooks> leaf_hooks;
+  /** The node that was told to leave its gradient here. */
+  weak_intrusive_ptr<Node> retaining_node;
   uint32_t output_nr = 0;
-  /** Version of a view's data when grad_fn was made; when it has moved on, grad_fn is made anew from the base. */
-  uint32_t view_version = 0;
+  /**
+   * Version of a view's data when grad_fn was made; when it has moved on, grad_fn is made anew from the base. Threads
+   * that share a view may find that at once: written last, see refresh_view_history().
+   */
+  std::atomic<uint32_t> view_version{0};
+  bool retains_grad = false;
+
+  /** After grad_fn of `self` has changed: the new node leaves its gradient here, the one before does not any more. */
+  void move_retained_gradient(const Tensor& self);
 
   static void* operator new(size_t size) { return detail::allocate_object(size); }
   static void operator delete(void* p) { detail::free_object(p, sizeof(AutogradMeta)); }
@@ -37,5 +52,12 @@ TERCEL_API intrusive_ptr<Node> grad_fn(const Tensor& t);
 TERCEL_API Edge gradient_edge(const Tensor& t);
 /** The tensor that this one views; undefined for one that is no view. */
 TERCEL_API Tensor view_base(const Tensor& t);
+
+namespace detail {
+/** Guards what several threads may be the first to ask of a tensor; others share the mutex. */
+std::mutex& shared_mutex(const Tensor& t);
+/** Makes a view's grad_fn anew when its base's history has changed since. Any thread. */
+void refresh_view_history(const Tensor& t);
+}  // namespace detail
 
 }  // namespace tercel

@@ -6,11 +6,20 @@
 // calling thread; ops themselves are parallel. What a pass keeps per node lies in a scratch of the thread that keeps
 // its memory, and a pass inside a pass (a hook that calls backward) takes the next scratch. So passes on different
 // threads share nothing but the leaves, whose sums are guarded by a mutex.
+//
+// Note [Targets]
+// A pass that is asked for certain tensors marks the nodes from which one of these can be reached, and runs no others:
+// neither their backward nor their hooks.
+//
+// Note [Creating a graph]
+// Backward functions are ordinary ops. If a pass is to create a graph, it runs them with gradients on, and what they
+// calculate has a history; sums of gradients are then ops of the graph too, and change nothing in place.
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
+#include <utility>
 
+#include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/leaf_node_impl.h"
@@ -19,13 +28,14 @@ namespace tercel {
 
 namespace {
 
-std::mutex g_leaf_mutex;
-
 /** What a pass knows of a node. */
 struct Task {
   Node* node = nullptr;  // kept alive by the roots, or by `owner`
   int64_t waiting = 0;   // edges that have not delivered yet
   size_t first = 0;      // of its num_outputs() gradients in the buffer
+  bool is_target = false;
+  bool is_wanted = true;   // it is a target, or one can be reached from it
+  bool is_applied = true;  // a target can be reached from it
 };
 
 /** Open addressing from node to task index; keeps its memory between passes. */
@@ -43,8 +53,20 @@ class TaskMap {
       if (slots_[at].node == node) return slots_[at].task;
     }
   }
+  /** Index of the node's task; SIZE_MAX if it has none. */
+  size_t find(const Node* node) const {
+    if (slots_.empty()) return SIZE_MAX;
+    for (size_t at = hash(node);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].node == node) return slots_[at].task;
+      if (!slots_[at].node) return SIZE_MAX;
+    }
+  }
   void clear() {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
+    // After an uncommonly large graph, later passes would clear its slots again and again.
+    if (slots_.size() > kManySlots && used_ * 16 < slots_.size())
+      slots_ = std::vector<Slot>(kManySlots);
+    else
+      std::fill(slots_.begin(), slots_.end(), Slot{});
     used_ = 0;
   }
 
@@ -53,6 +75,8 @@ class TaskMap {
     const Node* node = nullptr;
     size_t task = 0;
   };
+  static constexpr size_t kManySlots = 4096;
+
   size_t hash(const Node* node) const {
     return (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9E3779B97F4A7C15u >> 17 & (slots_.size() - 1);
   }
@@ -75,6 +99,9 @@ struct Scratch {
   std::vector<size_t> ready;       // heap by sequence
   std::vector<Gradient> buffer;    // what reaches each task's node
   std::vector<Gradient> outgoing;  // of the node that runs
+  std::vector<uint8_t> wanted;     // its inputs whose gradients are asked for
+  std::vector<size_t> order;       // tasks, each after those that feed it
+  std::vector<int64_t> left;       // waiting, as the order is found
 
   void clear() {
     map.clear();
@@ -83,6 +110,9 @@ struct Scratch {
     ready.clear();
     buffer.clear();
     outgoing.clear();
+    wanted.clear();
+    order.clear();
+    left.clear();
   }
 };
 
@@ -114,17 +144,22 @@ class ScratchLease {
   Scratch* scratch_;
 };
 
-/** A gradient that grad() asks for: what reaches input `output_nr` of a node. */
-struct Capture {
-  Edge edge;
-  Gradient gradient;
+/** What a pass is asked for. */
+struct Pass {
+  Span<Tensor> outputs, gradients;
+  /** Where the gradients that are asked for arrive; empty: at all leaves. */
+  Span<Edge> targets;
+  /** One for each target, left there instead of in the leaves; null: leaves add up. */
+  Gradient* captured = nullptr;
+  bool retain_graph = false;
+  bool create_graph = false;
 };
 
 size_t task_of(Scratch& s, Node* node) {
   const size_t fresh = s.tasks.size();
   const size_t index = s.map.find_or_insert(node, fresh);
   if (index == fresh) {
-    s.tasks.push_back({node, 0, s.buffer.size()});
+    s.tasks.push_back({.node = node, .first = s.buffer.size()});
     s.buffer.resize(s.buffer.size() + node->num_outputs());
     s.stack.push_back(index);
   }
@@ -157,36 +192,177 @@ size_t take_ready(Scratch& s) {
   return task;
 }
 
-void run_node(Scratch& s, const Task& task, Span<Capture*> captures, bool retain_graph) {
-  Node& node = *task.node;
-  Gradient* incoming = s.buffer.data() + task.first;
-  bool any = false;
+/** See Note [Targets]. */
+void mark_wanted(Scratch& s, const Pass& pass) {
+  for (const Edge& target : pass.targets) {
+    const size_t task = s.map.find(target.node.get());
+    if (task != SIZE_MAX) s.tasks[task].is_target = true;
+  }
+  s.left.resize(s.tasks.size());
+  for (size_t i = 0; i < s.tasks.size(); ++i) {
+    s.left[i] = s.tasks[i].waiting;
+    if (s.left[i] == 0) s.order.push_back(i);
+  }
+  const auto for_each_next = [&](size_t task, auto visit) {
+    const Node& node = *s.tasks[task].node;
+    for (size_t i = 0; i < node.num_edges(); ++i)
+      if (node.edge(i).defined()) visit(s.map.find(node.edge(i).node.get()));
+  };
+  for (size_t at = 0; at < s.order.size(); ++at)
+    for_each_next(s.order[at], [&](size_t next) {
+      if (--s.left[next] == 0) s.order.push_back(next);
+    });
+  for (size_t at = s.order.size(); at-- > 0;) {
+    Task& task = s.tasks[s.order[at]];
+    task.is_applied = false;
+    for_each_next(s.order[at], [&](size_t next) { task.is_applied |= s.tasks[next].is_wanted; });
+    task.is_wanted = task.is_applied || task.is_target;
+    // A leaf is applied by adding to it.
+    if (task.node->is_leaf()) task.is_applied = task.is_target;
+  }
+}
+
+/** Adds to .grad of an intermediate result. */
+void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor>& weak, const Gradient& gradient) {
+  auto impl = weak.lock();
+  if (!impl.defined()) return;
+  Gradient& kept = ensure_autograd_meta(Tensor(std::move(impl))).grad;
+  // A copy: somebody else may add to the gradient in place.
+  kept = kept.defined()
+             ? add_gradients(kept, gradient)
+             : Gradient{gradient.is_rows() ? gradient.values : copy_with_layout_of(gradient.values, gradient.values),
+                        gradient.rows};
+}
+
+/** Tensor hooks of the outputs, then what was asked to be retained. */
+void run_output_hooks(Node& node, Gradient* incoming) {
+  const NodeExtras* extras = node.extras_or_null();
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
     if (!incoming[i].defined()) continue;
-    any = true;
-    if (node.has_hooks()) node.run_hooks(i, incoming[i]);
+    if (extras) {
+      extras->tensor_hooks.for_each(i, [&](const TensorHook& hook) { run_hook(hook, incoming[i], node.name()); });
+      for (const NodeExtras::Retained& retained : extras->retained)
+        if (retained.output_nr == i) leave_gradient(retained.tensor, incoming[i]);
+    }
     if (node.is_leaf()) static_cast<LeafNode&>(node).run_leaf_hooks(incoming[i]);
-    for (Capture* c : captures)
-      if (c->edge.node.get() == &node && c->edge.output_nr == i) c->gradient = incoming[i];
   }
-  s.outgoing.resize(std::max(s.outgoing.size(), node.num_edges()));
-  if (any && node.is_leaf()) {
-    if (captures.empty()) static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
-  } else if (any) {
+}
+
+std::vector<Tensor> tensors_of(const Node& node, Span<Gradient> gradients) {
+  std::vector<Tensor> out;
+  for (const Gradient& g : gradients) {
+    TERCEL_CHECK(!g.is_rows(), NotImplementedError, "hook on ", node.name(),
+                 ": the gradient is of rows, which hooks do not see");
+    out.push_back(g.values);
+  }
+  return out;
+}
+
+void replace(const Node& node, Span<Tensor> by, Gradient* gradients, size_t count) {
+  TERCEL_CHECK(by.size() == count, RuntimeError, "hook on ", node.name(), " returned ", by.size(),
+               " gradients instead of ", count);
+  for (size_t i = 0; i < count; ++i) gradients[i] = {by[i], {}};
+}
+
+void run_pre_hooks(const Node& node, const NodeExtras& extras, Gradient* incoming) {
+  const size_t count = node.num_outputs();
+  extras.pre_hooks.for_each(0, [&](const NodePreHook& hook) {
+    if (const auto by = hook(tensors_of(node, {incoming, count}))) replace(node, *by, incoming, count);
+  });
+}
+
+void run_post_hooks(const Node& node, const NodeExtras& extras, Gradient* outgoing, const std::vector<Tensor>& given) {
+  const size_t count = node.num_edges();
+  extras.post_hooks.for_each(0, [&](const NodePostHook& hook) {
+    if (const auto by = hook(tensors_of(node, {outgoing, count}), given)) replace(node, *by, outgoing, count);
+  });
+}
+
+void apply_node(Scratch& s, const Task& task, const Pass& pass) {
+  Node& node = *task.node;
+  Gradient* incoming = s.buffer.data() + task.first;
+  const NodeExtras* extras = node.extras_or_null();
+  std::vector<Tensor> given;
+  if (extras) {
+    run_pre_hooks(node, *extras, incoming);
+    if (!extras->post_hooks.empty()) given = tensors_of(node, {incoming, node.num_outputs()});
+  }
+  if (node.is_leaf()) {
+    static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
+  } else {
     for (uint32_t i = 0; i < node.num_outputs(); ++i)
       TERCEL_CHECK(!incoming[i].is_rows(), NotImplementedError, node.name(),
                    ": its output is looked up by rows, and gradients of rows end at leaves");
-    BackwardCall call(node, incoming, s.outgoing.data());
+    if (!pass.targets.empty()) {
+      s.wanted.resize(std::max(s.wanted.size(), node.num_edges()));
+      for (size_t i = 0; i < node.num_edges(); ++i)
+        s.wanted[i] = node.edge(i).defined() && s.tasks[s.map.find(node.edge(i).node.get())].is_wanted ? 1 : 0;
+    }
+    BackwardCall call(node, incoming, s.outgoing.data(), pass.targets.empty() ? nullptr : s.wanted.data());
     node.apply(call);
-    if (!retain_graph) node.release_saved();
+    if (anomaly_enabled() && anomaly_checks_nan()) [[unlikely]]
+      detail::check_nan(node, {s.outgoing.data(), node.num_edges()});
+  }
+  if (extras) run_post_hooks(node, *extras, s.outgoing.data(), given);
+}
+
+void run_node(Scratch& s, const Task& task, const Pass& pass) {
+  Node& node = *task.node;
+  Gradient* incoming = s.buffer.data() + task.first;
+  bool any = false;
+  for (uint32_t i = 0; i < node.num_outputs(); ++i) any |= incoming[i].defined();
+  s.outgoing.resize(std::max(s.outgoing.size(), node.num_edges()));
+  if (any && task.is_wanted) {
+    if (node.extras_or_null() || node.is_leaf()) run_output_hooks(node, incoming);
+    if (pass.captured && task.is_target)
+      for (size_t t = 0; t < pass.targets.size(); ++t)
+        if (pass.targets[t].node.get() == &node) pass.captured[t] = incoming[pass.targets[t].output_nr];
+    if (task.is_applied && !(node.is_leaf() && pass.captured)) {
+      if (anomaly_enabled()) [[unlikely]] {
+        try {
+          apply_node(s, task, pass);
+        } catch (...) {
+          detail::report_anomaly(node);
+          throw;
+        }
+      } else {
+        apply_node(s, task, pass);
+      }
+      if (!pass.retain_graph) node.release_saved();
+    }
   }
   for (uint32_t i = 0; i < node.num_outputs(); ++i) s.buffer[task.first + i] = {};
 }
 
-void run(Span<Tensor> outputs, Span<Tensor> gradients, Span<Capture*> captures, bool retain_graph) {
-  TERCEL_CHECK(gradients.empty() || gradients.size() == outputs.size(), ValueError, "backward: ", gradients.size(),
-               " gradients for ", outputs.size(), " tensors");
-  const NoGradGuard no_grad;
+/** The gradient of output i that a pass begins with. */
+Tensor seed_of(const Pass& pass, size_t i) {
+  const Tensor& out = pass.outputs[i];
+  Tensor gradient = pass.gradients.empty() ? Tensor() : pass.gradients[i];
+  if (!gradient.defined()) {
+    TERCEL_CHECK(out.numel() == 1, RuntimeError, "grad can be implicitly created only for scalar outputs");
+    TERCEL_CHECK(!out.is_complex(), RuntimeError,
+                 "grad can be implicitly created only for real scalar outputs but got ", to_string(out.dtype()));
+    gradient = empty(out.sizes(), out.options());
+    visit_floating_types("backward", out.dtype(), [&]<class T> { *gradient.data<T>() = T(1.0f); });
+  }
+  TERCEL_CHECK(gradient.sizes() == out.sizes() && gradient.dtype() == out.dtype(), RuntimeError,
+               "Mismatch in shape: grad_output[", i, "] is ", describe(gradient), " and output[", i, "] is ",
+               describe(out));
+  return gradient;
+}
+
+/** The pass that runs on this thread; of passes inside passes the innermost. */
+thread_local const Pass* t_pass = nullptr;
+
+void run(const Pass& pass) {
+  TERCEL_CHECK(pass.gradients.empty() || pass.gradients.size() == pass.outputs.size(), RuntimeError,
+               "backward: ", pass.gradients.size(), " gradients for ", pass.outputs.size(), " tensors");
+  const GradModeGuard grad_mode(pass.create_graph);
+  struct Running {
+    const Pass* outer;
+    explicit Running(const Pass* inner) : outer(std::exchange(t_pass, inner)) {}
+    ~Running() { t_pass = outer; }
+  } running(&pass);
   ScratchLease lease;
   Scratch& s = *lease;
   // Holds the roots; everything else is held by edges.
@@ -198,20 +374,12 @@ void run(Span<Tensor> outputs, Span<Tensor> gradients, Span<Capture*> captures, 
     }
   } release{held};
 
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor& out = outputs[i];
+  for (size_t i = 0; i < pass.outputs.size(); ++i) {
+    const Tensor& out = pass.outputs[i];
     Edge edge = out.defined() ? gradient_edge(out) : Edge{};
-    TERCEL_CHECK(edge.defined(), ValueError, "element ", i,
+    TERCEL_CHECK(edge.defined(), RuntimeError, "element ", i,
                  " of tensors does not require grad and does not have a grad_fn");
-    Tensor gradient = gradients.empty() ? Tensor() : gradients[i];
-    if (!gradient.defined()) {
-      TERCEL_CHECK(out.numel() == 1, ValueError, "grad can be implicitly created only for scalar outputs");
-      gradient = empty(out.sizes(), out.options());
-      visit_floating_types("backward", out.dtype(), [&]<class T> { *gradient.data<T>() = T(1.0f); });
-    }
-    TERCEL_CHECK(gradient.sizes() == out.sizes() && gradient.dtype() == out.dtype(), ValueError,
-                 "Mismatch in shape: grad_output[", i, "] is ", describe(gradient), " and output[", i, "] is ",
-                 describe(out));
+    Tensor gradient = seed_of(pass, i);
     Node* node = edge.node.get();
     held.push_back(edge.node.release());
     const size_t task = task_of(s, node);
@@ -219,8 +387,9 @@ void run(Span<Tensor> outputs, Span<Tensor> gradients, Span<Capture*> captures, 
     seed = add_gradients(std::move(seed), Gradient{std::move(gradient), {}});
   }
   count_dependencies(s);
+  if (!pass.targets.empty()) mark_wanted(s, pass);
   for (Node* root : held) {
-    const size_t task = s.map.find_or_insert(root, SIZE_MAX);
+    const size_t task = s.map.find(root);
     // A root that another root's graph feeds becomes ready in its turn; one given twice is entered once.
     if (s.tasks[task].waiting == 0) {
       s.tasks[task].waiting = -1;
@@ -229,13 +398,13 @@ void run(Span<Tensor> outputs, Span<Tensor> gradients, Span<Capture*> captures, 
   }
   while (!s.ready.empty()) {
     const Task task = s.tasks[take_ready(s)];
-    run_node(s, task, captures, retain_graph);
+    run_node(s, task, pass);
     for (size_t i = 0; i < task.node->num_edges(); ++i) {
       const Edge& edge = task.node->edge(i);
       Gradient out = std::move(s.outgoing[i]);
       s.outgoing[i] = {};
       if (!edge.defined()) continue;
-      const size_t next = s.map.find_or_insert(edge.node.get(), SIZE_MAX);
+      const size_t next = s.map.find(edge.node.get());
       if (out.defined()) {
         Gradient& sum = s.buffer[s.tasks[next].first + edge.output_nr];
         sum = add_gradients(std::move(sum), std::move(out));
@@ -245,45 +414,53 @@ void run(Span<Tensor> outputs, Span<Tensor> gradients, Span<Capture*> captures, 
   }
 }
 
+Tensor zeros_like_gradient(const Tensor& input) {
+  Tensor out = empty(input.sizes(), TensorOptions(input.dtype(), input.device()));
+  if (out.numel() > 0) std::memset(out.data_ptr(), 0, out.nbytes());
+  return out;
+}
+
+/** Where the gradient of a tensor that is asked for arrives. */
+Edge target_edge(const Tensor& input) {
+  Edge edge = input.defined() ? gradient_edge(input) : Edge{};
+  TERCEL_CHECK(edge.defined(), RuntimeError, "One of the differentiated Tensors does not require grad");
+  return edge;
+}
+
 }  // namespace
 
-void LeafNode::run_leaf_hooks(Gradient& gradient) const {
-  if (const auto& hooks = autograd_meta(leaf_)->leaf_hooks)
-    for (const GradientHookPtr& hook : *hooks) run_hook(*hook, gradient, "a leaf");
-}
+bool detail::pass_has_targets() { return t_pass && !t_pass->targets.empty(); }
 
-void LeafNode::accumulate(Gradient gradient) {
-  const std::scoped_lock lock(g_leaf_mutex);
-  Gradient& sum = autograd_meta(leaf_)->grad;
-  if (sum.defined() && !sum.is_rows() && !gradient.is_rows()) {
-    // In place: the leaf's gradient may be part of an arena.
-    accumulate_dense(sum.values, gradient.values);
-    sum.values.impl().bump_version();
-    return;
+void backward(Span<Tensor> outputs, Span<Tensor> gradients, std::optional<bool> retain_graph, bool create_graph,
+              Span<Tensor> inputs) {
+  std::vector<Edge> targets;
+  for (const Tensor& input : inputs) {
+    if (input.defined() && !input.is_leaf()) retain_grad(input);
+    targets.push_back(target_edge(input));
   }
-  // A gradient that is somebody else's too must not be changed by later sums.
-  const bool shared =
-      gradient.values.use_count() > 1 || gradient.values.storage().use_count() > 1 || !gradient.values.is_contiguous();
-  if (!sum.defined() && shared && !gradient.is_rows()) gradient.values = dense_copy(gradient.values);
-  sum = add_gradients(std::move(sum), std::move(gradient));
+  run({outputs, gradients, targets, nullptr, retain_graph.value_or(create_graph), create_graph});
 }
 
-void backward(Span<Tensor> outputs, Span<Tensor> gradients, bool retain_graph) {
-  run(outputs, gradients, {}, retain_graph);
-}
-
-std::vector<Gradient> grad(Span<Tensor> outputs, Span<Tensor> inputs, Span<Tensor> gradients, bool retain_graph) {
-  TERCEL_CHECK(!inputs.empty(), ValueError, "grad: no inputs");
-  std::vector<Capture> captures(inputs.size());
-  std::vector<Capture*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    captures[i].edge = gradient_edge(inputs[i]);
-    TERCEL_CHECK(captures[i].edge.defined(), ValueError, "grad: input ", i, " does not require grad");
-    pointers.push_back(&captures[i]);
+std::vector<Gradient> grad(Span<Tensor> outputs, Span<Tensor> inputs, Span<Tensor> gradients,
+                           std::optional<bool> retain_graph, bool create_graph, std::optional<bool> allow_unused,
+                           bool materialize_grads) {
+  TERCEL_CHECK(!inputs.empty(), RuntimeError, "grad requires non-empty inputs.");
+  TERCEL_CHECK(!materialize_grads || allow_unused.value_or(true), ValueError,
+               "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+               "allow_unused=False.");
+  std::vector<Edge> targets;
+  for (const Tensor& input : inputs) targets.push_back(target_edge(input));
+  std::vector<Gradient> out(inputs.size());
+  run({outputs, gradients, targets, out.data(), retain_graph.value_or(create_graph), create_graph});
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].defined()) continue;
+    if (materialize_grads)
+      out[i].values = zeros_like_gradient(inputs[i]);
+    else
+      TERCEL_CHECK(allow_unused.value_or(false), RuntimeError,
+                   "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                   "allow_unused=True if this is the desired behavior.");
   }
-  run(outputs, gradients, pointers, retain_graph);
-  std::vector<Gradient> out;
-  for (Capture& c : captures) out.push_back(std::move(c.gradient));
   return out;
 }
 

@@ -25,6 +25,9 @@ class GradModeGuard {
   bool before_;
 };
 
+/** Sets whether this thread records, for good. */
+inline void set_grad_enabled(bool enabled) { detail::t_grad_enabled = enabled; }
+
 /** Nothing in the scope is recorded. */
 class NoGradGuard : GradModeGuard {
  public:
@@ -35,6 +38,28 @@ class NoGradGuard : GradModeGuard {
 class EnableGradGuard : GradModeGuard {
  public:
   EnableGradGuard() : GradModeGuard(true) {}
+};
+
+/** True inside an InferenceMode. */
+inline bool is_inference_mode_enabled() { return detail::t_inference_mode; }
+
+/**
+ * Nothing in the scope is recorded, and tensors made in it are inference tensors: they have no version counter, are not
+ * tracked as views, and can neither be saved for backward nor, outside of the mode, be changed in place. False switches
+ * the mode off again inside another one.
+ */
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool enabled = true) : grad_mode_(!enabled), before_(detail::t_inference_mode) {
+    detail::t_inference_mode = enabled;
+  }
+  ~InferenceMode() { detail::t_inference_mode = before_; }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  GradModeGuard grad_mode_;
+  bool before_;
 };
 
 /** Whether an op with these inputs must be recorded. */

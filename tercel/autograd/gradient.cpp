@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tercel/autograd/record.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -15,7 +16,9 @@ void for_each_row(const Tensor& target, const Tensor& source, Run&& run) {
   const T* from = source.data<T>();
   const int64_t numel = target.numel();
   if (numel == 0) return;
-  if (target.is_contiguous() && source.is_contiguous()) {
+  const bool same_order = target.impl().is_non_overlapping_and_dense() && target.strides() == source.strides() &&
+                          extent_of(target.sizes(), target.strides()).lowest == 0;
+  if (same_order || (target.is_contiguous() && source.is_contiguous())) {
     parallel_for(0, numel, 32768,
                  [&](int64_t begin, int64_t end) { run(to + begin, 1, from + begin, 1, end - begin); });
     return;
@@ -50,7 +53,7 @@ void add_row(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64
 }
 
 void check_same(const Tensor& a, const Tensor& b) {
-  TERCEL_CHECK(a.sizes() == b.sizes() && a.dtype() == b.dtype(), ValueError, "gradient of ", describe(b),
+  TERCEL_CHECK(a.sizes() == b.sizes() && a.dtype() == b.dtype(), RuntimeError, "gradient of ", describe(b),
                " cannot be added to one of ", describe(a));
 }
 
@@ -64,7 +67,7 @@ Gradient join_rows(const Gradient& a, const Gradient& b) {
   DimVector sizes(a.values.sizes());
   TERCEL_CHECK(a.values.sizes().subspan(1, sizes.size() - 1) == b.values.sizes().subspan(1, sizes.size() - 1) &&
                    a.values.dtype() == b.values.dtype(),
-               ValueError, "gradient rows of ", describe(b.values), " cannot be added to ", describe(a.values));
+               RuntimeError, "gradient rows of ", describe(b.values), " cannot be added to ", describe(a.values));
   sizes[0] = n + m;
   Gradient out{empty(sizes, a.values.options()), empty({n + m}, kInt64)};
   const auto part = [](const Tensor& whole, int64_t first, int64_t count) {
@@ -99,7 +102,7 @@ void scatter_rows(const Tensor& into, const Gradient& g) {
 
 void accumulate_dense(const Tensor& into, const Tensor& g) {
   check_same(into, g);
-  visit_floating_types("gradient", into.dtype(), [&]<class T> { for_each_row<T>(into, g, &add_row<T>); });
+  visit_differentiable_types("gradient", into.dtype(), [&]<class T> { for_each_row<T>(into, g, &add_row<T>); });
 }
 
 void copy_elements(const Tensor& target, const Tensor& source) {
@@ -120,9 +123,43 @@ Tensor dense_copy(const Tensor& t) {
   return out;
 }
 
+namespace {
+
+/** a + b as an op of the graph: neither is changed. */
+Tensor add_recorded(const Tensor& a, const Tensor& b) {
+  Tensor out = dense_copy(a);
+  accumulate_dense(out, b);
+  record("AddBackward0", out, {a, b}, [](BackwardCall& call) {
+    for (size_t i = 0; i < 2; ++i)
+      if (call.needs(i)) call.set(i, call.grad());
+  });
+  return out;
+}
+
+/** Rows as part of a graph have no derivative of their own. */
+bool records(const Gradient& a, const Gradient& b) {
+  return grad_enabled() && !a.is_rows() && !b.is_rows() && (a.values.requires_grad() || b.values.requires_grad());
+}
+
+}  // namespace
+
+bool has_layout_of(const Tensor& g, const Tensor& variable) {
+  return variable.impl().is_non_overlapping_and_dense() ? g.strides() == variable.strides() : g.is_contiguous();
+}
+
+Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable) {
+  const bool dense =
+      variable.impl().is_non_overlapping_and_dense() && extent_of(variable.sizes(), variable.strides()).lowest == 0;
+  Tensor out = dense ? empty_strided(g.sizes(), variable.strides(), g.options()) : empty(g.sizes(), g.options());
+  copy_elements(out, g);
+  if (should_record(g)) record("CloneBackward0", out, {g}, [](BackwardCall& call) { call.set(0, call.take()); });
+  return out;
+}
+
 Gradient add_gradients(Gradient a, Gradient b) {
   if (!a.defined()) return b;
   if (!b.defined()) return a;
+  if (records(a, b)) return {add_recorded(a.values, b.values), {}};
   if (a.is_rows() && b.is_rows()) return join_rows(a, b);
   if (a.is_rows() || (!b.is_rows() && !exclusively_owned(a.values) && exclusively_owned(b.values))) std::swap(a, b);
   if (!exclusively_owned(a.values)) a.values = dense_copy(a.values);

@@ -23,8 +23,16 @@ struct Gradient {
 /** into += g, elementwise; same sizes and dtype (floating). Changes `into` in place. */
 TERCEL_API void accumulate_dense(const Tensor& into, const Tensor& g);
 
-/** The sum of two gradients of one tensor; consumes both, and their memory where nobody else uses it. */
+/**
+ * The sum of two gradients of one tensor; consumes both, and their memory where nobody else uses it. Recorded, and
+ * neither of them changed, where gradients are on and one requires a gradient itself.
+ */
 TERCEL_API Gradient add_gradients(Gradient a, Gradient b);
+
+/** Whether g has the strides that a gradient of `variable` is to have: the same if those are dense, else row-major. */
+TERCEL_API bool has_layout_of(const Tensor& g, const Tensor& variable);
+/** A copy of g with the strides that a gradient of `variable` is to have; recorded. */
+TERCEL_API Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable);
 
 /** A row-major copy. */
 TERCEL_API Tensor dense_copy(const Tensor& t);

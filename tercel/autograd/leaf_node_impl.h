@@ -1,6 +1,8 @@
 // Where gradients end: the node of a leaf that requires one.
 #pragma once
 
+#include <mutex>
+
 #include "tercel/autograd/node.h"
 
 namespace tercel {
@@ -14,7 +16,7 @@ class LeafNode final : public Node {
   const Tensor& leaf() const { return leaf_; }
   void apply(BackwardCall& call) override { static_cast<void>(call); }
   void run_leaf_hooks(Gradient& gradient) const;
-  /** Adds the gradient; any thread. */
+  /** Adds the gradient, as part of the graph where gradients are on, and runs the leaf's hooks; any thread. */
   void accumulate(Gradient gradient);
   /** The leaf holds the node weakly: without this, a leaf whose graph is gone would be held by the dead node. */
   void release_resources() override { leaf_ = Tensor(); }
@@ -23,6 +25,8 @@ class LeafNode final : public Node {
   static void operator delete(void* p) { detail::free_object(p, sizeof(LeafNode)); }
 
  private:
+  void add(Gradient gradient);
+
   Tensor leaf_;
 };
 

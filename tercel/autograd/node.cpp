@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/record.h"
 #include "tercel/core/allocator.h"
 
 namespace tercel {
@@ -12,7 +13,7 @@ namespace detail {
 constinit thread_local bool t_grad_enabled [[gnu::tls_model("initial-exec")]] = true;
 
 void refuse_second_backward() {
-  throw_error<ValueError>(
+  throw_error<RuntimeError>(
       {"Trying to backward through the graph a second time (or directly access saved tensors after they have already "
        "been freed). Saved intermediate values of the graph are freed when you call .backward() or grad(). Specify "
        "retain_graph=true if you need to backward through the graph a second time."});
@@ -25,11 +26,38 @@ thread_local uint64_t t_sequence = 0;
 
 // Note [Long graphs]
 // Destroying the last node of a chain destroys the next, and so on: a graph of a million ops would overflow the stack.
-// So a dying node hands its edges to a list of its thread; only the outermost destructor works the list off.
+// So a dying node hands its edges to a list of its thread, and a dying tensor the node that made it (a node may have
+// saved a tensor that another node made); only the outermost destructor works the list off.
 thread_local std::vector<intrusive_ptr<Node>>* t_dying = nullptr;
+
+/** Works off what `fill` puts into the list, and what that leads to. */
+template <class Fill>
+void release_nodes(Fill fill) {
+  if (t_dying) return fill(*t_dying);
+  // Kept between graphs, so that a training step does not allocate for it.
+  static thread_local std::vector<intrusive_ptr<Node>> dying;
+  t_dying = &dying;
+  fill(dying);
+  while (!dying.empty()) {
+    const intrusive_ptr<Node> node = std::move(dying.back());
+    dying.pop_back();
+  }
+  t_dying = nullptr;
+}
 }  // namespace
 
-bool BackwardCall::needs(size_t input) const { return node_.edge(input).defined(); }
+void detail::release_node(intrusive_ptr<Node> node) {
+  release_nodes([&](std::vector<intrusive_ptr<Node>>& dying) { dying.push_back(std::move(node)); });
+}
+
+bool BackwardCall::needs(size_t input) const {
+  return node_.edge(input).defined() && (!wanted_ || wanted_[input] != 0);
+}
+
+Edge BackwardCall::history(uint32_t output) const {
+  if (history_) return *history_;
+  return {intrusive_ptr<Node>::reclaim_copy(const_cast<Node*>(&node_)), output};
+}
 
 Node::Node(const char* op_name, uint32_t outputs, size_t inputs)
     : name_(op_name), sequence_(++t_sequence), num_outputs_(outputs), num_edges_(static_cast<uint32_t>(inputs)) {
@@ -45,40 +73,38 @@ Node::~Node() {
   detail::free_object(heap_, num_edges_ * sizeof(Edge));
 }
 
+void detail::forbid_second_derivative(BackwardCall& call) {
+  const Node& node = call.node();
+  for (size_t i = 0; i < node.num_edges(); ++i) {
+    const Tensor& gradient = call.result(i).values;
+    if (!gradient.defined()) continue;
+    // It depends on whatever the op's inputs and the incoming gradients depend on.
+    const size_t outputs = node.num_outputs();
+    auto refuse = [](BackwardCall&) {
+      throw_error<RuntimeError>({"trying to differentiate twice a function that was marked with @once_differentiable"});
+    };
+    auto error =
+        make_intrusive<FunctionNode<decltype(refuse)>>("Error", 1, node.num_edges() + outputs, std::move(refuse));
+    for (size_t k = 0; k < node.num_edges(); ++k) error->edge(k) = node.edge(k);
+    for (size_t k = 0; k < outputs; ++k)
+      if (call.grad(k).defined()) error->edge(node.num_edges() + k) = gradient_edge(call.grad(k));
+    Tensor own = gradient.detach();
+    set_history(own, std::move(error), 0);
+    call.result(i).values = std::move(own);
+  }
+}
+
 void Node::release_edges() {
-  if (t_dying) {
+  release_nodes([this](std::vector<intrusive_ptr<Node>>& dying) {
     for (size_t i = 0; i < num_edges_; ++i)
-      if (edge(i).defined()) t_dying->push_back(std::move(edge(i).node));
-    return;
-  }
-  // Kept between graphs, so that a training step does not allocate for it.
-  static thread_local std::vector<intrusive_ptr<Node>> dying;
-  t_dying = &dying;
-  for (size_t i = 0; i < num_edges_; ++i)
-    if (edge(i).defined()) dying.push_back(std::move(edge(i).node));
-  while (!dying.empty()) {
-    const intrusive_ptr<Node> node = std::move(dying.back());
-    dying.pop_back();
-  }
-  t_dying = nullptr;
+      if (edge(i).defined()) dying.push_back(std::move(edge(i).node));
+  });
 }
 
-void Node::add_hook(uint32_t output_nr, GradientHookPtr hook) {
-  if (!hooks_) hooks_ = std::make_unique<std::vector<Hook>>();
-  hooks_->push_back({output_nr, std::move(hook)});
-}
-
-GradientHook::~GradientHook() = default;
-
-void run_hook(GradientHook& hook, Gradient& gradient, const char* where) {
+void run_hook(const TensorHook& hook, Gradient& gradient, const char* where) {
   TERCEL_CHECK(!gradient.is_rows(), NotImplementedError, "hook on ", where,
                ": the gradient is of rows, which hooks do not see");
-  if (Tensor changed = hook.call(gradient.values); changed.defined()) gradient.values = std::move(changed);
-}
-
-void Node::run_hooks(uint32_t output_nr, Gradient& gradient) const {
-  for (const Hook& hook : *hooks_)
-    if (hook.output_nr == output_nr) run_hook(*hook.function, gradient, name_);
+  if (Tensor changed = hook(gradient.values); changed.defined()) gradient.values = std::move(changed);
 }
 
 }  // namespace tercel

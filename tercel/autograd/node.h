@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tercel/autograd/gradient.h"
+#include "tercel/autograd/hooks.h"
 #include "tercel/core/intrusive_ptr.h"
 
 namespace tercel {
@@ -25,22 +26,16 @@ struct Edge {
   bool defined() const { return node.defined(); }
 };
 
-/** Sees a gradient, and may return another to take its place; an undefined one keeps it. */
-class TERCEL_API GradientHook {
- public:
-  virtual ~GradientHook();
-  virtual Tensor call(const Tensor& gradient) = 0;
-};
-using GradientHookPtr = std::unique_ptr<GradientHook>;
-
-/** Lets a hook see, and replace, a gradient; `where` names it in the error for a gradient of rows. */
-TERCEL_API void run_hook(GradientHook& hook, Gradient& gradient, const char* where);
-
 /** What a backward function works with: gradients of the outputs in, gradients of the inputs out. */
 class TERCEL_API BackwardCall {
  public:
-  BackwardCall(const Node& node, Gradient* incoming, Gradient* outgoing)
-      : node_(node), incoming_(incoming), outgoing_(outgoing) {}
+  /**
+   * `wanted`, one for each input, leaves out inputs that nobody asks for; null: all that have an edge. `history` is the
+   * history of the node's outputs where that is not the node itself.
+   */
+  BackwardCall(const Node& node, Gradient* incoming, Gradient* outgoing, const uint8_t* wanted = nullptr,
+               const Edge* history = nullptr)
+      : node_(node), incoming_(incoming), outgoing_(outgoing), wanted_(wanted), history_(history) {}
 
   /** Gradient of an output; undefined when nothing depends on that output. An output's gradient is never of rows. */
   const Tensor& grad(size_t output = 0) const { return incoming_[output].values; }
@@ -50,12 +45,19 @@ class TERCEL_API BackwardCall {
   bool needs(size_t input) const;
   void set(size_t input, Tensor gradient) { outgoing_[input].values = std::move(gradient); }
   void set(size_t input, Gradient gradient) { outgoing_[input] = std::move(gradient); }
+  /** What set() was given. */
+  Gradient& result(size_t input) { return outgoing_[input]; }
   const Node& node() const { return node_; }
+  const uint8_t* wanted() const { return wanted_; }
+  /** The history of an output of the node. */
+  Edge history(uint32_t output) const;
 
  private:
   const Node& node_;
   Gradient* incoming_;
   Gradient* outgoing_;
+  const uint8_t* wanted_;
+  const Edge* history_;
 };
 
 class TERCEL_API Node : public intrusive_ptr_target {
@@ -63,7 +65,7 @@ class TERCEL_API Node : public intrusive_ptr_target {
   Node(const char* op_name, uint32_t outputs, size_t inputs);
   ~Node() override;
 
-  /** Computes the gradients of the inputs. ValueError when what it needs was freed or changed. */
+  /** Computes the gradients of the inputs. RuntimeError when what it needs was freed or changed. */
   virtual void apply(BackwardCall& call) = 0;
   /** Frees what was saved for apply(), after which apply() is an error if anything was. */
   virtual void release_saved() {}
@@ -78,10 +80,22 @@ class TERCEL_API Node : public intrusive_ptr_target {
   Edge& edge(size_t i) { return edges()[i]; }
   const Edge& edge(size_t i) const { return const_cast<Node*>(this)->edges()[i]; }
 
-  void add_hook(uint32_t output_nr, GradientHookPtr hook);
-  /** Lets the hooks of an output see (and change) its gradient. */
-  void run_hooks(uint32_t output_nr, Gradient& gradient) const;
-  bool has_hooks() const { return hooks_ != nullptr; }
+  /** Runs before the node's backward, and may replace the gradients of its outputs. */
+  HookHandle register_prehook(NodePreHook hook) { return extras().pre_hooks.add(std::move(hook)); }
+  /** Runs after the node's backward, and may replace the gradients of its inputs. */
+  HookHandle register_hook(NodePostHook hook) { return extras().post_hooks.add(std::move(hook)); }
+  /** Hooks and the like, made if need be. */
+  NodeExtras& extras() {
+    if (!extras_) extras_ = std::make_unique<NodeExtras>();
+    return *extras_;
+  }
+  const NodeExtras* extras_or_null() const { return extras_.get(); }
+
+ protected:
+  /** The name lives as long as the node. */
+  void set_name(const char* name) { name_ = name; }
+  /** Before the node is in a graph. */
+  void set_num_outputs(uint32_t outputs) { num_outputs_ = outputs; }
 
  private:
   static constexpr size_t kInlineEdges = 3;
@@ -90,23 +104,22 @@ class TERCEL_API Node : public intrusive_ptr_target {
   /** A long graph is taken apart in a loop, not by recursion. */
   void release_edges();
 
-  struct Hook {
-    uint32_t output_nr;
-    GradientHookPtr function;
-  };
-
   const char* name_;
   uint64_t sequence_;
   uint32_t num_outputs_;
   uint32_t num_edges_;
   Edge inline_[kInlineEdges];
   Edge* heap_ = nullptr;  // owned; from the caches of small objects
-  std::unique_ptr<std::vector<Hook>> hooks_;
+  std::unique_ptr<NodeExtras> extras_;
 };
 
 namespace detail {
 [[noreturn]] TERCEL_API void refuse_second_backward();
-}
+/** Whether the pass that runs on this thread was asked for certain tensors, not for all leaves. */
+TERCEL_API bool pass_has_targets();
+/** Lets go of a node, without recursion along the graph; see Note [Long graphs]. */
+TERCEL_API void release_node(intrusive_ptr<Node> node);
+}  // namespace detail
 
 /**
  * A node whose backward is a function object `void(BackwardCall&)`. If the object owns anything (SavedTensor), that is

@@ -66,7 +66,39 @@ template <class F>
 void record_outputs(const char* name, Span<Tensor> outs, InputRefs inputs, F backward) {
   auto node = detail::make_node(name, static_cast<uint32_t>(outs.size()), inputs, std::move(backward));
   for (uint32_t i = 0; i < outs.size(); ++i)
-    if (outs[i].is_floating_point()) detail::set_history(outs[i], node, i);
+    if (outs[i].is_differentiable()) detail::set_history(outs[i], node, i);
+}
+
+namespace detail {
+/** Gives the gradients that a node has made a history that throws when it is differentiated. */
+TERCEL_API void forbid_second_derivative(BackwardCall& call);
+}  // namespace detail
+
+/**
+ * A backward function that is no op of the graph: it runs with gradients off, and differentiating what it calculates is
+ * a RuntimeError.
+ */
+template <class F>
+class OnceDifferentiable {
+ public:
+  explicit OnceDifferentiable(F backward) : backward_(std::move(backward)) {}
+
+  void operator()(BackwardCall& call) {
+    if (!grad_enabled()) return backward_(call);
+    {
+      const NoGradGuard no_grad;
+      backward_(call);
+    }
+    detail::forbid_second_derivative(call);
+  }
+
+ private:
+  F backward_;
+};
+
+template <class F>
+OnceDifferentiable<F> once_differentiable(F backward) {
+  return OnceDifferentiable<F>(std::move(backward));
 }
 
 /** Refuses an in-place change that would falsify a gradient (a leaf, a view of one, a view made without gradients). */

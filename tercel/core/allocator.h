@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "tercel/core/device.h"
@@ -53,6 +54,11 @@ class DataPtr {
     deleter_ = nullptr;
     return std::exchange(context_, nullptr);
   }
+  /** The same as an owner that frees it; null when there is nothing to free. The data pointer stays, now borrowed. */
+  [[nodiscard]] std::unique_ptr<void, Deleter> move_context() {
+    const Deleter free_owner = deleter_;
+    return {release_context(), free_owner};
+  }
   /** The context as T, or null when the block has another deleter than `expected`. */
   template <class T>
   T* cast_context(Deleter expected) const {
@@ -89,7 +95,7 @@ class TERCEL_API Allocator {
   /** Set iff data == context for every block, which makes raw_allocate and raw_deallocate legal. */
   virtual DataPtr::Deleter raw_deleter() const;
 
-  /** A block without its DataPtr; ValueError unless raw_deleter() is set. */
+  /** A block without its DataPtr; RuntimeError unless raw_deleter() is set. */
   void* raw_allocate(size_t nbytes);
   void raw_deallocate(void* block);
 
@@ -123,7 +129,7 @@ TERCEL_API int64_t trim_cpu_allocator();
  */
 TERCEL_API void set_cpu_allocator_cache_limit(int64_t nbytes);
 
-/** The allocator that new tensors on a device use; ValueError when the device has none in this build. */
+/** The allocator that new tensors on a device use; RuntimeError when the device has none in this build. */
 TERCEL_API Allocator& get_allocator(DeviceType device);
 /** Replaces it (null: by the built-in one) and returns the old one; blocks already given out keep their deleters. */
 TERCEL_API Allocator* set_allocator(DeviceType device, Allocator* allocator);

@@ -3,7 +3,8 @@
 // Note [Conversions]
 // Every conversion is defined. To bool: is it different from zero (NaN is). Between integers: modulo 2^bits. From
 // floating to an integer: towards zero, the nearest bound outside its range, NaN is 0. Float16 and BFloat16 go through
-// float32 in both directions; rounding is to the nearest, ties to even.
+// float32 in both directions; rounding is to the nearest, ties to even. A complex number loses its imaginary part on
+// the way to a real one, but is true where either part is different from zero.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <type_traits>
 
 #include "tercel/util/bfloat16.h"
+#include "tercel/util/complex.h"
 #include "tercel/util/half.h"
 #include "tercel/util/macros.h"
 
@@ -41,6 +43,16 @@ template <class To, class From>
 TERCEL_HD constexpr To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
+  } else if constexpr (is_complex_number<From>) {
+    if constexpr (is_complex_number<To>) {
+      return To(x);
+    } else if constexpr (std::is_same_v<To, bool>) {
+      return x != From(0);
+    } else {
+      return convert<To>(x.re);
+    }
+  } else if constexpr (is_complex_number<To>) {
+    return To(convert<decltype(To::re)>(x));
   } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
     return convert<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {

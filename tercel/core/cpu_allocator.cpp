@@ -476,7 +476,7 @@ int64_t trim_cpu_allocator() {
 }
 
 void set_cpu_allocator_cache_limit(int64_t nbytes) {
-  TERCEL_CHECK(nbytes >= 0, ValueError, "set_cpu_allocator_cache_limit: ", nbytes, " bytes is negative");
+  TERCEL_CHECK(nbytes >= 0, RuntimeError, "set_cpu_allocator_cache_limit: ", nbytes, " bytes is negative");
   Central& c = central();
   LargeBlock* cut = nullptr;
   {

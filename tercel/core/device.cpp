@@ -35,7 +35,7 @@ Device parse_device(std::string_view text) {
     ok = ok && error == std::errc() && stop == end && index >= 0 && index < 128;
     device.index = static_cast<int8_t>(index);
   }
-  TERCEL_CHECK(ok, ValueError, "unknown device '", text, "': expected cpu, cuda or cuda:N");
+  TERCEL_CHECK(ok, RuntimeError, "unknown device '", text, "': expected cpu, cuda or cuda:N");
   return device;
 }
 

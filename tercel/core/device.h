@@ -31,7 +31,7 @@ constexpr Device kCuda{DeviceType::Cuda};
 TERCEL_API std::string_view to_string(DeviceType type);
 /** "cpu", "cuda", "cuda:1". */
 TERCEL_API std::string to_string(Device device);
-/** The reverse of to_string(); ValueError for anything else. */
+/** The reverse of to_string(); RuntimeError for anything else. */
 TERCEL_API Device parse_device(std::string_view text);
 
 }  // namespace tercel

@@ -25,7 +25,7 @@ namespace {
 
 /** `wanted` says where the wish comes from. */
 void use_cpu_isa(CpuIsa isa, std::string_view wanted) {
-  TERCEL_CHECK(isa <= best_cpu_isa(), ValueError, wanted, to_string(isa), ": this CPU lacks it; the best it has is ",
+  TERCEL_CHECK(isa <= best_cpu_isa(), RuntimeError, wanted, to_string(isa), ": this CPU lacks it; the best it has is ",
                to_string(best_cpu_isa()));
   __atomic_store_n(&detail::g_cpu_slot, static_cast<int8_t>(isa), __ATOMIC_RELAXED);
 }
@@ -50,7 +50,7 @@ int8_t choose_cpu_slot() {
       isa = candidate;
       known = true;
     }
-  TERCEL_CHECK(known, ValueError, "TERCEL_CPU_ISA=", wanted, ": expected generic, avx2 or avx512");
+  TERCEL_CHECK(known, RuntimeError, "TERCEL_CPU_ISA=", wanted, ": expected generic, avx2 or avx512");
   use_cpu_isa(isa, "TERCEL_CPU_ISA=");
   return static_cast<int8_t>(isa);
 }

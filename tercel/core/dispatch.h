@@ -26,11 +26,11 @@ TERCEL_API std::string_view to_string(CpuIsa isa);
 /** The best that this CPU has. */
 TERCEL_API CpuIsa best_cpu_isa();
 /**
- * The one in use: the best, or the one that TERCEL_CPU_ISA=generic|avx2|avx512 names; ValueError when the variable
+ * The one in use: the best, or the one that TERCEL_CPU_ISA=generic|avx2|avx512 names; RuntimeError when the variable
  * names none, or one that this CPU lacks.
  */
 TERCEL_API CpuIsa cpu_isa();
-/** Changes it, for tests and comparisons; ValueError when this CPU lacks it. */
+/** Changes it, for tests and comparisons; RuntimeError when this CPU lacks it. */
 TERCEL_API void set_cpu_isa(CpuIsa isa);
 
 namespace detail {

@@ -12,8 +12,8 @@ namespace detail {
 
 void refuse_sizes(IntSpan sizes) {
   for (const int64_t s : sizes)
-    TERCEL_CHECK(s >= 0, ValueError, "Trying to create tensor with negative dimension ", s, ": ", sizes);
-  throw_error<ValueError>({"number of elements of sizes ", sizes, " does not fit 64 bits"});
+    TERCEL_CHECK(s >= 0, RuntimeError, "Trying to create tensor with negative dimension ", s, ": ", sizes);
+  throw_error<RuntimeError>({"numel: integer multiplication overflow of sizes ", sizes});
 }
 
 }  // namespace detail
@@ -42,6 +42,19 @@ DimVector strides_in_order(IntSpan sizes, IntSpan order) {
   return strides;
 }
 
+bool like_order(IntSpan sizes, IntSpan strides, IntSpan order) {
+  if (sizes.size() != order.size() || strides[1] == 0) return false;
+  int64_t least = 0;
+  for (const int64_t d : order) {
+    const int64_t size = sizes[static_cast<size_t>(d)], stride = strides[static_cast<size_t>(d)];
+    if (size == 0 || stride < least) return false;
+    // No dimension inside the outermost has told the two formats apart: row-major.
+    if (d == 0 && least == strides[1]) return false;
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &least)) return false;
+  }
+  return true;
+}
+
 bool dense_in_order(IntSpan sizes, IntSpan strides, IntSpan order) {
   if (sizes.size() != order.size()) return false;
   int64_t expected = 1;
@@ -59,13 +72,13 @@ bool dense_in_order(IntSpan sizes, IntSpan strides, IntSpan order) {
 DimVector strides_for(IntSpan sizes, MemoryFormat format) {
   switch (format) {
     case MemoryFormat::Contiguous: break;
-    case MemoryFormat::Preserve: throw_error<ValueError>({"unsupported memory format Preserve"});
+    case MemoryFormat::Preserve: throw_error<RuntimeError>({"unsupported memory format Preserve"});
     case MemoryFormat::ChannelsLast:
-      TERCEL_CHECK(sizes.size() == 4, ValueError, "required rank 4 tensor to use channels_last format, got sizes ",
+      TERCEL_CHECK(sizes.size() == 4, RuntimeError, "required rank 4 tensor to use channels_last format, got sizes ",
                    sizes);
       return strides_in_order(sizes, kChannelsLast);
     case MemoryFormat::ChannelsLast3d:
-      TERCEL_CHECK(sizes.size() == 5, ValueError, "required rank 5 tensor to use channels_last_3d format, got sizes ",
+      TERCEL_CHECK(sizes.size() == 5, RuntimeError, "required rank 5 tensor to use channels_last_3d format, got sizes ",
                    sizes);
       return strides_in_order(sizes, kChannelsLast3d);
   }
@@ -87,6 +100,16 @@ bool is_contiguous_strides(IntSpan sizes, IntSpan strides) {
 bool is_channels_last_strides(IntSpan sizes, IntSpan strides) { return dense_in_order(sizes, strides, kChannelsLast); }
 bool is_channels_last_3d_strides(IntSpan sizes, IntSpan strides) {
   return dense_in_order(sizes, strides, kChannelsLast3d);
+}
+
+bool is_strides_like_channels_last(IntSpan sizes, IntSpan strides) { return like_order(sizes, strides, kChannelsLast); }
+bool is_strides_like_channels_last_3d(IntSpan sizes, IntSpan strides) {
+  return like_order(sizes, strides, kChannelsLast3d);
+}
+MemoryFormat suggest_memory_format(IntSpan sizes, IntSpan strides) {
+  if (is_strides_like_channels_last(sizes, strides)) return MemoryFormat::ChannelsLast;
+  if (is_strides_like_channels_last_3d(sizes, strides)) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
 }
 
 bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides) {
@@ -131,6 +154,13 @@ DimVector infer_dense_strides(IntSpan sizes, IntSpan strides) {
   return out;
 }
 
+DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
+  // A dimension of size 1 may have a negative stride, which a new tensor does not get.
+  const bool descends = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s < 0; });
+  return !descends && is_non_overlapping_and_dense(sizes, strides) ? DimVector(strides)
+                                                                   : infer_dense_strides(sizes, strides);
+}
+
 int64_t wrap_dim(int64_t dim, int64_t ndim, bool wrap_scalar) {
   TERCEL_CHECK(ndim > 0 || wrap_scalar, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
   const int64_t range = std::max<int64_t>(ndim, 1);
@@ -145,20 +175,20 @@ DimVector infer_size(IntSpan shape, int64_t numel) {
   ptrdiff_t unknown = -1;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == -1) {
-      TERCEL_CHECK(unknown < 0, ValueError, "only one dimension can be inferred");
+      TERCEL_CHECK(unknown < 0, RuntimeError, "only one dimension can be inferred");
       unknown = static_cast<ptrdiff_t>(d);
       continue;
     }
-    TERCEL_CHECK(shape[d] >= 0, ValueError, "invalid shape dimension ", shape[d]);
-    TERCEL_CHECK(!__builtin_mul_overflow(known, shape[d], &known), ValueError, "shape '", shape,
+    TERCEL_CHECK(shape[d] >= 0, RuntimeError, "invalid shape dimension ", shape[d]);
+    TERCEL_CHECK(!__builtin_mul_overflow(known, shape[d], &known), RuntimeError, "shape '", shape,
                  "' is invalid for input of size ", numel);
   }
   if (unknown >= 0 && known == 0) {
-    TERCEL_CHECK(numel != 0, ValueError, "cannot reshape tensor of 0 elements into shape ", shape,
+    TERCEL_CHECK(numel != 0, RuntimeError, "cannot reshape tensor of 0 elements into shape ", shape,
                  " because the unspecified dimension size -1 can be any value and is ambiguous");
   }
   const bool fits = unknown >= 0 ? known > 0 && numel % known == 0 : known == numel;
-  TERCEL_CHECK(fits, ValueError, "shape '", shape, "' is invalid for input of size ", numel);
+  TERCEL_CHECK(fits, RuntimeError, "shape '", shape, "' is invalid for input of size ", numel);
   if (unknown >= 0) out[static_cast<size_t>(unknown)] = numel / known;
   return out;
 }
@@ -199,7 +229,7 @@ DimVector broadcast_sizes(IntSpan a, IntSpan b) {
     const int64_t sa = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t sb = i < b.size() ? b[b.size() - 1 - i] : 1;
     const size_t d = ndim - 1 - i;
-    TERCEL_CHECK(sa == sb || sa == 1 || sb == 1, ValueError, "The size of tensor a (", sa,
+    TERCEL_CHECK(sa == sb || sa == 1 || sb == 1, RuntimeError, "The size of tensor a (", sa,
                  ") must match the size of tensor b (", sb, ") at non-singleton dimension ", d);
     out[d] = sa == 1 ? sb : sa;
   }
@@ -217,8 +247,8 @@ Extent extent_of(IntSpan sizes, IntSpan strides) {
     int64_t& end = reach < 0 ? e.lowest : e.highest;
     fits &= !__builtin_add_overflow(end, reach, &end);
   }
-  TERCEL_CHECK(fits && e.lowest >= -kFarthest && e.highest <= kFarthest, ValueError, "strides ", strides, " of sizes ",
-               sizes, " reach beyond 64 bits");
+  TERCEL_CHECK(fits && e.lowest >= -kFarthest && e.highest <= kFarthest, RuntimeError,
+               "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
   return e;
 }
 

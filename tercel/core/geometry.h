@@ -18,7 +18,7 @@ using DimVector = SmallVector<int64_t, 5>;
 constexpr int64_t kFillStride = INT64_MIN;
 
 /**
- * Product of the sizes. ValueError for a negative one, and when the product does not fit int64; zeros are left out of
+ * Product of the sizes. RuntimeError for a negative one, and when the product does not fit int64; zeros are left out of
  * that product, so that the strides of what passes here fit too.
  */
 inline int64_t numel_of(IntSpan sizes);
@@ -39,19 +39,30 @@ inline int64_t numel_of(IntSpan sizes) {
   return empty ? 0 : product;
 }
 
-/** Row-major strides; a zero size counts as one, so [3, 0, 5] has strides [5, 5, 1]. ValueError as of numel_of(). */
+/** Row-major strides; a zero size counts as one, so [3, 0, 5] has strides [5, 5, 1]. RuntimeError as of numel_of(). */
 TERCEL_API DimVector contiguous_strides(IntSpan sizes);
-/** Strides of a dense tensor in that order; Preserve is a ValueError, channels-last needs 4 (5) dimensions. */
+/** Strides of a dense tensor in that order; Preserve is a RuntimeError, channels-last needs 4 (5) dimensions. */
 TERCEL_API DimVector strides_for(IntSpan sizes, MemoryFormat format);
 
 /** Row-major and dense; dimensions of size 1 may have any stride, an empty tensor is contiguous. */
 TERCEL_API bool is_contiguous_strides(IntSpan sizes, IntSpan strides);
 TERCEL_API bool is_channels_last_strides(IntSpan sizes, IntSpan strides);
 TERCEL_API bool is_channels_last_3d_strides(IntSpan sizes, IntSpan strides);
+/**
+ * Whether the order of strides is channels-last, dense or not. Where sizes of 1 leave it open (an N1HW, an N111, which
+ * a slice of either kind may be) the answer is no.
+ */
+TERCEL_API bool is_strides_like_channels_last(IntSpan sizes, IntSpan strides);
+TERCEL_API bool is_strides_like_channels_last_3d(IntSpan sizes, IntSpan strides);
+/** The format that a tensor looks as if it were in: channels-last where its strides are like that, else contiguous. */
+TERCEL_API MemoryFormat suggest_memory_format(IntSpan sizes, IntSpan strides);
 /** A permutation of a contiguous tensor: same strides mean a flat loop. Negative strides are never dense. */
 TERCEL_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 /** Strides of a dense tensor whose dimensions lie in memory in the order that the given strides have. */
 TERCEL_API DimVector infer_dense_strides(IntSpan sizes, IntSpan strides);
+
+/** What MemoryFormat::Preserve means: the same strides where they are dense, else infer_dense_strides(). */
+TERCEL_API DimVector preserved_strides(IntSpan sizes, IntSpan strides);
 
 /**
  * dim in [0, ndim), negative counted from the end; IndexError with PyTorch's sentence. With 0 dimensions, -1 and 0 are
@@ -59,20 +70,20 @@ TERCEL_API DimVector infer_dense_strides(IntSpan sizes, IntSpan strides);
  */
 TERCEL_API int64_t wrap_dim(int64_t dim, int64_t ndim, bool wrap_scalar = true);
 
-/** Replaces one -1 by what makes the product numel; ValueError with PyTorch's sentences. */
+/** Replaces one -1 by what makes the product numel; RuntimeError with PyTorch's sentences. */
 TERCEL_API DimVector infer_size(IntSpan shape, int64_t numel);
 
 /** Strides under which the new sizes view the old layout without a copy, or nothing when there are none. */
 TERCEL_API std::optional<DimVector> view_strides(IntSpan sizes, IntSpan strides, IntSpan new_sizes);
 
-/** Sizes that both broadcast to; ValueError naming the first pair that does not fit. */
+/** Sizes that both broadcast to; RuntimeError naming the first pair that does not fit. */
 TERCEL_API DimVector broadcast_sizes(IntSpan a, IntSpan b);
 
 /** Offsets, relative to the first element, of the lowest and the highest element touched; {0, -1} when empty. */
 struct Extent {
   int64_t lowest = 0, highest = 0;
 };
-/** ValueError when they are so far out that an offset in bytes might not fit int64. */
+/** RuntimeError when they are so far out that an offset in bytes might not fit int64. */
 TERCEL_API Extent extent_of(IntSpan sizes, IntSpan strides);
 
 /** Where a tensor's elements lie, in bytes from a common origin. */

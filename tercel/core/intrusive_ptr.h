@@ -49,10 +49,8 @@ class intrusive_ptr final {
   bool defined() const noexcept { return target_ != NullType::singleton(); }
   explicit operator bool() const noexcept { return defined(); }
 
-  void reset() noexcept {
-    drop();
-    target_ = NullType::singleton();
-  }
+  /** Null before the object dies, so that what its destructor reaches through this pointer is not the dying object. */
+  void reset() noexcept { intrusive_ptr dying(std::move(*this)); }
   void swap(intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
 
   uint32_t use_count() const noexcept { return defined() ? detail::strong_of(detail::Counts::load(target_)) : 0; }
@@ -73,6 +71,11 @@ class intrusive_ptr final {
     intrusive_ptr p = reclaim(owned);
     p.retain();
     return p;
+  }
+  /** The same for an object that only a weak reference or a bare pointer names: it must still be alive. */
+  static intrusive_ptr unsafe_reclaim_from_nonowning(T* alive) {
+    assert(alive == NullType::singleton() || detail::strong_of(detail::Counts::load(alive)) != 0);
+    return reclaim_copy(alive);
   }
   /** The first owner of an object that `new` just made. */
   static intrusive_ptr unsafe_steal_from_new(T* fresh) {
@@ -125,10 +128,7 @@ class weak_intrusive_ptr final {
     return *this;
   }
 
-  void reset() noexcept {
-    drop();
-    target_ = NullType::singleton();
-  }
+  void reset() noexcept { weak_intrusive_ptr dying(std::move(*this)); }
   void swap(weak_intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
 
   /** Whether it refers to no object, not even to one that has died. */
@@ -149,6 +149,12 @@ class weak_intrusive_ptr final {
     assert(owning_weak == NullType::singleton() || detail::weak_of(detail::Counts::load(owning_weak)) != 0);
     weak_intrusive_ptr p;
     p.target_ = owning_weak;
+    return p;
+  }
+  /** A further weak reference to an object that has one elsewhere, dead or alive. */
+  static weak_intrusive_ptr reclaim_copy(T* weakly_owned) {
+    weak_intrusive_ptr p = reclaim(weakly_owned);
+    p.retain();
     return p;
   }
 

@@ -134,6 +134,12 @@ namespace raw {
 inline void incref(intrusive_ptr_target* t) { detail::Counts::increment_strong(t); }
 inline void decref(intrusive_ptr_target* t) { detail::Counts::decrement_strong(t); }
 inline uint32_t use_count(const intrusive_ptr_target* t) { return detail::strong_of(detail::Counts::load(t)); }
+/** A weak reference to an object with a strong owner; give it back with weak_decref(). */
+inline intrusive_ptr_target* make_weak(intrusive_ptr_target* t) {
+  detail::Counts::increment_weak(t);
+  return t;
+}
+inline uint32_t weak_use_count(const intrusive_ptr_target* t) { return detail::weak_of(detail::Counts::load(t)); }
 inline void weak_incref(intrusive_ptr_target* t) { detail::Counts::increment_weak(t); }
 inline void weak_decref(intrusive_ptr_target* t) { detail::Counts::decrement_weak(t); }
 /** True, with a strong reference taken, if the object is still alive. */

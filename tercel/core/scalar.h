@@ -10,52 +10,101 @@
 
 namespace tercel {
 
-/** A bool, an integer or a floating number, kept at full width. */
+/**
+ * A bool, an integer, a floating or a complex number, kept at full width.
+ *
+ * Note [Scalars in two words]
+ * A Scalar travels in two registers. The second word says what the first one is; of a complex number it is the
+ * imaginary part instead. The marks are bits of a signalling NaN, which no arithmetic makes, and which a complex number
+ * made of one does not keep.
+ */
 class Scalar {
  public:
   constexpr Scalar() : Scalar(int64_t{0}) {}
-  constexpr Scalar(bool value) : int_(value), category_(TypeCategory::Bool) {}
-  /** ValueError for an unsigned number that int64 does not hold. */
+  constexpr Scalar(bool value) : int_(value), mark_(kBoolMark) {}
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) constexpr Scalar(T value)
-      : int_(static_cast<int64_t>(value)), category_(TypeCategory::Integral) {
+      : int_(static_cast<int64_t>(value)), mark_(kIntMark) {
     if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t))
-      TERCEL_CHECK(int_ >= 0, ValueError, "the number ", value, " does not fit int64");
+      if (int_ < 0) mark_ = kUnsignedMark;
   }
   template <class T>
   requires std::is_floating_point_v<T>
-  constexpr Scalar(T value) : double_(static_cast<double>(value)), category_(TypeCategory::Floating) {}
+  constexpr Scalar(T value) : double_(static_cast<double>(value)), mark_(kFloatMark) {}
   constexpr Scalar(Half value) : Scalar(static_cast<float>(value)) {}
   constexpr Scalar(BFloat16 value) : Scalar(static_cast<float>(value)) {}
+  /** From Complex or std::complex. */
+  template <class C>
+  requires(std::is_class_v<C>&& requires(const C& c) {
+    static_cast<double>(c.real());
+    static_cast<double>(c.imag());
+  }) constexpr Scalar(const C& value)
+      : double_(static_cast<double>(value.real())),
+        mark_(__builtin_bit_cast(uint64_t, static_cast<double>(value.imag()))) {
+    if (!is_complex()) mark_ |= kQuiet;
+  }
 
-  constexpr TypeCategory category() const { return category_; }
-  constexpr bool is_floating() const { return category_ == TypeCategory::Floating; }
+  constexpr TypeCategory category() const {
+    switch (mark_) {
+      case kBoolMark: return TypeCategory::Bool;
+      case kIntMark:
+      case kUnsignedMark: return TypeCategory::Integral;
+      case kFloatMark: return TypeCategory::Floating;
+      default: return TypeCategory::Complex;
+    }
+  }
+  constexpr bool is_floating() const { return mark_ == kFloatMark; }
+  constexpr bool is_complex() const { return mark_ - kBoolMark > kFloatMark - kBoolMark; }
+  /** An integer or a bool. */
+  constexpr bool is_integral() const { return mark_ - kBoolMark <= kUnsignedMark - kBoolMark; }
+  /** An integer above the range of int64. */
+  constexpr bool is_above_int64() const { return mark_ == kUnsignedMark; }
 
-  /** The type that it takes part in promotion with: bool, int64 or float32 (the default floating type). */
+  /**
+   * The type that it takes part in promotion with: bool, int64 (uint64 above its range), float32 or complex64 (the
+   * default types).
+   */
   constexpr ScalarType dtype() const {
-    switch (category_) {
-      case TypeCategory::Bool: return kBool;
-      case TypeCategory::Integral: return kInt64;
-      default: return kFloat32;
+    switch (mark_) {
+      case kBoolMark: return kBool;
+      case kIntMark: return kInt64;
+      case kUnsignedMark: return kUInt64;
+      case kFloatMark: return kFloat32;
+      default: return kComplex64;
     }
   }
 
   /** As T, by the rules of Note [Conversions] in convert.h. */
   template <class T>
   constexpr T to() const {
-    return is_floating() ? convert<T>(double_) : convert<T>(int_);
+    if (mark_ == kFloatMark) return convert<T>(double_);
+    if (is_complex()) return convert<T>(Complex<double>(double_, __builtin_bit_cast(double, mark_)));
+    return is_above_int64() ? convert<T>(static_cast<uint64_t>(int_)) : convert<T>(int_);
   }
   constexpr double to_double() const { return to<double>(); }
   constexpr int64_t to_int64() const { return to<int64_t>(); }
   constexpr bool to_bool() const { return to<bool>(); }
+  constexpr Complex<double> to_complex() const { return to<Complex<double>>(); }
 
  private:
+  static constexpr uint64_t kBoolMark = 0x7ff45ca1a5000000, kIntMark = kBoolMark + 1, kUnsignedMark = kBoolMark + 2,
+                            kFloatMark = kBoolMark + 3, kQuiet = 0x0008000000000000;
+
   union {
     int64_t int_;
     double double_;
   };
-  TypeCategory category_;
+  uint64_t mark_;
 };
+
+static_assert(sizeof(Scalar) == 16 && std::is_trivially_copyable_v<Scalar>);
+
+/** Whether both are the same number, whatever their types. */
+constexpr bool equals(Scalar a, Scalar b) {
+  if (a.is_integral() && b.is_integral())
+    return a.to_int64() == b.to_int64() && a.is_above_int64() == b.is_above_int64();
+  return a.to_complex() == b.to_complex();
+}
 
 /** The number as it is printed in an error message. */
 TERCEL_API std::string to_string(Scalar value);

@@ -12,9 +12,22 @@ struct Name {
 };
 
 constexpr Name kNames[] = {
-    {kUInt8, "uint8"},     {kInt8, "int8"},       {kInt16, "int16"},     {kInt32, "int32"}, {kInt64, "int64"},
-    {kFloat16, "float16"}, {kFloat32, "float32"}, {kFloat64, "float64"}, {kBool, "bool"},   {kBFloat16, "bfloat16"},
+    {kUInt8, "uint8"},   {kInt8, "int8"},           {kInt16, "int16"},           {kInt32, "int32"},
+    {kInt64, "int64"},   {kFloat16, "float16"},     {kFloat32, "float32"},       {kFloat64, "float64"},
+    {kBool, "bool"},     {kBFloat16, "bfloat16"},   {kUInt16, "uint16"},         {kUInt32, "uint32"},
+    {kUInt64, "uint64"}, {kComplex64, "complex64"}, {kComplex128, "complex128"},
 };
+
+/** The signed type that holds both; there is none beside uint64, which makes it float64. */
+ScalarType promote_signs(ScalarType without, ScalarType with) {
+  if (item_size(with) > item_size(without)) return with;
+  switch (item_size(without)) {
+    case 1: return kInt16;
+    case 2: return kInt32;
+    case 4: return kInt64;
+    default: return kFloat64;
+  }
+}
 
 }  // namespace
 
@@ -29,18 +42,23 @@ ScalarType parse_scalar_type(std::string_view text) {
     if (name.text == text) return name.type;
   std::string known;
   for (const Name& name : kNames) known.append(known.empty() ? "" : ", ").append(name.text);
-  throw_error<ValueError>({"unknown dtype '", text, "': expected one of ", known});
+  throw_error<RuntimeError>({"unknown dtype '", text, "': expected one of ", known});
 }
 
 ScalarType promote_types(ScalarType a, ScalarType b) {
-  TERCEL_CHECK(a != ScalarType::Undefined && b != ScalarType::Undefined, TypeError,
+  TERCEL_CHECK(a != ScalarType::Undefined && b != ScalarType::Undefined, RuntimeError,
                "promote_types: a dtype is undefined");
   if (a == b) return a;
   const TypeCategory ca = category_of(a), cb = category_of(b);
-  if (ca != cb) return ca > cb ? a : b;
+  if (ca != cb) {
+    const ScalarType higher = ca > cb ? a : b, lower = ca > cb ? b : a;
+    return is_complex(higher) && lower == kFloat64 ? kComplex128 : higher;
+  }
+  if (ca == TypeCategory::Integral && is_unsigned(a) != is_unsigned(b))
+    return promote_signs(is_unsigned(a) ? a : b, is_unsigned(a) ? b : a);
   if (item_size(a) != item_size(b)) return item_size(a) > item_size(b) ? a : b;
-  // Same size, different type: uint8 with int8, float16 with bfloat16. Neither holds the other.
-  return ca == TypeCategory::Integral ? kInt16 : kFloat32;
+  // Same size, different type: float16 with bfloat16. Neither holds the other.
+  return kFloat32;
 }
 
 bool can_cast(ScalarType from, ScalarType to) {

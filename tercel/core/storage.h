@@ -7,6 +7,9 @@
 
 #include "tercel/core/allocator.h"
 #include "tercel/core/intrusive_ptr.h"
+#include "tercel/core/peer.h"
+#include "tercel/core/scalar.h"
+#include "tercel/core/scalar_type.h"
 
 namespace tercel {
 
@@ -27,8 +30,19 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   /** Allocates a block at once. */
   StorageImpl(size_t size, Allocator* source, bool can_resize)
       : data_(source->allocate(size)), nbytes_(size), allocator_(source), resizable_(can_resize) {}
+  ~StorageImpl() override {
+    if (peer_) [[unlikely]]
+      detail::drop_peer(peer_);
+  }
+  StorageImpl(const StorageImpl&) = delete;
+  StorageImpl& operator=(const StorageImpl&) = delete;
 
   void* data() const { return data_.get(); }
+  /** The bytes as elements of T, which nothing checks. */
+  template <class T>
+  T* unsafe_data() const {
+    return static_cast<T*>(data_.get());
+  }
   const DataPtr& data_ptr() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return data_.device(); }
@@ -36,20 +50,31 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   bool resizable() const { return resizable_; }
 
   void set_nbytes(size_t size) { nbytes_ = size; }
-  /** ValueError when a resizable storage would lose its allocator. */
+  /** RuntimeError when a resizable storage would lose its allocator. */
   void set_allocator(Allocator* source);
-  /** ValueError when asked for without an allocator. */
+  /** RuntimeError when asked for without an allocator. */
   void set_resizable(bool can_resize);
   /** Puts another block in and returns the old one; nbytes does not change. */
   DataPtr set_data_ptr(DataPtr block);
+  /** The same, and frees the old one. */
+  void set_data_ptr_noswap(DataPtr block) { data_ = std::move(block); }
   /** Frees the block and sets nbytes to 0. */
   void reset();
-  /** Changes the size, keeping the common bytes; every tensor over the storage sees it. ValueError if not resizable. */
+  /** Changes the size, keeping the common bytes; every tensor over the storage sees it. RuntimeError if not resizable.
+   */
   void resize_bytes(size_t size);
+
+  /** Exchanges the bytes, with their allocators and permissions, between two storages; the owners stay where they are.
+   */
+  void swap(StorageImpl& other);
 
   /** How often tensors over these bytes were changed in place. */
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  /** The object of another language that stands for this storage, or null; see Note [Peers] in peer.h. */
+  void* peer() const { return peer_; }
+  void set_peer(void* peer) { peer_ = peer; }
 
   static void* operator new(size_t size) { return detail::allocate_object(size); }
   static void operator delete(void* p) { detail::free_object(p, sizeof(StorageImpl)); }
@@ -61,6 +86,7 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   DataPtr data_;
   size_t nbytes_;
   Allocator* allocator_;
+  void* peer_ = nullptr;
   std::atomic<uint32_t> version_{0};
   bool resizable_;
 };
@@ -72,5 +98,19 @@ static_assert(sizeof(StorageImpl) <= 80, "one for every tensor that is no view")
 
 /** An empty, resizable storage with the device's allocator. */
 TERCEL_API Storage create_storage(Device device);
+
+/**
+ * Puts somebody else's block in; the storage can then not be resized and has no allocator. RuntimeError unless this
+ * handle is the only one.
+ */
+TERCEL_API void unique_storage_share_external_pointer(const Storage& storage, DataPtr block, size_t nbytes);
+
+/**
+ * One element of a storage that is seen as an array of `dtype`. IndexError when it lies outside: a storage counts
+ * whole elements, and from 0.
+ */
+TERCEL_API Scalar storage_get(const StorageImpl& storage, ScalarType dtype, int64_t index);
+/** Sets it, converted as fill_() converts, and counts the change as one. */
+TERCEL_API void storage_set(StorageImpl& storage, ScalarType dtype, int64_t index, Scalar value);
 
 }  // namespace tercel

@@ -16,17 +16,24 @@ bool Tensor::is_set_to(const Tensor& other) const {
 }
 
 void Tensor::refuse_data(ScalarType wanted) const {
-  TERCEL_CHECK(dtype() == wanted, TypeError, "Tensor type mismatch, caller expects elements to be ", to_string(wanted),
-               ", while tensor contains ", to_string(dtype()), ". ");
-  throw_error<ValueError>({"Cannot access data pointer of Tensor that doesn't have storage"});
+  TERCEL_CHECK(dtype() == wanted, RuntimeError, "Tensor type mismatch, caller expects elements to be ",
+               to_string(wanted), ", while tensor contains ", to_string(dtype()), ". ");
+  throw_error<RuntimeError>({"Cannot access data pointer of Tensor that doesn't have storage"});
 }
+
+void Tensor::refuse_device() { throw_error<RuntimeError>({"tensor does not have a device"}); }
 
 std::string to_string(Scalar value) {
   switch (value.category()) {
     case TypeCategory::Bool: return value.to_bool() ? "true" : "false";
-    case TypeCategory::Integral: return std::to_string(value.to_int64());
-    default: return format_double(value.to_double());
+    case TypeCategory::Integral:
+      return value.is_above_int64() ? std::to_string(value.to<uint64_t>()) : std::to_string(value.to_int64());
+    case TypeCategory::Floating: return format_double(value.to_double());
+    case TypeCategory::Complex: break;
   }
+  const Complex<double> z = value.to_complex();
+  const std::string imaginary = format_double(z.im);
+  return str_cat({format_double(z.re), imaginary.starts_with('-') ? "" : "+", imaginary, "j"});
 }
 
 std::string describe(const Tensor& t) {
@@ -37,18 +44,20 @@ std::string describe(const Tensor& t) {
 namespace {
 
 [[gnu::noinline]] void check_options(const char* op, TensorOptions options) {
-  TERCEL_CHECK(options.dtype != ScalarType::Undefined, TypeError, op, ": dtype is undefined");
+  TERCEL_CHECK(options.dtype != ScalarType::Undefined, RuntimeError, op, ": dtype is undefined");
   TERCEL_CHECK(options.layout == Layout::Strided, NotImplementedError, op, ": a tensor of layout ",
                to_string(options.layout), " is not made this way");
-  TERCEL_CHECK(!options.requires_grad || is_floating(options.dtype), ValueError, op,
-               ": only tensors of floating point dtype can require gradients, not ", to_string(options.dtype));
+  TERCEL_CHECK(!options.requires_grad || is_differentiable(options.dtype), RuntimeError, op,
+               ": only tensors of floating point and complex dtype can require gradients, not ",
+               to_string(options.dtype));
 }
 
 void check_strides(const char* op, IntSpan sizes, IntSpan strides) {
-  TERCEL_CHECK(sizes.size() == strides.size(), ValueError, op, ": dimensionality of sizes (", sizes.size(),
+  TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, op, ": dimensionality of sizes (", sizes.size(),
                ") must match dimensionality of strides (", strides.size(), ")");
-  for (const int64_t stride : strides)
-    TERCEL_CHECK(stride >= 0, ValueError, op, ": strides ", strides, " have a negative one");
+  // The stride of a single element says nothing; that of a reversed view may be handed on.
+  for (size_t d = 0; d < sizes.size(); ++d)
+    TERCEL_CHECK(strides[d] >= 0 || sizes[d] == 1, RuntimeError, op, ": strides ", strides, " have a negative one");
 }
 
 /** The bytes from the first element to the end of the last. */
@@ -75,19 +84,8 @@ size_t bytes_under(IntSpan sizes, IntSpan strides, ScalarType dtype) {
   return Tensor(std::move(impl));
 }
 
-Tensor wrap_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions options) {
-  check_options("from_blob", options);
-  check_strides("from_blob", sizes, strides);
-  TERCEL_CHECK(block.get() || numel_of(sizes) == 0, ValueError, "from_blob: no data for sizes ", sizes);
-  auto storage =
-      make_intrusive<StorageImpl>(bytes_under(sizes, strides, options.dtype), std::move(block), nullptr, false);
-  auto impl = make_intrusive<TensorImpl>(std::move(storage), options.dtype, sizes, strides, 0);
-  impl->set_requires_grad_flag(options.requires_grad);
-  return Tensor(std::move(impl));
-}
-
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_bytes(IntSpan sizes, ScalarType dtype) {
-  throw_error<ValueError>({"empty: ", sizes, " of ", to_string(dtype), " does not fit 64 bits"});
+  throw_error<RuntimeError>({"empty: ", sizes, " of ", to_string(dtype), " does not fit 64 bits"});
 }
 
 }  // namespace
@@ -104,6 +102,11 @@ Tensor empty(IntSpan sizes, TensorOptions options) {
   return allocate("empty", std::move(impl), static_cast<size_t>(nbytes), options);
 }
 
+Tensor empty(IntSpan sizes, TensorOptions options, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous) return empty(sizes, options);
+  return empty_strided(sizes, strides_for(sizes, format), options);
+}
+
 Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions options) {
   check_options("empty_strided", options);
   check_strides("empty_strided", sizes, strides);
@@ -112,15 +115,30 @@ Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions options) {
   return allocate("empty_strided", std::move(impl), bytes_under(sizes, strides, options.dtype), options);
 }
 
+namespace detail {
+
+Tensor from_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions options) {
+  check_options("from_blob", options);
+  check_strides("from_blob", sizes, strides);
+  TERCEL_CHECK(block.get() || numel_of(sizes) == 0, RuntimeError, "from_blob: no data for sizes ", sizes);
+  auto storage =
+      make_intrusive<StorageImpl>(bytes_under(sizes, strides, options.dtype), std::move(block), nullptr, false);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), options.dtype, sizes, strides, 0);
+  impl->set_requires_grad_flag(options.requires_grad);
+  return Tensor(std::move(impl));
+}
+
+}  // namespace detail
+
 // Both take the block over first, so that it goes back to its owner whatever happens after.
 Tensor from_blob(void* data, IntSpan sizes, TensorOptions options, void* context, DataPtr::Deleter deleter) {
   DataPtr block(data, context, deleter, options.device);
-  return wrap_block(std::move(block), sizes, contiguous_strides(sizes), options);
+  return detail::from_block(std::move(block), sizes, contiguous_strides(sizes), options);
 }
 
 Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, TensorOptions options, void* context,
                  DataPtr::Deleter deleter) {
-  return wrap_block(DataPtr(data, context, deleter, options.device), sizes, strides, options);
+  return detail::from_block(DataPtr(data, context, deleter, options.device), sizes, strides, options);
 }
 
 }  // namespace tercel

@@ -6,13 +6,21 @@
 // the layers that know how. Nothing in this layer calls them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "tercel/core/scalar.h"
 #include "tercel/core/tensor_impl.h"
+#include "tercel/util/callable.h"
 
 namespace tercel {
+
+class HookHandle;
+class TensorIndex;
 
 /** What a new tensor is to be. */
 struct TensorOptions {
@@ -60,12 +68,22 @@ class TERCEL_API Tensor {
   ScalarType dtype() const { return impl_->dtype(); }
   size_t itemsize() const { return impl_->itemsize(); }
   size_t nbytes() const { return static_cast<size_t>(numel()) * itemsize(); }
-  Device device() const { return impl_->device(); }
+  /** RuntimeError for the undefined tensor. */
+  Device device() const {
+    if (dtype() == ScalarType::Undefined) [[unlikely]]
+      refuse_device();
+    return impl_->device();
+  }
   Layout layout() const { return impl_->layout(); }
   TensorOptions options() const;
   bool is_contiguous() const { return impl_->is_contiguous(); }
   bool is_contiguous(MemoryFormat format) const { return impl_->is_contiguous(format); }
+  /** See tercel::suggest_memory_format() in geometry.h. */
+  MemoryFormat suggest_memory_format() const { return tercel::suggest_memory_format(sizes(), strides()); }
   bool is_floating_point() const { return tercel::is_floating(dtype()); }
+  bool is_complex() const { return tercel::is_complex(dtype()); }
+  /** Whether it may require a gradient: a floating or complex dtype. */
+  bool is_differentiable() const { return tercel::is_differentiable(dtype()); }
   bool has_storage() const { return impl_->has_storage(); }
   const Storage& storage() const { return impl_->storage(); }
   bool is_alias_of(const Tensor& other) const { return has_storage() && storage() == other.storage(); }
@@ -75,7 +93,7 @@ class TERCEL_API Tensor {
 
   /** First element, untyped; null when there are no elements. */
   void* data_ptr() const { return impl_->data(); }
-  /** First element; TypeError when T is not the dtype, ValueError when there is no storage. */
+  /** First element; RuntimeError when T is not the dtype, and when there is no storage. */
   template <class T>
   T* data() const {
     if (dtype() != scalar_type_of<T>() || !has_storage()) [[unlikely]]
@@ -103,10 +121,15 @@ class TERCEL_API Tensor {
   Tensor as_strided(IntSpan sizes, IntSpan strides, int64_t storage_offset) const;
   /** select(0, index). */
   Tensor operator[](int64_t index) const;
+  // indexing (ops/index.h): x.index({Slice(1, 3), None, "..."})
+  Tensor index(std::initializer_list<TensorIndex> items) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> items, const Tensor& value);
+  Tensor& index_put_(std::initializer_list<TensorIndex> items, Scalar value);
   // copies and conversions (ops/copy.h)
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
-  Tensor contiguous() const;
-  Tensor to(ScalarType dtype) const;
+  Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  Tensor to(ScalarType dtype, bool copy = false, MemoryFormat format = MemoryFormat::Preserve) const;
+  Tensor to(MemoryFormat format) const;
   Tensor& copy_(const Tensor& source);
   Tensor& fill_(Scalar value);
   Tensor& zero_();
@@ -116,6 +139,13 @@ class TERCEL_API Tensor {
     return item().to<T>();
   }
   Scalar item() const;
+  // sizes and storage (ops/resize.h)
+  Tensor& resize_(IntSpan sizes);
+  Tensor& resize_(IntSpan sizes, MemoryFormat format);
+  Tensor& resize_as_(const Tensor& other);
+  Tensor& set_(const Tensor& source);
+  Tensor& set_(const Storage& source);
+  Tensor& set_(const Storage& source, int64_t storage_offset, IntSpan sizes, IntSpan strides = {});
   // arithmetic (ops/binary.h)
   Tensor& add_(const Tensor& other, Scalar alpha = 1);
   Tensor& add_(Scalar other);
@@ -138,7 +168,10 @@ class TERCEL_API Tensor {
   Tensor grad() const;
   void set_grad(Tensor grad);
   /** Gradients of this scalar (or of gradient-weighted elements) with respect to every leaf it depends on. */
-  void backward(const Tensor& gradient = Tensor(), bool retain_graph = false) const;
+  void backward(const Tensor& gradient = Tensor(), std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false, Span<Tensor> inputs = {}) const;
+  HookHandle register_hook(Callable<Tensor(const Tensor& gradient)> hook) const;
+  void retain_grad() const;
   /** Same data, no history; shares the version counter. */
   Tensor detach() const;
   /** Same data, no history, own version counter: changes through it go unseen by backward. */
@@ -146,6 +179,7 @@ class TERCEL_API Tensor {
 
  private:
   [[noreturn]] void refuse_data(ScalarType wanted) const;
+  [[noreturn]] static void refuse_device();
 
   ImplPtr impl_;
 };
@@ -155,16 +189,18 @@ inline bool operator==(const Tensor::ImplPtr& a, const Tensor::ImplPtr& b) { ret
 /** "[2, 3]" float32 on cpu: what error messages say of a tensor. */
 TERCEL_API std::string describe(const Tensor& t);
 
-/** Throws ValueError unless the tensor is defined: "op: expected a tensor but got an undefined one for argument
+/** Throws RuntimeError unless the tensor is defined: "op: expected a tensor but got an undefined one for argument
  * 'name'". */
 inline void check_defined(const Tensor& t, const char* op, const char* argument) {
-  TERCEL_CHECK(t.defined(), ValueError, op, ": expected a tensor for argument '", argument,
+  TERCEL_CHECK(t.defined(), RuntimeError, op, ": expected a tensor for argument '", argument,
                "' but got an undefined one");
 }
 
 /** Uninitialised, row-major. OutOfMemoryError when there is not enough. */
 TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options = {});
-/** Uninitialised with given strides (none negative), on a storage just large enough. */
+/** The same in a memory format; RuntimeError for Preserve, and unless it fits the number of dimensions. */
+TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options, MemoryFormat format);
+/** Uninitialised with given strides (none negative but of size 1), on a storage just large enough. */
 TERCEL_API Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions options = {});
 
 /**
@@ -175,5 +211,46 @@ TERCEL_API Tensor from_blob(void* data, IntSpan sizes, TensorOptions options = {
                             DataPtr::Deleter deleter = nullptr);
 TERCEL_API Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, TensorOptions options = {},
                             void* context = nullptr, DataPtr::Deleter deleter = nullptr);
+
+namespace detail {
+/** Anything that can be called with the data, as a context; costs one allocation. */
+template <class F>
+DataPtr block_with_callable(void* data, F free_data, Device device) {
+  if constexpr (requires { free_data == nullptr; })
+    if (free_data == nullptr) return DataPtr(data, device);
+  struct Context {
+    F free_data;
+    void* data;
+  };
+  Context* context = nullptr;
+  try {
+    context = new Context{free_data, data};
+  } catch (...) {
+    free_data(data);
+    throw;
+  }
+  return DataPtr(
+      data, context,
+      [](void* c) {
+        const std::unique_ptr<Context> owner(static_cast<Context*>(c));
+        owner->free_data(owner->data);
+      },
+      device);
+}
+TERCEL_API Tensor from_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions options);
+}  // namespace detail
+
+/** from_blob() with a deleter that takes the data and may be any callable, a std::function too (an empty one: none). */
+template <class F>
+requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, TensorOptions options, F deleter) {
+  DataPtr block = detail::block_with_callable(data, std::move(deleter), options.device);
+  return detail::from_block(std::move(block), sizes, contiguous_strides(sizes), options);
+}
+template <class F>
+requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, TensorOptions options,
+                                                    F deleter) {
+  return detail::from_block(detail::block_with_callable(data, std::move(deleter), options.device), sizes, strides,
+                            options);
+}
 
 }  // namespace tercel

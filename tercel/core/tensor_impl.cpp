@@ -10,7 +10,8 @@ constexpr size_t kMostDims = 64;
 
 namespace detail {
 constinit UndefinedTensorHolder g_undefined;
-}
+constinit thread_local bool t_inference_mode [[gnu::tls_model("initial-exec")]] = false;
+}  // namespace detail
 
 AutogradMetaBase::~AutogradMetaBase() = default;
 ExtraMeta::~ExtraMeta() = default;
@@ -39,10 +40,14 @@ inline void TensorImpl::set_row_major(IntSpan sizes) {
 // The public ones delegate to these, so that the destructor runs when they throw.
 inline TensorImpl::TensorImpl(ScalarType dtype, Device device, size_t ndim) : dtype_(dtype), device_(device) {
   set_ndim(ndim);
+  if (detail::t_inference_mode) [[unlikely]]
+    set_flag(kInference, true);
 }
 inline TensorImpl::TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim)
     : storage_(std::move(storage)), dtype_(dtype), device_(storage_->device()) {
   set_ndim(ndim);
+  if (detail::t_inference_mode) [[unlikely]]
+    set_flag(kInference, true);
 }
 
 TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes) : TensorImpl(dtype, device, sizes.size()) {
@@ -73,19 +78,30 @@ TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes) : TensorImpl(base.
 }
 
 inline void TensorImpl::share_version(const TensorImpl& base) {
+  if (flag(kInference) != base.flag(kInference)) [[unlikely]]
+    set_flag(kInference, base.flag(kInference));
   if (base.has_own_version()) [[unlikely]]
-    set_version_counter(base.extra_->version_counter);
+    set_version_counter(base.extra()->version_counter);
 }
 
 TensorImpl::~TensorImpl() {
   if (autograd_.load(std::memory_order_relaxed) != 0) drop_autograd();
+  if (extra_.load(std::memory_order_relaxed) != 0) drop_extra();
   if (ndim_ > kInlineDims) delete[] heap_;
 }
 
 void TensorImpl::release_resources() {
   drop_autograd();
   storage_.reset();
-  extra_.reset();
+  drop_extra();
+}
+
+/** Whoever dies with a peer owns it: see Note [Peers]. */
+void TensorImpl::drop_extra() {
+  void* const owned = peer();
+  delete extra();
+  extra_.store(0, std::memory_order_relaxed);
+  if (owned) detail::drop_peer(owned);
 }
 
 void TensorImpl::drop_autograd() { set_autograd_meta(nullptr); }
@@ -112,7 +128,7 @@ bool TensorImpl::is_contiguous(MemoryFormat format) const {
 }
 
 void TensorImpl::move_dims(size_t ndim) {
-  TERCEL_CHECK(ndim <= kMostDims, ValueError, "a tensor has at most ", kMostDims, " dimensions, not ", ndim);
+  TERCEL_CHECK(ndim <= kMostDims, RuntimeError, "a tensor has at most ", kMostDims, " dimensions, not ", ndim);
   if (ndim == ndim_) return;
   int64_t* fresh = ndim > kInlineDims ? new int64_t[2 * ndim] : nullptr;
   if (ndim_ > kInlineDims) delete[] heap_;
@@ -157,7 +173,7 @@ void TensorImpl::swap_dims(size_t a, size_t b) {
 void TensorImpl::refresh() { set_geometry(dims(), dims() + capacity()); }
 
 void TensorImpl::check_metadata_change(const char* what) const {
-  TERCEL_CHECK(allow_tensor_metadata_change(), ValueError, what,
+  TERCEL_CHECK(allow_tensor_metadata_change(), RuntimeError, what,
                " is not allowed on a Tensor created from .data or .detach().\nIf your intent is to change the metadata "
                "of a Tensor (such as sizes / strides / storage / storage_offset) without autograd tracking the change, "
                "remove the .data / .detach() call and wrap the change in a no-grad block.");
@@ -169,7 +185,7 @@ void TensorImpl::set_sizes_and_strides(IntSpan sizes, IntSpan strides) {
 
 void TensorImpl::set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t storage_offset) {
   check_metadata_change("set_sizes_and_strides");
-  TERCEL_CHECK(sizes.size() == strides.size(), ValueError, "dimensionality of sizes (", sizes.size(),
+  TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, "dimensionality of sizes (", sizes.size(),
                ") must match dimensionality of strides (", strides.size(), ")");
   numel_of(sizes);
   // The arguments may point into this tensor.
@@ -179,7 +195,7 @@ void TensorImpl::set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t s
     stride[d] = 1;
     const bool last = d + 1 == size.size();
     TERCEL_CHECK(last || !__builtin_mul_overflow(std::max<int64_t>(size[d + 1], 1), stride[d + 1], &stride[d]),
-                 ValueError, "set_sizes_and_strides: stride ", d, " of sizes ", sizes, " does not fit 64 bits");
+                 RuntimeError, "set_sizes_and_strides: stride ", d, " of sizes ", sizes, " does not fit 64 bits");
   }
   set_ndim(size.size());
   set_geometry(size.data(), stride.data());
@@ -210,7 +226,7 @@ void TensorImpl::set_storage_offset(int64_t offset) {
 
 void TensorImpl::resize_dim(int64_t ndim) {
   check_metadata_change("resize_dim");
-  TERCEL_CHECK(ndim >= 0 && ndim <= static_cast<int64_t>(kMostDims), ValueError, "resize_dim: a tensor has 0 to ",
+  TERCEL_CHECK(ndim >= 0 && ndim <= static_cast<int64_t>(kMostDims), RuntimeError, "resize_dim: a tensor has 0 to ",
                kMostDims, " dimensions, not ", ndim);
   DimVector size(sizes()), stride(strides());
   size.resize(static_cast<size_t>(ndim), 0);
@@ -232,8 +248,12 @@ void TensorImpl::set_storage(Storage storage) {
 }
 
 void TensorImpl::set_version_counter(intrusive_ptr<VersionCounter> counter) {
-  if (!extra_) extra_ = std::make_unique<ExtraMeta>();
-  extra_->version_counter = std::move(counter);
+  if (!extra()) {
+    auto meta = std::make_unique<ExtraMeta>();
+    meta->peer = peer();
+    extra_.store(reinterpret_cast<uintptr_t>(meta.release()), std::memory_order_relaxed);
+  }
+  extra()->version_counter = std::move(counter);
 }
 
 /** Before the storage changes: see Note [Version counters]. */

@@ -19,15 +19,20 @@
 
 #include "tercel/core/geometry.h"
 #include "tercel/core/intrusive_ptr.h"
+#include "tercel/core/peer.h"
 #include "tercel/core/scalar_type.h"
 #include "tercel/core/storage.h"
 
 namespace tercel {
 
+class TensorImpl;
+
 /** Gradient bookkeeping of a tensor; the autograd layer says what it holds. */
 class TERCEL_API AutogradMetaBase {
  public:
   virtual ~AutogradMetaBase();
+  /** Of a view: the tensor whose history may become its own. Kept alive by the autograd layer. */
+  TensorImpl* view_base = nullptr;
 };
 
 /** Counts in-place changes for tensors that do not use their storage's counter. */
@@ -49,14 +54,18 @@ struct TERCEL_API ExtraMeta {
   virtual ~ExtraMeta();
   /** Own version counter, used instead of the storage's; may be null. */
   intrusive_ptr<VersionCounter> version_counter;
+  /** The tensor's peer; see Note [Peers] in peer.h. */
+  void* peer = nullptr;
 };
 
 /** How a view came to be, which decides what in-place ops may do to it. */
-enum class ViewOrigin : uint8_t { Ordinary, NoGrad, MultiOutput };
+enum class ViewOrigin : uint8_t { Ordinary, NoGrad, MultiOutput, Inference, CustomFunction };
 
 namespace detail {
 union UndefinedTensorHolder;
-}
+// Whether tensors made on this thread are inference tensors; see InferenceMode.
+TERCEL_API extern constinit thread_local bool t_inference_mode [[gnu::tls_model("initial-exec")]];
+}  // namespace detail
 
 class TERCEL_API TensorImpl final : public intrusive_ptr_target {
  public:
@@ -99,6 +108,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   // Metadata setters. Each refuses a tensor made by .data or detach() when changes are not allowed on it; none looks
   // whether the geometry lies inside the storage.
+  /** What they ask first, for those who change several things at once; RuntimeError that begins with the name. */
+  void check_metadata_change(const char* what) const;
   /** A stride that is kFillStride becomes that of a dimension right around the one after it. */
   void set_sizes_and_strides(IntSpan sizes, IntSpan strides);
   void set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t storage_offset);
@@ -122,14 +133,18 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   bool is_wrapped_number() const { return flag(kWrappedNumber); }
   void set_wrapped_number(bool wrapped) { set_flag(kWrappedNumber, wrapped); }
 
+  /** Made in inference mode: has no version counter (the version is 0) and takes no part in recording. */
+  bool is_inference() const { return flag(kInference); }
   uint32_t version() const {
     if (has_own_version()) [[unlikely]]
-      return extra_->version_counter->version();
-    return storage_.defined() ? storage_->version() : 0;
+      return extra()->version_counter->version();
+    return storage_.defined() && !is_inference() ? storage_->version() : 0;
   }
   void bump_version() {
+    if (is_inference()) [[unlikely]]
+      return;
     if (has_own_version()) [[unlikely]]
-      extra_->version_counter->bump();
+      extra()->version_counter->bump();
     else if (storage_.defined())
       storage_->bump_version();
   }
@@ -139,15 +154,25 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   /** Takes over another tensor's storage and geometry; keeps own history, version counter and permission. */
   void shallow_copy_from(const TensorImpl& other);
 
-  /** Whether an op with this input must be recorded; the autograd layer keeps the bit true to its metadata. */
+  /**
+   * Whether an op with this input must be recorded; the autograd layer keeps the bits true to its metadata. A view also
+   * requires a gradient once its base has got a history.
+   */
   bool requires_grad() const {
-    if (flag(kRequiresGrad)) return true;
-    const TensorImpl* base = plain_view_base();
-    return base && base->flag(kHasHistory);
+    if (has_autograd_flag(kRequiresGrad)) return true;
+    const uintptr_t word = autograd_.load(std::memory_order_acquire);
+    if (word == 0) [[likely]]
+      return false;
+    const TensorImpl* base = (word & 1) != 0 ? reinterpret_cast<const TensorImpl*>(word & ~uintptr_t{1})
+                                             : reinterpret_cast<const AutogradMetaBase*>(word)->view_base;
+    return base && base->has_autograd_flag(kHasHistory);
   }
-  void set_requires_grad_flag(bool value) { set_flag(kRequiresGrad, value); }
-  /** Whether an op made the tensor; a view without metadata then has history through its base. */
-  void set_history_flag(bool value) { set_flag(kHasHistory, value); }
+  /** Whether an op made the tensor. */
+  bool has_history() const { return has_autograd_flag(kHasHistory); }
+  // One thread may set these at a time, others may read them meanwhile.
+  void set_requires_grad_flag(bool value) { set_autograd_flags(value ? kRequiresGrad : 0, kRequiresGrad); }
+  void set_history_flags() { set_autograd_flags(kRequiresGrad | kHasHistory, kRequiresGrad | kHasHistory); }
+  void clear_history_flags() { set_autograd_flags(0, kRequiresGrad | kHasHistory); }
   AutogradMetaBase* autograd_meta() const {
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
@@ -170,20 +195,34 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   ViewOrigin view_origin() const { return view_origin_; }
   void set_view_origin(ViewOrigin origin) { view_origin_ = origin; }
 
+  /** The object of another language that stands for this tensor, or null; see Note [Peers] in peer.h. */
+  void* peer() const {
+    const uintptr_t word = extra_.load(std::memory_order_relaxed);
+    if ((word & kPeerTag) != 0) return reinterpret_cast<void*>(word & ~kPeerTag);
+    return word == 0 ? nullptr : reinterpret_cast<ExtraMeta*>(word)->peer;
+  }
+  void set_peer(void* peer) {
+    if (ExtraMeta* meta = extra()) [[unlikely]]
+      meta->peer = peer;
+    else
+      extra_.store(peer ? reinterpret_cast<uintptr_t>(peer) | kPeerTag : 0, std::memory_order_relaxed);
+  }
+
   static void* operator new(size_t size) { return detail::allocate_object(size); }
   static void operator delete(void* p) { detail::free_object(p, sizeof(TensorImpl)); }
 
  private:
   friend union detail::UndefinedTensorHolder;
   static constexpr size_t kInlineDims = 5;
+  static constexpr uintptr_t kPeerTag = 1;
   enum Flag : uint8_t {
     kContiguous = 1,
     kDense = 2,
     kFixedMetadata = 4,
     kWrappedNumber = 8,
-    kRequiresGrad = 16,
-    kHasHistory = 32,
+    kInference = 16,
   };
+  enum AutogradFlag : uint8_t { kRequiresGrad = 1, kHasHistory = 2 };
 
   constexpr TensorImpl() noexcept : inline_{0, 0, 0, 0, 0, 1, 0, 0, 0, 0} {}
   TensorImpl(ScalarType dtype, Device device, size_t ndim);
@@ -193,6 +232,11 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   bool flag(Flag f) const { return (flags_ & f) != 0; }
   void set_flag(Flag f, bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | f : flags_ & ~f); }
+  bool has_autograd_flag(AutogradFlag f) const { return (autograd_flags_.load(std::memory_order_relaxed) & f) != 0; }
+  void set_autograd_flags(int bits, int mask) {
+    const int now = autograd_flags_.load(std::memory_order_relaxed);
+    autograd_flags_.store(static_cast<uint8_t>((now & ~mask) | bits), std::memory_order_relaxed);
+  }
   size_t capacity() const { return ndim_ <= kInlineDims ? kInlineDims : ndim_; }
   const int64_t* dims() const { return ndim_ <= kInlineDims ? inline_ : heap_; }
   int64_t* dims() { return ndim_ <= kInlineDims ? inline_ : heap_; }
@@ -203,19 +247,27 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
       move_dims(ndim);
   }
   void move_dims(size_t ndim);
-  bool has_own_version() const { return extra_ && extra_->version_counter.defined(); }
+  ExtraMeta* extra() const {
+    const uintptr_t word = extra_.load(std::memory_order_relaxed);
+    return (word & kPeerTag) == 0 ? reinterpret_cast<ExtraMeta*>(word) : nullptr;
+  }
+  void drop_extra();
+  bool has_own_version() const {
+    const ExtraMeta* meta = extra();
+    return meta && meta->version_counter.defined();
+  }
   void set_version_counter(intrusive_ptr<VersionCounter> counter);
   void share_version(const TensorImpl& base);
   void keep_version();
   void set_row_major(IntSpan sizes);
   void set_geometry(const int64_t* sizes, const int64_t* strides);
-  void check_metadata_change(const char* what) const;
   void refresh();
 
   Storage storage_;
   // AutogradMetaBase*, or TensorImpl* | 1. Atomic, because threads that share a leaf may find it without metadata.
   std::atomic<uintptr_t> autograd_{0};
-  std::unique_ptr<ExtraMeta> extra_;
+  // ExtraMeta*, or a peer | kPeerTag. Atomic, because kernels read the version while a binding sets a peer.
+  std::atomic<uintptr_t> extra_{0};
   union {
     int64_t inline_[2 * kInlineDims];  // sizes, then strides
     int64_t* heap_;
@@ -227,6 +279,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   Layout layout_ = Layout::Strided;
   uint8_t ndim_ = 1;
   uint8_t flags_ = kContiguous | kDense;
+  std::atomic<uint8_t> autograd_flags_{0};
   ViewOrigin view_origin_ = ViewOrigin::Ordinary;
 };
 static_assert(sizeof(TensorImpl) <= 144, "many tensors are alive at once: every word counts");

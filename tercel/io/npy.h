@@ -1,14 +1,33 @@
-// Writes .npy files, NumPy's format for one array: https://numpy.org/neps/nep-0001-npy-format.html, version 1.0.
+// .npy files, NumPy's format for one array. docs/formats/npy.md has the layout.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "tercel/core/tensor.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/export.h"
 #include "tercel/util/span.h"
 
 namespace tercel::io {
+
+/**
+ * Writes a strided CPU tensor of any sizes, byte for byte as numpy.save would: version 1.0, in Fortran's order where
+ * that is how the elements lie. The file appears whole or not at all. TypeError for a dtype that NumPy has not
+ * (bfloat16), RuntimeError for other tensors.
+ */
+TERCEL_API void save_npy(const std::string& path, const Tensor& tensor);
+
+struct NpyOptions {
+  /** Maps the file instead of reading it (MappedFile has the conditions); bool and swapped bytes are still read. */
+  bool mmap = false;
+};
+
+/**
+ * Reads versions 1.0, 2.0 and 3.0 in any byte order; strides are column-major for an array in Fortran's order.
+ * DataError for what is damaged and for arrays of objects, texts, dates and records.
+ */
+TERCEL_API Tensor load_npy(const std::string& path, const NpyOptions& options = {});
 
 /** A one-dimensional little-endian float32 array of a length that is known at the end. Nothing is there before
  * commit().

@@ -4,7 +4,10 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <unordered_map>
 
+#include "tercel/io/elements_impl.h"
+#include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
 #include "tercel/util/file_stream.h"
 #include "tercel/util/format.h"
@@ -14,23 +17,15 @@ namespace tercel::io {
 
 namespace {
 
-struct DtypeName {
-  ScalarType type;
-  std::string_view name;
-};
-
-// In the format's order of alignment; tensors are written from the last of these to the first.
-constexpr DtypeName kDtypes[] = {{kBool, "BOOL"},   {kUInt8, "U8"},      {kInt8, "I8"},   {kInt16, "I16"},
-                                 {kFloat16, "F16"}, {kBFloat16, "BF16"}, {kInt32, "I32"}, {kFloat32, "F32"},
-                                 {kFloat64, "F64"}, {kInt64, "I64"}};
 constexpr int64_t kMaxHeader = 100'000'000;
 constexpr size_t kMaxDims = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 
-size_t dtype_rank(ScalarType type) {
-  for (size_t i = 0; i < std::size(kDtypes); ++i)
-    if (kDtypes[i].type == type) return i;
-  throw_error<TypeError>({"safetensors: no name for dtype ", to_string(type)});
+/** The row of a type; rows stand in the order of the format, and files from the last to the first. */
+const ElementType* known_type(ScalarType type) {
+  const ElementType* found = find_element_type(type);
+  TERCEL_CHECK(found && !found->safetensors.empty(), TypeError, "safetensors: no name for dtype ", to_string(type));
+  return found;
 }
 
 /** header[name] = value for a name that is new: the operator would look at all others first. */
@@ -38,9 +33,21 @@ void append(Json& header, std::string_view name, Json value) {
   static_cast<Json::object_t::Container&>(header.get_ref<Json::object_t&>()).emplace_back(name, std::move(value));
 }
 
-}  // namespace
+/** What is to be written: the header, and the tensors in their order. */
+struct Plan {
+  std::string header;
+  std::vector<const NamedTensor*> order;
 
-uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata) {
+  void write(FileWriter& writer) const {
+    std::array<unsigned char, 8> length{};
+    for (size_t i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(uint64_t{header.size()} >> (8 * i));
+    writer.write(length.data(), length.size());
+    writer.write(header);
+    for (const NamedTensor* t : order) writer.write(t->tensor.data_ptr(), t->tensor.nbytes());
+  }
+};
+
+Plan make_plan(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata) {
   std::vector<const NamedTensor*> order;
   std::set<std::string_view> names = {kMetadata};
   for (const NamedTensor& t : tensors) {
@@ -53,7 +60,8 @@ uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, c
     order.push_back(&t);
   }
   std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    const size_t ra = dtype_rank(a->tensor.dtype()), rb = dtype_rank(b->tensor.dtype());
+    const auto* const ra = known_type(a->tensor.dtype());
+    const auto* const rb = known_type(b->tensor.dtype());
     return ra != rb ? ra > rb : a->name < b->name;
   });
 
@@ -71,7 +79,7 @@ uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, c
   for (const NamedTensor* t : order) {
     const int64_t end = offset + static_cast<int64_t>(t->tensor.nbytes());
     append(header, t->name,
-           {{"dtype", kDtypes[dtype_rank(t->tensor.dtype())].name},
+           {{"dtype", known_type(t->tensor.dtype())->safetensors},
             {"shape", t->tensor.sizes().to_vector()},
             {"data_offsets", {offset, end}}});
     offset = end;
@@ -81,21 +89,33 @@ uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, c
   TERCEL_CHECK(static_cast<int64_t>(text.size()) <= kMaxHeader, ValueError, path, ": a header of ", text.size(),
                " bytes; the format allows ", kMaxHeader);
 
+  return {std::move(text), std::move(order)};
+}
+
+}  // namespace
+
+uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata) {
+  const Plan plan = make_plan(path, tensors, metadata);
   FileWriter writer(File::create_new(path), {.checksum = true});
-  std::array<unsigned char, 8> length{};
-  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<unsigned char>(uint64_t{text.size()} >> (8 * i));
-  writer.write(length.data(), length.size());
-  writer.write(text);
-  for (const NamedTensor* t : order) writer.write(t->tensor.data_ptr(), t->tensor.nbytes());
+  plan.write(writer);
   writer.sync();
   const uint64_t sum = writer.checksum();
   writer.close();
   return sum;
 }
 
+void save_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata) {
+  const Plan plan = make_plan(path, tensors, metadata);
+  AtomicFile file(path);
+  plan.write(file.writer());
+  file.commit();
+}
+
 struct SafetensorsReader::State {
   File file;
+  std::shared_ptr<const MappedFile> map;  // shared with every tensor that views it
   std::vector<TensorEntry> entries;
+  std::unordered_map<std::string_view, size_t> index;
   Metadata metadata;
 };
 
@@ -118,8 +138,9 @@ TensorEntry read_entry(const std::string& name, const Json& value, const std::st
   TensorEntry entry;
   entry.name = name;
   const Json& dtype = value.at("dtype");
-  for (const DtypeName& known : kDtypes)
-    if (dtype.is_string() && dtype.get_ref<const std::string&>() == known.name) entry.dtype = known.type;
+  for (const ElementType& known : element_types())
+    if (dtype.is_string() && !known.safetensors.empty() && dtype.get_ref<const std::string&>() == known.safetensors)
+      entry.dtype = known.type;
   if (entry.dtype == ScalarType::Undefined) fail(str_cat({"unknown dtype ", describe_json(dtype)}));
   const Json& shape = value.at("shape");
   if (!shape.is_array() || shape.size() > kMaxDims) fail(str_cat({"expected a list of at most ", kMaxDims, " sizes"}));
@@ -145,7 +166,8 @@ TensorEntry read_entry(const std::string& name, const Json& value, const std::st
 
 }  // namespace
 
-SafetensorsReader::SafetensorsReader(const std::string& path) : state_(std::make_unique<State>()) {
+SafetensorsReader::SafetensorsReader(const std::string& path, const SafetensorsOptions& options)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.file = File::open_read(path);
   const int64_t size = s.file.size();
@@ -184,7 +206,13 @@ SafetensorsReader::SafetensorsReader(const std::string& path) : state_(std::make
     next += entry.nbytes;
   }
   if (next != size - data) refuse(path, str_cat({"its tensors take ", next, " bytes but ", size - data, " follow it"}));
-  for (TensorEntry& entry : s.entries) entry.begin += data;
+  for (size_t i = 0; i < s.entries.size(); ++i) {
+    s.entries[i].begin += data;
+    s.index.emplace(s.entries[i].name, i);
+  }
+  if (!options.mmap) return;
+  s.map = std::make_shared<const MappedFile>(s.file);
+  if (static_cast<int64_t>(s.map->size()) != size) refuse(path, "the file was changed while it was read");
 }
 
 SafetensorsReader::~SafetensorsReader() = default;
@@ -194,9 +222,8 @@ const std::vector<TensorEntry>& SafetensorsReader::entries() const { return stat
 const Metadata& SafetensorsReader::metadata() const { return state_->metadata; }
 
 const TensorEntry* SafetensorsReader::find(std::string_view name) const {
-  for (const TensorEntry& entry : state_->entries)
-    if (entry.name == name) return &entry;
-  return nullptr;
+  const auto found = state_->index.find(name);
+  return found == state_->index.end() ? nullptr : &state_->entries[found->second];
 }
 
 namespace {
@@ -206,15 +233,17 @@ void read_bytes(const File& file, const TensorEntry& entry, void* out) {
   if (entry.nbytes == 0) return;
   file.pread_exact(out, static_cast<size_t>(entry.nbytes), entry.begin);
   if (entry.dtype != kBool) return;
-  const auto* bytes = static_cast<const unsigned char*>(out);
-  for (int64_t i = 0; i < entry.nbytes; ++i)
-    TERCEL_CHECK(bytes[i] <= 1, DataError, file.path(), ": tensor '", printable(entry.name), "': byte ",
-                 entry.begin + i, ": expected 0 or 1 but found ", int{bytes[i]});
+  const int64_t wrong = find_wrong_bool(out, static_cast<size_t>(entry.nbytes));
+  TERCEL_CHECK(wrong < 0, DataError, file.path(), ": tensor '", printable(entry.name), "': byte ", entry.begin + wrong,
+               ": expected 0 or 1 but found ", int{static_cast<const unsigned char*>(out)[wrong]});
 }
 
 }  // namespace
 
 Tensor SafetensorsReader::read(const TensorEntry& entry) const {
+  if (state_->map && entry.dtype != kBool && entry.nbytes > 0)
+    return Tensor(
+        make_intrusive<TensorImpl>(map_storage(state_->map, entry.begin, entry.nbytes), entry.dtype, entry.sizes));
   Tensor out = empty(entry.sizes, entry.dtype);
   read_bytes(state_->file, entry, out.data_ptr());
   return out;
@@ -236,6 +265,14 @@ const TensorEntry& SafetensorsReader::find_for(const NamedTensor& target) const 
 void SafetensorsReader::read_into(const NamedTensor& target) const {
   read_bytes(state_->file, find_for(target), target.tensor.data_ptr());
   target.tensor.impl().bump_version();
+}
+
+std::vector<NamedTensor> load_safetensors(const std::string& path, const SafetensorsOptions& options) {
+  const SafetensorsReader reader(path, options);
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(reader.entries().size());
+  for (const TensorEntry& entry : reader.entries()) tensors.push_back({entry.name, reader.read(entry)});
+  return tensors;
 }
 
 }  // namespace tercel::io

@@ -1,23 +1,20 @@
 // Tensors in safetensors files: a JSON header, then the bytes of every tensor.
 //
-// docs/formats/checkpoint.md has the layout. Files are byte for byte what the reference implementation writes: tensors
+// docs/formats/safetensors.md has the layout. Files are byte for byte what the reference implementation writes: tensors
 // sorted by falling alignment, then by name; no holes; little-endian, row-major.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tercel/core/tensor.h"
+#include "tercel/io/named_tensor.h"
 
 namespace tercel::io {
-
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
 
 /** Text entries of the header. */
 using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -29,6 +26,17 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
  */
 TERCEL_API uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors,
                                       const Metadata& metadata = {});
+
+/** The same as a file that appears whole, in place of an old one, or not at all. */
+TERCEL_API void save_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata = {});
+
+struct SafetensorsOptions {
+  /** Tensors view the mapped file instead of copies (MappedFile has the conditions); those of bools are still read. */
+  bool mmap = false;
+};
+
+/** All tensors of a file, in its order. DataError as of SafetensorsReader. */
+TERCEL_API std::vector<NamedTensor> load_safetensors(const std::string& path, const SafetensorsOptions& options = {});
 
 /** Where a tensor lies in a file. */
 struct TensorEntry {
@@ -45,7 +53,7 @@ struct TensorEntry {
  */
 class TERCEL_API SafetensorsReader {
  public:
-  explicit SafetensorsReader(const std::string& path);
+  explicit SafetensorsReader(const std::string& path, const SafetensorsOptions& options = {});
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
 
@@ -56,7 +64,8 @@ class TERCEL_API SafetensorsReader {
   const TensorEntry* find(std::string_view name) const;
   /** The entry that read_into() would read; ValueError and DataError as there. */
   const TensorEntry& find_for(const NamedTensor& target) const;
-  /** A new tensor with the content. DataError when the file has become shorter, or a BOOL is neither 0 nor 1. */
+  /** A tensor with the content, a new one or over the mapped file. DataError when the file has become shorter, or a
+   * BOOL is neither 0 nor 1. */
   Tensor read(const TensorEntry& entry) const;
   /**
    * The content of that name into a contiguous tensor on the CPU. DataError, and nothing is read, unless there is one

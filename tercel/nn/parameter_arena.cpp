@@ -15,11 +15,11 @@ constexpr int64_t kMaxSize = int64_t{1} << 48;
 }  // namespace
 
 size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
-  TERCEL_CHECK(!weights_.defined(), ValueError, "parameter '", name, "': the arena is already allocated");
+  TERCEL_CHECK(!weights_.defined(), RuntimeError, "parameter '", name, "': the arena is already allocated");
   for (const Entry& entry : entries_)
-    TERCEL_CHECK(entry.name != name, ValueError, "parameter '", name, "' exists already");
+    TERCEL_CHECK(entry.name != name, RuntimeError, "parameter '", name, "' exists already");
   const int64_t numel = numel_of(sizes);
-  TERCEL_CHECK(numel <= kMaxSize - size_, ValueError, "parameter '", name, "' ", sizes, ": there would be more than ",
+  TERCEL_CHECK(numel <= kMaxSize - size_, RuntimeError, "parameter '", name, "' ", sizes, ": there would be more than ",
                kMaxSize, " parameters");
   entries_.push_back({std::move(name), DimVector(sizes), init, size_, Tensor()});
   size_ += (numel + kAlignment - 1) / kAlignment * kAlignment;
@@ -27,7 +27,7 @@ size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
 }
 
 void ParameterArena::allocate(ScalarType dtype, Generator& generator) {
-  TERCEL_CHECK(!weights_.defined(), ValueError, "the arena is already allocated");
+  TERCEL_CHECK(!weights_.defined(), RuntimeError, "the arena is already allocated");
   weights_ = zeros({size_}, dtype);
   gradients_ = zeros({size_}, dtype);
   for (Entry& entry : entries_) {

@@ -25,7 +25,7 @@ class TERCEL_API ParameterArena {
     Tensor tensor;       ///< undefined until allocate()
   };
 
-  /** Reserves a parameter; returns its index. ValueError for a name twice, or after allocate(). */
+  /** Reserves a parameter; returns its index. RuntimeError for a name twice, or after allocate(). */
   size_t reserve(std::string name, IntSpan sizes, Init init);
   /** Allocates everything and fills each parameter by its Init, in the order of reservation. */
   void allocate(ScalarType dtype, Generator& generator);

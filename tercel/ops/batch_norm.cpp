@@ -7,6 +7,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -50,7 +51,7 @@ void run(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Dev
 
 void check_channels(const Tensor& t, const char* name, int64_t channels) {
   if (t.defined())
-    TERCEL_CHECK(t.dim() == 1 && t.size(0) == channels && t.is_floating_point(), ValueError, kOp, ": expected ", name,
+    TERCEL_CHECK(t.dim() == 1 && t.size(0) == channels && t.is_floating_point(), RuntimeError, kOp, ": expected ", name,
                  " [", channels, "] but got ", describe(t));
 }
 
@@ -101,21 +102,45 @@ Channels statistics(const Tensor& rows, const Tensor& running_mean, const Tensor
   return channels;
 }
 
+// The gradients from ops, for second derivatives: the statistics of a batch are functions of x there.
+void recorded_gradient(BackwardCall& call, const Tensor& given, const Channels& channels,
+                       const BatchNormOptions& options) {
+  const ScalarType dtype = compute_dtype(given);
+  const Tensor x = as_rows(given, dtype), g = as_rows(call.grad(), dtype);
+  const auto mean_of = [](const Tensor& t) { return mean(t, {0}, true); };
+  Tensor centered, inverse_std;
+  if (options.training) {
+    centered = sub(x, mean_of(x));
+    inverse_std = rsqrt(add(mean_of(square(centered)), options.eps));
+  } else {
+    centered = sub(x, channels.mean);
+    inverse_std = channels.inverse_std;
+  }
+  const Tensor normal = mul(centered, inverse_std);
+  if (call.needs(0)) {
+    Tensor scaled = channels.weight.defined() ? mul(g, to(channels.weight, dtype)) : g;
+    if (options.training) scaled = sub(sub(scaled, mean_of(scaled)), mul(normal, mean_of(mul(scaled, normal))));
+    call.set(0, as_given(mul(scaled, inverse_std), given));
+  }
+  if (call.needs(1)) call.set(1, to(sum(mul(g, normal), {0}), channels.weight.dtype()));
+  if (call.needs(2)) call.set(2, sum(g, {0}));
+}
+
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, const BatchNormOptions& options) {
   check_defined(x, kOp, "x");
-  TERCEL_CHECK(x.is_floating_point(), TypeError, kOp, ": expected floating x but got ", describe(x));
-  TERCEL_CHECK(x.dim() >= 2, ValueError, kOp, ": expected x [n, channels, ...] but got ", describe(x));
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
+  TERCEL_CHECK(x.dim() >= 2, RuntimeError, kOp, ": expected x [n, channels, ...] but got ", describe(x));
   const int64_t channels = x.size(1);
   check_channels(running_mean, "running_mean", channels);
   check_channels(running_var, "running_var", channels);
   check_channels(weight, "weight", channels);
   check_channels(bias, "bias", channels);
-  TERCEL_CHECK(options.training || (running_mean.defined() && running_var.defined()), ValueError, kOp,
+  TERCEL_CHECK(options.training || (running_mean.defined() && running_var.defined()), RuntimeError, kOp,
                ": Expected running_mean and running_var to be defined when training=False");
-  TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels > 1, ValueError, kOp,
+  TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels > 1, RuntimeError, kOp,
                ": Expected more than 1 value per channel when training, got input size ", x.sizes());
 
   Tensor out;
@@ -138,8 +163,13 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   if (should_record(x, weight, bias))
     record("BatchNormBackward0", out, {x, weight, bias},
            [x = SavedTensor(x), mean = SavedTensor(saved.mean), inverse_std = SavedTensor(saved.inverse_std),
-            weight = SavedTensor(saved.weight), options, weight_dtype = weight.dtype(),
-            bias_dtype = bias.dtype()](BackwardCall& call) {
+            weight = SavedTensor(saved.weight), given_weight = SavedTensor(weight), options,
+            weight_dtype = weight.dtype(), bias_dtype = bias.dtype()](BackwardCall& call) {
+             if (grad_enabled()) {
+               recorded_gradient(call, x.get(), {mean.get(), inverse_std.get(), given_weight.get()}, options);
+               if (call.needs(2)) call.set(2, to(call.result(2).values, bias_dtype));
+               return;
+             }
              const ScalarType dtype = compute_dtype(x.get());
              const Tensor rows = as_rows(x.get(), dtype), grad = as_rows(call.grad(), dtype);
              BatchNormLoop loop = make_loop(rows, {mean.get(), inverse_std.get(), weight.get()}, options);

@@ -16,7 +16,7 @@ struct BatchNormOptions {
 /**
  * (x - mean) / sqrt(var + eps) * weight + bias for each channel, dimension 1 of x [n, channels, ...]. Statistics,
  * weight and bias are [channels]; running ones may be undefined in training, weight and bias always. The running
- * variance is the unbiased one. ValueError when a batch in training holds one value a channel.
+ * variance is the unbiased one. RuntimeError when a batch in training holds one value a channel.
  */
 TERCEL_API Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                              const Tensor& weight = {}, const Tensor& bias = {}, const BatchNormOptions& options = {});

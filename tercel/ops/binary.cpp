@@ -4,6 +4,7 @@
 
 #include "tercel/ops/binary_ops.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/ternary_ops.h"
 #include "tercel/ops/unary.h"
 
@@ -28,6 +29,8 @@ struct BinaryInfo {
   int index;
   bool no_grad;
   Partial of[2];
+  /** The gradients from ops: see Note [Recorded derivatives]. */
+  BinaryGradientFn* recorded_gradient[2];
 };
 
 template <class F>
@@ -46,11 +49,13 @@ constexpr Partial partial_b() {
 }
 
 template <class F, class List>
-constexpr BinaryInfo kInfo = {{.op = F::name, .domain = F::domain, .predicate = is_predicate<F>},
-                              backward_name<F>,
-                              index_of<F, List>,
-                              has_no_grad<F>,
-                              {partial_a<F>(), partial_b<F>()}};
+constexpr BinaryInfo kInfo = {
+    {.op = F::name, .domain = F::domain, .complex = takes_complex<F>, .predicate = is_predicate<F>},
+    backward_name<F>,
+    index_of<F, List>,
+    has_no_grad<F>,
+    {partial_a<F>(), partial_b<F>()},
+    {&binary_gradient<F, 0>, &binary_gradient<F, 1>}};
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
 bool wants_grad(const OperandRef& operand) { return operand.tensor() && operand.tensor()->requires_grad(); }
@@ -113,9 +118,17 @@ struct BinaryBackward {
     const Partial& partial = info->of[side];
     if (info->no_grad) return mul(g, 0);
     if (partial.is_one) return g;
+    Tensor kept[2];
+    for (int i = 0; i < 2; ++i)
+      if (has(partial.uses, i == 0 ? Uses::A : Uses::B)) kept[i] = saved[i].tensor.get();
+    if (should_record(g, kept[0], kept[1])) {
+      return info->recorded_gradient[side](g, {kept[0], saved[0].number}, {kept[1], saved[1].number});
+    }
     // Without a sum to follow, the kernel converts to the operand's dtype as it stores.
-    const ElementwiseRule rule{.op = info->backward, .result = to.was_broadcast ? ScalarType::Undefined : to.dtype};
-    const OperandRef inputs[] = {g, saved[partial.uses == Uses::B ? 1 : 0].ref(), saved[1].ref()};
+    const ElementwiseRule rule{
+        .op = info->backward, .complex = true, .result = to.was_broadcast ? ScalarType::Undefined : to.dtype};
+    const auto ref = [&](int i) { return kept[i].defined() ? OperandRef(kept[i]) : OperandRef(saved[i].number); };
+    const OperandRef inputs[] = {g, ref(partial.uses == Uses::B ? 1 : 0), ref(1)};
     const size_t count = partial.uses == Uses::None ? 1 : (partial.uses == Uses::Both ? 3 : 2);
     return elementwise(rule, binary_backward_kernels, 2 * info->index + side, {inputs, count});
   }
@@ -149,7 +162,7 @@ void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& o
 
 Tensor binary(const BinaryInfo& info, const Pair& in) {
   Tensor out = elementwise(info.rule, binary_kernels, info.index, in);
-  if (grad_enabled() && (wants_grad(in[0]) || wants_grad(in[1])) && out.is_floating_point()) [[unlikely]]
+  if (grad_enabled() && (wants_grad(in[0]) || wants_grad(in[1])) && out.is_differentiable()) [[unlikely]]
     record_binary(info, out, in);
   return out;
 }
@@ -171,7 +184,7 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
 const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
   check_defined(a, info.rule.op, "self");
-  const bool records = grad_enabled() && (a.requires_grad() || wants_grad(in[1])) && a.is_floating_point();
+  const bool records = grad_enabled() && (a.requires_grad() || wants_grad(in[1])) && a.is_differentiable();
   check_inplace(a, records);
   if (records) [[unlikely]]
     binary_inplace_recorded(info, in);
@@ -193,26 +206,27 @@ Tensor compare(const BinaryInfo& info, const Pair& in) {
 
 // Operands that an integer op has no result for; checked before anything is written.
 
-bool is_floating_operand(const OperandRef& x) {
-  return x.tensor() ? x.tensor()->is_floating_point() : x.number().is_floating();
+bool is_integral_operand(const OperandRef& x) {
+  return x.tensor() ? !x.tensor()->is_differentiable() : x.number().is_integral();
 }
 
 void check_divisor(const char* op, const Pair& in) {
   // One floating operand makes the result floating, in which division by zero has a value.
-  if (is_floating_operand(in[0]) || is_floating_operand(in[1])) return;
+  if (!is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
   bool has_zero;
   if (const Tensor* t = in[1].tensor()) {
     const Tensor zeros = logical_not(*t);
     has_zero = zeros.numel() > 0 && std::memchr(zeros.data_ptr(), 1, static_cast<size_t>(zeros.numel()));
   } else {
-    has_zero = in[1].number().to_int64() == 0;
+    has_zero = !in[1].number().to_bool();
   }
-  TERCEL_CHECK(!has_zero, ValueError, op, ": ZeroDivisionError");
+  TERCEL_CHECK(!has_zero, RuntimeError, op, ": ZeroDivisionError");
 }
 
 void check_exponent(const Pair& in) {
-  if (in[1].tensor() || is_floating_operand(in[0]) || is_floating_operand(in[1])) return;
-  TERCEL_CHECK(in[1].number().to_int64() >= 0, ValueError, "pow: Integers to negative integer powers are not allowed.");
+  if (in[1].tensor() || !is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
+  TERCEL_CHECK(in[1].number().to_double() >= 0, RuntimeError,
+               "pow: Integers to negative integer powers are not allowed.");
 }
 
 template <class F>
@@ -233,10 +247,11 @@ template <class F>
 Tensor with_number(const Tensor& a, Scalar b) {
   if constexpr (std::is_same_v<F, op::Pow>) {
     // Common powers have kernels of their own, many times as fast.
-    if (b.to_double() == 2) return square(a);
-    if (b.to_double() == 0.5) return sqrt(a);
-    if (b.to_double() == -0.5) return rsqrt(a);
-    if (b.to_double() == -1 && b.is_floating()) return reciprocal(a);
+    const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
+    if (same_dtype && equals(b, 2)) return square(a);
+    if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
+    if (b.is_floating() && equals(b, -0.5)) return rsqrt(a);
+    if (b.is_floating() && equals(b, -1)) return reciprocal(a);
   }
   const Pair in = {a, b};
   return checked<F>(in);
@@ -299,24 +314,30 @@ TERCEL_COMPARE_OPS(TERCEL_DEFINE_COMPARE)
 
 namespace {
 
-constexpr ElementwiseRule kAddScaledRule{.op = op::AddScaled::name};
+constexpr ElementwiseRule kAddScaledRule{.op = op::AddScaled::name, .complex = true};
 constexpr int kAddScaled = index_of<op::AddScaled, TernaryOps>;
 
-bool is_one(Scalar alpha) { return alpha.to_double() == 1; }
+bool is_one(Scalar alpha) { return equals(alpha, 1); }
 
-Scalar negative(Scalar alpha) { return alpha.is_floating() ? Scalar(-alpha.to_double()) : Scalar(-alpha.to_int64()); }
+Scalar negative(Scalar alpha) {
+  if (alpha.is_complex()) return -alpha.to_complex();
+  if (alpha.is_floating()) return -alpha.to_double();
+  return static_cast<int64_t>(0 - alpha.to<uint64_t>());
+}
 
 void check_alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
   check_defined(a, op, "self");
   check_defined(b, op, "other");
-  TERCEL_CHECK(!alpha.is_floating() || a.is_floating_point() || b.is_floating_point(), TypeError, op,
+  TERCEL_CHECK(alpha.is_integral() || a.is_differentiable() || b.is_differentiable(), RuntimeError, op,
                ": For integral input tensors, argument alpha must not be a floating point number.");
+  TERCEL_CHECK(!alpha.is_complex() || a.is_complex() || b.is_complex(), RuntimeError, op,
+               ": For non-complex input tensors, argument alpha must not be a complex number.");
 }
 
 auto add_scaled_backward(const Tensor& a, const Tensor& b, const Tensor& out, Scalar alpha) {
   return [alpha, to_a = Target(0, a, out), to_b = Target(1, b, out)](BackwardCall& call) {
     if (call.needs(0)) call.set(0, to_a.gradient(call.grad()));
-    if (call.needs(1)) call.set(1, to_b.gradient(mul(call.grad(), alpha)));
+    if (call.needs(1)) call.set(1, to_b.gradient(mul(call.grad(), conjugate(alpha))));
   };
 }
 

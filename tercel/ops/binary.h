@@ -6,7 +6,7 @@
 //   const Tensor& name_out(out, a, b)    into a tensor to whose shape a and b broadcast; not recorded.
 // Shapes are broadcast, dtypes promoted (docs/design/ops.md): a number changes the dtype only if it is of a higher
 // category, and integers wrap. A fresh result keeps the order of dimensions in memory of its operands. In-place and out
-// forms are a TypeError where the dtype cannot hold the result, a ValueError where memory overlaps in part.
+// forms are a RuntimeError where the dtype cannot hold the result, and where memory overlaps in part.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -31,7 +31,7 @@ TERCEL_BINARY(sub)
 TERCEL_BINARY(mul)
 /** a / b, of integers in float32. */
 TERCEL_BINARY(div)
-/** a to the power b. Of integers a whole number: 0 for a fraction; a negative number as b is a ValueError. */
+/** a to the power b. Of integers a whole number: 0 for a fraction; a negative number as b is a RuntimeError. */
 TERCEL_BINARY(pow)
 /** The larger; NaN if either is. The gradient of equal numbers is shared. */
 TERCEL_BINARY(maximum)
@@ -43,11 +43,11 @@ TERCEL_BINARY(atan2)
 TERCEL_BINARY(hypot)
 /** log(exp(a) + exp(b)) without overflow in between. */
 TERCEL_BINARY(logaddexp)
-/** Remainder of the division towards zero: it has the sign of a. Integers: ValueError if b has a zero. */
+/** Remainder of the division towards zero: it has the sign of a. Integers: RuntimeError if b has a zero. */
 TERCEL_BINARY(fmod)
-/** Remainder of the division towards minus infinity: it has the sign of b. Integers: ValueError if b has a zero. */
+/** Remainder of the division towards minus infinity: it has the sign of b. Integers: RuntimeError if b has a zero. */
 TERCEL_BINARY(remainder)
-/** Largest whole number not above a / b. Integers: ValueError if b has a zero. */
+/** Largest whole number not above a / b. Integers: RuntimeError if b has a zero. */
 TERCEL_BINARY(floor_divide)
 /** Bits set in both. Integers and bool only, as the next two. */
 TERCEL_BINARY(bitwise_and)

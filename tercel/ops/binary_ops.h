@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tercel/ops/op_list.h"
+#include "tercel/util/complex.h"
 
 namespace tercel::op {
 
@@ -12,37 +13,40 @@ namespace tercel::op {
 // clang-format off
 
 struct Add {
-  TERCEL_OP("add", Any)
+  TERCEL_OP("add", Any) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a + b; }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static constexpr TERCEL_HD V db() { return V(1); }
 };
 struct Sub {
-  TERCEL_OP("sub", Number)
+  TERCEL_OP("sub", Number) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a - b; }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static constexpr TERCEL_HD V db() { return V(-1); }
 };
 struct Mul {
-  TERCEL_OP("mul", Any)
+  TERCEL_OP("mul", Any) TERCEL_TAKES_COMPLEX
   static constexpr Uses da_uses = Uses::B, db_uses = Uses::A;
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a * b; }
   template <class V> static TERCEL_HD V da(V, V b) { return b; }
   template <class V> static TERCEL_HD V db(V a, V) { return a; }
 };
 struct Div {
-  TERCEL_OP("div", Float)
+  TERCEL_OP("div", Float) TERCEL_TAKES_COMPLEX
   static constexpr Uses da_uses = Uses::B;
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a / b; }
   template <class V> static TERCEL_HD V da(V, V b) { return V(1) / b; }
   template <class V> static TERCEL_HD V db(V a, V b) { return -a / (b * b); }
 };
 struct Pow {
-  TERCEL_OP("pow", Number)
+  TERCEL_OP("pow", Number) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V a, V b) { return pow(a, b); }
   template <class V> static TERCEL_HD V da(V a, V b) { return where(b == V(0), V(0), b * pow(a, b - V(1))); }
   template <class V> static TERCEL_HD V db(V a, V b) {
-    return where(a == V(0), where(b >= V(0), V(0), pow(a, b) * log(a)), pow(a, b) * log(a));
+    if constexpr (is_complex_number<V>)
+      return where(a == V(0), V(0), pow(a, b) * log(a));
+    else
+      return where(a == V(0), where(b >= V(0), V(0), pow(a, b) * log(a)), pow(a, b) * log(a));
   }
 };
 struct Maximum {
@@ -111,13 +115,27 @@ struct BitwiseXor {
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a ^ b; }
 };
 
+// Complex numbers of two real ones; complex.cpp has their front ends.
+struct MakeComplex {
+  TERCEL_OP("complex", Complex)
+  static constexpr bool no_grad = true;
+  template <class V> static TERCEL_HD V fwd(V a, V b) { return V(a.re, b.re); }
+};
+struct Polar {
+  TERCEL_OP("polar", Complex)
+  static constexpr bool no_grad = true;
+  template <class V> static TERCEL_HD V fwd(V a, V b) {
+    return V(static_cast<decltype(a.re)>(a.re * std::cos(b.re)), static_cast<decltype(a.re)>(a.re * std::sin(b.re)));
+  }
+};
+
 struct Eq {
-  TERCEL_OP("eq", Any)
+  TERCEL_OP("eq", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return a == b; }
 };
 struct Ne {
-  TERCEL_OP("ne", Any)
+  TERCEL_OP("ne", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return a != b; }
 };
@@ -142,17 +160,17 @@ struct Ge {
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return a >= b; }
 };
 struct LogicalAnd {
-  TERCEL_OP("logical_and", Any)
+  TERCEL_OP("logical_and", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return (a != V(0)) & (b != V(0)); }
 };
 struct LogicalOr {
-  TERCEL_OP("logical_or", Any)
+  TERCEL_OP("logical_or", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return (a != V(0)) | (b != V(0)); }
 };
 struct LogicalXor {
-  TERCEL_OP("logical_xor", Any)
+  TERCEL_OP("logical_xor", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V a, V b) { return (a != V(0)) ^ (b != V(0)); }
 };
@@ -180,6 +198,10 @@ struct LogicalXor {
   X(bitwise_or, BitwiseOr)     \
   X(bitwise_xor, BitwiseXor)
 
+#define TERCEL_BINARY_COMPLEX_OPS(X) \
+  X(complex, MakeComplex)            \
+  X(polar, Polar)
+
 #define TERCEL_COMPARE_OPS(X) \
   X(eq, Eq)                   \
   X(ne, Ne)                   \
@@ -194,7 +216,7 @@ struct LogicalXor {
 namespace tercel {
 
 #define TERCEL_LIST_ENTRY(function, Functor) , op::Functor
-using BinaryOps = OpListAfter<void TERCEL_BINARY_OPS(TERCEL_LIST_ENTRY)>;
+using BinaryOps = OpListAfter<void TERCEL_BINARY_OPS(TERCEL_LIST_ENTRY) TERCEL_BINARY_COMPLEX_OPS(TERCEL_LIST_ENTRY)>;
 using CompareOps = OpListAfter<void TERCEL_COMPARE_OPS(TERCEL_LIST_ENTRY)>;
 #undef TERCEL_LIST_ENTRY
 static_assert(check_binary_ops(BinaryOps{}) && check_binary_ops(CompareOps{}));

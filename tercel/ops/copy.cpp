@@ -23,42 +23,38 @@ auto convert_back(ScalarType dtype) {
 
 Tensor clone(const Tensor& x, MemoryFormat format) {
   check_defined(x, "clone", "self");
-  Tensor out;
-  if (format == MemoryFormat::Preserve)
-    out = x.is_contiguous()
-              ? empty(x.sizes(), x.options())
-              : empty_strided(x.sizes(),
-                              x.impl().is_non_overlapping_and_dense() ? DimVector(x.strides())
-                                                                      : infer_dense_strides(x.sizes(), x.strides()),
-                              x.options());
-  else
-    out = empty_strided(x.sizes(), strides_for(x.sizes(), format), x.options());
+  Tensor out = empty_like(x, format);
   copy_elements_out(out, x);
   if (should_record(x)) record("CloneBackward0", out, {x}, convert_back(x.dtype()));
   return out;
 }
 
-Tensor contiguous(const Tensor& x) {
+Tensor contiguous(const Tensor& x, MemoryFormat format) {
   check_defined(x, "contiguous", "self");
-  return x.is_contiguous() ? x : clone(x, MemoryFormat::Contiguous);
+  TERCEL_CHECK(format != MemoryFormat::Preserve, RuntimeError,
+               "preserve memory format is unsupported by the contiguous operator");
+  return x.is_contiguous(format) ? x : clone(x, format);
 }
 
-Tensor to(const Tensor& x, ScalarType dtype) {
+Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
   check_defined(x, "to", "self");
-  if (x.dtype() == dtype) return x;
+  const bool preserves = format == MemoryFormat::Preserve;
+  if (!copy && x.dtype() == dtype && (preserves || x.suggest_memory_format() == format)) return x;
   TensorOptions options = x.options();
   options.dtype = dtype;
-  Tensor out = x.impl().is_non_overlapping_and_dense() ? empty_strided(x.sizes(), x.strides(), options)
-                                                       : empty(x.sizes(), options);
+  // What has gaps keeps its format, but not the order of dimensions that clone() infers.
+  if (preserves && !x.impl().is_non_overlapping_and_dense()) format = x.suggest_memory_format();
+  Tensor out = empty_like(x, options, format);
   copy_elements_out(out, x);
-  if (should_record(x) && is_floating(dtype)) record("ToCopyBackward0", out, {x}, convert_back(x.dtype()));
+  if (should_record(x) && is_differentiable(dtype)) record("ToCopyBackward0", out, {x}, convert_back(x.dtype()));
   return out;
 }
+Tensor to(const Tensor& x, MemoryFormat format) { return to(x, x.dtype(), false, format); }
 
 const Tensor& copy_(const Tensor& x, const Tensor& source) {
   check_defined(x, "copy_", "self");
   check_defined(source, "copy_", "src");
-  const bool records = should_record(x, source) && x.is_floating_point();
+  const bool records = should_record(x, source) && x.is_differentiable();
   check_inplace(x, records);
   copy_elements_out(x, source);
   x.impl().bump_version();
@@ -73,6 +69,8 @@ const Tensor& copy_(const Tensor& x, const Tensor& source) {
 
 const Tensor& fill_(const Tensor& x, Scalar value) {
   check_defined(x, "fill_", "self");
+  TERCEL_CHECK(!value.is_complex() || x.is_complex() || value.to_complex().im == 0, RuntimeError,
+               "value cannot be converted to type ", to_string(x.dtype()), " without overflow");
   const bool records = should_record(x);
   check_inplace(x, records);
   visit_all_types("fill_", x.dtype(), [&]<class T> {
@@ -111,13 +109,16 @@ const Tensor& zero_(const Tensor& x) {
 
 Scalar item(const Tensor& x) {
   check_defined(x, "item", "self");
-  TERCEL_CHECK(x.numel() == 1, ValueError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
+  TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
   return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(*x.data<T>()); });
 }
 
 Tensor Tensor::clone(MemoryFormat format) const { return tercel::clone(*this, format); }
-Tensor Tensor::contiguous() const { return tercel::contiguous(*this); }
-Tensor Tensor::to(ScalarType type) const { return tercel::to(*this, type); }
+Tensor Tensor::contiguous(MemoryFormat format) const { return tercel::contiguous(*this, format); }
+Tensor Tensor::to(ScalarType type, bool copy, MemoryFormat format) const {
+  return tercel::to(*this, type, copy, format);
+}
+Tensor Tensor::to(MemoryFormat format) const { return tercel::to(*this, format); }
 Tensor& Tensor::copy_(const Tensor& source) {
   tercel::copy_(*this, source);
   return *this;

@@ -7,16 +7,21 @@ namespace tercel {
 
 /** A copy. Preserve keeps the order of dimensions in memory of a dense tensor. */
 TERCEL_API Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
-/** x itself when it is row-major, else a row-major copy. */
-TERCEL_API Tensor contiguous(const Tensor& x);
-/** x itself when it has the dtype, else a converted copy. Float to integer truncates and saturates; NaN becomes 0. */
-TERCEL_API Tensor to(const Tensor& x, ScalarType dtype);
+/** x itself when it is dense in the format, else a copy that is; RuntimeError for Preserve. */
+TERCEL_API Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
+/**
+ * x itself when it has the dtype and suggests the format (unless a copy is asked for), else a converted copy with just
+ * that format's strides. Float to integer truncates and saturates; NaN becomes 0.
+ */
+TERCEL_API Tensor to(const Tensor& x, ScalarType dtype, bool copy = false,
+                     MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor to(const Tensor& x, MemoryFormat format);
 /** x = source, broadcast and converted. */
 TERCEL_API const Tensor& copy_(const Tensor& x, const Tensor& source);
 /** Every element set to the value, converted. */
 TERCEL_API const Tensor& fill_(const Tensor& x, Scalar value);
 TERCEL_API const Tensor& zero_(const Tensor& x);
-/** The value of a tensor of one element; ValueError for any other. */
+/** The value of a tensor of one element; RuntimeError for any other. */
 TERCEL_API Scalar item(const Tensor& x);
 
 }  // namespace tercel

@@ -8,8 +8,8 @@ namespace tercel {
 namespace {
 
 constinit const KernelTable<ElementwiseFn> copy_kernels = TERCEL_KERNELS(copy);
-constexpr ElementwiseRule kCopyRule{.op = "copy_", .converts = true};
-constexpr ElementwiseRule kFillRule{.op = "fill_", .converts = true, .repeats = true};
+constexpr ElementwiseRule kCopyRule{.op = "copy_", .complex = true, .converts = true};
+constexpr ElementwiseRule kFillRule{.op = "fill_", .complex = true, .converts = true, .repeats = true};
 
 }  // namespace
 

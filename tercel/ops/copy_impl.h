@@ -7,7 +7,7 @@ namespace tercel {
 
 /**
  * dst = src, element by element: broadcasts src, converts its dtype (see Note [Conversions]), transposes in blocks.
- * ValueError when src does not broadcast to dst's shape or overlaps it. Neither version nor history changes.
+ * RuntimeError when src does not broadcast to dst's shape or overlaps it. Neither version nor history changes.
  */
 void copy_elements_out(const Tensor& dst, const Tensor& src);
 

@@ -38,23 +38,29 @@ Tensor drop(const Tensor& x, double p, GeneratorState state) {
   return to(out, x.dtype());
 }
 
-}  // namespace
-
-Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check_defined(x, "dropout", "x");
-  TERCEL_CHECK(p >= 0 && p <= 1, ValueError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
-  TERCEL_CHECK(x.is_floating_point(), TypeError, "dropout: expected floating x but got ", describe(x));
-  if (!training || p == 0) return x;
-  const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
-  const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
+// The same as an op; its gradient leaves out the same elements.
+Tensor dropped(const Tensor& x, double p, GeneratorState state) {
   Tensor out;
   {
     const NoGradGuard no_grad;
     out = drop(x, p, state);
   }
   if (should_record(x))
-    record("DropoutBackward0", out, {x}, [p, state](BackwardCall& call) { call.set(0, drop(call.grad(), p, state)); });
+    record("DropoutBackward0", out, {x},
+           [p, state](BackwardCall& call) { call.set(0, dropped(call.grad(), p, state)); });
   return out;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_defined(x, "dropout", "x");
+  TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, "dropout: expected floating x but got ", describe(x));
+  if (!training || p == 0) return x;
+  const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
+  const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
+  return dropped(x, p, state);
 }
 
 }  // namespace tercel

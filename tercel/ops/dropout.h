@@ -7,7 +7,7 @@
 namespace tercel {
 
 /**
- * Each element of floating x is zero with probability p (in [0, 1]; ValueError), else x / (1 - p). Which ones is
+ * Each element of floating x is zero with probability p (in [0, 1]; RuntimeError), else x / (1 - p). Which ones is
  * decided by the generator's state and the element's index alone, not by threads or instruction set. Not training: x
  * itself.
  */

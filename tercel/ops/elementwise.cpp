@@ -9,7 +9,7 @@ void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> input
   check_defined(out, op, "out");
   bool wanted = out.requires_grad();
   for (const OperandRef& input : inputs) wanted |= input.tensor() && input.tensor()->requires_grad();
-  TERCEL_CHECK(!wanted || !grad_enabled(), ValueError, op,
+  TERCEL_CHECK(!wanted || !grad_enabled(), RuntimeError, op,
                ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                "requires grad.");
 }
@@ -17,8 +17,14 @@ void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> input
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return to(sum_to_size(g, sizes), dtype); }
 
 SavedTensor save_before_change(const Tensor& x) {
-  const NoGradGuard guard;
-  return SavedTensor(clone(x));
+  Tensor copy;
+  {
+    const NoGradGuard guard;
+    copy = clone(x);
+  }
+  // It stands for what x is now, so it has x's history.
+  if (Edge edge = gradient_edge(x); edge.defined()) detail::set_history(copy, std::move(edge.node), edge.output_nr);
+  return SavedTensor(copy);
 }
 
 }  // namespace tercel

@@ -2,9 +2,21 @@
 #pragma once
 
 #include "tercel/ops/op_list.h"
+#include "tercel/util/complex.h"
 #include "tercel/util/macros.h"
 
 namespace tercel {
+
+namespace detail {
+/** What a gradient is multiplied by: PyTorch's convention for complex numbers. */
+template <class V>
+TERCEL_HD V conjugate(V derivative) {
+  if constexpr (is_complex_number<V>)
+    return conj(derivative);
+  else
+    return derivative;
+}
+}  // namespace detail
 
 /** An op's definition. */
 template <class Op>
@@ -25,11 +37,11 @@ struct UnaryBackward {
     if constexpr (has_no_grad<Op>)
       return V(0);
     else if constexpr (has_constant_dx<Op>)
-      return g * Op::template dx<V>();
+      return g * detail::conjugate(Op::template dx<V>());
     else if constexpr (has_dy<Op>)
-      return g * Op::dy(saved...);
+      return g * detail::conjugate(Op::dy(saved...));
     else
-      return g * Op::dx(saved...);
+      return g * detail::conjugate(Op::dx(saved...));
   }
 };
 
@@ -42,15 +54,15 @@ struct BackwardA {
 
   template <class V>
   TERCEL_HD V operator()(V g) const {
-    return g * Op::template da<V>();
+    return g * detail::conjugate(Op::template da<V>());
   }
   template <class V>
   TERCEL_HD V operator()(V g, V used) const {
-    return g * Op::da(used, used);
+    return g * detail::conjugate(Op::da(used, used));
   }
   template <class V>
   TERCEL_HD V operator()(V g, V a, V b) const {
-    return g * Op::da(a, b);
+    return g * detail::conjugate(Op::da(a, b));
   }
 };
 
@@ -61,15 +73,15 @@ struct BackwardB {
 
   template <class V>
   TERCEL_HD V operator()(V g) const {
-    return g * Op::template db<V>();
+    return g * detail::conjugate(Op::template db<V>());
   }
   template <class V>
   TERCEL_HD V operator()(V g, V used) const {
-    return g * Op::db(used, used);
+    return g * detail::conjugate(Op::db(used, used));
   }
   template <class V>
   TERCEL_HD V operator()(V g, V a, V b) const {
-    return g * Op::db(a, b);
+    return g * detail::conjugate(Op::db(a, b));
   }
 };
 

@@ -22,7 +22,7 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
   out.impl().bump_version();
 }
 
-/** ValueError unless `out` exists and neither it nor an input wants a gradient. */
+/** RuntimeError unless `out` exists and neither it nor an input wants a gradient. */
 void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs);
 
 /** The gradient of an operand of those sizes and that dtype, from the gradient of what it was broadcast to. */
@@ -32,9 +32,10 @@ Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype);
 struct SavedOperand {
   SavedTensor tensor;
   Scalar number;
-
-  OperandRef ref() const { return tensor.defined() ? OperandRef(tensor.get()) : OperandRef(number); }
 };
+
+/** The complex conjugate. */
+inline Scalar conjugate(Scalar x) { return x.is_complex() ? Scalar(conj(x.to_complex())) : x; }
 
 /** A copy of what an in-place op is about to overwrite, kept for backward. */
 SavedTensor save_before_change(const Tensor& x);

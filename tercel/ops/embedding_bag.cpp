@@ -93,14 +93,14 @@ Scalar element(const Tensor& t, int64_t i) {
 
 void check_indices(const char* op, const char* name, const Tensor& t) {
   check_defined(t, op, name);
-  TERCEL_CHECK(t.dtype() == kInt64 || t.dtype() == kInt32, TypeError, op, ": expected ", name,
+  TERCEL_CHECK(t.dtype() == kInt64 || t.dtype() == kInt32, RuntimeError, op, ": expected ", name,
                " of int64 or int32 but got ", describe(t));
 }
 
 void check_weight(const char* op, const Tensor& weight) {
   check_defined(weight, op, "weight");
-  TERCEL_CHECK(weight.dim() == 2, ValueError, op, ": expected weight [rows, dim] but got ", describe(weight));
-  TERCEL_CHECK(weight.is_floating_point(), TypeError, op, ": expected a floating weight but got ", describe(weight));
+  TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": expected weight [rows, dim] but got ", describe(weight));
+  TERCEL_CHECK(weight.is_floating_point(), RuntimeError, op, ": expected a floating weight but got ", describe(weight));
 }
 
 // A table whose rows a kernel can read.
@@ -120,9 +120,9 @@ int64_t wrap_padding(const char* op, std::optional<int64_t> padding, int64_t row
   if (result.fault == BagResult::Fault::Offset) {
     const bool last = result.bag + 1 >= lookup.offsets.numel();
     const int64_t end = last ? lookup.indices.numel() : element(lookup.offsets, result.bag + 1).to_int64();
-    throw_error<ValueError>({lookup.op, ": expected offsets that ascend from 0 to ", lookup.indices.numel(),
-                             " but bag ", result.bag, " is [", element(lookup.offsets, result.bag).to_int64(), ", ",
-                             end, ")"});
+    throw_error<RuntimeError>({lookup.op, ": expected offsets that ascend from 0 to ", lookup.indices.numel(),
+                               " but bag ", result.bag, " is [", element(lookup.offsets, result.bag).to_int64(), ", ",
+                               end, ")"});
   }
   const int64_t index = element(lookup.indices, result.position).to_int64();
   if (tables > 1)
@@ -235,11 +235,12 @@ Lookup make_lookup(const char* op, const Tensor& indices, const Tensor& offsets,
 // Offsets with the end of the last bag.
 void check_offsets(const Lookup& lookup, const char* name) {
   const int64_t n = lookup.offsets.numel(), indices = lookup.indices.numel();
-  TERCEL_CHECK(n > 0, ValueError, lookup.op, ": expected ", name, " with the end of the last bag but got none at all");
+  TERCEL_CHECK(n > 0, RuntimeError, lookup.op, ": expected ", name,
+               " with the end of the last bag but got none at all");
   const int64_t first = element(lookup.offsets, 0).to_int64(), last = element(lookup.offsets, n - 1).to_int64();
-  TERCEL_CHECK(first == 0, ValueError, lookup.op, ": ", name, "[0] has to be 0, i.e., the first sequence in the ",
+  TERCEL_CHECK(first == 0, RuntimeError, lookup.op, ": ", name, "[0] has to be 0, i.e., the first sequence in the ",
                "mini-batch has to start from position 0. However, got ", first);
-  TERCEL_CHECK(last == indices, ValueError, lookup.op, ": expected ", name, "[-1] to be the number of indices, ",
+  TERCEL_CHECK(last == indices, RuntimeError, lookup.op, ": expected ", name, "[-1] to be the number of indices, ",
                indices, ", but got ", last);
 }
 
@@ -247,17 +248,73 @@ void check_offsets(const Lookup& lookup, const char* name) {
 void check_starts(const Lookup& lookup) {
   const int64_t n = lookup.offsets.numel(), indices = lookup.indices.numel();
   if (n == 0) {
-    TERCEL_CHECK(indices == 0, ValueError, lookup.op, ": expected no indices, as there are no offsets, but got ",
+    TERCEL_CHECK(indices == 0, RuntimeError, lookup.op, ": expected no indices, as there are no offsets, but got ",
                  indices);
     return;
   }
   const int64_t first = element(lookup.offsets, 0).to_int64(), last = element(lookup.offsets, n - 1).to_int64();
-  TERCEL_CHECK(first == 0, ValueError, lookup.op,
+  TERCEL_CHECK(first == 0, RuntimeError, lookup.op,
                ": offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
                "However, got ",
                first);
-  TERCEL_CHECK(last <= indices, ValueError, lookup.op, ": offsets[-1] can not be greater than input's length ", indices,
-               " but got offsets[-1] of ", last);
+  TERCEL_CHECK(last <= indices, RuntimeError, lookup.op, ": offsets[-1] can not be greater than input's length ",
+               indices, " but got offsets[-1] of ", last);
+}
+
+Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights, bool sparse,
+               int64_t padding, IntSpan out_sizes);
+Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& weight,
+                                      const Tensor& index_weights);
+
+// For second derivatives the gradients are ops of the graph. A lookup is linear in the table, in the weights of indices
+// and, backwards, in the gradient: each of the three functions has the other two as its derivatives.
+
+// The gradient of a table of `rows`, from grad [bags, dim].
+Tensor recorded_table_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& index_weights,
+                               int64_t rows) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    Lookup lookup = saved.get();
+    lookup.index_weights = index_weights.defined() ? flatten(contiguous(index_weights)) : Tensor();
+    out = dense_gradient(rows_of_table(lookup, saved.one_each, grad), {rows, grad.size(1)});
+  }
+  if (should_record(grad, index_weights))
+    record("EmbeddingBagDenseBackward0", out, {grad, index_weights},
+           [saved, grad = SavedTensor(grad), index_weights = SavedTensor(index_weights)](BackwardCall& call) {
+             const Tensor g = grad.get(), weights = index_weights.get();
+             if (call.needs(0)) {
+               Lookup lookup = saved.get();
+               lookup.index_weights = Tensor();
+               call.set(
+                   0, look_up("EmbeddingBagBackward0", call.grad(), lookup, weights, false, saved.padding, g.sizes()));
+             }
+             if (call.needs(1)) call.set(1, recorded_index_weight_gradient(saved, g, call.grad(), weights));
+           });
+  return out;
+}
+
+// The gradient of the weights of indices, in their form.
+Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& weight,
+                                      const Tensor& index_weights) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = view(index_weight_grad(saved.get(), readable(weight), contiguous(grad)), index_weights.sizes());
+  }
+  if (should_record(grad, weight))
+    record("EmbeddingBagWeightBackward0", out, {grad, weight},
+           [saved, grad = SavedTensor(grad), weight = SavedTensor(weight)](BackwardCall& call) {
+             const Tensor g = grad.get(), table = weight.get();
+             if (call.needs(0)) {
+               Lookup lookup = saved.get();
+               lookup.index_weights = Tensor();
+               call.set(0,
+                        look_up("EmbeddingBagBackward0", table, lookup, call.grad(), false, saved.padding, g.sizes()));
+             }
+             if (call.needs(1)) call.set(1, recorded_table_gradient(saved, g, call.grad(), table.size(0)));
+           });
+  return out;
 }
 
 // The op over one table. `padding` is what backward leaves out.
@@ -276,10 +333,24 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
   lookup.padding = padding;
   record(backward_name, out, {weight, index_weights},
          [saved = SavedLookup(lookup, one_each), table = SavedTensor::when(index_weights.requires_grad(), table),
+          given_weight = SavedTensor::when(index_weights.requires_grad(), weight), given = SavedTensor(index_weights),
           rows = weight.size(0), dim = weight.size(1), sparse,
           weight_sizes = DimVector(index_weights.sizes())](BackwardCall& call) {
            const Lookup then = saved.get();
            const Tensor grad = reshape(call.grad(), {then.bags, dim});
+           if (grad_enabled()) {
+             if (call.needs(0) && sparse) {
+               // Rows are no tensor of the graph.
+               const NoGradGuard no_grad;
+               call.set(0, rows_of_table(then, saved.one_each, grad));
+               detail::forbid_second_derivative(call);
+             } else if (call.needs(0)) {
+               call.set(0, recorded_table_gradient(saved, grad, given.get(), rows));
+             }
+             if (call.needs(1))
+               call.set(1, recorded_index_weight_gradient(saved, grad, given_weight.get(), given.get()));
+             return;
+           }
            if (call.needs(0)) {
              Gradient gradient = rows_of_table(then, saved.one_each, grad);
              if (!sparse) gradient = {dense_gradient(gradient, {rows, dim}), {}};
@@ -294,11 +365,11 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
                          const Tensor& index_weights) {
   check_weight(lookup.op, weight);
   if (index_weights.defined()) {
-    TERCEL_CHECK(options.mode == BagMode::Sum, ValueError, lookup.op,
+    TERCEL_CHECK(options.mode == BagMode::Sum, RuntimeError, lookup.op,
                  ": per_sample_weights are for mode 'sum' but the mode is '", to_string(options.mode), "'");
-    TERCEL_CHECK(index_weights.dtype() == weight.dtype() && index_weights.numel() == lookup.indices.numel(), ValueError,
-                 lookup.op, ": expected per_sample_weights of ", to_string(weight.dtype()), ", one for each of the ",
-                 lookup.indices.numel(), " indices, but got ", describe(index_weights));
+    TERCEL_CHECK(index_weights.dtype() == weight.dtype() && index_weights.numel() == lookup.indices.numel(),
+                 RuntimeError, lookup.op, ": expected per_sample_weights of ", to_string(weight.dtype()),
+                 ", one for each of the ", lookup.indices.numel(), " indices, but got ", describe(index_weights));
   }
   lookup.padding = wrap_padding(lookup.op, options.padding_idx, weight.size(0));
   return look_up("EmbeddingBagBackward0", weight, lookup, index_weights, options.sparse, lookup.padding,
@@ -310,11 +381,11 @@ Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_
   constexpr const char* kOp = "batched_embedding_bag";
   check_indices(kOp, "keys", keys);
   check_indices(kOp, "row_offsets", row_offsets);
-  TERCEL_CHECK(slots > 0, ValueError, kOp, ": expected at least one slot but got ", slots);
-  TERCEL_CHECK(keys.dim() == 1 && row_offsets.dim() == 1, ValueError, kOp,
+  TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one slot but got ", slots);
+  TERCEL_CHECK(keys.dim() == 1 && row_offsets.dim() == 1, RuntimeError, kOp,
                ": expected keys [n] and row_offsets [batch * slots + 1] but got ", describe(keys), " and ",
                describe(row_offsets));
-  TERCEL_CHECK(row_offsets.numel() >= 1 && (row_offsets.numel() - 1) % slots == 0, ValueError, kOp,
+  TERCEL_CHECK(row_offsets.numel() >= 1 && (row_offsets.numel() - 1) % slots == 0, RuntimeError, kOp,
                ": expected row_offsets [batch * ", slots, " + 1] but got ", describe(row_offsets));
   Lookup lookup = make_lookup(kOp, keys, row_offsets, mode);
   lookup.bags = row_offsets.numel() - 1;
@@ -340,9 +411,9 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
   constexpr const char* kOp = "embedding_bag";
   check_indices(kOp, "indices", indices);
   check_indices(kOp, "offsets", offsets);
-  TERCEL_CHECK(indices.dim() == 1, ValueError, kOp, ": expected indices [n] with offsets but got ", describe(indices),
+  TERCEL_CHECK(indices.dim() == 1, RuntimeError, kOp, ": expected indices [n] with offsets but got ", describe(indices),
                "; rows of indices are bags by themselves");
-  TERCEL_CHECK(offsets.dim() == 1, ValueError, kOp, ": offsets has to be a 1D Tensor but got ", describe(offsets));
+  TERCEL_CHECK(offsets.dim() == 1, RuntimeError, kOp, ": offsets has to be a 1D Tensor but got ", describe(offsets));
   Lookup lookup = make_lookup(kOp, indices, offsets, options.mode);
   if (options.include_last_offset) {
     check_offsets(lookup, "offsets");
@@ -358,7 +429,7 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Embeddin
                      const Tensor& per_sample_weights) {
   constexpr const char* kOp = "embedding_bag";
   check_indices(kOp, "indices", indices);
-  TERCEL_CHECK(indices.dim() == 2, ValueError, kOp, ": expected indices [bags, n], or offsets, but got ",
+  TERCEL_CHECK(indices.dim() == 2, RuntimeError, kOp, ": expected indices [bags, n], or offsets, but got ",
                describe(indices));
   const int64_t bags = indices.size(0), n = indices.size(1);
   Tensor starts = empty({bags}, kInt64);
@@ -380,11 +451,11 @@ Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Ten
 Tensor batched_embedding_bag(Span<Tensor> weights, const Tensor& keys, const Tensor& row_offsets, BagMode mode) {
   constexpr const char* kOp = "batched_embedding_bag";
   const int64_t slots = static_cast<int64_t>(weights.size());
-  TERCEL_CHECK(slots > 0, ValueError, kOp, ": expected at least one weight");
+  TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one weight");
   bool records = false;
   for (const Tensor& weight : weights) {
     check_weight(kOp, weight);
-    TERCEL_CHECK(weight.size(1) == weights[0].size(1) && weight.dtype() == weights[0].dtype(), ValueError, kOp,
+    TERCEL_CHECK(weight.size(1) == weights[0].size(1) && weight.dtype() == weights[0].dtype(), RuntimeError, kOp,
                  ": expected weights of one dtype and row size but got ", describe(weights[0]), " and ",
                  describe(weight));
     records |= should_record(weight);
@@ -402,13 +473,13 @@ Tensor batched_embedding_bag(Span<Tensor> weights, const Tensor& keys, const Ten
   }
   if (records)
     record_list("BatchedEmbeddingBagBackward0", out, weights,
-                [saved = SavedLookup(lookup, one_each), dim, slots](BackwardCall& call) {
+                once_differentiable([saved = SavedLookup(lookup, one_each), dim, slots](BackwardCall& call) {
                   const Lookup then = saved.get();
                   const Tensor grad = contiguous(reshape(call.grad(), {then.bags, dim}));
                   for (int64_t slot = 0; slot < slots; ++slot)
                     if (call.needs(static_cast<size_t>(slot)))
                       call.set(static_cast<size_t>(slot), rows_of_slot(then, saved.one_each, grad, slot, slots));
-                });
+                }));
   return out;
 }
 

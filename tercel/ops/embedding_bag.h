@@ -33,7 +33,7 @@ struct EmbeddingBagOptions {
 
 /**
  * weight [rows, dim], indices [n], offsets [bags] (where each bag begins; ascending from 0) -> [bags, dim]. A weight
- * for each index, [n] of the weight's dtype, is for sums only. ValueError for offsets out of order, IndexError for an
+ * for each index, [n] of the weight's dtype, is for sums only. RuntimeError for offsets out of order, IndexError for an
  * index outside the rows.
  */
 TERCEL_API Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,

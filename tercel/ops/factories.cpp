@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories_impl.h"
@@ -18,23 +19,49 @@ Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
   return detail::made(sizes, options, [&](Tensor& out) { fill_(out, value); });
 }
 
-Tensor empty_like(const Tensor& x) {
+namespace {
+
+/** Whether the strides are those of a new tensor; a contiguous one may have others where its size is 1. */
+bool is_row_major(const Tensor& x) {
+  if (!x.is_contiguous()) return false;
+  int64_t step = 1;
+  for (size_t d = x.sizes().size(); d-- > 0; step *= std::max<int64_t>(x.sizes()[d], 1))
+    if (x.strides()[d] != step) return false;
+  return true;
+}
+
+/** Calls the setter on a new tensor like x, which gets its requires_grad only then. */
+template <class Set>
+Tensor made_like(const Tensor& x, TensorOptions options, MemoryFormat format, Set set) {
+  const bool requires_grad = std::exchange(options.requires_grad, false);
+  Tensor out = empty_like(x, options, format);
+  set(out);
+  return requires_grad ? out.requires_grad_() : out;
+}
+
+}  // namespace
+
+Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
   check_defined(x, "empty_like", "self");
-  if (x.is_contiguous()) return empty(x.sizes(), x.options());
-  return empty_strided(
-      x.sizes(),
-      x.impl().is_non_overlapping_and_dense() ? DimVector(x.strides()) : infer_dense_strides(x.sizes(), x.strides()),
-      x.options());
+  if (format != MemoryFormat::Preserve) return empty(x.sizes(), options, format);
+  if (is_row_major(x)) return empty(x.sizes(), options);
+  return empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), options);
 }
-Tensor zeros_like(const Tensor& x) {
-  Tensor out = empty_like(x);
-  return zero_(out);
+Tensor empty_like(const Tensor& x, MemoryFormat format) { return empty_like(x, x.options(), format); }
+Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
+  return made_like(x, options, format, [](Tensor& out) { zero_(out); });
 }
-Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
-Tensor full_like(const Tensor& x, Scalar value) {
-  Tensor out = empty_like(x);
-  return fill_(out, value);
+Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }
+Tensor full_like(const Tensor& x, Scalar value, TensorOptions options, MemoryFormat format) {
+  return made_like(x, options, format, [value](Tensor& out) { fill_(out, value); });
 }
+Tensor full_like(const Tensor& x, Scalar value, MemoryFormat format) {
+  return full_like(x, value, x.options(), format);
+}
+Tensor ones_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
+  return full_like(x, 1, options, format);
+}
+Tensor ones_like(const Tensor& x, MemoryFormat format) { return full_like(x, 1, x.options(), format); }
 
 Tensor arange(Scalar end) { return arange(0, end); }
 Tensor arange(Scalar start, Scalar end, Scalar step) {
@@ -43,11 +70,11 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
 }
 Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
-  TERCEL_CHECK(s != 0, ValueError, "arange: step must be nonzero");
-  TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), ValueError, "arange: unsupported range: ", a, " -> ", b);
-  TERCEL_CHECK((s > 0) == (b >= a) || a == b, ValueError,
+  TERCEL_CHECK(s != 0, RuntimeError, "arange: step must be nonzero");
+  TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), RuntimeError, "arange: unsupported range: ", a, " -> ", b);
+  TERCEL_CHECK((s > 0) == (b >= a) || a == b, RuntimeError,
                "arange: upper bound and larger bound inconsistent with step sign");
-  const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  const bool integers = start.is_integral() && end.is_integral() && step.is_integral();
   int64_t count = 0;
   if (integers) {
     // Unsigned, as the distance may not fit int64; the check above has fixed the direction.
@@ -58,11 +85,11 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
     count = static_cast<int64_t>(distance / by + (distance % by != 0));
   } else {
     const double n = std::ceil((b - a) / s);
-    TERCEL_CHECK(n < 0x1p62, ValueError, "arange: ", n, " elements do not fit 64 bits");
+    TERCEL_CHECK(n < 0x1p62, RuntimeError, "arange: ", n, " elements do not fit 64 bits");
     count = static_cast<int64_t>(n);
   }
   return detail::made({count}, options, [&](Tensor& out) {
-    visit_all_types("arange", out.dtype(), [&]<class T> {
+    visit_real_types("arange", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
       parallel_for(0, count, 1 << 15, [&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; ++i)
@@ -77,7 +104,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
 }
 
 Tensor linspace(double start, double end, int64_t steps, TensorOptions options) {
-  TERCEL_CHECK(steps >= 0, ValueError, "linspace: number of steps must be non-negative, got ", steps);
+  TERCEL_CHECK(steps >= 0, RuntimeError, "linspace: number of steps must be non-negative, got ", steps);
   return detail::made({steps}, options, [&](Tensor& out) {
     const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
     visit_all_types("linspace", out.dtype(), [&]<class T> {
@@ -93,7 +120,7 @@ Tensor linspace(double start, double end, int64_t steps, TensorOptions options) 
 
 Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   if (m == -1) m = n;
-  TERCEL_CHECK(n >= 0 && m >= 0, ValueError, "eye: n and m must be non-negative, got ", n, " and ", m);
+  TERCEL_CHECK(n >= 0 && m >= 0, RuntimeError, "eye: n and m must be non-negative, got ", n, " and ", m);
   return detail::made({n, m}, options, [&](Tensor& out) {
     zero_(out);
     visit_all_types("eye", out.dtype(), [&]<class T> {
@@ -134,10 +161,10 @@ bool has_numbers(Literals list) {
 
 template <class T>
 T* write(T* to, Literals list, IntSpan sizes) {
-  TERCEL_CHECK(static_cast<int64_t>(list.size()) == sizes[0], ValueError, "tensor: expected sequence of length ",
+  TERCEL_CHECK(static_cast<int64_t>(list.size()) == sizes[0], RuntimeError, "tensor: expected sequence of length ",
                sizes[0], " but got length ", list.size());
   for (const auto& item : list) {
-    TERCEL_CHECK(item.is_list() == (sizes.size() > 1), ValueError,
+    TERCEL_CHECK(item.is_list() == (sizes.size() > 1), RuntimeError,
                  "tensor: numbers and lists are mixed at one depth of the list");
     if (item.is_list())
       to = write(to, item.list(), sizes.subspan(1, sizes.size() - 1));
@@ -155,6 +182,7 @@ Tensor tensor(std::initializer_list<detail::TensorLiteral> list) {
   switch (widest(literals)) {
     case TypeCategory::Bool: return tensor(list, kBool);
     case TypeCategory::Integral: return tensor(list, kInt64);
+    case TypeCategory::Complex: return tensor(list, kComplex64);
     default: return tensor(list, kFloat32);
   }
 }
@@ -165,7 +193,7 @@ Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions o
   return detail::made(sizes, options, [&](Tensor& out) {
     visit_all_types("tensor", out.dtype(), [&]<class T> {
       T* end = write(out.data<T>(), literals, sizes);
-      TERCEL_CHECK(end == out.data<T>() + out.numel(), ValueError, "tensor: the lists have different depths");
+      TERCEL_CHECK(end == out.data<T>() + out.numel(), RuntimeError, "tensor: the lists have different depths");
     });
   });
 }

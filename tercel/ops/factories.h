@@ -13,11 +13,19 @@ TERCEL_API Tensor ones(IntSpan sizes, TensorOptions options = {});
 TERCEL_API Tensor full(IntSpan sizes, Scalar value);
 TERCEL_API Tensor full(IntSpan sizes, Scalar value, TensorOptions options);
 
-/** Sizes, dtype, device and (when dense) strides of another tensor. */
-TERCEL_API Tensor empty_like(const Tensor& x);
-TERCEL_API Tensor zeros_like(const Tensor& x);
-TERCEL_API Tensor ones_like(const Tensor& x);
-TERCEL_API Tensor full_like(const Tensor& x, Scalar value);
+/**
+ * Sizes of another tensor, its dtype and device unless options say otherwise, and its strides: Preserve keeps those of
+ * a dense tensor, and makes dense ones in the same order of any other.
+ */
+TERCEL_API Tensor empty_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor zeros_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor ones_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor ones_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor full_like(const Tensor& x, Scalar value, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_API Tensor full_like(const Tensor& x, Scalar value, TensorOptions options,
+                            MemoryFormat format = MemoryFormat::Preserve);
 
 /** start, start + step, ... before end: int64 for integers, else float32, unless options say otherwise. */
 TERCEL_API Tensor arange(Scalar end);
@@ -37,7 +45,8 @@ namespace detail {
 class TensorLiteral {
  public:
   template <class T>
-  requires std::is_arithmetic_v<T> TensorLiteral(T value) : value_(value) {}
+  requires(std::is_arithmetic_v<T> || (std::is_class_v<T> && std::is_convertible_v<T, Scalar>)) TensorLiteral(T value)
+      : value_(value) {}
   TensorLiteral(std::initializer_list<TensorLiteral> list) : list_(list), is_list_(true) {}
 
   bool is_list() const { return is_list_; }
@@ -52,7 +61,8 @@ class TensorLiteral {
 };
 }  // namespace detail
 
-/** A tensor of the numbers in a nested list: bool, int64 or float32 by the widest of them. ValueError when ragged. */
+/** A tensor of the numbers in a nested list: bool, int64, float32 or complex64 by the widest of them. RuntimeError when
+ * ragged. */
 TERCEL_API Tensor tensor(std::initializer_list<detail::TensorLiteral> list);
 TERCEL_API Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions options);
 

@@ -1,4 +1,4 @@
-// Elements and rows picked by tensors of indices (int32 or int64). An index outside its dimension is an IndexError that
+// Elements and rows picked by tensors of indices (int32 or int64). An index outside its dimension is an error that
 // names it; negative indices are outside.
 #pragma once
 
@@ -11,14 +11,6 @@ TERCEL_API Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index
 /** out[i][j] = x[index[i][j]][j] for dim 0, and so on: index has x's number of dimensions, and is no larger but in dim.
  */
 TERCEL_API Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
-/**
- * A copy of x to which out[index[i][j]][j] += source[i][j] for dim 0, and so on. Terms of one element are added in the
- * order of their positions, so the result does not depend on the number of threads.
- */
-TERCEL_API Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-TERCEL_API const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-/** Elements by their row-major number, in index's sizes. */
-TERCEL_API Tensor take(const Tensor& x, const Tensor& index);
 /** value where mask (bool, broadcast to x) is true, else x. */
 TERCEL_API Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 TERCEL_API const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);

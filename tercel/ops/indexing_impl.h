@@ -45,7 +45,5 @@ using GatherFn = bool(const GatherLoop& loop, int64_t begin, int64_t end);
 TERCEL_DECLARE_KERNELS(IndexSelectFn, index_select)
 /** other = indexed[index] */
 TERCEL_DECLARE_KERNELS(GatherFn, gather)
-/** indexed[index] += other, in order along dim */
-TERCEL_DECLARE_KERNELS(GatherFn, scatter_add)
 
 }  // namespace tercel

@@ -35,7 +35,7 @@ struct Int {
   friend TERCEL_HD constexpr bool operator>=(Int a, Int b) { return a.v >= b.v; }
 
   friend TERCEL_HD constexpr Int where(bool condition, Int a, Int b) { return condition ? a : b; }
-  friend TERCEL_HD constexpr Int abs(Int a) { return a.v < 0 ? -a : a; }
+  friend TERCEL_HD constexpr Int abs(Int a) { return is_negative(a) ? -a : a; }
   friend TERCEL_HD constexpr Int maximum(Int a, Int b) { return a.v > b.v ? a : b; }
   friend TERCEL_HD constexpr Int minimum(Int a, Int b) { return a.v < b.v ? a : b; }
   friend TERCEL_HD constexpr Int floor(Int a) { return a; }
@@ -47,16 +47,16 @@ struct Int {
 
   /** Towards zero. The lowest number divided by -1 wraps to itself. */
   friend TERCEL_HD constexpr Int divide(Int a, Int b) {
-    return b.v == 0 ? Int(0) : (b.v == -1 ? -a : Int(static_cast<T>(a.v / b.v)));
+    return b.v == 0 ? Int(0) : (is_minus_one(b) ? -a : Int(static_cast<T>(a.v / b.v)));
   }
   /** Sign of the dividend. */
   friend TERCEL_HD constexpr Int fmod(Int a, Int b) {
-    return b.v == 0 || b.v == -1 ? Int(0) : Int(static_cast<T>(a.v % b.v));
+    return b.v == 0 || is_minus_one(b) ? Int(0) : Int(static_cast<T>(a.v % b.v));
   }
   /** Sign of the divisor. */
   friend TERCEL_HD constexpr Int remainder(Int a, Int b) {
     const Int r = fmod(a, b);
-    return r.v != 0 && (r.v < 0) != (b.v < 0) ? r + b : r;
+    return r.v != 0 && is_negative(r) != is_negative(b) ? r + b : r;
   }
   friend TERCEL_HD constexpr Int floor_divide(Int a, Int b) {
     const Int q = divide(a, b);
@@ -64,7 +64,7 @@ struct Int {
   }
   /** By squaring; a negative exponent gives the whole part: 1 and -1 keep their powers, others become 0. */
   friend TERCEL_HD constexpr Int pow(Int a, Int b) {
-    if (b.v < 0) return a.v == 1 ? Int(1) : (a.v == -1 ? ((b.v & 1) != 0 ? Int(-1) : Int(1)) : Int(0));
+    if (is_negative(b)) return a.v == 1 ? Int(1) : (is_minus_one(a) ? ((b.v & 1) != 0 ? Int(-1) : Int(1)) : Int(0));
     Int power(1);
     for (Unsigned e = b.bits(); e != 0; e >>= 1) {
       if ((e & 1u) != 0) power = power * a;
@@ -74,9 +74,21 @@ struct Int {
   }
 
  private:
+  static TERCEL_HD constexpr bool is_negative(Int a) {
+    if constexpr (std::is_signed_v<T>)
+      return a.v < 0;
+    else
+      return false;
+  }
+  static TERCEL_HD constexpr bool is_minus_one(Int a) {
+    if constexpr (std::is_signed_v<T>)
+      return a.v == -1;
+    else
+      return false;
+  }
   static TERCEL_HD constexpr bool remainder_rounds_down(Int a, Int b) {
     const Int r = fmod(a, b);
-    return r.v != 0 && (r.v < 0) != (b.v < 0);
+    return r.v != 0 && is_negative(r) != is_negative(b);
   }
 };
 

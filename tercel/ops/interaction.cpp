@@ -71,11 +71,11 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
   constexpr const char* kOp = "dot_interaction";
   check_defined(mlp, kOp, "mlp");
   check_defined(emb, kOp, "emb");
-  TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), TypeError, kOp,
+  TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), RuntimeError, kOp,
                ": expected floating mlp and emb of one dtype but got ", describe(mlp), " and ", describe(emb));
-  TERCEL_CHECK(mlp.dim() == 2 && emb.dim() == 3 && mlp.size(0) == emb.size(0) && mlp.size(1) == emb.size(2), ValueError,
-               kOp, ": expected mlp [batch, d] and emb [batch, slots, d] but got ", describe(mlp), " and ",
-               describe(emb));
+  TERCEL_CHECK(mlp.dim() == 2 && emb.dim() == 3 && mlp.size(0) == emb.size(0) && mlp.size(1) == emb.size(2),
+               RuntimeError, kOp, ": expected mlp [batch, d] and emb [batch, slots, d] but got ", describe(mlp),
+               " and ", describe(emb));
   const int64_t batch = mlp.size(0), slots = emb.size(1), dim = mlp.size(1);
   Tensor out;
   {
@@ -90,7 +90,7 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
   }
   if (should_record(mlp, emb))
     record("DotInteractionBackward0", out, {mlp, emb},
-           [mlp = SavedTensor(mlp), emb = SavedTensor(emb), pad](BackwardCall& call) {
+           once_differentiable([mlp = SavedTensor(mlp), emb = SavedTensor(emb), pad](BackwardCall& call) {
              const ScalarType given = mlp.get().dtype(), dtype = compute_dtype(mlp.get());
              const Tensor z0 = readable_rows(mlp.get(), dtype), z = contiguous(to(emb.get(), dtype));
              const Tensor grad = readable_rows(call.grad(), dtype);
@@ -108,15 +108,15 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
              run(dot_backward_kernels, loop, z0);
              if (call.needs(0)) call.set(0, to(mlp_grad, given));
              if (call.needs(1)) call.set(1, to(emb_grad, given));
-           });
+           }));
   return out;
 }
 
 Tensor fm_order2(const Tensor& x, int64_t dim) {
   constexpr const char* kOp = "fm_order2";
   check_defined(x, kOp, "x");
-  TERCEL_CHECK(x.is_floating_point(), TypeError, kOp, ": expected floating x but got ", describe(x));
-  TERCEL_CHECK(x.dim() == 2 && dim > 0 && x.size(1) % dim == 0, ValueError, kOp, ": expected x [batch, slots * ", dim,
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
+  TERCEL_CHECK(x.dim() == 2 && dim > 0 && x.size(1) % dim == 0, RuntimeError, kOp, ": expected x [batch, slots * ", dim,
                "] but got ", describe(x));
   const auto make = [dim](const Tensor& input) {
     FmLoop loop{};
@@ -137,16 +137,16 @@ Tensor fm_order2(const Tensor& x, int64_t dim) {
     out = to(out, x.dtype());
   }
   if (should_record(x))
-    record("FmOrder2Backward0", out, {x}, [x = SavedTensor(x), make](BackwardCall& call) {
-      const ScalarType dtype = compute_dtype(x.get());
-      const Tensor input = contiguous(to(x.get(), dtype)), grad = contiguous(to(call.grad(), dtype));
-      const Tensor x_grad = empty(input.sizes(), input.options());
-      FmLoop loop = make(input);
-      loop.out_grad = grad.data_ptr();
-      loop.out = x_grad.data_ptr();
-      run(fm_backward_kernels, loop, input);
-      call.set(0, to(x_grad, x.get().dtype()));
-    });
+    record("FmOrder2Backward0", out, {x}, once_differentiable([x = SavedTensor(x), make](BackwardCall& call) {
+             const ScalarType dtype = compute_dtype(x.get());
+             const Tensor input = contiguous(to(x.get(), dtype)), grad = contiguous(to(call.grad(), dtype));
+             const Tensor x_grad = empty(input.sizes(), input.options());
+             FmLoop loop = make(input);
+             loop.out_grad = grad.data_ptr();
+             loop.out = x_grad.data_ptr();
+             run(fm_backward_kernels, loop, input);
+             call.set(0, to(x_grad, x.get().dtype()));
+           }));
   return out;
 }
 

@@ -6,8 +6,11 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
 #include "tercel/ops/join_impl.h"
+#include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 
@@ -29,15 +32,15 @@ struct Shape {
 
 // Sizes and dtype of the result; checks the list.
 Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
-  TERCEL_CHECK(!tensors.empty(), ValueError, op, "(): expected a non-empty list of Tensors");
+  TERCEL_CHECK(!tensors.empty(), RuntimeError, "torch.", op, "(): expected a non-empty list of Tensors");
   Shape shape;
   const Tensor* first = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     check_defined(t, op, "tensors");
-    TERCEL_CHECK(t.dim() > 0, ValueError, op, "(): zero-dimensional tensor (at position ", i,
+    TERCEL_CHECK(t.dim() > 0, RuntimeError, op, "(): zero-dimensional tensor (at position ", i,
                  ") cannot be concatenated");
-    TERCEL_CHECK(t.device() == tensors[0].device(), TypeError, op, "(): expected all tensors on one device but got ",
+    TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError, op, "(): expected all tensors on one device but got ",
                  describe(tensors[0]), " and ", describe(t));
     shape.dtype = i == 0 ? t.dtype() : promote_types(shape.dtype, t.dtype());
     if (is_passed_over(t)) continue;
@@ -47,14 +50,15 @@ Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
       shape.sizes = DimVector(t.sizes());
       continue;
     }
-    TERCEL_CHECK(t.dim() == first->dim(), ValueError, op, "(): Tensors must have same number of dimensions: got ",
+    TERCEL_CHECK(t.dim() == first->dim(), RuntimeError, op, "(): Tensors must have same number of dimensions: got ",
                  first->dim(), " and ", t.dim());
     for (size_t d = 0; d < shape.sizes.size(); ++d) {
       if (static_cast<int64_t>(d) == shape.dim) {
-        shape.sizes[d] += t.sizes()[d];
+        TERCEL_CHECK(!__builtin_add_overflow(shape.sizes[d], t.sizes()[d], &shape.sizes[d]), RuntimeError, op,
+                     "(): the sizes of dimension ", d, " add up to more than 64 bits hold");
         continue;
       }
-      TERCEL_CHECK(t.sizes()[d] == shape.sizes[d], ValueError, op,
+      TERCEL_CHECK(t.sizes()[d] == shape.sizes[d], RuntimeError, op,
                    "(): Sizes of tensors must match except in dimension ", shape.dim, ". Expected size ",
                    shape.sizes[d], " but got size ", t.sizes()[d], " for tensor number ", i, " in the list.");
     }
@@ -75,9 +79,9 @@ bool is_rows_of_runs(const Tensor& t, int64_t dim) {
   return true;
 }
 
-Tensor join(Span<Tensor> tensors, const Shape& shape) {
-  Tensor out = empty(shape.sizes, TensorOptions(shape.dtype, tensors[0].device()));
-  if (out.numel() == 0) return out;
+/** Into a contiguous tensor of the shape and dtype. */
+void join(const Tensor& out, Span<Tensor> tensors, const Shape& shape) {
+  if (out.numel() == 0) return;
   const size_t d = static_cast<size_t>(shape.dim);
   const int64_t item = static_cast<int64_t>(item_size(shape.dtype));
   int64_t inner = item, rows = 1;
@@ -100,7 +104,7 @@ Tensor join(Span<Tensor> tensors, const Shape& shape) {
   if (rows > 1) {
     parallel_for(0, rows, std::max<int64_t>(1, kGrainBytes / loop.row),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
-    return out;
+    return;
   }
   // One row: each part is one run, and all can be copied by several threads.
   char* to_bytes = loop.out;
@@ -110,6 +114,11 @@ Tensor join(Span<Tensor> tensors, const Shape& shape) {
     });
     to_bytes += part.run;
   }
+}
+
+Tensor joined(Span<Tensor> tensors, const Shape& shape) {
+  Tensor out = empty(shape.sizes, TensorOptions(shape.dtype, tensors[0].device()));
+  join(out, tensors, shape);
   return out;
 }
 
@@ -146,7 +155,7 @@ Tensor cat(Span<Tensor> tensors, int64_t d) {
   Tensor out;
   {
     const NoGradGuard no_grad;
-    out = join(tensors, shape);
+    out = joined(tensors, shape);
   }
   bool records = false;
   for (const Tensor& t : tensors) records |= should_record(t);
@@ -172,16 +181,125 @@ Tensor cat(Span<Tensor> tensors, int64_t d) {
   return out;
 }
 
+Tensor concat(Span<Tensor> tensors, int64_t dim) { return cat(tensors, dim); }
+Tensor concatenate(Span<Tensor> tensors, int64_t dim) { return cat(tensors, dim); }
+
+const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
+  check_defined(out, "cat", "out");
+  const Shape shape = joined_shape("cat", tensors, d);
+  TERCEL_CHECK(can_cast(shape.dtype, out.dtype()), RuntimeError,
+               "torch.cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
+  TERCEL_CHECK(out.sizes() == IntSpan(shape.sizes) && out.device() == tensors[0].device(), RuntimeError,
+               "cat(): expected an out of sizes ", IntSpan(shape.sizes), " but got ", describe(out));
+  check_no_internal_overlap("cat", out);
+  bool wants_gradient = out.requires_grad();
+  for (const Tensor& t : tensors) {
+    wants_gradient |= t.requires_grad();
+    check_overlap("cat", out, t);
+    // An op of one element each may write where it reads; this one moves them.
+    TERCEL_CHECK(t.numel() == 0 || !out.is_alias_of(t) || out.data_ptr() != t.data_ptr(), RuntimeError,
+                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                 "memory location. Please clone() the tensor before performing the operation.");
+  }
+  TERCEL_CHECK(!grad_enabled() || !wants_gradient, RuntimeError,
+               "cat(): functions with out=... arguments don't support automatic differentiation, but one of the "
+               "arguments requires grad.");
+  if (out.is_contiguous() && out.dtype() == shape.dtype)
+    join(out, tensors, shape);
+  else
+    copy_elements_out(out, joined(tensors, shape));
+  out.impl().bump_version();
+  return out;
+}
+
+namespace {
+
+void check_list(const char* op, Span<Tensor> tensors) {
+  TERCEL_CHECK(!tensors.empty(), RuntimeError, op, " expects a non-empty TensorList");
+  for (const Tensor& t : tensors) check_defined(t, op, "tensors");
+}
+
+}  // namespace
+
 Tensor stack(Span<Tensor> tensors, int64_t d) {
-  TERCEL_CHECK(!tensors.empty(), ValueError, "stack(): expected a non-empty list of Tensors");
+  check_list("stack", tensors);
   std::vector<Tensor> views;
   for (const Tensor& t : tensors) {
-    check_defined(t, "stack", "tensors");
-    TERCEL_CHECK(t.sizes() == tensors[0].sizes(), ValueError, "stack(): expects each tensor to be equal size, but got ",
+    TERCEL_CHECK(t.sizes() == tensors[0].sizes(), RuntimeError, "stack expects each tensor to be equal size, but got ",
                  tensors[0].sizes(), " at entry 0 and ", t.sizes(), " at entry ", views.size());
     views.push_back(unsqueeze(t, wrap_dim(d, t.dim() + 1)));
   }
   return cat(views, wrap_dim(d, tensors[0].dim() + 1));
+}
+
+Tensor hstack(Span<Tensor> tensors) {
+  check_list("hstack", tensors);
+  const std::vector<Tensor> rows = atleast_1d(tensors);
+  return cat(rows, rows[0].dim() == 1 ? 0 : 1);
+}
+Tensor vstack(Span<Tensor> tensors) {
+  check_list("vstack", tensors);
+  return cat(atleast_2d(tensors), 0);
+}
+Tensor row_stack(Span<Tensor> tensors) { return vstack(tensors); }
+Tensor dstack(Span<Tensor> tensors) {
+  check_list("dstack", tensors);
+  return cat(atleast_3d(tensors), 2);
+}
+Tensor column_stack(Span<Tensor> tensors) {
+  check_list("column_stack", tensors);
+  std::vector<Tensor> columns;
+  for (const Tensor& t : tensors) columns.push_back(t.dim() <= 1 ? reshape(t, {t.numel(), 1}) : t);
+  return hstack(columns);
+}
+
+namespace {
+
+struct Block {
+  DimVector sizes;  // of the tensor as it came
+  ScalarType dtype;
+  int64_t row, column, rows, columns;
+
+  Tensor of(const Tensor& whole) const { return narrow(narrow(whole, 0, row, rows), 1, column, columns); }
+};
+
+}  // namespace
+
+Tensor block_diag(Span<Tensor> tensors) {
+  if (tensors.empty()) return empty({1, 0});
+  std::vector<Block> blocks;
+  int64_t rows = 0, columns = 0;
+  ScalarType dtype = ScalarType::Undefined;
+  bool records = false;
+  for (const Tensor& t : tensors) {
+    check_defined(t, "block_diag", "tensors");
+    TERCEL_CHECK(t.dim() <= 2, RuntimeError, "block_diag: Input tensors must have 2 or fewer dimensions. Input ",
+                 blocks.size(), " has ", t.dim(), " dimensions");
+    TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError,
+                 "block_diag: input tensors must all be on the same device. Input 0 is on device ",
+                 to_string(tensors[0].device()), " and input ", blocks.size(), " is on device ", to_string(t.device()));
+    const Block block{DimVector(t.sizes()),         t.dtype(), rows, columns, t.dim() == 2 ? t.size(0) : 1,
+                      t.dim() == 0 ? 1 : t.size(-1)};
+    TERCEL_CHECK(
+        !__builtin_add_overflow(rows, block.rows, &rows) && !__builtin_add_overflow(columns, block.columns, &columns),
+        RuntimeError, "block_diag: the sizes add up to more than 64 bits hold");
+    dtype = blocks.empty() ? t.dtype() : promote_types(dtype, t.dtype());
+    records |= should_record(t);
+    blocks.push_back(block);
+  }
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = zeros({rows, columns}, TensorOptions(dtype, tensors[0].device()));
+    for (size_t i = 0; i < blocks.size(); ++i)
+      copy_elements_out(blocks[i].of(out), reshape(tensors[i], {blocks[i].rows, blocks[i].columns}));
+  }
+  if (records)
+    record_list("BlockDiagBackward0", out, tensors, [blocks = std::move(blocks)](BackwardCall& call) {
+      for (size_t i = 0; i < blocks.size(); ++i)
+        if (call.needs(i)) call.set(i, to(reshape(blocks[i].of(call.grad()), blocks[i].sizes), blocks[i].dtype));
+    });
+  return out;
 }
 
 std::vector<Tensor> split_copy(const Tensor& x, int64_t split_size, int64_t dim) {
@@ -189,6 +307,9 @@ std::vector<Tensor> split_copy(const Tensor& x, int64_t split_size, int64_t dim)
 }
 std::vector<Tensor> split_copy(const Tensor& x, IntSpan sizes, int64_t dim) {
   return copies_of(x, split(x.detach(), sizes, dim), dim);
+}
+std::vector<Tensor> split_with_sizes_copy(const Tensor& x, IntSpan split_sizes, int64_t dim) {
+  return split_copy(x, split_sizes, dim);
 }
 
 }  // namespace tercel

@@ -84,7 +84,7 @@ void* reserve_scratch(Tensor& buffer, int64_t nbytes) {
 }
 
 SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool descending) {
-  TERCEL_CHECK(n < (int64_t{1} << 32), ValueError, op, ": expected fewer than 2^32 keys but got ", n);
+  TERCEL_CHECK(n < (int64_t{1} << 32), RuntimeError, op, ": expected fewer than 2^32 keys but got ", n);
   SortedKeys sorted;
   sorted.n = n;
   sorted.descending = descending;

@@ -60,7 +60,7 @@ TERCEL_DECLARE_KERNELS(RadixScatterFn, radix_scatter)
 /** Sorts; keeps its memory from call to call. */
 class KeySorter {
  public:
-  /** The keys' order; fewer than 2^32 of them (ValueError, starting with `op`). Valid until the next call. */
+  /** The keys' order; fewer than 2^32 of them (RuntimeError, starting with `op`). Valid until the next call. */
   SortedKeys sort(const char* op, const int64_t* keys, int64_t n, bool descending = false);
 
  private:

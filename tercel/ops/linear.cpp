@@ -5,6 +5,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/matmul.h"
 #include "tercel/ops/matmul_impl.h"
 #include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/unary_ops.h"
@@ -81,11 +82,12 @@ void transposed_weight_gradients(const Tensor& x, const Tensor& g, Tensor* weigh
 }
 
 void check_layer(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t in, int64_t out) {
-  TERCEL_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()), TypeError, op,
+  TERCEL_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()), RuntimeError, op,
                ": expected one dtype but got input ", to_string(x.dtype()), ", weight ", to_string(weight.dtype()),
                bias.defined() ? ", bias " : "", bias.defined() ? to_string(bias.dtype()) : "");
-  TERCEL_CHECK(x.size(-1) == in, ValueError, op, ": input ", x.sizes(), " does not fit weight ", weight.sizes());
-  TERCEL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == out), ValueError, op, ": expected bias [", out,
+  TERCEL_CHECK(x.size(-1) == in, RuntimeError, op, ": mat1 and mat2 shapes cannot be multiplied (",
+               numel_of(x.sizes().subspan(0, x.sizes().size() - 1)), "x", x.size(-1), " and ", in, "x", out, ")");
+  TERCEL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == out), RuntimeError, op, ": expected bias [", out,
                "] but got ", bias.sizes());
   TERCEL_CHECK(x.device().is_cpu() && weight.device().is_cpu(), NotImplementedError, op,
                ": not implemented for device ", to_string(x.device().is_cpu() ? weight.device() : x.device()));
@@ -125,7 +127,7 @@ struct Chain {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_defined(x, "linear", "input");
   check_defined(weight, "linear", "weight");
-  TERCEL_CHECK(weight.dim() == 2 && x.dim() >= 1, ValueError,
+  TERCEL_CHECK(weight.dim() == 2 && x.dim() >= 1, RuntimeError,
                "linear: expected input [..., in] and weight [out, in] but got ", x.sizes(), " and ", weight.sizes());
   check_layer("linear", x, weight, bias, weight.size(1), weight.size(0));
   if (x.dim() != 2) {
@@ -142,6 +144,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   record("LinearBackward0", out, {x, weight, bias},
          [x = SavedTensor::when(weight.requires_grad() || bias.requires_grad(), x),
           weight = SavedTensor::when(x.requires_grad(), weight)](BackwardCall& call) {
+           if (grad_enabled()) {
+             if (call.needs(0)) call.set(0, mm(call.grad(), weight.get()));
+             if (call.needs(1)) call.set(1, mm(t(call.grad()), x.get()));
+             if (call.needs(2)) call.set(2, sum_to_size(call.grad(), IntSpan{call.grad().size(1)}));
+             return;
+           }
            const Tensor g = contiguous(call.grad());
            Tensor weight_gradient, bias_gradient;
            if (call.needs(1) || call.needs(2))
@@ -161,9 +169,9 @@ Tensor inner_product(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 Tensor mlp(const Tensor& x, Span<Tensor> weights, Span<Tensor> biases, Span<Activation> activations) {
   const char* op = weights.size() == 1 ? "inner_product" : "mlp";
   check_defined(x, op, "input");
-  TERCEL_CHECK(x.dim() == 2, ValueError, op, ": expected input [n, in] but got ", x.sizes());
+  TERCEL_CHECK(x.dim() == 2, RuntimeError, op, ": expected input [n, in] but got ", x.sizes());
   const size_t n = weights.size();
-  TERCEL_CHECK(n > 0 && biases.size() == n && activations.size() == n, ValueError, op, ": ", n, " weights, ",
+  TERCEL_CHECK(n > 0 && biases.size() == n && activations.size() == n, RuntimeError, op, ": ", n, " weights, ",
                biases.size(), " biases and ", activations.size(), " activations");
   bool records = x.requires_grad();
   for (size_t i = 0; i < n; ++i) {
@@ -178,7 +186,7 @@ Tensor mlp(const Tensor& x, Span<Tensor> weights, Span<Tensor> biases, Span<Acti
     const NoGradGuard no_grad;
     for (size_t i = 0; i < n; ++i) {
       const Tensor& w = weights[i];
-      TERCEL_CHECK(w.dim() == 2, ValueError, op, ": expected weight [in, out] but got ", w.sizes());
+      TERCEL_CHECK(w.dim() == 2, RuntimeError, op, ": expected weight [in, out] but got ", w.sizes());
       check_layer(op, h, w, biases[i], w.size(0), w.size(1));
       Tensor y = forward_layer(op, h, w, biases[i], activations[i]);
       if (records) {
@@ -198,7 +206,7 @@ Tensor mlp(const Tensor& x, Span<Tensor> weights, Span<Tensor> biases, Span<Acti
     inputs.push_back(weights[i]);
     inputs.push_back(biases[i]);
   }
-  record_list(n == 1 ? "InnerProductBackward0" : "MlpBackward0", h, inputs, std::move(chain));
+  record_list(n == 1 ? "InnerProductBackward0" : "MlpBackward0", h, inputs, once_differentiable(std::move(chain)));
   return h;
 }
 

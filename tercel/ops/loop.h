@@ -8,17 +8,23 @@
 namespace tercel {
 
 /** The types that elementwise kernels calculate in; others are converted when they are loaded and stored. */
-enum class Compute : uint8_t { I32, I64, F32, F64 };
-constexpr int kNumComputes = 4;
+enum class Compute : uint8_t { I32, I64, F32, F64, U64, C64, C128 };
+constexpr int kNumComputes = 7;
 
-/** Where elements of a dtype are calculated: small integers and bool in int32, 16-bit floats in float32. */
+/** Where elements of a dtype are calculated: bool and integers of up to 16 bits in int32, uint32 in int64, 16-bit
+ * floats in float32.
+ */
 constexpr Compute compute_of(ScalarType t) {
   switch (t) {
     case ScalarType::Float64: return Compute::F64;
     case ScalarType::Float32:
     case ScalarType::Float16:
     case ScalarType::BFloat16: return Compute::F32;
-    case ScalarType::Int64: return Compute::I64;
+    case ScalarType::Int64:
+    case ScalarType::UInt32: return Compute::I64;
+    case ScalarType::UInt64: return Compute::U64;
+    case ScalarType::Complex64: return Compute::C64;
+    case ScalarType::Complex128: return Compute::C128;
     default: return Compute::I32;
   }
 }
@@ -30,6 +36,9 @@ constexpr ScalarType native_dtype(Compute c) {
     case Compute::I64: return ScalarType::Int64;
     case Compute::F32: return ScalarType::Float32;
     case Compute::F64: return ScalarType::Float64;
+    case Compute::U64: return ScalarType::UInt64;
+    case Compute::C64: return ScalarType::Complex64;
+    case Compute::C128: return ScalarType::Complex128;
   }
   return ScalarType::Undefined;
 }

@@ -4,10 +4,20 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/int_matmul_impl.h"
 #include "tercel/ops/matmul_impl.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
 
 namespace tercel {
+
+namespace {
+// Multiplications worth another thread.
+constexpr int64_t kGrain = 65536;
+}  // namespace
 
 bool MatrixOperand::fits() {
   const int64_t rows = tensor.sizes()[tensor.sizes().size() - 2], columns = tensor.sizes().back();
@@ -30,84 +40,139 @@ Tensor as_matrix(const Tensor& x) {
   return reshape(x, {numel_of(x.sizes().subspan(0, x.sizes().size() - 1)), x.sizes().back()});
 }
 
-Tensor plain_mm(const Tensor& a, const Tensor& b) {
-  Tensor out = empty({a.size(0), b.size(1)}, a.options());
+namespace {
+
+constinit const KernelTable<IntMatmulFn> int_matmul_kernels = TERCEL_CPU_KERNELS(int_matmul);
+
+/** Matrices [m, k] and [k, n], or as many of them as a third dimension in front says. */
+Tensor float_product(const char* op, const Tensor& a, const Tensor& b, IntSpan sizes) {
+  Tensor out = empty(sizes, a.options());
   const MatrixOperand left(a), right(b);
-  visit_gemm_types("mm", a.dtype(), [&]<class T> { gemm(gemm_of<T>(left, right, out)); });
+  visit_gemm_types(op, a.dtype(), [&]<class T> {
+    const Gemm<T> product = gemm_of<T>(left, right, out);
+    if (sizes.size() == 2)
+      gemm(product);
+    else
+      gemm_batched(product, sizes[0], left.tensor.strides()[0], right.tensor.strides()[0], out.strides()[0]);
+  });
   return out;
+}
+
+/** In int32 for what is no wider, else in int64: the low bits are the same. */
+Tensor int_product(const Tensor& a, const Tensor& b, IntSpan sizes) {
+  const ScalarType wide = item_size(a.dtype()) > 4 ? kInt64 : kInt32;
+  const Tensor left = contiguous(to(a, wide)), right = contiguous(to(b, wide));
+  Tensor out = empty(sizes, TensorOptions(wide, a.device()));
+  IntMatmul product{};
+  product.m = sizes[sizes.size() - 2];
+  product.n = sizes.back();
+  product.k = a.sizes().back();
+  product.wide = wide == kInt64;
+  const auto kernel = int_matmul_kernels[a.device()];
+  const int64_t item = static_cast<int64_t>(item_size(wide)), batch = sizes.size() == 2 ? 1 : sizes[0];
+  for (int64_t i = 0; i < batch && out.numel() > 0; ++i) {
+    product.a = static_cast<const char*>(left.data_ptr()) + i * product.m * product.k * item;
+    product.b = static_cast<const char*>(right.data_ptr()) + i * product.k * product.n * item;
+    product.c = static_cast<char*>(out.data_ptr()) + i * product.m * product.n * item;
+    const int64_t row_work = std::max<int64_t>(1, product.n * std::max<int64_t>(1, product.k));
+    parallel_for(0, product.m, std::max<int64_t>(1, kGrain / row_work),
+                 [&](int64_t begin, int64_t end) { kernel(product, begin, end); });
+  }
+  return to(out, a.dtype());
+}
+
+/** Products of any dtype but bool, not recorded. */
+Tensor product_of(const char* op, const Tensor& a, const Tensor& b, IntSpan sizes) {
+  const NoGradGuard no_grad;
+  switch (a.dtype()) {
+    case kFloat16:
+    case kBFloat16: return to(float_product(op, to(a, kFloat32), to(b, kFloat32), sizes), a.dtype());
+    case kComplex64:
+    case kComplex128: {
+      // Four real products, of the parts.
+      const Tensor ar = real(a), ai = imag(a), br = real(b), bi = imag(b);
+      return complex(sub(float_product(op, ar, br, sizes), float_product(op, ai, bi, sizes)),
+                     add(float_product(op, ar, bi, sizes), float_product(op, ai, br, sizes)));
+    }
+    default: return is_integral(a.dtype(), false) ? int_product(a, b, sizes) : float_product(op, a, b, sizes);
+  }
+}
+
+}  // namespace
+
+Tensor plain_mm(const Tensor& a, const Tensor& b) { return product_of("mm", a, b, {a.size(0), b.size(1)}); }
+
+void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_name) {
+  check_defined(a, op, a_name);
+  check_defined(b, op, "mat2");
+  TERCEL_CHECK(a.dim() == 2, RuntimeError, op, ": ", a_name, " must be a matrix, got ", a.dim(), "-D tensor");
+  TERCEL_CHECK(b.dim() == 2, RuntimeError, op, ": mat2 must be a matrix, got ", b.dim(), "-D tensor");
+  TERCEL_CHECK(a.size(1) == b.size(0), RuntimeError, op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0),
+               "x", a.size(1), " and ", b.size(0), "x", b.size(1), ")");
+  check_same_dtype(op, a, b);
+  check_on_cpu(op, a);
+  check_on_cpu(op, b);
+}
+
+void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
+  check_defined(a, op, "batch1");
+  check_defined(b, op, "batch2");
+  TERCEL_CHECK(a.dim() == 3, RuntimeError, op, ": batch1 must be a 3D tensor");
+  TERCEL_CHECK(b.dim() == 3, RuntimeError, op, ": batch2 must be a 3D tensor");
+  TERCEL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError, op,
+               ": Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+               "] but got: [", b.size(0), ", ", b.size(1), "].");
+  check_same_dtype(op, a, b);
+  check_on_cpu(op, a);
+  check_on_cpu(op, b);
 }
 
 namespace {
 
-void check_matrices(const char* op, const Tensor& a, const Tensor& b, int64_t dims) {
-  check_defined(a, op, "self");
-  check_defined(b, op, "mat2");
-  TERCEL_CHECK(a.dim() == dims && b.dim() == dims, ValueError, op, ": expected tensors of ", dims,
-               " dimensions but got ", a.sizes(), " and ", b.sizes());
-  TERCEL_CHECK(a.dtype() == b.dtype(), TypeError, op, ": expected scalar type ", to_string(a.dtype()), " but found ",
-               to_string(b.dtype()));
-  TERCEL_CHECK(a.device().is_cpu() && b.device().is_cpu(), NotImplementedError, op, ": not implemented for device ",
-               to_string(a.device().is_cpu() ? b.device() : a.device()));
-}
-
 Tensor plain_bmm(const Tensor& a, const Tensor& b) {
-  Tensor out = empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  const MatrixOperand left(a), right(b);
-  visit_gemm_types("bmm", a.dtype(), [&]<class T> {
-    gemm_batched(gemm_of<T>(left, right, out), a.size(0), left.tensor.strides()[0], right.tensor.strides()[0],
-                 out.strides()[0]);
-  });
-  return out;
+  return product_of("bmm", a, b, {a.size(0), a.size(1), b.size(2)});
 }
 
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
-  check_matrices("mm", a, b, 2);
-  TERCEL_CHECK(a.size(1) == b.size(0), ValueError, "mm: mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x",
-               a.size(1), " and ", b.size(0), "x", b.size(1), ")");
-  Tensor out = plain_mm(a, b);
+  check_mm("mm", a, b, "self");
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = plain_mm(a, b);
+  }
   if (should_record(a, b))
     record(
         "MmBackward0", out, {a, b},
         [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b)](BackwardCall& call) {
-          if (call.needs(0)) call.set(0, plain_mm(call.grad(), t(b.get())));
-          if (call.needs(1)) call.set(1, plain_mm(t(a.get()), call.grad()));
+          if (call.needs(0)) call.set(0, mm(call.grad(), conj(t(b.get()))));
+          if (call.needs(1)) call.set(1, mm(conj(t(a.get())), call.grad()));
         });
   return out;
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
-  check_matrices("bmm", a, b, 3);
-  TERCEL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), ValueError, "bmm: batches of matrices ", a.sizes(),
-               " and ", b.sizes(), " cannot be multiplied");
-  Tensor out = plain_bmm(a, b);
+  check_bmm("bmm", a, b);
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = plain_bmm(a, b);
+  }
   if (should_record(a, b))
     record(
         "BmmBackward0", out, {a, b},
         [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b)](BackwardCall& call) {
-          if (call.needs(0)) call.set(0, plain_bmm(call.grad(), transpose(b.get(), 1, 2)));
-          if (call.needs(1)) call.set(1, plain_bmm(transpose(a.get(), 1, 2), call.grad()));
+          if (call.needs(0)) call.set(0, bmm(call.grad(), conj(transpose(b.get(), 1, 2))));
+          if (call.needs(1)) call.set(1, bmm(conj(transpose(a.get(), 1, 2)), call.grad()));
         });
   return out;
-}
-
-Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  check_defined(x, "addmm", "self");
-  check_matrices("addmm", a, b, 2);
-  TERCEL_CHECK(x.dtype() == a.dtype(), TypeError, "addmm: expected scalar type ", to_string(a.dtype()), " but found ",
-               to_string(x.dtype()));
-  Tensor product = mm(a, b);
-  if (alpha.to_double() != 1) product = mul(product, alpha);
-  if (beta.to_double() == 0) return product;
-  const Tensor scaled = beta.to_double() == 1 ? x : mul(x, beta);
-  return add(product, expand(scaled, product.sizes()));
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_defined(a, "matmul", "self");
   check_defined(b, "matmul", "other");
-  TERCEL_CHECK(a.dim() > 0 && b.dim() > 0, ValueError,
+  TERCEL_CHECK(a.dim() > 0 && b.dim() > 0, RuntimeError,
                "matmul: both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(),
                "D");
   if (a.dim() == 1) {
@@ -134,6 +199,74 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   sizes.push_back(a.size(-2));
   sizes.push_back(b.size(-1));
   return view(bmm(batched(a), batched(b)), sizes);
+}
+
+Tensor mv(const Tensor& a, const Tensor& v) {
+  check_defined(a, "mv", "self");
+  check_defined(v, "mv", "vec");
+  TERCEL_CHECK(a.dim() == 2 && v.dim() == 1, RuntimeError, "mv: vector + matrix @ vector expected, got 1, ", a.dim(),
+               ", ", v.dim());
+  TERCEL_CHECK(a.size(1) == v.size(0), RuntimeError, "mv: size mismatch, got input (", a.size(0), "), mat (", a.size(0),
+               "x", a.size(1), "), vec (", v.size(0), ")");
+  return squeeze(mm(a, unsqueeze(v, 1)), 1);
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  check_defined(a, "dot", "self");
+  check_defined(b, "dot", "tensor");
+  TERCEL_CHECK(a.dim() == 1 && b.dim() == 1, RuntimeError, "dot: 1D tensors expected, but got ", a.dim(), "D and ",
+               b.dim(), "D tensors");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot: expected both vectors to have same dtype, but found ",
+               scalar_type_word(a.dtype()), " and ", scalar_type_word(b.dtype()));
+  TERCEL_CHECK(a.size(0) == b.size(0), RuntimeError, "dot: inconsistent tensor size, expected tensor ", a.sizes(),
+               " and src ", b.sizes(), " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+               " elements respectively");
+  if (!a.is_differentiable()) return to(sum(mul(a, b)), a.dtype());
+  return reshape(mm(unsqueeze(a, 0), unsqueeze(b, 1)), IntSpan());
+}
+
+Tensor vdot(const Tensor& a, const Tensor& b) {
+  check_defined(a, "vdot", "self");
+  return dot(conj(a), b);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  check_defined(a, "outer", "self");
+  check_defined(b, "outer", "vec2");
+  TERCEL_CHECK(a.dim() == 1, RuntimeError, "outer: Expected 1-D argument self, but got ", a.dim(), "-D");
+  TERCEL_CHECK(b.dim() == 1, RuntimeError, "outer: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  return mul(unsqueeze(a, 1), b);
+}
+
+Tensor ger(const Tensor& a, const Tensor& b) { return outer(a, b); }
+
+const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("mm", out, mm(a, b));
+}
+const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("bmm", out, bmm(a, b));
+}
+const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("matmul", out, matmul(a, b));
+}
+const Tensor& mv_out(const Tensor& out, const Tensor& a, const Tensor& v) {
+  const NoGradGuard no_grad;
+  return assign_out("mv", out, mv(a, v));
+}
+const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("dot", out, dot(a, b));
+}
+const Tensor& vdot_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("vdot", out, vdot(a, b));
+}
+const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  const NoGradGuard no_grad;
+  return assign_out("outer", out, outer(a, b));
 }
 
 Tensor Tensor::matmul(const Tensor& other) const { return tercel::matmul(*this, other); }

@@ -56,6 +56,11 @@ void visit_gemm_types(const char* op, ScalarType dtype, Fn&& fn) {
   visit_types<float, double>(op, dtype, fn);
 }
 
+/** RuntimeError with PyTorch's sentences unless a [n, k] and b [k, m] are matrices of one dtype on the CPU. */
+void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_name);
+/** The same for a [batch, n, k] and b [batch, k, m]. */
+void check_bmm(const char* op, const Tensor& a, const Tensor& b);
+
 /** x [..., k] as [n, k]. */
 Tensor as_matrix(const Tensor& x);
 

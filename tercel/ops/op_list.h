@@ -4,6 +4,7 @@
 // An elementwise op is a type without state. fwd() is its definition, for any V that behaves as a number: a vector in
 // CPU kernels, float or double on a GPU, Int<T> for integers. Calls in it are unqualified and find V's own functions.
 // Conditions are values: where(c, a, b), never ?: or if. Parameters (a slope, bounds) are further operands.
+// An op that takes complex numbers says so; its derivative is the complex one, whose conjugate backward multiplies by.
 //
 // An op of one tensor declares exactly one of
 //   dx(V x, params...)   dy/dx from the input,
@@ -31,6 +32,7 @@ enum class Domain : uint8_t {
   Number,    ///< all but bool
   Float,     ///< integers and bool become float32
   Integral,  ///< integers and bool only
+  Complex,   ///< complex only: floating numbers become complex
 };
 
 /** Operands that a partial derivative of a binary op needs, as bits. */
@@ -40,10 +42,13 @@ enum class Uses : uint8_t { None = 0, A = 1, B = 2, Both = 3 };
 template <class V>
 using Truth = decltype(std::declval<V>() == std::declval<V>());
 
-/** Opens a functor: its public name and the dtypes that it takes. */
+/** Opens a functor: its public name and the dtypes that it takes; complex ones only with TERCEL_TAKES_COMPLEX after it.
+ */
 #define TERCEL_OP(op_name, op_domain)          \
   static constexpr const char* name = op_name; \
   static constexpr ::tercel::Domain domain = ::tercel::Domain::op_domain;
+
+#define TERCEL_TAKES_COMPLEX static constexpr bool complex = true;
 
 template <class... Ops>
 struct OpList {
@@ -94,6 +99,16 @@ constexpr bool has_no_grad = requires {
 template <class F>
 constexpr bool is_predicate = requires {
   F::predicate;
+};
+/** Whether the op is defined for complex numbers. */
+template <class F>
+constexpr bool takes_complex = F::domain == Domain::Complex || requires {
+  F::complex;
+};
+/** Whether its result is real where its operand is complex: its fwd() leaves an imaginary part of zero. */
+template <class F>
+constexpr bool is_real_valued = requires {
+  F::real;
 };
 template <class F>
 constexpr bool has_constant_dx = requires {

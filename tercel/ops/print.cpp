@@ -24,11 +24,45 @@ std::string digits(double value, std::chars_format format, int precision) {
   return {text, end};
 }
 
+/** How the floating numbers of a tensor, or the parts of its complex ones, are written: all in one way. */
+class NumberFormat {
+ public:
+  /** To be called for each number, before any is written. */
+  void look_at(double x) {
+    if (!std::isfinite(x) || x == 0) return;
+    least_ = std::min(least_, std::abs(x));
+    most_ = std::max(most_, std::abs(x));
+    whole_ &= x == std::ceil(x);
+  }
+  std::string text_of(double x) const {
+    if (std::isnan(x)) return "nan";
+    if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+    const bool wide = most_ > 0 && (most_ / least_ > 1000 || most_ > 1e8);
+    if (wide || (!whole_ && least_ < 1e-4)) return digits(x, std::chars_format::scientific, kPrecision);
+    return whole_ ? digits(x, std::chars_format::fixed, 0) + "." : digits(x, std::chars_format::fixed, kPrecision);
+  }
+  /** Zeros and what is not finite do not widen a column. */
+  size_t width_of(double x) const { return !std::isfinite(x) || x == 0 ? 1 : text_of(x).size(); }
+
+ private:
+  double least_ = std::numeric_limits<double>::infinity(), most_ = 0;
+  bool whole_ = true;
+};
+
+std::string padded(const std::string& text, size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
 class Printer {
  public:
   explicit Printer(const Tensor& t) : t_(t), summarize_(t.numel() > kThreshold) {
-    if (t.is_floating_point()) choose_format();
-    visit_shown(0, 0, [this](int64_t offset) { width_ = std::max(width_, padded_size(offset)); });
+    if (t.is_differentiable())
+      visit_shown(0, 0, [this](int64_t offset) {
+        const Complex<double> x = number_at(offset);
+        real_.look_at(x.re);
+        imaginary_.look_at(x.im);
+      });
+    visit_shown(0, 0, [this](int64_t offset) { widen(offset); });
   }
 
   std::string body() const {
@@ -37,8 +71,6 @@ class Printer {
   }
 
  private:
-  enum class Format : uint8_t { Whole, Fixed, Scientific };
-
   /** Calls visit with the place, or -1 for those left out, of each index that is shown along a dimension. */
   template <class Visit>
   void visit_indices(size_t d, Visit visit) const {
@@ -62,63 +94,48 @@ class Printer {
     });
   }
 
-  double number_at(int64_t offset) const {
-    return visit_all_types("print", t_.dtype(),
-                           [&]<class T> { return convert<double>(static_cast<const T*>(t_.data_ptr())[offset]); });
-  }
-
-  void choose_format() {
-    double least = std::numeric_limits<double>::infinity(), most = 0;
-    bool whole = true;
-    visit_shown(0, 0, [&](int64_t offset) {
-      const double x = number_at(offset);
-      if (!std::isfinite(x) || x == 0) return;
-      least = std::min(least, std::abs(x));
-      most = std::max(most, std::abs(x));
-      whole &= x == std::ceil(x);
+  Complex<double> number_at(int64_t offset) const {
+    return visit_all_types("print", t_.dtype(), [&]<class T> {
+      return convert<Complex<double>>(static_cast<const T*>(t_.data_ptr())[offset]);
     });
-    if (most == 0) return;
-    const bool wide = most / least > 1000 || most > 1e8;
-    if (wide || (!whole && least < 1e-4))
-      format_ = Format::Scientific;
-    else if (!whole)
-      format_ = Format::Fixed;
   }
 
-  std::string plain_text_of(int64_t offset) const {
-    if (t_.dtype() == kBool) return number_at(offset) != 0 ? "True" : "False";
-    if (!t_.is_floating_point())
-      return visit_all_types("print", t_.dtype(), [&]<class T> {
-        return std::to_string(convert<int64_t>(static_cast<const T*>(t_.data_ptr())[offset]));
-      });
-    const double x = number_at(offset);
-    if (std::isnan(x)) return "nan";
-    if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-    switch (format_) {
-      case Format::Whole: return digits(x, std::chars_format::fixed, 0) + ".";
-      case Format::Fixed: return digits(x, std::chars_format::fixed, kPrecision);
-      case Format::Scientific: return digits(x, std::chars_format::scientific, kPrecision);
-    }
-    return {};
+  /** Of an integer or bool. */
+  std::string whole_text_of(int64_t offset) const {
+    return visit_all_types("print", t_.dtype(), [&]<class T> {
+      const T value = static_cast<const T*>(t_.data_ptr())[offset];
+      if constexpr (std::is_same_v<T, bool>)
+        return std::string(value ? "True" : "False");
+      else if constexpr (std::is_integral_v<T>)
+        return std::to_string(value);
+      else
+        return std::string();
+    });
   }
 
-  /** Zeros and what is not finite do not widen the column of floating numbers. */
-  size_t padded_size(int64_t offset) const {
-    if (t_.is_floating_point()) {
-      const double x = number_at(offset);
-      if (!std::isfinite(x) || x == 0) return 1;
+  void widen(int64_t offset) {
+    if (!t_.is_differentiable()) {
+      width_ = std::max(width_, whole_text_of(offset).size());
+      return;
     }
-    return plain_text_of(offset).size();
+    const Complex<double> x = number_at(offset);
+    width_ = std::max(width_, real_.width_of(x.re));
+    imaginary_width_ = std::max(imaginary_width_, imaginary_.width_of(x.im));
   }
 
   std::string text_of(int64_t offset) const {
-    const std::string text = plain_text_of(offset);
-    return text.size() < width_ ? std::string(width_ - text.size(), ' ') + text : text;
+    if (!t_.is_differentiable()) return padded(whole_text_of(offset), width_);
+    const Complex<double> x = number_at(offset);
+    const std::string real = padded(real_.text_of(x.re), width_);
+    if (!t_.is_complex()) return real;
+    const std::string imaginary = imaginary_.text_of(x.im);
+    return real + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
   }
 
   std::string row(int64_t offset, size_t indent) const {
     const size_t d = t_.sizes().size() - 1;
-    const size_t per_line = std::max<size_t>(1, indent < kLineWidth ? (kLineWidth - indent) / (width_ + 2) : 1);
+    const size_t width = width_ + 2 + (t_.is_complex() ? imaginary_width_ + 1 : 0);
+    const size_t per_line = std::max<size_t>(1, indent < kLineWidth ? (kLineWidth - indent) / width : 1);
     std::string out = "[";
     size_t i = 0;
     visit_indices(d, [&](int64_t index) {
@@ -143,8 +160,8 @@ class Printer {
 
   const Tensor& t_;
   const bool summarize_;
-  Format format_ = Format::Whole;
-  size_t width_ = 1;
+  NumberFormat real_, imaginary_;
+  size_t width_ = 1, imaginary_width_ = 1;
 };
 
 /** What the elements do not say: sizes of an empty tensor, an unusual dtype, gradients. */
@@ -157,7 +174,7 @@ std::vector<std::string> suffixes_of(const Tensor& t) {
     out.push_back(sizes + ")");
   }
   const ScalarType dtype = t.dtype();
-  if (dtype != kFloat32 && (none || (dtype != kInt64 && dtype != kBool)))
+  if (dtype != kFloat32 && (none || (dtype != kInt64 && dtype != kBool && dtype != kComplex64)))
     out.push_back("dtype=" + std::string(to_string(dtype)));
   if (const auto node = grad_fn(t); node.defined())
     out.push_back("grad_fn=<" + std::string(node->name()) + ">");

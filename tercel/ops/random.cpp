@@ -67,7 +67,7 @@ uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3]); }
 
 const Tensor& uniform_(const Tensor& x, double low, double high, Generator& generator) {
   check_random(x, "uniform_");
-  TERCEL_CHECK(low <= high && std::isfinite(high - low), ValueError,
+  TERCEL_CHECK(low <= high && std::isfinite(high - low), RuntimeError,
                "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
   const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low);
   fill_floating(
@@ -84,7 +84,7 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator& gene
 
 const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
   check_random(x, "normal_");
-  TERCEL_CHECK(stddev >= 0, ValueError, "normal_ expects std >= 0.0, but found std ", stddev);
+  TERCEL_CHECK(stddev >= 0, RuntimeError, "normal_ expects std >= 0.0, but found std ", stddev);
   const auto mean32 = static_cast<float>(mean), stddev32 = static_cast<float>(stddev);
   fill_floating(
       x, "normal_", generator,
@@ -105,7 +105,7 @@ const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& ge
 
 const Tensor& bernoulli_(const Tensor& x, double p, Generator& generator) {
   check_random(x, "bernoulli_");
-  TERCEL_CHECK(p >= 0 && p <= 1, ValueError, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   visit_all_types("bernoulli_", x.dtype(), [&]<class T> {
     fill_by_blocks<T, 2>(x, generator, [p](PhiloxBlock block, T* out) {
       out[0] = Scalar(uniform_f64(low_half(block)) < p ? 1 : 0).to<T>();
@@ -124,11 +124,11 @@ Tensor randn(IntSpan sizes, TensorOptions options, Generator& generator) {
 }
 
 Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
-  TERCEL_CHECK(low < high, ValueError, "random_ expects 'from' to be less than 'to', but got from=", low,
+  TERCEL_CHECK(low < high, RuntimeError, "random_ expects 'from' to be less than 'to', but got from=", low,
                " >= to=", high);
   const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   return detail::made(sizes, options, [&](Tensor& out) {
-    visit_all_types("randint", out.dtype(), [&]<class T> {
+    visit_real_types("randint", out.dtype(), [&]<class T> {
       fill_by_blocks<T, 2>(out, generator, [low, span](PhiloxBlock block, T* values) {
         values[0] =
             Scalar(static_cast<int64_t>(static_cast<uint64_t>(low) + uniform_int(low_half(block), span))).to<T>();
@@ -140,7 +140,7 @@ Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, 
 }
 
 Tensor randperm(int64_t n, Generator& generator) {
-  TERCEL_CHECK(n >= 0, ValueError, "randperm: n must be non-negative, got ", n);
+  TERCEL_CHECK(n >= 0, RuntimeError, "randperm: n must be non-negative, got ", n);
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(n));
   const Philox philox{state.seed, 0};
   Tensor out = empty({n}, kInt64);

@@ -3,7 +3,8 @@
 // Note [Reduction functors]
 // An element x enters as map(x); combine(a, b) is associative and commutative but for rounding; identity() is an
 // element that changes nothing. Parts that were combined are combined further by `Merge`. What is done to the final
-// value (a root, a division) is an elementwise op. V is a vector, or Int<T>; see Note [Functors].
+// value (a root, a division) is an elementwise op. Those that have an order in them are not for complex numbers. V is a
+// vector, or Int<T>; see Note [Functors].
 #pragma once
 
 #include <limits>
@@ -14,6 +15,7 @@ namespace tercel::op {
 
 struct Sum {
   using Merge = Sum;
+  static constexpr bool complex = true;
   template <class T>
   static constexpr T identity() {
     return T(0);
@@ -29,6 +31,7 @@ struct Sum {
 };
 struct Prod {
   using Merge = Prod;
+  static constexpr bool complex = true;
   template <class T>
   static constexpr T identity() {
     return T(1);
@@ -97,6 +100,7 @@ struct Min {
 
 struct AbsSum {
   using Merge = Sum;
+  static constexpr bool floating_only = true;
   template <class T>
   static constexpr T identity() {
     return T(0);
@@ -110,8 +114,26 @@ struct AbsSum {
     return a + b;
   }
 };
+/** Sum of what is not NaN. */
+struct NanSum {
+  using Merge = Sum;
+  static constexpr bool floating_only = true;
+  template <class T>
+  static constexpr T identity() {
+    return T(0);
+  }
+  template <class V>
+  static TERCEL_HD V map(V x) {
+    return where(x == x, x, V(0));
+  }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a + b;
+  }
+};
 struct SquareSum {
   using Merge = Sum;
+  static constexpr bool floating_only = true;
   template <class T>
   static constexpr T identity() {
     return T(0);
@@ -127,6 +149,7 @@ struct SquareSum {
 };
 struct AbsMax {
   using Merge = Max;
+  static constexpr bool floating_only = true;
   template <class T>
   static constexpr T identity() {
     return T(0);
@@ -177,7 +200,19 @@ struct All {
 namespace tercel {
 
 /** Every reduction by value; the position in the list is its number. */
-using ReduceOps = OpList<op::Sum, op::Prod, op::Max, op::Min, op::AbsSum, op::SquareSum, op::AbsMax, op::Any, op::All>;
+using ReduceOps =
+    OpList<op::Sum, op::Prod, op::Max, op::Min, op::AbsSum, op::SquareSum, op::AbsMax, op::Any, op::All, op::NanSum>;
+template <class Op>
+constexpr bool takes_complex_elements = requires {
+  Op::complex;
+};
+template <class Op>
+constexpr bool is_floating_only = requires {
+  Op::floating_only;
+};
+/** Whether it compares elements with one another. */
+template <class Op>
+constexpr bool is_ordering = std::is_same_v<Op, op::Max> || std::is_same_v<Op, op::Min>;
 /** Those that also say where. */
 using ArgReduceOps = OpList<op::Max, op::Min>;
 

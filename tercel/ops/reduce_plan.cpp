@@ -194,7 +194,9 @@ Scalar identity_of(int op, Compute compute) {
   return []<class... Ops>(OpList<Ops...>, int i, Compute c) {
     const Scalar floating[] = {Scalar(Ops::template identity<double>())...};
     const Scalar integral[] = {Scalar(Ops::template identity<int64_t>())...};
-    return c == Compute::F32 || c == Compute::F64 ? floating[i] : integral[i];
+    const Scalar natural[] = {Scalar(Ops::template identity<uint64_t>())...};
+    if (c == Compute::U64) return natural[i];
+    return c == Compute::I32 || c == Compute::I64 ? integral[i] : floating[i];
   }(ReduceOps{}, op, compute);
 }
 

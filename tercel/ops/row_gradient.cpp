@@ -39,14 +39,14 @@ UniqueRows::UniqueRows(UniqueRows&&) noexcept = default;
 UniqueRows& UniqueRows::operator=(UniqueRows&&) noexcept = default;
 
 Gradient UniqueRows::reduce(const Gradient& gradient) {
-  TERCEL_CHECK(gradient.is_rows() && gradient.defined(), ValueError, "UniqueRows: expected a gradient of rows");
+  TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a gradient of rows");
   const Tensor rows = gradient.rows.contiguous();
-  TERCEL_CHECK(rows.dtype() == kInt64 && rows.dim() == 1, TypeError, "UniqueRows: expected rows [n] of int64 but got ",
-               describe(rows));
+  TERCEL_CHECK(rows.dtype() == kInt64 && rows.dim() == 1, RuntimeError,
+               "UniqueRows: expected rows [n] of int64 but got ", describe(rows));
   const int64_t n = rows.numel();
-  TERCEL_CHECK(gradient.values.dim() >= 1 && gradient.values.size(0) == n, ValueError, "UniqueRows: expected values [",
-               n, ", ...] but got ", describe(gradient.values));
-  TERCEL_CHECK(gradient.values.is_floating_point(), TypeError, "UniqueRows: expected floating values but got ",
+  TERCEL_CHECK(gradient.values.dim() >= 1 && gradient.values.size(0) == n, RuntimeError,
+               "UniqueRows: expected values [", n, ", ...] but got ", describe(gradient.values));
+  TERCEL_CHECK(gradient.values.is_differentiable(), RuntimeError, "UniqueRows: expected floating values but got ",
                describe(gradient.values));
   const Tensor values = rows_are_dense(gradient.values) ? gradient.values : gradient.values.contiguous();
 
@@ -61,9 +61,11 @@ Gradient UniqueRows::reduce(const Gradient& gradient) {
   if (n == 0) return {std::move(sums), std::move(unique)};
 
   sum.values = values.data_ptr();
-  sum.value_stride = values.stride(0);
-  sum.dim = values.numel() / n;
-  sum.dtype = values.dtype();
+  // Both parts of complex numbers are added like the elements of a row twice as long.
+  const int64_t parts = values.is_complex() ? 2 : 1;
+  sum.value_stride = parts * values.stride(0);
+  sum.dim = parts * values.numel() / n;
+  sum.dtype = real_dtype(values.dtype());
   sum.rows = static_cast<int64_t*>(unique.data_ptr());
   sum.sums = sums.data_ptr();
 
@@ -87,7 +89,7 @@ Tensor dense_gradient(const Gradient& gradient, IntSpan sizes) {
   const Gradient sums = unique.reduce(gradient);
   TERCEL_CHECK(sizes.size() >= 1 &&
                    sums.values.sizes().subspan(1, sums.values.sizes().size() - 1) == sizes.subspan(1, sizes.size() - 1),
-               ValueError, "dense_gradient: expected rows of a tensor ", sizes, " but got ", describe(sums.values));
+               RuntimeError, "dense_gradient: expected rows of a tensor ", sizes, " but got ", describe(sums.values));
   const int64_t n = sums.rows.numel();
   const auto* rows = static_cast<const int64_t*>(sums.rows.data_ptr());
   // They ascend.

@@ -1,10 +1,17 @@
 #include "tercel/ops/softmax.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/reduce_impl.h"
 #include "tercel/ops/softmax_impl.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -47,9 +54,18 @@ void run(const KernelTable<SoftmaxFn>& kernels, SoftmaxLoop& loop, const Tensor&
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
-Tensor softmax_of(const char* op, const char* backward_name, const Tensor& x, int64_t d, bool log) {
-  check_defined(x, op, "x");
-  TERCEL_CHECK(x.is_floating_point(), TypeError, op, ": expected floating x but got ", describe(x));
+// The gradient from ops, for second derivatives.
+Tensor recorded_gradient(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
+  if (log) return sub(g, mul(exp(y), sum(g, {dim}, true)));
+  return mul(y, sub(g, sum(mul(g, y), {dim}, true)));
+}
+
+Tensor softmax_of(const char* op, const char* backward_name, const Tensor& unconverted, int64_t d, bool log,
+                  ScalarType asked) {
+  check_defined(unconverted, op, "x");
+  const Tensor x = asked == ScalarType::Undefined ? unconverted : to(unconverted, asked);
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "_lastdim_kernel_impl\" not implemented for '",
+               scalar_type_word(x.dtype()), "'");
   const int64_t dim = wrap_dim(d, x.dim());
   Tensor out;
   {
@@ -65,8 +81,10 @@ Tensor softmax_of(const char* op, const char* backward_name, const Tensor& x, in
   }
   if (should_record(x))
     record(backward_name, out, {x}, [out = SavedTensor::output(out), dim, log](BackwardCall& call) {
-      const ScalarType given = out.get().dtype(), dtype = native_dtype(compute_of(given));
-      const Tensor result = to(out.get(), dtype), grad = contiguous(to(call.grad(), dtype));
+      const Tensor y = out.get(call);
+      if (should_record(call.grad(), y)) return call.set(0, recorded_gradient(call.grad(), y, dim, log));
+      const ScalarType given = y.dtype(), dtype = native_dtype(compute_of(given));
+      const Tensor result = to(y, dtype), grad = contiguous(to(call.grad(), dtype));
       const Tensor x_grad = empty(result.sizes(), result.options());
       SoftmaxLoop loop{};
       loop.log = log;
@@ -81,9 +99,40 @@ Tensor softmax_of(const char* op, const char* backward_name, const Tensor& x, in
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int64_t dim) { return softmax_of("softmax", "SoftmaxBackward0", x, dim, false); }
-Tensor log_softmax(const Tensor& x, int64_t dim) {
-  return softmax_of("log_softmax", "LogSoftmaxBackward0", x, dim, true);
+Tensor softmax(const Tensor& x, int64_t dim, ScalarType dtype) {
+  return softmax_of("softmax", "SoftmaxBackward0", x, dim, false, dtype);
+}
+Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype) {
+  return softmax_of("log_softmax", "LogSoftmaxBackward0", x, dim, true, dtype);
+}
+
+Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
+  const DimMask mask = reduction::dim_mask("logsumexp", given, dims);
+  TERCEL_CHECK(!given.is_complex(), NotImplementedError, "\"logsumexp\" not implemented for '",
+               scalar_type_word(given.dtype()), "'");
+  const Tensor x = given.is_floating_point() ? given : to(given, kFloat32);
+  const size_t ndim = x.sizes().size();
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    const Compute compute = compute_of(x.dtype());
+    const auto reduced = [&](int op, const Tensor& t) { return reduction::reduce(op, compute, t, mask, keepdim); };
+    const Tensor top = reduced(reduction::op_index<op::Max>, x);
+    // Infinities have no differences: they reach the result through exp and log.
+    const Tensor shift = where(isfinite(top), top, 0);
+    const Tensor below = sub(to(x, native_dtype(compute)), reduction::with_reduced_dims(shift, ndim, mask, keepdim));
+    out = to(add(log(reduced(reduction::op_index<op::Sum>, exp(below))), shift), x.dtype());
+  }
+  if (should_record(x))
+    record("LogsumexpBackward0", out, {x},
+           [x = SavedTensor(x), out = SavedTensor::output(out), mask, keepdim, ndim](BackwardCall& call) {
+             const Tensor result = reduction::with_reduced_dims(out.get(call), ndim, mask, keepdim);
+             const Tensor grad = reduction::with_reduced_dims(call.grad(), ndim, mask, keepdim);
+             // -inf is the result of -infs alone, whose difference would be NaN.
+             const Tensor shift = where(eq(result, -std::numeric_limits<double>::infinity()), 0, result);
+             call.set(0, mul(grad, exp(sub(x.get(), shift))));
+           });
+  return out;
 }
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// Order along a dimension.
+// Order along a dimension. Equal elements stay in the order in which they stood; NaN is larger than all numbers.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -6,17 +6,11 @@
 
 namespace tercel {
 
-/** Elements of a dimension in order, equal ones in the order in which they stood; NaN is larger than all numbers. */
+/** Elements of a dimension in order, and where they stood. */
 TERCEL_API ValuesAndIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false);
 /** Where the elements of sort() stood, int64. */
 TERCEL_API Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false);
-
-struct UniqueValues {
-  Tensor values;   ///< [m] ascending
-  Tensor inverse;  ///< x's sizes, int64: which of the values each element is
-  Tensor counts;   ///< [m] int64: how often each came
-};
-/** The different values of integers or bool (TypeError); inverse and counts where asked for. */
-TERCEL_API UniqueValues unique(const Tensor& x, bool return_inverse = false, bool return_counts = false);
+/** The values of sort() along the first dimension. */
+TERCEL_API Tensor msort(const Tensor& x);
 
 }  // namespace tercel

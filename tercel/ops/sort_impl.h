@@ -21,15 +21,37 @@ using SortResultFn = void(const SortResult& result, int64_t begin, int64_t end);
 struct UniqueResult {
   SortedKeys sorted;
   ScalarType dtype;
+  const void* in;    ///< the elements that were sorted
   void* values;      ///< [m]
   int64_t* inverse;  ///< [n], or null
   int64_t* starts;   ///< [m]: place of the first of each, or null
 };
+/** How many segments (runs of equal elements; NaN equals nothing) begin in [begin, end). */
+using CountUniqueFn = int64_t(const UniqueResult& result, int64_t begin, int64_t end);
 /** Segments that begin in [begin, end); `first` is the number of the first of them. */
 using UniqueResultFn = void(const UniqueResult& result, int64_t begin, int64_t end, int64_t first);
 
 TERCEL_DECLARE_KERNELS(SortKeysFn, sort_keys)
 TERCEL_DECLARE_KERNELS(SortResultFn, sort_result)
+TERCEL_DECLARE_KERNELS(CountUniqueFn, count_unique)
 TERCEL_DECLARE_KERNELS(UniqueResultFn, unique_result)
+
+/** The key of NaN, in a floating dtype. */
+constexpr int64_t nan_key(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Float64: return INT64_MAX;
+    case ScalarType::Float32: return INT32_MAX;
+    default: return INT16_MAX;
+  }
+}
+
+/** Keys of a row; int64 elements are their own. Keeps its memory from call to call. */
+class RowKeys {
+ public:
+  const int64_t* read(const Tensor& like, const void* row, int64_t n);
+
+ private:
+  Tensor memory_;
+};
 
 }  // namespace tercel

@@ -1,10 +1,13 @@
 #include "tercel/ops/tensor_iterator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "tercel/core/convert.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -15,49 +18,17 @@ constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
 int64_t item_bytes(ScalarType t) { return static_cast<int64_t>(item_size(t)); }
 
-[[gnu::cold, gnu::noinline]] void refuse_domain(const ElementwiseRule& rule, ScalarType dtype) {
-  throw_error<TypeError>({rule.op, ": not implemented for dtype ", to_string(dtype)});
+ScalarType result_dtype(const ElementwiseRule& rule, ScalarType common) {
+  if (rule.predicate) return kBool;
+  if (rule.result != ScalarType::Undefined) return rule.result;
+  return rule.real ? real_dtype(common) : common;
 }
 
-ScalarType apply_domain(const ElementwiseRule& rule, ScalarType dtype) {
-  switch (rule.domain) {
-    case Domain::Any: break;
-    case Domain::Number:
-      if (dtype == kBool) refuse_domain(rule, dtype);
-      break;
-    case Domain::Float: return is_floating(dtype) ? dtype : kFloat32;
-    case Domain::Integral:
-      if (is_floating(dtype)) refuse_domain(rule, dtype);
-      break;
-  }
-  return dtype;
-}
-
-ScalarType promote_defined(ScalarType a, ScalarType b) {
-  if (a == ScalarType::Undefined) return b;
-  return b == ScalarType::Undefined ? a : promote_types(a, b);
-}
-
-// See Note [Promotion tiers].
-ScalarType combine_tiers(ScalarType higher, ScalarType lower) {
-  if (higher == ScalarType::Undefined || lower == ScalarType::Undefined) return promote_defined(higher, lower);
-  if (is_floating(higher)) return higher;
-  return higher == kBool || is_floating(lower) ? promote_types(higher, lower) : higher;
-}
-
-template <class T>
-bool holds(int64_t value) {
-  return static_cast<int64_t>(static_cast<T>(value)) == value;
-}
-
-bool holds_number(ScalarType t, int64_t value) {
-  switch (t) {
-    case kUInt8: return holds<uint8_t>(value);
-    case kInt8: return holds<int8_t>(value);
-    case kInt16: return holds<int16_t>(value);
-    case kInt32: return holds<int32_t>(value);
-    default: return true;
-  }
+bool integers_only(Span<OperandRef> inputs) {
+  for (const OperandRef& input : inputs)
+    if (input.tensor() && (!is_integral(input.tensor()->dtype(), true) || input.tensor()->dtype() == kUInt64))
+      return false;
+  return true;
 }
 
 Scalar read_number(const void* p, ScalarType dtype) {
@@ -86,28 +57,9 @@ ByteLayout byte_layout(const Tensor& t) {
 
 }  // namespace
 
-ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {
-  ScalarType with_dims = ScalarType::Undefined, without = ScalarType::Undefined, numbers = ScalarType::Undefined;
-  for (size_t i = rule.conditions; i < inputs.size(); ++i) {
-    if (const Tensor* t = inputs[i].tensor()) {
-      ScalarType& tier = t->impl().is_wrapped_number() ? numbers : (t->dim() > 0 ? with_dims : without);
-      tier = tier == t->dtype() ? tier : promote_defined(tier, t->dtype());
-    } else {
-      numbers = promote_defined(numbers, inputs[i].number().dtype());
-    }
-  }
-  ScalarType common = combine_tiers(with_dims, combine_tiers(without, numbers));
-  if (rule.predicate && is_integral(common, false)) {
-    // A comparison with a number that the tensor's dtype cannot hold has an answer all the same.
-    for (const OperandRef& input : inputs)
-      if (!input.tensor() && !holds_number(common, input.number().to_int64())) common = kInt64;
-  }
-  return apply_domain(rule, common);
-}
-
 void check_no_internal_overlap(const char* op, const Tensor& out) {
   if (out.impl().is_non_overlapping_and_dense()) return;
-  TERCEL_CHECK(!has_internal_overlap(out.sizes(), out.strides()), ValueError, op,
+  TERCEL_CHECK(!has_internal_overlap(out.sizes(), out.strides()), RuntimeError, op,
                ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
                "location. Please clone() the tensor before performing the operation.");
 }
@@ -115,7 +67,7 @@ void check_no_internal_overlap(const char* op, const Tensor& out) {
 void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
   if (out.is_same(in) || out.numel() == 0 || in.numel() == 0) return;
   if (!out.is_alias_of(in) && disjoint(storage_range(out), storage_range(in))) return;
-  TERCEL_CHECK(overlap_of(byte_layout(out), byte_layout(in)) != Overlap::Partial, ValueError, op,
+  TERCEL_CHECK(overlap_of(byte_layout(out), byte_layout(in)) != Overlap::Partial, RuntimeError, op,
                ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                "memory location. Please clone() the tensor before performing the operation.");
 }
@@ -154,12 +106,16 @@ bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inp
       if (dtype == kBool) return false;
       break;
     case Domain::Float:
-      if (!is_floating(dtype)) return false;
+      if (!is_differentiable(dtype)) return false;
       break;
     case Domain::Integral:
-      if (is_floating(dtype)) return false;
+      if (!is_integral(dtype, true)) return false;
+      break;
+    case Domain::Complex:
+      if (!is_complex(dtype)) return false;
       break;
   }
+  if (is_complex(dtype) && !rule.complex) return false;
   common_ = dtype;
   loop_.compute = compute_of(dtype);
   if (numbers) {
@@ -167,12 +123,12 @@ bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inp
       if (inputs[i].tensor()) continue;
       const Scalar number = inputs[i].number();
       if (number.category() > category_of(dtype)) return false;
-      if (rule.predicate && !number.is_floating() && !holds_number(dtype, number.to_int64())) return false;
+      if (rule.predicate && is_integral(dtype, false) && !holds_number(dtype, number)) return false;
       set_number(static_cast<int>(i) + 1, number);
     }
   }
 
-  const ScalarType result = rule.predicate ? kBool : (rule.result == ScalarType::Undefined ? dtype : rule.result);
+  const ScalarType result = result_dtype(rule, dtype);
   const int64_t numel = first->numel();
   if (out.defined()) {
     const TensorImpl& o = out.impl();
@@ -222,11 +178,16 @@ void TensorIterator::set_number(int operand, Scalar value) {
   char* slot = number_[operand];
   const auto put = [slot](auto v) { std::memcpy(slot, &v, sizeof v); };
   switch (loop_.compute) {
-    case Compute::F32:
-      put(value.is_floating() ? static_cast<float>(value.to_double()) : static_cast<float>(value.to_int64()));
-      break;
+    case Compute::F32: put(value.to<float>()); break;
     case Compute::F64: put(value.to_double()); break;
-    case Compute::I64: put(value.to_int64()); break;
+    case Compute::U64: put(value.to<uint64_t>()); break;
+    case Compute::C64: put(value.to<Complex<float>>()); break;
+    case Compute::C128: put(value.to_complex()); break;
+    case Compute::I64: {
+      const int64_t wide = value.to_int64();
+      put(common_ == kUInt32 ? int64_t{static_cast<uint32_t>(wide)} : wide);
+      break;
+    }
     case Compute::I32: {
       const int64_t wide = value.to_int64();
       switch (common_) {
@@ -234,6 +195,7 @@ void TensorIterator::set_number(int operand, Scalar value) {
         case kUInt8: put(static_cast<int32_t>(static_cast<uint8_t>(wide))); break;
         case kInt8: put(static_cast<int32_t>(static_cast<int8_t>(wide))); break;
         case kInt16: put(static_cast<int32_t>(static_cast<int16_t>(wide))); break;
+        case kUInt16: put(static_cast<int32_t>(static_cast<uint16_t>(wide))); break;
         default: put(static_cast<int32_t>(wide)); break;
       }
       break;
@@ -253,7 +215,7 @@ void TensorIterator::check_operands(const char* op, Span<OperandRef> inputs, con
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
     if (!t) continue;
-    TERCEL_CHECK(t->defined(), ValueError, op, ": expected a tensor but got an undefined one");
+    TERCEL_CHECK(t->defined(), RuntimeError, op, ": expected a tensor but got an undefined one");
     TERCEL_CHECK(t->layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
                  to_string(t->layout()));
     if (!leader || (leader != &out && leader->dim() == 0 && leader->device().is_cpu())) leader = t;
@@ -262,7 +224,7 @@ void TensorIterator::check_operands(const char* op, Span<OperandRef> inputs, con
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
     if (!t || (t->dim() == 0 && t->device().is_cpu())) continue;
-    TERCEL_CHECK(t->device() == device_, TypeError, op,
+    TERCEL_CHECK(t->device() == device_, RuntimeError, op,
                  ": expected all tensors to be on the same device, but found at least two devices, ",
                  to_string(device_), " and ", to_string(t->device()));
   }
@@ -279,7 +241,7 @@ void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Te
       if (d >= shape_ndim_) {
         shape_[d] = size;
       } else if (shape_[d] != size) {
-        TERCEL_CHECK(shape_[d] == 1 || size == 1, ValueError, op, ": The size of tensor a (", shape_[d],
+        TERCEL_CHECK(shape_[d] == 1 || size == 1, RuntimeError, op, ": The size of tensor a (", shape_[d],
                      ") must match the size of tensor b (", size, ") at non-singleton dimension ",
                      std::max(ndim, shape_ndim_) - 1 - d);
         if (shape_[d] == 1) shape_[d] = size;
@@ -297,7 +259,7 @@ void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Te
     if (!fits) {
       DimVector shape;
       for (int d = shape_ndim_; d-- > 0;) shape.push_back(shape_[d]);
-      throw_error<ValueError>(
+      throw_error<RuntimeError>(
           {op, ": output with shape ", sizes, " doesn't match the broadcast shape ", IntSpan(shape)});
     }
     for (int d = 0; d < ndim; ++d) shape_[d] = sizes[static_cast<size_t>(ndim - 1 - d)];
@@ -315,7 +277,7 @@ void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Te
     ++ndim_;
   }
   if (none) numel_ = 0;
-  TERCEL_CHECK(none || !overflow, ValueError, op, ": the broadcast shape has more elements than 64 bits can count");
+  TERCEL_CHECK(none || !overflow, RuntimeError, op, ": the broadcast shape has more elements than 64 bits can count");
 }
 
 void TensorIterator::add_strides(int operand, const Tensor& t) {
@@ -382,7 +344,15 @@ void TensorIterator::allocate(Tensor& out, ScalarType dtype) {
     for (int d = 0; d < ndim_; ++d) strides[shape_ndim_ - 1 - source_dim_[d]] = stride_[0][d] / item_bytes(dtype);
     for (int d = shape_ndim_; d-- > 0;)
       if (sizes[d] == 1) strides[d] = d + 1 < shape_ndim_ ? sizes[d + 1] * strides[d + 1] : 1;
-    out = empty_strided(size_span, IntSpan(strides, static_cast<size_t>(shape_ndim_)), TensorOptions(dtype, device_));
+    const IntSpan stride_span(strides, static_cast<size_t>(shape_ndim_));
+    const TensorOptions options(dtype, device_);
+    // A size of 1 leaves its stride open: taken as channels-last has it, the result is recognised as that.
+    if (is_channels_last_strides(size_span, stride_span))
+      out = empty(size_span, options, MemoryFormat::ChannelsLast);
+    else if (is_channels_last_3d_strides(size_span, stride_span))
+      out = empty(size_span, options, MemoryFormat::ChannelsLast3d);
+    else
+      out = empty_strided(size_span, stride_span, options);
   }
   loop_.data[0] = static_cast<char*>(out.data_ptr());
   loop_.dtype[0] = dtype;
@@ -454,13 +424,13 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
   common_ = promote_operands(rule, inputs);
   loop_.compute = compute_of(common_);
   loop_.host_scalars = 0;
-  ScalarType result = rule.predicate ? kBool : (rule.result == ScalarType::Undefined ? common_ : rule.result);
+  ScalarType result = result_dtype(rule, common_);
   const bool output_given = out.defined();
   if (output_given) {
     TERCEL_CHECK(out.layout() == Layout::Strided, NotImplementedError, rule.op, ": not implemented for layout ",
                  to_string(out.layout()));
-    TERCEL_CHECK(rule.converts || can_cast(result, out.dtype()), TypeError, rule.op, ": result type ",
-                 to_string(result), " can't be cast to the desired output type ", to_string(out.dtype()));
+    TERCEL_CHECK(rule.converts || can_cast(result, out.dtype()), RuntimeError, rule.op, ": result type ",
+                 scalar_type_word(result), " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
     result = out.dtype();
   }
   broadcast(rule.op, inputs, out);
@@ -478,7 +448,10 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
     if (t && !lower_tier) {
       add_strides(operand, *t);
     } else {
-      set_number(operand, t ? read_number(t->data_ptr(), t->dtype()) : inputs[i].number());
+      Scalar number = t ? read_number(t->data_ptr(), t->dtype()) : inputs[i].number();
+      // A signed integer near the bound must not be rounded to what lies above it.
+      if (rule.predicate && number.is_above_int64() && integers_only(inputs)) number = HUGE_VAL;
+      set_number(operand, number);
       std::fill(stride_[operand], stride_[operand] + ndim_, int64_t{0});
     }
   }

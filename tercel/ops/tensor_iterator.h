@@ -9,8 +9,9 @@
 //
 // Note [Promotion tiers]
 // Tensors with dimensions, 0-dimensional tensors and bare numbers take part in promotion with falling priority: a lower
-// tier changes the result only if its category (bool < integer < floating) is higher. A bare floating number counts as
-// float32, an integer as int64. An operand of a lower tier is one number, and is converted here, once.
+// tier changes the result only if its category (bool < integer < floating < complex) is higher; a complex one makes the
+// higher tier's floating dtype complex. A bare floating number counts as float32, a complex one as complex64, an
+// integer as int64. An operand of a lower tier is one number, and is converted here, once.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,8 @@ class OperandRef {
 struct ElementwiseRule {
   const char* op;
   Domain domain = Domain::Any;
+  /** Whether it takes complex numbers; and whether its result is then real all the same. */
+  bool complex = false, real = false;
   /** The result is bool, whatever the operands are. */
   bool predicate = false;
   /** Leading inputs that are conditions and take no part in promotion. */
@@ -54,7 +57,7 @@ struct ElementwiseRule {
   bool repeats = false;
 };
 
-/** The dtype that the op calculates in; TypeError when its domain excludes the operands. */
+/** The dtype that the op calculates in; RuntimeError when its domain excludes the operands. */
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs);
 
 class TensorIterator {
@@ -116,16 +119,16 @@ class TensorIterator {
   Device device_;
   ScalarType common_;
   int shape_ndim_;
-  alignas(16) char number_[kMaxOperands][8];
+  alignas(16) char number_[kMaxOperands][16];
   int64_t shape_[kMaxDims];  // broadcast shape, innermost first
   int64_t sizes_[kMaxDims];
   int8_t source_dim_[kMaxDims];  // which dimension of shape_ it was
   int64_t stride_[kMaxOperands][kMaxDims];
 };
 
-/** Throws ValueError, starting with `op`, unless elements can be written to `out` while `in` is read. */
+/** Throws RuntimeError, starting with `op`, unless elements can be written to `out` while `in` is read. */
 void check_overlap(const char* op, const Tensor& out, const Tensor& in);
-/** Throws ValueError, starting with `op`, if two elements of `out` are the same memory. */
+/** Throws RuntimeError, starting with `op`, if two elements of `out` are the same memory. */
 void check_no_internal_overlap(const char* op, const Tensor& out);
 
 }  // namespace tercel

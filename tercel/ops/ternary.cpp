@@ -1,6 +1,7 @@
 #include "tercel/ops/ternary.h"
 
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/ternary_ops.h"
 #include "tercel/ops/unary.h"
@@ -13,7 +14,7 @@ constinit const KernelTable<ElementwiseFn> ternary_kernels = TERCEL_KERNELS(tern
 
 template <class F>
 Tensor run(Span<OperandRef> inputs, uint8_t conditions = 0) {
-  constexpr ElementwiseRule kRule{.op = F::name, .domain = F::domain};
+  constexpr ElementwiseRule kRule{.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
   ElementwiseRule rule = kRule;
   rule.conditions = conditions;
   return elementwise(rule, ternary_kernels, index_of<F, TernaryOps>, inputs);
@@ -21,7 +22,7 @@ Tensor run(Span<OperandRef> inputs, uint8_t conditions = 0) {
 
 template <class F>
 void run_inplace(const Tensor& x, Span<OperandRef> inputs) {
-  const ElementwiseRule rule{.op = F::name, .domain = F::domain};
+  const ElementwiseRule rule{.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
   elementwise_to(x, rule, ternary_kernels, index_of<F, TernaryOps>, inputs);
 }
 
@@ -38,11 +39,11 @@ bool wants_grad(OperandRef x) { return x.tensor() && x.tensor()->requires_grad()
 
 Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
   check_defined(condition, "where", "condition");
-  TERCEL_CHECK(condition.dtype() == kBool, TypeError, "where: expected condition to be a boolean tensor, but got ",
+  TERCEL_CHECK(condition.dtype() == kBool, RuntimeError, "where: expected condition to be a boolean tensor, but got ",
                to_string(condition.dtype()));
   const OperandRef inputs[] = {condition, a, b};
   Tensor out = run<op::Where>(inputs, 1);
-  if (!grad_enabled() || !(wants_grad(a) || wants_grad(b)) || !out.is_floating_point()) return out;
+  if (!grad_enabled() || !(wants_grad(a) || wants_grad(b)) || !out.is_differentiable()) return out;
   // The gradient of what was not taken is zero, also where the other's is infinite.
   if (a.tensor() && b.tensor()) {
     record("WhereBackward0", out, {*a.tensor(), *b.tensor()},
@@ -69,13 +70,14 @@ auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar val
           saved_b = SavedTensor::when(of_a || (of_b && kDivides), b)](BackwardCall& call) {
     const Tensor& g = call.grad();
     if (call.needs(0)) call.set(0, form_x.gradient(g));
+    const Tensor scaled = mul(g, conjugate(value));
     if constexpr (kDivides) {
-      if (call.needs(1)) call.set(1, form_a.gradient(div(mul(g, value), saved_b.get())));
+      if (call.needs(1)) call.set(1, form_a.gradient(div(scaled, conj(saved_b.get()))));
       if (call.needs(2))
-        call.set(2, form_b.gradient(neg(div(mul(mul(g, value), saved_a.get()), square(saved_b.get())))));
+        call.set(2, form_b.gradient(neg(div(mul(scaled, conj(saved_a.get())), conj(square(saved_b.get()))))));
     } else {
-      if (call.needs(1)) call.set(1, form_a.gradient(mul(mul(g, value), saved_b.get())));
-      if (call.needs(2)) call.set(2, form_b.gradient(mul(mul(g, value), saved_a.get())));
+      if (call.needs(1)) call.set(1, form_a.gradient(mul(scaled, conj(saved_b.get()))));
+      if (call.needs(2)) call.set(2, form_b.gradient(mul(scaled, conj(saved_a.get()))));
     }
   };
 }
@@ -84,7 +86,7 @@ template <class F>
 Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   const OperandRef inputs[] = {x, a, b, value};
   Tensor out = run<F>(inputs);
-  if (should_record(x, a, b) && out.is_floating_point())
+  if (should_record(x, a, b) && out.is_differentiable())
     record(backward, out, {x, a, b}, addc_backward<F>(x, a, b, value));
   return out;
 }
@@ -92,7 +94,7 @@ Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor
 template <class F>
 const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   check_defined(x, F::name, "self");
-  const bool records = should_record(x, a, b) && x.is_floating_point();
+  const bool records = should_record(x, a, b) && x.is_differentiable();
   check_inplace(x, records);
   const OperandRef inputs[] = {x, a, b, value};
   run_inplace<F>(x, inputs);
@@ -101,8 +103,11 @@ const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, cons
 }
 
 auto lerp_backward(const Tensor& a, const Tensor& b, Scalar weight) {
-  return [weight = weight.to_double(), of_a = Form(a), of_b = Form(b)](BackwardCall& call) {
-    if (call.needs(0)) call.set(0, of_a.gradient(mul(call.grad(), 1 - weight)));
+  const Scalar conjugated = conjugate(weight);
+  const Scalar rest =
+      weight.is_complex() ? Scalar(Complex<double>(1) - conjugated.to_complex()) : Scalar(1 - weight.to_double());
+  return [weight = conjugated, rest, of_a = Form(a), of_b = Form(b)](BackwardCall& call) {
+    if (call.needs(0)) call.set(0, of_a.gradient(mul(call.grad(), rest)));
     if (call.needs(1)) call.set(1, of_b.gradient(mul(call.grad(), weight)));
   };
 }
@@ -123,9 +128,9 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
             saved_a = SavedTensor::when(of_weight, a), saved_b = SavedTensor::when(of_weight, b), of_a = Form(a),
             of_b = Form(b), of_w = Form(weight)](BackwardCall& call) {
              const Tensor& g = call.grad();
-             if (call.needs(0)) call.set(0, of_a.gradient(mul(g, sub(1, w.get()))));
-             if (call.needs(1)) call.set(1, of_b.gradient(mul(g, w.get())));
-             if (call.needs(2)) call.set(2, of_w.gradient(mul(g, sub(saved_b.get(), saved_a.get()))));
+             if (call.needs(0)) call.set(0, of_a.gradient(mul(g, conj(sub(1, w.get())))));
+             if (call.needs(1)) call.set(1, of_b.gradient(mul(g, conj(w.get()))));
+             if (call.needs(2)) call.set(2, of_w.gradient(mul(g, conj(sub(saved_b.get(), saved_a.get())))));
            });
   }
   return out;

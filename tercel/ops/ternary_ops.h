@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tercel/ops/op_list.h"
+#include "tercel/util/complex.h"
 
 namespace tercel::op {
 
@@ -10,26 +11,32 @@ namespace tercel::op {
 
 /** a + alpha * b. */
 struct AddScaled {
-  TERCEL_OP("add", Any)
+  TERCEL_OP("add", Any) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V a, V b, V alpha) { return a + alpha * b; }
 };
 struct Where {
-  TERCEL_OP("where", Any)
+  TERCEL_OP("where", Any) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V condition, V a, V b) { return where(condition != V(0), a, b); }
 };
 struct Lerp {
-  TERCEL_OP("lerp", Float)
+  TERCEL_OP("lerp", Float) TERCEL_TAKES_COMPLEX
   // From the nearer end, so that both ends are met exactly.
   template <class V> static TERCEL_HD V fwd(V a, V b, V weight) {
-    return where(weight < V(0.5), a + weight * (b - a), b - (b - a) * (V(1) - weight));
+    return where(is_below_half(weight), a + weight * (b - a), b - (b - a) * (V(1) - weight));
+  }
+  template <class V> static TERCEL_HD auto is_below_half(V weight) {
+    if constexpr (is_complex_number<V>)
+      return magnitude(weight) < decltype(weight.re)(0.5);
+    else
+      return weight < V(0.5);
   }
 };
 struct Addcmul {
-  TERCEL_OP("addcmul", Number)
+  TERCEL_OP("addcmul", Number) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a * b); }
 };
 struct Addcdiv {
-  TERCEL_OP("addcdiv", Float)
+  TERCEL_OP("addcdiv", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a / b); }
 };
 

@@ -2,6 +2,7 @@
 
 #include "tercel/ops/binary.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/unary_ops.h"
 
 namespace tercel {
@@ -19,13 +20,20 @@ struct UnaryInfo {
   const char* backward;
   int index;
   Saves saves;
+  /** The gradient from ops: see Note [Recorded derivatives]. */
+  UnaryGradientFn* recorded_gradient;
 };
 
 template <class F>
-constexpr UnaryInfo kInfo = {{.op = F::name, .domain = F::domain, .predicate = is_predicate<F>},
+constexpr UnaryInfo kInfo = {{.op = F::name,
+                              .domain = F::domain,
+                              .complex = takes_complex<F>,
+                              .real = is_real_valued<F>,
+                              .predicate = is_predicate<F>},
                              backward_name<F>,
                              index_of<F, UnaryOps>,
-                             has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing)};
+                             has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing),
+                             &unary_gradient<F>};
 
 /** Up to two parameters. */
 struct Parameters {
@@ -52,14 +60,19 @@ struct UnaryBackward {
   bool saves_anything() const { return saved.defined(); }
 
   void operator()(BackwardCall& call) const {
-    const ElementwiseRule rule{.op = info->backward};
+    const ElementwiseRule rule{.op = info->backward, .complex = true};
     if (info->saves == Saves::Nothing) {
+      if (should_record(call.grad())) return call.set(0, recorded(call, Tensor()));
       const OperandRef inputs[] = {call.grad()};
       call.set(0, elementwise(rule, unary_backward_kernels, info->index, inputs));
     } else {
-      call.set(0,
-               elementwise(rule, unary_backward_kernels, info->index, Operands(call.grad(), saved.get(), parameters)));
+      const Tensor kept = saved.get(call);
+      if (should_record(call.grad(), kept)) return call.set(0, recorded(call, kept));
+      call.set(0, elementwise(rule, unary_backward_kernels, info->index, Operands(call.grad(), kept, parameters)));
     }
+  }
+  Tensor recorded(const BackwardCall& call, const Tensor& kept) const {
+    return info->recorded_gradient(call.grad(), kept, Span<Scalar>(parameters.value, parameters.count));
   }
 };
 
@@ -76,6 +89,8 @@ Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
 
 const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
   check_defined(x, info.rule.op, "self");
+  TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
+               " is not supported for complex tensors.");
   const bool records = should_record(x);
   check_inplace(x, records);
   SavedTensor saved;
@@ -126,7 +141,8 @@ const Tensor& clamp_max_(const Tensor& x, Scalar high) { return unary_inplace(kI
 
 Tensor bitwise_not(const Tensor& x) {
   check_defined(x, "bitwise_not", "self");
-  TERCEL_CHECK(!x.is_floating_point(), TypeError, "bitwise_not: not implemented for dtype ", to_string(x.dtype()));
+  TERCEL_CHECK(!x.is_differentiable(), NotImplementedError, "bitwise_not: not implemented for dtype ",
+               to_string(x.dtype()));
   return x.dtype() == kBool ? logical_not(x) : bitwise_xor(x, -1);
 }
 

@@ -5,7 +5,7 @@
 //   const Tensor& name_(const Tensor& x)                        in place,
 //   const Tensor& name_out(const Tensor& out, const Tensor& x)  into a tensor of the result's shape; not recorded.
 // A fresh result is dense and keeps x's order of dimensions in memory. Functions of real numbers turn integers and bool
-// into float32. In-place forms are a TypeError where x's dtype cannot hold the result, a ValueError where its elements
+// into float32. In-place forms are a RuntimeError where x's dtype cannot hold the result, and where its elements
 // overlap. isnan, isfinite and logical_not give bool and have no in-place form.
 #pragma once
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tercel/ops/op_list.h"
+#include "tercel/util/complex.h"
 
 namespace tercel::op {
 
@@ -9,72 +10,78 @@ namespace tercel::op {
 // clang-format off
 
 struct Abs {
-  TERCEL_OP("abs", Any)
+  TERCEL_OP("abs", Any) TERCEL_TAKES_COMPLEX
+  static constexpr bool real = true;
   template <class V> static TERCEL_HD V fwd(V x) { return abs(x); }
-  template <class V> static TERCEL_HD V dx(V x) { return where(x > V(0), V(1), where(x < V(0), V(-1), V(0))); }
+  template <class V> static TERCEL_HD V dx(V x) {
+    if constexpr (is_complex_number<V>)
+      return conj(sgn(x));
+    else
+      return where(x > V(0), V(1), where(x < V(0), V(-1), V(0)));
+  }
 };
 struct Neg {
-  TERCEL_OP("neg", Number)
+  TERCEL_OP("neg", Number) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return -x; }
   template <class V> static TERCEL_HD V dx() { return V(-1); }
 };
 struct Exp {
-  TERCEL_OP("exp", Float)
+  TERCEL_OP("exp", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return exp(x); }
   template <class V> static TERCEL_HD V dy(V y) { return y; }
 };
 struct Expm1 {
-  TERCEL_OP("expm1", Float)
+  TERCEL_OP("expm1", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return expm1(x); }
   template <class V> static TERCEL_HD V dy(V y) { return y + V(1); }
 };
 struct Log {
-  TERCEL_OP("log", Float)
+  TERCEL_OP("log", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return log(x); }
   template <class V> static TERCEL_HD V dx(V x) { return V(1) / x; }
 };
 struct Log1p {
-  TERCEL_OP("log1p", Float)
+  TERCEL_OP("log1p", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return log1p(x); }
   template <class V> static TERCEL_HD V dx(V x) { return V(1) / (V(1) + x); }
 };
 struct Sqrt {
-  TERCEL_OP("sqrt", Float)
+  TERCEL_OP("sqrt", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return sqrt(x); }
   template <class V> static TERCEL_HD V dy(V y) { return V(0.5) / y; }
 };
 struct Rsqrt {
-  TERCEL_OP("rsqrt", Float)
+  TERCEL_OP("rsqrt", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return V(1) / sqrt(x); }
   template <class V> static TERCEL_HD V dy(V y) { return V(-0.5) * y * y * y; }
 };
 struct Reciprocal {
-  TERCEL_OP("reciprocal", Float)
+  TERCEL_OP("reciprocal", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return V(1) / x; }
   template <class V> static TERCEL_HD V dy(V y) { return -y * y; }
 };
 struct Square {
-  TERCEL_OP("square", Number)
+  TERCEL_OP("square", Number) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return x * x; }
   template <class V> static TERCEL_HD V dx(V x) { return x + x; }
 };
 struct Sin {
-  TERCEL_OP("sin", Float)
+  TERCEL_OP("sin", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return sin(x); }
   template <class V> static TERCEL_HD V dx(V x) { return cos(x); }
 };
 struct Cos {
-  TERCEL_OP("cos", Float)
+  TERCEL_OP("cos", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return cos(x); }
   template <class V> static TERCEL_HD V dx(V x) { return -sin(x); }
 };
 struct Tanh {
-  TERCEL_OP("tanh", Float)
+  TERCEL_OP("tanh", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return tanh(x); }
   template <class V> static TERCEL_HD V dy(V y) { return V(1) - y * y; }
 };
 struct Sigmoid {
-  TERCEL_OP("sigmoid", Float)
+  TERCEL_OP("sigmoid", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return V(1) / (V(1) + exp(-x)); }
   template <class V> static TERCEL_HD V dy(V y) { return y * (V(1) - y); }
 };
@@ -98,7 +105,7 @@ struct Gelu {
   }
 };
 struct Silu {
-  TERCEL_OP("silu", Float)
+  TERCEL_OP("silu", Float) TERCEL_TAKES_COMPLEX
   template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + exp(-x)); }
   template <class V> static TERCEL_HD V dx(V x) {
     const V s = V(1) / (V(1) + exp(-x));
@@ -139,19 +146,31 @@ struct Trunc {
   static constexpr bool no_grad = true;
 };
 struct IsNan {
-  TERCEL_OP("isnan", Any)
+  TERCEL_OP("isnan", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V x) { return isnan(x); }
 };
 struct IsFinite {
-  TERCEL_OP("isfinite", Any)
+  TERCEL_OP("isfinite", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V x) { return isfinite(x); }
 };
 struct LogicalNot {
-  TERCEL_OP("logical_not", Any)
+  TERCEL_OP("logical_not", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
   template <class V> static TERCEL_HD Truth<V> fwd(V x) { return x == V(0); }
+};
+
+// Of complex numbers; complex.cpp has their front ends.
+struct Conj {
+  TERCEL_OP("conj", Complex)
+  static constexpr bool no_grad = true;
+  template <class V> static TERCEL_HD V fwd(V x) { return conj(x); }
+};
+struct Imag {
+  TERCEL_OP("imag", Complex)
+  static constexpr bool no_grad = true, real = true;
+  template <class V> static TERCEL_HD V fwd(V x) { return V(x.im); }
 };
 
 struct LeakyRelu {
@@ -223,6 +242,11 @@ struct ClampMax {
   X(isfinite, IsFinite)            \
   X(logical_not, LogicalNot)
 
+/** ... those of complex numbers, whose public functions complex.cpp writes out, ... */
+#define TERCEL_UNARY_COMPLEX_OPS(X) \
+  X(conj, Conj)                     \
+  X(imag, Imag)
+
 /** ... and those with parameters, whose public functions unary.cpp writes out. */
 #define TERCEL_UNARY_PARAMETER_OPS(X) \
   X(leaky_relu, LeakyRelu)            \
@@ -234,8 +258,8 @@ struct ClampMax {
 namespace tercel {
 
 #define TERCEL_LIST_ENTRY(function, Functor) , op::Functor
-using UnaryOps = OpListAfter<void TERCEL_UNARY_OPS(TERCEL_LIST_ENTRY) TERCEL_UNARY_PREDICATES(TERCEL_LIST_ENTRY)
-                                 TERCEL_UNARY_PARAMETER_OPS(TERCEL_LIST_ENTRY)>;
+using UnaryOps = OpListAfter<void TERCEL_UNARY_OPS(TERCEL_LIST_ENTRY) TERCEL_UNARY_PREDICATES(
+    TERCEL_LIST_ENTRY) TERCEL_UNARY_COMPLEX_OPS(TERCEL_LIST_ENTRY) TERCEL_UNARY_PARAMETER_OPS(TERCEL_LIST_ENTRY)>;
 #undef TERCEL_LIST_ENTRY
 static_assert(check_unary_ops(UnaryOps{}));
 

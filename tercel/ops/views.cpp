@@ -2,26 +2,14 @@
 
 #include <algorithm>
 
-#include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
 #include "tercel/ops/sum_to_size.h"
+#include "tercel/ops/views_impl.h"
 
 namespace tercel {
 
-namespace {
-
-Tensor alias(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t offset) {
-  return Tensor(make_intrusive<TensorImpl>(x.impl(), sizes, strides, offset));
-}
-
-void check_strided(const Tensor& x, const char* op) {
-  check_defined(x, op, "self");
-  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
-               to_string(x.layout()));
-}
-
-/** Makes `out` a view of x whose gradient is the incoming one under the old sizes. */
 Tensor same_elements(const char* name, const Tensor& x, Tensor out) {
   make_view(name, out, x, [&x] {
     return [old = DimVector(x.sizes())](BackwardCall& call) { call.set(0, reshape(call.grad(), old)); };
@@ -31,6 +19,8 @@ Tensor same_elements(const char* name, const Tensor& x, Tensor out) {
 Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan strides) {
   return same_elements(name, x, alias(x, sizes, strides, x.storage_offset()));
 }
+
+namespace {
 
 /** The sizes themselves where they fit as they are, else what infer_size() makes of them, kept in `room`. */
 IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
@@ -46,22 +36,6 @@ IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
   return room;
 }
 
-/** A view of a part: the gradient is put where the part was, among zeros. `part` makes the same view of any tensor. */
-template <class Part>
-Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOrigin origin = ViewOrigin::Ordinary) {
-  make_view(
-      name, out, x,
-      [&x, &part] {
-        return [sizes = DimVector(x.sizes()), part](BackwardCall& call) {
-          Tensor whole = zeros(sizes, call.grad().options());
-          part(whole).copy_(call.grad());
-          call.set(0, std::move(whole));
-        };
-      },
-      origin);
-  return out;
-}
-
 }  // namespace
 
 Tensor view(const Tensor& x, IntSpan sizes) {
@@ -71,10 +45,44 @@ Tensor view(const Tensor& x, IntSpan sizes) {
   if (x.is_contiguous()) [[likely]]
     return same_elements("ViewBackward0", x, Tensor(make_intrusive<TensorImpl>(x.impl(), full)));
   const auto strides = view_strides(x.sizes(), x.strides(), full);
-  TERCEL_CHECK(strides, ValueError,
+  TERCEL_CHECK(strides, RuntimeError,
                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                "two contiguous subspaces). Use .reshape(...) instead.");
   return same_elements("ViewBackward0", x, full, *strides);
+}
+
+Tensor detail::view_as_dtype(const Tensor& x, ScalarType dtype) {
+  check_strided(x, "view");
+  TERCEL_CHECK(dtype != ScalarType::Undefined, RuntimeError, "view: expected a dtype but got an undefined one");
+  if (dtype == x.dtype()) return x;
+  const auto from = static_cast<int64_t>(x.itemsize()), to = static_cast<int64_t>(item_size(dtype));
+  Geometry g(x);
+  const auto what = [&] {
+    return str_cat(
+        {" to view ", scalar_type_word(x.dtype()), " as ", scalar_type_word(dtype), " (different element sizes)"});
+  };
+  if (from != to) {
+    TERCEL_CHECK(x.dim() > 0, RuntimeError, "self.dim() cannot be 0", what());
+    const size_t last = g.sizes.size() - 1;
+    const int64_t ratio = std::max(from, to) / std::min(from, to);
+    TERCEL_CHECK(from > to || g.sizes[last] % ratio == 0, RuntimeError, "self.size(-1) must be divisible by ", ratio,
+                 what(), ", but got ", g.sizes[last]);
+    TERCEL_CHECK(from > to || g.offset % ratio == 0, RuntimeError, "self.storage_offset() must be divisible by ", ratio,
+                 what(), ", but got ", g.offset);
+    TERCEL_CHECK(g.strides[last] == 1, RuntimeError, "self.stride(-1) must be 1", what(), ", but got ",
+                 g.strides[last]);
+    for (size_t d = 0; d < last; ++d) {
+      TERCEL_CHECK(from > to || g.strides[d] % ratio == 0, RuntimeError, "self.stride(", d, ") must be divisible by ",
+                   ratio, what(), ", but got ", g.strides[d]);
+      g.strides[d] = from > to ? g.strides[d] * ratio : g.strides[d] / ratio;
+    }
+    g.sizes[last] = from > to ? g.sizes[last] * ratio : g.sizes[last] / ratio;
+    g.offset = from > to ? g.offset * ratio : g.offset / ratio;
+    numel_of(g.sizes);
+  }
+  Tensor out = g.of(x);
+  out.impl().set_dtype(dtype);
+  return out;
 }
 
 Tensor reshape(const Tensor& x, IntSpan sizes) {
@@ -86,12 +94,22 @@ Tensor reshape(const Tensor& x, IntSpan sizes) {
   return view(clone(x, MemoryFormat::Contiguous), full);
 }
 
+Tensor view_as(const Tensor& x, const Tensor& other) {
+  check_defined(other, "view_as", "other");
+  return view(x, other.sizes());
+}
+Tensor reshape_as(const Tensor& x, const Tensor& other) {
+  check_defined(other, "reshape_as", "other");
+  return reshape(x, other.sizes());
+}
+
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   check_strided(x, "flatten");
   const auto first = static_cast<size_t>(wrap_dim(start_dim, x.dim()));
   const auto last = static_cast<size_t>(wrap_dim(end_dim, x.dim()));
-  TERCEL_CHECK(first <= last, ValueError, "flatten() has invalid args: start_dim cannot come after end_dim");
+  TERCEL_CHECK(first <= last, RuntimeError, "flatten() has invalid args: start_dim cannot come after end_dim");
   if (x.dim() == 0) return reshape(x, {1});
+  if (first == last) return x;
   DimVector sizes;
   int64_t joined = 1;
   for (size_t d = 0; d < x.sizes().size(); ++d) {
@@ -102,156 +120,145 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   return reshape(x, sizes);
 }
 
-Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
-  check_strided(x, "transpose");
-  const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
-  Tensor out = alias(x, x.sizes(), x.strides(), x.storage_offset());
-  out.impl().swap_dims(a, b);
-  make_view("TransposeBackward0", out, x, [a, b] {
-    return [a, b](BackwardCall& call) {
-      call.set(0, transpose(call.grad(), static_cast<int64_t>(a), static_cast<int64_t>(b)));
-    };
-  });
-  return out;
-}
-
-Tensor t(const Tensor& x) {
-  check_strided(x, "t");
-  TERCEL_CHECK(x.dim() <= 2, ValueError, "t() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
-  return transpose(x, 0, x.dim() < 2 ? 0 : 1);
-}
-
-Tensor permute(const Tensor& x, IntSpan dims) {
-  check_strided(x, "permute");
-  const size_t n = x.sizes().size();
-  TERCEL_CHECK(dims.size() == n, ValueError, "permute(): ", dims.size(), " dimensions given for a tensor of ", n);
-  DimVector sizes(n), strides(n), inverse(n, -1);
-  for (size_t i = 0; i < n; ++i) {
-    const auto d = static_cast<size_t>(wrap_dim(dims[i], x.dim()));
-    TERCEL_CHECK(inverse[d] == -1, ValueError, "permute(): duplicate dims are not allowed.");
-    inverse[d] = static_cast<int64_t>(i);
-    sizes[i] = x.sizes()[d];
-    strides[i] = x.strides()[d];
+Tensor unflatten(const Tensor& x, int64_t dim, IntSpan sizes) {
+  check_strided(x, "unflatten");
+  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim(), false));
+  TERCEL_CHECK(!sizes.empty(), RuntimeError, "unflatten: sizes must be non-empty");
+  const int64_t size = x.sizes()[d];
+  int64_t product = 1, inferred = 0;
+  bool fits = true;
+  for (const int64_t s : sizes) {
+    inferred += s == -1;
+    fits &= s >= -1 && (s == -1 || !__builtin_mul_overflow(product, s, &product));
   }
-  Tensor out = alias(x, sizes, strides, x.storage_offset());
-  make_view("PermuteBackward0", out, x,
-            [&inverse] { return [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); }; });
-  return out;
+  TERCEL_CHECK(inferred <= 1, RuntimeError, "only one dimension can be inferred");
+  fits = fits && (inferred == 0 ? product == size : product != 0 && size % product == 0);
+  TERCEL_CHECK(fits, RuntimeError, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d,
+               " (", size, ") in the input tensor");
+  DimVector all(x.sizes().subspan(0, d));
+  for (const int64_t s : sizes) all.push_back(s == -1 ? size / product : s);
+  for (const int64_t s : x.sizes().subspan(d + 1, x.sizes().size() - d - 1)) all.push_back(s);
+  return view(x, all);
+}
+
+Tensor ravel(const Tensor& x) {
+  check_strided(x, "ravel");
+  return view(contiguous(x), {-1});
+}
+
+// ---- dimensions of size 1
+
+DimMarks marked_dims(IntSpan dims, int64_t ndim) {
+  DimMarks marks(static_cast<size_t>(std::max<int64_t>(ndim, 1)), false);
+  for (const int64_t dim : dims) {
+    const auto d = static_cast<size_t>(wrap_dim(dim, ndim));
+    TERCEL_CHECK(!marks[d], RuntimeError, "dim ", d, " appears multiple times in the list of dims");
+    marks[d] = true;
+  }
+  return marks;
+}
+
+Geometry squeezed(const Tensor& x, const DimMarks& dims) {
+  Geometry g;
+  g.offset = x.storage_offset();
+  for (size_t d = 0; d < x.sizes().size(); ++d) {
+    if (dims[d] && x.sizes()[d] == 1) continue;
+    g.sizes.push_back(x.sizes()[d]);
+    g.strides.push_back(x.strides()[d]);
+  }
+  return g;
+}
+
+Geometry unsqueezed(const Tensor& x, int64_t dim) {
+  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim() + 1));
+  Geometry g(x);
+  const int64_t stride = d < g.sizes.size() ? g.sizes[d] * g.strides[d] : 1;
+  g.sizes.insert(g.sizes.begin() + d, 1);
+  g.strides.insert(g.strides.begin() + d, stride);
+  return g;
 }
 
 namespace {
 
-/** Every step-th index of a dimension; the caller has brought start and length into range. */
-Tensor strided_part(const char* name, const Tensor& x, size_t dim, int64_t start, int64_t length, int64_t step,
-                    ViewOrigin origin = ViewOrigin::Ordinary) {
-  DimVector sizes(x.sizes()), strides(x.strides());
-  const int64_t offset = x.storage_offset() + start * strides[dim];
-  sizes[dim] = length;
-  strides[dim] *= step;
-  return part_of(
-      name, x, alias(x, sizes, strides, offset),
-      [=](const Tensor& whole) { return strided_part(name, whole, dim, start, length, step); }, origin);
+Tensor without(const Tensor& x, const DimMarks& dims) {
+  const Geometry g = squeezed(x, dims);
+  return same_elements("SqueezeBackward0", x, g.sizes, g.strides);
 }
 
 }  // namespace
 
-Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  check_strided(x, "narrow");
-  TERCEL_CHECK(x.dim() > 0, ValueError, "narrow() cannot be applied to a 0-dim tensor.");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  const int64_t size = x.sizes()[d];
-  TERCEL_CHECK(length >= 0, ValueError, "narrow(): length must be non-negative.");
-  TERCEL_CHECK(start >= -size && start <= size, IndexError, "start out of range (expected to be in range of [", -size,
-               ", ", size, "], but got ", start, ")");
-  if (start < 0) start += size;
-  TERCEL_CHECK(start <= size - length, ValueError, "start (", start, ") + length (", length,
-               ") exceeds dimension size (", size, ").");
-  return strided_part("SliceBackward0", x, d, start, length, 1);
-}
-
-Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  check_strided(x, "slice");
-  TERCEL_CHECK(x.dim() > 0, ValueError, "slice() cannot be applied to a 0-dim tensor.");
-  TERCEL_CHECK(step != 0 && step != INT64_MIN, ValueError, "slice step cannot be zero");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  const int64_t size = x.sizes()[d];
-  // Python's rule: a bound is counted from the end when negative, then clamped to what the direction can reach.
-  const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
-  const auto clamp = [&](int64_t bound) {
-    if (bound < 0) bound = bound < -size ? lowest : bound + size;
-    return std::clamp(bound, lowest, highest);
-  };
-  const int64_t first = clamp(start), stop = clamp(end);
-  int64_t length = 0;
-  if (step > 0 && stop > first) length = (stop - first - 1) / step + 1;
-  if (step < 0 && stop < first) length = (first - stop - 1) / -step + 1;
-  return strided_part("SliceBackward0", x, d, length == 0 && step < 0 ? 0 : first, length, step);
-}
-
-Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  check_strided(x, "select");
-  TERCEL_CHECK(x.dim() > 0, IndexError, "select() cannot be applied to a 0-dim tensor.");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  const int64_t size = x.sizes()[d];
-  TERCEL_CHECK(index >= -size && index < size, IndexError, "select(): index ", index,
-               " out of range for tensor of size ", x.sizes(), " at dimension ", d);
-  if (index < 0) index += size;
-  DimVector sizes(x.sizes()), strides(x.strides());
-  const int64_t offset = x.storage_offset() + index * strides[d];
-  sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(d));
-  strides.erase(strides.begin() + static_cast<ptrdiff_t>(d));
-  return part_of("SelectBackward0", x, alias(x, sizes, strides, offset),
-                 [d, index](const Tensor& whole) { return select(whole, static_cast<int64_t>(d), index); });
-}
-
 Tensor squeeze(const Tensor& x) {
   check_strided(x, "squeeze");
-  DimVector sizes, strides;
-  for (size_t d = 0; d < x.sizes().size(); ++d)
-    if (x.sizes()[d] != 1) {
-      sizes.push_back(x.sizes()[d]);
-      strides.push_back(x.strides()[d]);
-    }
-  return same_elements("SqueezeBackward0", x, sizes, strides);
+  return without(x, DimMarks(x.sizes().size(), true));
 }
-
-Tensor squeeze(const Tensor& x, int64_t dim) {
+Tensor squeeze(const Tensor& x, int64_t dim) { return squeeze(x, IntSpan(&dim, 1)); }
+Tensor squeeze(const Tensor& x, IntSpan dims) {
   check_strided(x, "squeeze");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  DimVector sizes(x.sizes()), strides(x.strides());
-  if (x.dim() > 0 && sizes[d] == 1) {
-    sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(d));
-    strides.erase(strides.begin() + static_cast<ptrdiff_t>(d));
-  }
-  return same_elements("SqueezeBackward0", x, sizes, strides);
+  return without(x, marked_dims(dims, x.dim()));
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
   check_strided(x, "unsqueeze");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim() + 1));
-  DimVector sizes(x.sizes()), strides(x.strides());
-  const int64_t stride = d < sizes.size() ? sizes[d] * strides[d] : 1;
-  sizes.insert(sizes.begin() + static_cast<ptrdiff_t>(d), 1);
-  strides.insert(strides.begin() + static_cast<ptrdiff_t>(d), stride);
-  return same_elements("UnsqueezeBackward0", x, sizes, strides);
+  const Geometry g = unsqueezed(x, dim);
+  return same_elements("UnsqueezeBackward0", x, g.sizes, g.strides);
 }
+
+Tensor atleast_1d(const Tensor& x) {
+  check_strided(x, "atleast_1d");
+  return x.dim() == 0 ? reshape(x, {1}) : x;
+}
+Tensor atleast_2d(const Tensor& x) {
+  check_strided(x, "atleast_2d");
+  if (x.dim() == 0) return reshape(x, {1, 1});
+  return x.dim() == 1 ? unsqueeze(x, 0) : x;
+}
+Tensor atleast_3d(const Tensor& x) {
+  check_strided(x, "atleast_3d");
+  if (x.dim() == 0) return reshape(x, {1, 1, 1});
+  if (x.dim() == 1) return unsqueeze(unsqueeze(x, 0), -1);
+  return x.dim() == 2 ? unsqueeze(x, -1) : x;
+}
+
+namespace {
+
+template <class F>
+std::vector<Tensor> each(Span<Tensor> tensors, F function) {
+  std::vector<Tensor> out;
+  out.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) out.push_back(function(tensor));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Tensor> atleast_1d(Span<Tensor> tensors) {
+  return each(tensors, [](const Tensor& x) { return atleast_1d(x); });
+}
+std::vector<Tensor> atleast_2d(Span<Tensor> tensors) {
+  return each(tensors, [](const Tensor& x) { return atleast_2d(x); });
+}
+std::vector<Tensor> atleast_3d(Span<Tensor> tensors) {
+  return each(tensors, [](const Tensor& x) { return atleast_3d(x); });
+}
+
+// ---- repeated dimensions
 
 Tensor expand(const Tensor& x, IntSpan sizes) {
   check_strided(x, "expand");
   const size_t old = x.sizes().size();
-  TERCEL_CHECK(sizes.size() >= old, ValueError, "the number of sizes provided (", sizes.size(),
+  TERCEL_CHECK(sizes.size() >= old, RuntimeError, "the number of sizes provided (", sizes.size(),
                ") must be greater or equal to the number of dimensions in the tensor (", old, ")");
   DimVector out_sizes(sizes), strides(sizes.size(), 0);
   const size_t lead = sizes.size() - old;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (d < lead) {
-      TERCEL_CHECK(sizes[d] >= 0, ValueError, "The expanded size of the tensor (", sizes[d],
+      TERCEL_CHECK(sizes[d] >= 0, RuntimeError, "The expanded size of the tensor (", sizes[d],
                    ") isn't allowed in a leading, non-existing dimension ", d);
       continue;
     }
     const int64_t size = x.sizes()[d - lead];
     if (sizes[d] == -1) out_sizes[d] = size;
-    TERCEL_CHECK(out_sizes[d] == size || (size == 1 && out_sizes[d] >= 0), ValueError,
+    TERCEL_CHECK(out_sizes[d] == size || (size == 1 && out_sizes[d] >= 0), RuntimeError,
                  "The expanded size of the tensor (", sizes[d], ") must match the existing size (", size,
                  ") at non-singleton dimension ", d, ".  Target sizes: ", sizes, ".  Tensor sizes: ", x.sizes());
     strides[d] = out_sizes[d] == size ? x.strides()[d - lead] : 0;
@@ -263,94 +270,111 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
   return out;
 }
 
-Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
-  check_strided(x, "as_strided");
-  TERCEL_CHECK(sizes.size() == strides.size(), ValueError, "mismatch in length of strides and shape");
-  TERCEL_CHECK(storage_offset >= 0, ValueError, "Tensor: invalid storage offset ", storage_offset);
+Tensor expand_as(const Tensor& x, const Tensor& other) {
+  check_defined(other, "expand_as", "other");
+  return expand(x, other.sizes());
+}
+Tensor broadcast_to(const Tensor& x, IntSpan sizes) { return expand(x, sizes); }
+
+std::vector<Tensor> broadcast_tensors(Span<Tensor> tensors) {
+  DimVector sizes;
+  for (const Tensor& tensor : tensors) {
+    check_defined(tensor, "broadcast_tensors", "tensors");
+    sizes = broadcast_sizes(sizes, tensor.sizes());
+  }
+  return each(tensors, [&sizes](const Tensor& x) { return expand(x, sizes); });
+}
+
+DimVector broadcast_shapes(Span<IntSpan> shapes) {
+  DimVector out;
+  for (const IntSpan shape : shapes) {
+    for (const int64_t size : shape)
+      TERCEL_CHECK(size >= 0, RuntimeError, "Trying to create tensor with negative dimension (", size, "): ", shape);
+    for (size_t d = 0; d < std::min(shape.size(), out.size()); ++d) {
+      const int64_t a = shape[shape.size() - 1 - d], b = out[out.size() - 1 - d];
+      TERCEL_CHECK(a == b || a == 1 || b == 1, RuntimeError,
+                   "Shape mismatch: objects cannot be broadcast to a single shape: ", IntSpan(out), " and ", shape);
+    }
+    out = broadcast_sizes(out, shape);
+  }
+  return out;
+}
+
+// ---- any strides
+
+Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, "mismatch in length of strides and shape");
+  TERCEL_CHECK(storage_offset >= 0, RuntimeError, "Tensor: invalid storage offset ", storage_offset);
   if (numel_of(sizes) > 0) {
     const Extent extent = extent_of(sizes, strides);
     const auto items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize());
-    TERCEL_CHECK(storage_offset + extent.lowest >= 0 && extent.highest < items - storage_offset, ValueError,
+    TERCEL_CHECK(storage_offset + extent.lowest >= 0 && extent.highest < items - storage_offset, RuntimeError,
                  "setStorage: sizes ", sizes, ", strides ", strides, ", storage offset ", storage_offset,
                  ", and itemsize ", x.itemsize(), " requiring a storage size of ",
                  (static_cast<size_t>(storage_offset) + static_cast<size_t>(extent.highest) + 1) * x.itemsize(),
                  " are out of bounds for storage of size ", x.storage()->nbytes());
   }
-  Tensor out = alias(x, sizes, strides, storage_offset);
-  // Elements may be named several times, so the gradient is added up; x's own elements are then read off the storage.
+  return {sizes, strides, storage_offset};
+}
+
+namespace {
+
+/** Adds x, of g's sizes, up in a vector; g's offset counts from the vector's start. */
+void add_to(const Tensor& flat, const Geometry& g, const Tensor& x) { accumulate_dense(g.of(flat), x); }
+
+Tensor moved_through_storage(const Tensor& x, const Geometry& from, const Geometry& to, const Geometry& base) {
+  // Only what the two touch of the storage is made.
+  const Extent a = extent_of(from.sizes, from.strides), b = extent_of(to.sizes, to.strides);
+  if (numel_of(from.sizes) == 0 || numel_of(to.sizes) == 0) return zeros(to.sizes, x.options());
+  const int64_t low = std::min(from.offset + a.lowest, to.offset + b.lowest);
+  const int64_t high = std::max(from.offset + a.highest, to.offset + b.highest);
+  const auto shifted = [low](const Geometry& g) { return Geometry(g.sizes, g.strides, g.offset - low); };
+  const Tensor flat = zeros({high - low + 1}, x.options());
+  add_to(flat, shifted(from), x);
+  if (has_internal_overlap(base.sizes, base.strides)) {
+    const Tensor count = zeros({high - low + 1}, x.options());
+    add_to(count, shifted(base), expand(ones({}, x.options()), base.sizes));
+    div_(flat, maximum(count, 1));
+  }
+  return clone(shifted(to).of(flat), MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+Tensor through_storage(const Tensor& x, const Geometry& from, const Geometry& to, bool from_is_base) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = moved_through_storage(x, from, to, from_is_base ? from : to);
+  }
+  if (should_record(x))
+    record("AsStridedBackwardBackward0", out, {x}, [from, to, from_is_base](BackwardCall& call) {
+      call.set(0, through_storage(call.grad(), to, from, !from_is_base));
+    });
+  return out;
+}
+
+Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
+  check_strided(x, "as_strided");
+  const Geometry g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
+  Tensor out = g.of(x);
   make_view("AsStridedBackward0", out, x, [&] {
-    return [x_sizes = DimVector(x.sizes()), x_strides = DimVector(x.strides()), x_offset = x.storage_offset(),
-            v_sizes = DimVector(sizes), v_strides = DimVector(strides), storage_offset,
-            items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize())](BackwardCall& call) {
-      const Tensor flat = zeros({items}, call.grad().options());
-      accumulate_dense(alias(flat, v_sizes, v_strides, storage_offset), call.grad());
-      call.set(0, clone(alias(flat, x_sizes, x_strides, x_offset), MemoryFormat::Contiguous));
-    };
+    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, through_storage(call.grad(), g, base, false)); };
   });
   return out;
 }
 
-std::vector<Tensor> split(const Tensor& x, IntSpan sizes, int64_t dim) {
-  check_strided(x, "split");
-  TERCEL_CHECK(x.dim() > 0, ValueError, "split expects at least a 1-dimensional tensor");
-  const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
-  int64_t left = x.sizes()[d];
-  for (const int64_t s : sizes) left = s >= 0 && s <= left ? left - s : -1;  // once below zero it stays there
-  TERCEL_CHECK(left == 0, ValueError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
-               " (input tensor's size at dimension ", d, "), but got split_sizes=", sizes);
-  std::vector<Tensor> parts;
-  int64_t start = 0;
-  for (const int64_t s : sizes) {
-    parts.push_back(strided_part("SplitBackward0", x, d, start, s, 1, ViewOrigin::MultiOutput));
-    start += s;
-  }
-  return parts;
-}
-
-std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
-  check_strided(x, "split");
-  TERCEL_CHECK(x.dim() > 0, ValueError, "split expects at least a 1-dimensional tensor");
-  const int64_t size = x.size(dim);
-  TERCEL_CHECK(split_size > 0 || (split_size == 0 && size == 0), ValueError,
-               "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
-  DimVector sizes;
-  if (size == 0) sizes.push_back(0);
-  for (int64_t left = size; left > 0; left -= split_size) sizes.push_back(std::min(left, split_size));
-  return split(x, IntSpan(sizes), dim);
-}
-
-std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
-  check_strided(x, "unbind");
-  std::vector<Tensor> parts;
-  for (int64_t i = 0, n = x.size(dim); i < n; ++i) {
-    parts.push_back(select(x, dim, i));
-    parts.back().impl().set_view_origin(ViewOrigin::MultiOutput);
-  }
-  return parts;
-}
-
 Tensor Tensor::view(IntSpan s) const { return tercel::view(*this, s); }
 Tensor Tensor::reshape(IntSpan s) const { return tercel::reshape(*this, s); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tercel::transpose(*this, dim0, dim1); }
-Tensor Tensor::t() const { return tercel::t(*this); }
-Tensor Tensor::permute(IntSpan dims) const { return tercel::permute(*this, dims); }
-Tensor Tensor::narrow(int64_t d, int64_t start, int64_t length) const {
-  return tercel::narrow(*this, d, start, length);
-}
-Tensor Tensor::select(int64_t d, int64_t index) const { return tercel::select(*this, d, index); }
-Tensor Tensor::slice(int64_t d, int64_t start, int64_t end, int64_t step) const {
-  return tercel::slice(*this, d, start, end, step);
-}
 Tensor Tensor::squeeze() const { return tercel::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t d) const { return tercel::squeeze(*this, d); }
 Tensor Tensor::unsqueeze(int64_t d) const { return tercel::unsqueeze(*this, d); }
 Tensor Tensor::expand(IntSpan s) const { return tercel::expand(*this, s); }
-Tensor Tensor::expand_as(const Tensor& other) const { return tercel::expand(*this, other.sizes()); }
+Tensor Tensor::expand_as(const Tensor& other) const { return tercel::expand_as(*this, other); }
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return tercel::flatten(*this, start_dim, end_dim); }
 Tensor Tensor::as_strided(IntSpan s, IntSpan st) const { return tercel::as_strided(*this, s, st, storage_offset()); }
 Tensor Tensor::as_strided(IntSpan s, IntSpan st, int64_t offset) const {
   return tercel::as_strided(*this, s, st, offset);
 }
-Tensor Tensor::operator[](int64_t index) const { return tercel::select(*this, 0, index); }
 
 }  // namespace tercel

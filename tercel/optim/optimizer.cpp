@@ -28,7 +28,7 @@ bool nothing_to_do(Rule rule, double rate) { return rule == Rule::Ftrl && rate <
 
 /** All but what is updated: the rule and the step's numbers, in the order of optim::Step. */
 RuleUpdate begin_step(const OptimizerOptions& o, ScalarType dtype, double rate, int64_t step) {
-  TERCEL_CHECK(step >= 1 && rate >= 0 && std::isfinite(rate), ValueError,
+  TERCEL_CHECK(step >= 1 && rate >= 0 && std::isfinite(rate), RuntimeError,
                "optimizer: expected a step of at least 1 and "
                "a learning rate that is not negative, but got step ",
                step, " and ", rate);
@@ -76,9 +76,9 @@ Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
     : options_(options), parameter_(std::move(parameter)) {
   check_defined(parameter_, "optimizer", "parameter");
   check_options(options_, "optimizer");
-  TERCEL_CHECK(parameter_.is_contiguous(), ValueError, "optimizer: the parameter ", describe(parameter_),
+  TERCEL_CHECK(parameter_.is_contiguous(), RuntimeError, "optimizer: the parameter ", describe(parameter_),
                " is not contiguous");
-  TERCEL_CHECK(parameter_.dtype() == kFloat32 || parameter_.dtype() == kFloat64, TypeError,
+  TERCEL_CHECK(parameter_.dtype() == kFloat32 || parameter_.dtype() == kFloat64, RuntimeError,
                "optimizer: expected a parameter of float32 or float64 but got ", describe(parameter_));
   const double start = options.type == Rule::AdaGrad ? options.initial_accu_value : 0;
   for (const char* name : state_names(options.type)) {
@@ -93,7 +93,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
 void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) {
   TERCEL_CHECK(gradient.defined() && gradient.sizes() == parameter_.sizes() && gradient.dtype() == parameter_.dtype() &&
                    gradient.is_contiguous(),
-               ValueError, "optimizer: gradient ", describe(gradient), " does not fit parameter ",
+               RuntimeError, "optimizer: gradient ", describe(gradient), " does not fit parameter ",
                describe(parameter_));
   const RuleUpdate whole = begin_step(options_, parameter_.dtype(), rate, step);
   if (parameter_.numel() == 0 || nothing_to_do(options_.type, rate)) return;
@@ -116,7 +116,7 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step)
   const auto row_sizes = [](const Tensor& t) { return t.sizes().subspan(1, t.sizes().size() - 1); };
   TERCEL_CHECK(gradient.is_rows() && gradient.defined() && parameter_.dim() >= 1 && gradient.values.dim() >= 1 &&
                    row_sizes(gradient.values) == row_sizes(parameter_) && gradient.values.dtype() == parameter_.dtype(),
-               ValueError, "optimizer: gradient rows ", describe(gradient.values), " do not fit parameter ",
+               RuntimeError, "optimizer: gradient rows ", describe(gradient.values), " do not fit parameter ",
                describe(parameter_));
   check_update_type(options_, "optimizer");
   RuleUpdate whole = begin_step(options_, parameter_.dtype(), rate, step);

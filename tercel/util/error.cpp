@@ -7,6 +7,7 @@ namespace tercel {
 // Out of line so that each type has one home for its vtable and type info.
 Error::~Error() = default;
 InternalError::~InternalError() = default;
+RuntimeError::~RuntimeError() = default;
 ValueError::~ValueError() = default;
 IndexError::~IndexError() = default;
 TypeError::~TypeError() = default;

@@ -53,14 +53,21 @@ class TERCEL_API Error : public std::runtime_error {
 
 /** A bug of ours: an invariant does not hold. */
 TERCEL_ERROR_TYPE(InternalError, ExitCode::Internal)
-/** A value that the call cannot work with: shapes, ranges, states. */
+/** Tensors, shapes, dtypes or states that an operation on tensors cannot work with: what PyTorch calls RuntimeError. */
+TERCEL_ERROR_TYPE(RuntimeError, ExitCode::Usage)
+/** A value that the call cannot work with, outside of operations on tensors. */
 TERCEL_ERROR_TYPE(ValueError, ExitCode::Usage)
 /** An index or dimension out of range. */
 TERCEL_ERROR_TYPE(IndexError, ExitCode::Usage)
-/** A wrong dtype, device or layout. */
+/** An argument of the wrong type. */
 TERCEL_ERROR_TYPE(TypeError, ExitCode::Usage)
-/** A combination that has no implementation. */
-TERCEL_ERROR_TYPE(NotImplementedError, ExitCode::Usage)
+/** A combination that has no implementation; a RuntimeError, as in Python. */
+class TERCEL_API NotImplementedError : public RuntimeError {
+ public:
+  explicit NotImplementedError(const std::string& message) : RuntimeError(message) {}
+  ~NotImplementedError() override;
+  std::string_view kind() const noexcept override { return "NotImplementedError"; }
+};
 /** A wrong option, configuration or graph. */
 TERCEL_ERROR_TYPE(ConfigError, ExitCode::Usage)
 /** Bytes from outside that do not follow their format. */

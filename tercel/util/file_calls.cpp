@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -119,6 +120,15 @@ ssize_t call_write(int fd, const void* data, size_t bytes) {
 ssize_t call_pwrite(int fd, const void* data, size_t bytes, int64_t offset) {
   return run({.op = FileOp::Write, .fd = fd}, bytes,
              [&](size_t allowed) { return ::pwrite(fd, data, allowed, offset); });
+}
+
+void* call_map(int fd, size_t bytes) {
+  void* start = MAP_FAILED;
+  const int status = run({.op = FileOp::Read, .fd = fd}, [&] {
+    start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+    return start == MAP_FAILED ? -1 : 0;
+  });
+  return status == 0 ? start : nullptr;
 }
 
 int call_fsync(int fd) {

@@ -17,6 +17,8 @@ ssize_t call_read(int fd, void* out, size_t bytes);
 ssize_t call_pread(int fd, void* out, size_t bytes, int64_t offset);
 ssize_t call_write(int fd, const void* data, size_t bytes);
 ssize_t call_pwrite(int fd, const void* data, size_t bytes, int64_t offset);
+/** A private copy-on-write map of the first bytes; null on failure. */
+void* call_map(int fd, size_t bytes);
 int call_fsync(int fd);
 int call_truncate(int fd, int64_t size);
 /** The descriptor is gone whatever is returned. */

@@ -108,6 +108,20 @@ TEST_F(DataPtrTest, MoveTakesOver) {
   EXPECT_EQ(g_freed, 1);
 }
 
+TEST_F(DataPtrTest, MoveContextHandsOverTheOwner) {
+  DataPtr p(&data_, &context_, &count_free, kCpu);
+  {
+    const auto owner = p.move_context();
+    EXPECT_EQ(owner.get(), &context_);
+    EXPECT_EQ(p.get(), &data_);  // borrowed now
+    EXPECT_EQ(p.context(), nullptr);
+    p.clear();
+    EXPECT_EQ(g_freed, 0);
+  }
+  EXPECT_EQ(g_freed, 1);
+  EXPECT_EQ(DataPtr(&data_, kCpu).move_context(), nullptr);
+}
+
 TEST_F(DataPtrTest, MoveAssignmentFreesTheOld) {
   char other = 0;
   DataPtr a(&data_, &context_, &count_free, kCpu);
@@ -358,7 +372,7 @@ TEST_F(CachingAllocator, LoweringTheLimitGivesBackAtOnce) {
   EXPECT_EQ(cpu_allocator_stats().cached_bytes, cached - static_cast<int64_t>(8 * kMiB));
   address_of_freed(8 * kMiB);
   EXPECT_LE(cpu_allocator_stats().cached_bytes, cached - static_cast<int64_t>(8 * kMiB));
-  EXPECT_THROW(set_cpu_allocator_cache_limit(-1), ValueError);
+  EXPECT_THROW(set_cpu_allocator_cache_limit(-1), RuntimeError);
 }
 
 TEST_F(CachingAllocator, ObjectsShareTheCaches) {
@@ -430,8 +444,8 @@ TEST(CpuAllocatorDeathTest, CachesAreEmptiedBeforeGivingUp) {
 
 TEST(AllocatorInterface, RawCallsNeedARawDeleter) {
   EXPECT_EQ(cpu_allocator().raw_deleter(), nullptr);
-  EXPECT_THROW(cpu_allocator().raw_allocate(8), ValueError);
-  EXPECT_THROW(cpu_allocator().raw_deallocate(nullptr), ValueError);
+  EXPECT_THROW(cpu_allocator().raw_allocate(8), RuntimeError);
+  EXPECT_THROW(cpu_allocator().raw_deallocate(nullptr), RuntimeError);
 }
 
 TEST(AllocatorInterface, RawCallsWork) {

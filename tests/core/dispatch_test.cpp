@@ -82,7 +82,7 @@ TEST_F(Dispatch, VariableChooses) {
       EXPECT_EQ(cpu_isa(), isa);
       EXPECT_EQ(kernel_slot(kCpu), static_cast<int>(isa));
     } else {
-      EXPECT_EQ(message_of<ValueError>([] { cpu_isa(); }),
+      EXPECT_EQ(message_of<RuntimeError>([] { cpu_isa(); }),
                 str_cat({"TERCEL_CPU_ISA=", to_string(isa), ": this CPU lacks it; the best it has is ",
                          to_string(best_cpu_isa())}));
     }
@@ -99,7 +99,7 @@ TEST_F(Dispatch, VariableIsReadOnce) {
 TEST_F(Dispatch, WrongVariableIsRefused) {
   for (const char* bad : {"sse", "AVX2", "avx512 ", "3"}) {
     choose(bad);
-    EXPECT_EQ(message_of<ValueError>([] { cpu_isa(); }),
+    EXPECT_EQ(message_of<RuntimeError>([] { cpu_isa(); }),
               str_cat({"TERCEL_CPU_ISA=", bad, ": expected generic, avx2 or avx512"}));
   }
 }
@@ -110,7 +110,7 @@ TEST_F(Dispatch, SetCpuIsa) {
       set_cpu_isa(isa);
       EXPECT_EQ(cpu_isa(), isa);
     } else {
-      EXPECT_EQ(message_of<ValueError>([&] { set_cpu_isa(isa); }).find("set_cpu_isa: "), 0u);
+      EXPECT_EQ(message_of<RuntimeError>([&] { set_cpu_isa(isa); }).find("set_cpu_isa: "), 0u);
     }
   }
 }

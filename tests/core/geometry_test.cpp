@@ -34,17 +34,17 @@ TEST(Geometry, Numel) {
   EXPECT_EQ(numel_of({2, 0, 4}), 0);
   EXPECT_EQ(numel_of({kHuge}), kHuge);
   EXPECT_EQ(numel_of({0, kHuge}), 0);
-  EXPECT_EQ(message_of<ValueError>([] {
+  EXPECT_EQ(message_of<RuntimeError>([] {
               numel_of({2, -3});
             }),
             "Trying to create tensor with negative dimension -3: [2, -3]");
-  EXPECT_EQ(message_of<ValueError>([] {
+  EXPECT_EQ(message_of<RuntimeError>([] {
               numel_of({kHuge, 4});
             }),
-            "number of elements of sizes [4611686018427387904, 4] does not fit 64 bits");
-  EXPECT_THROW(numel_of({kHuge, 0, 4}), ValueError);
-  EXPECT_THROW(numel_of({0, -1}), ValueError);
-  EXPECT_THROW(numel_of({INT64_MIN, INT64_MIN}), ValueError);
+            "numel: integer multiplication overflow of sizes [4611686018427387904, 4]");
+  EXPECT_THROW(numel_of({kHuge, 0, 4}), RuntimeError);
+  EXPECT_THROW(numel_of({0, -1}), RuntimeError);
+  EXPECT_THROW(numel_of({INT64_MIN, INT64_MIN}), RuntimeError);
 }
 
 TEST(Geometry, ContiguousStrides) {
@@ -52,16 +52,16 @@ TEST(Geometry, ContiguousStrides) {
   EXPECT_EQ(list(contiguous_strides({5})), Ints{1});
   EXPECT_EQ(list(contiguous_strides({2, 3, 4})), (Ints{12, 4, 1}));
   EXPECT_EQ(list(contiguous_strides({3, 0, 5})), (Ints{5, 5, 1}));
-  EXPECT_THROW(contiguous_strides({kHuge, 0, kHuge}), ValueError);
+  EXPECT_THROW(contiguous_strides({kHuge, 0, kHuge}), RuntimeError);
 }
 
 TEST(Geometry, StridesForFormats) {
   EXPECT_EQ(list(strides_for({2, 3, 4, 5}, MemoryFormat::Contiguous)), (Ints{60, 20, 5, 1}));
   EXPECT_EQ(list(strides_for({2, 3, 4, 5}, MemoryFormat::ChannelsLast)), (Ints{60, 1, 15, 3}));
   EXPECT_EQ(list(strides_for({2, 3, 4, 5, 6}, MemoryFormat::ChannelsLast3d)), (Ints{360, 1, 90, 18, 3}));
-  EXPECT_THROW(strides_for({2, 3}, MemoryFormat::ChannelsLast3d), ValueError);
-  EXPECT_THROW(strides_for({2, 3, 4, 5, 6}, MemoryFormat::ChannelsLast), ValueError);
-  EXPECT_THROW(strides_for({2, 3, 4, 5}, MemoryFormat::Preserve), ValueError);
+  EXPECT_THROW(strides_for({2, 3}, MemoryFormat::ChannelsLast3d), RuntimeError);
+  EXPECT_THROW(strides_for({2, 3, 4, 5, 6}, MemoryFormat::ChannelsLast), RuntimeError);
+  EXPECT_THROW(strides_for({2, 3, 4, 5}, MemoryFormat::Preserve), RuntimeError);
 }
 
 RC_GTEST_PROP(Geometry, ContiguousMeansOffsetsInOrder, ()) {
@@ -97,6 +97,48 @@ TEST(Geometry, ChannelsLast) {
   EXPECT_TRUE(is_channels_last_strides({0, 3, 4, 5}, {60, 1, 15, 3}));
   EXPECT_TRUE(is_channels_last_3d_strides({2, 3, 4, 5, 6}, {360, 1, 90, 18, 3}));
   EXPECT_FALSE(is_channels_last_3d_strides({2, 3, 4, 5}, {60, 1, 15, 3}));
+}
+
+TEST(Geometry, StridesLikeChannelsLast) {
+  struct Case {
+    Ints sizes, strides;
+    bool like;
+  };
+  const Case cases[] = {
+      {{2, 3, 4, 5}, {60, 1, 15, 3}, true},    //
+      {{2, 3, 4, 5}, {60, 20, 5, 1}, false},   //
+      {{2, 3, 4, 5}, {120, 2, 30, 6}, true},   // with gaps
+      {{2, 3, 2, 2}, {60, 1, 30, 6}, true},    // every second pixel
+      {{2, 3, 4, 5}, {60, 0, 15, 3}, false},   // expanded channels
+      {{0, 3, 4, 5}, {60, 1, 15, 3}, false},   // nothing in it
+      {{2, 3, 4, 5}, {60, 1, 3, 12}, false},   // width outside height
+      {{2, 1, 4, 5}, {20, 1, 5, 1}, true},     // one channel, made channels-last
+      {{2, 1, 4, 5}, {20, 20, 5, 1}, false},   // and row-major
+      {{2, 3, 1, 1}, {3, 1, 3, 3}, true},      // one pixel
+      {{2, 3, 1, 1}, {3, 1, 1, 1}, false},     //
+      {{1, 1, 1, 1}, {1, 1, 1, 1}, false},     // a tie is row-major
+      {{4, 1, 1, 1}, {5, 5, 5, 5}, false},     // N111: of NC11 or of N11W, nobody can tell
+      {{2, 3, 4, 5}, {60, -1, 15, 3}, false},  //
+      {{3, 4, 5}, {1, 15, 3}, false},          // no batch: never
+      {{2, 2, 2, 2}, {8, 1, INT64_MAX, 2}, false},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(is_strides_like_channels_last(c.sizes, c.strides), c.like)
+        << str_cat({IntSpan(c.sizes), IntSpan(c.strides)});
+  EXPECT_TRUE(is_strides_like_channels_last_3d({2, 3, 4, 5, 6}, {360, 1, 90, 18, 3}));
+  EXPECT_FALSE(is_strides_like_channels_last_3d({2, 3, 4, 5, 6}, {360, 120, 30, 6, 1}));
+  EXPECT_FALSE(is_strides_like_channels_last_3d({2, 3, 4, 5}, {60, 1, 15, 3}));
+  EXPECT_EQ(suggest_memory_format({2, 3, 4, 5}, {60, 1, 15, 3}), MemoryFormat::ChannelsLast);
+  EXPECT_EQ(suggest_memory_format({2, 3, 4, 5, 6}, {360, 1, 90, 18, 3}), MemoryFormat::ChannelsLast3d);
+  EXPECT_EQ(suggest_memory_format({2, 3}, {3, 1}), MemoryFormat::Contiguous);
+}
+
+TEST(Geometry, PreservedStrides) {
+  const auto preserved = [](IntSpan sizes, IntSpan strides) { return list(preserved_strides(sizes, strides)); };
+  EXPECT_EQ(preserved({2, 3, 4}, {1, 8, 2}), (Ints{1, 8, 2}));
+  EXPECT_EQ(preserved({3, 1, 4}, {4, 99, 1}), (Ints{4, 99, 1}));  // dense, so as it is
+  EXPECT_EQ(preserved({4, 3}, {6, 2}), (Ints{3, 1}));
+  EXPECT_EQ(preserved({4, 1}, {1, -1}), (Ints{1, 1}));
 }
 
 // ---- dense strides of a copy (values from PyTorch's empty_like)
@@ -151,18 +193,18 @@ TEST(Geometry, InferSize) {
   EXPECT_EQ(list(infer_size({0, 5}, 0)), (Ints{0, 5}));
   EXPECT_EQ(list(infer_size({}, 1)), Ints{});
   EXPECT_EQ(list(infer_size({-1}, 1)), Ints{1});
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({7}, 6); }), "shape '[7]' is invalid for input of size 6");
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({4, -1}, 6); }), "shape '[4, -1]' is invalid for input of size 6");
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({}, 6); }), "shape '[]' is invalid for input of size 6");
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({-1, -1}, 6); }), "only one dimension can be inferred");
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({-2}, 6); }), "invalid shape dimension -2");
-  EXPECT_EQ(message_of<ValueError>([] {
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({7}, 6); }), "shape '[7]' is invalid for input of size 6");
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({4, -1}, 6); }), "shape '[4, -1]' is invalid for input of size 6");
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({}, 6); }), "shape '[]' is invalid for input of size 6");
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({-1, -1}, 6); }), "only one dimension can be inferred");
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({-2}, 6); }), "invalid shape dimension -2");
+  EXPECT_EQ(message_of<RuntimeError>([] {
               infer_size({-1, 0}, 0);
             }),
             "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be "
             "any value and is ambiguous");
-  EXPECT_EQ(message_of<ValueError>([] { infer_size({0, -1}, 6); }), "shape '[0, -1]' is invalid for input of size 6");
-  EXPECT_THROW(infer_size({kHuge, kHuge}, 6), ValueError);
+  EXPECT_EQ(message_of<RuntimeError>([] { infer_size({0, -1}, 6); }), "shape '[0, -1]' is invalid for input of size 6");
+  EXPECT_THROW(infer_size({kHuge, kHuge}, 6), RuntimeError);
 }
 
 TEST(Geometry, Broadcast) {
@@ -171,9 +213,9 @@ TEST(Geometry, Broadcast) {
   EXPECT_EQ(list(broadcast_sizes({}, {5})), Ints{5});
   EXPECT_EQ(list(broadcast_sizes({0}, {1})), Ints{0});
   EXPECT_EQ(list(broadcast_sizes({4, 1, 3}, {2, 1})), (Ints{4, 2, 3}));
-  EXPECT_EQ(message_of<ValueError>([] { broadcast_sizes({0}, {2}); }),
+  EXPECT_EQ(message_of<RuntimeError>([] { broadcast_sizes({0}, {2}); }),
             "The size of tensor a (0) must match the size of tensor b (2) at non-singleton dimension 0");
-  EXPECT_EQ(message_of<ValueError>([] {
+  EXPECT_EQ(message_of<RuntimeError>([] {
               broadcast_sizes({2, 3}, {2, 4});
             }),
             "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
@@ -240,10 +282,10 @@ TEST(Geometry, Extent) {
   EXPECT_EQ(extent_of({}, {}).highest, 0);
   EXPECT_EQ(extent_of({5, 0}, {1, 1}).highest, -1);
   EXPECT_EQ(extent_of({1}, {INT64_MIN}).lowest, 0);
-  EXPECT_THROW(extent_of({3}, {kHuge}), ValueError);
-  EXPECT_THROW(extent_of({2, 2}, {kHuge, kHuge}), ValueError);
-  EXPECT_THROW(extent_of({2}, {INT64_MIN}), ValueError);
-  EXPECT_THROW(extent_of({2}, {int64_t{1} << 58}), ValueError);  // its bytes would not fit
+  EXPECT_THROW(extent_of({3}, {kHuge}), RuntimeError);
+  EXPECT_THROW(extent_of({2, 2}, {kHuge, kHuge}), RuntimeError);
+  EXPECT_THROW(extent_of({2}, {INT64_MIN}), RuntimeError);
+  EXPECT_THROW(extent_of({2}, {int64_t{1} << 58}), RuntimeError);  // its bytes would not fit
 }
 
 RC_GTEST_PROP(Geometry, ExtentIsThatOfTheOffsets, ()) {

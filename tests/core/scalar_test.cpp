@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -37,14 +39,43 @@ TEST(Scalar, IsAConstant) {
   static_assert(Scalar(300).to<uint8_t>() == 44);
 }
 
-TEST(Scalar, UnsignedNumbersMustFitInt64) {
+TEST(Scalar, NumbersAboveInt64) {
   EXPECT_EQ(Scalar(uint64_t{INT64_MAX}).to_int64(), INT64_MAX);
-  try {
-    const Scalar s(UINT64_MAX);
-    FAIL() << s.to_int64();
-  } catch (const ValueError& e) {
-    EXPECT_STREQ(e.what(), "the number 18446744073709551615 does not fit int64");
+  EXPECT_EQ(Scalar(uint64_t{INT64_MAX}).dtype(), kInt64);
+  const Scalar large(UINT64_MAX);
+  EXPECT_EQ(large.dtype(), kUInt64);
+  EXPECT_TRUE(large.is_integral() && large.is_above_int64() && !large.is_floating() && !large.is_complex());
+  EXPECT_EQ(large.category(), TypeCategory::Integral);
+  EXPECT_EQ(large.to<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(large.to_int64(), -1);
+  EXPECT_EQ(large.to_double(), 0x1p64);
+  EXPECT_EQ(to_string(large), "18446744073709551615");
+  EXPECT_FALSE(equals(large, Scalar(-1)));
+  EXPECT_TRUE(equals(Scalar(-1), Scalar(-1.0)));
+}
+
+TEST(Scalar, ComplexNumbers) {
+  const Scalar z(std::complex<double>(1.5, -2));
+  EXPECT_TRUE(z.is_complex() && !z.is_floating() && !z.is_integral());
+  EXPECT_EQ(z.dtype(), kComplex64);
+  EXPECT_EQ(z.category(), TypeCategory::Complex);
+  EXPECT_EQ(z.to_complex(), Complex<double>(1.5, -2));
+  EXPECT_EQ(z.to_double(), 1.5);
+  EXPECT_TRUE(Scalar(Complex<float>(0, 1)).to_bool());
+  EXPECT_EQ(to_string(z), "1.5-2j");
+  EXPECT_EQ(to_string(Scalar(Complex<float>(1, 2))), "1+2j");
+  EXPECT_TRUE(equals(Scalar(Complex<double>(2)), 2));
+  EXPECT_FALSE(equals(Scalar(Complex<double>(2, 1)), 2));
+  // Any bits may stand in the imaginary part, those of the marks too.
+  for (uint64_t mark = 0x7ff45ca1a5000000; mark < 0x7ff45ca1a5000004; ++mark) {
+    double nan;
+    std::memcpy(&nan, &mark, sizeof nan);
+    const Scalar x(Complex<double>(3, nan));
+    EXPECT_TRUE(x.is_complex());
+    EXPECT_TRUE(std::isnan(x.to_complex().im));
+    EXPECT_EQ(x.to_double(), 3);
   }
+  for (const Scalar real : {Scalar(true), Scalar(1), Scalar(UINT64_MAX), Scalar(1.5)}) EXPECT_FALSE(real.is_complex());
 }
 
 TEST(Scalar, ToIntegers) {

@@ -79,14 +79,14 @@ TEST(TensorImpl, EveryNumberOfDimensions) {
     EXPECT_EQ(strides(same), want_strides);
     EXPECT_TRUE(same->is_contiguous());
   }
-  EXPECT_EQ(message_of<ValueError>([] { make(V(65, 1)); }), "a tensor has at most 64 dimensions, not 65");
+  EXPECT_EQ(message_of<RuntimeError>([] { make(V(65, 1)); }), "a tensor has at most 64 dimensions, not 65");
 }
 
 TEST(TensorImpl, RefusesSizesBeyond64Bits) {
   constexpr int64_t kHuge = int64_t{1} << 40;
   for (const V& bad : {V{kHuge, kHuge}, V{kHuge, 0, kHuge}, V{2, -1}, V{1, 1, 1, 1, 1, kHuge, kHuge}}) {
-    EXPECT_THROW(make(bad), ValueError);
-    EXPECT_THROW(make(bad, V(bad.size(), 0)), ValueError);
+    EXPECT_THROW(make(bad), RuntimeError);
+    EXPECT_THROW(make(bad, V(bad.size(), 0)), RuntimeError);
   }
 }
 
@@ -179,7 +179,7 @@ TEST(TensorImpl, SetSizesAndStrides) {
   t->set_sizes_and_strides({6}, {1});
   EXPECT_EQ(t->storage_offset(), 4);
   EXPECT_TRUE(t->is_contiguous());
-  EXPECT_EQ(message_of<ValueError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               t->set_sizes_and_strides({1, 2}, {1});
             }),
             "dimensionality of sizes (2) must match dimensionality of strides (1)");
@@ -195,7 +195,7 @@ TEST(TensorImpl, FillStride) {
   EXPECT_EQ(strides(t), (V{4, 4, 1}));
   t->set_sizes_and_strides({2, 3}, {-1, -2});  // negative strides are strides
   EXPECT_EQ(strides(t), (V{-1, -2}));
-  EXPECT_THROW(t->set_sizes_and_strides({1, 5, 1}, {kFillStride, INT64_MAX / 2, 1}), ValueError);
+  EXPECT_THROW(t->set_sizes_and_strides({1, 5, 1}, {kFillStride, INT64_MAX / 2, 1}), RuntimeError);
   EXPECT_EQ(sizes(t), (V{2, 3}));
 }
 
@@ -224,8 +224,8 @@ TEST(TensorImpl, SetSizeLeavesStrides) {
   EXPECT_EQ(strides(t), (V{3, 1}));
   EXPECT_EQ(t->numel(), 10);
   EXPECT_FALSE(t->is_contiguous());
-  EXPECT_THROW(t->set_size(0, -1), ValueError);
-  EXPECT_THROW(t->set_size(0, INT64_MAX), ValueError);
+  EXPECT_THROW(t->set_size(0, -1), RuntimeError);
+  EXPECT_THROW(t->set_size(0, INT64_MAX), RuntimeError);
   EXPECT_THROW(t->set_size(2, 1), IndexError);
   EXPECT_EQ(sizes(t), (V{2, 5}));
   EXPECT_THROW(make(IntSpan{})->set_size(0, 1), IndexError);
@@ -256,8 +256,8 @@ TEST(TensorImpl, ResizeDim) {
   EXPECT_EQ(t->numel(), 2);
   t->resize_dim(0);
   EXPECT_EQ(t->numel(), 1);
-  EXPECT_THROW(t->resize_dim(-1), ValueError);
-  EXPECT_THROW(t->resize_dim(65), ValueError);
+  EXPECT_THROW(t->resize_dim(-1), RuntimeError);
+  EXPECT_THROW(t->resize_dim(65), RuntimeError);
 }
 
 TEST(TensorImpl, EmptyTensorRestride) {
@@ -266,9 +266,9 @@ TEST(TensorImpl, EmptyTensorRestride) {
   EXPECT_EQ(strides(t), (V{60, 1, 15, 3}));
   t->empty_tensor_restride(MemoryFormat::Contiguous);
   EXPECT_EQ(strides(t), (V{60, 20, 5, 1}));
-  EXPECT_EQ(message_of<ValueError>([&] { t->empty_tensor_restride(MemoryFormat::Preserve); }),
+  EXPECT_EQ(message_of<RuntimeError>([&] { t->empty_tensor_restride(MemoryFormat::Preserve); }),
             "unsupported memory format Preserve");
-  EXPECT_EQ(message_of<ValueError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               make({2, 3})->empty_tensor_restride(MemoryFormat::ChannelsLast);
             }),
             "required rank 4 tensor to use channels_last format, got sizes [2, 3]");
@@ -283,13 +283,13 @@ TEST(TensorImpl, FixedMetadataIsNotChanged) {
                " is not allowed on a Tensor created from .data or .detach().\nIf your intent is to change the "
                "metadata of a Tensor") != std::string::npos;
   };
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_sizes_and_strides({1}, {1}); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_sizes_contiguous({1}); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_size(0, 1); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_stride(0, 1); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_storage_offset(1); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->resize_dim(1); })));
-  EXPECT_TRUE(refused(message_of<ValueError>([&] { t->set_storage(storage_of(1)); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_sizes_and_strides({1}, {1}); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_sizes_contiguous({1}); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_size(0, 1); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_stride(0, 1); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_storage_offset(1); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->resize_dim(1); })));
+  EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_storage(storage_of(1)); })));
   EXPECT_EQ(sizes(t), (V{2, 3}));
   t->shallow_copy_from(*make({4}));  // the one way that asks nobody
   EXPECT_EQ(sizes(t), V{4});
@@ -434,7 +434,7 @@ TEST(TensorImpl, PlainViewHoldsItsBase) {
     view->set_plain_view_base(base, ViewOrigin::NoGrad);
     EXPECT_EQ(base.use_count(), 2u);
     EXPECT_FALSE(view->requires_grad());
-    base->set_history_flag(true);
+    base->set_history_flags();
     EXPECT_TRUE(view->requires_grad());
     view->set_autograd_meta(std::make_unique<Meta>(deleted));
     EXPECT_EQ(base.use_count(), 1u);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tercel/util/checksum.h"
+#include "tercel/util/file.h"
 #include "tercel/util/file_hook.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -309,6 +310,48 @@ TEST(Safetensors, FileThatShrinksWhileItIsRead) {
   const std::string whole = folder.get("x");
   folder.put("x", whole.substr(0, whole.size() - 1));
   TERCEL_EXPECT_THROW(reader.read(reader.entries()[0]), DataError, "x: ");
+}
+
+TEST(Safetensors, MappedTensorsViewTheFileAndOutliveTheReader) {
+  const TemporaryFolder folder;
+  const std::vector<NamedTensor> tensors = {{"a", make({2, 2}, kFloat32, {1, 2, 3, 4})},
+                                            {"b", make({3}, kBool, {1, 0, 1})},
+                                            {"c", make({0}, kInt64, {})},
+                                            {"d", make({}, kBFloat16, {7})}};
+  save_safetensors(folder / "x", tensors, {{"k", "v"}});
+  const std::vector<NamedTensor> mapped = load_safetensors(folder / "x", {.mmap = true});
+  const std::vector<NamedTensor> read = load_safetensors(folder / "x");
+  remove_file(folder / "x");
+  ASSERT_EQ(mapped.size(), 4u);
+  for (size_t i = 0; i < mapped.size(); ++i) {
+    EXPECT_EQ(mapped[i].name, read[i].name);
+    EXPECT_EQ(mapped[i].tensor.sizes(), read[i].tensor.sizes());
+    EXPECT_EQ(bytes_of(mapped[i].tensor), bytes_of(read[i].tensor)) << mapped[i].name;
+  }
+  const Tensor& a = mapped[1].tensor;
+  EXPECT_FALSE(a.storage()->resizable());
+  a.data<float>()[0] = 9;
+  EXPECT_EQ(values_of(a)[0], 9);
+}
+
+TEST(Safetensors, SavedFileReplacesTheOldOneWholeOrNotAtAll) {
+  const NamedTensor tensor{"a", make({2}, kFloat32, {1, 2})};
+  const TemporaryFolder good;
+  write_safetensors(good / "x", {tensor});
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    folder.put("x", "old");
+    const ScopedFault fault({.nth = n, .error = 28});
+    try {
+      save_safetensors(folder / "x", {tensor});
+    } catch (const IoError&) {
+    }
+    const std::string content = folder.get("x");
+    ASSERT_TRUE(content == "old" || content == good.get("x")) << "call " << n;
+    ASSERT_EQ(folder.tree().size(), 1u) << "call " << n;
+    if (!fault.fired()) break;
+    ASSERT_LT(n, 100);
+  }
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST(Engine, BackwardInsideAHook) {
 TEST(Engine, LongChainNeedsNoStack) {
   Tensor x = leaf({1});
   Tensor y = x;
-  for (int i = 0; i < 200'000; ++i) y = neg(y);
+  for (int i = 0; i < 1'000'000; ++i) y = neg(y);
   y.sum().backward();
   EXPECT_EQ(values_of(x.grad()), (Values{1}));
 }
@@ -167,7 +167,7 @@ TEST(Engine, LongChainNeedsNoStack) {
 TEST(Engine, LongChainIsFreedWithoutBackward) {
   Tensor x = leaf({1});
   Tensor y = x;
-  for (int i = 0; i < 200'000; ++i) y = mul(y, y);  // each node also holds its input
+  for (int i = 0; i < 1'000'000; ++i) y = mul(y, y);  // each node also holds its input
   y.reset();
   EXPECT_EQ(x.impl().storage().use_count(), 1u);
 }
@@ -201,7 +201,7 @@ TEST(Engine, RowsStayRows) {
   ASSERT_TRUE(g.is_rows());
   EXPECT_EQ(g.rows.numel(), 6);
   EXPECT_EQ(g.values.sizes(), (IntSpan{6, 2}));
-  EXPECT_THROW(w.grad(), ValueError);
+  EXPECT_THROW(w.grad(), RuntimeError);
 }
 
 TEST(Engine, RowsAndDenseAddUpDense) {
@@ -271,7 +271,7 @@ TEST(EngineErrors, NothingToDifferentiate) {
 TEST(EngineErrors, RequiresGradIsForFloatingLeaves) {
   EXPECT_TRUE(message_of([] {
                 ones({1}, kInt64).requires_grad_();
-              }).starts_with("only Tensors of floating point dtype can require gradients"));
+              }).starts_with("only Tensors of floating point and complex dtype can require gradients"));
   Tensor x = leaf({1});
   Tensor y = mul(x, 2.0);
   EXPECT_TRUE(
@@ -363,7 +363,7 @@ TEST(EngineInplace, ViewMadeWithoutGradientsPassesNone) {
 TEST(EngineInplace, PartsOfASplitAreRefused) {
   Tensor x = leaf({1, 2});
   const std::vector<Tensor> parts = split(mul(x, 1.0), 1);
-  EXPECT_TRUE(message_of([&] { mul_(parts[0], 2.0); }).starts_with("Output of SplitBackward0 is a view"));
+  EXPECT_TRUE(message_of([&] { mul_(parts[0], 2.0); }).starts_with("Output 0 of SplitBackward0 is a view"));
 }
 
 TEST(EngineThreads, PassesOnSeveralThreadsShareLeaves) {
@@ -375,6 +375,70 @@ TEST(EngineThreads, PassesOnSeveralThreadsShareLeaves) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(values_of(x.grad()), (Values{400, 400}));
+}
+
+// Eight threads, after a view's base has changed, first use the view at the same time.
+void use_on_threads(const Tensor& view, const Tensor& w, const Values& expected) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&view] {
+      EXPECT_TRUE(view.requires_grad());
+      mul(view, 2.0).sum().backward({}, /*retain_graph=*/true);
+      EXPECT_FALSE(view.is_leaf());
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(values_of(w.grad()), expected);
+}
+
+TEST(EngineThreads, ShareAViewWhoseBaseHasChanged) {
+  for (int round = 0; round < 20; ++round) {
+    Tensor w = leaf({1, 2, 3});
+    const Tensor base = tensor({1.0, 1.0, 1.0});
+    const Tensor view = narrow(base, 0, 1, 2);
+    mul_(base, w);
+    use_on_threads(view, w, {0, 16, 16});
+    mul_(base, 3.0);
+    clear_gradient(w);
+    use_on_threads(view, w, {0, 48, 48});
+  }
+}
+
+TEST(EngineThreads, BackwardOfSeparateGraphsAndOfOne) {
+  Tensor x = leaf({1, 2});
+  const Tensor shared = exp(mul(x, 0.0)).sum();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 50; ++k) {
+        mul(x, 2.0).sum().backward();
+        shared.backward({}, /*retain_graph=*/true);
+        const Tensor y = mul(x, x).sum();
+        const Tensor g = grad(Span<Tensor>(&y, 1), Span<Tensor>(&x, 1), {}, {}, /*create_graph=*/true)[0].values;
+        g.sum().backward();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(values_of(x.grad()), (Values{4 * 50 * 4, 4 * 50 * 4}));
+}
+
+TEST(EngineInplace, ViewWithMetadataSeesALaterChangeOfItsBase) {
+  Tensor w = leaf({1, 2});
+  const Tensor base = tensor({1.0, 1.0});
+  Tensor before = narrow(base, 0, 0, 1), after = narrow(base, 0, 1, 1);
+  before.set_grad(tensor({5.0}));
+  mul_(base, w);
+  after.set_grad(tensor({5.0}));
+  EXPECT_TRUE(before.requires_grad() && after.requires_grad());
+  add(before, mul(after, 3.0)).sum().backward();
+  EXPECT_EQ(values_of(w.grad()), (Values{1, 3}));
+}
+
+TEST(Engine, LongChainsOfViewsAndInPlaceChangesNeedNoStack) {
+  Tensor x = leaf({1, 1});
+  const Tensor y = mul(x, 1.0);
+  for (int i = 0; i < 100'000; ++i) mul_(narrow(y, 0, 0, 1), 1.0);
+  y.sum().backward();
+  EXPECT_EQ(values_of(x.grad()), (Values{1, 1}));
 }
 
 TEST(EngineThreads, GradModeIsPerThread) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tercel/autograd/autograd.h"
 #include "tercel/core/dispatch.h"
 #include "tests/support/gradcheck.h"
 
@@ -12,7 +13,9 @@ namespace {
 
 double precision_of(ScalarType t) {
   switch (t) {
+    case kComplex128:
     case kFloat64: return std::numeric_limits<double>::epsilon();
+    case kComplex64:
     case kFloat32: return static_cast<double>(std::numeric_limits<float>::epsilon());
     case kFloat16: return 0x1p-10;
     case kBFloat16: return 0x1p-7;
@@ -20,22 +23,25 @@ double precision_of(ScalarType t) {
   }
 }
 
-std::vector<Tensor> as_doubles(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> out;
-  for (const Tensor& t : tensors) out.push_back(as_double(t));
-  return out;
+/** What the row's reference says of inputs. */
+Tensor reference_of(const Row& row, const std::vector<Tensor>& inputs) {
+  const bool complex = std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.is_complex(); });
+  std::vector<Tensor> wide;
+  for (const Tensor& t : inputs) wide.push_back(complex ? as_complex(t) : as_double(t));
+  return complex ? row.complex_reference(wide) : row.reference(wide);
 }
 
 /** Integers wrap in the op, not in the reference. */
 double wrapped(double value, ScalarType t) {
   if (!is_integral(t, false)) return value;
-  return visit_types<int64_t, int32_t, int16_t, int8_t, uint8_t>(
+  return visit_types<int64_t, int32_t, int16_t, int8_t, uint8_t, uint16_t, uint32_t, uint64_t>(
       "test", t, [&]<class T>() { return static_cast<double>(static_cast<T>(static_cast<int64_t>(value))); });
 }
 
 /** Distance of the numbers next to zero. */
 double smallest_of(ScalarType t) {
   switch (t) {
+    case kComplex128:
     case kFloat64: return 0x1p-1074;
     case kFloat16: return 0x1p-24;
     case kBFloat16: return 0x1p-133;
@@ -46,8 +52,19 @@ double smallest_of(ScalarType t) {
 ::testing::AssertionResult close_to(const Tensor& got, const Tensor& want, const Row& row) {
   if (got.sizes() != want.sizes())
     return ::testing::AssertionFailure() << "sizes " << describe(got) << ", expected " << describe(want);
-  const std::vector<double> g = values_of(got), w = values_of(want);
   const double precision = precision_of(got.dtype());
+  if (got.is_complex() || want.is_complex()) {
+    const auto g = complex_values_of(got), w = complex_values_of(want);
+    const double ulps = row.complex_ulps > 0 ? row.complex_ulps : row.ulps;
+    for (size_t i = 0; i < g.size(); ++i) {
+      const double allowed = precision * (ulps * std::abs(w[i]) + row.scale) + ulps * smallest_of(got.dtype());
+      if (!(std::abs(g[i] - w[i]) <= allowed))
+        return ::testing::AssertionFailure()
+               << "element " << i << " is " << g[i] << ", expected " << w[i] << ", allowed error " << allowed;
+    }
+    return ::testing::AssertionSuccess();
+  }
+  const std::vector<double> g = values_of(got), w = values_of(want);
   for (size_t i = 0; i < g.size(); ++i) {
     const double expected = wrapped(w[i], got.dtype());
     if (std::isnan(g[i]) && std::isnan(expected)) continue;
@@ -92,7 +109,9 @@ Tensor expanded(const Tensor& t, size_t dim) {
 
 Tensor element(const Tensor& t, int64_t i) {
   const int64_t at = t.numel() == 1 ? 0 : i;
-  return make({}, t.dtype(), {values_of(t)[static_cast<size_t>(at)]});
+  Tensor out = empty({}, TensorOptions(t.dtype()));
+  set_bytes(out, bytes_of(t).substr(static_cast<size_t>(at) * t.itemsize()));
+  return out;
 }
 
 bool same_sizes(const std::vector<Tensor>& tensors) {
@@ -101,24 +120,11 @@ bool same_sizes(const std::vector<Tensor>& tensors) {
   return true;
 }
 
-}  // namespace
-
-TEST_P(Conformance, Value) {
-  const Row& row = GetParam();
-  for (const ScalarType dtype : row.dtypes) {
-    SCOPED_TRACE(std::string(to_string(dtype)));
-    const std::vector<Tensor> inputs = make_inputs(row, dtype);
-    EXPECT_TRUE(close_to(row.run(inputs), row.reference(as_doubles(inputs)), row));
-  }
-}
-
-TEST_P(Conformance, Gradient) {
-  const Row& row = GetParam();
-  if (std::find(row.dtypes.begin(), row.dtypes.end(), kFloat64) == row.dtypes.end()) return;
-  std::vector<Tensor> inputs = make_inputs(row, kFloat64, 1, row.gradient_sizes);
+void check_gradient(const Row& row, ScalarType dtype) {
+  std::vector<Tensor> inputs = make_inputs(row, dtype, 1, row.gradient_sizes);
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!row.inputs[i].differentiable || !inputs[i].is_floating_point()) continue;
+    if (!row.inputs[i].differentiable || !inputs[i].is_differentiable()) continue;
     inputs[i].requires_grad_();
     any = true;
   }
@@ -139,9 +145,64 @@ TEST_P(Conformance, Gradient) {
   }
 }
 
+void check_second_gradient(const Row& row, ScalarType dtype) {
+  std::vector<Tensor> inputs = make_inputs(row, dtype, 1, row.gradient_sizes);
+  std::vector<Tensor> wanted;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!row.inputs[i].differentiable || !inputs[i].is_differentiable()) continue;
+    inputs[i].requires_grad_();
+    wanted.push_back(inputs[i]);
+  }
+  if (row.twice_differentiable) {
+    EXPECT_TRUE(gradgradcheck(row.run, inputs, row.gradcheck));
+    return;
+  }
+  EXPECT_THROW(
+      {
+        const Tensor out = row.run(inputs);
+        const Tensor seed = make(out.sizes().to_vector(), kFloat64, std::vector<double>(out.numel(), 1.0));
+        std::vector<Tensor> first;
+        for (const Gradient& g :
+             grad(Span<Tensor>(&out, 1), wanted, Span<Tensor>(&seed, 1), std::nullopt, /*create_graph=*/true))
+          first.push_back(g.values);
+        backward(first, first);
+      },
+      RuntimeError);
+}
+
+}  // namespace
+
+TEST_P(Conformance, Value) {
+  const Row& row = GetParam();
+  for (const ScalarType dtype : dtypes_of(row)) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    const std::vector<Tensor> inputs = make_inputs(row, dtype);
+    EXPECT_TRUE(close_to(row.run(inputs), reference_of(row, inputs), row));
+  }
+}
+
+TEST_P(Conformance, Gradient) {
+  const Row& row = GetParam();
+  const std::vector<ScalarType> dtypes = dtypes_of(row);
+  for (const ScalarType dtype : {kFloat64, kComplex128}) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) check_gradient(row, dtype);
+  }
+}
+
+TEST_P(Conformance, SecondGradient) {
+  const Row& row = GetParam();
+  if (!row.differentiable) return;
+  const std::vector<ScalarType> dtypes = dtypes_of(row);
+  for (const ScalarType dtype : {kFloat64, kComplex128}) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) check_second_gradient(row, dtype);
+  }
+}
+
 TEST_P(Conformance, Placement) {
   const Row& row = GetParam();
-  for (const ScalarType dtype : row.dtypes) {
+  for (const ScalarType dtype : dtypes_of(row)) {
     const std::vector<Tensor> inputs = make_inputs(row, dtype);
     const Tensor want = row.run(inputs);
     for (const Placement placement : placements()) {
@@ -160,7 +221,7 @@ TEST_P(Conformance, Placement) {
 
 TEST_P(Conformance, Shapes) {
   const Row& row = GetParam();
-  for (const ScalarType dtype : row.dtypes) {
+  for (const ScalarType dtype : dtypes_of(row)) {
     SCOPED_TRACE(std::string(to_string(dtype)));
     const std::vector<Tensor> inputs = make_inputs(row, dtype);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -190,9 +251,8 @@ TEST_P(Conformance, Shapes) {
     for (int64_t n = 1; n <= std::min<int64_t>(40, whole.numel()); ++n) {
       std::vector<Tensor> head;
       for (const Tensor& t : inputs) {
-        std::vector<double> values = values_of(t);
-        values.resize(static_cast<size_t>(n));
-        head.push_back(make({n}, t.dtype(), values));
+        head.push_back(empty({n}, TensorOptions(t.dtype())));
+        set_bytes(head.back(), bytes_of(t));
       }
       EXPECT_EQ(bytes_of(row.run(head)), bytes.substr(0, static_cast<size_t>(n) * item)) << "first " << n;
     }
@@ -204,10 +264,10 @@ TEST_P(Conformance, Isas) {
   const CpuIsa before = cpu_isa();
   for (const CpuIsa isa : isas()) {
     set_cpu_isa(isa);
-    for (const ScalarType dtype : row.dtypes) {
+    for (const ScalarType dtype : dtypes_of(row)) {
       SCOPED_TRACE(std::string(to_string(isa)) + ", " + std::string(to_string(dtype)));
       const std::vector<Tensor> inputs = make_inputs(row, dtype, 7);
-      EXPECT_TRUE(close_to(row.run(inputs), row.reference(as_doubles(inputs)), row));
+      EXPECT_TRUE(close_to(row.run(inputs), reference_of(row, inputs), row));
     }
   }
   set_cpu_isa(before);
@@ -215,7 +275,7 @@ TEST_P(Conformance, Isas) {
 
 TEST_P(Conformance, Variants) {
   const Row& row = GetParam();
-  for (const ScalarType dtype : row.dtypes) {
+  for (const ScalarType dtype : dtypes_of(row)) {
     SCOPED_TRACE(std::string(to_string(dtype)));
     const std::vector<Tensor> inputs = make_inputs(row, dtype);
     const Tensor want = row.run(inputs);

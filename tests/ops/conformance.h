@@ -3,8 +3,9 @@
 // Note [Conformance rows]
 // A row names an op, how to call it, what its inputs may be, and a plain reference: a function of contiguous float64
 // tensors, written with loops over doubles. conformance.cpp runs every row as
-//   Value      against the reference, for every dtype,
-//   Gradient   against central differences, in float64,
+//   Value      against the reference, for every dtype (complex ones against a reference of their own),
+//   Gradient   against central differences, in float64 and, by PyTorch's convention, complex128,
+//   SecondGradient  the gradient's own gradient, in the same way; or the error, of an op that has none,
 //   Placement  with each input, and all of them, placed differently in memory (transposed, every second element,
 //              reversed, misaligned, padded): bit for bit the same result,
 //   Shapes     expanded inputs, and for elementwise ops 0-dimensional and empty ones and single elements: again the

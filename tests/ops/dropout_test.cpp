@@ -82,9 +82,9 @@ TEST(Dropout, NothingEverythingAndWrongOperands) {
   EXPECT_TRUE(dropout(x, 0.5, false).is_same(x));
   EXPECT_EQ(values_of(dropped(x, 1, 1)), std::vector<double>(3, 0));
   EXPECT_EQ(dropped(empty({0, 4}), 0.5, 1).sizes(), IntSpan({0, 4}));
-  EXPECT_THROW(dropout(x, 1.5), ValueError);
-  EXPECT_THROW(dropout(x, std::nan("")), ValueError);
-  EXPECT_THROW(dropout(ones({3}, kInt64)), TypeError);
+  EXPECT_THROW(dropout(x, 1.5), RuntimeError);
+  EXPECT_THROW(dropout(x, std::nan("")), RuntimeError);
+  EXPECT_THROW(dropout(ones({3}, kInt64)), RuntimeError);
   // An infinite element that is dropped leaves no NaN.
   const Tensor inf = make({64}, kFloat32, std::vector<double>(64, INFINITY));
   for (const double v : values_of(dropped(inf, 0.5, 1))) EXPECT_FALSE(std::isnan(v));

@@ -43,6 +43,7 @@ inline Tensor int_tensor(const Sizes& values, ScalarType dtype = kInt64) {
 inline Row embedding_row(const std::string& name, ScalarType index, bool sparse) {
   Row row;
   row.name = name;
+  row.twice_differentiable = !sparse;
   row.inputs = {{{10, 19}}, {{5, 4}, 0, 9, index, false}};
   row.run = [sparse](const std::vector<Tensor>& in) { return embedding(in[0], in[1], {}, sparse); };
   row.reference = [](const std::vector<Tensor>& in) {
@@ -58,6 +59,7 @@ inline Row bag_row(const std::string& name, int64_t dim, EmbeddingBagOptions opt
   static const Sizes kStarts = {0, 0, 1, 9, 9, 10, 23};
   Row row;
   row.name = name;
+  row.twice_differentiable = !options.sparse;
   row.inputs = {{{10, dim}}, {{23}, 0, 9, index, false}};
   if (weighted) row.inputs.push_back({{23}});
   row.run = [options, index](const std::vector<Tensor>& in) {
@@ -80,6 +82,7 @@ inline Row batched_row(const std::string& name, bool several, bool one_each, Bag
   const Sizes starts(offsets.begin(), offsets.end() - 1);
   Row row;
   row.name = name;
+  row.twice_differentiable = false;
   for (int i = 0; i < (several ? 3 : 1); ++i) row.inputs.push_back({{10, 16}});
   row.inputs.push_back({{keys}, 0, 9, kInt64, false});
   row.run = [several, offsets, mode](const std::vector<Tensor>& in) {
@@ -114,6 +117,7 @@ inline std::vector<Row> embedding_bag_rows() {
       embedding_row("embedding_int64", kInt64, false),
       embedding_row("embedding_int32_sparse", kInt32, true),
       bag_row("embedding_bag_sum", 16, bag(BagMode::Sum, true, {}, true), kInt64, false),
+      bag_row("embedding_bag_dense", 5, bag(BagMode::Sum, true, {}, false), kInt64, true),
       bag_row("embedding_bag_mean", 35, bag(BagMode::Mean, false, {}, false), kInt32, false),
       bag_row("embedding_bag_mean_padding", 70, bag(BagMode::Mean, true, 3, true), kInt64, false),
       bag_row("embedding_bag_weighted", 67, bag(BagMode::Sum, false, {}, true), kInt64, true),

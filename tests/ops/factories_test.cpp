@@ -24,7 +24,7 @@ TEST(Factories, FilledTensors) {
   EXPECT_EQ(values_of(full({2}, 2.5, kFloat64)), Values(2, 2.5));
   EXPECT_EQ(zeros({0, 3}).sizes(), IntSpan({0, 3}));
   EXPECT_EQ(values_of(zeros({})), Values(1, 0));
-  EXPECT_THROW(zeros({-1}), ValueError);
+  EXPECT_THROW(zeros({-1}), RuntimeError);
   TensorOptions leaf;
   leaf.requires_grad = true;
   EXPECT_TRUE(ones({2}, leaf).requires_grad());
@@ -42,7 +42,7 @@ TEST(Factories, LikeAnother) {
   EXPECT_EQ(zeros_like(t(x)).strides(), t(x).strides());
   // What is no dense order of the dimensions becomes one.
   EXPECT_TRUE(empty_like(slice(x, 1, 0, 3, 2)).is_contiguous());
-  EXPECT_THROW(zeros_like(Tensor()), ValueError);
+  EXPECT_THROW(zeros_like(Tensor()), RuntimeError);
 }
 
 TEST(Factories, Arange) {
@@ -59,10 +59,10 @@ TEST(Factories, Arange) {
   EXPECT_EQ(wide.data<int64_t>()[0], INT64_MAX);
   EXPECT_EQ(wide.data<int64_t>()[1], -1);
   EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX).data<int64_t>()[2], INT64_MAX - 1);
-  EXPECT_EQ(message_of<ValueError>([] { arange(0, 4, 0); }), "arange: step must be nonzero");
-  EXPECT_THROW(arange(0, 4, -1), ValueError);
-  EXPECT_THROW(arange(0, HUGE_VAL), ValueError);
-  EXPECT_THROW(arange(0, 1e300), ValueError);
+  EXPECT_EQ(message_of<RuntimeError>([] { arange(0, 4, 0); }), "arange: step must be nonzero");
+  EXPECT_THROW(arange(0, 4, -1), RuntimeError);
+  EXPECT_THROW(arange(0, HUGE_VAL), RuntimeError);
+  EXPECT_THROW(arange(0, 1e300), RuntimeError);
 }
 
 TEST(Factories, Linspace) {
@@ -73,7 +73,7 @@ TEST(Factories, Linspace) {
   const Values v = values_of(linspace(-0.1, 0.3, 101, kFloat64));
   EXPECT_EQ(v.front(), -0.1);
   EXPECT_EQ(v.back(), 0.3);
-  EXPECT_THROW(linspace(0, 1, -1), ValueError);
+  EXPECT_THROW(linspace(0, 1, -1), RuntimeError);
 }
 
 TEST(Factories, Eye) {
@@ -81,7 +81,7 @@ TEST(Factories, Eye) {
   EXPECT_EQ(values_of(eye(2, 3, kInt32)), (Values{1, 0, 0, 0, 1, 0}));
   EXPECT_EQ(values_of(eye(3, 1)), (Values{1, 0, 0}));
   EXPECT_EQ(eye(0).sizes(), IntSpan({0, 0}));
-  EXPECT_THROW(eye(-2), ValueError);
+  EXPECT_THROW(eye(-2), RuntimeError);
 }
 
 TEST(Factories, Literals) {
@@ -96,8 +96,8 @@ TEST(Factories, Literals) {
   EXPECT_EQ(tensor({}).sizes(), IntSpan({0}));
   EXPECT_EQ(tensor({}).dtype(), kFloat32);
   EXPECT_EQ(tensor({{{1}, {2}, {3}}}).sizes(), IntSpan({1, 3, 1}));
-  EXPECT_THROW(tensor({{1, 2}, {3}}), ValueError);
-  EXPECT_THROW(tensor({{1, 2}, 3}), ValueError);
+  EXPECT_THROW(tensor({{1, 2}, {3}}), RuntimeError);
+  EXPECT_THROW(tensor({{1, 2}, 3}), RuntimeError);
   EXPECT_EQ(scalar_tensor(3).dim(), 0);
   EXPECT_EQ(values_of(scalar_tensor(3, kFloat64)), Values{3});
 }

@@ -33,6 +33,7 @@ inline Tensor dot_reference(const Tensor& mlp, const Tensor& emb, bool pad) {
 inline Row dot_row(const std::string& name, int64_t slots, int64_t dim, bool pad) {
   Row row;
   row.name = name;
+  row.twice_differentiable = false;
   row.inputs = {{{3, dim}}, {{3, slots, dim}}};
   row.run = [pad](const std::vector<Tensor>& in) { return dot_interaction(in[0], in[1], pad); };
   row.reference = [pad](const std::vector<Tensor>& in) { return dot_reference(in[0], in[1], pad); };
@@ -44,6 +45,7 @@ inline Row dot_row(const std::string& name, int64_t slots, int64_t dim, bool pad
 inline Row fm_row(const std::string& name, int64_t slots, int64_t dim) {
   Row row;
   row.name = name;
+  row.twice_differentiable = false;
   row.inputs = {{{3, slots * dim}}};
   row.run = [dim](const std::vector<Tensor>& in) { return fm_order2(in[0], dim); };
   row.reference = [slots, dim](const std::vector<Tensor>& in) {

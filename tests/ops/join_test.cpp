@@ -1,6 +1,8 @@
 #include "tercel/ops/join.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/join_rows.h"
@@ -47,25 +49,65 @@ TEST(Cat, GradientsAreViewsOfTheIncomingOne) {
 
 TEST(Cat, WhatDoesNotFitIsNamed) {
   const Tensor x = empty({2, 3});
-  EXPECT_EQ(message_of<ValueError>([&] { cat({}); }), "cat(): expected a non-empty list of Tensors");
-  EXPECT_EQ(message_of<ValueError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] { cat({}); }), "torch.cat(): expected a non-empty list of Tensors");
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               cat({x, empty({2})});
             }),
             "cat(): Tensors must have same number of dimensions: got 2 and 1");
   EXPECT_EQ(
-      message_of<ValueError>([&] {
+      message_of<RuntimeError>([&] {
         cat({x, x, empty({3, 3})}, 1);
       }),
       "cat(): Sizes of tensors must match except in dimension 1. Expected size 2 but got size 3 for tensor number 2 "
       "in the list.");
-  EXPECT_EQ(message_of<ValueError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               cat({empty({}), empty({})});
             }),
             "cat(): zero-dimensional tensor (at position 0) cannot be concatenated");
   EXPECT_THROW(cat({x, x}, 2), IndexError);
-  EXPECT_THROW(stack({x, empty({3, 2})}), ValueError);
+  EXPECT_THROW(stack({x, empty({3, 2})}), RuntimeError);
   EXPECT_THROW(stack({x}, 3), IndexError);
-  EXPECT_THROW(cat({x, Tensor()}), ValueError);
+  EXPECT_THROW(cat({x, Tensor()}), RuntimeError);
+}
+
+TEST(Cat, IntoAnotherTensor) {
+  const Tensor a = make({2}, kInt32, {1, 2}), b = make({1}, kInt32, {3});
+  const Tensor out = empty({3}, kFloat64);
+  EXPECT_TRUE(cat_out(out, {a, b}).is_same(out));
+  EXPECT_EQ(values_of(out), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(out.version(), 1u);
+  TERCEL_EXPECT_THROW(cat_out(empty({2}, kInt32), {a, b}), RuntimeError, "expected an out of sizes [3] but got");
+  TERCEL_EXPECT_THROW(cat_out(empty({3}, kBool), {a, b}), RuntimeError,
+                      "torch.cat(): input types can't be cast to the desired output type Bool");
+  TERCEL_EXPECT_THROW(cat_out(a, {a}), RuntimeError,
+                      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                      "single memory location.");
+  const Tensor x = make({3}, kInt32, {1, 2, 3});
+  TERCEL_EXPECT_THROW(cat_out(x, {narrow(x, 0, 1, 2), b}), RuntimeError, "refer to a single memory location.");
+  Tensor leaf = zeros({2});
+  leaf.requires_grad_();
+  TERCEL_EXPECT_THROW(cat_out(empty({2}), {leaf}), RuntimeError,
+                      "cat(): functions with out=... arguments don't support automatic differentiation");
+}
+
+TEST(Stacks, Errors) {
+  const Tensor x = empty({2, 3});
+  TERCEL_EXPECT_THROW(stack({}), RuntimeError, "stack expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(hstack({}), RuntimeError, "hstack expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(vstack({}), RuntimeError, "vstack expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(dstack({}), RuntimeError, "dstack expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(column_stack({}), RuntimeError, "column_stack expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(stack({x, empty({3, 2})}), RuntimeError,
+                      "stack expects each tensor to be equal size, but got [2, 3] at entry 0 and [3, 2] at entry 1");
+  TERCEL_EXPECT_THROW(hstack({x, empty({3, 2})}), RuntimeError,
+                      "Sizes of tensors must match except in dimension 1. Expected size 2 but got size 3 for tensor "
+                      "number 1 in the list.");
+  const Tensor huge = expand(empty({1, 1}), {int64_t{1} << 62, 1});
+  TERCEL_EXPECT_THROW(cat({huge, huge}), RuntimeError, "add up to more than 64 bits hold");
+  TERCEL_EXPECT_THROW(block_diag({x, empty({1, 1, 1})}), RuntimeError,
+                      "block_diag: Input tensors must have 2 or fewer dimensions. Input 1 has 3 dimensions");
+  EXPECT_EQ(block_diag({}).sizes(), IntSpan({1, 0}));
+  EXPECT_EQ(block_diag({make({1}, kInt32, {1}), make({1}, kFloat64, {2})}).dtype(), kFloat64);
 }
 
 TEST(SplitCopy, PiecesOwnTheirMemory) {

@@ -31,6 +31,7 @@ inline Row layer_row(const std::string& name, const Sizes& x, const Sizes& weigh
                      Activation activation) {
   Row row;
   row.name = name;
+  row.twice_differentiable = transposed;  // linear() is, inner_product() is fused
   row.inputs = {{x}, {weight}};
   if (has_bias) row.inputs.push_back({{weight[transposed ? 0 : 1]}});
   const auto bias_of = [](const std::vector<Tensor>& in) { return in.size() > 2 ? in[2] : Tensor(); };
@@ -54,6 +55,7 @@ inline Row mlp_row(const std::string& name, int64_t n, const Sizes& widths, bool
   };
   Row row;
   row.name = name;
+  row.twice_differentiable = false;
   row.inputs = {{{n, widths[0]}}};
   double largest = 3;
   for (size_t i = 0; i < layers; ++i) {

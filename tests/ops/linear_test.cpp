@@ -111,35 +111,35 @@ TEST(Linear, ChangesAreSeenBeforeBackward) {
     const NoGradGuard no_grad;
     zero_(stack.weights[1]);
   }
-  EXPECT_THROW(backward(Span<Tensor>(&out, 1), Span<Tensor>(&incoming, 1)), ValueError);
+  EXPECT_THROW(backward(Span<Tensor>(&out, 1), Span<Tensor>(&incoming, 1)), RuntimeError);
   stack.activations.back() = Activation::Relu;
   const Tensor relu = stack.together();
   {
     const NoGradGuard no_grad;
     zero_(relu);
   }
-  EXPECT_THROW(backward(Span<Tensor>(&relu, 1), Span<Tensor>(&incoming, 1)), ValueError);
+  EXPECT_THROW(backward(Span<Tensor>(&relu, 1), Span<Tensor>(&incoming, 1)), RuntimeError);
 }
 
 TEST(Linear, WrongOperands) {
   const Tensor x = empty({4, 3}), w = empty({3, 2}), three = empty({3});
-  EXPECT_THROW(inner_product(x, empty({2, 3})), ValueError);
-  EXPECT_THROW(inner_product(x, w, three), ValueError);
-  EXPECT_THROW(inner_product(three, w), ValueError);
-  EXPECT_THROW(inner_product(x, three), ValueError);
-  EXPECT_THROW(inner_product(x, empty({3, 2}, kFloat64)), TypeError);
+  EXPECT_THROW(inner_product(x, empty({2, 3})), RuntimeError);
+  EXPECT_THROW(inner_product(x, w, three), RuntimeError);
+  EXPECT_THROW(inner_product(three, w), RuntimeError);
+  EXPECT_THROW(inner_product(x, three), RuntimeError);
+  EXPECT_THROW(inner_product(x, empty({3, 2}, kFloat64)), RuntimeError);
   EXPECT_THROW(inner_product(empty({4, 3}, kInt64), empty({3, 2}, kInt64)), Error);
-  EXPECT_THROW(linear(x, w), ValueError);
-  EXPECT_THROW(linear(x, empty({2, 3}), three), ValueError);
-  EXPECT_THROW(linear(empty({}), empty({2, 3})), ValueError);
-  EXPECT_THROW(linear(x, Tensor()), ValueError);
+  EXPECT_THROW(linear(x, w), RuntimeError);
+  EXPECT_THROW(linear(x, empty({2, 3}), three), RuntimeError);
+  EXPECT_THROW(linear(empty({}), empty({2, 3})), RuntimeError);
+  EXPECT_THROW(linear(x, Tensor()), RuntimeError);
   const std::vector<Tensor> weights = {w}, none;
   const std::vector<Activation> one = {Activation::None};
-  EXPECT_THROW(mlp(x, none, none, {}), ValueError);
-  EXPECT_THROW(mlp(x, weights, none, one), ValueError);
+  EXPECT_THROW(mlp(x, none, none, {}), RuntimeError);
+  EXPECT_THROW(mlp(x, weights, none, one), RuntimeError);
   EXPECT_THROW(mlp(x, std::vector<Tensor>{w, w}, std::vector<Tensor>(2),
                    std::vector<Activation>{Activation::None, Activation::None}),
-               ValueError);
+               RuntimeError);
 }
 
 TEST(LinearThreads, SameBitsForTheSameNumberOfThreads) {

@@ -33,10 +33,10 @@ TEST(BinaryCrossEntropy, GradientIsTheErrorOfTheProbability) {
 
 TEST(BinaryCrossEntropy, WrongOperands) {
   const Tensor x = empty({2, 1});
-  EXPECT_THROW(binary_cross_entropy_with_logits(x, empty({2})), ValueError);
-  EXPECT_THROW(binary_cross_entropy_with_logits(empty({2}, kInt64), empty({2})), TypeError);
-  EXPECT_THROW(binary_cross_entropy_with_logits(x, x, empty({3, 1})), ValueError);
-  EXPECT_THROW(mse_loss(x, empty({1})), ValueError);
+  EXPECT_THROW(binary_cross_entropy_with_logits(x, empty({2})), RuntimeError);
+  EXPECT_THROW(binary_cross_entropy_with_logits(empty({2}, kInt64), empty({2})), RuntimeError);
+  EXPECT_THROW(binary_cross_entropy_with_logits(x, x, empty({3, 1})), RuntimeError);
+  EXPECT_THROW(mse_loss(x, empty({1})), RuntimeError);
   EXPECT_TRUE(std::isnan(values_of(binary_cross_entropy_with_logits(empty({0}), empty({0})))[0]));
 }
 

@@ -46,23 +46,76 @@ inline Row matmul_row(const std::string& name, const Sizes& a, const Sizes& b, c
   row.run = std::move(run);
   row.reference = [out](const std::vector<Tensor>& in) { return matmul_reference(in[0], in[1], out); };
   allow_for_products(row, a.back());
+  row.dtypes = number_types();
   return row;
 }
 
-/** 0.5 x + 2 a b. */
-inline Row addmm_row(const std::string& name, const Sizes& x) {
+/**
+ * beta x + alpha times the product of a [.., n, k] and b [.., k, m] with beta = 0.5, alpha = 2; x is broadcast to
+ * `out`. A batch is added up where `out` has none.
+ */
+inline Row add_row(const std::string& name, const Sizes& x, const Sizes& a, const Sizes& b, const Sizes& out,
+                   Function run, std::function<void(const std::vector<Tensor>&)> inplace,
+                   std::function<void(const Tensor&, const std::vector<Tensor>&)> out_form) {
   Row row;
   row.name = name;
-  row.inputs = {{x}, {{5, 7}}, {{7, 3}}};
-  row.run = [](const std::vector<Tensor>& in) { return addmm(in[0], in[1], in[2], 0.5, 2); };
-  row.reference = [](const std::vector<Tensor>& in) {
-    const std::vector<double> product = values_of(matmul_reference(in[1], in[2], {5, 3})), x_values = values_of(in[0]);
-    std::vector<double> out;
-    for (size_t i = 0; i < product.size(); ++i)
-      out.push_back(0.5 * x_values[x_values.size() == 3 ? i % 3 : i] + 2 * product[i]);
-    return make({5, 3}, kFloat64, out);
+  row.inputs = {{x}, {a}, {b}};
+  row.run = std::move(run);
+  row.inplace = std::move(inplace);
+  row.out = std::move(out_form);
+  row.reference = [a, b, out](const std::vector<Tensor>& in) {
+    // Vectors count as a column on the right, and as a column and a row where both are.
+    Tensor left = in[1], right = in[2];
+    Sizes shape = out;
+    if (a.size() == 1) left = make({a[0], 1}, kFloat64, values_of(left));
+    if (b.size() == 1) right = make(a.size() == 1 ? Sizes{1, b[0]} : Sizes{b[0], 1}, kFloat64, values_of(right));
+    if (b.size() == 1 && a.size() == 2) shape.push_back(1);
+    if (a.size() == 3 && out.size() == 2) shape.insert(shape.begin(), a[0]);
+    const std::vector<double> product = values_of(matmul_reference(left, right, shape)), x_values = values_of(in[0]);
+    std::vector<double> values(static_cast<size_t>(numel_of(out)), 0.0);
+    for (size_t i = 0; i < product.size(); ++i) values[i % values.size()] += 2 * product[i];
+    for (size_t i = 0; i < values.size(); ++i) values[i] += 0.5 * x_values[i % x_values.size()];
+    return make(out, kFloat64, values);
   };
-  allow_for_products(row, 2 * 7);
+  allow_for_products(row, 2 * 7 * 3);
+  return row;
+}
+
+#define TERCEL_ADD_ROW(row, name, ...)                                                                    \
+  add_row(                                                                                                \
+      #row, __VA_ARGS__, [](const std::vector<Tensor>& in) { return name(in[0], in[1], in[2], 0.5, 2); }, \
+      [](const std::vector<Tensor>& in) { name##_(in[0], in[1], in[2], 0.5, 2); },                        \
+      [](const Tensor& out, const std::vector<Tensor>& in) { name##_out(out, in[0], in[1], in[2], 0.5, 2); })
+
+/** Every op of this family, and summands of other sizes. */
+inline std::vector<Row> add_product_rows() {
+  using M = Sizes;
+  return {
+      TERCEL_ADD_ROW(addmm, addmm, M{5, 3}, M{5, 7}, M{7, 3}, M{5, 3}),
+      TERCEL_ADD_ROW(addmm_row, addmm, M{3}, M{5, 7}, M{7, 3}, M{5, 3}),
+      TERCEL_ADD_ROW(addmm_number, addmm, M{}, M{5, 7}, M{7, 3}, M{5, 3}),
+      TERCEL_ADD_ROW(addmv, addmv, M{5}, M{5, 7}, M{7}, M{5}),
+      TERCEL_ADD_ROW(addr, addr, M{5, 3}, M{5}, M{3}, M{5, 3}),
+      TERCEL_ADD_ROW(baddbmm, baddbmm, M{2, 5, 3}, M{2, 5, 7}, M{2, 7, 3}, M{2, 5, 3}),
+      TERCEL_ADD_ROW(baddbmm_matrix, baddbmm, M{5, 3}, M{2, 5, 7}, M{2, 7, 3}, M{2, 5, 3}),
+      TERCEL_ADD_ROW(addbmm, addbmm, M{5, 3}, M{2, 5, 7}, M{2, 7, 3}, M{5, 3}),
+  };
+}
+#undef TERCEL_ADD_ROW
+
+/** x + a b, where a row x goes along with the product. */
+inline Row bias_row() {
+  Row row;
+  row.name = "addmm_bias";
+  row.inputs = {{{3}}, {{5, 7}}, {{7, 3}}};
+  row.run = [](const std::vector<Tensor>& in) { return addmm(in[0], in[1], in[2]); };
+  row.reference = [](const std::vector<Tensor>& in) {
+    std::vector<double> values = values_of(matmul_reference(in[1], in[2], {5, 3}));
+    const std::vector<double> x = values_of(in[0]);
+    for (size_t i = 0; i < values.size(); ++i) values[i] += x[i % 3];
+    return make({5, 3}, kFloat64, values);
+  };
+  allow_for_products(row, 7);
   return row;
 }
 
@@ -79,8 +132,7 @@ inline std::vector<Row> matmul_rows() {
       matmul_row("mm_outer", {6, 1}, {1, 8}, {6, 8}, mm_run),
       matmul_row("bmm", {3, 5, 7}, {3, 7, 4}, {3, 5, 4}, bmm_run),
       matmul_row("bmm_of_one", {1, 9, 33}, {1, 33, 20}, {1, 9, 20}, bmm_run),
-      addmm_row("addmm", {5, 3}),
-      addmm_row("addmm_row", {3}),
+      bias_row(),
       matmul_row("matmul_vectors", {19}, {19}, {}, matmul_run),
       matmul_row("matmul_matrix_vector", {6, 19}, {19}, {6}, matmul_run),
       matmul_row("matmul_vector_matrix", {19}, {19, 6}, {6}, matmul_run),
@@ -92,8 +144,14 @@ inline std::vector<Row> matmul_rows() {
       matmul_row("matmul_vector_batches", {5}, {3, 5, 6}, {3, 6}, matmul_run),
       matmul_row("matmul_batches_vector", {3, 4, 5}, {5}, {3, 4}, matmul_run),
   };
-  for (Row& row : rows)
+  for (Row& row : rows) {
     if (row.name == "mm") row.gradient_sizes = {{4, 9}, {9, 5}};
+    if (row.name.rfind("mm", 0) == 0) row.out = [](const Tensor& out, const Tensors& in) { mm_out(out, in[0], in[1]); };
+    if (row.name == "bmm") row.out = [](const Tensor& out, const Tensors& in) { bmm_out(out, in[0], in[1]); };
+    if (row.name == "matmul_batches")
+      row.out = [](const Tensor& out, const Tensors& in) { matmul_out(out, in[0], in[1]); };
+  }
+  for (Row& row : add_product_rows()) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -6,7 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "tercel/ops/moments.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/softmax.h"
+#include "tercel/ops/vector_norms.h"
 #include "tests/ops/rows.h"
 
 namespace tercel::test {
@@ -91,6 +94,28 @@ inline double norm_inf_of(const std::vector<double>& v) {
   return best;
 }
 
+inline double std_of(const std::vector<double>& v) { return std::sqrt(var_of(v)); }
+inline double population_std_of(const std::vector<double>& v) {
+  return std::sqrt(var_of(v) * static_cast<double>(v.size() - 1) / static_cast<double>(v.size()));
+}
+template <int kPower>  // in quarters
+double norm_power_of(const std::vector<double>& v) {
+  const double p = kPower / 4.0;
+  double sum = 0;
+  for (const double x : v) sum += std::pow(std::abs(x), p);
+  return std::pow(sum, 1 / p);
+}
+inline double norm_smallest_of(const std::vector<double>& v) {
+  double best = HUGE_VAL;
+  for (const double x : v) best = std::min(best, std::abs(x));
+  return best;
+}
+inline double logsumexp_of(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += std::exp(x);
+  return std::log(sum);
+}
+
 using Reducer = double (*)(const std::vector<double>&);
 
 inline Row reduce_row(const std::string& name, const Sizes& sizes, const Sizes& dims, bool keepdim, Function run,
@@ -105,6 +130,31 @@ inline Row reduce_row(const std::string& name, const Sizes& sizes, const Sizes& 
   row.dtypes = std::move(dtypes);
   row.bitwise = false;
   row.scale = 60;
+  return row;
+}
+
+/** Columns of [5, 6] scaled down to a 2-norm of 3. */
+inline Row renorm_row() {
+  Row row;
+  row.name = "renorm";
+  row.inputs = {{{5, 6}}};
+  row.run = [](const std::vector<Tensor>& in) { return renorm(in[0], 2, 1, 3); };
+  row.inplace = [](const std::vector<Tensor>& in) { renorm_(in[0], 2, 1, 3); };
+  row.reference = [](const std::vector<Tensor>& in) {
+    std::vector<double> v = values_of(in[0]);
+    for (size_t c = 0; c < 6; ++c) {
+      std::vector<double> column;
+      for (size_t r = 0; r < 5; ++r) column.push_back(v[r * 6 + c]);
+      const double scale = std::min(1.0, 3 / norm2_of(column));
+      for (size_t r = 0; r < 5; ++r) v[r * 6 + c] *= scale;
+    }
+    return make({5, 6}, kFloat64, v);
+  };
+  row.ulps = 16;
+  // What keeps norms from ending up above the bound is 1e-7 of them.
+  row.scale = 4;
+  row.dtypes = {kFloat32, kFloat16, kBFloat16};
+  row.bitwise = false;
   return row;
 }
 
@@ -141,6 +191,31 @@ inline std::vector<Row> reduce_rows() {
           "prod_columns", {5, 17}, {0}, false, [](const Tensors& in) { return prod(in[0], {0}); }, prod_of, all),
       reduce_row(
           "var", {9, 20}, {1}, false, [](const Tensors& in) { return var(in[0], {1}); }, var_of, floats),
+      reduce_row(
+          "std", {9, 20}, {1}, true, [](const Tensors& in) { return std(in[0], {1}, 1, true); }, std_of, floats),
+      reduce_row(
+          "std_mean_columns", {20, 9}, {0}, false, [](const Tensors& in) { return std_mean(in[0], {0}, false).std; },
+          population_std_of, floats),
+      reduce_row(
+          "var_mean", {5, 8}, {}, false, [](const Tensors& in) { return var_mean(in[0]).var; }, var_of, floats),
+      reduce_row(
+          "nansum", {7, 33}, {1}, false, [](const Tensors& in) { return nansum(in[0], {1}); }, sum_of, all),
+      reduce_row(
+          "nanmean", {9, 40}, {}, false, [](const Tensors& in) { return nanmean(in[0]); }, mean_of, floats),
+      reduce_row(
+          "logsumexp", {6, 21, 5}, {0, 2}, true,
+          [](const Tensors& in) {
+            return logsumexp(in[0], {0, 2}, true);
+          },
+          logsumexp_of, floats),
+      reduce_row(
+          "logsumexp_rows", {6, 21}, {1}, false, [](const Tensors& in) { return logsumexp(in[0], {1}); }, logsumexp_of,
+          floats),
+      reduce_row(
+          "aminmax_max", {6, 21}, {1}, true, [](const Tensors& in) { return aminmax(in[0], 1, true).max; }, max_of,
+          all),
+      reduce_row(
+          "aminmax_min", {6, 21}, {}, false, [](const Tensors& in) { return aminmax(in[0]).min; }, min_of, all),
       reduce_row(
           "max", {7, 33}, {}, false, [](const Tensors& in) { return max(in[0]); }, max_of, all),
       reduce_row(
@@ -186,9 +261,19 @@ inline std::vector<Row> reduce_rows() {
       reduce_row(
           "norm2", {6, 40}, {0}, true, [](const Tensors& in) { return norm(in[0], 2, {0}, true); }, norm2_of, floats),
       reduce_row(
+          "norm_three", {6, 40}, {1}, false, [](const Tensors& in) { return norm(in[0], 3, {1}); }, norm_power_of<12>,
+          floats),
+      reduce_row(
+          "norm_one_and_a_half", {6, 40}, {0}, true, [](const Tensors& in) { return norm(in[0], 1.5, {0}, true); },
+          norm_power_of<6>, floats),
+      reduce_row(
+          "norm_smallest", {6, 40}, {1}, false, [](const Tensors& in) { return norm(in[0], -HUGE_VAL, {1}); },
+          norm_smallest_of, floats),
+      reduce_row(
           "norm_infinity", {6, 40}, {}, false, [](const Tensors& in) { return norm(in[0], HUGE_VAL); }, norm_inf_of,
           floats),
   };
+  rows.push_back(renorm_row());
   for (Row& row : rows) {
     const bool exact = row.name.find("max") != std::string::npos || row.name.find("min") != std::string::npos;
     if (exact) {
@@ -201,6 +286,7 @@ inline std::vector<Row> reduce_rows() {
       row.differentiable = false;
     }
     if (row.name.starts_with("arg")) row.differentiable = false;
+    if (row.name.starts_with("sum") || row.name.starts_with("mean")) add_reference_by_parts(row);
     if (row.name.starts_with("prod")) row.inputs[0].low = 0.5, row.inputs[0].high = 1.75;
     if (row.name == "sum_few_columns") row.gradient_sizes = {{40, 3}};
     if (row.name == "argmax_rows") row.inputs[0].high = 120;

@@ -2,9 +2,11 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/factories.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/reduce_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel::test {
@@ -71,6 +73,56 @@ TEST(Reduce, EveryBlockOfLargeReductionsCounts) {
     }
   }
   set_cpu_isa(before);
+}
+
+TEST(Reduce, InAnotherDtype) {
+  const Tensor x = vector({1.75, 2.75, kNan});
+  EXPECT_EQ(sum(vector({1, 2}, kInt32), {}, false, kFloat64).dtype(), kFloat64);
+  EXPECT_EQ(number(sum(vector({1.75, 2.75}), {}, false, kInt64)), 3);
+  EXPECT_EQ(number(sum(vector({200, 100}, kInt32), {}, false, kUInt8)), 44);
+  EXPECT_EQ(number(mean(vector({1, 2}, kInt64), {}, false, kFloat32)), 1.5);
+  EXPECT_EQ(prod(vector({3, 2}, kFloat16), {0}, true, kFloat32).dtype(), kFloat32);
+  EXPECT_EQ(number(nansum(x)), 4.5);
+  EXPECT_EQ(number(nansum(x, {0}, false, kInt64)), 3);
+  EXPECT_EQ(number(nanmean(x)), 2.25);
+  EXPECT_TRUE(std::isnan(number(nanmean(vector({kNan})))));
+  EXPECT_EQ(message_of<RuntimeError>([] { mean(vector({1}, kInt64)); }),
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+            "Long");
+  EXPECT_EQ(message_of<RuntimeError>([] { mean(vector({1}), {}, false, kInt64); }),
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            "Got: Long");
+  Tensor halves = vector({1, 2}, kFloat16);
+  halves.requires_grad_();
+  for (const Tensor& out : {sum(halves, {}, false, kFloat32), mean(halves, {}, false, kFloat64),
+                            prod(halves, {0}, false, kFloat64), nansum(halves, {}, false, kFloat32)})
+    EXPECT_EQ(grad(Span<Tensor>(&out, 1), Span<Tensor>(&halves, 1))[0].values.dtype(), kFloat16);
+  Tensor missing = vector({1, kNan}, kFloat64);
+  missing.requires_grad_();
+  EXPECT_EQ(gradient_of(nansum(missing), missing), (std::vector<double>{1, 0}));
+  EXPECT_EQ(gradient_of(nanmean(missing), missing), (std::vector<double>{1, 0}));
+}
+
+TEST(Reduce, ExtremesOfNothing) {
+  EXPECT_EQ(message_of<IndexError>([] { argmax(zeros({0})); }),
+            "argmax(): Expected reduction dim to be specified for input.numel() == 0.");
+  EXPECT_EQ(message_of<IndexError>([] {
+              argmin(zeros({2, 0}), 1);
+            }),
+            "argmin(): Expected reduction dim 1 to have non-zero size.");
+  TERCEL_EXPECT_THROW(aminmax(zeros({0})), RuntimeError, "aminmax(): cannot compute aminmax over an empty dimension");
+  EXPECT_EQ(argmax(zeros({2, 3}), std::nullopt, true).sizes(), IntSpan({1, 1}));
+  EXPECT_EQ(any(vector({2, 0}, kUInt8)).dtype(), kUInt8);
+  const MinAndMax both = aminmax(vector({2, -1, 5}), 0);
+  EXPECT_EQ(number(both.min), -1);
+  EXPECT_EQ(number(both.max), 5);
+}
+
+TEST(Reduce, SumOf64MillionElements) {
+  // Pairwise above the blocks: an error of some units, where a running float32 sum stops growing at 2^21.
+  const int64_t n = int64_t{64} << 20;
+  const double want = static_cast<double>(0.1f) * static_cast<double>(n);
+  EXPECT_NEAR(number(sum(full({n}, 0.1f))) / want, 1, 4 * 0x1p-24);
 }
 
 TEST(Reduce, SumsStayAccurate) {
@@ -169,8 +221,8 @@ TEST(Reduce, NothingToReduce) {
   EXPECT_EQ(sum(none, {1}).sizes(), IntSpan({0}));
   EXPECT_EQ(amax(none, {1}).sizes(), IntSpan({0}));
   EXPECT_EQ(max(none, 1).indices.sizes(), IntSpan({0}));
-  EXPECT_THROW(max(none), ValueError);
-  EXPECT_THROW(argmin(none), ValueError);
+  EXPECT_THROW(max(none), RuntimeError);
+  EXPECT_THROW(argmin(none), IndexError);
   EXPECT_THROW(amax(none, {0}), IndexError);
   EXPECT_THROW(max(none, 0), IndexError);
 }
@@ -189,12 +241,11 @@ TEST(Reduce, NumbersWithoutDimensions) {
 TEST(Reduce, WrongDimensionsAndDtypes) {
   const Tensor x = empty({2, 3});
   EXPECT_THROW(sum(x, {2}), IndexError);
-  EXPECT_THROW(sum(x, {0, -2}), ValueError);
+  EXPECT_THROW(sum(x, {0, -2}), RuntimeError);
   EXPECT_THROW(max(x, -3), IndexError);
-  EXPECT_THROW(mean(vector({1, 2}, kInt64)), TypeError);
-  EXPECT_THROW(norm(vector({1, 2}, kInt32)), TypeError);
-  EXPECT_THROW(norm(x, 3), ValueError);
-  EXPECT_THROW(sum(Tensor()), ValueError);
+  EXPECT_THROW(mean(vector({1, 2}, kInt64)), RuntimeError);
+  EXPECT_THROW(norm(vector({1, 2}, kInt32)), RuntimeError);
+  EXPECT_THROW(sum(Tensor()), RuntimeError);
 }
 
 TEST(Reduce, SumOfARepeatedElement) {

@@ -125,10 +125,10 @@ TEST(UniqueRows, KeepsItsMemory) {
 
 TEST(UniqueRows, RefusesWhatIsNoGradientOfRows) {
   UniqueRows unique;
-  EXPECT_THROW(unique.reduce({}), ValueError);
-  EXPECT_THROW(unique.reduce({random_values(3, 2, kFloat32, 1), {}}), ValueError);
-  EXPECT_THROW(unique.reduce({random_values(3, 2, kFloat32, 1), make({2}, kInt64, {0, 1})}), ValueError);
-  EXPECT_THROW(unique.reduce({random_values(2, 2, kFloat32, 1), make({2}, kInt32, {0, 1})}), TypeError);
+  EXPECT_THROW(unique.reduce({}), RuntimeError);
+  EXPECT_THROW(unique.reduce({random_values(3, 2, kFloat32, 1), {}}), RuntimeError);
+  EXPECT_THROW(unique.reduce({random_values(3, 2, kFloat32, 1), make({2}, kInt64, {0, 1})}), RuntimeError);
+  EXPECT_THROW(unique.reduce({random_values(2, 2, kFloat32, 1), make({2}, kInt32, {0, 1})}), RuntimeError);
 }
 
 TEST(DenseGradient, PutsRowsInTheirPlaces) {
@@ -137,7 +137,7 @@ TEST(DenseGradient, PutsRowsInTheirPlaces) {
   EXPECT_EQ(values_of(dense_gradient({empty({0, 2}), empty({0}, kInt64)}, {2, 2})), std::vector<double>(4, 0));
   EXPECT_THROW(dense_gradient({values, rows}, {3, 2}), IndexError);
   EXPECT_THROW(dense_gradient({values, make({3}, kInt64, {0, -1, 0})}, {3, 2}), IndexError);
-  EXPECT_THROW(dense_gradient({values, rows}, {4, 3}), ValueError);
+  EXPECT_THROW(dense_gradient({values, rows}, {4, 3}), RuntimeError);
 }
 
 TEST(UniqueRowsThreads, SameBitsForAnyNumberOfThreads) {

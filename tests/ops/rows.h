@@ -25,7 +25,11 @@ inline const std::vector<ScalarType>& floating_types() {
   return types;
 }
 inline const std::vector<ScalarType>& integer_types() {
-  static const std::vector<ScalarType> types = {kInt64, kInt32, kInt16, kInt8, kUInt8};
+  static const std::vector<ScalarType> types = {kInt64, kInt32, kInt16, kInt8, kUInt64, kUInt32, kUInt16, kUInt8};
+  return types;
+}
+inline const std::vector<ScalarType>& complex_types() {
+  static const std::vector<ScalarType> types = {kComplex64, kComplex128};
   return types;
 }
 inline std::vector<ScalarType> number_types() {
@@ -46,10 +50,18 @@ struct Row {
   Function run;
   /** The same on contiguous float64 tensors, by loops over doubles; the result is float64. */
   Function reference;
+  /** The same on contiguous complex128 tensors, by loops over std::complex<double>; the result is complex128. Where it
+   * is set, the row is also run for complex dtypes.
+   */
+  Function complex_reference;
   std::vector<ScalarType> dtypes = floating_types();
   /** Allowed error, in units of the result's precision: `ulps` of the value and, where numbers cancel, `scale` flat. */
   double ulps = 4, scale = 0;
+  /** The same where numbers are complex, if another one. */
+  double complex_ulps = 0;
   bool differentiable = true;
+  /** Its gradient can be differentiated; false for fused ops, which then have to say so. */
+  bool twice_differentiable = true;
   /** Result element i depends on element i of the (broadcast) inputs alone. */
   bool elementwise = false;
   /** The result is the same bits for every placement; false where an op may choose another summation order. */
@@ -88,7 +100,7 @@ inline std::vector<Tensor> make_inputs(const Row& row, ScalarType dtype, uint64_
   std::vector<Tensor> out;
   for (const Input& input : row.inputs) {
     const ScalarType t = input.dtype == ScalarType::Undefined ? dtype : input.dtype;
-    const bool unsigned_type = t == kUInt8 || t == kBool;
+    const bool unsigned_type = is_unsigned(t) || t == kBool;
     const double low = unsigned_type ? std::max(input.low, 0.0) : input.low;
     const double high = t == kBool ? 1 : input.high;
     const Sizes& sizes = other_sizes.empty() ? input.sizes : other_sizes[out.size()];
@@ -97,33 +109,77 @@ inline std::vector<Tensor> make_inputs(const Row& row, ScalarType dtype, uint64_
   return out;
 }
 
-/** A reference that computes element by element from the broadcast inputs. */
-template <class F>
+/** The dtypes that a row is run for. */
+inline std::vector<ScalarType> dtypes_of(const Row& row) {
+  std::vector<ScalarType> out = row.dtypes;
+  if (row.complex_reference) out.insert(out.end(), complex_types().begin(), complex_types().end());
+  return out;
+}
+
+/** A reference that computes element by element from the broadcast inputs, of type double or std::complex<double>. */
+template <class T = double, class F>
 Function elementwise_reference(F f) {
   return [f](const std::vector<Tensor>& in) {
+    constexpr bool kComplex = !std::is_same_v<T, double>;
+    const auto read = [](const Tensor& t) {
+      if constexpr (kComplex)
+        return complex_values_of(t);
+      else
+        return values_of(t);
+    };
     DimVector shape(in[0].sizes());
     for (const Tensor& t : in) shape = broadcast_sizes(shape, t.sizes());
     const Sizes sizes(shape.begin(), shape.end());
     // Each input's elements in the order of the result: strides of repeated dimensions are zero.
-    std::vector<std::vector<double>> values;
+    std::vector<std::vector<T>> values;
     for (const Tensor& t : in) {
       Sizes strides(sizes.size(), 0);
       const size_t lead = sizes.size() - static_cast<size_t>(t.dim());
       for (size_t d = lead; d < sizes.size(); ++d)
         if (t.sizes()[d - lead] != 1) strides[d] = t.strides()[d - lead];
       values.push_back(
-          values_of(Tensor(make_intrusive<TensorImpl>(t.storage(), t.dtype(), sizes, strides, t.storage_offset()))));
+          read(Tensor(make_intrusive<TensorImpl>(t.storage(), t.dtype(), sizes, strides, t.storage_offset()))));
     }
-    std::vector<double> out(values[0].size());
+    std::vector<T> out(values[0].size());
     for (size_t i = 0; i < out.size(); ++i) {
-      if constexpr (std::is_invocable_v<F, double>)
-        out[i] = static_cast<double>(f(values[0][i]));
-      else if constexpr (std::is_invocable_v<F, double, double>)
-        out[i] = static_cast<double>(f(values[0][i], values[1][i]));
+      if constexpr (std::is_invocable_v<F, T>)
+        out[i] = static_cast<T>(f(values[0][i]));
+      else if constexpr (std::is_invocable_v<F, T, T>)
+        out[i] = static_cast<T>(f(values[0][i], values[1][i]));
       else
-        out[i] = static_cast<double>(f(values[0][i], values[1][i], values[2][i]));
+        out[i] = static_cast<T>(f(values[0][i], values[1][i], values[2][i]));
     }
-    return make(sizes, kFloat64, out);
+    if constexpr (kComplex)
+      return make_complex(sizes, kComplex128, out);
+    else
+      return make(sizes, kFloat64, out);
+  };
+}
+
+/** Gives the row of an op that takes complex numbers a reference of them: a generic function of both kinds. */
+template <class Op, class F>
+void add_complex_reference(Row& row, F f) {
+  if constexpr (takes_complex<Op>) row.complex_reference = elementwise_reference<std::complex<double>>(f);
+}
+
+/** The row's reference for both parts in turn, for ops that calculate with nothing but sums. */
+inline void add_reference_by_parts(Row& row) {
+  row.complex_reference = [reference = row.reference, inputs = row.inputs](const std::vector<Tensor>& in) {
+    std::vector<Tensor> re, im;
+    for (size_t i = 0; i < in.size(); ++i) {
+      std::vector<double> re_values, im_values;
+      for (const std::complex<double>& value : complex_values_of(in[i])) {
+        re_values.push_back(value.real());
+        im_values.push_back(inputs[i].dtype == ScalarType::Undefined ? value.imag() : value.real());
+      }
+      re.push_back(make(in[i].sizes().to_vector(), kFloat64, re_values));
+      im.push_back(make(in[i].sizes().to_vector(), kFloat64, im_values));
+    }
+    const Tensor re_out = reference(re);
+    const std::vector<double> r = values_of(re_out), i = values_of(reference(im));
+    std::vector<std::complex<double>> out;
+    for (size_t k = 0; k < r.size(); ++k) out.emplace_back(r[k], i[k]);
+    return make_complex(re_out.sizes().to_vector(), kComplex128, out);
   };
 }
 

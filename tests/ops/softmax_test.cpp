@@ -1,8 +1,10 @@
 #include "tercel/ops/softmax.h"
 
+#include "tercel/ops/copy.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/softmax_rows.h"
+#include "tests/support/errors.h"
 
 namespace tercel::test {
 
@@ -35,7 +37,7 @@ TEST(Softmax, EmptyAndWithoutDimensions) {
   EXPECT_EQ(softmax(empty({0, 3}), 0).sizes(), IntSpan({0, 3}));
   EXPECT_EQ(softmax(empty({3, 0}), 1).sizes(), IntSpan({3, 0}));
   EXPECT_EQ(values_of(softmax(make({}, kFloat32, {7}), 0)), (std::vector<double>{1}));
-  EXPECT_THROW(softmax(make({2}, kInt64, {1, 2}), 0), TypeError);
+  EXPECT_THROW(softmax(make({2}, kInt64, {1, 2}), 0), RuntimeError);
   EXPECT_THROW(softmax(empty({2}), 1), IndexError);
 }
 
@@ -48,6 +50,24 @@ TEST(SoftmaxThreads, SameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(bytes_of(softmax(x, 1)), rows);
   EXPECT_EQ(bytes_of(softmax(x, 0)), columns);
   set_num_threads(before);
+}
+
+TEST(Softmax, InAnotherDtype) {
+  EXPECT_EQ(softmax(make({2}, kInt64, {1, 1}), 0, kFloat64).dtype(), kFloat64);
+  EXPECT_EQ(values_of(softmax(make({2}, kInt64, {1, 1}), 0, kFloat32)), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(log_softmax(make({2}, kFloat16, {1, 1}), 0, kFloat32).dtype(), kFloat32);
+  EXPECT_EQ(message_of<NotImplementedError>([] {
+              softmax(make({2}, kInt64, {1, 1}), 0);
+            }),
+            "\"softmax_lastdim_kernel_impl\" not implemented for 'Long'");
+}
+
+TEST(Softmax, LogSumExpOfInfinities) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(values_of(logsumexp(make({2, 2}, kFloat64, {-inf, -inf, inf, 1}), {1})), (std::vector<double>{-inf, inf}));
+  EXPECT_DOUBLE_EQ(logsumexp(make({2}, kFloat64, {1000, 1000}), {0}).item<double>(), 1000 + std::log(2.0));
+  EXPECT_EQ(logsumexp(make({0}, kFloat64, {}), {0}).item<double>(), -inf);
+  EXPECT_EQ(logsumexp(make({2}, kInt64, {1, 1}), {0}).dtype(), kFloat32);
 }
 
 }  // namespace tercel::test

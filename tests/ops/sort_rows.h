@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "tercel/ops/sort.h"
-#include "tests/ops/rows.h"
+#include "tercel/ops/unique.h"
+#include "tests/ops/line_reference.h"
 
 namespace tercel::test {
 
@@ -82,9 +83,28 @@ inline Row unique_row(const std::string& name, const Sizes& sizes, bool inverse)
       places.push_back(static_cast<double>(std::lower_bound(values.begin(), values.end(), v) - values.begin()));
     return make(in[0].sizes().to_vector(), kFloat64, places);
   };
+  row.dtypes = all_types();
+  row.differentiable = false;
+  row.ulps = 0;
+  return row;
+}
+
+/** How often each value of a run comes. */
+inline Row unique_consecutive_row() {
+  Row row = unique_row("unique_consecutive", {9, 5}, false);
+  row.inputs = {{{9, 5}, 0, 1.4}};
   row.dtypes = integer_types();
   row.dtypes.push_back(kBool);
-  row.ulps = 0;
+  row.run = [](const std::vector<Tensor>& in) { return unique_consecutive(in[0], false, true).counts; };
+  row.reference = [](const std::vector<Tensor>& in) {
+    const std::vector<double> x = values_of(in[0]);
+    std::vector<double> counts;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (i == 0 || x[i] != x[i - 1]) counts.push_back(0);
+      counts.back() += 1;
+    }
+    return make({static_cast<int64_t>(counts.size())}, kFloat64, counts);
+  };
   return row;
 }
 
@@ -96,8 +116,16 @@ inline std::vector<Row> sort_rows() {
       sort_row("sort_radix", {300}, 0, false, false),
       sort_row("argsort_rows_descending", {5, 40}, 1, true, true),
       sort_row("argsort_radix", {2, 700}, 1, false, true),
+      line_row(
+          "msort", {12, 3}, 0, [](const std::vector<Tensor>& in) { return msort(in[0]); },
+          [](const Line& x) {
+            Line out = x;
+            std::sort(out.begin(), out.end());
+            return out;
+          }),
       unique_row("unique", {7, 40}, false),
       unique_row("unique_inverse", {7, 40}, true),
+      unique_consecutive_row(),
   };
 }
 

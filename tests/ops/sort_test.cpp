@@ -1,5 +1,6 @@
 #include "tercel/ops/sort.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -8,6 +9,7 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/sort_rows.h"
+#include "tests/support/errors.h"
 
 namespace tercel::test {
 
@@ -93,7 +95,7 @@ TEST(Sort, EmptyAndWithoutDimensions) {
   EXPECT_EQ(values_of(one.values), (std::vector<double>{4}));
   EXPECT_EQ(one.indices.dim(), 0);
   EXPECT_THROW(sort(empty({2}), 1), IndexError);
-  EXPECT_THROW(argsort(Tensor()), ValueError);
+  EXPECT_THROW(argsort(Tensor()), RuntimeError);
 }
 
 TEST(Unique, ValuesInverseAndCounts) {
@@ -111,7 +113,39 @@ TEST(Unique, ValuesInverseAndCounts) {
   const UniqueValues plain = unique(make({2}, kInt64, {1, 1}));
   EXPECT_FALSE(plain.inverse.defined() || plain.counts.defined());
   EXPECT_EQ(unique(empty({0}, kInt64), true, true).counts.sizes(), IntSpan({0}));
-  EXPECT_THROW(unique(empty({2})), TypeError);
+  const UniqueValues floats = unique(make({7}, kFloat32, {kNan, 2, -0.0, kNan, 0.0, 2, -1}), true, true);
+  EXPECT_EQ(floats.values.numel(), 5);
+  EXPECT_EQ(values_of(floats.inverse), (std::vector<double>{3, 2, 1, 4, 1, 2, 0}));
+  EXPECT_EQ(values_of(floats.counts), (std::vector<double>{1, 2, 2, 1, 1}));
+  EXPECT_TRUE(std::signbit(values_of(floats.values)[1]));
+}
+
+TEST(Unique, Slices) {
+  const Tensor x = make({4, 2}, kInt32, {3, 1, 0, 5, 3, 1, 0, 4});
+  const UniqueValues rows = unique(x, true, true, 0);
+  EXPECT_EQ(values_of(rows.values), (std::vector<double>{0, 4, 0, 5, 3, 1}));
+  EXPECT_EQ(values_of(rows.inverse), (std::vector<double>{2, 1, 2, 0}));
+  EXPECT_EQ(values_of(rows.counts), (std::vector<double>{1, 1, 2}));
+  const UniqueValues columns = unique(make({2, 3}, kFloat32, {1, 1, 0, 2, 2, 7}), false, true, 1);
+  EXPECT_EQ(values_of(columns.values), (std::vector<double>{0, 1, 7, 2}));
+  EXPECT_EQ(values_of(columns.counts), (std::vector<double>{1, 2}));
+  EXPECT_EQ(unique(make({2, 1}, kFloat32, {kNan, kNan}), false, false, 0).values.size(0), 2);
+  EXPECT_EQ(unique(empty({0, 3}), true, true, 0).values.sizes(), IntSpan({0, 3}));
+  TERCEL_EXPECT_THROW(unique(empty({2, 0}), false, false, 0), RuntimeError,
+                      "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  TERCEL_EXPECT_THROW(unique(empty({0, 0}), false, false, 0), RuntimeError,
+                      "more than one, so unique cannot be applied");
+}
+
+TEST(Unique, Consecutive) {
+  const UniqueValues runs = unique_consecutive(make({2, 3}, kFloat32, {1, 1, 2, 2, 1, kNan}), true, true);
+  EXPECT_EQ(values_of(runs.values).size(), 4u);
+  EXPECT_EQ(values_of(runs.inverse), (std::vector<double>{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(runs.inverse.sizes(), IntSpan({2, 3}));
+  EXPECT_EQ(values_of(runs.counts), (std::vector<double>{2, 2, 1, 1}));
+  EXPECT_EQ(values_of(unique_consecutive(make({3, 2}, kInt64, {1, 2, 1, 2, 0, 2}), false, false, 0).values),
+            (std::vector<double>{1, 2, 0, 2}));
+  EXPECT_EQ(unique_consecutive(empty({0}), true, true).counts.numel(), 0);
 }
 
 TEST(UniqueThreads, SameForAnyNumberOfThreads) {

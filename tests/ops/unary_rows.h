@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tercel/ops/complex.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unary_ops.h"
 #include "tests/ops/rows.h"
@@ -28,54 +29,66 @@ Row unary_row(const char* name, F reference, double low, double high, const std:
   row.out = [](const Tensor& out, const std::vector<Tensor>& in) { tercel::function##_out(out, in[0]); };
 #define TERCEL_RUN_INPLACE(function) row.inplace = [](const std::vector<Tensor>& in) { tercel::function##_(in[0]); };
 
-#define TERCEL_UNARY_ROW(Functor, function, low, high, dtypes, expression)            \
-  template <>                                                                         \
-  inline Row row_of<op::Functor>() {                                                  \
-    Row row = unary_row(                                                              \
-        #function, [](double x) -> double { return expression; }, low, high, dtypes); \
-    TERCEL_RUN(function)                                                              \
-    TERCEL_RUN_INPLACE(function)                                                      \
-    return row;                                                                       \
+#define TERCEL_UNARY_ROW(Functor, function, low, high, dtypes, expression) \
+  template <>                                                              \
+  inline Row row_of<op::Functor>() {                                       \
+    const auto reference = [](auto x) { return expression; };              \
+    Row row = unary_row(#function, reference, low, high, dtypes);          \
+    add_complex_reference<op::Functor>(row, reference);                    \
+    TERCEL_RUN(function)                                                   \
+    TERCEL_RUN_INPLACE(function)                                           \
+    return row;                                                            \
   }
-#define TERCEL_PREDICATE_ROW(Functor, function, low, high, dtypes, expression)        \
-  template <>                                                                         \
-  inline Row row_of<op::Functor>() {                                                  \
-    Row row = unary_row(                                                              \
-        #function, [](double x) -> double { return expression; }, low, high, dtypes); \
-    row.differentiable = false;                                                       \
-    TERCEL_RUN(function)                                                              \
-    return row;                                                                       \
+#define TERCEL_PREDICATE_ROW(Functor, function, low, high, dtypes, expression) \
+  template <>                                                                  \
+  inline Row row_of<op::Functor>() {                                           \
+    const auto reference = [](auto x) { return expression; };                  \
+    Row row = unary_row(#function, reference, low, high, dtypes);              \
+    add_complex_reference<op::Functor>(row, reference);                        \
+    row.differentiable = false;                                                \
+    TERCEL_RUN(function)                                                       \
+    return row;                                                                \
   }
 
+inline double expm1_of(double x) { return std::expm1(x); }
+inline std::complex<double> expm1_of(std::complex<double> x) {
+  using Long = std::complex<long double>;
+  return std::complex<double>(std::exp(Long(x)) - Long(1));
+}
+inline double log1p_of(double x) { return std::log1p(x); }
+inline std::complex<double> log1p_of(std::complex<double> x) {
+  using Long = std::complex<long double>;
+  return std::complex<double>(std::log(Long(x) + Long(1)));
+}
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 inline double sign_of(double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : x); }
 
 TERCEL_UNARY_ROW(Abs, abs, -3, 3, all_types(), std::abs(x))
 TERCEL_UNARY_ROW(Neg, neg, -3, 3, number_types(), -x)
 TERCEL_UNARY_ROW(Exp, exp, -5, 5, all_types(), std::exp(x))
-TERCEL_UNARY_ROW(Expm1, expm1, -2, 2, all_types(), std::expm1(x))
+TERCEL_UNARY_ROW(Expm1, expm1, -2, 2, all_types(), expm1_of(x))
 TERCEL_UNARY_ROW(Log, log, 0.05, 9, all_types(), std::log(x))
-TERCEL_UNARY_ROW(Log1p, log1p, -0.9, 9, all_types(), std::log1p(x))
+TERCEL_UNARY_ROW(Log1p, log1p, -0.9, 9, all_types(), log1p_of(x))
 TERCEL_UNARY_ROW(Softsign, softsign, -3, 3, all_types(), x / (1 + std::abs(x)))
 TERCEL_UNARY_ROW(Sqrt, sqrt, 0.05, 9, all_types(), std::sqrt(x))
-TERCEL_UNARY_ROW(Rsqrt, rsqrt, 0.05, 9, all_types(), 1 / std::sqrt(x))
-TERCEL_UNARY_ROW(Reciprocal, reciprocal, 0.2, 9, all_types(), 1 / x)
+TERCEL_UNARY_ROW(Rsqrt, rsqrt, 0.05, 9, all_types(), 1.0 / std::sqrt(x))
+TERCEL_UNARY_ROW(Reciprocal, reciprocal, 0.2, 9, all_types(), 1.0 / x)
 TERCEL_UNARY_ROW(Square, square, -9, 9, number_types(), x* x)
 TERCEL_UNARY_ROW(Sin, sin, -9, 9, all_types(), std::sin(x))
 TERCEL_UNARY_ROW(Cos, cos, -9, 9, all_types(), std::cos(x))
 TERCEL_UNARY_ROW(Tanh, tanh, -4, 4, all_types(), std::tanh(x))
-TERCEL_UNARY_ROW(Sigmoid, sigmoid, -9, 9, all_types(), 1 / (1 + std::exp(-x)))
+TERCEL_UNARY_ROW(Sigmoid, sigmoid, -9, 9, all_types(), 1.0 / (1.0 + std::exp(-x)))
 TERCEL_UNARY_ROW(Relu, relu, -3, 3, number_types(), x > 0 ? x : 0)
 TERCEL_UNARY_ROW(Erf, erf, -3, 3, all_types(), std::erf(x))
-TERCEL_UNARY_ROW(Silu, silu, -9, 9, all_types(), x / (1 + std::exp(-x)))
+TERCEL_UNARY_ROW(Silu, silu, -9, 9, all_types(), x / (1.0 + std::exp(-x)))
 TERCEL_UNARY_ROW(Sign, sign, -3, 3, all_types(), sign_of(x))
 TERCEL_UNARY_ROW(Floor, floor, -3, 3, number_types(), std::floor(x))
 TERCEL_UNARY_ROW(Ceil, ceil, -3, 3, number_types(), std::ceil(x))
 TERCEL_UNARY_ROW(Round, round, -3, 3, number_types(), std::nearbyint(x))
 TERCEL_UNARY_ROW(Trunc, trunc, -3, 3, number_types(), std::trunc(x))
-TERCEL_PREDICATE_ROW(IsNan, isnan, -3, 3, all_types(), std::isnan(x))
-TERCEL_PREDICATE_ROW(IsFinite, isfinite, -3, 3, all_types(), std::isfinite(x))
-TERCEL_PREDICATE_ROW(LogicalNot, logical_not, -1, 1, all_types(), x == 0)
+TERCEL_PREDICATE_ROW(IsNan, isnan, -3, 3, all_types(), x != x)
+TERCEL_PREDICATE_ROW(IsFinite, isfinite, -3, 3, all_types(), std::isfinite(std::abs(x)))
+TERCEL_PREDICATE_ROW(LogicalNot, logical_not, -1, 1, all_types(), x == 0.0)
 
 template <>
 inline Row row_of<op::Gelu>() {
@@ -87,6 +100,37 @@ inline Row row_of<op::Gelu>() {
   TERCEL_RUN_INPLACE(gelu)
   return row;
 }
+// Of complex numbers alone.
+inline Row complex_row(const char* name, const std::function<std::complex<double>(std::complex<double>)>& reference) {
+  Row row = unary_row(name, [](double x) { return x; }, -3, 3, {});
+  row.complex_reference = elementwise_reference<std::complex<double>>(reference);
+  return row;
+}
+template <>
+inline Row row_of<op::Conj>() {
+  Row row = complex_row("conj", [](std::complex<double> x) { return std::conj(x); });
+  row.run = [](const std::vector<Tensor>& in) { return conj(in[0]); };
+  row.inplace = [](const std::vector<Tensor>& in) { conj_physical_(in[0]); };
+  return row;
+}
+template <>
+inline Row row_of<op::Imag>() {
+  Row row = complex_row("imag", [](std::complex<double> x) { return x.imag(); });
+  row.run = [](const std::vector<Tensor>& in) { return imag(in[0]); };
+  return row;
+}
+inline Row real_row() {
+  Row row = complex_row("real", [](std::complex<double> x) { return x.real(); });
+  row.run = [](const std::vector<Tensor>& in) { return real(in[0]); };
+  return row;
+}
+inline Row conj_physical_row() {
+  Row row = row_of<op::Conj>();
+  row.name = "conj_physical";
+  row.run = [](const std::vector<Tensor>& in) { return conj_physical(in[0]); };
+  return row;
+}
+
 template <>
 inline Row row_of<op::LeakyRelu>() {
   Row row = unary_row(
@@ -127,7 +171,18 @@ inline Row row_of<op::ClampMax>() {
   return row;
 }
 
-inline std::vector<Row> unary_rows() { return rows_of(UnaryOps{}); }
+inline std::vector<Row> unary_rows() {
+  std::vector<Row> rows = rows_of(UnaryOps{});
+  for (Row& row : rows) {
+    // Near the poles of complex numbers.
+    if (row.name == "sigmoid" || row.name == "silu") row.complex_ulps = 32;
+    // Where the functions of complex numbers are large.
+    if (row.name == "sin" || row.name == "cos") row.gradcheck.relative = 1e-4;
+  }
+  rows.push_back(real_row());
+  rows.push_back(conj_physical_row());
+  return rows;
+}
 
 #undef TERCEL_RUN
 #undef TERCEL_RUN_INPLACE

@@ -12,9 +12,26 @@
 
 namespace tercel::test {
 
-/** From an index of the result to the index of x that is seen there. */
+/** From an index of the result to the index of x that is seen there; none where zero is. */
 using IndexMap = std::function<Sizes(const Sizes&)>;
 
+/** What the result shows at each index; 0 where it shows nothing of x. */
+inline std::vector<double> values_seen(const Tensor& x, const std::vector<double>& values_of_x, const Sizes& sizes,
+                                       const IndexMap& from) {
+  const DimVector strides = contiguous_strides(x.sizes());
+  std::vector<double> values;
+  Sizes index(sizes.size(), 0);
+  for (int64_t i = 0, n = numel_of(sizes); i < n; ++i) {
+    const Sizes source = from(index);
+    int64_t place = 0;
+    for (size_t d = 0; d < source.size(); ++d) place += source[d] * strides[d];
+    values.push_back(source.empty() && x.dim() > 0 ? 0.0 : values_of_x[static_cast<size_t>(place)]);
+    for (size_t d = sizes.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
+  }
+  return values;
+}
+
+/** An op that shows elements of x in other places, or among zeros where `from` gives no index. */
 inline Row view_row(const std::string& name, const Sizes& sizes_of_x, const Sizes& sizes, Function run,
                     const IndexMap& from) {
   Row row;
@@ -22,22 +39,11 @@ inline Row view_row(const std::string& name, const Sizes& sizes_of_x, const Size
   row.inputs = {{sizes_of_x}};
   row.run = std::move(run);
   row.reference = [sizes, from](const std::vector<Tensor>& in) {
-    const std::vector<double> x = values_of(in[0]);
-    const DimVector strides = contiguous_strides(in[0].sizes());
-    const Tensor out = empty(sizes, kFloat64);
-    std::vector<double> values;
-    Sizes index(sizes.size(), 0);
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      const Sizes source = from(index);
-      int64_t place = 0;
-      for (size_t d = 0; d < source.size(); ++d) place += source[d] * strides[d];
-      values.push_back(x[static_cast<size_t>(place)]);
-      for (size_t d = sizes.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
-    }
-    return make(sizes, kFloat64, values);
+    return make(sizes, kFloat64, values_seen(in[0], values_of(in[0]), sizes, from));
   };
   row.dtypes = all_types();
   row.ulps = 0;
+  add_reference_by_parts(row);
   return row;
 }
 
@@ -45,6 +51,7 @@ inline Row view_row(const std::string& name, const Sizes& sizes_of_x, const Size
 inline Row order_row(const std::string& name, const Sizes& sizes_of_x, const Sizes& sizes, Function run) {
   Row row = view_row(name, sizes_of_x, sizes, std::move(run), [](const Sizes& i) { return i; });
   row.reference = [sizes](const std::vector<Tensor>& in) { return make(sizes, kFloat64, values_of(in[0])); };
+  add_reference_by_parts(row);
   return row;
 }
 
@@ -60,44 +67,6 @@ inline std::vector<Row> views_rows() {
                   return reshape(in[0], {3, 2, 4});
                 }),
       order_row("flatten", {2, 3, 4}, {2, 12}, [](const Tensors& in) { return flatten(in[0], 1); }),
-      view_row(
-          "transpose", {2, 3, 4}, {4, 3, 2}, [](const Tensors& in) { return transpose(in[0], 0, -1); },
-          [](const Sizes& i) -> Sizes {
-            return {i[2], i[1], i[0]};
-          }),
-      view_row(
-          "t", {3, 5}, {5, 3}, [](const Tensors& in) { return t(in[0]); },
-          [](const Sizes& i) -> Sizes {
-            return {i[1], i[0]};
-          }),
-      view_row(
-          "permute", {2, 3, 4}, {4, 2, 3},
-          [](const Tensors& in) {
-            return permute(in[0], {2, 0, 1});
-          },
-          [](const Sizes& i) -> Sizes {
-            return {i[1], i[2], i[0]};
-          }),
-      view_row(
-          "narrow", {5, 4}, {5, 2}, [](const Tensors& in) { return narrow(in[0], 1, 1, 2); },
-          [](const Sizes& i) -> Sizes {
-            return {i[0], i[1] + 1};
-          }),
-      view_row(
-          "select", {5, 4}, {5}, [](const Tensors& in) { return select(in[0], 1, -2); },
-          [](const Sizes& i) -> Sizes {
-            return {i[0], 2};
-          }),
-      view_row(
-          "slice", {9, 3}, {3, 3}, [](const Tensors& in) { return slice(in[0], 0, 1, 8, 3); },
-          [](const Sizes& i) -> Sizes {
-            return {1 + 3 * i[0], i[1]};
-          }),
-      view_row(
-          "slice_backwards", {9, 3}, {4, 3}, [](const Tensors& in) { return slice(in[0], 0, -2, 0, -2); },
-          [](const Sizes& i) -> Sizes {
-            return {7 - 2 * i[0], i[1]};
-          }),
       order_row("squeeze", {3, 1, 4}, {3, 4}, [](const Tensors& in) { return squeeze(in[0], 1); }),
       order_row("squeeze_all", {1, 3, 1}, {3}, [](const Tensors& in) { return squeeze(in[0]); }),
       order_row("unsqueeze", {3, 4}, {3, 1, 4}, [](const Tensors& in) { return unsqueeze(in[0], 1); }),
@@ -118,23 +87,50 @@ inline std::vector<Row> views_rows() {
           [](const Sizes& i) -> Sizes {
             return {i[0], i[0] + 2 * i[1] + 1};
           }),
+      order_row("view_as", {4, 6}, {2, 12},
+                [](const Tensors& in) {
+                  return view_as(contiguous(in[0]), empty({2, 12}));
+                }),
+      order_row("reshape_as", {4, 6}, {2, 12},
+                [](const Tensors& in) {
+                  return reshape_as(in[0], empty({2, 12}));
+                }),
+      order_row("unflatten", {3, 8}, {3, 2, 4},
+                [](const Tensors& in) {
+                  return unflatten(in[0], -1, {2, -1});
+                }),
+      order_row("ravel", {3, 4}, {12}, [](const Tensors& in) { return ravel(in[0]); }),
+      order_row("squeeze_dims", {1, 3, 1, 1}, {3, 1},
+                [](const Tensors& in) {
+                  return squeeze(in[0], {0, 1, -1});
+                }),
+      order_row("atleast_1d", {}, {1}, [](const Tensors& in) { return atleast_1d(in[0]); }),
+      order_row("atleast_2d", {4}, {1, 4}, [](const Tensors& in) { return atleast_2d(in[0]); }),
+      order_row("atleast_3d", {4, 3}, {4, 3, 1}, [](const Tensors& in) { return atleast_3d(in[0]); }),
+      order_row("atleast_3d_vector", {4}, {1, 4, 1}, [](const Tensors& in) { return atleast_3d(in)[0]; }),
       view_row(
-          "split", {7, 3}, {1, 3}, [](const Tensors& in) { return split(in[0], 3)[2]; },
-          [](const Sizes& i) -> Sizes {
-            return {6 + i[0], i[1]};
-          }),
-      view_row(
-          "split_sizes", {3, 7}, {3, 4},
+          "expand_as", {3, 1}, {3, 4},
           [](const Tensors& in) {
-            return split(in[0], IntSpan{2, 4, 1}, 1)[1];
+            return expand_as(in[0], empty({3, 4}));
           },
           [](const Sizes& i) -> Sizes {
-            return {i[0], 2 + i[1]};
+            return {i[0], 0};
           }),
       view_row(
-          "unbind", {3, 5}, {3}, [](const Tensors& in) { return unbind(in[0], 1)[3]; },
+          "broadcast_to", {3, 1}, {2, 3, 2},
+          [](const Tensors& in) {
+            return broadcast_to(in[0], {2, -1, 2});
+          },
           [](const Sizes& i) -> Sizes {
-            return {i[0], 3};
+            return {i[1], 0};
+          }),
+      view_row(
+          "broadcast_tensors", {3, 1}, {2, 3, 2},
+          [](const Tensors& in) {
+            return broadcast_tensors({in[0], empty({2, 1, 2})})[0];
+          },
+          [](const Sizes& i) -> Sizes {
+            return {i[1], 0};
           }),
   };
 }
@@ -159,10 +155,20 @@ inline std::vector<Row> copy_rows() {
     if (row.name == "copy_") {
       row.inputs = {{sizes}, {{5, 1}}};
       row.reference = elementwise_reference([](double, double source) { return source; });
+      add_reference_by_parts(row);
     }
-    if (row.name == "fill_") row.reference = elementwise_reference([](double) { return 1.0; });
-    if (row.name == "zero_") row.reference = elementwise_reference([](double) { return 0.0; });
+    // It drops the imaginary part.
+    if (row.name == "to") row.complex_reference = nullptr;
+    if (row.name == "fill_") {
+      row.reference = elementwise_reference([](double) { return 1.0; });
+      row.complex_reference = nullptr;
+    }
+    if (row.name == "zero_") {
+      row.reference = elementwise_reference([](double) { return 0.0; });
+      add_reference_by_parts(row);
+    }
     if (row.name == "bitwise_not") {
+      row.complex_reference = nullptr;
       row.dtypes = integer_types();
       row.reference = elementwise_reference([](double x) { return -x - 1; });
     }
@@ -176,6 +182,7 @@ inline std::vector<Row> copy_rows() {
         for (size_t i = 0; i < x.size(); ++i) out[i / 7 % 5] += x[i];
         return make({5, 1}, kFloat64, out);
       };
+      add_reference_by_parts(row);
     }
   }
   return rows;

@@ -1,6 +1,7 @@
 // Tensors for tests: made, filled and read element by element, without any op under test.
 #pragma once
 
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -63,6 +64,30 @@ inline std::string bytes_of(const Tensor& t) {
   return out;
 }
 
+/** Elements in row-major order; real ones have no imaginary part. */
+inline std::vector<std::complex<double>> complex_values_of(const Tensor& t) {
+  std::vector<std::complex<double>> out;
+  const auto* base = static_cast<const char*>(t.data_ptr());
+  for_each_offset(t, [&](int64_t offset) {
+    visit_all_types("test", t.dtype(), [&]<class T>() {
+      T value;
+      std::memcpy(&value, base + offset, sizeof(T));
+      out.push_back(convert<Complex<double>>(value).template as<std::complex<double>>());
+    });
+  });
+  return out;
+}
+
+/** Sets the elements' bytes, in row-major order. */
+inline void set_bytes(const Tensor& t, const std::string& bytes) {
+  auto* base = static_cast<char*>(t.data_ptr());
+  size_t i = 0;
+  for_each_offset(t, [&](int64_t offset) {
+    std::memcpy(base + offset, bytes.data() + i, t.itemsize());
+    i += t.itemsize();
+  });
+}
+
 /** Sets the elements, in row-major order. */
 inline void set_values(const Tensor& t, const std::vector<double>& values) {
   auto* base = static_cast<char*>(t.data_ptr());
@@ -76,6 +101,19 @@ inline Tensor make(const Sizes& sizes, ScalarType dtype, const std::vector<doubl
   return t;
 }
 
+inline Tensor make_complex(const Sizes& sizes, ScalarType dtype, const std::vector<std::complex<double>>& values) {
+  Tensor t = empty(sizes, TensorOptions(dtype));
+  std::string bytes;
+  visit_types<Complex<float>, Complex<double>>("test", dtype, [&]<class T>() {
+    for (const std::complex<double>& value : values) {
+      const T element(value);
+      bytes.append(reinterpret_cast<const char*>(&element), sizeof(T));
+    }
+  });
+  set_bytes(t, bytes);
+  return t;
+}
+
 /** A tensor of any geometry over fresh memory of `count` elements. */
 inline Tensor make_strided(const Sizes& sizes, const Sizes& strides, int64_t offset, int64_t count, ScalarType dtype) {
   const Tensor flat = empty({count}, TensorOptions(dtype));
@@ -84,12 +122,22 @@ inline Tensor make_strided(const Sizes& sizes, const Sizes& strides, int64_t off
   return Tensor(make_intrusive<TensorImpl>(flat.storage(), dtype, sizes, strides, offset));
 }
 
-/** Evenly distributed in [low, high]; whole numbers for integers. The same for the same seed. */
+/** Evenly distributed in [low, high], as are the parts of complex numbers; whole numbers for integers. The same for the
+ * same seed.
+ */
 inline Tensor random(const Sizes& sizes, ScalarType dtype, double low, double high, uint64_t seed) {
   std::mt19937_64 generator(seed);
   std::uniform_real_distribution<double> real(low, high);
   std::uniform_int_distribution<int64_t> whole(static_cast<int64_t>(low), static_cast<int64_t>(high));
   Tensor t = empty(sizes, TensorOptions(dtype));
+  if (is_complex(dtype)) {
+    std::vector<std::complex<double>> values(static_cast<size_t>(t.numel()));
+    for (std::complex<double>& v : values) {
+      const double re = real(generator);
+      v = {re, real(generator)};
+    }
+    return make_complex(sizes, dtype, values);
+  }
   std::vector<double> values(static_cast<size_t>(t.numel()));
   for (double& v : values) v = is_floating(dtype) ? real(generator) : static_cast<double>(whole(generator));
   set_values(t, values);
@@ -98,6 +146,11 @@ inline Tensor random(const Sizes& sizes, ScalarType dtype, double low, double hi
 
 /** The same elements as float64. */
 inline Tensor as_double(const Tensor& t) { return make(t.sizes().to_vector(), kFloat64, values_of(t)); }
+
+/** The same elements as complex128. */
+inline Tensor as_complex(const Tensor& t) {
+  return make_complex(t.sizes().to_vector(), kComplex128, complex_values_of(t));
+}
 
 /** Ways in which the same elements can lie in memory. */
 enum class Placement { Contiguous, Transposed, EverySecond, Reversed, Misaligned, PaddedRows, OuterReversed };
@@ -169,7 +222,7 @@ inline Tensor placed(const Tensor& t, Placement placement) {
   }
   if (t.numel() == 0) offset = 0;
   Tensor out = make_strided(sizes, strides, offset, count, t.dtype());
-  set_values(out, values_of(t));
+  set_bytes(out, bytes_of(t));
   return out;
 }
 

@@ -124,7 +124,7 @@ void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
         }
       }
       for (int64_t c = 0; c < width; ++c)
-        if (where_best[c] >= T(0)) indices[c] = start + static_cast<int64_t>(where_best[c]);
+        if (where_best[c] != static_cast<T>(-1)) indices[c] = start + static_cast<int64_t>(where_best[c]);
     }
     const int64_t out = kept.offset(loop.out_strides + 1) + first * loop.out_strides[0];
     for (int64_t c = 0; c < width; ++c) {
@@ -136,7 +136,7 @@ void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
 
 template <template <class, class> class Run>
 void dispatch(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
-  visit_compute(loop.compute, [&]<class T>() {
+  visit_real_compute(loop.compute, [&]<class T>() {
     if (loop.op == index_of<op::Max, ArgReduceOps>)
       Run<op::Max, T>::run(loop, begin, end);
     else

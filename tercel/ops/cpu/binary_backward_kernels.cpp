@@ -16,8 +16,8 @@ constexpr Pair backward_bodies() {
   if constexpr (has_no_grad<Op>)
     return {};
   else
-    return {float_bodies<BackwardA<Op>::kInputs, BackwardA<Op>>(),
-            float_bodies<BackwardB<Op>::kInputs, BackwardB<Op>>()};
+    return {backward_bodies_for<Op, BackwardA<Op>::kInputs, BackwardA<Op>>(),
+            backward_bodies_for<Op, BackwardB<Op>::kInputs, BackwardB<Op>>()};
 }
 
 template <class... Op>

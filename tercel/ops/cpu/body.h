@@ -8,6 +8,7 @@
 #include "tercel/ops/cpu/vec_math.h"
 #include "tercel/ops/int_math.h"
 #include "tercel/ops/op_list.h"
+#include "tercel/util/complex.h"
 
 namespace tercel::TERCEL_ISA {
 
@@ -22,12 +23,19 @@ template <class T>
 Vec<T> as_number(Mask<T> m) {
   return where(m, Vec<T>(1), Vec<T>(0));
 }
-template <class T>
-T as_number(Int<T> x) {
-  return x.v;
+template <class T, class Result>
+T as_element(Result result) {
+  if constexpr (std::is_same_v<Result, bool>)
+    return T(result);
+  else if constexpr (std::is_integral_v<T>)
+    return result.v;
+  else
+    return result;
 }
+
+/** What a functor sees of an element that is calculated without vectors. */
 template <class T>
-requires std::is_integral_v<T> T as_number(bool b) { return static_cast<T>(b); }
+using Plain = std::conditional_t<std::is_integral_v<T>, Int<T>, T>;
 
 template <int kInputs, class T, class F>
 void vector_body(F f, void* out_data, const void* const* in, int64_t n) {
@@ -64,7 +72,8 @@ void vector_body(F f, void* out_data, const void* const* in, int64_t n) {
   }
 }
 
-// Integers need no vector type: their arithmetic is exact however the compiler vectorises it.
+// Integers need no vector type: their arithmetic is exact however the compiler vectorises it. Complex numbers gain
+// little by one: functions of them are the C library's.
 template <int kInputs, class T, class F>
 void plain_body(F f, void* out_data, const void* const* in, int64_t n) {
   auto* out = static_cast<T*>(out_data);
@@ -72,20 +81,20 @@ void plain_body(F f, void* out_data, const void* const* in, int64_t n) {
   if constexpr (kInputs == 1) {
     const T* a = p(0);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(Int<T>(a[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = f(Plain<T>(a[i]));
   } else if constexpr (kInputs == 2) {
     const T *a = p(0), *b = p(1);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(Int<T>(a[i]), Int<T>(b[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = f(Plain<T>(a[i]), Plain<T>(b[i]));
   } else if constexpr (kInputs == 3) {
     const T *a = p(0), *b = p(1), *c = p(2);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(Int<T>(a[i]), Int<T>(b[i]), Int<T>(c[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = f(Plain<T>(a[i]), Plain<T>(b[i]), Plain<T>(c[i]));
   } else {
     static_assert(kInputs == 4);
     const T *a = p(0), *b = p(1), *c = p(2), *d = p(3);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = f(Int<T>(a[i]), Int<T>(b[i]), Int<T>(c[i]), Int<T>(d[i]));
+    for (int64_t i = 0; i < n; ++i) out[i] = f(Plain<T>(a[i]), Plain<T>(b[i]), Plain<T>(c[i]), Plain<T>(d[i]));
   }
 }
 
@@ -95,7 +104,7 @@ void body_of(void* out, const void* const* in, int64_t n) {
   if constexpr (std::is_floating_point_v<T>)
     vector_body<kInputs, T>([](auto... v) { return as_number(F{}(v...)); }, out, in, n);
   else
-    plain_body<kInputs, T>([](auto... v) { return as_number<T>(F{}(v...)); }, out, in, n);
+    plain_body<kInputs, T>([](auto... v) { return as_element<T>(F{}(v...)); }, out, in, n);
 }
 
 /** An op's loops, by compute type; null where its domain has none. */
@@ -103,28 +112,36 @@ struct Bodies {
   Body body[kNumComputes];
   Body operator[](Compute c) const { return body[static_cast<int>(c)]; }
 };
-template <int kInputs, class F>
-constexpr Bodies float_bodies() {
-  return {{nullptr, nullptr, &body_of<kInputs, float, F>, &body_of<kInputs, double, F>}};
-}
-template <int kInputs, class F>
-constexpr Bodies integer_bodies() {
-  return {{&body_of<kInputs, int32_t, F>, &body_of<kInputs, int64_t, F>, nullptr, nullptr}};
-}
-template <int kInputs, class F>
-constexpr Bodies all_bodies() {
-  return {{&body_of<kInputs, int32_t, F>, &body_of<kInputs, int64_t, F>, &body_of<kInputs, float, F>,
-           &body_of<kInputs, double, F>}};
+template <int kInputs, class F, bool kInteger, bool kFloat, bool kComplex>
+constexpr Bodies bodies_of() {
+  Bodies out{};
+  const auto put = [&out](Compute c, Body body) { out.body[static_cast<int>(c)] = body; };
+  if constexpr (kInteger) {
+    put(Compute::I32, &body_of<kInputs, int32_t, F>);
+    put(Compute::I64, &body_of<kInputs, int64_t, F>);
+    put(Compute::U64, &body_of<kInputs, uint64_t, F>);
+  }
+  if constexpr (kFloat) {
+    put(Compute::F32, &body_of<kInputs, float, F>);
+    put(Compute::F64, &body_of<kInputs, double, F>);
+  }
+  if constexpr (kComplex) {
+    put(Compute::C64, &body_of<kInputs, Complex<float>, F>);
+    put(Compute::C128, &body_of<kInputs, Complex<double>, F>);
+  }
+  return out;
 }
 /** Those that the domain of Op asks for, of the function object F. */
 template <class Op, int kInputs, class F>
 constexpr Bodies bodies_for() {
-  if constexpr (Op::domain == Domain::Float)
-    return float_bodies<kInputs, F>();
-  else if constexpr (Op::domain == Domain::Integral)
-    return integer_bodies<kInputs, F>();
-  else
-    return all_bodies<kInputs, F>();
+  constexpr Domain kDomain = Op::domain;
+  return bodies_of < kInputs, F, kDomain != Domain::Float && kDomain != Domain::Complex,
+         kDomain != Domain::Integral && kDomain != Domain::Complex, takes_complex < Op >> ();
+}
+/** Those of the gradient of Op. */
+template <class Op, int kInputs, class F>
+constexpr Bodies backward_bodies_for() {
+  return bodies_of<kInputs, F, false, Op::domain != Domain::Complex, takes_complex<Op>>();
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ ConvertFn load_to(ScalarType from) {
     case ScalarType::Float64: return &convert_row<double, To>;
     case ScalarType::Bool: return &convert_row<bool, To>;
     case ScalarType::BFloat16: return &convert_row<BFloat16, To>;
+    case ScalarType::UInt16: return &convert_row<uint16_t, To>;
+    case ScalarType::UInt32: return &convert_row<uint32_t, To>;
+    case ScalarType::UInt64: return &convert_row<uint64_t, To>;
+    case ScalarType::Complex64: return &convert_row<Complex<float>, To>;
+    case ScalarType::Complex128: return &convert_row<Complex<double>, To>;
     case ScalarType::Undefined: break;
   }
   return nullptr;
@@ -66,6 +71,11 @@ ConvertFn store_from(ScalarType to) {
     case ScalarType::Float64: return &convert_row<From, double>;
     case ScalarType::Bool: return &convert_row<From, bool>;
     case ScalarType::BFloat16: return &convert_row<From, BFloat16>;
+    case ScalarType::UInt16: return &convert_row<From, uint16_t>;
+    case ScalarType::UInt32: return &convert_row<From, uint32_t>;
+    case ScalarType::UInt64: return &convert_row<From, uint64_t>;
+    case ScalarType::Complex64: return &convert_row<From, Complex<float>>;
+    case ScalarType::Complex128: return &convert_row<From, Complex<double>>;
     case ScalarType::Undefined: break;
   }
   return nullptr;
@@ -79,6 +89,9 @@ ConvertFn load_conversion(ScalarType from, Compute to) {
     case Compute::I64: return load_to<int64_t>(from);
     case Compute::F32: return load_to<float>(from);
     case Compute::F64: return load_to<double>(from);
+    case Compute::U64: return load_to<uint64_t>(from);
+    case Compute::C64: return load_to<Complex<float>>(from);
+    case Compute::C128: return load_to<Complex<double>>(from);
   }
   return nullptr;
 }
@@ -89,6 +102,9 @@ ConvertFn store_conversion(Compute from, ScalarType to) {
     case Compute::I64: return store_from<int64_t>(to);
     case Compute::F32: return store_from<float>(to);
     case Compute::F64: return store_from<double>(to);
+    case Compute::U64: return store_from<uint64_t>(to);
+    case Compute::C64: return store_from<Complex<float>>(to);
+    case Compute::C128: return store_from<Complex<double>>(to);
   }
   return nullptr;
 }

@@ -7,8 +7,9 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// Elements of a tile: five of them, of 8 bytes, stay within 40 KiB; of 4 bytes within an L1 cache.
-constexpr int64_t kTile = 1024;
+// A tile: five of them stay within 40 KiB, and within an L1 cache where they are filled with 4 bytes for each of its
+// elements, of which it has at most so many.
+constexpr int64_t kTile = 1024, kTileBytes = kTile * 8;
 // Rows shorter than this are processed several at a time.
 constexpr int64_t kShortRow = 128;
 // Edge of the blocks in which operands are transposed: 512 bytes of a row at a time keep memory busy, and a block of
@@ -16,7 +17,7 @@ constexpr int64_t kShortRow = 128;
 constexpr int64_t kBlock = 128, kLeastBlocked = 16;
 
 struct alignas(64) Tile {
-  char bytes[kTile * 8];
+  char bytes[kTileBytes];
 };
 
 /** An operand as the drivers see it. */
@@ -33,19 +34,22 @@ struct Driver {
   const Loop& loop;
   Body body;
   int64_t compute_item;
+  int64_t largest_item;
+  int64_t tile_size;  // in elements
   Operand operand[kMaxOperands];
 
   Driver(const Loop& l, Body b) : loop(l), body(b) {
     // A copy that converts nothing moves elements of any size as they are.
     const bool raw = !body && loop.dtype[0] == loop.dtype[1];
     const ScalarType native = raw ? loop.dtype[0] : native_dtype(loop.compute);
-    compute_item = static_cast<int64_t>(item_size(native));
+    compute_item = largest_item = static_cast<int64_t>(item_size(native));
     for (int a = 0; a < loop.nargs; ++a) {
       Operand& o = operand[a];
       o.data = loop.data[a];
       o.stride[0] = loop.stride[a][0];
       o.stride[1] = loop.stride[a][1];
       o.item = static_cast<int64_t>(item_size(loop.dtype[a]));
+      largest_item = std::max(largest_item, o.item);
       o.convert = nullptr;
       if (loop.dtype[a] != native)
         o.convert =
@@ -54,6 +58,7 @@ struct Driver {
       o.transposed = a > 0 && o.stride[0] != 0 && o.stride[0] != o.item && o.stride[1] == o.item &&
                      loop.n[0] >= kLeastBlocked && loop.n[1] >= kLeastBlocked;
     }
+    tile_size = std::min(kTile, kTileBytes / largest_item);
   }
 
   void run() const {
@@ -111,7 +116,7 @@ struct Driver {
     const void* in[kMaxOperands];
     bool tiled = !operand[0].direct || loop.stream;
     for (int a = 1; a < loop.nargs; ++a) tiled |= !operand[a].direct;
-    const int64_t n0 = loop.n[0], chunk = tiled ? std::min(n0, kTile) : n0;
+    const int64_t n0 = loop.n[0], chunk = tiled ? std::min(n0, tile_size) : n0;
     for (int64_t j = 0; j < loop.n[1]; ++j) {
       for (int64_t i = 0; i < n0; i += chunk) {
         const int64_t n = std::min(chunk, n0 - i);
@@ -135,7 +140,7 @@ struct Driver {
   void run_short_rows() const {
     Tile tile[kMaxOperands];
     const void* in[kMaxOperands];
-    const int64_t n0 = loop.n[0], at_once = std::min(loop.n[1], kTile / n0);
+    const int64_t n0 = loop.n[0], at_once = std::min(loop.n[1], tile_size / n0);
     const auto back_to_back = [n0](const Operand& o) { return o.direct && o.stride[1] == n0 * o.item; };
     for (int64_t j = 0; j < loop.n[1]; j += at_once) {
       const int64_t rows = std::min(at_once, loop.n[1] - j);
@@ -176,7 +181,7 @@ struct Driver {
     const void* in[kMaxOperands];
     int64_t block1 = kBlock;
     for (int a = 1; a < loop.nargs; ++a)
-      if (operand[a].transposed && operand[a].item == 8) block1 = kBlock / 2;
+      if (operand[a].transposed) block1 = std::min(block1, 4 * kBlock / operand[a].item);
     for (int64_t j0 = 0; j0 < loop.n[1]; j0 += block1) {
       const int64_t n1 = std::min(block1, loop.n[1] - j0);
       for (int64_t i = 0; i < loop.n[0]; i += kBlock) {
@@ -209,16 +214,19 @@ struct Driver {
 }  // namespace
 
 void drive_numbers(const Loop& loop, Body body) {
-  alignas(64) char row[kMaxOperands][kMostBesideNumbers * 8];
+  alignas(64) char row[kMaxOperands][kMostBesideNumbers * 16];
+  const size_t item = item_size(native_dtype(loop.compute));
   const void* in[kMaxOperands];
   for (int a = 1; a < loop.nargs; ++a) {
     in[a - 1] = loop.data[a];
     if (loop.stride[a][0] != 0) continue;
     in[a - 1] = row[a];
-    if (loop.compute == Compute::F32 || loop.compute == Compute::I32)
+    if (item == 4)
       fill_items(reinterpret_cast<Item4*>(row[a]), read_as<Item4>(loop.data[a]), loop.n[0]);
-    else
+    else if (item == 8)
       fill_items(reinterpret_cast<Item8*>(row[a]), read_as<Item8>(loop.data[a]), loop.n[0]);
+    else
+      fill_items(reinterpret_cast<Item16*>(row[a]), read_as<Item16>(loop.data[a]), loop.n[0]);
   }
   body(loop.data[0], in, loop.n[0]);
 }

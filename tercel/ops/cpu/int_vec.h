@@ -34,12 +34,24 @@ struct IntVec {
   friend IntVec operator+(IntVec a, IntVec b) { return wrap(a.bits() + b.bits()); }
   friend IntVec operator-(IntVec a, IntVec b) { return wrap(a.bits() - b.bits()); }
   friend IntVec operator*(IntVec a, IntVec b) { return wrap(a.bits() * b.bits()); }
-  friend IntMask<T> operator==(IntVec a, IntVec b) { return {a.v == b.v}; }
-  friend IntMask<T> operator!=(IntVec a, IntVec b) { return {a.v != b.v}; }
-  friend IntMask<T> operator<(IntVec a, IntVec b) { return {a.v < b.v}; }
-  friend IntMask<T> operator>(IntVec a, IntVec b) { return {a.v > b.v}; }
+  friend IntMask<T> operator==(IntVec a, IntVec b) { return mask(a.v == b.v); }
+  friend IntMask<T> operator!=(IntVec a, IntVec b) { return mask(a.v != b.v); }
+  friend IntMask<T> operator<(IntVec a, IntVec b) { return mask(a.v < b.v); }
+  friend IntMask<T> operator>(IntVec a, IntVec b) { return mask(a.v > b.v); }
   friend IntVec where(IntMask<T> condition, IntVec a, IntVec b) { return (condition.v & a.v) | (~condition.v & b.v); }
-  friend IntVec abs(IntVec a) { return where(a < IntVec(0), IntVec(0) - a, a); }
+  friend IntVec abs(IntVec a) {
+    if constexpr (std::is_unsigned_v<T>)
+      return a;
+    else
+      return where(a < IntVec(0), IntVec(0) - a, a);
+  }
+
+ private:
+  // Comparisons give lanes of signed integers.
+  template <class Lanes>
+  static IntMask<T> mask(Lanes lanes) {
+    return {reinterpret_cast<Simd<T>>(lanes)};
+  }
 };
 
 }  // namespace

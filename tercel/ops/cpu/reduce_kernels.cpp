@@ -237,10 +237,28 @@ struct Kernels {
   Kernel columns[kNumComputes];
 };
 
+template <class Op, class T>
+constexpr void put(Kernels& out, Compute compute) {
+  out.rows[static_cast<int>(compute)] = &rows<Op, T>;
+  out.columns[static_cast<int>(compute)] = &columns<Op, T>;
+}
+
 template <class Op>
 constexpr Kernels kernels_of() {
-  return {{&rows<Op, int32_t>, &rows<Op, int64_t>, &rows<Op, float>, &rows<Op, double>},
-          {&columns<Op, int32_t>, &columns<Op, int64_t>, &columns<Op, float>, &columns<Op, double>}};
+  Kernels out{};
+  put<Op, float>(out, Compute::F32);
+  put<Op, double>(out, Compute::F64);
+  if constexpr (!is_floating_only<Op>) {
+    put<Op, int32_t>(out, Compute::I32);
+    put<Op, int64_t>(out, Compute::I64);
+    // What has no order in it comes to the same bits for int64.
+    put<Op, std::conditional_t<is_ordering<Op>, uint64_t, int64_t>>(out, Compute::U64);
+  }
+  if constexpr (takes_complex_elements<Op>) {
+    put<Op, Complex<float>>(out, Compute::C64);
+    put<Op, Complex<double>>(out, Compute::C128);
+  }
+  return out;
 }
 template <class... Ops>
 const Kernels& find_kernels(OpList<Ops...>, int op) {

@@ -5,6 +5,7 @@
 #include "tercel/ops/cpu/tile.h"
 #include "tercel/ops/cpu/vec.h"
 #include "tercel/ops/reduce_impl.h"
+#include "tercel/util/complex.h"
 
 namespace tercel::TERCEL_ISA {
 namespace {
@@ -20,6 +21,23 @@ struct VectorFor<float> {
 template <>
 struct VectorFor<double> {
   using type = Vec<double>;
+};
+/** A complex number as a vector of one lane. */
+template <class T>
+struct ComplexVec {
+  static constexpr int64_t kSize = 1;
+  T v;
+
+  ComplexVec() = default;
+  ComplexVec(T value) : v(value) {}
+  static ComplexVec load(const T* p) { return *p; }
+  void store(T* p) const { *p = v; }
+  friend ComplexVec operator+(ComplexVec a, ComplexVec b) { return a.v + b.v; }
+  friend ComplexVec operator*(ComplexVec a, ComplexVec b) { return a.v * b.v; }
+};
+template <class T>
+struct VectorFor<Complex<T>> {
+  using type = ComplexVec<Complex<T>>;
 };
 template <class T>
 using AnyVec = typename VectorFor<T>::type;
@@ -68,14 +86,17 @@ struct Odometer {
   }
 };
 
-/** Calls fn.template operator()<T>() with the C++ type of a compute type. */
+/** Calls fn.template operator()<T>() with the C++ type of a real compute type; the op has refused complex ones. */
 template <class Fn>
-void visit_compute(Compute compute, Fn fn) {
+void visit_real_compute(Compute compute, Fn fn) {
   switch (compute) {
     case Compute::I32: return fn.template operator()<int32_t>();
     case Compute::I64: return fn.template operator()<int64_t>();
     case Compute::F32: return fn.template operator()<float>();
     case Compute::F64: return fn.template operator()<double>();
+    case Compute::U64: return fn.template operator()<uint64_t>();
+    case Compute::C64:
+    case Compute::C128: break;
   }
 }
 
@@ -95,7 +116,7 @@ struct RowReader {
   void read(T* tile, const char* in, int64_t stride, int64_t n) const {
     if (!convert) return gather(tile, in, stride, n, sizeof(T));
     if (stride == item) return convert(tile, in, n);
-    alignas(64) char raw[kMax * 8];
+    alignas(64) char raw[kMax * 16];
     gather(raw, in, stride, n, static_cast<size_t>(item));
     convert(tile, raw, n);
   }

@@ -24,9 +24,14 @@ int64_t float_key(T x) {
   return value != value ? int64_t{kMagnitude} : (value == 0 ? 0 : int64_t{key});
 }
 
+// Turns the order of uint64 into that of int64.
+constexpr uint64_t kTopBit = uint64_t{1} << 63;
+
 template <class T>
 int64_t key_of(T x) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_same_v<T, uint64_t>)
+    return static_cast<int64_t>(x ^ kTopBit);
+  else if constexpr (std::is_integral_v<T>)
     return static_cast<int64_t>(x);
   else if constexpr (sizeof(T) == 8)
     return float_key<T, int64_t>(x);
@@ -34,6 +39,15 @@ int64_t key_of(T x) {
     return float_key<T, int32_t>(x);
   else
     return float_key<T, int16_t>(x);
+}
+
+/** The integer that a key was made from. */
+template <class T>
+T from_key(int64_t key) {
+  if constexpr (std::is_same_v<T, uint64_t>)
+    return static_cast<uint64_t>(key) ^ kTopBit;
+  else
+    return static_cast<T>(key);
 }
 
 template <class T>
@@ -54,7 +68,12 @@ void visit_elements(ScalarType t, Fn fn) {
     case ScalarType::Int16: return fn.template operator()<int16_t>();
     case ScalarType::Int8: return fn.template operator()<int8_t>();
     case ScalarType::UInt8: return fn.template operator()<uint8_t>();
+    case ScalarType::UInt16: return fn.template operator()<uint16_t>();
+    case ScalarType::UInt32: return fn.template operator()<uint32_t>();
+    case ScalarType::UInt64: return fn.template operator()<uint64_t>();
     case ScalarType::Bool: return fn.template operator()<bool>();
+    case ScalarType::Complex64:
+    case ScalarType::Complex128:  // refused by the ops
     case ScalarType::Undefined: break;
   }
 }
@@ -67,7 +86,7 @@ void write_result(const SortResult& result, const Source& source, int64_t begin,
     for (int64_t i = begin; i < end; ++i) result.indices[i] = source.position(i);
   if (!values) return;
   if constexpr (std::is_integral_v<T>) {
-    for (int64_t i = begin; i < end; ++i) values[i] = static_cast<T>(original_key(result.sorted, source.key(i)));
+    for (int64_t i = begin; i < end; ++i) values[i] = from_key<T>(original_key(result.sorted, source.key(i)));
   } else {
     // Keys have lost the sign of zero and what is in a NaN.
     for (int64_t i = begin; i < end; ++i) {
@@ -77,18 +96,40 @@ void write_result(const SortResult& result, const Source& source, int64_t begin,
   }
 }
 
+// Whether element i, i > 0, is another one than i - 1.
+template <class T, class Source>
+bool begins_segment(const SortedKeys& sorted, const Source& source, int64_t i) {
+  const uint64_t key = source.key(i);
+  if (key != source.key(i - 1)) return true;
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return original_key(sorted, key) == nan_key(scalar_type_of<T>());
+}
+
+template <class T, class Source>
+int64_t count_unique_of(const UniqueResult& result, const Source& source, int64_t begin, int64_t end) {
+  int64_t count = begin == 0 && end > 0;
+  for (int64_t i = begin == 0 ? 1 : begin; i < end; ++i) count += begins_segment<T>(result.sorted, source, i);
+  return count;
+}
+
 template <class T, class Source>
 void write_unique(const UniqueResult& result, const Source& source, int64_t begin, int64_t end, int64_t segment) {
   const int64_t n = result.sorted.n;
   auto* values = static_cast<T*>(result.values);
   int64_t i = begin;
-  while (i > 0 && i < end && source.key(i) == source.key(i - 1)) ++i;
+  while (i > 0 && i < end && !begins_segment<T>(result.sorted, source, i)) ++i;
   while (i < end) {
-    const uint64_t key = source.key(i);
-    values[segment] = static_cast<T>(original_key(result.sorted, key));
+    if constexpr (std::is_integral_v<T>)
+      values[segment] = from_key<T>(original_key(result.sorted, source.key(i)));
+    else
+      values[segment] = static_cast<const T*>(result.in)[source.position(i)];
     if (result.starts) result.starts[segment] = i;
-    for (; i < n && source.key(i) == key; ++i)
+    do {
       if (result.inverse) result.inverse[source.position(i)] = segment;
+      ++i;
+    } while (i < n && !begins_segment<T>(result.sorted, source, i));
     ++segment;
   }
 }
@@ -105,11 +146,17 @@ void sort_result(const SortResult& result, int64_t begin, int64_t end) {
   });
 }
 
+int64_t count_unique(const UniqueResult& result, int64_t begin, int64_t end) {
+  int64_t count = 0;
+  visit_sorted(result.sorted, [&](const auto& source) {
+    visit_elements(result.dtype, [&]<class T>() { count = count_unique_of<T>(result, source, begin, end); });
+  });
+  return count;
+}
+
 void unique_result(const UniqueResult& result, int64_t begin, int64_t end, int64_t first) {
   visit_sorted(result.sorted, [&](const auto& source) {
-    visit_elements(result.dtype, [&]<class T>() {
-      if constexpr (std::is_integral_v<T>) write_unique<T>(result, source, begin, end, first);
-    });
+    visit_elements(result.dtype, [&]<class T>() { write_unique<T>(result, source, begin, end, first); });
   });
 }
 

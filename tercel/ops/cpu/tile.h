@@ -32,6 +32,9 @@ using Item1 = uint8_t;
 using Item2 = uint16_t;
 using Item4 = uint32_t;
 using Item8 = uint64_t;
+struct Item16 {
+  uint64_t half[2];
+};
 
 template <class T>
 void fill_items(T* out, T value, int64_t n) {
@@ -43,6 +46,11 @@ void gather_items(T* out, const char* in, int64_t stride, int64_t n) {
   if (stride == 0) return fill_items(out, read_as<T>(in), n);
   if (stride == static_cast<int64_t>(sizeof(T))) {
     std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    return;
+  }
+  if (stride == -static_cast<int64_t>(sizeof(T))) {
+    // Backwards: with the stride a constant the compiler turns whole vectors round.
+    for (int64_t k = 0; k < n; ++k) out[k] = read_as<T>(in - k * static_cast<int64_t>(sizeof(T)));
     return;
   }
   int64_t i = 0;
@@ -70,7 +78,8 @@ inline void gather(void* out, const char* in, int64_t stride, int64_t n, size_t 
     case 1: return gather_items(static_cast<Item1*>(out), in, stride, n);
     case 2: return gather_items(static_cast<Item2*>(out), in, stride, n);
     case 4: return gather_items(static_cast<Item4*>(out), in, stride, n);
-    default: return gather_items(static_cast<Item8*>(out), in, stride, n);
+    case 8: return gather_items(static_cast<Item8*>(out), in, stride, n);
+    default: return gather_items(static_cast<Item16*>(out), in, stride, n);
   }
 }
 /** The reverse of gather. */
@@ -79,7 +88,8 @@ inline void scatter(char* out, int64_t stride, const void* in, int64_t n, size_t
     case 1: return scatter_items(out, stride, static_cast<const Item1*>(in), n);
     case 2: return scatter_items(out, stride, static_cast<const Item2*>(in), n);
     case 4: return scatter_items(out, stride, static_cast<const Item4*>(in), n);
-    default: return scatter_items(out, stride, static_cast<const Item8*>(in), n);
+    case 8: return scatter_items(out, stride, static_cast<const Item8*>(in), n);
+    default: return scatter_items(out, stride, static_cast<const Item16*>(in), n);
   }
 }
 
@@ -174,6 +184,16 @@ struct Transpose<Item8> {
     _mm256_storeu_pd(reinterpret_cast<double*>(out + 3 * out_stride), _mm256_permute2f128_pd(b, d, 0x31));
   }
 };
+template <>
+struct Transpose<Item16> {
+  static constexpr int64_t kStep = 2;
+  static void square(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
+    const __m256d a = _mm256_loadu_pd(reinterpret_cast<const double*>(in));
+    const __m256d b = _mm256_loadu_pd(reinterpret_cast<const double*>(in + in_stride));
+    _mm256_storeu_pd(reinterpret_cast<double*>(out), _mm256_permute2f128_pd(a, b, 0x20));
+    _mm256_storeu_pd(reinterpret_cast<double*>(out + out_stride), _mm256_permute2f128_pd(a, b, 0x31));
+  }
+};
 #endif
 
 /**
@@ -209,7 +229,8 @@ inline void transpose(char* out, int64_t out_stride, const char* in, int64_t in_
     case 1: return transpose_items<Item1>(out, out_stride, in, in_stride, ni, nj);
     case 2: return transpose_items<Item2>(out, out_stride, in, in_stride, ni, nj);
     case 4: return transpose_items<Item4>(out, out_stride, in, in_stride, ni, nj);
-    default: return transpose_items<Item8>(out, out_stride, in, in_stride, ni, nj);
+    case 8: return transpose_items<Item8>(out, out_stride, in, in_stride, ni, nj);
+    default: return transpose_items<Item16>(out, out_stride, in, in_stride, ni, nj);
   }
 }
 

@@ -11,7 +11,7 @@ constexpr Bodies backward_bodies() {
   if constexpr (is_predicate<Op>)
     return {};
   else
-    return float_bodies<UnaryBackward<Op>::kInputs, UnaryBackward<Op>>();
+    return backward_bodies_for<Op, UnaryBackward<Op>::kInputs, UnaryBackward<Op>>();
 }
 
 template <class... Op>

@@ -37,6 +37,11 @@ __device__ T load(const char* p, ScalarType dtype) {
     case ScalarType::Float64: return convert<T>(*reinterpret_cast<const double*>(p));
     case ScalarType::Bool: return convert<T>(*reinterpret_cast<const bool*>(p));
     case ScalarType::BFloat16: return convert<T>(*reinterpret_cast<const BFloat16*>(p));
+    case ScalarType::UInt16: return convert<T>(*reinterpret_cast<const uint16_t*>(p));
+    case ScalarType::UInt32: return convert<T>(*reinterpret_cast<const uint32_t*>(p));
+    case ScalarType::UInt64: return convert<T>(*reinterpret_cast<const uint64_t*>(p));
+    case ScalarType::Complex64: return convert<T>(*reinterpret_cast<const Complex<float>*>(p));
+    case ScalarType::Complex128: return convert<T>(*reinterpret_cast<const Complex<double>*>(p));
     case ScalarType::Undefined: break;
   }
   return T(0);
@@ -55,6 +60,11 @@ __device__ void store(char* p, ScalarType dtype, T value) {
     case ScalarType::Float64: *reinterpret_cast<double*>(p) = convert<double>(value); break;
     case ScalarType::Bool: *reinterpret_cast<bool*>(p) = convert<bool>(value); break;
     case ScalarType::BFloat16: *reinterpret_cast<BFloat16*>(p) = convert<BFloat16>(value); break;
+    case ScalarType::UInt16: *reinterpret_cast<uint16_t*>(p) = convert<uint16_t>(value); break;
+    case ScalarType::UInt32: *reinterpret_cast<uint32_t*>(p) = convert<uint32_t>(value); break;
+    case ScalarType::UInt64: *reinterpret_cast<uint64_t*>(p) = convert<uint64_t>(value); break;
+    case ScalarType::Complex64: *reinterpret_cast<Complex<float>*>(p) = convert<Complex<float>>(value); break;
+    case ScalarType::Complex128: *reinterpret_cast<Complex<double>*>(p) = convert<Complex<double>>(value); break;
     case ScalarType::Undefined: break;
   }
 }
@@ -110,21 +120,28 @@ void launch(const Loop& loop) {
 struct Launches {
   using Launch = void (*)(const Loop&);
   Launch launch[kNumComputes];
-  Launch operator[](Compute c) const { return launch[static_cast<int>(c)]; }
+  Launch operator[](Compute c) const {
+    TERCEL_CHECK(launch[static_cast<int>(c)], NotImplementedError,
+                 "elementwise kernel: not implemented on CUDA for dtype ", to_string(native_dtype(c)));
+    return launch[static_cast<int>(c)];
+  }
 };
 template <int kInputs, class F>
 constexpr Launches float_launches() {
-  return {{nullptr, nullptr, &launch<kInputs, float, F>, &launch<kInputs, double, F>}};
+  return {{nullptr, nullptr, &launch<kInputs, float, F>, &launch<kInputs, double, F>, nullptr, nullptr, nullptr}};
 }
 template <class Op, int kInputs, class F>
 constexpr Launches launches_for() {
-  if constexpr (Op::domain == Domain::Float)
+  if constexpr (Op::domain == Domain::Complex)
+    return {};
+  else if constexpr (Op::domain == Domain::Float)
     return float_launches<kInputs, F>();
   else if constexpr (Op::domain == Domain::Integral)
-    return {{&launch<kInputs, int32_t, F>, &launch<kInputs, int64_t, F>, nullptr, nullptr}};
+    return {{&launch<kInputs, int32_t, F>, &launch<kInputs, int64_t, F>, nullptr, nullptr,
+             &launch<kInputs, uint64_t, F>, nullptr, nullptr}};
   else
     return {{&launch<kInputs, int32_t, F>, &launch<kInputs, int64_t, F>, &launch<kInputs, float, F>,
-             &launch<kInputs, double, F>}};
+             &launch<kInputs, double, F>, &launch<kInputs, uint64_t, F>, nullptr, nullptr}};
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ class Builder {
     }
     try {
       node.layer = entry->make(layer, context);
-    } catch (const ValueError& e) {  // sizes that overflow, a parameter's name that another layer's has
+    } catch (const RuntimeError& e) {  // sizes that overflow, a parameter's name that another layer's has
       throw_error<ConfigError>({where, " ", e.what()});
     }
     const std::vector<FeatureShape>& shapes = node.layer->tops();

@@ -1,0 +1,46 @@
+# The Python package: the extension tercel._C, beside the package's Python files in build/<preset>/python/tercel, so that
+# PYTHONPATH=build/<preset>/python imports what was just built. A wheel is the same target, installed (pyproject.toml).
+
+# Not tercel_find_package: nanobind reads the variables that this sets.
+find_package(Python COMPONENTS Interpreter Development.Module QUIET)
+if(NOT Python_FOUND)
+  message(FATAL_ERROR "TERCEL_PYTHON needs Python's headers: apt-get install python3-dev (or scripts/install-deps)")
+endif()
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+  OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT ERROR_QUIET)
+find_package(nanobind CONFIG QUIET)
+if(NOT nanobind_FOUND)
+  message(FATAL_ERROR "TERCEL_PYTHON needs nanobind for ${Python_EXECUTABLE}: pip install nanobind "
+    "(scripts/python-env makes an environment that has it)")
+endif()
+
+# The interpreter may well be newer than nanobind's sources expect of warnings: those are not ours.
+nanobind_build_library(nanobind-static AS_SYSINCLUDE)
+
+file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
+add_library(tercel_python MODULE ${python_sources})
+target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel)
+set(python_package ${PROJECT_BINARY_DIR}/python/tercel)
+set_target_properties(tercel_python PROPERTIES
+  PREFIX "" OUTPUT_NAME _C LIBRARY_OUTPUT_DIRECTORY ${python_package} SUFFIX ".${Python_SOABI}${CMAKE_SHARED_MODULE_SUFFIX}")
+# Slots and getters are C functions of one type: the casts between them are how the interpreter is spoken to.
+target_compile_options(tercel_python PRIVATE -Wno-cast-function-type)
+# All that anyone asks of it is PyInit__C: whatever else the library exports stays inside, also for other extensions.
+target_link_options(tercel_python PRIVATE LINKER:--exclude-libs,ALL)
+
+file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tercel
+  ${PROJECT_SOURCE_DIR}/python/tercel/*.py ${PROJECT_SOURCE_DIR}/python/tercel/py.typed)
+foreach(file IN LISTS python_files)
+  get_filename_component(folder ${python_package}/${file} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/tercel/${file} ${python_package}/${file} SYMBOLIC)
+endforeach()
+
+# Type stubs come from the signatures that the built module knows.
+set(python_stub ${python_package}/_C.pyi)
+add_custom_command(TARGET tercel_python POST_BUILD
+  COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${python_package}
+  BYPRODUCTS ${python_stub} COMMENT "Writing the type stubs of tercel._C" VERBATIM)
+
+install(TARGETS tercel_python LIBRARY DESTINATION tercel COMPONENT python)
+install(FILES ${python_stub} DESTINATION tercel COMPONENT python)

@@ -1,0 +1,194 @@
+// Arrow's PyCapsule interface: columns of numbers from and for pyarrow, pandas, polars and DuckDB.
+#include "tercel/io/arrow.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python/src/exchange.h"
+
+namespace tercel::python {
+
+namespace {
+
+using io::ArrowArray;
+using io::ArrowSchema;
+
+/** The C stream interface: batches of one schema, one after the other. */
+struct ArrowArrayStream {
+  int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
+  int (*get_next)(ArrowArrayStream*, ArrowArray* out);
+  const char* (*get_last_error)(ArrowArrayStream*);
+  void (*release)(ArrowArrayStream*);
+  void* private_data;
+};
+
+template <class T>
+constexpr const char* kName = "";
+template <>
+constexpr const char* kName<ArrowSchema> = "arrow_schema";
+template <>
+constexpr const char* kName<ArrowArray> = "arrow_array";
+template <>
+constexpr const char* kName<ArrowArrayStream> = "arrow_array_stream";
+
+template <class T>
+T* struct_of(nb::handle capsule) {
+  auto* value = static_cast<T*>(PyCapsule_GetPointer(capsule.ptr(), kName<T>));
+  if (!value) raise_pending();
+  return value;
+}
+
+/** Frees the struct, and gives back what nobody has taken. */
+template <class T>
+void drop_capsule(PyObject* capsule) {
+  const std::unique_ptr<T> value(static_cast<T*>(PyCapsule_GetPointer(capsule, kName<T>)));
+  if (value && value->release) value->release(value.get());
+}
+
+template <class T>
+nb::object make_capsule() {
+  auto value = std::make_unique<T>();
+  const nb::object capsule = own(PyCapsule_New(value.get(), kName<T>, drop_capsule<T>));
+  value.release();
+  return capsule;
+}
+
+/** The capsules of a schema and an array that fill() makes. */
+template <class F>
+nb::object export_with(F&& fill) {
+  const nb::object schema = make_capsule<ArrowSchema>(), array = make_capsule<ArrowArray>();
+  fill(struct_of<ArrowSchema>(schema), struct_of<ArrowArray>(array));
+  return nb::make_tuple(schema, array);
+}
+
+nb::object export_tensor(nb::handle tensor, const std::string& name) {
+  return export_with(
+      [&](ArrowSchema* schema, ArrowArray* array) { io::to_arrow(tensor_of(tensor.ptr()), name, schema, array); });
+}
+
+nb::object export_columns(const nb::dict& columns) {
+  std::vector<io::NamedTensor> named;
+  for (const auto& [name, tensor] : columns) {
+    TERCEL_CHECK(PyUnicode_Check(name.ptr()) && is_tensor(tensor.ptr()), TypeError,
+                 "expected a dict from names to tensors");
+    named.push_back({std::string(to_text(name.ptr())), tensor_of(tensor.ptr())});
+  }
+  return export_with([&](ArrowSchema* schema, ArrowArray* array) { io::columns_to_arrow(named, schema, array); });
+}
+
+/** Puts a callback of ours before the array's: Note [Foreign memory]. */
+void guard(ArrowArray* array) {
+  if (!array->release) return;
+  array->private_data = new ArrowArray(*array);
+  array->release = [](ArrowArray* self) {
+    const std::unique_ptr<ArrowArray> original(static_cast<ArrowArray*>(self->private_data));
+    self->release = nullptr;
+    if (interpreter_ends()) return;
+    const WithGil scope;
+    original->release(original.get());
+  };
+}
+
+/** (whether it is a struct array, [(name, values, which are valid or None)]). */
+nb::object import_batch(ArrowSchema* schema, ArrowArray* array, const io::ArrowOptions& options) {
+  guard(array);
+  const bool is_struct = schema->release && schema->format && std::string_view(schema->format) == "+s";
+  std::vector<io::ArrowColumn> columns;
+  if (is_struct)
+    columns = io::columns_from_arrow(schema, array, options);
+  else
+    columns.push_back(io::from_arrow(schema, array, options));
+  nb::list out;
+  for (io::ArrowColumn& c : columns)
+    out.append(nb::make_tuple(nb::str(c.name.data(), c.name.size()), own(wrap(std::move(c.values))),
+                              own(wrap(std::move(c.valid)))));
+  return nb::make_tuple(is_struct, out);
+}
+
+nb::object import_array(nb::handle schema, nb::handle array, nb::handle copy, bool mask) {
+  return import_batch(struct_of<ArrowSchema>(schema), struct_of<ArrowArray>(array),
+                      {.copy = to_copy_mode(copy), .mask = mask});
+}
+
+/** An array without rows, as a schema says: a stream may end before its first batch. */
+struct EmptyArray {
+  std::vector<EmptyArray> children;
+  std::vector<ArrowArray> arrays;
+  std::vector<ArrowArray*> pointers;
+  const void* buffers[2] = {nullptr, nullptr};
+};
+
+void fill_empty(const ArrowSchema& schema, EmptyArray& store, ArrowArray& array) {
+  const std::string_view format(schema.format ? schema.format : "");
+  const auto n = static_cast<size_t>(std::max<int64_t>(schema.n_children, 0));
+  store.children.resize(n);
+  store.arrays.resize(n);
+  for (size_t i = 0; i < n; ++i) {
+    fill_empty(*schema.children[i], store.children[i], store.arrays[i]);
+    store.pointers.push_back(&store.arrays[i]);
+  }
+  array = {};
+  array.n_buffers = format.starts_with('+') ? 1 : 2;
+  array.buffers = store.buffers;
+  array.n_children = schema.n_children;
+  array.children = store.pointers.data();
+  array.release = [](ArrowArray* self) { self->release = nullptr; };
+}
+
+/** Schema and arrays that are given back unless they are taken. */
+template <class T>
+struct Held {
+  T value{};
+  ~Held() {
+    if (value.release) value.release(&value);
+  }
+};
+
+/** A list of what import_batch() gives, at least one. */
+nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
+  auto* stream = struct_of<ArrowArrayStream>(capsule);
+  const io::ArrowOptions options{.copy = to_copy_mode(copy), .mask = mask};
+  TERCEL_CHECK(stream->release, RuntimeError, "from_arrow: expected a stream that nobody has taken over");
+  const auto check = [&](int status) {
+    if (status == 0) return;
+    const char* why = stream->get_last_error(stream);
+    throw_error<RuntimeError>({"from_arrow: the stream failed: ", why ? why : "error ", why ? "" : str_cat({status})});
+  };
+  const auto get = [&](auto& held, auto* callback) {
+    int status = 0;
+    {
+      const WithoutGil scope(true);  // a producer may wait for threads of its own
+      status = callback(stream, &held.value);
+    }
+    check(status);
+  };
+  nb::list batches;
+  for (;;) {
+    Held<ArrowSchema> schema;
+    get(schema, stream->get_schema);
+    Held<ArrowArray> array;
+    get(array, stream->get_next);
+    EmptyArray empty;
+    if (!array.value.release) {
+      if (nb::len(batches) > 0) return batches;
+      fill_empty(schema.value, empty, array.value);
+      batches.append(import_batch(&schema.value, &array.value, {.copy = io::CopyMode::Always, .mask = mask}));
+      return batches;
+    }
+    batches.append(import_batch(&schema.value, &array.value, options));
+  }
+}
+
+}  // namespace
+
+void register_arrow(nb::module_& m) {
+  m.def("_to_arrow", export_tensor);
+  m.def("_columns_to_arrow", export_columns);
+  m.def("_from_arrow", import_array, nb::arg("schema"), nb::arg("array"), nb::arg("copy").none(), nb::arg("mask"));
+  m.def("_from_arrow_stream", import_stream, nb::arg("stream"), nb::arg("copy").none(), nb::arg("mask"));
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,70 @@
+#include "python/src/call.h"
+
+#include <map>
+
+#include "python/src/op.h"
+#include "tercel/ops/factories.h"
+
+namespace tercel::python {
+
+Tensor Operand::as_tensor() const {
+  if (tensor) return *tensor;
+  Tensor number = scalar_tensor(scalar);
+  number.impl().set_wrapped_number(true);
+  return number;
+}
+
+TensorOptions FactoryOptions::resolve(ScalarType otherwise) const {
+  TensorOptions o(dtype.value_or(otherwise), device);
+  o.requires_grad = requires_grad;
+  TERCEL_CHECK(!requires_grad || is_floating(o.dtype), RuntimeError,
+               "Only Tensors of floating point and complex dtype can require gradients");
+  return o;
+}
+
+TensorOptions FactoryOptions::resolve(const Tensor& like) const {
+  TensorOptions o = resolve(like.dtype());
+  if (!has_device) o.device = like.device();
+  return o;
+}
+
+FactoryOptions From<FactoryOptions>::get(const Call& c, size_t i) {
+  FactoryOptions out{};
+  if (c[i] != Py_None) out.dtype = to_dtype(c[i]);
+  TERCEL_CHECK(c[i + 1] == Py_None || to_layout(c[i + 1]) == Layout::Strided, NotImplementedError, c.op.name(),
+               "(): a tensor of layout ", c[i + 1] == Py_None ? "" : to_string(to_layout(c[i + 1])),
+               " is not made this way");
+  out.has_device = c[i + 2] != Py_None;
+  out.device = out.has_device ? to_device(c[i + 2]) : kCpu;
+  out.requires_grad = to_bool(c[i + 4]);
+  return out;
+}
+
+namespace {
+
+/** The type tercel.return_types.<name>, made when it is first needed. */
+PyTypeObject* return_type(const std::string& name, Span<const char*> names) {
+  static auto* types = new std::map<std::string, PyTypeObject*>;
+  PyTypeObject*& type = (*types)[name];
+  if (!type) {
+    std::vector<PyStructSequence_Field> fields;
+    for (const char* field : names) fields.push_back({field, nullptr});
+    fields.push_back({nullptr, nullptr});
+    auto* full = new std::string("tercel.return_types." + name);  // the type refers to it
+    PyStructSequence_Desc description = {full->c_str(), nullptr, fields.data(), static_cast<int>(names.size())};
+    type = PyStructSequence_NewType(&description);
+    if (!type) raise_pending();
+  }
+  return type;
+}
+
+}  // namespace
+
+PyObject* named_tuple(const Call& call, Span<const char*> names, Span<Tensor> values) {
+  nb::object tuple = own(PyStructSequence_New(return_type(call.op.name(), names)));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyStructSequence_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap(values[i]));
+  return tuple.release().ptr();
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,137 @@
+#include "python/src/convert.h"
+
+#include <cstring>
+
+#include "python/src/data.h"
+#include "tercel/ops/copy.h"
+
+namespace tercel::python {
+
+namespace {
+
+bool is_zero_dim(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0 && !tensor_of(o).requires_grad(); }
+
+[[noreturn]] void refuse_int_range() {
+  PyErr_Clear();
+  throw_error<RuntimeError>({"Overflow when unpacking long"});
+}
+
+}  // namespace
+
+char numpy_scalar_kind(PyObject* o) {
+  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || is_ndarray(o)) return 0;
+  PyObject* dtype = PyObject_GetAttrString(o, "dtype");
+  PyObject* kind = dtype ? PyObject_GetAttrString(dtype, "kind") : nullptr;
+  const char* text = kind ? PyUnicode_AsUTF8(kind) : nullptr;
+  const char result = text && std::strchr("biufc", text[0]) ? text[0] : '\0';
+  Py_XDECREF(kind);
+  Py_XDECREF(dtype);
+  PyErr_Clear();
+  return result;
+}
+
+bool is_int_like_slow(PyObject* o) {
+  if (PyLong_Check(o)) return !PyBool_Check(o);
+  if (is_tensor(o)) return is_zero_dim(o) && is_integral(tensor_of(o).dtype(), false);
+  return PyIndex_Check(o) && !is_ndarray(o);
+}
+
+bool is_number(PyObject* o) {
+  return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || numpy_scalar_kind(o) != 0;
+}
+bool is_scalar_like_slow(PyObject* o) { return is_tensor(o) ? is_zero_dim(o) : is_number(o); }
+bool is_float_like(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
+  if (is_tensor(o)) return is_zero_dim(o);
+  const char kind = numpy_scalar_kind(o);
+  return kind != 0 && kind != 'c';
+}
+bool is_bool_like(PyObject* o) { return PyBool_Check(o) || numpy_scalar_kind(o) == 'b'; }
+
+int64_t to_int(PyObject* o) {
+  if (!PyLong_Check(o)) {
+    if (is_tensor(o)) return item(tensor_of(o)).to_int64();
+    const nb::object index = own(PyNumber_Index(o));
+    return to_int(index.ptr());
+  }
+  const long long value = PyLong_AsLongLong(o);
+  if (value == -1 && PyErr_Occurred()) refuse_int_range();
+  return value;
+}
+
+double to_float(PyObject* o) {
+  if (is_tensor(o)) return item(tensor_of(o)).to_double();
+  const double value = PyFloat_AsDouble(o);
+  if (value == -1.0 && PyErr_Occurred()) raise_pending();
+  return value;
+}
+
+bool to_bool(PyObject* o) {
+  if (o == Py_True) return true;
+  if (o == Py_False) return false;
+  const int truth = PyObject_IsTrue(o);
+  if (truth < 0) raise_pending();
+  return truth != 0;
+}
+
+Scalar to_scalar(PyObject* o) {
+  if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+  if (PyBool_Check(o)) return o == Py_True;
+  if (PyLong_Check(o)) return to_int(o);
+  if (is_tensor(o)) return item(tensor_of(o));
+  TERCEL_CHECK(!PyComplex_Check(o), NotImplementedError, "complex numbers are not supported");
+  switch (numpy_scalar_kind(o)) {
+    case 'b': return to_bool(o);
+    case 'f': return to_float(o);
+    case 'c': throw_error<NotImplementedError>({"complex numbers are not supported"});
+    default: return to_int(o);
+  }
+}
+
+std::string_view to_text(PyObject* o) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
+  if (!text) raise_pending();
+  return {text, static_cast<size_t>(size)};
+}
+
+DimVector to_ints(PyObject* o) {
+  DimVector out;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) {
+    out.push_back(to_int(o));
+    return out;
+  }
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  out.resize(static_cast<size_t>(n), 0);
+  for (Py_ssize_t i = 0; i < n; ++i) out[static_cast<size_t>(i)] = to_int(PySequence_Fast_GET_ITEM(o, i));
+  return out;
+}
+
+std::vector<double> to_floats(PyObject* o) {
+  std::vector<double> out;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  out.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(to_float(PySequence_Fast_GET_ITEM(o, i)));
+  return out;
+}
+
+std::vector<Tensor> to_tensors(PyObject* o) {
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  std::vector<Tensor> out;
+  out.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(tensor_of(PySequence_Fast_GET_ITEM(o, i)));
+  return out;
+}
+
+PyObject* from_scalar(Scalar value) {
+  switch (value.category()) {
+    case TypeCategory::Bool: return PyBool_FromLong(value.to_bool());
+    case TypeCategory::Integral:
+      return value.is_above_int64() ? PyLong_FromUnsignedLongLong(value.to<uint64_t>())
+                                    : PyLong_FromLongLong(value.to_int64());
+    case TypeCategory::Complex: return PyComplex_FromDoubles(value.to_complex().re, value.to_complex().im);
+    default: return PyFloat_FromDouble(value.to_double());
+  }
+}
+
+}  // namespace tercel::python

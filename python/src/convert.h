@@ -1,0 +1,96 @@
+// Numbers, lists and descriptions (dtype, device ...) between Python and C++.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "python/src/python.h"
+#include "python/src/tensor_object.h"
+#include "tercel/core/generator.h"
+
+namespace tercel::python {
+
+// What Python sees of the library's enums and structs.
+struct DtypeObject {
+  ScalarType type;
+};
+struct DeviceObject {
+  Device device;
+};
+struct LayoutObject {
+  Layout layout;
+};
+struct MemoryFormatObject {
+  MemoryFormat format;
+};
+/** A generator that Python made, or the library's default one. */
+struct GeneratorObject {
+  Generator own;
+  Generator* generator;
+  GeneratorObject() : generator(&own) {}
+  explicit GeneratorObject(Generator& existing) : generator(&existing) {}
+};
+
+// Whether an object will do as an argument. None never does.
+bool is_int_like_slow(PyObject* o);
+/** An int, but no bool; what has __index__; an integral tensor without dimensions. */
+inline bool is_int_like(PyObject* o) { return PyLong_CheckExact(o) || is_int_like_slow(o); }
+bool is_scalar_like_slow(PyObject* o);
+/** Any number of Python or NumPy; a tensor without dimensions and gradient. */
+inline bool is_scalar_like(PyObject* o) {
+  return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || is_scalar_like_slow(o);
+}
+bool is_float_like(PyObject* o);
+bool is_bool_like(PyObject* o);
+bool is_dtype_like(PyObject* o);
+bool is_device_like(PyObject* o);
+bool is_layout(PyObject* o);
+bool is_memory_format(PyObject* o);
+bool is_generator(PyObject* o);
+bool is_storage(PyObject* o);
+/** A tercel.Size. */
+bool is_size(PyObject* o);
+/** A number of Python or NumPy; no tensor. */
+bool is_number(PyObject* o);
+/** 'b', 'i', 'u', 'f' or 'c' for a NumPy scalar, else 0. */
+char numpy_scalar_kind(PyObject* o);
+
+// Values of objects for which the test above is true; nb::python_error or a typed error when they are out of range.
+int64_t to_int(PyObject* o);
+double to_float(PyObject* o);
+bool to_bool(PyObject* o);
+Scalar to_scalar(PyObject* o);
+std::string_view to_text(PyObject* o);
+ScalarType to_dtype(PyObject* o);
+Device to_device(PyObject* o);
+Layout to_layout(PyObject* o);
+MemoryFormat to_memory_format(PyObject* o);
+Generator& to_generator(PyObject* o);
+const Storage& to_storage(PyObject* o);
+/** Of a tuple or list; of one integer, that one. */
+DimVector to_ints(PyObject* o);
+/** A tuple or list of numbers. */
+std::vector<double> to_floats(PyObject* o);
+std::vector<Tensor> to_tensors(PyObject* o);
+
+// New references.
+PyObject* from_scalar(Scalar value);
+PyObject* from_dtype(ScalarType type);
+PyObject* from_device(Device device);
+PyObject* from_layout(Layout layout);
+/** tercel.Size: a tuple that knows its product. */
+PyObject* from_sizes(IntSpan sizes);
+PyObject* from_strides(IntSpan strides);
+PyObject* from_storage(const Storage& storage);
+
+ScalarType default_dtype();
+/** The name of a dtype's tensor type, "FloatTensor", and of its storage, "Float"; see dtype.cpp. */
+const char* legacy_name(ScalarType type);
+
+void register_dtype(nb::module_& m);
+void register_device(nb::module_& m);
+void register_size(nb::module_& m);
+void register_storage(nb::module_& m);
+
+}  // namespace tercel::python

@@ -1,0 +1,237 @@
+#include "python/src/data.h"
+
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+
+namespace tercel::python {
+
+namespace {
+
+bool is_text(PyObject* o) { return PyUnicode_Check(o) || PyBytes_Check(o); }
+bool is_sequence(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o).dim() > 0;
+  if (is_ndarray(o)) return nb::cast<int>(nb::borrow(o).attr("ndim")) > 0;
+  return PySequence_Check(o) && !is_number(o);
+}
+
+/** A 0-dim array is a number, through its item(). */
+bool is_zero_dim_array(PyObject* o) { return is_ndarray(o) && !is_sequence(o); }
+
+constexpr size_t kMostDims = 64;
+
+/** The length of a list at every depth, as the first elements have it. */
+DimVector infer_sizes(PyObject* data) {
+  DimVector sizes;
+  nb::object level = nb::borrow(data);
+  while (is_sequence(level.ptr())) {
+    const Py_ssize_t n = PySequence_Size(level.ptr());
+    if (n < 0) raise_pending();
+    sizes.push_back(n);
+    TERCEL_CHECK(!is_text(level.ptr()) && sizes.size() <= kMostDims, ValueError, "too many dimensions '",
+                 Py_TYPE(level.ptr())->tp_name, "'");
+    if (n == 0) break;
+    level = own(PySequence_GetItem(level.ptr(), 0));
+  }
+  return sizes;
+}
+
+ScalarType infer_dtype(PyObject* o) {
+  // A numpy.float64 is a float too.
+  if (PyFloat_CheckExact(o)) return default_dtype();
+  if (PyBool_Check(o)) return kBool;
+  if (PyLong_Check(o)) return kInt64;
+  if (is_tensor(o)) return tensor_of(o).dtype();
+  TERCEL_CHECK(!PyComplex_Check(o), NotImplementedError, "complex numbers are not supported");
+  if (is_ndarray(o) || numpy_scalar_kind(o) != 0) {
+    const nb::object array = nb::module_::import_("numpy").attr("array")(nb::borrow(o));
+    return tensor_from_buffer(array.ptr()).dtype();
+  }
+  if (PyFloat_Check(o)) return default_dtype();
+  TERCEL_CHECK(!is_text(o), TypeError, "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
+  TERCEL_CHECK(PySequence_Check(o), RuntimeError, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
+  const Py_ssize_t n = PySequence_Size(o);
+  if (n < 0) raise_pending();
+  if (n == 0) return default_dtype();
+  ScalarType type = ScalarType::Undefined;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const nb::object item = own(PySequence_GetItem(o, i));
+    TERCEL_CHECK(item.ptr() != o, TypeError, "new(): self-referential lists are incompatible");
+    const ScalarType one = infer_dtype(item.ptr());
+    type = type == ScalarType::Undefined ? one : promote_types(type, one);
+  }
+  return type;
+}
+
+/** A number for an element of T; RuntimeError where an integer does not fit. */
+template <class T>
+T to_element(PyObject* o) {
+  if (is_tensor(o)) return item(tensor_of(o)).to<T>();
+  if (is_zero_dim_array(o)) return to_element<T>(nb::borrow(o).attr("item")().ptr());
+  if constexpr (std::is_same_v<T, double>) {
+    if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+  }
+  if (!is_number(o)) {
+    // What has __float__ or __index__ is a number too.
+    if (PyIndex_Check(o)) return to_element<T>(own(PyNumber_Index(o)).ptr());
+    if (is_text(o) || !PyNumber_Check(o)) throw_error<TypeError>({"must be real number, not ", Py_TYPE(o)->tp_name});
+    return to_element<T>(own(PyNumber_Float(o)).ptr());
+  }
+  const Scalar value = to_scalar(o);
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 8) {
+    if (!value.is_floating()) {
+      const int64_t wide = value.to_int64();
+      TERCEL_CHECK(static_cast<int64_t>(static_cast<T>(wide)) == wide, RuntimeError,
+                   "value cannot be converted to type ", to_string(scalar_type_of<T>()), " without overflow");
+    }
+  }
+  return value.to<T>();
+}
+
+template <class T>
+T* store(PyObject* o, IntSpan sizes, size_t depth, T* out) {
+  if (depth == sizes.size()) {
+    *out = to_element<T>(o);
+    return out + 1;
+  }
+  TERCEL_CHECK(is_sequence(o), TypeError, "not a sequence");
+  const nb::object fast = own(PySequence_Fast(o, "not a sequence"));
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
+  TERCEL_CHECK(n == sizes[depth], ValueError, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ",
+               n, ")");
+  for (Py_ssize_t i = 0; i < n; ++i) out = store(PySequence_Fast_GET_ITEM(fast.ptr(), i), sizes, depth + 1, out);
+  return out;
+}
+
+Tensor from_sequence(PyObject* data, std::optional<ScalarType> dtype) {
+  TERCEL_CHECK(!is_text(data), TypeError, "new(): invalid data type '", Py_TYPE(data)->tp_name, "'");
+  const DimVector sizes = infer_sizes(data);
+  const ScalarType type = dtype ? *dtype : infer_dtype(data);
+  Tensor out = empty(sizes, type);
+  visit_all_types("tensor", type, [&]<class T>() { store(data, sizes, 0, static_cast<T*>(out.data_ptr())); });
+  return out;
+}
+
+/** What an object's __array__ or __array_interface__ gives, or null. */
+nb::object as_ndarray(PyObject* data) {
+  if (is_ndarray(data)) return nb::borrow(data);
+  if (is_tensor(data) || PyList_Check(data) || PyTuple_Check(data) || is_number(data)) return {};
+  const bool foreign = PyObject_HasAttrString(data, "__array_interface__") || PyObject_HasAttrString(data, "__array__");
+  if (!foreign) return {};
+  return nb::module_::import_("numpy").attr("asarray")(nb::borrow(data));
+}
+
+void require_grad(const Tensor& t, bool requires_grad) {
+  if (!requires_grad) return;
+  TERCEL_CHECK(t.is_floating_point(), RuntimeError,
+               "Only Tensors of floating point and complex dtype can require gradients");
+  Tensor(t).requires_grad_(true);
+}
+
+std::optional<ScalarType> optional_dtype(nb::handle o) {
+  if (o.is_none()) return {};
+  TERCEL_CHECK(is_dtype_like(o.ptr()), TypeError, "argument 'dtype' must be tercel.dtype, not ",
+               Py_TYPE(o.ptr())->tp_name);
+  return to_dtype(o.ptr());
+}
+void check_device(nb::handle o) {
+  if (o.is_none()) return;
+  TERCEL_CHECK(to_device(o.ptr()).is_cpu(), NotImplementedError, "tensors are made on the CPU only");
+}
+
+nb::object make_tensor(nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad, bool) {
+  check_device(device);
+  if (is_tensor(data.ptr()) &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "To copy construct from a tensor, it is recommended to use sourceTensor.clone().detach() or "
+                   "sourceTensor.clone().detach().requires_grad_(True), rather than tercel.tensor(sourceTensor).",
+                   1) < 0)
+    raise_pending();
+  Tensor t = tensor_from_data(data.ptr(), optional_dtype(dtype), false);
+  if (t.requires_grad()) t = t.detach();
+  require_grad(t, requires_grad);
+  return own(wrap(std::move(t)));
+}
+
+nb::object as_tensor(nb::handle data, nb::handle dtype, nb::handle device) {
+  check_device(device);
+  return own(wrap(tensor_from_data(data.ptr(), optional_dtype(dtype), true)));
+}
+
+nb::object as_array(nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy, bool requires_grad) {
+  check_device(device);
+  const bool must_copy = copy.ptr() == Py_True, must_share = copy.ptr() == Py_False;
+  Tensor t = tensor_from_data(data.ptr(), optional_dtype(dtype), !must_copy);
+  if (must_share) {
+    const bool shares = is_tensor(data.ptr()) ? t.is_alias_of(tensor_of(data.ptr()))
+                                              : is_numeric_buffer(data.ptr()) && !t.storage()->resizable();
+    TERCEL_CHECK(shares, ValueError, "can't alias tensor with dtype, or from a sequence: a copy is needed");
+  }
+  if (requires_grad && t.requires_grad()) t = t.detach();
+  require_grad(t, requires_grad);
+  return own(wrap(std::move(t)));
+}
+
+nb::object from_numpy(nb::handle array) {
+  TERCEL_CHECK(is_ndarray(array.ptr()), TypeError, "expected np.ndarray (got ", Py_TYPE(array.ptr())->tp_name, ")");
+  return own(wrap(tensor_from_buffer(array.ptr())));
+}
+
+nb::object from_buffer(nb::handle buffer, nb::handle dtype, int64_t count, int64_t offset, bool requires_grad) {
+  TERCEL_CHECK(PyObject_CheckBuffer(buffer.ptr()), ValueError, "object does not implement Python buffer protocol.");
+  const ScalarType type = to_dtype(dtype.ptr());
+  const nb::object view = own(PyMemoryView_FromObject(buffer.ptr()));
+  const nb::object bytes = view.attr("cast")("B");
+  const auto size = static_cast<int64_t>(item_size(type));
+  const int64_t length = static_cast<int64_t>(nb::len(bytes));
+  TERCEL_CHECK(length > 0 && count != 0, ValueError, "both buffer length (", length, ") and count (", count,
+               ") must not be 0");
+  TERCEL_CHECK(offset >= 0 && offset < length, ValueError, "offset (", offset,
+               " bytes) must be non-negative and no greater than buffer length (", length, " bytes) minus 1");
+  TERCEL_CHECK(count > 0 || (length - offset) % size == 0, ValueError, "buffer length (", length - offset,
+               " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size, ")");
+  const int64_t n = count < 0 ? (length - offset) / size : count;
+  TERCEL_CHECK(n <= (length - offset) / size, ValueError, "requested buffer length (", n, " * ", size,
+               " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (", length,
+               " bytes)");
+  const Tensor whole = tensor_from_buffer(bytes.ptr());
+  TERCEL_CHECK(offset % size == 0, ValueError, "offset (", offset, " bytes) must be a multiple of the element size");
+  auto typed = make_intrusive<TensorImpl>(whole.storage(), type, IntSpan{n}, IntSpan{1}, offset / size);
+  const Tensor t(std::move(typed));
+  require_grad(t, requires_grad);
+  return own(wrap(t));
+}
+
+}  // namespace
+
+Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool share) {
+  if (is_tensor(data)) {
+    const Tensor& t = tensor_of(data);
+    const ScalarType type = dtype.value_or(t.dtype());
+    if (share) return to(t, type);
+    return t.dtype() == type ? clone(t.detach()) : to(t.detach(), type);
+  }
+  nb::object array = as_ndarray(data);
+  if (!array && is_numeric_buffer(data)) array = nb::borrow(data);
+  if (!array) return from_sequence(data, dtype);
+  const Tensor view = tensor_from_buffer(array.ptr());
+  const ScalarType type = dtype.value_or(view.dtype());
+  if (share || type != view.dtype()) return to(view, type);
+  return clone(view, MemoryFormat::Contiguous);
+}
+
+void register_data(nb::module_& m) {
+  const auto none = nb::none();
+  m.def("tensor", make_tensor, nb::arg("data").none(), nb::kw_only(), nb::arg("dtype").none() = none,
+        nb::arg("device").none() = none, nb::arg("requires_grad") = false, nb::arg("pin_memory") = false,
+        "A new tensor with a copy of the data.");
+  m.def("as_tensor", as_tensor, nb::arg("data").none(), nb::arg("dtype").none() = none, nb::arg("device").none() = none,
+        "The data as a tensor, over the same memory where that can be.");
+  m.def("asarray", as_array, nb::arg("obj").none(), nb::kw_only(), nb::arg("dtype").none() = none,
+        nb::arg("device").none() = none, nb::arg("copy").none() = none, nb::arg("requires_grad") = false,
+        "The object as a tensor; copy says whether it must or must not be copied.");
+  m.def("from_numpy", from_numpy, nb::arg("ndarray").none(), "A tensor over the array's memory.");
+  m.def("frombuffer", from_buffer, nb::arg("buffer"), nb::kw_only(), nb::arg("dtype"), nb::arg("count") = -1,
+        nb::arg("offset") = 0, nb::arg("requires_grad") = false, "A vector over the memory of a buffer.");
+}
+
+}  // namespace tercel::python

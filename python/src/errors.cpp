@@ -1,0 +1,89 @@
+#include "python/src/python.h"
+#include "tercel/ops/linalg.h"
+
+namespace tercel::python {
+
+namespace {
+
+PyObject* g_out_of_memory = nullptr;
+PyObject* g_data_error = nullptr;
+PyObject* g_config_error = nullptr;
+PyObject* g_io_error = nullptr;
+PyObject* g_numeric_error = nullptr;
+PyObject* g_linalg_error = nullptr;
+
+/** Makes tercel.<name>, of one or two base classes, and keeps it for good. */
+PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
+  nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
+  Py_ssize_t at = 0;
+  for (PyObject* base : bases) PyTuple_SET_ITEM(tuple.ptr(), at++, Py_NewRef(base));
+  const std::string full = str_cat({"tercel.", name});
+  nb::object type = own(PyErr_NewExceptionWithDoc(full.c_str(), doc, tuple.ptr(), nullptr));
+  m.attr(name) = type;
+  return type.release().ptr();
+}
+
+PyObject* type_of(const Error& e) {
+  if (dynamic_cast<const NotImplementedError*>(&e)) return PyExc_NotImplementedError;
+  if (dynamic_cast<const LinAlgError*>(&e)) return g_linalg_error;
+  if (dynamic_cast<const RuntimeError*>(&e)) return PyExc_RuntimeError;
+  if (dynamic_cast<const IndexError*>(&e)) return PyExc_IndexError;
+  if (dynamic_cast<const TypeError*>(&e)) return PyExc_TypeError;
+  if (dynamic_cast<const ValueError*>(&e)) return PyExc_ValueError;
+  if (dynamic_cast<const OutOfMemoryError*>(&e)) return g_out_of_memory;
+  if (dynamic_cast<const DataError*>(&e)) return g_data_error;
+  if (dynamic_cast<const ConfigError*>(&e)) return g_config_error;
+  if (dynamic_cast<const IoError*>(&e)) return g_io_error;
+  if (dynamic_cast<const NumericError*>(&e)) return g_numeric_error;
+  return PyExc_RuntimeError;
+}
+
+}  // namespace
+
+void set_error_from_exception() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& e) {
+    e.restore();
+  } catch (const Error& e) {
+    PyErr_SetString(type_of(e), e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const nb::cast_error&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "an argument has the wrong type");
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+PyTypeObject* make_type(nb::module_& m, PyType_Spec* spec, PyTypeObject* base) {
+  nb::object bases;
+  if (base) bases = own(PyTuple_Pack(1, base));
+  PyObject* type = own(PyType_FromSpecWithBases(spec, bases.ptr())).release().ptr();
+  const std::string_view name(spec->name);
+  m.attr(name.substr(name.rfind('.') + 1).data()) = nb::borrow(type);
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+void register_errors(nb::module_& m) {
+  g_out_of_memory = new_exception(m, "OutOfMemoryError", "More memory was asked for than there is.",
+                                  {PyExc_RuntimeError, PyExc_MemoryError});
+  g_data_error =
+      new_exception(m, "DataError", "Bytes from outside that do not follow their format.", {PyExc_ValueError});
+  g_config_error = new_exception(m, "ConfigError", "A wrong option, configuration or graph.", {PyExc_ValueError});
+  g_io_error = new_exception(m, "IoError", "The operating system refused to open, read or write.", {PyExc_OSError});
+  g_numeric_error = new_exception(m, "NumericError", "A computation left the finite numbers.", {PyExc_ArithmeticError});
+  g_linalg_error =
+      new_exception(m, "LinAlgError", "A matrix that a factorization cannot work with.", {PyExc_RuntimeError});
+  nb::register_exception_translator(
+      [](const std::exception_ptr& error, void*) {
+        try {
+          std::rethrow_exception(error);
+        } catch (const Error& e) {
+          PyErr_SetString(type_of(e), e.what());
+        }
+      },
+      nullptr);
+}
+
+}  // namespace tercel::python

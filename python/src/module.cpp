@@ -1,0 +1,44 @@
+// The module tercel._C: types first, then the tables that fill them.
+#include <nanobind/stl/string.h>
+
+#include "python/src/autograd.h"
+#include "python/src/data.h"
+#include "python/src/exchange.h"
+#include "python/src/op.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/version.h"
+
+namespace tercel::python {
+
+void register_legacy(nb::module_& m);
+
+NB_MODULE(_C, m) {
+  nb::set_leak_warnings(false);  // tensors live on at the end of the process, by design
+  register_errors(m);
+  register_dtype(m);
+  register_size(m);
+  register_tensor(m);
+  register_storage(m);
+  register_device(m);
+  register_op_type(m);
+  register_autograd(m);
+  register_data(m);
+  register_legacy(m);
+  register_dlpack(m);
+  register_arrow(m);
+  register_files(m);
+  for (const Span<Entry>& table :
+       {pointwise_ops(), factory_ops(), view_ops(), rearrange_ops(), reduce_ops(), order_ops(), copy_ops(),
+        product_ops(), linear_algebra_ops(), index_ops(), random_ops(), nn_ops(), loss_ops(), autograd_ops()})
+    add_ops(m, table);
+  finish_ops(m);
+  m.def("_version", [] { return std::string(version()); });
+  m.def(
+      "get_num_threads", [] { return num_threads(); }, "How many threads an operation may use.");
+  m.def("set_num_threads", [](int64_t n) {
+    TERCEL_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
+    set_num_threads(n);
+  });
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,237 @@
+#include "python/src/op.h"
+
+#include <map>
+
+namespace tercel::python {
+
+namespace {
+
+struct OpObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  const Op* op;
+  bool method;
+};
+
+PyTypeObject* g_op_type = nullptr;
+
+/** Every operation by name, in the order of names; lives as long as the process. */
+std::map<std::string, Op*>& all_ops() {
+  static auto* ops = new std::map<std::string, Op*>;
+  return *ops;
+}
+
+template <bool IsMethod>
+PyObject* call_op(PyObject* callable, PyObject* const* args, size_t flagged, PyObject* keywords) {
+  return reinterpret_cast<OpObject*>(callable)->op->call(args, static_cast<size_t>(PyVectorcall_NARGS(flagged)),
+                                                         keywords, IsMethod);
+}
+
+nb::object make_op(const Op& op, bool method) {
+  auto* object = PyObject_New(OpObject, g_op_type);
+  if (!object) raise_pending();
+  object->vectorcall = method ? call_op<true> : call_op<false>;
+  object->op = &op;
+  object->method = method;
+  return nb::steal(reinterpret_cast<PyObject*>(object));
+}
+
+const OpObject& cast(PyObject* o) { return *reinterpret_cast<OpObject*>(o); }
+
+/** A method is bound to the tensor it is taken from; a function is not, like a built-in one. */
+PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None || !cast(self).method) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+void dealloc(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+PyObject* to_unicode(const std::string& s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
+PyObject* get_name(PyObject* o, void*) { return to_unicode(cast(o).op->name()); }
+PyObject* get_qualname(PyObject* o, void*) {
+  return to_unicode(cast(o).method ? "Tensor." + cast(o).op->name() : cast(o).op->name());
+}
+PyObject* get_doc(PyObject* o, void*) { return to_unicode(cast(o).op->doc()); }
+PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tercel"); }
+PyObject* repr(PyObject* o) {
+  return PyUnicode_FromFormat(cast(o).method ? "<method '%s' of 'tercel.Tensor' objects>" : "<built-in function %s>",
+                              cast(o).op->name().c_str());
+}
+
+PyGetSetDef g_attributes[] = {
+    {"__name__", get_name, nullptr, nullptr, nullptr},
+    {"__qualname__", get_qualname, nullptr, nullptr, nullptr},
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {"__module__", get_module, nullptr, nullptr, nullptr},
+    {},
+};
+
+PyMemberDef g_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot g_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_getset, g_attributes},
+    {Py_tp_members, g_members},
+    {0, nullptr},
+};
+PyType_Spec g_spec = {"tercel.Op", sizeof(OpObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, g_slots};
+
+/** What every signature of the module says, for the type stubs: [(flags, name, [(parameter ...)], doc)]. */
+nb::list describe_ops() {
+  nb::list all;
+  for (const auto& [name, op] : all_ops())
+    for (const Op::Overload& o : op->overloads()) {
+      nb::list parameters;
+      for (const Parameter& p : o.signature.parameters())
+        parameters.append(nb::make_tuple(nb::borrow(p.name), p.type_text.c_str(),
+                                         p.has_default ? nb::object(nb::str(p.default_text.c_str())) : nb::none(),
+                                         p.keyword_only, p.accepts_none));
+      all.append(nb::make_tuple(o.entry.flags, name.c_str(), parameters, o.entry.doc));
+    }
+  return all;
+}
+
+/** Operations of several names. */
+struct OpAlias {
+  const char* name;
+  const char* of;
+};
+constexpr OpAlias kOpAliases[] = {
+    {"absolute", "abs"},    {"negative", "neg"},     {"subtract", "sub"}, {"multiply", "mul"},  {"divide", "div"},
+    {"true_divide", "div"}, {"clip", "clamp"},       {"not_equal", "ne"}, {"less", "lt"},       {"less_equal", "le"},
+    {"greater", "gt"},      {"greater_equal", "ge"}, {"fix", "trunc"},    {"arctan2", "atan2"},
+};
+
+/** The aliases of an operation, and of what it does in place. */
+void add_aliases() {
+  for (const OpAlias& alias : kOpAliases)
+    for (const char* suffix : {"", "_"}) {
+      const auto found = all_ops().find(str_cat({alias.of, suffix}));
+      if (found == all_ops().end()) continue;
+      const std::string name = str_cat({alias.name, suffix});
+      Op*& op = all_ops()[name];
+      op = new Op(name, *found->second);
+    }
+}
+
+}  // namespace
+
+Op::Op(std::string name, const Op& other) : name_(std::move(name)) {
+  for (const Overload& o : other.overloads_) overloads_.push_back({Signature(o.signature, name_), o.entry});
+}
+
+void Op::add(const Entry& e) {
+  Signature signature(e.signature);
+  TERCEL_CHECK(signature.parameters().size() == e.parameters, RuntimeError, "the C++ function for ", e.signature,
+               " takes ", e.parameters, " parameters");
+  overloads_.push_back({std::move(signature), e});
+}
+
+PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, bool method) const noexcept {
+  try {
+    Call c{*this, {}};
+    for (const Overload& o : overloads_) {
+      if ((o.entry.flags & (method ? kMethod : kFunction | kNn | kLinalg)) == 0) continue;
+      if (o.signature.match(args, count, keywords, method, c.arguments)) [[likely]]
+        return o.entry.invoke(c);
+    }
+    explain(args, count, keywords, method);
+  } catch (...) {
+    set_error_from_exception();
+  }
+  return nullptr;
+}
+
+void Op::explain(PyObject* const* args, size_t count, PyObject* keywords, bool method) const {
+  if (PyErr_Occurred()) return;
+  const size_t extra = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  std::vector<const Overload*> open, likely;
+  for (const Overload& o : overloads_) {
+    if ((o.entry.flags & (method ? kMethod : kFunction | kNn | kLinalg)) == 0) continue;
+    open.push_back(&o);
+    if (o.signature.plausible(count + extra)) likely.push_back(&o);
+  }
+  if (method && (count == 0 || !is_tensor(args[0]))) {
+    PyErr_Format(PyExc_TypeError, "descriptor '%s' for 'tercel.Tensor' objects doesn't apply to a '%s' object",
+                 name_.c_str(), count == 0 ? "missing" : Py_TYPE(args[0])->tp_name);
+    return;
+  }
+  if (likely.size() == 1 || open.size() == 1) {
+    (likely.empty() ? open : likely)[0]->signature.explain(args, count, keywords, method);
+    return;
+  }
+  std::string text = name_ + "() received an invalid combination of arguments - got (";
+  const size_t first = method ? 1 : 0;
+  for (size_t i = first; i < count; ++i) {
+    if (i > first) text += ", ";
+    text += argument_type(args[i]);
+  }
+  for (size_t k = 0; k < extra; ++k) {
+    if (count + k > first) text += ", ";
+    text +=
+        str_cat({to_text(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(k))), "=", argument_type(args[count + k])});
+  }
+  text += "), but expected one of:\n";
+  for (const Overload* o : open) text += " * " + o->signature.listing(method) + "\n";
+  PyErr_SetString(PyExc_TypeError, text.c_str());
+}
+
+std::string Op::doc() const {
+  std::string text;
+  for (const Overload& o : overloads_) {
+    text += o.entry.signature;
+    text += "\n";
+  }
+  for (const Overload& o : overloads_)
+    if (*o.entry.doc) {
+      text += "\n";
+      text += o.entry.doc;
+      text += "\n";
+    }
+  return text;
+}
+
+void register_op_type(nb::module_& m) {
+  g_op_type = make_type(m, &g_spec);
+  m.def("_describe_ops", describe_ops);
+}
+
+void add_ops(nb::module_&, Span<Entry> table) {
+  for (const Entry& e : table) {
+    const std::string_view text(e.signature);
+    std::string name(text.substr(0, text.find('(')));
+    Op*& op = all_ops()[name];
+    if (!op) op = new Op(name);
+    op->add(e);
+  }
+}
+
+void finish_ops(nb::module_& m) {
+  add_aliases();
+  nb::module_ nn = m.def_submodule("_nn"), linalg = m.def_submodule("_linalg");
+  constexpr size_t kPrefix = std::string_view("linalg_").size();
+  PyObject* tensor = reinterpret_cast<PyObject*>(tensor_type);
+  for (const auto& [name, op] : all_ops()) {
+    unsigned flags = 0;
+    for (const Op::Overload& o : op->overloads()) flags |= o.entry.flags;
+    if ((flags & kFunction) != 0) m.attr(name.c_str()) = make_op(*op, false);
+    if ((flags & kNn) != 0) nn.attr(name.c_str()) = make_op(*op, false);
+    if ((flags & kLinalg) != 0) linalg.attr(name.c_str() + kPrefix) = make_op(*op, false);
+    if ((flags & kMethod) != 0 && PyObject_SetAttrString(tensor, name.c_str(), make_op(*op, true).ptr()) < 0)
+      raise_pending();
+  }
+}
+
+}  // namespace tercel::python

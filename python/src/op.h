@@ -1,0 +1,64 @@
+// The callable type `Op`: a function of the module, or a method of Tensor.
+//
+// Note [Two objects an operation]
+// tercel.add and Tensor.add share their signatures and differ in one bit: a method's first argument is the object that
+// it was called on, which is not counted in error messages, and integers that follow it may stand for a list.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python/src/call.h"
+
+namespace tercel::python {
+
+/** All overloads of one name. */
+class Op {
+ public:
+  struct Overload {
+    Signature signature;
+    Entry entry;
+  };
+
+  explicit Op(std::string name) : name_(std::move(name)) {}
+  /** Another name for an operation. */
+  Op(std::string name, const Op& other);
+
+  const std::string& name() const { return name_; }
+  const std::vector<Overload>& overloads() const { return overloads_; }
+  void add(const Entry& entry);
+  /** A new reference, or null with the error set. */
+  PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, bool method) const noexcept;
+  std::string doc() const;
+
+ private:
+  [[gnu::cold]] void explain(PyObject* const* args, size_t count, PyObject* keywords, bool method) const;
+
+  std::string name_;
+  std::vector<Overload> overloads_;
+};
+
+void register_op_type(nb::module_& m);
+/** Puts the entries' functions into the module and its parts _nn and _linalg, their methods into Tensor. */
+void add_ops(nb::module_& m, Span<Entry> table);
+/** After the last table: Op objects for all names. */
+void finish_ops(nb::module_& m);
+
+// The tables, one per family: python/src/ops_<family>.cpp.
+Span<Entry> pointwise_ops();
+Span<Entry> factory_ops();
+Span<Entry> view_ops();
+Span<Entry> rearrange_ops();
+Span<Entry> reduce_ops();
+Span<Entry> order_ops();
+Span<Entry> copy_ops();
+Span<Entry> product_ops();
+Span<Entry> linear_algebra_ops();
+Span<Entry> index_ops();
+Span<Entry> random_ops();
+Span<Entry> nn_ops();
+Span<Entry> loss_ops();
+Span<Entry> autograd_ops();
+
+}  // namespace tercel::python

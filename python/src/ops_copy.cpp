@@ -1,0 +1,245 @@
+// Copies, conversions, filling, and what asks a tensor about itself.
+#include "python/src/data.h"
+#include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/resize.h"
+#include "tercel/ops/views.h"
+
+namespace tercel::python {
+
+namespace {
+
+Tensor convert(const Tensor& x, std::optional<ScalarType> dtype, std::optional<Device> device, bool copy,
+               std::optional<MemoryFormat> format) {
+  TERCEL_CHECK(!device || *device == x.device() || device->is_cpu(), NotImplementedError, "to(): moving to ",
+               to_string(*device), " is not supported");
+  const ScalarType wanted = dtype.value_or(x.dtype());
+  Tensor out = to(x, wanted);
+  const bool other_order = format && *format != MemoryFormat::Preserve && !out.is_contiguous(*format);
+  if (other_order || (copy && out.is_same(x))) out = clone(out, format.value_or(MemoryFormat::Preserve));
+  return out;
+}
+
+#define TERCEL_CAST_ENTRY(name, type)                           \
+  entry(                                                        \
+      #name "(Tensor input, memory_format memory_format=None)", \
+      [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, type, {}, false, f); }, kMethod)
+
+PyObject* nested_list(const Tensor& t, int64_t dim, const char* data);
+
+/** Elements as nested lists. */
+PyObject* to_list(const Tensor& x) {
+  const Tensor t = x.is_contiguous() ? x.detach() : x.detach().contiguous();
+  return nested_list(t, 0, static_cast<const char*>(t.data_ptr()));
+}
+
+PyObject* element(const char* at, ScalarType type) {
+  return visit_all_types("tolist", type, [&]<class T>() -> PyObject* {
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    return from_scalar(Scalar(value));
+  });
+}
+
+PyObject* nested_list(const Tensor& t, int64_t dim, const char* data) {
+  if (dim == t.dim()) return own(element(data, t.dtype())).release().ptr();
+  const int64_t n = t.size(dim);
+  const int64_t step = t.stride(dim) * static_cast<int64_t>(t.itemsize());
+  nb::object list = own(PyList_New(n));
+  for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.ptr(), i, nested_list(t, dim + 1, data + i * step));
+  return list.release().ptr();
+}
+
+/** x.size(), x.size(-1). */
+PyObject* size(const Tensor& x, std::optional<int64_t> dim) {
+  return dim ? PyLong_FromLongLong(x.sizes()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
+             : from_sizes(x.sizes());
+}
+PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
+  return dim ? PyLong_FromLongLong(x.strides()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
+             : from_strides(x.strides());
+}
+
+}  // namespace
+
+Span<Entry> copy_ops() {
+  constexpr unsigned kAsk = kBoth | kCheap, kAskMethod = kMethod | kCheap;
+  static const Entry table[] = {
+      entry(
+          "clone(Tensor input, *, memory_format memory_format=None)",
+          [](const Tensor& x, std::optional<MemoryFormat> f) { return clone(x, f.value_or(MemoryFormat::Preserve)); }),
+      entry(
+          "contiguous(Tensor input, memory_format memory_format=None)",
+          [](const Tensor& x, std::optional<MemoryFormat> f) {
+            const MemoryFormat wanted = f.value_or(MemoryFormat::Contiguous);
+            TERCEL_CHECK(wanted != MemoryFormat::Preserve, RuntimeError,
+                         "preserve memory format is unsupported by the contiguous operator");
+            return x.is_contiguous(wanted) ? x : clone(x, wanted);
+          },
+          kMethod),
+      entry(
+          "copy_(Tensor input, Tensor src, bool non_blocking=False)",
+          [](const Tensor& x, const Tensor& source, bool) -> Tensor { return copy_(x, source); }, kMethod),
+      entry("fill_(Tensor input, Tensor|Scalar value)",
+            [](const Tensor& x, Operand value) -> Tensor {
+              if (!value.is_tensor()) return fill_(x, value.scalar);
+              TERCEL_CHECK(value.tensor->dim() == 0, RuntimeError,
+                           "fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor->dim(),
+                           " dimensions.");
+              return copy_(x, *value.tensor);
+            }),
+      entry("zero_(Tensor input)", [](const Tensor& x) -> Tensor { return zero_(x); }),
+      entry(
+          "to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False, *, memory_format "
+          "memory_format=None)",
+          [](const Tensor& x, ScalarType type, bool, bool copy, std::optional<MemoryFormat> f) {
+            return convert(x, type, {}, copy, f);
+          },
+          kMethod),
+      entry(
+          "to(Tensor input, device device=None, dtype dtype=None, bool non_blocking=False, bool copy=False, *, "
+          "memory_format memory_format=None)",
+          [](const Tensor& x, std::optional<Device> device, std::optional<ScalarType> type, bool, bool copy,
+             std::optional<MemoryFormat> f) { return convert(x, type, device, copy, f); },
+          kMethod),
+      entry(
+          "to(Tensor input, Tensor other, bool non_blocking=False, bool copy=False, *, memory_format "
+          "memory_format=None)",
+          [](const Tensor& x, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> f) {
+            return convert(x, other.dtype(), other.device(), copy, f);
+          },
+          kMethod),
+      entry(
+          "type_as(Tensor input, Tensor other)",
+          [](const Tensor& x, const Tensor& other) { return to(x, other.dtype()); }, kMethod),
+      entry(
+          "cpu(Tensor input, memory_format memory_format=None)",
+          [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, {}, kCpu, false, f); }, kMethod),
+      TERCEL_CAST_ENTRY(float, kFloat32),
+      TERCEL_CAST_ENTRY(double, kFloat64),
+      TERCEL_CAST_ENTRY(half, kFloat16),
+      TERCEL_CAST_ENTRY(bfloat16, kBFloat16),
+      TERCEL_CAST_ENTRY(long, kInt64),
+      TERCEL_CAST_ENTRY(int, kInt32),
+      TERCEL_CAST_ENTRY(short, kInt16),
+      TERCEL_CAST_ENTRY(char, kInt8),
+      TERCEL_CAST_ENTRY(byte, kUInt8),
+      TERCEL_CAST_ENTRY(bool, kBool),
+      entry(
+          "item(Tensor input)",
+          [](const Tensor& x) -> Scalar {
+            TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(),
+                         " elements cannot be converted to Scalar");
+            return item(x);
+          },
+          kAskMethod, "The value of a tensor of one element."),
+      entry(
+          "tolist(Tensor input)", [](const Tensor& x) -> PyObject* { return to_list(x); }, kAskMethod),
+      entry(
+          "numpy(Tensor input, *, bool force=False)",
+          [](const Tensor& x, bool force) -> PyObject* { return to_numpy(x, force); }, kAskMethod,
+          "An array over the tensor's memory."),
+      entry(
+          "size(Tensor input, int? dim=None)",
+          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return size(x, dim); }, kAskMethod),
+      entry(
+          "stride(Tensor input, int? dim=None)",
+          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return stride(x, dim); }, kAskMethod),
+      entry(
+          "dim(Tensor input)", [](const Tensor& x) { return x.dim(); }, kAskMethod),
+      entry(
+          "ndimension(Tensor input)", [](const Tensor& x) { return x.dim(); }, kAskMethod),
+      entry(
+          "numel(Tensor input)", [](const Tensor& x) { return x.numel(); }, kAsk),
+      entry(
+          "nelement(Tensor input)", [](const Tensor& x) { return x.numel(); }, kAskMethod),
+      entry(
+          "storage_offset(Tensor input)", [](const Tensor& x) { return x.storage_offset(); }, kAskMethod),
+      entry(
+          "element_size(Tensor input)", [](const Tensor& x) { return static_cast<int64_t>(x.itemsize()); }, kAskMethod),
+      entry(
+          "data_ptr(Tensor input)", [](const Tensor& x) -> PyObject* { return PyLong_FromVoidPtr(x.data_ptr()); },
+          kAskMethod, "The address of the first element; 0 when there is none."),
+      entry(
+          "is_contiguous(Tensor input, *, memory_format memory_format=None)",
+          [](const Tensor& x, std::optional<MemoryFormat> f) {
+            return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));
+          },
+          kAskMethod),
+      entry(
+          "is_floating_point(Tensor input)", [](const Tensor& x) { return x.is_floating_point(); }, kAsk),
+      entry(
+          "is_complex(Tensor input)", [](const Tensor& x) { return category_of(x.dtype()) == TypeCategory::Complex; },
+          kAsk),
+      entry(
+          "is_signed(Tensor input)", [](const Tensor& x) { return x.dtype() != kUInt8 && x.dtype() != kBool; }, kAsk),
+      entry(
+          "is_nonzero(Tensor input)",
+          [](const Tensor& x) {
+            TERCEL_CHECK(x.numel() == 1, RuntimeError, "Boolean value of Tensor with ",
+                         x.numel() == 0 ? "no values" : "more than one value", " is ambiguous");
+            return item(x).to_bool();
+          },
+          kAsk),
+      entry(
+          "is_set_to(Tensor input, Tensor tensor)",
+          [](const Tensor& x, const Tensor& other) { return x.is_set_to(other); }, kAskMethod),
+      entry(
+          "is_same_size(Tensor input, Tensor other)",
+          [](const Tensor& x, const Tensor& other) { return x.sizes() == other.sizes(); }, kAsk),
+      entry(
+          "_is_view(Tensor input)", [](const Tensor& x) { return view_base(x).defined(); }, kAskMethod),
+      // Conjugates and negatives are computed at once, so that no tensor is ever one that is still to be.
+      entry(
+          "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+      entry(
+          "is_neg(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+      entry(
+          "resolve_conj(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
+      entry(
+          "resolve_neg(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
+      entry(
+          "is_distributed(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+      entry(
+          "is_pinned(Tensor input)", [](const Tensor&) { return false; }, kAskMethod),
+      entry(
+          "has_names(Tensor input)", [](const Tensor&) { return false; }, kAskMethod),
+      entry(
+          "get_device(Tensor input)",
+          [](const Tensor& x) -> int64_t { return x.device().is_cpu() ? -1 : x.device().index; }, kAsk),
+      entry(
+          "untyped_storage(Tensor input)", [](const Tensor& x) -> PyObject* { return from_storage(x.storage()); },
+          kAskMethod, "The bytes that the tensor views."),
+      entry(
+          "set_(Tensor input, Storage source, int storage_offset, int[] size, int[] stride=())",
+          [](const Tensor& x, const Storage& s, int64_t offset, const DimVector& size,
+             const DimVector& strides) -> Tensor { return set_(x, s, offset, size, strides); },
+          kAskMethod),
+      entry(
+          "set_(Tensor input, Storage source)", [](const Tensor& x, const Storage& s) -> Tensor { return set_(x, s); },
+          kAskMethod),
+      entry(
+          "set_(Tensor input, Tensor source)",
+          [](const Tensor& x, const Tensor& source) -> Tensor { return set_(x, source); }, kAskMethod),
+      entry(
+          "set_(Tensor input)", [](const Tensor& x) -> Tensor { return set_(x, create_storage(kCpu), 0, {0}); },
+          kAskMethod),
+      entry(
+          "resize_(Tensor input, int[] size, *, memory_format memory_format=None)",
+          [](const Tensor& x, const DimVector& size, std::optional<MemoryFormat> f) -> Tensor {
+            return f ? resize_(x, size, *f) : resize_(x, size);
+          },
+          kAskMethod),
+      entry(
+          "resize_as_(Tensor input, Tensor the_template, *, memory_format memory_format=None)",
+          [](const Tensor& x, const Tensor& other, std::optional<MemoryFormat> f) -> Tensor {
+            return f ? resize_as_(x, other, *f) : resize_as_(x, other);
+          },
+          kAskMethod),
+  };
+  return table;
+}
+
+}  // namespace tercel::python

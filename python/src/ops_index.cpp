@@ -1,0 +1,188 @@
+// Elements picked and placed by tensors of indices and masks.
+#include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/ops/index.h"
+#include "tercel/ops/index_update.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/nonzero.h"
+#include "tercel/ops/scatter.h"
+
+namespace tercel::python {
+
+namespace {
+
+Tensor nonzero_into(const Tensor& out, const Tensor& x) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == kInt64, RuntimeError,
+               "nonzero: Expected out tensor to have scalar type Long but got scalar type ", legacy_name(out.dtype()));
+  return into("nonzero", out, nonzero(x));
+}
+
+}  // namespace
+
+Span<Entry> index_ops() {
+  static const Entry table[] = {
+      entry("index_select(Tensor input, int dim, Tensor index, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& out) {
+              return into("index_select", out, index_select(x, dim, index));
+            }),
+      entry("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, bool, const Tensor& out) {
+              return into("gather", out, gather(x, dim, index));
+            }),
+      entry("scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
+              return into("scatter", out, scatter(x, dim, index, source));
+            }),
+      entry(
+          "scatter_(Tensor input, int dim, Tensor index, Tensor src)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
+            return scatter_(x, dim, index, source);
+          },
+          kMethod),
+      entry("scatter(Tensor input, int dim, Tensor index, Scalar value, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, const Tensor& out) {
+              return into("scatter", out, scatter(x, dim, index, value));
+            }),
+      entry(
+          "scatter_(Tensor input, int dim, Tensor index, Scalar value)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value) -> Tensor {
+            return scatter_(x, dim, index, value);
+          },
+          kMethod),
+      entry("scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
+              return into("scatter_add", out, scatter_add(x, dim, index, source));
+            }),
+      entry(
+          "scatter_add_(Tensor input, int dim, Tensor index, Tensor src)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
+            return scatter_add_(x, dim, index, source);
+          },
+          kMethod),
+      entry("scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, "
+            "Tensor "
+            "out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+               bool include_self, const Tensor& out) {
+              return into("scatter_reduce", out,
+                          scatter_reduce(x, dim, index, source, parse_scatter_reduction(reduce), include_self));
+            }),
+      entry(
+          "scatter_reduce_(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+             bool include_self) -> Tensor {
+            return scatter_reduce_(x, dim, index, source, parse_scatter_reduction(reduce), include_self);
+          },
+          kMethod),
+      entry("index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, "
+            "Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+               bool include_self, const Tensor& out) {
+              return into("index_reduce", out,
+                          index_reduce(x, dim, index, source, parse_scatter_reduction(reduce), include_self));
+            }),
+      entry(
+          "index_reduce_(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+             bool include_self) -> Tensor {
+            return index_reduce_(x, dim, index, source, parse_scatter_reduction(reduce), include_self);
+          },
+          kMethod),
+      entry("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha,
+               const Tensor& out) { return into("index_add", out, index_add(x, dim, index, source, alpha)); }),
+      entry(
+          "index_add_(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) -> Tensor {
+            return index_add_(x, dim, index, source, alpha);
+          },
+          kMethod),
+      entry("index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
+              return into("index_copy", out, index_copy(x, dim, index, source));
+            }),
+      entry(
+          "index_copy_(Tensor input, int dim, Tensor index, Tensor source)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
+            return index_copy_(x, dim, index, source);
+          },
+          kMethod),
+      entry("index_fill(Tensor input, int dim, Tensor index, Tensor value, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value, const Tensor& out) {
+              return into("index_fill", out, index_fill(x, dim, index, value));
+            }),
+      entry(
+          "index_fill_(Tensor input, int dim, Tensor index, Tensor value)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) -> Tensor {
+            return index_fill_(x, dim, index, value);
+          },
+          kMethod),
+      entry("index_fill(Tensor input, int dim, Tensor index, Scalar value, *, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, const Tensor& out) {
+              return into("index_fill", out, index_fill(x, dim, index, value));
+            }),
+      entry(
+          "index_fill_(Tensor input, int dim, Tensor index, Scalar value)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value) -> Tensor {
+            return index_fill_(x, dim, index, value);
+          },
+          kMethod),
+      entry("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
+            [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
+              return index_put(x, std::vector<TensorIndex>(indices.begin(), indices.end()), values, accumulate);
+            }),
+      entry("index_put_(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
+            [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) -> Tensor {
+              return index_put_(x, std::vector<TensorIndex>(indices.begin(), indices.end()), values, accumulate);
+            }),
+      entry("take(Tensor input, Tensor index, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& index, const Tensor& out) { return into("take", out, take(x, index)); }),
+      entry("put(Tensor input, Tensor index, Tensor source, bool accumulate=False)",
+            [](const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {
+              return put(x, index, source, accumulate);
+            }),
+      entry(
+          "put_(Tensor input, Tensor index, Tensor source, bool accumulate=False)",
+          [](const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) -> Tensor {
+            return put_(x, index, source, accumulate);
+          },
+          kMethod),
+      entry("take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& indices, std::optional<int64_t> dim, const Tensor& out) {
+              return into("take_along_dim", out, dim ? take_along_dim(x, indices, *dim) : take_along_dim(x, indices));
+            }),
+      entry("masked_fill(Tensor input, Tensor mask, Scalar value)",
+            [](const Tensor& x, const Tensor& mask, Scalar value) { return masked_fill(x, mask, value); }),
+      entry(
+          "masked_fill_(Tensor input, Tensor mask, Scalar value)",
+          [](const Tensor& x, const Tensor& mask, Scalar value) -> Tensor { return masked_fill_(x, mask, value); },
+          kMethod),
+      entry("masked_select(Tensor input, Tensor mask, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& mask, const Tensor& out) {
+              return into("masked_select", out, masked_select(x, mask));
+            }),
+      entry("masked_scatter(Tensor input, Tensor mask, Tensor source)",
+            [](const Tensor& x, const Tensor& mask, const Tensor& source) { return masked_scatter(x, mask, source); }),
+      entry(
+          "masked_scatter_(Tensor input, Tensor mask, Tensor source)",
+          [](const Tensor& x, const Tensor& mask, const Tensor& source) -> Tensor {
+            return masked_scatter_(x, mask, source);
+          },
+          kMethod),
+      entry("nonzero(Tensor input, *, bool as_tuple, Tensor out=None)",
+            [](const Tensor& x, bool as_tuple, const Tensor& out) -> PyObject* {
+              TERCEL_CHECK(!as_tuple || !out.defined(), RuntimeError,
+                           "nonzero does not support the out kwarg when as_tuple is True");
+              if (as_tuple) return wrap_tuple(nonzero_tuple(x));
+              return wrap(nonzero_into(out, x));
+            }),
+      entry("nonzero(Tensor input, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& out) { return nonzero_into(out, x); }),
+      entry("argwhere(Tensor input)", [](const Tensor& x) { return argwhere(x); }),
+      entry(
+          "where(Tensor condition)", [](const Tensor& x) { return nonzero_tuple(x); }, kFunction),
+  };
+  return table;
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,173 @@
+// Reductions.
+#include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/moments.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/softmax.h"
+#include "tercel/ops/vector_norms.h"
+
+namespace tercel::python {
+
+namespace {
+
+using Dims = std::optional<DimVector>;
+using Dtype = std::optional<ScalarType>;
+
+Tensor as_dtype(const Tensor& x, Dtype dtype) { return dtype ? to(x, *dtype) : x; }
+
+/** Over some dimensions; none given: all. */
+#define TERCEL_SUM_LIKE(name, x, dims, keepdim) \
+  (!(dims) && !(keepdim) ? name(x) : name(x, (dims) ? IntSpan(*(dims)) : IntSpan(), keepdim))
+
+IntSpan span_of(const Dims& dims) { return dims ? IntSpan(*dims) : IntSpan(); }
+ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefined); }
+
+/** Sum and mean: whole, over dimensions, and in another dtype. */
+#define TERCEL_SUM_ENTRIES(name)                                                                           \
+  entry(#name "(Tensor input, *, dtype dtype=None)",                                                       \
+        [](const Tensor& x, Dtype dtype) { return dtype ? name(x, IntSpan(), false, *dtype) : name(x); }), \
+      entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, dtype dtype=None, Tensor out=None)", \
+            [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {          \
+              return into(#name, out, name(x, span_of(dims), keepdim, or_undefined(dtype)));               \
+            })
+
+/** The same without what is NaN. */
+#define TERCEL_NAN_SUM_ENTRY(name)                                                                          \
+  entry(#name "(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype dtype=None, Tensor out=None)", \
+        [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {               \
+          return into(#name, out, name(x, span_of(dims), keepdim, or_undefined(dtype)));                    \
+        })
+
+#define TERCEL_TRUTH_ENTRIES(name)                                                       \
+  entry(#name "(Tensor input, *, Tensor out=None)",                                      \
+        [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); }),   \
+      entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, Tensor out=None)", \
+            [](const Tensor& x, const Dims& dims, bool keepdim, const Tensor& out) {     \
+              return into(#name, out, TERCEL_SUM_LIKE(name, x, dims, keepdim));          \
+            })
+
+/** The largest or smallest: of all, along a dimension, of two tensors. */
+#define TERCEL_EXTREME_ENTRIES(name, pairwise, arg, all_dims)                                                      \
+  entry(#name "(Tensor input, *, Tensor out=None)",                                                                \
+        [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); }),                             \
+      entry(#name "(Tensor input, int dim, bool keepdim=False, *, Tensor[] out=None)",                             \
+            [](const Tensor& x, int64_t dim, bool keepdim, const std::optional<std::vector<Tensor>>& out) {        \
+              return into(#name, out, name(x, dim, keepdim));                                                      \
+            }),                                                                                                    \
+      entry(#name "(Tensor input, Tensor other, *, Tensor out=None)",                                              \
+            [](const Tensor& x, const Tensor& y, const Tensor& out) { return into(#name, out, pairwise(x, y)); }), \
+      entry(#all_dims "(Tensor input, int[1] dim=(), bool keepdim=False, *, Tensor out=None)",                     \
+            [](const Tensor& x, const DimVector& dims, bool keepdim, const Tensor& out) {                          \
+              return into(#all_dims, out, all_dims(x, dims, keepdim));                                             \
+            }),                                                                                                    \
+      entry(#arg "(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)",                          \
+            [](const Tensor& x, std::optional<int64_t> dim, bool keepdim, const Tensor& out) {                     \
+              return into(#arg, out, arg(x, dim, keepdim));                                                        \
+            })
+
+/** unbiased is the older name of correction 1 or 0. */
+#define TERCEL_VARIANCE_ENTRIES(name)                                                                                  \
+  entry(#name "(Tensor input, bool unbiased)",                                                                         \
+        [](const Tensor& x, bool unbiased) { return name(x, IntSpan(), unbiased); }),                                  \
+      entry(#name "(Tensor input, int[1]? dim, bool unbiased, bool keepdim=False, *, Tensor out=None)",                \
+            [](const Tensor& x, const Dims& dims, bool unbiased, bool keepdim, const Tensor& out) {                    \
+              return into(#name, out, name(x, span_of(dims), unbiased, keepdim));                                      \
+            }),                                                                                                        \
+      entry(#name "(Tensor input, int[1]? dim=None, *, Scalar? correction=1, bool keepdim=False, Tensor out=None)",    \
+            [](const Tensor& x, const Dims& dims, std::optional<Scalar> correction, bool keepdim, const Tensor& out) { \
+              return into(#name, out, name(x, span_of(dims), correction ? correction->to_double() : 1.0, keepdim));    \
+            })
+
+#define TERCEL_MOMENTS_ENTRIES(name, first)                                                               \
+  entry(                                                                                                  \
+      #name "(Tensor input, bool unbiased)",                                                              \
+      [](const Tensor& x, bool unbiased) {                                                                \
+        const auto out = name(x, IntSpan(), unbiased);                                                    \
+        return std::vector<Tensor>{out.first, out.mean};                                                  \
+      },                                                                                                  \
+      kFunction),                                                                                         \
+      entry(                                                                                              \
+          #name "(Tensor input, int[1]? dim, bool unbiased, bool keepdim=False)",                         \
+          [](const Tensor& x, const Dims& dims, bool unbiased, bool keepdim) {                            \
+            const auto out = name(x, span_of(dims), unbiased, keepdim);                                   \
+            return std::vector<Tensor>{out.first, out.mean};                                              \
+          },                                                                                              \
+          kFunction),                                                                                     \
+      entry(                                                                                              \
+          #name "(Tensor input, int[1]? dim=None, *, Scalar? correction=1, bool keepdim=False)",          \
+          [](const Tensor& x, const Dims& dims, std::optional<Scalar> correction, bool keepdim) {         \
+            const auto out = name(x, span_of(dims), correction ? correction->to_double() : 1.0, keepdim); \
+            return std::vector<Tensor>{out.first, out.mean};                                              \
+          },                                                                                              \
+          kFunction)
+
+double norm_order(PyObject* p) {
+  if (p == Py_None) return 2;
+  if (PyUnicode_Check(p)) {
+    TERCEL_CHECK(to_text(p) == "fro", RuntimeError, "norm: the order must be a number or 'fro', not ", to_text(p));
+    return 2;
+  }
+  TERCEL_CHECK(is_float_like(p), TypeError, "norm: the order must be a number, not ", Py_TYPE(p)->tp_name);
+  return to_float(p);
+}
+
+}  // namespace
+
+Span<Entry> reduce_ops() {
+  static const Entry table[] = {
+      TERCEL_SUM_ENTRIES(sum),
+      TERCEL_SUM_ENTRIES(mean),
+      entry("prod(Tensor input, *, dtype dtype=None)",
+            [](const Tensor& x, Dtype dtype) { return prod(x, IntSpan(), false, or_undefined(dtype)); }),
+      entry("prod(Tensor input, int dim, bool keepdim=False, *, dtype dtype=None, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, bool keepdim, Dtype dtype, const Tensor& out) {
+              return into("prod", out, prod(x, {dim}, keepdim, or_undefined(dtype)));
+            }),
+      TERCEL_NAN_SUM_ENTRY(nansum),
+      TERCEL_NAN_SUM_ENTRY(nanmean),
+      TERCEL_VARIANCE_ENTRIES(var),
+      TERCEL_VARIANCE_ENTRIES(std),
+      TERCEL_MOMENTS_ENTRIES(var_mean, var),
+      TERCEL_MOMENTS_ENTRIES(std_mean, std),
+      entry("aminmax(Tensor input, *, int? dim=None, bool keepdim=False)",
+            [](const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+              const MinAndMax out = aminmax(x, dim, keepdim);
+              return Named<2>{{"min", "max"}, {out.min, out.max}};
+            }),
+      entry("logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)",
+            [](const Tensor& x, const DimVector& dims, bool keepdim, const Tensor& out) {
+              return into("logsumexp", out, logsumexp(x, dims, keepdim));
+            }),
+      TERCEL_EXTREME_ENTRIES(max, maximum, argmax, amax),
+      TERCEL_EXTREME_ENTRIES(min, minimum, argmin, amin),
+      TERCEL_TRUTH_ENTRIES(any),
+      TERCEL_TRUTH_ENTRIES(all),
+      entry("count_nonzero(Tensor input, int[1]? dim=None)",
+            [](const Tensor& x, const Dims& dims) { return count_nonzero(x, dims ? IntSpan(*dims) : IntSpan()); }),
+      entry(
+          "norm(Tensor input, object p=\"fro\", int[1]? dim=None, bool keepdim=False, dtype dtype=None, *, Tensor "
+          "out=None)",
+          [](const Tensor& x, PyObject* p, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) -> Tensor {
+            const double order = norm_order(p);
+            const Tensor y = as_dtype(x, dtype);
+            return into("norm", out,
+                        dims || keepdim ? norm(y, order, dims ? IntSpan(*dims) : IntSpan(), keepdim) : norm(y, order));
+          },
+          kBoth | kCheap),
+      entry("renorm(Tensor input, Scalar p, int dim, Scalar maxnorm, *, Tensor out=None)",
+            [](const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm, const Tensor& out) {
+              return into("renorm", out, renorm(x, p.to_double(), dim, maxnorm.to_double()));
+            }),
+      entry(
+          "renorm_(Tensor input, Scalar p, int dim, Scalar maxnorm)",
+          [](const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm) {
+            return renorm_(x, p.to_double(), dim, maxnorm.to_double());
+          },
+          kMethod),
+  };
+  return table;
+}
+
+}  // namespace tercel::python

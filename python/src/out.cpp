@@ -1,0 +1,68 @@
+#include "python/src/out.h"
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/resize.h"
+
+namespace tercel::python {
+
+namespace {
+
+constexpr const char* kResizeAdvice =
+    ". This behavior is deprecated, and in a future release outputs will not be resized unless they have zero "
+    "elements. "
+    "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
+
+/** From inside an operation, which may have released the GIL. */
+void warn(const std::string& text) {
+  const WithGil scope;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+}
+
+void check_gradients(const char* op, const Tensor& out, bool recorded) {
+  TERCEL_CHECK(!recorded || !grad_enabled(), RuntimeError, op,
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
+  TERCEL_CHECK(!out.requires_grad() || !grad_enabled(), RuntimeError, op,
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
+}
+
+}  // namespace
+
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
+  check_gradients(op, out, recorded);
+  if (out.sizes() == sizes) return;
+  if (out.numel() > 0)
+    warn(str_cat({"An output with one or more elements was resized since it had shape ", out.sizes(),
+                  ", which does not match the required output shape ", sizes, kResizeAdvice}));
+  resize_(out, sizes);
+}
+
+Tensor into(const char* op, const Tensor& out, const Tensor& result) {
+  if (!out.defined()) return result;
+  check_gradients(op, out, result.requires_grad());
+  TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", legacy_name(result.dtype()),
+               " can't be cast to the desired output type ", legacy_name(out.dtype()));
+  prepare_out(op, out, result.sizes(), false);
+  const NoGradGuard guard;
+  copy_(out, result);
+  return out;
+}
+
+std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results) {
+  TERCEL_CHECK(out.size() == results.size(), TypeError, op, "() expected a tuple of ", results.size(),
+               " elements for out");
+  std::vector<Tensor> filled;
+  for (size_t i = 0; i < out.size(); ++i) filled.push_back(into(op, out[i], results[i]));
+  return filled;
+}
+
+ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result) {
+  if (!out) return result;
+  const Tensor both[] = {result.values, result.indices};
+  const std::vector<Tensor> filled = into(op, *out, Span<Tensor>(both));
+  return {filled[0], filled[1]};
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,30 @@
+// out=: results into a tensor that the caller has.
+#pragma once
+
+#include <algorithm>
+
+#include "python/src/call.h"
+
+namespace tercel::python {
+
+/**
+ * Makes `out` ready for a result of these sizes: refuses operands that need gradients, and resizes it (with a warning
+ * if it had elements and other sizes).
+ */
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded);
+
+/** Puts a finished result into `out`, or gives it back where there is none. RuntimeError for a dtype it cannot go to.
+ */
+Tensor into(const char* op, const Tensor& out, const Tensor& result);
+/** The same for several results, and as many tensors. */
+std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results);
+template <size_t N>
+Named<N> into(const char* op, const std::optional<std::vector<Tensor>>& out, Named<N> result) {
+  if (!out) return result;
+  const std::vector<Tensor> filled = into(op, *out, Span<Tensor>(result.values));
+  std::copy(filled.begin(), filled.end(), result.values.begin());
+  return result;
+}
+ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result);
+
+}  // namespace tercel::python

@@ -1,0 +1,100 @@
+// Python's own header, what every binding file needs of it, and the way errors cross the border.
+//
+// Note [Errors at the border]
+// A function that Python calls catches everything and turns it into a Python exception: at_border(). Inside, an error
+// that Python has already been told of travels as nb::python_error. Nothing else is thrown but the library's types.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <structmember.h>
+
+#include <utility>
+
+#include "tercel/util/error.h"
+
+#if PY_VERSION_HEX < 0x030a0000
+inline PyObject* Py_NewRef(PyObject* o) {
+  Py_INCREF(o);
+  return o;
+}
+#endif
+
+namespace tercel::python {
+
+namespace nb = nanobind;
+
+/** Makes the exception that is being handled the Python error; call in a catch block. */
+void set_error_from_exception() noexcept;
+
+/** Passes on the error that a Python call has left. */
+[[noreturn]] inline void raise_pending() { throw nb::python_error(); }
+
+/** A new reference as an owner; passes on the error when it is null. */
+inline nb::object own(PyObject* fresh) {
+  if (!fresh) [[unlikely]]
+    raise_pending();
+  return nb::steal(fresh);
+}
+
+/** The result of body(), or `failure` with Python's error set. */
+template <class R, class F>
+R at_border(R failure, F&& body) noexcept {
+  try {
+    return std::forward<F>(body)();
+  } catch (...) {
+    set_error_from_exception();
+    return failure;
+  }
+}
+template <class F>
+PyObject* at_border(F&& body) noexcept {
+  return at_border<PyObject*>(nullptr, std::forward<F>(body));
+}
+
+// Note [Threads at the end]
+// When the interpreter ends, a thread that waits for the GIL is ended by Python in the middle of our code, as by an
+// exception that must not be stopped; in a destructor that is the end of the process. Such a thread stops here instead,
+// for good: the process goes on to its end without it.
+[[noreturn]] void stop_thread();
+
+/** Releases the GIL for the length of a scope, if asked to. */
+class WithoutGil {
+ public:
+  explicit WithoutGil(bool release) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() {
+    if (state_) [[unlikely]]
+      take_back();
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  void take_back() noexcept;
+
+  PyThreadState* state_;
+};
+
+/** Holds the GIL for the length of a scope, on any thread. */
+class WithGil {
+ public:
+  WithGil() noexcept;
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/** Whether Python has begun to end, so that no thread should wait for the GIL, and nothing need be freed any more. */
+bool interpreter_ends();
+
+/** Elements from which on a call is worth giving other threads the interpreter: about ten microseconds of work. */
+constexpr int64_t kGilGrain = 16384;
+
+/** A type made from a spec, added to the module under its last name. */
+PyTypeObject* make_type(nb::module_& m, PyType_Spec* spec, PyTypeObject* base = nullptr);
+
+void register_errors(nb::module_& m);
+
+}  // namespace tercel::python

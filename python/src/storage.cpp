@@ -1,0 +1,210 @@
+// tercel.UntypedStorage: the bytes that tensors share. TypedStorage is Python's (tercel/storage.py).
+//
+// One object a storage, as with tensors (Note [One object a tensor]); a storage's object has attributes as soon as it
+// has a typed twin, so it is always left to the storage when the last Python reference goes.
+
+#include <cstring>
+
+#include "python/src/convert.h"
+#include "python/src/storage.h"
+
+namespace tercel::python {
+
+namespace {
+
+struct StorageObject {
+  PyObject_HEAD Storage storage;
+  PyObject* dict;
+  PyObject* weak_references;
+  bool owned_by_storage;
+};
+
+PyTypeObject* g_type = nullptr;
+constexpr const char* kUntyped = "_untyped_storage";  // of a typed storage, which is written in Python
+
+StorageObject* cast(PyObject* o) { return reinterpret_cast<StorageObject*>(o); }
+
+PyObject* wrap_storage(const Storage& storage) {
+  if (void* peer = storage->peer()) {
+    auto* object = static_cast<StorageObject*>(peer);
+    if (!object->owned_by_storage) return Py_NewRef(reinterpret_cast<PyObject*>(object));
+    object->owned_by_storage = false;
+    raw::incref(storage.get());
+    return reinterpret_cast<PyObject*>(object);
+  }
+  PyObject* self = own(g_type->tp_alloc(g_type, 0)).release().ptr();
+  new (&cast(self)->storage) Storage(storage);
+  storage->set_peer(self);
+  return self;
+}
+
+void dealloc(PyObject* o) {
+  StorageObject* self = cast(o);
+  if (!self->owned_by_storage && self->storage && self->storage.use_count() > 1) {
+    Py_SET_REFCNT(o, 1);
+    self->owned_by_storage = true;
+    raw::decref(self->storage.get());
+    return;
+  }
+  PyTypeObject* type = Py_TYPE(o);
+  if (self->storage) self->storage->set_peer(nullptr);
+  if (self->weak_references) PyObject_ClearWeakRefs(o);
+  Py_CLEAR(self->dict);
+  self->storage.~Storage();
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+int64_t size_of(PyObject* o) { return static_cast<int64_t>(cast(o)->storage->nbytes()); }
+uint8_t* bytes_of(PyObject* o) { return static_cast<uint8_t*>(cast(o)->storage->data()); }
+
+int64_t byte_index(PyObject* self, int64_t i) {
+  const int64_t n = size_of(self);
+  TERCEL_CHECK(i >= -n && i < n, IndexError, "index ", i, " out of range for storage of size ", n);
+  return i < 0 ? i + n : i;
+}
+
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(size_of(self)); }
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  return at_border([&]() -> PyObject* {
+    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
+    return PyLong_FromLong(bytes_of(self)[byte_index(self, to_int(key))]);
+  });
+}
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  return at_border<int>(-1, [&] {
+    TERCEL_CHECK(value, TypeError, "a storage does not support deleting items");
+    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
+    const int64_t byte = to_int(value);
+    TERCEL_CHECK(byte >= -128 && byte < 256, RuntimeError,
+                 "value cannot be converted to type uint8_t without overflow");
+    bytes_of(self)[byte_index(self, to_int(key))] = static_cast<uint8_t>(byte);
+    return 0;
+  });
+}
+
+PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromLongLong(size_of(self)); }
+PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(cast(self)->storage->data()); }
+PyObject* get_cdata(PyObject* self, void*) { return PyLong_FromVoidPtr(cast(self)->storage.get()); }
+PyObject* get_device(PyObject* self, void*) {
+  return at_border([&] { return from_device(cast(self)->storage->device()); });
+}
+PyObject* resizable(PyObject* self, PyObject*) { return PyBool_FromLong(cast(self)->storage->resizable()); }
+PyObject* resize(PyObject* self, PyObject* size) {
+  return at_border([&] {
+    const int64_t n = to_int(size);
+    TERCEL_CHECK(n >= 0, RuntimeError, "a storage cannot have ", n, " bytes");
+    cast(self)->storage->resize_bytes(static_cast<size_t>(n));
+    return Py_NewRef(self);
+  });
+}
+PyObject* fill(PyObject* self, PyObject* value) {
+  return at_border([&] {
+    if (size_of(self) > 0)
+      std::memset(bytes_of(self), static_cast<int>(to_int(value)), static_cast<size_t>(size_of(self)));
+    return Py_NewRef(self);
+  });
+}
+PyObject* copy(PyObject* self, PyObject* other) {
+  return at_border([&] {
+    TERCEL_CHECK(is_storage(other), TypeError, "expected a tercel.UntypedStorage, but got ", Py_TYPE(other)->tp_name);
+    const Storage& source = to_storage(other);
+    TERCEL_CHECK(static_cast<int64_t>(source->nbytes()) == size_of(self), RuntimeError,
+                 "size does not match, self was ", size_of(self), " bytes but src was ", source->nbytes(), " bytes");
+    if (size_of(self) > 0) std::memmove(bytes_of(self), source->data(), static_cast<size_t>(size_of(self)));
+    return Py_NewRef(self);
+  });
+}
+PyObject* to_bytes(PyObject* self, PyObject*) {
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes_of(self)), length(self));
+}
+PyObject* clone_storage(PyObject* self, PyObject*) {
+  return at_border([&] {
+    const Storage fresh = create_storage(kCpu);
+    fresh->resize_bytes(static_cast<size_t>(size_of(self)));
+    if (size_of(self) > 0) std::memcpy(fresh->data(), bytes_of(self), static_cast<size_t>(size_of(self)));
+    return wrap_storage(fresh);
+  });
+}
+
+/** UntypedStorage(), of a number of bytes, or of a sequence of bytes. */
+PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject*) {
+  return at_border([&] {
+    const Storage storage = create_storage(kCpu);
+    if (PyTuple_GET_SIZE(args) == 0) return wrap_storage(storage);
+    PyObject* first = PyTuple_GET_ITEM(args, 0);
+    if (is_int_like(first)) {
+      const int64_t n = to_int(first);
+      TERCEL_CHECK(n >= 0, RuntimeError, "Storage: a size cannot be negative: ", n);
+      storage->resize_bytes(static_cast<size_t>(n));
+      return wrap_storage(storage);
+    }
+    const nb::object list = own(PySequence_List(first));
+    const Py_ssize_t n = PyList_GET_SIZE(list.ptr());
+    storage->resize_bytes(static_cast<size_t>(n));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      static_cast<uint8_t*>(storage->data())[i] = static_cast<uint8_t>(to_int(PyList_GET_ITEM(list.ptr(), i)));
+    return wrap_storage(storage);
+  });
+}
+
+PyMethodDef g_methods[] = {
+    {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
+    {"size", nbytes, METH_NOARGS, "The number of bytes."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
+    {"resizable", resizable, METH_NOARGS, nullptr},
+    {"resize_", resize, METH_O, "Changes the number of bytes, keeping the common ones."},
+    {"fill_", fill, METH_O, nullptr},
+    {"copy_", copy, METH_O, "Takes the bytes of a storage of the same size."},
+    {"_to_bytes", to_bytes, METH_NOARGS, "A copy as bytes."},
+    {"clone", clone_storage, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef g_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_cdata", get_cdata, nullptr, nullptr, nullptr},
+    {"device", get_device, nullptr, nullptr, nullptr},
+    {},
+};
+PyMemberDef g_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot g_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(storage_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, g_methods},
+    {Py_tp_getset, g_attributes},
+    {Py_tp_members, g_members},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+    {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+    {0, nullptr},
+};
+PyType_Spec g_spec = {"tercel.UntypedStorage", sizeof(StorageObject), 0, Py_TPFLAGS_DEFAULT, g_slots};
+
+}  // namespace
+
+bool is_storage(PyObject* o) {
+  return Py_TYPE(o) == g_type || (!is_tensor(o) && PyObject_HasAttrString(o, kUntyped) == 1);
+}
+const Storage& to_storage(PyObject* o) {
+  if (Py_TYPE(o) == g_type) return cast(o)->storage;
+  const nb::object untyped = own(PyObject_GetAttrString(o, kUntyped));
+  TERCEL_CHECK(Py_TYPE(untyped.ptr()) == g_type, TypeError, "not a storage: ", Py_TYPE(o)->tp_name);
+  return cast(untyped.ptr())->storage;  // the typed storage keeps it
+}
+PyObject* from_storage(const Storage& storage) { return wrap_storage(storage); }
+
+bool is_storage_object(void* peer) { return Py_TYPE(static_cast<PyObject*>(peer)) == g_type; }
+void disown_storage(void* peer) {
+  auto* self = static_cast<StorageObject*>(peer);
+  new (&self->storage) Storage(create_storage(kCpu));
+  self->owned_by_storage = false;
+}
+
+void register_storage(nb::module_& m) { g_type = make_type(m, &g_spec); }
+
+}  // namespace tercel::python

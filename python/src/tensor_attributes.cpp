@@ -1,0 +1,136 @@
+// Attributes of Tensor: x.shape, x.dtype, x.grad ...
+#include "python/src/autograd.h"
+#include "python/src/convert.h"
+#include "tercel/autograd/autograd.h"
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/ops/row_gradient.h"
+#include "tercel/ops/views.h"
+
+namespace tercel::python {
+
+namespace {
+
+template <PyObject* (*Get)(const Tensor&)>
+PyObject* getter(PyObject* self, void*) {
+  return at_border([&] { return Get(tensor_of(self)); });
+}
+template <void (*Set)(PyObject*, const Tensor&, PyObject*)>
+int setter(PyObject* self, PyObject* value, void* name) {
+  return at_border<int>(-1, [&] {
+    TERCEL_CHECK(value, RuntimeError, "Can't delete Tensor.", static_cast<const char*>(name));
+    Set(self, tensor_of(self), value);
+    return 0;
+  });
+}
+
+PyObject* shape(const Tensor& t) { return from_sizes(t.sizes()); }
+PyObject* dtype(const Tensor& t) { return from_dtype(t.dtype()); }
+PyObject* device(const Tensor& t) { return from_device(t.device()); }
+PyObject* layout(const Tensor& t) { return from_layout(t.layout()); }
+PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
+PyObject* itemsize(const Tensor& t) { return PyLong_FromSize_t(t.itemsize()); }
+PyObject* nbytes(const Tensor& t) { return PyLong_FromSize_t(t.nbytes()); }
+PyObject* requires_grad(const Tensor& t) { return PyBool_FromLong(t.requires_grad()); }
+PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(t.is_leaf()); }
+PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().is_cpu()); }
+PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().is_cuda()); }
+PyObject* is_sparse(const Tensor& t) { return PyBool_FromLong(t.layout() == Layout::Coo); }
+PyObject* never(const Tensor&) { return Py_NewRef(Py_False); }
+PyObject* output_nr(const Tensor& t) {
+  const AutogradMeta* meta = autograd_meta(t);
+  return PyLong_FromUnsignedLong(meta ? meta->output_nr : 0);
+}
+PyObject* version(const Tensor& t) { return PyLong_FromUnsignedLong(t.version()); }
+PyObject* base(const Tensor& t) { return wrap(view_base(t)); }
+PyObject* data(const Tensor& t) { return wrap(t.data()); }
+PyObject* transposed(const Tensor& t) { return wrap(numpy_T(t)); }
+PyObject* mt(const Tensor& t) { return wrap(mT(t)); }
+PyObject* mh(const Tensor& t) { return wrap(mH(t)); }
+PyObject* hermitian(const Tensor& t) { return wrap(matrix_H(t)); }
+PyObject* real(const Tensor& t) { return wrap(t); }
+
+/** A gradient of rows is shown as a dense one. */
+PyObject* grad(const Tensor& t) {
+  const Gradient g = gradient_of(t);
+  return wrap(g.is_rows() ? dense_gradient(g, t.sizes()) : g.values);
+}
+PyObject* grad_fn_of(const Tensor& t) {
+  const auto node = grad_fn(t);
+  if (!node) return Py_NewRef(Py_None);
+  return from_node(node);
+}
+
+void set_requires_grad(PyObject*, const Tensor& t, PyObject* value) {
+  TERCEL_CHECK(PyBool_Check(value), RuntimeError, "requires_grad must be a bool");
+  Tensor(t).requires_grad_(value == Py_True);
+}
+void set_grad(PyObject* self, const Tensor& t, PyObject* value) {
+  if (value == Py_None) return clear_gradient(t);
+  TERCEL_CHECK(is_tensor(value), TypeError, "assigned grad expected to be a Tensor or None but got grad of type ",
+               Py_TYPE(value)->tp_name);
+  const Tensor& g = tensor_of(value);
+  TERCEL_CHECK(value != self, RuntimeError, "can't assign Variable as its own grad");
+  TERCEL_CHECK(g.dtype() == t.dtype(), RuntimeError, "assigned grad has data of a different type");
+  TERCEL_CHECK(g.device() == t.device(), RuntimeError, "assigned grad has data located on a different device");
+  TERCEL_CHECK(g.sizes() == t.sizes(), RuntimeError, "assigned grad has data of a different size");
+  Tensor(t).set_grad(g);
+}
+void set_data(PyObject*, const Tensor& t, PyObject* value) {
+  TERCEL_CHECK(is_tensor(value), TypeError, "Variable data has to be a tensor, but got ", Py_TYPE(value)->tp_name);
+  t.impl().shallow_copy_from(tensor_of(value).impl());
+}
+void set_names_refused(PyObject*, const Tensor&, PyObject*) {
+  throw_error<NotImplementedError>({"named tensors are not supported"});
+}
+PyObject* names(const Tensor& t) {
+  nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(t.dim())));
+  for (Py_ssize_t i = 0; i < static_cast<Py_ssize_t>(t.dim()); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), i, Py_NewRef(Py_None));
+  return tuple.release().ptr();
+}
+
+constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad";
+
+#define TERCEL_READ(name, function, doc) \
+  { name, getter<function>, nullptr, doc, nullptr }
+
+PyGetSetDef g_attributes[] = {
+    TERCEL_READ("shape", shape, "The sizes, as a tercel.Size."),
+    TERCEL_READ("dtype", dtype, "The type of the elements."),
+    TERCEL_READ("device", device, "Where the data lives."),
+    TERCEL_READ("layout", layout, "How the elements are stored."),
+    TERCEL_READ("ndim", ndim, "The number of dimensions."),
+    TERCEL_READ("itemsize", itemsize, "Bytes of an element."),
+    TERCEL_READ("nbytes", nbytes, "Bytes of all elements."),
+    TERCEL_READ("is_leaf", is_leaf, "Whether no recorded operation made it."),
+    TERCEL_READ("is_cpu", is_cpu, nullptr),
+    TERCEL_READ("is_cuda", is_cuda, nullptr),
+    TERCEL_READ("is_sparse", is_sparse, nullptr),
+    TERCEL_READ("is_sparse_csr", never, nullptr),
+    TERCEL_READ("is_quantized", never, nullptr),
+    TERCEL_READ("is_meta", never, nullptr),
+    TERCEL_READ("is_mkldnn", never, nullptr),
+    TERCEL_READ("output_nr", output_nr, nullptr),
+    TERCEL_READ("_version", version, "How often the data was changed in place."),
+    TERCEL_READ("_base", base, "The tensor that this one views, or None."),
+    TERCEL_READ("T", transposed, "All dimensions in reverse order."),
+    TERCEL_READ("mT", mt, "The last two dimensions exchanged."),
+    TERCEL_READ("H", hermitian, nullptr),
+    TERCEL_READ("mH", mh, nullptr),
+    TERCEL_READ("real", real, nullptr),
+    TERCEL_READ("grad_fn", grad_fn_of, "The node of the graph that made it, or None."),
+    {"requires_grad", getter<requires_grad>, setter<set_requires_grad>, "Whether operations on it are recorded.",
+     const_cast<char*>(kRequiresGradName)},
+    {"grad", getter<grad>, setter<set_grad>, "The gradient that backward() left, or None.",
+     const_cast<char*>(kGradName)},
+    {"data", getter<data>, setter<set_data>, "The same data without history.", const_cast<char*>(kDataName)},
+    {"names", getter<names>, setter<set_names_refused>, nullptr, nullptr},
+    {},
+};
+#undef TERCEL_READ
+
+}  // namespace
+
+PyGetSetDef* tensor_attributes() { return g_attributes; }
+
+}  // namespace tercel::python

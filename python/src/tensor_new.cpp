@@ -1,0 +1,88 @@
+// tercel.Tensor(...), the old constructor: sizes, data, a storage, or another tensor.
+#include "python/src/data.h"
+#include "tercel/ops/copy.h"
+
+namespace tercel::python {
+
+namespace {
+
+/** A vector over a whole storage. */
+Tensor over_storage(const Storage& storage, ScalarType type) {
+  const auto n = static_cast<int64_t>(storage->nbytes() / item_size(type));
+  return Tensor(make_intrusive<TensorImpl>(storage, type, IntSpan{n}));
+}
+
+Tensor of_argument(PyObject* o, ScalarType type) {
+  if (is_storage(o) && PyObject_HasAttrString(o, "dtype")) {
+    const nb::object dtype = nb::borrow(o).attr("dtype");
+    TERCEL_CHECK(to_dtype(dtype.ptr()) == type, TypeError, "Expected a Storage of type ", legacy_name(type),
+                 " or an UntypedStorage, but got type ", legacy_name(to_dtype(dtype.ptr())),
+                 " for argument 1 'storage'");
+  }
+  if (is_storage(o)) return over_storage(to_storage(o), type);
+  if (is_tensor(o)) {
+    const Tensor& other = tensor_of(o);
+    TERCEL_CHECK(other.dtype() == type, TypeError, "expected ", legacy_name(type), "Tensor, but got ",
+                 legacy_name(other.dtype()), "Tensor");
+    return other.detach();
+  }
+  if (is_int_like(o)) return empty({to_int(o)}, type);
+  const auto* as_size = reinterpret_cast<PyTypeObject*>(nb::module_::import_("tercel._C").attr("Size").ptr());
+  if (Py_TYPE(o) == as_size) return empty(to_ints(o), type);
+  TERCEL_CHECK(PySequence_Check(o) || is_numeric_buffer(o), TypeError, "new(): data must be a sequence (got ",
+               Py_TYPE(o)->tp_name, ")");
+  return tensor_from_data(o, type, false);
+}
+
+}  // namespace
+
+/** What the arguments of Tensor(...) or FloatTensor(...) describe, in the given dtype. */
+Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
+  nb::object data;
+  if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+    if (PyObject* device = PyDict_GetItemString(kwargs, "device"); device && device != Py_None)
+      TERCEL_CHECK(to_device(device).is_cpu(), RuntimeError, "legacy constructor expects device type: cpu but device ",
+                   "type: ", to_string(to_device(device).type), " was passed");
+    for (const char* name : {"data", "size", "other", "storage"})
+      if (PyObject* given = PyDict_GetItemString(kwargs, name)) data = nb::borrow(given);
+  }
+  if (data) return of_argument(data.ptr(), type);
+  const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (n == 0) return empty({0}, type);
+  if (n == 1) return of_argument(PyTuple_GET_ITEM(args, 0), type);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    TERCEL_CHECK(is_int_like(PyTuple_GET_ITEM(args, i)), TypeError, "new() received an invalid combination of ",
+                 "arguments: sizes must be ints, not ", Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
+  return empty(to_ints(args), type);
+}
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return at_border([&] { return wrap_as(type, legacy_tensor(args, kwargs, default_dtype())); });
+}
+
+void register_legacy(nb::module_& m) {
+  // tercel.FloatTensor(...) is Python's business (_tensor.py); this is what it calls.
+  m.def("_legacy_tensor", [](nb::handle dtype, const nb::args& args, const nb::kwargs& kwargs) {
+    return own(wrap(legacy_tensor(args.ptr(), kwargs.ptr(), to_dtype(dtype.ptr()))));
+  });
+  m.def(
+      "_make_subclass",
+      [](nb::handle type, nb::handle data, bool requires_grad) {
+        TERCEL_CHECK(
+            PyType_Check(type.ptr()) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type),
+            TypeError, "cls must be a type (got ", Py_TYPE(type.ptr())->tp_name, ")");
+        Tensor t = tensor_of(data.ptr()).detach();
+        t.impl().set_allow_tensor_metadata_change(true);
+        if (requires_grad) t.requires_grad_(true);
+        return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()), std::move(t)));
+      },
+      nb::arg("cls"), nb::arg("data"), nb::arg("require_grad") = false);
+  m.def("_as_subclass", [](nb::handle type, nb::handle data) {
+    // Its own object: the same tensor, seen once more, with its history.
+    const Tensor& t = tensor_of(data.ptr());
+    return own(
+        wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()), t.as_strided(t.sizes(), t.strides(), t.storage_offset())));
+  });
+}
+
+}  // namespace tercel::python

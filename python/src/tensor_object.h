@@ -1,0 +1,50 @@
+// tercel.Tensor: the Python object that stands for a tensor, and the way from one to the other.
+//
+// Note [One object a tensor]
+// A TensorImpl keeps a pointer to its Python object (Note [Peers] in core/peer.h), so the same tensor is the same
+// object wherever it comes from. The object owns the tensor. When the last Python reference goes and C++ (a graph, a
+// .grad, a list) still holds the tensor, an object that has nothing of its own simply dies; one that has attributes,
+// weak references or a class of its own is left to the tensor (`owned_by_tensor`): it then holds one Python reference,
+// which the tensor gives back when it dies, or which goes to the next who asks for the object.
+//
+// Note [Tracking]
+// The cycle collector can only find something in a tensor that has attributes. So a plain tensor is allocated with room
+// for the collector's header, but enters its lists only with its first attribute.
+#pragma once
+
+#include "python/src/python.h"
+#include "tercel/core/tensor.h"
+
+namespace tercel::python {
+
+struct TensorObject {
+  PyObject_HEAD Tensor tensor;
+  PyObject* dict;
+  PyObject* weak_references;
+  bool owned_by_tensor;
+};
+
+extern PyTypeObject* tensor_type;
+
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
+/** The tensor of an object that is_tensor(). */
+inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+
+/** A new reference to the tensor's object; None for an undefined tensor. Throws nb::python_error. */
+PyObject* wrap(Tensor tensor);
+/** The same for an object of a subclass; TypeError when the tensor has an object of another class. */
+PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
+/** wrap() of each, as a tuple. */
+PyObject* wrap_tuple(Span<Tensor> tensors);
+
+/** Makes the type without methods, which the tables add; see module.cpp for the order. */
+void register_tensor(nb::module_& m);
+
+// The slots and attributes of the type, which stand in files of their own.
+PyGetSetDef* tensor_attributes();
+Span<PyType_Slot> tensor_operators();
+Span<PyType_Slot> tensor_item_slots();
+Span<PyType_Slot> tensor_buffer_slots();
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+
+}  // namespace tercel::python

@@ -1,0 +1,204 @@
+// x + y, -x, x < y, x @ y and what else Python spells with signs.
+//
+// An operand that is no tensor and no number makes an operator return NotImplemented, so that Python asks the other
+// one.
+#include "python/src/call.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/matmul.h"
+#include "tercel/ops/unary.h"
+
+namespace tercel::python {
+
+namespace {
+
+using TensorTensor = Tensor (*)(const Tensor&, const Tensor&);
+using TensorScalar = Tensor (*)(const Tensor&, Scalar);
+using ScalarTensor = Tensor (*)(Scalar, const Tensor&);
+
+bool is_large(const Tensor& t) { return t.numel() >= kGilGrain; }
+
+/** Whichever of the three the operands ask for. */
+template <TensorTensor Tt, TensorScalar Ts, ScalarTensor St>
+PyObject* binary(PyObject* a, PyObject* b) noexcept {
+  try {
+    if (is_tensor(a)) [[likely]] {
+      const Tensor& x = tensor_of(a);
+      if (is_tensor(b)) [[likely]] {
+        const Tensor& y = tensor_of(b);
+        if (!is_large(x) && !is_large(y)) [[likely]]
+          return wrap(Tt(x, y));
+        return wrap([&] {
+          const WithoutGil scope(true);
+          return Tt(x, y);
+        }());
+      }
+      if (is_scalar_like(b)) {
+        const Scalar number = to_scalar(b);
+        return wrap([&] {
+          const WithoutGil scope(is_large(x));
+          return Ts(x, number);
+        }());
+      }
+    } else if (is_scalar_like(a)) {
+      const Tensor& y = tensor_of(b);
+      const Scalar number = to_scalar(a);
+      return wrap([&] {
+        const WithoutGil scope(is_large(y));
+        return St(number, y);
+      }());
+    }
+    return Py_NewRef(Py_NotImplemented);
+  } catch (...) {
+    set_error_from_exception();
+    return nullptr;
+  }
+}
+
+using TensorTensorInPlace = const Tensor& (*)(const Tensor&, const Tensor&);
+using TensorScalarInPlace = const Tensor& (*)(const Tensor&, Scalar);
+
+template <TensorTensorInPlace Tt, TensorScalarInPlace Ts>
+PyObject* in_place(PyObject* a, PyObject* b) noexcept {
+  try {
+    const Tensor& x = tensor_of(a);
+    if (is_tensor(b)) {
+      const WithoutGil scope(is_large(x));
+      Tt(x, tensor_of(b));
+    } else if (is_scalar_like(b)) {
+      const Scalar number = to_scalar(b);
+      const WithoutGil scope(is_large(x));
+      Ts(x, number);
+    } else {
+      return Py_NewRef(Py_NotImplemented);
+    }
+    return Py_NewRef(a);
+  } catch (...) {
+    set_error_from_exception();
+    return nullptr;
+  }
+}
+
+template <Tensor (*F)(const Tensor&)>
+PyObject* unary(PyObject* a) noexcept {
+  return at_border([&] {
+    const Tensor& x = tensor_of(a);
+    return wrap([&] {
+      const WithoutGil scope(is_large(x));
+      return F(x);
+    }());
+  });
+}
+
+PyObject* positive(PyObject* a) { return Py_NewRef(a); }
+
+/** x ** y; three arguments are not supported. */
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
+  if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
+  return binary<pow, pow, pow>(a, b);
+}
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return in_place<pow_, pow_>(a, b); }
+
+PyObject* product(PyObject* a, PyObject* b) noexcept {
+  if (!is_tensor(a) || !is_tensor(b)) return Py_NewRef(Py_NotImplemented);
+  return at_border([&] {
+    const Tensor &x = tensor_of(a), &y = tensor_of(b);
+    return wrap([&] {
+      const WithoutGil scope(is_large(x) || is_large(y));
+      return matmul(x, y);
+    }());
+  });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ: return binary<eq, eq, eq>(a, b);
+    case Py_NE: return binary<ne, ne, ne>(a, b);
+    case Py_LT: return binary<lt, lt, lt>(a, b);
+    case Py_LE: return binary<le, le, le>(a, b);
+    case Py_GT: return binary<gt, gt, gt>(a, b);
+    case Py_GE: return binary<ge, ge, ge>(a, b);
+    default: return Py_NewRef(Py_NotImplemented);
+  }
+}
+
+Py_hash_t hash(PyObject* a) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(a) >> 4); }
+
+int truth(PyObject* a) {
+  return at_border<int>(-1, [&] {
+    const Tensor& t = tensor_of(a);
+    TERCEL_CHECK(t.numel() <= 1, RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
+    TERCEL_CHECK(t.numel() == 1, RuntimeError, "Boolean value of Tensor with no values is ambiguous");
+    return item(t).to_bool() ? 1 : 0;
+  });
+}
+
+Scalar only_element(PyObject* a) {
+  const Tensor& t = tensor_of(a);
+  TERCEL_CHECK(t.numel() == 1, ValueError, "only one element tensors can be converted to Python scalars");
+  return item(t);
+}
+PyObject* to_python_int(PyObject* a) {
+  return at_border([&]() -> PyObject* {
+    const Scalar s = only_element(a);
+    if (s.is_floating()) return PyLong_FromDouble(s.to_double());
+    return PyLong_FromLongLong(s.to_int64());
+  });
+}
+PyObject* to_python_float(PyObject* a) {
+  return at_border([&] { return PyFloat_FromDouble(only_element(a).to_double()); });
+}
+PyObject* to_python_index(PyObject* a) {
+  return at_border([&] {
+    const Tensor& t = tensor_of(a);
+    TERCEL_CHECK(t.numel() == 1 && is_integral(t.dtype(), true), TypeError,
+                 "only integer tensors of a single element can be converted to an index");
+    return PyLong_FromLongLong(item(t).to_int64());
+  });
+}
+
+template <class F>
+PyType_Slot slot(int id, F* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+Span<PyType_Slot> tensor_operators() {
+  static const PyType_Slot slots[] = {
+      slot(Py_nb_add, binary<add, add, add>),
+      slot(Py_nb_subtract, binary<sub, sub, sub>),
+      slot(Py_nb_multiply, binary<mul, mul, mul>),
+      slot(Py_nb_true_divide, binary<div, div, div>),
+      slot(Py_nb_floor_divide, binary<floor_divide, floor_divide, floor_divide>),
+      slot(Py_nb_remainder, binary<remainder, remainder, remainder>),
+      slot(Py_nb_power, power),
+      slot(Py_nb_and, binary<bitwise_and, bitwise_and, bitwise_and>),
+      slot(Py_nb_or, binary<bitwise_or, bitwise_or, bitwise_or>),
+      slot(Py_nb_xor, binary<bitwise_xor, bitwise_xor, bitwise_xor>),
+      slot(Py_nb_matrix_multiply, product),
+      slot(Py_nb_inplace_add, in_place<add_, add_>),
+      slot(Py_nb_inplace_subtract, in_place<sub_, sub_>),
+      slot(Py_nb_inplace_multiply, in_place<mul_, mul_>),
+      slot(Py_nb_inplace_true_divide, in_place<div_, div_>),
+      slot(Py_nb_inplace_floor_divide, in_place<floor_divide_, floor_divide_>),
+      slot(Py_nb_inplace_remainder, in_place<remainder_, remainder_>),
+      slot(Py_nb_inplace_power, power_in_place),
+      slot(Py_nb_inplace_and, in_place<bitwise_and_, bitwise_and_>),
+      slot(Py_nb_inplace_or, in_place<bitwise_or_, bitwise_or_>),
+      slot(Py_nb_inplace_xor, in_place<bitwise_xor_, bitwise_xor_>),
+      slot(Py_nb_negative, unary<neg>),
+      slot(Py_nb_positive, positive),
+      slot(Py_nb_absolute, unary<abs>),
+      slot(Py_nb_invert, unary<bitwise_not>),
+      slot(Py_nb_bool, truth),
+      slot(Py_nb_int, to_python_int),
+      slot(Py_nb_float, to_python_float),
+      slot(Py_nb_index, to_python_index),
+      slot(Py_tp_richcompare, compare),
+      slot(Py_tp_hash, hash),
+  };
+  return slots;
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,39 @@
+"""Tensors with PyTorch's semantics.
+
+Operations are functions of this module and methods of Tensor; tercel._C, written in C++, holds both. What is written in
+Python is what no program waits for: printing, typed storages, contexts that switch recording on and off.
+"""
+
+from tercel import _C
+from tercel._C import *  # noqa: F401,F403
+from tercel._C import Size, Tensor, UntypedStorage, device, dtype, layout, memory_format  # noqa: F401
+from tercel import autograd, linalg  # noqa: F401
+from tercel._tensor import *  # noqa: F401,F403
+from tercel._tensor_str import set_printoptions  # noqa: F401
+from tercel.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
+from tercel.functional import *  # noqa: F401,F403
+from tercel.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
+from tercel.settings import *  # noqa: F401,F403
+from tercel.storage import *  # noqa: F401,F403
+from tercel import arrow, io, safetensors, utils  # noqa: F401
+from tercel.arrow import from_arrow as from_arrow
+from tercel.serialization import load as load, save as save
+from tercel.utils.dlpack import from_dlpack as from_dlpack
+
+from math import e, inf, nan, pi  # noqa: F401,E402
+from typing import TYPE_CHECKING  # noqa: E402
+
+if TYPE_CHECKING:
+    from tercel import nn, optim  # noqa: F401
+
+newaxis = None
+__version__ = _C._version()
+
+
+def __getattr__(name):
+    if name in ("nn", "optim"):  # which a program that only calculates does not wait for
+        from importlib import import_module
+        return import_module(f"tercel.{name}")
+    if name == "Storage":
+        return storage.default_class()  # noqa: F405
+    raise AttributeError(f"module 'tercel' has no attribute '{name}'")

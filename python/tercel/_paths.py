@@ -1,0 +1,48 @@
+"""Files by path or as objects, for what reads and writes by path."""
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+from typing import Any, Iterator
+
+from tercel import _C
+
+
+@contextlib.contextmanager
+def reading(file: Any) -> Iterator[Any]:
+    """The path of a file; of an object with read(), the path of a copy of what is left in it."""
+    if isinstance(file, (str, bytes, os.PathLike)):
+        yield file
+        return
+    if not hasattr(file, "read"):
+        raise TypeError(f"expected a path or a file object with read(), not {type(file).__name__}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+        with open(path, "wb") as copy:
+            shutil.copyfileobj(file, copy)
+        try:
+            yield path
+        except (_C.DataError, _C.IoError) as error:
+            raise type(error)(str(error).replace(path, _name_of(file))) from None
+
+
+@contextlib.contextmanager
+def writing(file: Any) -> Iterator[Any]:
+    """The path of a file to be written; for an object with write(), what was written there goes to it at the end."""
+    if isinstance(file, (str, bytes, os.PathLike)):
+        yield file
+        return
+    if not hasattr(file, "write"):
+        raise TypeError(f"expected a path or a file object with write(), not {type(file).__name__}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+        yield path
+        with open(path, "rb") as copy:
+            shutil.copyfileobj(copy, file, io.DEFAULT_BUFFER_SIZE << 4)
+
+
+def _name_of(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else f"<{type(file).__name__}>"

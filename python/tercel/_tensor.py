@@ -1,0 +1,237 @@
+"""What of Tensor is written in Python, and functions that combine others."""
+
+from copy import deepcopy
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel._tensor_str import tensor_str
+from tercel.storage import TypedStorage, typed_storage
+
+__all__ = ["is_tensor", "is_storage", "typename", "unique", "unique_consecutive", "tensor_types"]
+
+
+def _method(function):
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+@_method
+def __repr__(self, *, tensor_contents=None):
+    return tensor_str(self, tensor_contents)
+
+
+@_method
+def __format__(self, spec):
+    if self.dim() == 0 and type(self) is Tensor:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+@_method
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@_method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return _C.from_numpy(array)
+
+
+@_method
+def __contains__(self, element):
+    if isinstance(element, (Tensor, int, float, complex, bool)):
+        return (element == self).any().item()
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+@_method
+def __complex__(self):
+    return complex(self.item())
+
+
+@_method
+def __reversed__(self):
+    if self.dim() == 0:
+        return self
+    return _C.index_select(self, 0, _C.arange(self.size(0) - 1, -1, -1))
+
+
+@_method
+def __deepcopy__(self, memo):
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+                           "at the moment.")
+    # Tensors over one storage stay that: the memo finds the storage's copy.
+    result = _rebuild(type(self), deepcopy(self.untyped_storage(), memo), self.dtype, self.storage_offset(),
+                      tuple(self.size()), self.stride(), self.requires_grad, {})
+    memo[id(self)] = result
+    if self.grad is not None:
+        result.grad = deepcopy(self.grad, memo)
+    for name, value in self.__dict__.items():
+        setattr(result, name, deepcopy(value, memo))
+    return result
+
+
+def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, attributes):
+    """A tensor of a class over a storage; what pickles call."""
+    result = _C.empty(0, dtype=dtype)
+    result.set_(storage, offset, size, stride)
+    if cls is not Tensor:
+        result = _C._make_subclass(cls, result)
+    result.requires_grad_(requires_grad)
+    result.__dict__.update(attributes)
+    return result
+
+
+@_method
+def __reduce_ex__(self, protocol):
+    # The storage is an object of its own: a pickle holds it once for all tensors over it, and copy.copy() keeps it.
+    return _rebuild, (type(self), self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.size()),
+                      self.stride(), self.requires_grad, dict(self.__dict__))
+
+
+@_method
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Adds the gradients of this scalar to the .grad of every leaf that it depends on."""
+    from tercel import autograd
+    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+class _Handle:
+    """Takes a hook away."""
+
+    def __init__(self, cell):
+        self._cell = cell
+
+    def remove(self):
+        del self._cell[:]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+@_method
+def register_hook(self, hook):
+    """Calls hook(gradient) whenever backward has computed this tensor's gradient; what it returns takes its place."""
+    return _Handle(_C._add_hook(self, hook))
+
+
+@_method
+def as_subclass(self, cls):
+    return _C._as_subclass(cls, self)
+
+
+@_method
+def storage(self):
+    return typed_storage(self.untyped_storage(), self.dtype)
+
+
+def _type_method(self, dtype=None, non_blocking=False):
+    if dtype is None:
+        return f"tercel.{self.dtype._legacy_name}Tensor"
+    if isinstance(dtype, str):
+        dtype = dtype.rsplit(".", 1)[-1]
+        matches = [d for d in _C._dtypes() if d._legacy_name + "Tensor" == dtype]
+        if not matches:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = matches[0]
+    elif isinstance(dtype, _LegacyType):
+        dtype = dtype.dtype
+    return self.to(dtype)
+
+
+Tensor.type = _type_method
+
+
+@_method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    return _C.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@_method
+def new(self, *args, **kwargs):
+    """What the constructor of this dtype's old tensor type makes."""
+    return _C._legacy_tensor(self.dtype, *args, **kwargs)
+
+
+@_method
+def is_shared(self):
+    return False
+
+
+def _unique(x, inverse, counts, dim, consecutive):
+    parts = _C._unique(x, inverse, counts, dim, consecutive)
+    result = tuple(part for part, wanted in zip(parts, (True, inverse, counts)) if wanted)
+    return result if len(result) > 1 else result[0]
+
+
+@_method
+def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):  # noqa: A002
+    """The different values, or slices, ascending; with where each went and how often each came, if asked for."""
+    return _unique(self, return_inverse, return_counts, dim, False)
+
+
+@_method
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    """The first of each run of equal values, or slices; with the run of each and the runs' lengths, if asked for."""
+    return _unique(self, return_inverse, return_counts, dim, True)
+
+
+Tensor._make_subclass = staticmethod(_C._make_subclass)
+Tensor.__array_priority__ = 1000
+Tensor.__module__ = "tercel"
+
+
+class _LegacyType:
+    """FloatTensor and the like: constructors of one dtype, and the types that isinstance() asks about."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        self.__name__ = f"{dtype._legacy_name}Tensor"
+
+    def __call__(self, *args, **kwargs):
+        return _C._legacy_tensor(self.dtype, *args, **kwargs)
+
+    def __instancecheck__(self, other):
+        return isinstance(other, Tensor) and other.dtype is self.dtype
+
+    def __repr__(self):
+        return f"<class 'tercel.{self.__name__}'>"
+
+
+tensor_types = {}
+for _one in _C._dtypes():
+    _type = _LegacyType(_one)
+    globals()[_type.__name__] = tensor_types[_type.__name__] = _type
+    __all__.append(_type.__name__)
+del _one, _type
+
+
+def is_tensor(obj):
+    """Whether the object is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj):
+    """Whether the object is a storage."""
+    return isinstance(obj, (TypedStorage, _C.UntypedStorage))
+
+
+def typename(obj):
+    """The type's name: that of the old tensor types for a tensor."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    return f"{obj.__class__.__module__}.{obj.__class__.__qualname__}"
+

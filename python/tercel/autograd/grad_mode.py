@@ -1,0 +1,120 @@
+"""Whether operations are recorded: contexts, which also decorate functions."""
+
+import functools
+import inspect
+
+from tercel import _C
+
+__all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"]
+
+
+class _Mode:
+    """Sets recording on entry and puts it back on exit."""
+
+    def __init__(self, mode):
+        self.mode = mode
+        self.before = None
+
+    def __enter__(self):
+        self.before = _C.is_grad_enabled()
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *_):
+        _C._set_grad_enabled(self.before)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            return self._decorate_generator(function)
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def _decorate_generator(self, function):
+        """The mode holds while the generator runs, not while its caller does."""
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            step = functools.partial(next, generator)
+            while True:
+                try:
+                    with self.clone():
+                        value = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield value
+                    step = functools.partial(generator.send, sent)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:  # goes on inside the generator
+                    step = functools.partial(generator.throw, error)
+
+        return wrapper
+
+
+class _FixedMode(_Mode):
+    _mode = True
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        self.__init__()
+        return self(function)  # @no_grad without parentheses
+
+    def __init__(self, function=None):
+        super().__init__(self._mode)
+
+    def clone(self):
+        return type(self)()
+
+
+class no_grad(_FixedMode):
+    """Nothing inside is recorded."""
+
+    _mode = False
+
+
+class enable_grad(_FixedMode):
+    """Operations inside are recorded, also inside no_grad()."""
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording at once, and back at the end of a with block."""
+
+    def __init__(self, mode):
+        super().__init__(bool(mode))
+        self.before = _C.is_grad_enabled()
+        _C._set_grad_enabled(self.mode)
+
+    def __enter__(self):
+        _C._set_grad_enabled(self.mode)
+
+    def __call__(self, function):
+        _C._set_grad_enabled(self.before)  # as a decorator it changes nothing but the function
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """Nothing inside is recorded; inference_mode(False) records again."""
+
+    def __new__(cls, mode=True):
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode=True):
+        super().__init__(not mode)
+
+    def clone(self):
+        return type(self)(not self.mode)

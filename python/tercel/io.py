@@ -1,0 +1,42 @@
+"""Tensors in NumPy's files, and in columns of Arrow."""
+
+from typing import Any, Dict
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel._paths import reading, writing
+from tercel.arrow import RecordBatch, from_arrow  # noqa: F401
+
+__all__ = ["RecordBatch", "from_arrow", "load_npy", "load_npz", "save_npy", "save_npz"]
+
+
+def save_npy(file: Any, tensor: Tensor) -> None:
+    """Writes a tensor as numpy.save() does. TypeError for dtypes that NumPy has not."""
+    with writing(file) as path:
+        _C._save_npy(path, tensor.detach() if isinstance(tensor, Tensor) else tensor)
+
+
+def load_npy(file: Any, *, mmap: bool = False) -> Tensor:
+    """
+    The array of a .npy file. mmap=True leaves the elements in the file until they are used; writing to them does not
+    change it. DataError for a damaged file, and for objects, texts and dates.
+    """
+    with reading(file) as path:
+        loaded: Tensor = _C._load_npy(path, mmap)
+        return loaded
+
+
+def save_npz(file: Any, tensors: Dict[str, Tensor], *, compressed: bool = False) -> None:
+    """Writes a dict of tensors as numpy.savez() or numpy.savez_compressed() does."""
+    with writing(file) as path:
+        _C._save_npz(path, tensors, compressed)
+
+
+def load_npz(file: Any, *, max_inflated_bytes: int = 0) -> Dict[str, Tensor]:
+    """
+    The arrays of a .npz file as a dict. Compressed ones may grow to so many bytes together; 0: 1 GiB or 128 times the
+    file, whichever is more. DataError for a damaged file.
+    """
+    with reading(file) as path:
+        loaded: Dict[str, Tensor] = _C._load_npz(path, max_inflated_bytes)
+        return loaded

@@ -1,0 +1,286 @@
+"""Activations as modules."""
+
+from tercel import _C
+from tercel.nn import functional as F
+from tercel.nn import init
+from tercel.nn.module import Module
+from tercel.nn.parameter import Parameter
+
+__all__ = ["ReLU", "ReLU6", "Hardtanh", "LeakyReLU", "PReLU", "ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Sigmoid",
+           "LogSigmoid", "Hardsigmoid", "Hardswish", "Tanh", "Tanhshrink", "Hardshrink", "Softshrink", "Threshold",
+           "Softplus", "Softsign", "GLU", "Softmax", "LogSoftmax", "Softmin", "CosineSimilarity",
+           "PairwiseDistance"]
+
+
+class _Plain(Module):
+    """The function of that name."""
+
+    _function = None
+
+    def forward(self, input):  # noqa: A002
+        return self._function(input)
+
+
+def _plain(name, function):
+    return type(name, (_Plain,), {"__doc__": _Plain.__doc__, "__module__": __name__, "_function": staticmethod(function)})
+
+
+Sigmoid, Tanh, Softsign = _plain("Sigmoid", F.sigmoid), _plain("Tanh", F.tanh), _plain("Softsign", F.softsign)
+LogSigmoid, Tanhshrink = _plain("LogSigmoid", F.logsigmoid), _plain("Tanhshrink", F.tanhshrink)
+
+
+SELU, Mish = _plain("SELU", F.selu), _plain("Mish", F.mish)
+Hardsigmoid, Hardswish = _plain("Hardsigmoid", F.hardsigmoid), _plain("Hardswish", F.hardswish)
+
+
+class _InPlace(Module):
+    """The function of that name, if wanted in place."""
+
+    _function = None
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):  # noqa: A002
+        return self._function(input, self.inplace)
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU(_InPlace):
+    """max(x, 0)"""
+
+    _function = staticmethod(F.relu)
+
+
+class SiLU(_InPlace):
+    """x sigmoid(x)"""
+
+    _function = staticmethod(F.silu)
+
+
+class Hardtanh(Module):
+    """x, but at least min_val and at most max_val."""
+
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+        super().__init__()
+        if min_val > max_val:
+            raise ValueError("min_val cannot be greater than max_val")
+        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
+
+    def forward(self, input):  # noqa: A002
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self):
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class ReLU6(Hardtanh):
+    """min(max(x, 0), 6)"""
+
+    def __init__(self, inplace=False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
+class LeakyReLU(Module):
+    """x above 0, negative_slope x below."""
+
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__()
+        self.negative_slope, self.inplace = negative_slope, inplace
+
+    def forward(self, input):  # noqa: A002
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self):
+        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+
+
+class PReLU(Module):
+    """x above 0, weight x below; the weight is trained."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(_C.empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input):  # noqa: A002
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"
+
+
+class ELU(Module):
+    """x above 0, alpha (exp(x) - 1) below."""
+
+    def __init__(self, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, input):  # noqa: A002
+        return F.elu(input, self.alpha)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}"
+
+
+class CELU(Module):
+    """x above 0, alpha (exp(x / alpha) - 1) below."""
+
+    def __init__(self, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, input):  # noqa: A002
+        return F.celu(input, self.alpha)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}"
+
+
+class _Shrink(Module):
+    """The function of that name."""
+
+    _function = None
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):  # noqa: A002
+        return self._function(input, self.lambd)
+
+    def extra_repr(self):
+        return str(self.lambd)
+
+
+class Hardshrink(_Shrink):
+    """x, but 0 where |x| is at most lambd."""
+
+    _function = staticmethod(F.hardshrink)
+
+
+class Softshrink(_Shrink):
+    """x moved by lambd towards 0."""
+
+    _function = staticmethod(F.softshrink)
+
+
+class Threshold(Module):
+    """x above the threshold, the value elsewhere."""
+
+    def __init__(self, threshold, value):
+        super().__init__()
+        self.threshold, self.value = threshold, value
+
+    def forward(self, input):  # noqa: A002
+        return F.threshold(input, self.threshold, self.value)
+
+    def extra_repr(self):
+        return f"threshold={self.threshold}, value={self.value}"
+
+
+class GELU(Module):
+    """x times the normal distribution's probability of x."""
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input):  # noqa: A002
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self):
+        return f"approximate={self.approximate!r}"
+
+
+class Softplus(Module):
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+
+    def __init__(self, beta=1.0, threshold=20.0):
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, input):  # noqa: A002
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self):
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class _AlongDim(Module):
+    """The function of that name along a dimension."""
+
+    _function = None
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):  # noqa: A002
+        return self._function(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
+class Softmax(_AlongDim):
+    """exp(x), divided by their sum."""
+
+    _function = staticmethod(F.softmax)
+
+
+class LogSoftmax(_AlongDim):
+    """The logarithm of Softmax."""
+
+    _function = staticmethod(F.log_softmax)
+
+    def extra_repr(self):
+        return ""
+
+
+class Softmin(_AlongDim):
+    """Softmax of -x."""
+
+    _function = staticmethod(F.softmin)
+
+
+class GLU(_AlongDim):
+    """The first half of a dimension times the sigmoid of the second."""
+
+    _function = staticmethod(F.glu)
+
+    def __init__(self, dim=-1):
+        super().__init__(dim)
+
+
+class CosineSimilarity(Module):
+    """a b / (|a| |b|) along a dimension."""
+
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1, x2):
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of a - b along the last dimension."""
+
+    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1, x2):
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

@@ -1,0 +1,134 @@
+"""Initial values. Each function fills a tensor in place, without recording, and gives it back."""
+
+import math
+
+from tercel import _C
+from tercel._C import _nn
+from tercel.autograd import no_grad
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity, param=None):
+    """By how much the standard deviation grows to make up for a nonlinearity."""
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            param = 0.01
+        elif isinstance(param, bool) or not isinstance(param, (int, float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + param**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+@no_grad()
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0):
+    """Normal numbers, drawn again outside [a, b]."""
+    _nn._trunc_normal_(tensor, mean, std, a, b)
+    return tensor
+
+
+@no_grad()
+def constant_(tensor, val):
+    return tensor.fill_(val)
+
+
+def ones_(tensor):
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor):
+    return constant_(tensor, 0.0)
+
+
+@no_grad()
+def eye_(tensor):
+    """Ones on the diagonal of a matrix."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return tensor.copy_(_C.eye(*tensor.shape))
+
+
+@no_grad()
+def dirac_(tensor, groups=1):
+    """The identity as a convolution's weight."""
+    _nn._dirac_(tensor, groups)
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    window = math.prod(tensor.shape[2:])
+    return tensor.size(1) * window, tensor.size(0) * window
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Variance 2 gain^2 / (fan in + fan out)."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
+
+
+def _calculate_correct_fan(tensor, mode):
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Variance gain^2 / fan; a is the slope of a leaky ReLU."""
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    if 0 in tensor.shape:
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
+
+
+@no_grad()
+def orthogonal_(tensor, gain=1):
+    """Rows (or, if there are more of them, columns) orthonormal, times gain."""
+    _nn._orthogonal_(tensor, gain)
+    return tensor
+
+
+@no_grad()
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal numbers, but this share of each column zero."""
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        tensor[_C.randperm(rows)[:zeros], column] = 0
+    return tensor

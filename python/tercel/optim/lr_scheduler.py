@@ -1,0 +1,476 @@
+"""Learning rates that change with the epoch, or with a metric.
+
+A schedule sets the groups' rates when it is made and at every step(). Rates follow from the rates before (so that several
+schedules work together); the closed form is for jumping to an epoch.
+"""
+
+import math
+from bisect import bisect_right
+from collections import Counter
+
+from tercel.optim.optimizer import Optimizer
+
+__all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR",
+           "ExponentialLR", "PolynomialLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "OneCycleLR",
+           "SequentialLR", "ChainedScheduler", "ReduceLROnPlateau"]
+
+
+class LRScheduler:
+    """get_lr() gives the groups' rates of last_epoch."""
+
+    def __init__(self, optimizer, last_epoch=-1):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._step_count = 0
+        self.step()
+
+    def state_dict(self):
+        """All but the optimizer."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self):
+        """The groups' rates as the last step() set them."""
+        return self._last_lr
+
+    def get_lr(self):
+        raise NotImplementedError
+
+    def _current(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch=None):
+        """Goes on by one epoch, or to the given one."""
+        self._step_count += 1
+        if epoch is None:
+            self.last_epoch += 1
+            rates = self.get_lr()
+        else:
+            self.last_epoch = epoch
+            closed = getattr(self, "_get_closed_form_lr", self.get_lr)
+            rates = closed()
+        self._set(rates)
+
+    def _set(self, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            group["lr"] = rate
+        self._last_lr = self._current()
+
+
+def _check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class _Lambdas(LRScheduler):
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        if len(self.lr_lambdas) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        """Functions are left out; of objects that are called, the attributes are kept."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "lr_lambdas")}
+        plain = type(lambda: None)
+        state["lr_lambdas"] = [None if isinstance(f, plain) else dict(f.__dict__) for f in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict):
+        state_dict = dict(state_dict)
+        for function, kept in zip(self.lr_lambdas, state_dict.pop("lr_lambdas")):
+            if kept is not None:
+                function.__dict__.update(kept)
+        self.__dict__.update(state_dict)
+
+
+class LambdaLR(_Lambdas):
+    """The first rate times lr_lambda(epoch)."""
+
+    def get_lr(self):
+        return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas)]
+
+
+class MultiplicativeLR(_Lambdas):
+    """The rate times lr_lambda(epoch), each epoch."""
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return self._current()
+        return [rate * f(self.last_epoch) for rate, f in zip(self._current(), self.lr_lambdas)]
+
+
+class StepLR(LRScheduler):
+    """Times gamma every step_size epochs."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._current()
+        return [rate * self.gamma for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Times gamma at each milestone."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        past = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**past for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """Times factor in the first total_iters epochs."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if factor > 1.0 or factor < 0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self._current()]
+        if self.last_epoch != self.total_iters:
+            return self._current()
+        return [rate * (1.0 / self.factor) for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        factor = self.factor if self.last_epoch < self.total_iters else 1.0
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """Times a factor that goes from start_factor to end_factor in total_iters epochs."""
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if start_factor > 1.0 or start_factor <= 0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if end_factor > 1.0 or end_factor < 0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch):
+        share = min(self.total_iters, epoch) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * share
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [rate * self.start_factor for rate in self._current()]
+        if self.last_epoch > self.total_iters:
+            return self._current()
+        return [rate * self._factor(self.last_epoch) / self._factor(self.last_epoch - 1) for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        return [base * self._factor(self.last_epoch) for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """Times gamma every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return self._current() if self.last_epoch == 0 else [rate * self.gamma for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """Times (1 - epoch / total_iters)^power."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        epoch, total = self.last_epoch, self.total_iters
+        if epoch == 0 or epoch > total:
+            return self._current()
+        return [rate * ((1 - epoch / total) / (1 - (epoch - 1) / total)) ** self.power for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        share = min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * (1 - share) ** self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Along a cosine from the first rate to eta_min in T_max epochs, and back."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        epoch, half = self.last_epoch, self.T_max
+        if epoch == 0:
+            return self._current()
+        if self._step_count == 1:
+            return self._get_closed_form_lr()
+        if (epoch - 1 - half) % (2 * half) == 0:  # the rate before is eta_min: nothing to multiply
+            return [rate + (base - self.eta_min) * (1 - math.cos(math.pi / half)) / 2
+                    for base, rate in zip(self.base_lrs, self._current())]
+        factor = (1 + math.cos(math.pi * epoch / half)) / (1 + math.cos(math.pi * (epoch - 1) / half))
+        return [factor * (rate - self.eta_min) + self.eta_min for rate in self._current()]
+
+    def _get_closed_form_lr(self):
+        share = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down a cosine, again and again: the first time in T_0 epochs, each time T_mult times as long."""
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        share = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        """Goes on by one epoch, or to the given one, which may be a fraction."""
+        self._step_count += 1
+        if epoch is None:
+            epoch = self.last_epoch + 1
+        if epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        self.T_i, self.T_cur = self.T_0, epoch
+        if self.T_mult == 1:
+            self.T_cur %= self.T_0
+        while self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
+        self.last_epoch = math.floor(epoch)
+        self._set(self.get_lr())
+
+
+class OneCycleLR(LRScheduler):
+    """Smith's one cycle: up to max_lr, then down; the momentum, if the optimizer has one, the other way."""
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
+                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
+                 final_div_factor=1e4, three_phase=False, last_epoch=-1):
+        _check_optimizer(optimizer)
+        if total_steps is not None:
+            if total_steps <= 0 or not isinstance(total_steps, int):
+                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
+        elif epochs is not None and steps_per_epoch is not None:
+            if epochs <= 0 or not isinstance(epochs, int):
+                raise ValueError(f"Expected positive integer epochs, but got {epochs}")
+            if steps_per_epoch <= 0 or not isinstance(steps_per_epoch, int):
+                raise ValueError(f"Expected positive integer steps_per_epoch, but got {steps_per_epoch}")
+            total_steps = epochs * steps_per_epoch
+        else:
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        if not 0 <= pct_start <= 1 or isinstance(pct_start, int):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self.total_steps, self._anneal, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
+        up = pct_start * total_steps - 1
+        # Where a phase ends, and from and to which of the group's values it goes.
+        self._phases = [(up, "initial", "max")]
+        if three_phase:
+            self._phases += [(2 * up + 1, "max", "initial"), (total_steps - 1, "initial", "min")]
+        else:
+            self._phases += [(total_steps - 1, "max", "min")]
+        if last_epoch == -1:
+            for group, peak in zip(optimizer.param_groups, _for_groups("max_lr", optimizer, max_lr)):
+                group["initial_lr"], group["max_lr"] = peak / div_factor, peak
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            if last_epoch == -1:
+                for group, low, high in zip(optimizer.param_groups,
+                                            _for_groups("base_momentum", optimizer, base_momentum),
+                                            _for_groups("max_momentum", optimizer, max_momentum)):
+                    group["base_momentum"], group["max_momentum"] = low, high
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start, end, share):
+        if self._anneal == "linear":
+            return start + (end - start) * share
+        return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
+
+    def get_lr(self):
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
+        begin, rates = 0.0, []
+        for i, (end, start_name, end_name) in enumerate(self._phases):
+            if step <= end or i == len(self._phases) - 1:
+                break
+            begin = end
+        share = (step - begin) / (end - begin)
+        momenta = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group[start_name + "_lr"], group[end_name + "_lr"], share))
+            if self.cycle_momentum:
+                momentum = self._between(group[momenta[start_name]], group[momenta[end_name]], share)
+                if "betas" in self.optimizer.defaults:
+                    group["betas"] = (momentum, *group["betas"][1:])
+                else:
+                    group["momentum"] = momentum
+        return rates
+
+
+def _for_groups(name, optimizer, value):
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                         f"param_groups has {count}.")
+    return list(value)
+
+
+class _Several(LRScheduler):
+    """A schedule made of others: its state holds theirs."""
+
+    def state_dict(self):
+        state = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
+        return {**state, "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
+        for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
+            scheduler.load_state_dict(state)
+
+    def _take(self, name, optimizer, schedulers):
+        schedulers = list(schedulers)
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler to be chained, but got no scheduler.")
+        for i, scheduler in enumerate(schedulers):
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                                 f"{type(scheduler).__name__} at index {i}, which belongs to another.")
+        self.optimizer, self._schedulers = optimizer, schedulers
+
+
+class SequentialLR(_Several):
+    """One schedule until each milestone, the next one from there."""
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        self._take("SequentialLR", optimizer, schedulers)
+        if len(milestones) != len(self._schedulers) - 1:
+            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number "
+                             f"of milestone points, but got number of schedulers {len(self._schedulers)} and the "
+                             f"number of milestones to be equal to {len(milestones)}")
+        self._milestones, self.last_epoch = list(milestones), last_epoch + 1
+        # Each schedule has set the rates when it was made: begin again with the first alone.
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self._schedulers:
+            scheduler.last_epoch -= 1
+        self._schedulers[0].step()
+        self._last_lr = self._schedulers[0].get_last_lr()
+
+    def step(self):
+        """Goes on by one epoch."""
+        self.last_epoch += 1
+        index = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        if index > 0 and self._milestones[index - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Several):
+    """Several schedules at once: each changes what the one before it left."""
+
+    def __init__(self, schedulers, optimizer=None):
+        schedulers = list(schedulers)
+        self._take("ChainedScheduler", optimizer or (schedulers[0].optimizer if schedulers else None), schedulers)
+        self._last_lr = self._current()
+
+    def step(self):
+        """Goes on by one epoch."""
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = self._current()
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times factor when a metric has not become better in `patience` steps."""
+
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
+                 min_lr=0, eps=1e-8):
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        _check_optimizer(optimizer)
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.min_lrs = _for_groups("min_lr", optimizer, min_lr)
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self._last_lr = self._current()
+
+    def is_better(self, value, best):
+        """Whether a metric has become better, by more than the threshold."""
+        sign = -1 if self.mode == "min" else 1
+        margin = self.threshold if self.threshold_mode == "abs" else self.threshold * best
+        if self.threshold_mode == "rel" and math.isinf(best):
+            return sign * value > sign * best
+        return value < best - margin if self.mode == "min" else value > best + margin
+
+    @property
+    def in_cooldown(self):
+        return self.cooldown_counter > 0
+
+    def step(self, metrics, epoch=None):
+        """Goes on by one epoch, at whose end the metric had this value."""
+        value = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(value, self.best):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs):
+                lower = max(group["lr"] * self.factor, least)
+                if group["lr"] - lower > self.eps:
+                    group["lr"] = lower
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self._current()

@@ -1,0 +1,188 @@
+"""Optimizer: groups of parameters with their options, and what is kept for each parameter."""
+
+from collections import defaultdict
+from copy import deepcopy
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel._tensor import typename
+from tercel.autograd import enable_grad, no_grad
+
+__all__ = ["Optimizer"]
+
+
+class _Required:
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+class Optimizer:
+    """What all optimizers share.
+
+    param_groups is a list of dicts: "params", and the options, which may be changed between steps. state holds a dict for
+    each parameter. A subclass defines step().
+    """
+
+    def __init__(self, params, defaults):
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            + typename(params))
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Adds a dict of "params" and options; what it leaves out has the optimizer's default."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of "
+                            "tensors in sets will change between runs. Please use a list instead.")
+        params = [params] if isinstance(params, Tensor) else list(params)
+        named = [p for p in params if isinstance(p, tuple)]
+        if named:  # named_parameters()
+            if len(named) != len(params):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            param_group = {**param_group, "param_names": [name for name, _ in params]}
+            params = [p for _, p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(p))
+            if not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+        there = {id(p) for group in self.param_groups for p in group["params"]}
+        if len({id(p) for p in params}) != len(params):
+            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+        if any(id(p) in there for p in params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append({**self.defaults, **param_group, "params": params})
+
+    def zero_grad(self, set_to_none=True):
+        """Forgets the gradients, or makes them zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    p.grad = p.grad.detach()
+                    p.grad.zero_()
+
+    def step(self, closure=None):
+        """One update of all parameters; a closure computes the loss, with gradients, and is called first."""
+        raise NotImplementedError
+
+    def state_dict(self):
+        """{"state": by number of the parameter, "param_groups": with numbers in place of parameters}."""
+        numbers, groups = {}, []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            groups.append({**group, "params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(p)] if isinstance(p, Tensor) else p: kept for p, kept in self.state.items()}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict):
+        """Takes a state dict's options and copies of its states, in the dtypes of the parameters."""
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(mine["params"]) != len(other["params"]) for mine, other in zip(self.param_groups, saved)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+                             "group")
+        by_number = {number: p for mine, other in zip(self.param_groups, saved)
+                     for number, p in zip(other["params"], mine["params"])}
+        state = defaultdict(dict)
+        for number, kept in state_dict["state"].items():
+            if number in by_number:
+                p = by_number[number]
+                state[p] = {name: _as_state(name, value, p) for name, value in kept.items()}
+            else:
+                state[number] = kept
+        self.param_groups = [{**deepcopy({k: v for k, v in other.items() if k != "params"}), "params": mine["params"]}
+                             for mine, other in zip(self.param_groups, saved)]
+        self.state = state
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join(lines) + "\n)"
+
+
+def _as_state(name, value, p):
+    if not isinstance(value, Tensor):
+        return deepcopy(value)
+    value = value.detach().clone()
+    return value.to(p.dtype) if name != "step" and p.is_floating_point() else value
+
+
+class ElementwiseOptimizer(Optimizer):
+    """An optimizer that updates one parameter after the other, by _update()."""
+
+    def _update(self, p, grad, state, group):
+        """Changes p by its gradient; both without history, and the gradient already with its sign."""
+        raise NotImplementedError
+
+    @no_grad()
+    def step(self, closure=None):
+        """One update of every parameter that has a gradient; gives back the closure's loss."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, -p.grad if group["maximize"] else p.grad, self.state[p], group)
+        return loss
+
+
+def check_at_least_zero(**values):
+    """ValueError with PyTorch's sentence: Invalid learning rate: -1."""
+    names = {"lr": "learning rate", "eps": "epsilon value"}
+    for name, value in values.items():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {names.get(name, name + ' value')}: {value}")
+
+
+def check_betas(betas):
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+def count(state):
+    """Adds one to the steps of a parameter; gives back how many there were, this one included."""
+    step = state.get("step")
+    if step is None:
+        step = state["step"] = _C.tensor(0.0, dtype=_C.float32)
+    if isinstance(step, Tensor):
+        return step.add_(1).item()
+    state["step"] = step + 1
+    return step + 1
+
+
+def kept(state, name, p, value=0.0):
+    """The state of that name; at first a tensor of p's sizes that holds the value."""
+    found = state.get(name)
+    if found is None:
+        found = state[name] = _C.full_like(p.detach(), value)
+    return found

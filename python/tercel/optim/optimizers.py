@@ -1,0 +1,219 @@
+"""The optimizers: names, defaults and formulas are PyTorch's; Ftrl is the trainer's.
+
+Each is written with operations of tensors, in place. The C++ optimizers (tercel/optim/group_optimizer.h) are written so too,
+so binding them would save no pass over memory, and would put groups and states, which belong to the caller here, out
+of reach. Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable,
+differentiable) are taken and make no difference.
+"""
+
+from tercel import _C
+from tercel.optim.optimizer import ElementwiseOptimizer, check_at_least_zero, check_betas, count, kept, required
+
+__all__ = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "Ftrl"]
+
+
+def _decayed(p, grad, group):
+    return grad if group["weight_decay"] == 0 else grad.add(p, alpha=group["weight_decay"])
+
+
+class SGD(ElementwiseOptimizer):
+    """buf = momentum buf + (1 - dampening) g; p -= lr buf, or, with nesterov, lr (g + momentum buf)."""
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 foreach=None, differentiable=False, fused=None):
+        if lr is not required:
+            check_at_least_zero(lr=lr)
+        check_at_least_zero(momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                                      nesterov=nesterov, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        grad = _decayed(p, grad, group)
+        momentum = group["momentum"]
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-group["lr"])
+
+
+class Adam(ElementwiseOptimizer):
+    """Moving means of g and g^2, corrected for their start; weight decay is added to g."""
+
+    _shrinks = False  # weight decay shrinks the parameter itself
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None):
+        check_at_least_zero(lr=lr, eps=eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+                                      maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        (beta1, beta2), lr = group["betas"], group["lr"]
+        step = count(state)
+        if self._shrinks:
+            p.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = _decayed(p, grad, group)
+        mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            largest = kept(state, "max_exp_avg_sq", p)
+            _C.maximum(largest, square, out=largest)
+            square = largest
+        root = square.sqrt().div_((1 - beta2**step) ** 0.5).add_(group["eps"])
+        p.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameter itself."""
+
+    _shrinks = True
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
+                 maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class Adagrad(ElementwiseOptimizer):
+    """sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps)"""
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
+                 foreach=None, *, maximize=False, differentiable=False, fused=None):
+        check_at_least_zero(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+                            initial_accumulator_value=initial_accumulator_value, eps=eps)
+        super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+                                      initial_accumulator_value=initial_accumulator_value, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        step = count(state)
+        grad = _decayed(p, grad, group)
+        total = kept(state, "sum", p, group["initial_accumulator_value"]).addcmul_(grad, grad)
+        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (step - 1) * group["lr_decay"]))
+
+
+class RMSprop(ElementwiseOptimizer):
+    """p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked."""
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
+                 capturable=False, foreach=None, maximize=False, differentiable=False):
+        check_at_least_zero(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
+                                      weight_decay=weight_decay, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        count(state)
+        grad = _decayed(p, grad, group)
+        alpha, momentum = group["alpha"], group["momentum"]
+        root = kept(state, "square_avg", p).mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = kept(state, "grad_avg", p).lerp_(grad, 1 - alpha)
+            root = root.addcmul(mean, mean, value=-1)
+        root = root.sqrt().add_(group["eps"])
+        if momentum == 0:
+            p.addcdiv_(grad, root, value=-group["lr"])
+        else:
+            buffer = kept(state, "momentum_buffer", p).mul_(momentum).addcdiv_(grad, root)
+            p.add_(buffer, alpha=-group["lr"])
+
+
+class Adadelta(ElementwiseOptimizer):
+    """p -= lr d, with d = g sqrt(moving mean of d^2 + eps) / sqrt(moving mean of g^2 + eps)."""
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
+                 maximize=False, differentiable=False):
+        check_at_least_zero(lr=lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_at_least_zero(eps=eps, weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        count(state)
+        grad = _decayed(p, grad, group)
+        rho, eps = group["rho"], group["eps"]
+        square, moved = kept(state, "square_avg", p), kept(state, "acc_delta", p)
+        square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = moved.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+        moved.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-group["lr"])
+
+
+class Adamax(ElementwiseOptimizer):
+    """Adam with the largest |g|, which decays, in place of the root of the mean of squares."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
+                 differentiable=False, capturable=False):
+        check_at_least_zero(lr=lr, eps=eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        beta1, beta2 = group["betas"]
+        step = count(state)
+        grad = _decayed(p, grad, group)
+        mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
+        largest = kept(state, "exp_inf", p).mul_(beta2)
+        _C.maximum(largest, grad.abs().add_(group["eps"]), out=largest)
+        p.addcdiv_(mean, largest, value=-group["lr"] / (1 - beta1**step))
+
+
+class NAdam(ElementwiseOptimizer):
+    """Adam with Nesterov's momentum."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
+                 differentiable=False):
+        check_at_least_zero(lr=lr, eps=eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
+                                      momentum_decay=momentum_decay, maximize=maximize,
+                                      decoupled_weight_decay=decoupled_weight_decay))
+
+    def _update(self, p, grad, state, group):
+        (beta1, beta2), lr = group["betas"], group["lr"]
+        step = count(state)
+        if group["decoupled_weight_decay"]:
+            p.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = _decayed(p, grad, group)
+        now, after = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
+        product = kept(state, "mu_product", _C.empty((), dtype=_C.float32), 1.0).mul_(now).item()
+        mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
+        square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        root = square.div(1 - beta2**step).sqrt_().add_(group["eps"])
+        p.addcdiv_(grad, root, value=-lr * (1 - now) / (1 - product))
+        p.addcdiv_(mean, root, value=-lr * after / (1 - product * after))
+
+
+class Ftrl(ElementwiseOptimizer):
+    """Follow the regularized leader: parameters whose |z| is at most lambda1 are zero.
+
+    n += g^2; z += g - (sqrt(n) - sqrt(n before)) / lr p; p = (sign(z) lambda1 - z) / ((sqrt(n) + beta) / lr + lambda2).
+    """
+
+    def __init__(self, params, lr=1e-3, beta=0.0, lambda1=0.0, lambda2=0.0, *, maximize=False):
+        check_at_least_zero(lr=lr, beta=beta, lambda1=lambda1, lambda2=lambda2)
+        super().__init__(params, dict(lr=lr, beta=beta, lambda1=lambda1, lambda2=lambda2, maximize=maximize))
+
+    def _update(self, p, grad, state, group):
+        if group["lr"] == 0:
+            return
+        rate, lambda1, guard = 1 / group["lr"], group["lambda1"], 1.1920929e-7
+        n, z = kept(state, "n", p), kept(state, "z", p)
+        before = (n + guard).sqrt_()
+        n.addcmul_(grad, grad)
+        root = (n + guard).sqrt_()
+        z.add_(grad).addcmul_(before.sub_(root), p, value=rate)
+        root.mul_(rate).add_(group["lambda2"] + group["beta"] * rate)
+        p.copy_((z.sign() * lambda1).sub_(z).div_(root).masked_fill_(z.abs() <= lambda1, 0))

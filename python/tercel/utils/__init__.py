@@ -1,0 +1,3 @@
+"""What is not about tensors alone."""
+
+from tercel.utils import dlpack  # noqa: F401

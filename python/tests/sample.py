@@ -1,0 +1,26 @@
+"""What a user's checked program looks like; test_package.py runs mypy on it."""
+
+from typing import Tuple
+
+import tercel as tc
+
+
+def norm_of_rows(x: tc.Tensor, scale: float = 1.0) -> tc.Tensor:
+    squares = (x * x).sum(dim=1, keepdim=True)
+    return tc.sqrt(squares) * scale
+
+
+def sizes(x: tc.Tensor) -> Tuple[int, ...]:
+    return tuple(x.shape)
+
+
+y = norm_of_rows(tc.arange(6, dtype=tc.float32).view(2, 3))
+z: tc.Tensor = tc.add(y, 1, alpha=2).reshape(-1)[0]
+value = float(z)
+
+
+def exchange(x: tc.Tensor, path: str) -> tc.Tensor:
+    tc.save({"x": x}, path)
+    tc.safetensors.save_file({"x": x}, path)
+    tc.io.save_npy(path, x)
+    return tc.from_dlpack(tc.safetensors.load_file(path)["x"])

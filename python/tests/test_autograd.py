@@ -1,0 +1,110 @@
+"""Gradients from Python."""
+
+import pytest
+
+import tercel as tc
+
+
+def test_backward():
+    w = tc.tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward()
+    assert w.grad.tolist() == [2, 4]
+    (w * 3).backward(tc.tensor([1.0, 10.0]))
+    assert w.grad.tolist() == [5, 34]
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        (w * 2).backward()
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        tc.ones(1).backward()
+
+
+def test_grad():
+    a, b = tc.ones(2, requires_grad=True), tc.ones(2, requires_grad=True)
+    (g,) = tc.autograd.grad((a * 3).sum(), a)
+    assert g.tolist() == [3, 3] and a.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        tc.autograd.grad((a * 3).sum(), b)
+    assert tc.autograd.grad((a * 3).sum(), b, allow_unused=True) == (None,)
+
+
+def test_gradients_of_gradients():
+    x = tc.tensor([2.0, 3.0], requires_grad=True)
+    (g,) = tc.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    assert g.requires_grad and g.tolist() == [12, 27]
+    g.sum().backward()
+    assert x.grad.tolist() == [12, 18]
+
+
+def test_backward_into_inputs():
+    a, b = tc.ones(2, requires_grad=True), tc.ones(2, requires_grad=True)
+    (a * b).sum().backward(inputs=[b])
+    assert a.grad is None and b.grad.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        (a * b).sum().backward(inputs=[])
+
+
+def test_modes():
+    w = tc.ones(1, requires_grad=True)
+    with tc.no_grad():
+        assert not (w * 2).requires_grad and not tc.is_grad_enabled()
+        with tc.enable_grad():
+            assert (w * 2).requires_grad
+    with tc.set_grad_enabled(False):
+        assert not (w * 2).requires_grad
+    with tc.inference_mode():
+        assert not (w * 2).requires_grad
+    assert tc.is_grad_enabled()
+
+    @tc.no_grad()
+    def quiet():
+        return w * 2
+
+    @tc.no_grad
+    def bare():
+        return w * 2
+
+    @tc.no_grad()
+    def steps():
+        yield tc.is_grad_enabled()
+
+    assert not quiet().requires_grad and not bare().requires_grad
+    assert list(steps()) == [False] and tc.is_grad_enabled()
+
+
+def test_hooks():
+    w = tc.ones(2, requires_grad=True)
+    seen = []
+    handle = w.register_hook(lambda g: seen.append(g.tolist()))
+    w.sum().backward()
+    handle.remove()
+    w.sum().backward()
+    assert seen == [[1, 1]]
+    y = w * 2
+    y.register_hook(lambda g: g * 10)
+    y.retain_grad()
+    w.grad = None
+    y.sum().backward()
+    assert w.grad.tolist() == [20, 20]
+
+    def fails(_):
+        raise KeyError("mine")
+
+    w.register_hook(fails)
+    with pytest.raises(KeyError, match="mine"):
+        w.sum().backward()
+
+
+def test_attributes():
+    w = tc.ones(2, requires_grad=True)
+    y = w * 2
+    assert w.is_leaf and not y.is_leaf and y.grad_fn.name() == "MulBackward0"
+    assert type(y.grad_fn).__name__ == "MulBackward0" and y.grad_fn == y.grad_fn
+    assert y.detach().grad_fn is None and w.data.requires_grad is False
+    assert w[0]._base is w
+    v = tc.empty(2)
+    v.add_(1)
+    v[0] += 1
+    assert v._version >= 2
+    with pytest.raises(RuntimeError, match="assigned grad has data of a different size"):
+        w.grad = tc.ones(3)
+    with pytest.raises(RuntimeError):
+        tc.ones(2, dtype=tc.int64).requires_grad_()

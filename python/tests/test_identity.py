@@ -1,0 +1,158 @@
+"""One object a tensor and a storage; who keeps whom alive."""
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import pytest
+
+import tercel as tc
+
+
+def test_a_leaf_comes_back_as_itself():
+    w = tc.ones(2, requires_grad=True)
+    (w * 2).sum().backward()
+    assert w.grad is w.grad
+    assert (w * 2).grad_fn.next_functions[0][0] is not None
+
+
+def test_attributes_survive_while_only_cpp_holds_the_tensor():
+    w = tc.ones(2, requires_grad=True)
+    g = tc.tensor([1.0, 2.0])
+    g.note = "mine"
+    w.grad = g
+    seen = id(g)
+    del g
+    gc.collect()
+    assert w.grad.note == "mine" and id(w.grad) == seen
+    w.grad = None
+
+
+def test_a_plain_object_may_die_before_its_tensor():
+    w = tc.ones(2, requires_grad=True)
+    w.grad = tc.ones(2)
+    assert w.grad.tolist() == [1, 1]
+
+
+def test_weak_references_live_as_long_as_the_tensor():
+    w = tc.ones(2, requires_grad=True)
+    g = tc.ones(2)
+    ref = weakref.ref(g)
+    w.grad = g
+    del g
+    assert ref() is w.grad
+    w.grad = None
+    assert ref() is None
+
+
+class Named(tc.Tensor):
+    """A tensor with a class of its own."""
+
+
+def test_subclasses_keep_their_class():
+    n = Named([1.0, 2.0])
+    assert type(n) is Named and n.tolist() == [1, 2]
+    w = tc.ones(2, requires_grad=True)
+    w.grad = n
+    n.extra = 7
+    del n
+    gc.collect()
+    assert type(w.grad) is Named and w.grad.extra == 7
+    assert type(tc.ones(2).as_subclass(Named)) is Named
+
+
+def test_finalizers_of_subclasses_run_once():
+    log = []
+
+    class Watched(tc.Tensor):
+        __slots__ = ("held",)
+
+        def __del__(self):
+            log.append(1)
+
+    t = Watched([1.0])
+    t.held = [1, 2]
+    held = weakref.ref(tc.ones(1))
+    del t
+    gc.collect()
+    assert log == [1] and held() is None
+
+
+def test_cycles_are_collected():
+    t = tc.ones(2)
+    t.me = t
+    ref = weakref.ref(t)
+    del t
+    gc.collect()
+    assert ref() is None
+
+
+def test_operations_do_not_leak():
+    a, b = tc.ones(3), tc.ones(3)
+    before = sys.getrefcount(a), sys.getrefcount(None), sys.getrefcount(tc.float32), len(gc.get_objects())
+    for _ in range(1000):
+        c = a + b
+        c.add_(1)
+        c = c.view(3, 1)[0, 0]
+        c.shape, c.dtype, c.item(), c.device
+        tc.sum(a, dim=0, keepdim=True)
+        with pytest.raises(TypeError):
+            a.add("x")
+    after = sys.getrefcount(a), sys.getrefcount(None), sys.getrefcount(tc.float32), len(gc.get_objects())
+    assert after[0] == before[0]
+    assert all(abs(x - y) < 100 for x, y in zip(after[1:], before[1:]))
+
+
+def test_storages_are_one_object():
+    x = tc.arange(6)
+    y = x.view(2, 3)
+    assert x.storage() is y.storage() or x.storage() == y.storage()
+    s = x.untyped_storage()
+    assert s is y.untyped_storage()
+    s.note = 1
+    del s
+    gc.collect()
+    assert y.untyped_storage().note == 1
+    assert id(x.untyped_storage()) == id(y.untyped_storage())
+
+
+def test_hash_is_by_identity():
+    a, b = tc.ones(1), tc.ones(1)
+    assert hash(a) != hash(b) and len({a, b, a}) == 2 and {a: 1}[a] == 1
+
+
+def test_copies_and_pickles():
+    x = tc.arange(6.0).view(2, 3).requires_grad_()
+    x.note = "n"
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert y.tolist() == x.tolist() and y.requires_grad and y.note == "n" and y is not x
+    a = tc.ones(4)
+    b, c = copy.deepcopy([a, a[1:]])
+    b[1] = 5
+    assert c[0].item() == 5
+    assert pickle.loads(pickle.dumps(tc.float32)) is tc.float32
+    assert pickle.loads(pickle.dumps(tc.Size([2, 3]))) == (2, 3)
+
+
+def test_threads_may_free_what_others_made():
+    kept = [tc.ones(3) for _ in range(1000)]
+    for t in kept[:10]:
+        t.note = object()
+    leaf = tc.ones(2000, 20, requires_grad=True)
+
+    def work(part):
+        for t in part:
+            (t + 1).sum()
+        (leaf * 2).sum().backward()
+        part.clear()
+
+    threads = [threading.Thread(target=work, args=(kept[i::4],)) for i in range(4)]
+    kept.clear()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert leaf.grad[0, 0].item() == 8

@@ -1,0 +1,211 @@
+"""Products, diagonals and tercel.linalg against NumPy, over generated sizes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tercel as tc
+
+SIZES = st.integers(1, 5)
+
+
+def near(got, want, tolerance=1e-8):
+    np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+def matrix(rows, columns, seed=0):
+    n = np.random.default_rng(seed + 31 * rows + columns).standard_normal((rows, columns))
+    return n, tc.from_numpy(n)
+
+
+def definite(size):
+    n, _ = matrix(size, size)
+    n = n @ n.T + size * np.eye(size)
+    return n, tc.from_numpy(n)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SIZES, SIZES, SIZES)
+def test_products(n, k, m):
+    (a, x), (b, y) = matrix(n, k), matrix(k, m, 7)
+    near(tc.mm(x, y), a @ b)
+    near(x.mv(y[:, 0]), a @ b[:, 0])
+    near(tc.dot(x[0], y[:, 0]), a[0] @ b[:, 0])
+    near(x[0].vdot(y[:, 0]), np.vdot(a[0], b[:, 0]))
+    near(tc.inner(x, y.T), a @ b)
+    near(tc.outer(x[0], y[0]), np.outer(a[0], b[0]))
+    near(tc.kron(x, y), np.kron(a, b))
+    near(tc.bmm(x.expand(3, n, k), y.expand(3, k, m)), np.broadcast_to(a @ b, (3, n, m)))
+    near(tc.chain_matmul(x, y, y.T), a @ b @ b.T)
+    near(tc.linalg.multi_dot([x, y, y.T]), a @ b @ b.T)
+    near(tc.linalg.vecdot(x, x), (a * a).sum(-1))
+    start = np.ones((n, m))
+    near(tc.addmm(tc.ones(n, m, dtype=tc.float64), x, y, beta=2, alpha=-1), 2 * start - a @ b)
+    z = tc.ones(n, m, dtype=tc.float64)
+    assert z.addmm_(x, y) is z
+    near(z, start + a @ b)
+    near(tc.addmv(tc.zeros(n, dtype=tc.float64), x, y[:, 0]), a @ b[:, 0])
+    near(tc.addr(tc.zeros(k, m, dtype=tc.float64), x[0], y[0]), np.outer(a[0], b[0]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SIZES, SIZES, SIZES)
+def test_einsum_and_tensordot(i, j, k):
+    (a, x), (b, y) = matrix(i, j), matrix(j, k, 3)
+    near(tc.einsum("ij,jk->ik", x, y), a @ b)
+    near(tc.einsum("ij,jk", [x, y]), a @ b)
+    near(tc.einsum("...j->...", x), a.sum(1))
+    near(tc.einsum(x, [0, 1], y, [1, 2], [2, 0]), (a @ b).T)
+    near(tc.einsum(x, [Ellipsis, 1], y, [1, 30]), a @ b)
+    near(tc.tensordot(x, y, 1), a @ b)
+    near(tc.tensordot(x, y, dims=([1], [0])), np.tensordot(a, b, ([1], [0])))
+    near(tc.tensordot(x, x, tc.tensor([[0, 1], [0, 1]])), np.tensordot(a, a, 2))
+    out = tc.empty(0, dtype=tc.float64)
+    assert tc.tensordot(x, y, 1, out=out) is out
+    near(out, a @ b)
+
+
+def test_einsum_and_tensordot_refuse():
+    x = tc.ones(2, 3)
+    with pytest.raises(ValueError, match="must specify the equation string"):
+        tc.einsum("ij")
+    with pytest.raises(ValueError, match="not within the valid range"):
+        tc.einsum(x, [0, 52])
+    with pytest.raises(RuntimeError, match="einsum"):
+        tc.einsum("ijk", x)
+    with pytest.raises(RuntimeError, match="expects dims >= 0"):
+        tc.tensordot(x, x, -1)
+    with pytest.raises(RuntimeError, match="dims < ndim_a or ndim_b"):
+        tc.tensordot(x, x, 3)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        tc.mm(x, x)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SIZES, SIZES, st.integers(-5, 5))
+def test_diagonals(n, m, k):
+    a, x = matrix(n, m)
+    near(tc.tril(x, k), np.tril(a, k))
+    near(x.clone().triu_(k), np.triu(a, k))
+    near(x.trace(), np.trace(a))
+    if -n < k < m:
+        near(x.diagonal(k), np.diagonal(a, k))
+        near(tc.diag(x, k), np.diag(a, k))
+        near(tc.linalg.diagonal(x, offset=k), np.diagonal(a, k))
+    near(tc.diag(x[0], k), np.diag(a[0], k))
+    near(tc.diag_embed(x[0], k), np.diag(a[0], k))
+    assert x.diagonal()._base is x
+
+
+@settings(max_examples=20, deadline=None)
+@given(SIZES, SIZES)
+def test_distances_and_statistics(n, m):
+    (a, x), (b, y) = matrix(n, 3), matrix(m, 3, 5)
+    want = np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1))
+    near(tc.cdist(x, y), want, 1e-6)
+    near(tc.cdist(x, y, p=1.0, compute_mode="donot_use_mm_for_euclid_dist"), abs(a[:, None] - b[None]).sum(-1))
+    near(tc.dist(x, x + 1), np.sqrt(3.0 * n))
+    near(tc.cross(x, x.flip(0) if hasattr(x, "flip") else x, dim=-1), np.cross(a, a[::-1] if hasattr(x, "flip") else a))
+    if n > 1:
+        near(tc.cov(x.T), np.cov(a.T))
+        near(tc.corrcoef(x.T), np.corrcoef(a.T))
+        near(tc.pdist(x), np.sqrt(((a[:, None] - a[None]) ** 2).sum(-1))[np.triu_indices(n, 1)], 1e-6)
+    with pytest.raises(ValueError, match="not a valid value for compute_mode"):
+        tc.cdist(x, y, compute_mode="fast")
+
+
+def test_cross_finds_its_dimension():
+    x = tc.arange(12.0).view(2, 3, 2)
+    near(tc.cross(x, x + tc.eye(3)[:, :2]), tc.linalg.cross(x, x + tc.eye(3)[:, :2], dim=1).numpy())
+    with pytest.raises(RuntimeError, match="no dimension of size 3 in input"):
+        tc.cross(tc.ones(2), tc.ones(2))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SIZES)
+def test_square_matrices(n):
+    a, x = definite(n)
+    b, y = matrix(n, 2)
+    near(tc.linalg.inv(x) @ x, np.eye(n))
+    near(x.inverse(), np.linalg.inv(a))
+    near(tc.linalg.det(x), np.linalg.det(a))
+    sign, logabsdet = tc.linalg.slogdet(x)
+    near(sign, 1)
+    near(logabsdet, np.linalg.slogdet(a)[1])
+    near(x.logdet(), np.linalg.slogdet(a)[1])
+    near(tc.linalg.solve(x, y), np.linalg.solve(a, b))
+    near(tc.linalg.cholesky(x), np.linalg.cholesky(a))
+    near(tc.cholesky_solve(y, x.cholesky()), np.linalg.solve(a, b))
+    near(tc.linalg.eigh(x).eigenvalues, np.linalg.eigvalsh(a))
+    near(tc.linalg.eigvalsh(x, UPLO="U"), np.linalg.eigvalsh(a))
+    near(tc.linalg.matrix_power(x, -2), np.linalg.matrix_power(a, -2))
+    near(tc.linalg.cond(x), np.linalg.cond(a))
+    near(tc.linalg.cond(x, 1), np.linalg.cond(a, 1))
+    near(tc.linalg.cond(x, p="fro"), np.linalg.cond(a, "fro"))
+    p, lower, upper = tc.linalg.lu(x)
+    near(p @ lower @ upper, a)
+    lu, pivots = tc.linalg.lu_factor(x)
+    near(tc.linalg.lu_solve(lu, pivots, y), np.linalg.solve(a, b))
+    near(tc.lu_solve(y, *x.lu()), np.linalg.solve(a, b))
+    near(tc.lu_unpack(lu, pivots).L, lower.numpy())
+    assert int(tc.lu(x, get_infos=True)[2]) == 0 and tc.linalg.inv_ex(x).info.item() == 0
+    near(tc.linalg.ldl_solve(*tc.linalg.ldl_factor(x), y), np.linalg.solve(a, b))
+    near(tc.triangular_solve(y, x).solution, np.linalg.solve(np.triu(a), b))
+    near(tc.linalg.solve_triangular(x, y, upper=False), np.linalg.solve(np.tril(a), b))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SIZES, SIZES)
+def test_rectangular_matrices(n, m):
+    a, x = matrix(n, m)
+    q, r = tc.linalg.qr(x)
+    near(q @ r, a)
+    assert tc.linalg.qr(x, mode="complete").Q.shape == (n, n) and tc.qr(x).R.shape == (min(n, m), m)
+    u, s, vh = tc.linalg.svd(x, full_matrices=False)
+    near(u @ tc.diag(s) @ vh, a)
+    near(tc.linalg.svdvals(x), np.linalg.svd(a, compute_uv=False))
+    u, s, v = tc.svd(x)
+    near(u @ tc.diag(s) @ v.T, a)
+    assert tc.svd(x, compute_uv=False).V.abs().sum().item() == 0
+    near(tc.linalg.pinv(x), np.linalg.pinv(a))
+    near(tc.pinverse(x), np.linalg.pinv(a))
+    assert tc.linalg.matrix_rank(x).item() == np.linalg.matrix_rank(a)
+    near(tc.linalg.lstsq(x, tc.ones(n, 1, dtype=tc.float64)).solution, np.linalg.lstsq(a, np.ones((n, 1)), None)[0])
+    for ord in (None, 1, -1, 2, -2, float("inf"), "fro", "nuc"):  # noqa: A001
+        near(tc.linalg.norm(x, ord), np.linalg.norm(a, ord))
+    near(tc.linalg.matrix_norm(x), np.linalg.norm(a))
+    near(tc.linalg.vector_norm(x, 3, dim=1), np.linalg.norm(a, 3, axis=1))
+    near(tc.linalg.norm(x, dim=0, keepdim=True), np.linalg.norm(a, axis=0, keepdims=True))
+
+
+def test_named_results_and_out():
+    _, x = definite(3)
+    result = tc.linalg.eigh(x)
+    assert type(result).__name__ == "linalg_eigh" and result[0] is result.eigenvalues and len(result) == 2
+    assert repr(type(tc.linalg.svd(x))) == "<class 'tercel.return_types.linalg_svd'>"
+    values, vectors = tc.empty(0, dtype=tc.float64), tc.empty(0, dtype=tc.float64)
+    filled = tc.linalg.eigh(x, out=(values, vectors))
+    assert filled.eigenvalues is values and filled.eigenvectors is vectors
+    near(vectors, result.eigenvectors.numpy())
+    with pytest.raises(TypeError, match="tuple of 2 elements"):
+        tc.linalg.eigh(x, out=(values,))
+
+
+def test_errors_of_linalg():
+    singular = tc.zeros(2, 2)
+    for call in (tc.linalg.inv, tc.linalg.cholesky, lambda a: tc.linalg.solve(a, tc.ones(2))):
+        with pytest.raises(tc.linalg.LinAlgError):
+            call(singular)
+    assert issubclass(tc.linalg.LinAlgError, RuntimeError) and tc.linalg.inv_ex(singular).info.item() == 1
+    with pytest.raises(RuntimeError, match="UPLO"):
+        tc.linalg.eigh(singular, UPLO="X")
+    with pytest.raises(TypeError, match=r"linalg_inv\(\)"):
+        tc.linalg.inv(3)
+
+
+def test_gradients_pass_through():
+    _, x = definite(3)
+    x.requires_grad_()
+    tc.linalg.slogdet(x).logabsdet.backward()
+    near(x.grad, np.linalg.inv(x.detach().numpy()).T)

@@ -1,0 +1,219 @@
+"""Layers and losses as functions, against NumPy's arithmetic."""
+
+import numpy as np
+import pytest
+
+import tercel as tc
+from tercel.nn import functional as F
+
+rng = np.random.default_rng(7)
+
+
+def says(error, sentence, call):
+    with pytest.raises(error) as info:
+        call()
+    assert sentence in str(info.value)
+
+
+def numbers(*shape):
+    return rng.standard_normal(shape)
+
+
+def close(got, expected, tolerance=1e-10):
+    np.testing.assert_allclose(got.detach().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+def log_softmax(x, axis):
+    x = x - x.max(axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+
+
+def normalized(x, axes, eps=1e-5):
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def test_norms():
+    x, w, b = numbers(2, 6, 5), numbers(5), numbers(5)
+    t = tc.from_numpy(x)
+    close(F.layer_norm(t, (5,), tc.from_numpy(w), tc.from_numpy(b)), normalized(x, -1) * w + b)
+    close(F.layer_norm(t, [6, 5], eps=0.1), normalized(x, (1, 2), 0.1))
+    close(F.rms_norm(t, (5,), tc.from_numpy(w), 1e-3), x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3) * w)
+    close(F.group_norm(t, 3), normalized(x.reshape(2, 3, 10), -1).reshape(x.shape))
+    close(F.instance_norm(t), normalized(x, -1))
+    close(F.batch_norm(t, None, None, training=True), normalized(x, (0, 2)))
+    close(F.normalize(t, dim=1), x / np.sqrt((x * x).sum(1, keepdims=True)))
+    says(RuntimeError, "Given normalized_shape=[4]", lambda: F.layer_norm(t, (4,)))
+    says(ValueError, "Expected more than 1 value per channel when training",
+         lambda: F.batch_norm(tc.ones(1, 3), None, None, training=True))
+
+
+def test_classification_losses():
+    x, y, w = numbers(6, 4), np.array([0, 3, 1, 1, 2, 0]), rng.random(4)
+    t, target, weight = tc.from_numpy(x), tc.from_numpy(y), tc.from_numpy(w)
+    rows = -log_softmax(x, 1)[np.arange(6), y]
+    close(F.cross_entropy(t, target), rows.mean())
+    close(F.cross_entropy(t, target, reduction="none"), rows)
+    close(F.cross_entropy(t, target, weight, reduction="mean"), (rows * w[y]).sum() / w[y].sum())
+    kept = y != 1
+    close(F.cross_entropy(t, target, ignore_index=1), rows[kept].mean())
+    smooth = 0.9 * rows + 0.1 * -log_softmax(x, 1).mean(1)
+    close(F.cross_entropy(t, target, label_smoothing=0.1), smooth.mean())
+    share = rng.dirichlet(np.ones(4), 6)
+    close(F.cross_entropy(t, tc.from_numpy(share)), -(share * log_softmax(x, 1)).sum(1).mean())
+    close(F.nll_loss(F.log_softmax(t, dim=1), target), rows.mean())
+    close(F.kl_div(F.log_softmax(t, 1), tc.from_numpy(share), reduction="batchmean"),
+          (share * (np.log(share) - log_softmax(x, 1))).sum() / 6)
+    says(IndexError, "Target 9 is out of bounds.", lambda: F.cross_entropy(t, tc.full((6,), 9)))
+    says(ValueError, "is not a valid value for reduction", lambda: F.cross_entropy(t, target, reduction="average"))
+
+
+def test_losses_of_numbers():
+    x, y = numbers(3, 4), numbers(3, 4)
+    a, b = tc.from_numpy(x), tc.from_numpy(y)
+    d = x - y
+    close(F.mse_loss(a, b), (d * d).mean())
+    close(F.l1_loss(a, b, reduction="sum"), np.abs(d).sum())
+    close(F.smooth_l1_loss(a, b, beta=0.5), np.where(abs(d) < 0.5, d * d, abs(d) - 0.25).mean())
+    close(F.huber_loss(a, b, delta=0.5), np.where(abs(d) < 0.5, d * d / 2, 0.5 * (abs(d) - 0.25)).mean())
+    close(F.poisson_nll_loss(a, b), (np.exp(x) - y * x).mean())
+    var = rng.random((3, 4)) + 0.1
+    close(F.gaussian_nll_loss(a, b, tc.from_numpy(var)), (0.5 * (np.log(var) + d * d / var)).mean())
+    p = 1 / (1 + np.exp(-x))
+    z = rng.integers(0, 2, (3, 4)).astype(float)
+    bce = -(z * np.log(p) + (1 - z) * np.log(1 - p))
+    close(F.binary_cross_entropy_with_logits(a, tc.from_numpy(z)), bce.mean())
+    close(F.binary_cross_entropy(tc.from_numpy(p), tc.from_numpy(z)), bce.mean())
+    heavy = -(3 * z * np.log(p) + (1 - z) * np.log(1 - p))
+    close(F.binary_cross_entropy_with_logits(a, tc.from_numpy(z), pos_weight=tc.tensor(3.0, dtype=tc.float64)),
+          heavy.mean())
+
+
+def test_the_older_arguments_of_losses():
+    a, b = tc.tensor([1.0, 2.0]), tc.tensor([0.0, 0.0])
+    assert F.mse_loss(a, b, size_average=False).item() == 5
+    assert F.mse_loss(a, b, reduce=False).tolist() == [1, 4]
+    assert F.mse_loss(a, b, True, True, "sum").item() == 2.5
+
+
+def test_losses_of_pairs():
+    x, y, z = numbers(5, 3), numbers(5, 3), numbers(5, 3)
+    a, b, c = map(tc.from_numpy, (x, y, z))
+    sign = np.array([1, -1, 1, -1, 1.0])
+    cos = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
+    close(F.cosine_similarity(a, b), cos)
+    close(F.cosine_embedding_loss(a, b, tc.from_numpy(sign), margin=0.1),
+          np.where(sign > 0, 1 - cos, np.maximum(0, cos - 0.1)).mean())
+    close(F.margin_ranking_loss(a[:, 0], b[:, 0], tc.from_numpy(sign), margin=0.5),
+          np.maximum(0, -sign * (x[:, 0] - y[:, 0]) + 0.5).mean())
+    close(F.hinge_embedding_loss(a[:, 0], tc.from_numpy(sign)),
+          np.where(sign > 0, x[:, 0], np.maximum(0, 1 - x[:, 0])).mean())
+    near, far = (np.linalg.norm(x - other + 1e-6, axis=1) for other in (y, z))
+    close(F.pairwise_distance(a, b), near)
+    close(F.triplet_margin_loss(a, b, c, margin=1.5), np.maximum(0, near - far + 1.5).mean())
+    close(tc.cdist(a, b), np.linalg.norm(x[:, None] - y[None], axis=2), 1e-7)
+
+
+def test_convolution_with_padding_by_name():
+    x, w = numbers(1, 2, 5, 5), numbers(3, 2, 3, 3)
+    t, k = tc.from_numpy(x), tc.from_numpy(w)
+    same = F.conv2d(t, k, padding="same")
+    close(same, F.conv2d(t, k, padding=1).numpy())
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    direct = np.array([[[(padded[0, :, i:i + 3, j:j + 3] * w[o]).sum() for j in range(5)] for i in range(5)]
+                       for o in range(3)])
+    close(same[0], direct)
+    assert F.conv2d(t, k, padding="valid").shape == (1, 3, 3, 3)
+    says(RuntimeError, "Invalid padding string: 'full'", lambda: F.conv2d(t, k, padding="full"))
+
+
+def test_patches():
+    x = numbers(2, 3, 4, 5)
+    columns = F.unfold(tc.from_numpy(x), 2)
+    assert columns.shape == (2, 12, 12)
+    close(columns[1, :, 0], x[1, :, :2, :2].reshape(-1))
+    times = F.fold(F.unfold(tc.ones(1, 1, 4, 5), (2, 2)), (4, 5), (2, 2))
+    assert times[0, 0, 0].tolist() == [1, 2, 2, 2, 1]
+
+
+def test_pooling():
+    x = numbers(1, 1, 4, 4)
+    t = tc.from_numpy(x)
+    blocks = x.reshape(2, 2, 2, 2).swapaxes(1, 2).reshape(2, 2, 4)
+    close(F.max_pool2d(t, 2)[0, 0], blocks.max(-1))
+    close(F.avg_pool2d(t, 2, stride=None)[0, 0], blocks.mean(-1))
+    close(F.adaptive_avg_pool2d(t, (2, None)), x.reshape(1, 1, 2, 2, 4).mean(3))
+    values, indices = F.max_pool2d(t, 2, return_indices=True)
+    close(values, x.reshape(-1)[indices.numpy()])
+    close(F.adaptive_max_pool2d(t, 1), x.max((2, 3), keepdims=True))
+
+
+def test_images_of_another_size():
+    x = tc.arange(4.0).view(1, 1, 2, 2)
+    assert F.interpolate(x, scale_factor=2)[0, 0].tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
+    assert F.interpolate(x, size=(2, 3), mode="bilinear", align_corners=True)[0, 0, 0].tolist() == [0, 0.5, 1]
+    assert F.pixel_shuffle(tc.arange(4.0).view(1, 4, 1, 1), 2)[0, 0].tolist() == [[0, 1], [2, 3]]
+    says(ValueError, "either size or scale_factor should be defined", lambda: F.interpolate(x))
+    says(ValueError, "only one of size or scale_factor should be defined", lambda: F.interpolate(x, 2, 2.0))
+
+
+def test_attention():
+    q, k, v = numbers(2, 3, 4), numbers(2, 5, 4), numbers(2, 5, 6)
+    scores = q @ k.swapaxes(1, 2) / 2
+    got = F.scaled_dot_product_attention(*map(tc.from_numpy, (q, k, v)))
+    close(got, np.exp(log_softmax(scores, -1)) @ v)
+    allowed = np.tril(np.ones((3, 5), bool))
+    close(F.scaled_dot_product_attention(*map(tc.from_numpy, (q, k, v)), is_causal=True),
+          np.exp(log_softmax(np.where(allowed, scores, -np.inf), -1)) @ v)
+
+
+def test_activations():
+    x = numbers(4, 6)
+    t = tc.from_numpy(x)
+    for function, expected in [
+            (F.relu, np.maximum(x, 0)), (F.leaky_relu, np.where(x > 0, x, 0.01 * x)), (F.relu6, np.clip(x, 0, 6)),
+            (F.hardtanh, np.clip(x, -1, 1)), (F.silu, x / (1 + np.exp(-x))), (F.softplus, np.log1p(np.exp(x))),
+            (F.logsigmoid, -np.log1p(np.exp(-x))), (F.tanhshrink, x - np.tanh(x)),
+            (F.elu, np.where(x > 0, x, np.expm1(x))), (F.softsign, x / (1 + abs(x))),
+            (F.selu, 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x))),
+            (lambda v: F.celu(v, 2.0), np.where(x > 0, x, 2 * np.expm1(x / 2))),
+            (F.mish, x * np.tanh(np.log1p(np.exp(x)))), (F.hardsigmoid, np.clip(x / 6 + 0.5, 0, 1)),
+            (F.hardswish, x * np.clip(x / 6 + 0.5, 0, 1)), (F.hardshrink, np.where(abs(x) <= 0.5, 0, x)),
+            (F.softshrink, np.sign(x) * np.maximum(abs(x) - 0.5, 0)),
+            (lambda v: F.threshold(v, 0.1, 7.0), np.where(x > 0.1, x, 7)),
+            (F.glu, x[:, :3] / (1 + np.exp(-x[:, 3:])))]:
+        close(function(t), expected)
+    close(F.gelu(t, approximate="tanh"), 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+    close(F.softmin(t, dim=1), np.exp(log_softmax(-x, 1)))
+    close(F.prelu(t, tc.full((6,), 0.5, dtype=tc.float64)), np.where(x > 0, x, 0.5 * x))
+    y = t.clone()
+    assert F.relu(y, inplace=True) is y and y.min().item() == 0
+    says(TypeError, "missing 1 required argument: 'dim'", lambda: F.softmax(t))
+
+
+def test_elu_has_a_gradient_far_from_zero():
+    x = tc.tensor([1000.0, -1000.0, 0.5], requires_grad=True)
+    F.elu(x).sum().backward()
+    assert x.grad.tolist() == [1, 0, 1]
+
+
+def test_dropout():
+    x = tc.ones(1000)
+    tc.manual_seed(3)
+    kept = F.dropout(x, 0.25)
+    assert set(kept.tolist()) == {0.0, tc.tensor(1 / 0.75).item()} and 650 < (kept > 0).sum().item() < 850
+    assert F.dropout(x, 0.25, training=False).tolist() == x.tolist()
+    says(ValueError, "dropout probability has to be between 0 and 1, but got 1.5", lambda: F.dropout(x, 1.5))
+
+
+def test_dropout_of_channels():
+    x = tc.ones(4, 50, 3, 3)
+    kept = F.dropout2d(x, 0.5)
+    assert set(kept.tolist()[0][0][0]) <= {0.0, 2.0} and kept.amax((2, 3)).tolist() == kept.amin((2, 3)).tolist()
+    assert 60 < (kept[:, :, 0, 0] > 0).sum().item() < 140 and F.dropout2d(x, 0.5, training=False) is x
+    says(RuntimeError, "dropout2d: Expected 3D or 4D input, but received a 2D input", lambda: F.dropout2d(tc.ones(2, 2)))
+
+
+def test_one_hot_and_bilinear():
+    assert F.one_hot(tc.tensor([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
+    a, b, w = numbers(4, 2), numbers(4, 3), numbers(5, 2, 3)
+    close(F.bilinear(*map(tc.from_numpy, (a, b, w))), np.einsum("ni,oij,nj->no", a, w, b))

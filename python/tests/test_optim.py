@@ -1,0 +1,263 @@
+"""Optimizers and schedules, against the formulas written out in NumPy."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import tercel as tc
+from tercel import nn, optim
+from tercel.optim import lr_scheduler as schedules
+
+
+def says(error, sentence, call):
+    with pytest.raises(error) as info:
+        call()
+    assert sentence in str(info.value)
+
+
+def sgd(p, g, s, t, lr=0.1, momentum=0.9, dampening=0.0, nesterov=False, weight_decay=0.0):
+    g = g + weight_decay * p
+    s["b"] = g if t == 1 else momentum * s["b"] + (1 - dampening) * g
+    return p - lr * (g + momentum * s["b"] if nesterov else s["b"])
+
+
+def adam(p, g, s, t, lr=0.1, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, decoupled=False, amsgrad=False):
+    if decoupled:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    s["m"] = beta1 * s.get("m", 0) + (1 - beta1) * g
+    s["v"] = beta2 * s.get("v", 0) + (1 - beta2) * g * g
+    s["top"] = np.maximum(s.get("top", 0), s["v"])
+    v = s["top"] if amsgrad else s["v"]
+    return p - lr * (s["m"] / (1 - beta1**t)) / (np.sqrt(v / (1 - beta2**t)) + eps)
+
+
+def adagrad(p, g, s, t, lr=0.1, lr_decay=0.0, start=0.0, eps=1e-10):
+    s["sum"] = s.get("sum", start) + g * g
+    return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(s["sum"]) + eps)
+
+
+def rmsprop(p, g, s, t, lr=0.1, alpha=0.99, eps=1e-8, momentum=0.0, centered=False):
+    s["v"] = alpha * s.get("v", 0) + (1 - alpha) * g * g
+    s["m"] = alpha * s.get("m", 0) + (1 - alpha) * g
+    step = g / (np.sqrt(s["v"] - s["m"]**2 if centered else s["v"]) + eps)
+    s["b"] = momentum * s.get("b", 0) + step
+    return p - lr * s["b"]
+
+
+def adadelta(p, g, s, t, lr=1.0, rho=0.9, eps=1e-6):
+    s["v"] = rho * s.get("v", 0) + (1 - rho) * g * g
+    d = np.sqrt(s.get("d", 0) + eps) / np.sqrt(s["v"] + eps) * g
+    s["d"] = rho * s.get("d", 0) + (1 - rho) * d * d
+    return p - lr * d
+
+
+def adamax(p, g, s, t, lr=0.1, beta1=0.9, beta2=0.999, eps=1e-8):
+    s["m"] = beta1 * s.get("m", 0) + (1 - beta1) * g
+    s["u"] = np.maximum(beta2 * s.get("u", 0), abs(g) + eps)
+    return p - lr / (1 - beta1**t) * s["m"] / s["u"]
+
+
+def nadam(p, g, s, t, lr=0.1, beta1=0.9, beta2=0.999, eps=1e-8, decay=4e-3):
+    mu = [beta1 * (1 - 0.5 * 0.96 ** (k * decay)) for k in (t, t + 1)]
+    s["mu"] = s.get("mu", 1.0) * mu[0]
+    s["m"] = beta1 * s.get("m", 0) + (1 - beta1) * g
+    s["v"] = beta2 * s.get("v", 0) + (1 - beta2) * g * g
+    root = np.sqrt(s["v"] / (1 - beta2**t)) + eps
+    return p - lr * ((1 - mu[0]) / (1 - s["mu"]) * g + mu[1] / (1 - s["mu"] * mu[1]) * s["m"]) / root
+
+
+def ftrl(p, g, s, t, lr=0.1, beta=0.5, lambda1=0.05, lambda2=0.1):
+    guard = 1.1920929e-7
+    n = s.get("n", np.zeros_like(p))
+    s["n"] = n + g * g
+    root = np.sqrt(s["n"] + guard)
+    s["z"] = s.get("z", 0) + g - (root - np.sqrt(n + guard)) / lr * p
+    z = s["z"]
+    return np.where(abs(z) <= lambda1, 0, (np.sign(z) * lambda1 - z) / (root / lr + lambda2 + beta / lr))
+
+
+CASES = [
+    (optim.SGD, sgd, dict(lr=0.1, momentum=0.9), {}),
+    (optim.SGD, sgd, dict(lr=0.1, momentum=0.5, nesterov=True, weight_decay=0.1),
+     dict(momentum=0.5, nesterov=True, weight_decay=0.1)),
+    (optim.SGD, sgd, dict(lr=0.1, momentum=0.9, dampening=0.2), dict(dampening=0.2)),
+    (optim.Adam, adam, dict(lr=0.1), {}),
+    (optim.Adam, adam, dict(lr=0.1, amsgrad=True, weight_decay=0.1), dict(amsgrad=True, weight_decay=0.1)),
+    (optim.AdamW, adam, dict(lr=0.1), dict(decoupled=True, weight_decay=0.01)),
+    (optim.Adagrad, adagrad, dict(lr=0.1, lr_decay=0.1, initial_accumulator_value=0.5), dict(lr_decay=0.1, start=0.5)),
+    (optim.RMSprop, rmsprop, dict(lr=0.1), {}),
+    (optim.RMSprop, rmsprop, dict(lr=0.1, centered=True, momentum=0.9), dict(centered=True, momentum=0.9)),
+    (optim.Adadelta, adadelta, {}, {}),
+    (optim.Adamax, adamax, dict(lr=0.1), {}),
+    (optim.NAdam, nadam, dict(lr=0.1), {}),
+    (optim.Ftrl, ftrl, dict(lr=0.1, beta=0.5, lambda1=0.05, lambda2=0.1), {}),
+]
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("cls, rule, options, numpys", CASES)
+def test_formulas(cls, rule, options, numpys, maximize):
+    start = np.linspace(-2, 2, 7)
+    p = tc.from_numpy(start.copy()).requires_grad_()
+    optimizer = cls([p], maximize=maximize, **options)
+    expected, state = start, {}
+    for t in range(1, 9):
+        optimizer.zero_grad()
+        loss = (p * p * p + tc.sin(p) * t).sum()
+        loss.backward()
+        gradient = 3 * expected**2 + np.cos(expected) * t
+        expected = rule(expected, -gradient if maximize else gradient, state, t, **numpys)
+        optimizer.step()
+        np.testing.assert_allclose(p.detach().numpy(), expected, rtol=2e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("cls, rule, options, numpys", CASES)
+def test_a_state_dict_goes_on_where_it_was(cls, rule, options, numpys):
+    def steps(p, optimizer, count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+
+    one = tc.tensor([1.0, -3.0], requires_grad=True)
+    first = cls([one], **options)
+    steps(one, first, 3)
+    saved = pickle.loads(pickle.dumps(first.state_dict()))
+    two = one.detach().clone().requires_grad_()
+    second = cls([two], **options)
+    second.load_state_dict(saved)
+    steps(one, first, 2)
+    steps(two, second, 2)
+    assert one.tolist() == two.tolist()
+    assert second.state_dict()["param_groups"][0]["params"] == [0]
+
+
+def test_groups():
+    a, b = (nn.Parameter(tc.ones(2)) for _ in range(2))
+    optimizer = optim.SGD([{"params": [a]}, {"params": b, "lr": 1.0}], lr=0.1)
+    (a + b).sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose(a.detach().numpy(), [0.9, 0.9], rtol=1e-6)
+    assert b.tolist() == [0, 0]
+    optimizer.add_param_group({"params": [nn.Parameter(tc.ones(1))], "lr": 5})
+    assert [g["lr"] for g in optimizer.param_groups] == [0.1, 1.0, 5]
+    assert "Parameter Group 2" in repr(optimizer) and "momentum: 0" in repr(optimizer)
+    optimizer.zero_grad(set_to_none=False)
+    assert a.grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert a.grad is None
+
+
+def test_closures():
+    p = nn.Parameter(tc.tensor([2.0]))
+    optimizer = optim.SGD([p], lr=0.25)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 4 and p.item() == 1
+
+
+def test_wrong_arguments():
+    p = nn.Parameter(tc.ones(1))
+    says(ValueError, "optimizer got an empty parameter list", lambda: optim.SGD([], lr=0.1))
+    says(TypeError, "params argument given to the optimizer should be an iterable of Tensors or dicts",
+         lambda: optim.SGD(p, lr=0.1))
+    says(ValueError, "Invalid learning rate: -1", lambda: optim.Adam([p], lr=-1))
+    says(ValueError, "Invalid beta parameter at index 1: 1.0", lambda: optim.Adam([p], betas=(0.9, 1.0)))
+    says(ValueError, "Nesterov momentum requires a momentum and zero dampening",
+         lambda: optim.SGD([p], lr=1, nesterov=True))
+    says(ValueError, "can't optimize a non-leaf Tensor", lambda: optim.SGD([p * 2], lr=1))
+    says(ValueError, "some parameters appear in more than one parameter group",
+         lambda: optim.SGD([{"params": [p]}, {"params": [p]}], lr=1))
+    says(TypeError, "optimizer can only optimize Tensors, but one of the params is builtins.int",
+         lambda: optim.SGD([3], lr=1))
+    optimizer = optim.SGD([p], lr=1)
+    says(ValueError, "loaded state dict has a different number of parameter groups",
+         lambda: optimizer.load_state_dict({"state": {}, "param_groups": []}))
+    says(ValueError, "doesn't match the size of optimizer's group",
+         lambda: optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]}))
+    says(TypeError, "int is not an Optimizer", lambda: schedules.StepLR(3, 1))
+
+
+RATES = [
+    (lambda o: schedules.StepLR(o, 3, 0.5), lambda e: 0.5 ** (e // 3)),
+    (lambda o: schedules.MultiStepLR(o, [2, 5, 5]), lambda e: 0.1 ** (0 if e < 2 else 1 if e < 5 else 3)),
+    (lambda o: schedules.ExponentialLR(o, 0.9), lambda e: 0.9**e),
+    (lambda o: schedules.CosineAnnealingLR(o, 4, 0.1), lambda e: 0.1 + 0.9 * (1 + math.cos(math.pi * e / 4)) / 2),
+    (lambda o: schedules.LinearLR(o), lambda e: 1 / 3 + 2 / 3 * min(e, 5) / 5),
+    (lambda o: schedules.ConstantLR(o, 0.5, 4), lambda e: 0.5 if e < 4 else 1.0),
+    (lambda o: schedules.LambdaLR(o, lambda e: 1 / (1 + e)), lambda e: 1 / (1 + e)),
+    (lambda o: schedules.MultiplicativeLR(o, lambda e: 0.5), lambda e: 0.5**e),
+    (lambda o: schedules.PolynomialLR(o, 6, 2.0), lambda e: (1 - min(e, 6) / 6) ** 2),
+    (lambda o: schedules.CosineAnnealingWarmRestarts(o, 3, 2),
+     lambda e: (1 + math.cos(math.pi * (e / 3 if e < 3 else (e - 3) / 6 if e < 9 else (e - 9) / 12))) / 2),
+    (lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(o, 0.1, 9), schedules.ExponentialLR(o, 0.5)], [3]),
+     lambda e: 0.1 if e < 3 else 0.5 ** (e - 3)),
+    (lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.5)]),
+     lambda e: (0.1 if e < 2 else 1.0) * 0.5**e),
+]
+
+
+@pytest.mark.parametrize("make, rate", RATES)
+def test_rates(make, rate):
+    optimizer = optim.SGD([nn.Parameter(tc.ones(1))], lr=1.0)
+    scheduler = make(optimizer)
+    for epoch in range(12):
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(rate(epoch), abs=1e-9), epoch
+        assert scheduler.get_last_lr() == [optimizer.param_groups[0]["lr"]]
+        if epoch == 6:
+            other = make(optim.SGD([nn.Parameter(tc.ones(1))], lr=1.0))
+            other.load_state_dict(scheduler.state_dict())
+            assert other.last_epoch == scheduler.last_epoch if hasattr(scheduler, "last_epoch") else True
+        optimizer.step()
+        scheduler.step()
+
+
+def test_one_cycle():
+    optimizer = optim.SGD([nn.Parameter(tc.ones(1))], lr=0.1, momentum=0.9)
+    scheduler = schedules.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+    rates, momenta = [], []
+    for _ in range(9):
+        rates.append(optimizer.param_groups[0]["lr"])
+        momenta.append(optimizer.param_groups[0]["momentum"])
+        optimizer.step()
+        scheduler.step()
+    assert rates[0] == pytest.approx(0.04) and rates[2] == pytest.approx(1.0) and max(rates) == rates[2]
+    assert momenta[0] == pytest.approx(0.95) and momenta[2] == pytest.approx(0.85)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.04 / 1e4)
+    scheduler.step()
+    says(ValueError, "Tried to step 11 times. The total number of steps is 10", scheduler.step)
+
+
+def test_plateaus():
+    optimizer = optim.SGD([nn.Parameter(tc.ones(1))], lr=1.0)
+    scheduler = schedules.ReduceLROnPlateau(optimizer, patience=1, cooldown=1, min_lr=0.05)
+    seen = []
+    for metric in [5, 4, 4, 4, 4, 4, 4, 4, 4, 3]:
+        scheduler.step(tc.tensor(metric))
+        seen.append(optimizer.param_groups[0]["lr"])
+    assert seen == pytest.approx([1, 1, 1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05])
+    up = schedules.ReduceLROnPlateau(optimizer, mode="max", threshold_mode="abs", threshold=0.5)
+    assert up.is_better(1.6, 1.0) and not up.is_better(1.4, 1.0)
+
+
+def test_clipping():
+    p, q = nn.Parameter(tc.ones(2)), nn.Parameter(tc.ones(1))
+    p.grad, q.grad = tc.tensor([3.0, 0.0]), tc.tensor([4.0])
+    assert nn.utils.clip_grad_norm_([p, q], 1.0).item() == 5
+    np.testing.assert_allclose(p.grad.numpy(), [0.6, 0], rtol=1e-5)
+    assert nn.utils.clip_grad_norm_([p, q], 10.0).item() == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(q.grad.numpy(), [0.8], rtol=1e-5)
+    nn.utils.clip_grad_value_(q, 0.5)
+    assert q.grad.item() == 0.5
+    q.grad = tc.tensor([float("nan")])
+    says(RuntimeError, "is non-finite, so it cannot be clipped",
+         lambda: nn.utils.clip_grad_norm_([q], 1.0, error_if_nonfinite=True))

@@ -1,0 +1,114 @@
+"""Reductions, scans, order, searching and counting against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import tercel as tc
+
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.float32, np.float64, np.int64, np.int32]),
+    hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6),
+    elements=st.integers(-9, 9),
+)
+
+
+def same(got, want, rtol=1e-6):
+    np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=1e-5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ARRAYS, st.data())
+def test_scans_and_differences(n, data):
+    dim = data.draw(st.integers(-n.ndim, n.ndim - 1))
+    x = tc.from_numpy(n.copy())
+    same(x.cumsum(dim), n.cumsum(dim))
+    same(tc.cumprod(x, dim), n.cumprod(dim), rtol=1e-4)
+    same(x.cummax(dim).values, np.maximum.accumulate(n, dim))
+    same(x.cummin(dim)[0], np.minimum.accumulate(n, dim))
+    same(tc.diff(x, dim=dim), np.diff(n, axis=dim))
+    same(tc.diff(x, 2, dim, prepend=x), np.diff(n, 2, axis=dim, prepend=n))
+    same(tc.trapezoid(x, dim=dim), np.trapezoid(n, axis=dim) if hasattr(np, "trapezoid") else np.trapz(n, axis=dim))
+    if n.shape[dim] > 1:
+        same(tc.gradient(x.double(), dim=dim)[0], np.gradient(n.astype("f8"), axis=dim))
+
+
+@settings(max_examples=100, deadline=None)
+@given(ARRAYS, st.data())
+def test_order_and_selection(n, data):
+    dim = data.draw(st.integers(-n.ndim, n.ndim - 1))
+    x = tc.from_numpy(n.copy())
+    k = data.draw(st.integers(1, n.shape[dim]))
+    ordered = np.sort(n, dim)
+    same(x.sort(dim).values, ordered)
+    same(x.argsort(dim, stable=True), np.argsort(n, dim, kind="stable"))
+    same(tc.msort(x), np.sort(n, 0))
+    same(x.topk(k, dim).values, np.flip(ordered, dim).take(range(k), dim))
+    same(tc.topk(x, k, dim, largest=False).indices, np.argsort(n, dim, kind="stable").take(range(k), dim))
+    same(x.kthvalue(k, dim).values, ordered.take(k - 1, dim))
+    same(x.median(dim).values, ordered.take((n.shape[dim] - 1) // 2, dim))
+    same(x.median(), np.sort(n, None)[(n.size - 1) // 2])
+    for how in ("linear", "lower", "higher", "midpoint"):
+        same(tc.quantile(x.double(), 0.3, dim, interpolation=how), np.quantile(n.astype("f8"), 0.3, dim, method=how))
+
+
+@settings(max_examples=100, deadline=None)
+@given(ARRAYS, st.booleans())
+def test_searching_and_counting(n, right):
+    x, flat = tc.from_numpy(n.copy()), np.sort(n, None)
+    side = "right" if right else "left"
+    same(tc.searchsorted(tc.from_numpy(flat.copy()), x, right=right), np.searchsorted(flat, n, side))
+    same(tc.bucketize(x, tc.from_numpy(flat.copy()), right=right), np.searchsorted(flat, n, side))
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    want = np.unique(n, return_inverse=True, return_counts=True)
+    same(values, want[0])
+    same(inverse, want[1].reshape(n.shape))
+    same(counts, want[2])
+    same(x.unique(dim=0), np.unique(n, axis=0))
+    same(tc.isin(x, tc.tensor([1, 2])), np.isin(n, [1, 2]))
+    same(x.double().histc(7, -9, 9), np.histogram(n, 7, (-9, 9))[0])
+    hist, edges = tc.histogram(x.double(), 5)
+    ends = (n.min(), n.max()) if n.min() != n.max() else (n.min() - 1, n.max() + 1)
+    same(edges, np.linspace(*ends, 6))
+    assert hist.sum().item() == n.size
+    same((x.reshape(-1).long() + 9).bincount(minlength=30), np.bincount(n.reshape(-1).astype("i8") + 9, minlength=30))
+
+
+@settings(max_examples=50, deadline=None)
+@given(ARRAYS, st.data())
+def test_reductions(n, data):
+    dim = data.draw(st.integers(-n.ndim, n.ndim - 1))
+    n = n.astype("f8")
+    holes = n.copy()
+    holes.flat[0] = np.nan
+    x, y = tc.from_numpy(n), tc.from_numpy(holes)
+    same(tc.nansum(y, dim), np.nansum(holes, dim))
+    same(y.nanmean(), np.nanmean(holes) if n.size > 1 else np.nan)
+    same(x.std(dim, correction=0), n.std(dim))
+    var, mean = tc.var_mean(x, dim, correction=0, keepdim=True)
+    same(var, n.var(dim, keepdims=True))
+    same(mean, n.mean(dim, keepdims=True))
+    low, high = x.aminmax(dim=dim)
+    same(low, n.min(dim))
+    same(high, n.max(dim))
+    same(x.logsumexp(dim), np.log(np.exp(n).sum(dim)))
+    same(x.norm(3, dim), (np.abs(n) ** 3).sum(dim) ** (1 / 3))
+
+
+def test_names_and_shapes():
+    x = tc.tensor([[3.0, 1.0], [2.0, 2.0]])
+    assert x.topk(1).values.shape == (2, 1) and x.mode(1).indices.tolist() == [1, 1]
+    assert tc.aminmax(x).min.item() == 1 and tc.histogram(x, 2).bin_edges.shape == (3,)
+    assert x.argmax(keepdim=True).shape == (1, 1) and x.sum(dtype=tc.int64).dtype is tc.int64
+    assert x.softmax(0, dtype=tc.float64).dtype is tc.float64
+    assert tc.tensor([1, 1, 2]).unique_consecutive(return_counts=True)[1].tolist() == [2, 1]
+    assert tc.quantile(x, tc.tensor([0.0, 1.0]), dim=1).tolist() == [[1, 2], [3, 2]]
+    assert tc.segment_reduce(x, "max", lengths=tc.tensor([2])).tolist() == [[3, 2]]
+    y = x.clone()
+    assert y.cumsum_(0).tolist() == [[3, 1], [5, 3]] and y.tolist() == [[3, 1], [5, 3]]
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        x.topk(3)
+    with pytest.raises(IndexError, match="Expected reduction dim 1 to have non-zero size"):
+        tc.zeros(2, 0).kthvalue(1, 1)

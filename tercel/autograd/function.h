@@ -1,0 +1,137 @@
+// Ops with a backward of the user's own.
+//
+//   struct Cube : Function<Cube> {
+//     static Tensor forward(FunctionContext& ctx, const Tensor& x) {
+//       ctx.save_for_backward({x});
+//       return x * x * x;
+//     }
+//     static std::vector<Tensor> backward(FunctionContext& ctx, const std::vector<Tensor>& grads) {
+//       const Tensor x = ctx.saved_tensors()[0];
+//       return {grads[0] * 3 * x * x};
+//     }
+//   };
+//   const Tensor y = Cube::apply(x);
+#pragma once
+
+#include <any>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/node.h"
+#include "tercel/autograd/saved_tensor.h"
+
+namespace tercel {
+
+class CustomNode;
+
+/** What forward() and backward() of a function share. Numbers and the like go into its extra data. */
+class TERCEL_API FunctionContext {
+ public:
+  /** Keeps inputs or outputs of forward() for backward(); once, and not other tensors. */
+  void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
+  /** These, in backward(). RuntimeError when one was changed in place since, or when the graph was freed. */
+  std::vector<Tensor> saved_tensors() const;
+  /** Names the inputs that forward() has changed in place, which it then also returns. */
+  void mark_dirty(std::vector<Tensor> inputs) { dirty_ = std::move(inputs); }
+  /** Names outputs that need no gradient. */
+  void mark_non_differentiable(std::vector<Tensor> outputs) { non_differentiable_ = std::move(outputs); }
+  /** Whether backward() sees zeros for outputs that nothing depends on (true at first) instead of undefined tensors. */
+  void set_materialize_grads(bool materialize) { materialize_grads_ = materialize; }
+  /** Whether the i-th of the tensors that forward() was given asks for a gradient. */
+  bool needs_input_grad(size_t i) const { return i < needs_input_grad_.size() && needs_input_grad_[i] != 0; }
+  /** Differentiating what backward() gives is then an error, and it runs with gradients off. */
+  void set_once_differentiable(bool once) { once_differentiable_ = once; }
+
+  /** Whatever forward() wants to tell backward(). */
+  std::any data;
+
+ private:
+  friend class CustomNode;
+  std::vector<Tensor> to_save_, dirty_, non_differentiable_;
+  std::vector<uint8_t> needs_input_grad_;
+  bool materialize_grads_ = true;
+  bool once_differentiable_ = false;
+  // While backward() runs.
+  const BackwardCall* call_ = nullptr;
+  const CustomNode* node_ = nullptr;
+};
+
+/** The node of an op with a backward of the user's own: what Function makes, and what other languages derive from. */
+class TERCEL_API CustomNode : public Node {
+ public:
+  CustomNode(std::string name, Span<Tensor> inputs);
+
+  FunctionContext& context() { return context_; }
+  /** Gradients of the inputs, undefined where there is none, from those of the outputs. */
+  virtual std::vector<Tensor> backward(const std::vector<Tensor>& grads) = 0;
+
+  /**
+   * Makes what forward() returned the results of the node, as the context says, and returns them: an input that was not
+   * changed comes back as a view. `records` is whether an input requires a gradient and gradients were on.
+   */
+  static std::vector<Tensor> wrap_outputs(const intrusive_ptr<CustomNode>& node, Span<Tensor> inputs,
+                                          std::vector<Tensor> outputs, bool records);
+
+  void apply(BackwardCall& call) final;
+  void release_saved() override;
+
+ private:
+  friend class FunctionContext;
+  struct Form {
+    DimVector sizes;
+    TensorOptions options;
+  };
+
+  void save(const std::vector<Tensor>& outputs);
+  std::vector<Tensor> run_backward(BackwardCall& call);
+
+  std::string own_name_;
+  FunctionContext context_;
+  std::vector<SavedTensor> saved_;
+  std::vector<Form> outputs_, inputs_;
+  bool freed_ = false;
+};
+
+namespace detail {
+/** "Cube" of what the compiler says of a type. */
+TERCEL_API std::string function_name(const char* pretty);
+}  // namespace detail
+
+/** Base of a user's op F; see the top. forward() may return a Tensor or a vector of them. */
+template <class F>
+class Function {
+ public:
+  /** Calls forward() with gradients off, and records it if an argument that is a tensor requires a gradient. */
+  template <class... Args>
+  static auto apply(const Args&... args) {
+    std::vector<Tensor> inputs;
+    (collect(args, inputs), ...);
+    bool records = false;
+    for (const Tensor& input : inputs) records |= should_record(input);
+    auto node = make_intrusive<CallNode>(detail::function_name(__PRETTY_FUNCTION__), inputs);
+    auto result = [&] {
+      const NoGradGuard no_grad;
+      return F::forward(node->context(), args...);
+    }();
+    if constexpr (std::is_same_v<decltype(result), Tensor>)
+      return CustomNode::wrap_outputs(node, inputs, {std::move(result)}, records)[0];
+    else
+      return CustomNode::wrap_outputs(node, inputs, std::move(result), records);
+  }
+
+ private:
+  class CallNode final : public CustomNode {
+   public:
+    using CustomNode::CustomNode;
+    std::vector<Tensor> backward(const std::vector<Tensor>& grads) override { return F::backward(context(), grads); }
+  };
+
+  template <class T>
+  static void collect(const T& arg, std::vector<Tensor>& inputs) {
+    if constexpr (std::is_same_v<T, Tensor>) inputs.push_back(arg);
+  }
+};
+
+}  // namespace tercel

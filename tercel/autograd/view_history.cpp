@@ -1,0 +1,172 @@
+// How in-place changes through views reach the history of the base, and the other way round.
+#include "tercel/autograd/autograd.h"
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/record.h"
+#include "tercel/autograd/region.h"
+
+namespace tercel {
+
+namespace {
+
+/** Backward of "the base, as the view sees it": the gradient, put in its place among zeros. */
+auto view_of_base_backward(const Tensor& base, const Tensor& view) {
+  return [base_region = Region(base), view_region = Region(view)](BackwardCall& call) {
+    if (call.needs(0)) call.set(0, regather(call.grad(), view_region, base_region));
+  };
+}
+
+/** The base of a view whose grad_fn is out of date, because its data and so its base's history has changed since. */
+Tensor base_with_newer_history(const Tensor& t) {
+  Tensor base;
+  if (TensorImpl* plain = t.impl().plain_view_base()) {
+    if (!plain->has_history()) return {};
+    base = Tensor(intrusive_ptr<TensorImpl>::reclaim_copy(plain));
+  } else {
+    const AutogradMeta* meta = autograd_meta(t);
+    if (!meta || !meta->base.defined() || meta->view_version.load(std::memory_order_acquire) == t.version()) return {};
+    base = meta->base;
+  }
+  return base.impl().has_history() ? base : Tensor();
+}
+
+}  // namespace
+
+void detail::refresh_view_history(const Tensor& t) {
+  const Tensor base = base_with_newer_history(t);
+  if (!base.defined()) return;
+  TERCEL_CHECK(t.impl().view_origin() != ViewOrigin::NoGrad && t.impl().view_origin() != ViewOrigin::Inference,
+               RuntimeError, "A view was created in ",
+               t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
+               " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
+               "the view with gradients enabled, or after its base has changed.");
+  // Other threads may do the same: the node is made first, as that takes locks, and the first to publish it wins.
+  auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
+  AutogradMeta& meta = ensure_autograd_meta(t);
+  const std::lock_guard lock(shared_mutex(t));
+  if (meta.view_version.load(std::memory_order_relaxed) == t.version()) return;
+  meta.grad_fn = std::move(node);
+  meta.output_nr = 0;
+  meta.move_retained_gradient(t);
+  t.impl().set_history_flags();
+  // Whoever sees this version also sees the rest.
+  meta.view_version.store(t.version(), std::memory_order_release);
+}
+
+namespace detail {
+
+namespace {
+
+/**
+ * The base after an in-place op on one of its views. Gradient of what the base was: outside the view that of the base
+ * now; inside, what the op's own backward makes of it.
+ */
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, intrusive_ptr<Node> op)
+      : Node("CopySlices", 1, op->num_edges()), base_(base), view_(view), op_(std::move(op)) {
+    edge(0) = gradient_edge(base);
+    for (size_t i = 1; i < num_edges(); ++i) edge(i) = op_->edge(i);
+    // Input 0 of the op is the view itself, whose gradient goes to the base through this node.
+    op_->edge(0) = edge(0);
+  }
+
+  void apply(BackwardCall& call) override {
+    Gradient in{regather(call.grad(), base_, view_), {}};
+    // What the op has saved of its result is the view as this node made it.
+    Edge history;
+    if (grad_enabled()) {
+      history.node = make_intrusive<FunctionNode<ToBase>>("AsStridedBackward0", 1, 1, ToBase{base_, view_});
+      history.node->edge(0) = call.history(0);
+    }
+    std::vector<Gradient> out(num_edges());
+    BackwardCall inner(*op_, &in, out.data(), call.wanted(), history.defined() ? &history : nullptr);
+    op_->apply(inner);
+    if (call.needs(0)) call.set(0, replace_region(call.grad(), base_, view_, out[0].values));
+    for (size_t i = 1; i < num_edges(); ++i) call.set(i, std::move(out[i]));
+  }
+  void release_saved() override { op_->release_saved(); }
+
+ private:
+  struct ToBase {
+    Region base, view;
+    void operator()(BackwardCall& call) const { call.set(0, regather(call.grad(), view, base)); }
+    bool saves_anything() const { return false; }
+  };
+
+  Region base_, view_;
+  intrusive_ptr<Node> op_;
+};
+
+}  // namespace
+
+void rebase_history(const Tensor& changed, intrusive_ptr<Node> node) {
+  const Tensor base = view_base(changed);
+  if (!base.defined()) {
+    set_history(changed, std::move(node), 0);
+    return;
+  }
+  set_history(base, make_intrusive<CopySlices>(base, changed, std::move(node)), 0);
+  ensure_autograd_meta(changed).view_version = changed.version() - 1;  // out of date: make it from the new base
+  refresh_view_history(changed);
+}
+
+void init_view(const Tensor& view, const Tensor& base_or_view, ViewOrigin origin) {
+  if (base_or_view.impl().is_inference()) [[unlikely]]
+    return;
+  // A view of a view has the same base; the tagged pointer costs one reference and no metadata.
+  TensorImpl* root = base_or_view.impl().plain_view_base();
+  if (!root) {
+    const AutogradMeta* meta = autograd_meta(base_or_view);
+    root = meta && meta->base.defined() ? &meta->base.impl() : &base_or_view.impl();
+  }
+  if (origin == ViewOrigin::Ordinary) {
+    origin = grad_enabled()             ? base_or_view.impl().view_origin()
+             : detail::t_inference_mode ? ViewOrigin::Inference
+                                        : ViewOrigin::NoGrad;
+  }
+  view.impl().set_plain_view_base(intrusive_ptr<TensorImpl>::reclaim_copy(root), origin);
+  if ((origin != ViewOrigin::NoGrad && origin != ViewOrigin::Inference) || !base_or_view.requires_grad()) return;
+  // Gradients do not pass through it, and whether its base has changed since is told by the version.
+  ensure_autograd_meta(view).view_version = view.version();
+  view.impl().set_requires_grad_flag(true);
+}
+
+}  // namespace detail
+
+void check_inplace(const Tensor& changed, bool records) {
+  TERCEL_CHECK(!changed.impl().is_inference() || is_inference_mode_enabled(), RuntimeError,
+               "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+               "normal tensor before doing inplace update.");
+  if (!grad_enabled()) return;
+  if (!records && !changed.requires_grad()) return;
+  const Tensor base = view_base(changed);
+  if (base.defined()) {
+    const ViewOrigin origin = changed.impl().view_origin();
+    if (origin == ViewOrigin::MultiOutput || origin == ViewOrigin::CustomFunction) {
+      const intrusive_ptr<Node> made_by = grad_fn(changed);
+      throw_error<RuntimeError>(
+          {"Output ", made_by.defined() ? autograd_meta(changed)->output_nr : 0u, " of ",
+           made_by.defined() ? made_by->name() : "a multi-output view", " is a view and is being modified inplace. ",
+           origin == ViewOrigin::MultiOutput
+               ? "This view is the output of a function that returns multiple views. Such functions do not allow the "
+                 "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+               : "This view was created inside a custom Function (or because an input was returned as-is) and the "
+                 "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+                 "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
+                 "the output of the custom Function."});
+    }
+    TERCEL_CHECK(
+        origin != ViewOrigin::NoGrad && origin != ViewOrigin::Inference, RuntimeError, "A view was created in ",
+        origin == ViewOrigin::NoGrad ? "no_grad" : "inference",
+        " mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+        "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+        "(if you want the inplace to be tracked).");
+    TERCEL_CHECK(!(base.requires_grad() && base.is_leaf()), RuntimeError,
+                 "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  TERCEL_CHECK(!(changed.requires_grad() && changed.is_leaf()), RuntimeError,
+               "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+}  // namespace tercel

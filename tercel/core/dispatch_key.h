@@ -1,0 +1,65 @@
+// PyTorch's dispatch keys, as a way to look at a tensor. Nothing is dispatched by them here: an op's front end looks at
+// layout and device, and autograd is one test (docs/design/dispatch.md).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** What may have a say in an op, from the last to the first. */
+enum class DispatchKey : uint8_t {
+  Undefined,
+  CPU,
+  CUDA,
+  MkldnnCPU,
+  MkldnnCUDA,
+  SparseCPU,
+  SparseCUDA,
+  SparseCsrCPU,
+  SparseCsrCUDA,
+  AutogradCPU,
+  AutogradCUDA,
+};
+constexpr int kNumDispatchKeys = 11;
+
+TERCEL_API std::string_view to_string(DispatchKey key);
+
+/** A set of keys. */
+class DispatchKeySet {
+ public:
+  constexpr DispatchKeySet() = default;
+  constexpr DispatchKeySet(std::initializer_list<DispatchKey> keys) {
+    for (const DispatchKey key : keys) *this = add(key);
+  }
+
+  constexpr bool has(DispatchKey key) const { return (bits_ & bit(key)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  /** Undefined is in no set. */
+  constexpr DispatchKeySet add(DispatchKey key) const { return DispatchKeySet(bits_ | bit(key)); }
+  constexpr DispatchKeySet remove(DispatchKey key) const { return DispatchKeySet(bits_ & ~bit(key)); }
+  /** The key that would be asked first; Undefined when there is none. */
+  constexpr DispatchKey highest() const {
+    return bits_ == 0 ? DispatchKey::Undefined : static_cast<DispatchKey>(63 - __builtin_clzll(bits_));
+  }
+  friend constexpr bool operator==(DispatchKeySet a, DispatchKeySet b) { return a.bits_ == b.bits_; }
+
+ private:
+  constexpr explicit DispatchKeySet(uint64_t bits) : bits_(bits) {}
+  static constexpr uint64_t bit(DispatchKey key) {
+    return key == DispatchKey::Undefined ? 0 : uint64_t{1} << static_cast<int>(key);
+  }
+  uint64_t bits_ = 0;
+};
+
+/** "DispatchKeySet(CPU, AutogradCPU)". */
+TERCEL_API std::string to_string(DispatchKeySet keys);
+
+/** The tensor's layout and device as a key, and that of autograd if an op on it is to be recorded. Empty: undefined. */
+TERCEL_API DispatchKeySet key_set(const Tensor& t);
+
+}  // namespace tercel

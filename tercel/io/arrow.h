@@ -1,0 +1,83 @@
+// The Arrow C data interface: columns of numbers from and for Arrow, pandas, polars and DuckDB in this process.
+//
+// The structs are those of https://arrow.apache.org/docs/format/CDataInterface.html, with their names, layout and
+// meaning; a pointer to ours may be cast to one of theirs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/io/copy_mode.h"
+#include "tercel/io/named_tensor.h"
+#include "tercel/util/export.h"
+
+namespace tercel::io {
+
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  ArrowSchema** children;
+  ArrowSchema* dictionary;
+  void (*release)(ArrowSchema*);
+  void* private_data;
+};
+
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  ArrowArray** children;
+  ArrowArray* dictionary;
+  void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+static_assert(sizeof(ArrowSchema) == 72 && sizeof(ArrowArray) == 80);
+
+struct ArrowOptions {
+  /**
+   * By default elements stay where they are, but for bools, which Arrow packs into bits. Arrow takes its data for
+   * unchangeable: whoever writes to the tensor wants CopyMode::Always.
+   */
+  CopyMode copy = CopyMode::IfNeeded;
+  /** Missing values give a mask instead of an error. */
+  bool mask = false;
+};
+
+struct ArrowColumn {
+  std::string name;
+  Tensor values;  ///< [rows] or [rows, ...]; of no meaning where a value is missing
+  Tensor valid;   ///< bool [rows], where a value is missing false; undefined where there is no missing one
+};
+
+/**
+ * One column: numbers, bools, fixed-size lists of these (a dimension each), and the extension arrow.fixed_shape_tensor.
+ * Both structs are taken over at once, so that their release is null afterwards, and released once: the schema now, the
+ * array when the last tensor over it is gone, or when this throws. RuntimeError for other types, missing values (but
+ * see the mask), and numbers that do not agree with each other; DataError for metadata of the extension that is wrong.
+ */
+TERCEL_API ArrowColumn from_arrow(ArrowSchema* schema, ArrowArray* array, const ArrowOptions& options = {});
+/** All columns of a struct array, which is how a batch of records travels. All of them hold on to the one array. */
+TERCEL_API std::vector<ArrowColumn> columns_from_arrow(ArrowSchema* schema, ArrowArray* array,
+                                                       const ArrowOptions& options = {});
+
+/**
+ * A tensor of one dimension as a column of numbers, of more as one of arrow.fixed_shape_tensor. The consumer releases
+ * both structs; until then the elements stay. Bools and what is not row-major are copied. RuntimeError for a tensor
+ * that has no dimension, is not strided and on the CPU, or requires a gradient; TypeError for a dtype that Arrow has
+ * not.
+ */
+TERCEL_API void to_arrow(const Tensor& tensor, std::string_view name, ArrowSchema* schema, ArrowArray* array);
+/** A struct array with such a column for each tensor. RuntimeError unless all have the same number of rows. */
+TERCEL_API void columns_to_arrow(Span<NamedTensor> columns, ArrowSchema* schema, ArrowArray* array);
+
+}  // namespace tercel::io

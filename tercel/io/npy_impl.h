@@ -1,0 +1,32 @@
+// The parts of the .npy format that .npz files share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+#include "tercel/io/elements_impl.h"
+#include "tercel/util/file_stream.h"
+
+namespace tercel::io {
+
+struct NpyHeader {
+  ScalarType dtype = ScalarType::Undefined;
+  bool swapped = false;  ///< big-endian
+  bool fortran = false;
+  DimVector sizes;
+  int64_t data = 0;    ///< offset of the first element
+  int64_t nbytes = 0;  ///< of all elements
+};
+
+/** All in front of the elements, as NumPy writes it. TypeError, starting with `name`, for a dtype that NumPy has not.
+ */
+std::string npy_header_text(ScalarType dtype, bool fortran, IntSpan sizes, std::string_view name);
+
+/** Reads up to the first element of a file of `bytes`, which the header is checked to describe to the last byte. */
+NpyHeader read_npy_header(ByteReader& reader, int64_t bytes);
+/** Reads one array, header and all; memory is asked for once the header agrees with `bytes`. */
+Tensor read_npy(ByteReader& reader, int64_t bytes);
+
+}  // namespace tercel::io

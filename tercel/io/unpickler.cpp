@@ -1,0 +1,597 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <unordered_map>
+
+#include "tercel/io/elements_impl.h"
+#include "tercel/io/pickle_impl.h"
+#include "tercel/util/cursor.h"
+#include "tercel/util/format.h"
+
+namespace tercel::io {
+
+namespace {
+
+constexpr size_t kMaxDims = 64;
+constexpr size_t kMaxNameBytes = 128;
+// What a value may grow to when everything that is shared is written out, for whoever walks it without looking.
+constexpr int64_t kLeastExpanded = int64_t{64} << 20;
+constexpr int64_t kExpandedPerByte = 256;
+
+enum class NodeKind : uint8_t {
+  None,
+  Bool,
+  Int,
+  Float,
+  String,
+  List,
+  Tuple,
+  Dict,
+  Dtype,
+  Device,
+  Global,
+  Storage,
+  Tensor,
+  Bytes
+};
+
+std::string_view to_string(NodeKind kind) {
+  static constexpr std::array<std::string_view, 14> kNames = {"None",
+                                                              "a bool",
+                                                              "an int",
+                                                              "a float",
+                                                              "a text",
+                                                              "a list",
+                                                              "a tuple",
+                                                              "a dict",
+                                                              "a dtype",
+                                                              "a device",
+                                                              "a class or function",
+                                                              "a storage",
+                                                              "a tensor",
+                                                              "bytes"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+enum class Function : uint8_t {
+  OrderedDict,
+  RebuildTensor,
+  RebuildTensor2,
+  RebuildTensor3,
+  RebuildParameter,
+  Size,
+  Device,
+  StorageClass,
+  Encode,
+  MakeBytes,
+};
+
+struct GlobalName {
+  std::string_view module, name;
+  Function function;
+};
+
+// See Note [Unpickling]. Classes of storages and dtypes come from element_types().
+constexpr GlobalName kGlobals[] = {
+    {"collections", "OrderedDict", Function::OrderedDict},
+    {"torch._utils", "_rebuild_tensor", Function::RebuildTensor},
+    {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor2},
+    {"torch._utils", "_rebuild_tensor_v3", Function::RebuildTensor3},
+    {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
+    {"_codecs", "encode", Function::Encode},
+    {"__builtin__", "bytes", Function::MakeBytes},
+    {"torch", "Size", Function::Size},
+    {"torch", "device", Function::Device},
+    {"torch.storage", "UntypedStorage", Function::StorageClass},
+    {"torch", "UntypedStorage", Function::StorageClass},
+};
+
+using Index = uint32_t;
+
+/** A text, where the program has it. */
+struct TextRange {
+  uint32_t offset, bytes;
+};
+
+struct GlobalValue {
+  Function function;
+  ScalarType dtype;  // of a class of storages; Undefined for the untyped one
+};
+
+struct Node {
+  NodeKind kind = NodeKind::None;
+  bool special = false;  // a dict that is an OrderedDict, a tuple that is a Size
+  union {
+    int64_t number = 0;  // Int, Bool, Dtype; of a list, tuple, dict, storage, tensor: its place in the vector of these
+    double real;
+    TextRange text;  // of Bytes: the code points are the bytes
+    GlobalValue global;
+    tercel::Device device;
+  };
+};
+
+struct StorageInfo {
+  std::string_view key;
+  int64_t nbytes = 0;
+  ScalarType dtype = ScalarType::Undefined;  // until a tensor says it
+  Storage loaded;
+};
+
+struct TensorInfo {
+  size_t storage = 0;
+  ScalarType dtype = ScalarType::Undefined;
+  int64_t offset = 0;
+  DimVector sizes, strides;
+  bool requires_grad = false, parameter = false;
+};
+
+class Unpickler {
+ public:
+  Unpickler(std::string_view bytes, const std::string& name, LoadStorage load)
+      : bytes_(bytes), cursor_(bytes, {name}), load_(load) {
+    if (bytes.size() > UINT32_MAX)
+      cursor_.fail("a pickle of less than 4 GiB", format_bytes(static_cast<int64_t>(bytes.size())));
+  }
+
+  Value run() {
+    while (step()) continue;
+    cursor_.expect_end("the end of the pickle");
+    if (stack_.size() != 1 || !marks_.empty()) fail("one value at the end", str_cat({stack_.size()}));
+    states_.resize(nodes_.size());
+    values_.resize(nodes_.size());
+    costs_.resize(nodes_.size());
+    return value_of(stack_[0], 0);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
+    cursor_.fail_at(start_, expected, found);
+  }
+
+  // The machine.
+
+  bool step() {
+    start_ = cursor_.position();
+    const auto op = cursor_.read<uint8_t>("opcode");
+    switch (op) {
+      case 0x80: {
+        const auto protocol = cursor_.read<uint8_t>("protocol");
+        if (protocol != 2) fail("pickle protocol 2, as torch.save() writes", str_cat({int{protocol}}));
+        return true;
+      }
+      case '}': return push_container(NodeKind::Dict);
+      case ']': return push_container(NodeKind::List);
+      case ')': return push_tuple(0);
+      case '(': marks_.push_back(stack_.size()); return true;
+      case 't': return push_tuple(count_to_mark());
+      case 0x85:
+      case 0x86:
+      case 0x87: return push_tuple(op - size_t{0x84});
+      case 'N': return push({});
+      case 0x88:
+      case 0x89: return push_number(NodeKind::Bool, op == 0x88);
+      case 'J': return push_number(NodeKind::Int, cursor_.read<int32_t>("number"));
+      case 'K': return push_number(NodeKind::Int, cursor_.read<uint8_t>("number"));
+      case 'M': return push_number(NodeKind::Int, cursor_.read<uint16_t>("number"));
+      case 0x8a: return push_long();
+      case 'G': {
+        // The only number of a pickle that is big-endian.
+        const auto bits = __builtin_bswap64(cursor_.read<uint64_t>("number"));
+        Node node{NodeKind::Float, false, {}};
+        node.real = std::bit_cast<double>(bits);
+        return push(node);
+      }
+      case 'X': return push_text();
+      case 'c': return push_global();
+      case 'q': return put(cursor_.read<uint8_t>("memo index"));
+      case 'r': return put(cursor_.read<uint32_t>("memo index"));
+      case 'h': return get(cursor_.read<uint8_t>("memo index"));
+      case 'j': return get(cursor_.read<uint32_t>("memo index"));
+      case 'a': return append(1, NodeKind::List);
+      case 'e': return append(count_to_mark(), NodeKind::List);
+      case 's': return append(2, NodeKind::Dict);
+      case 'u': return append(count_to_mark(), NodeKind::Dict);
+      case 'Q': return push_storage();
+      case 'R': return reduce();
+      case 'b': return build();
+      case '.': return false;
+      default: fail("an opcode that torch.save() writes", str_cat({int{op}}));
+    }
+  }
+
+  bool push(const Node& node) {
+    nodes_.push_back(node);
+    stack_.push_back(static_cast<Index>(nodes_.size() - 1));
+    return true;
+  }
+  bool push_number(NodeKind kind, int64_t number) {
+    Node node{kind, false, {}};
+    node.number = number;
+    return push(node);
+  }
+  bool push_text(NodeKind kind, TextRange text) {
+    Node node{kind, false, {}};
+    node.text = text;
+    return push(node);
+  }
+  bool push_container(NodeKind kind) {
+    children_.emplace_back();
+    return push_number(kind, static_cast<int64_t>(children_.size() - 1));
+  }
+
+  /** How many values the present mark lets an opcode take. */
+  size_t available() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
+  void need(size_t count) const {
+    if (available() < count) fail(str_cat({count, " values on the stack"}), str_cat({available()}));
+  }
+  Index pop() {
+    need(1);
+    const Index top = stack_.back();
+    stack_.pop_back();
+    return top;
+  }
+  size_t count_to_mark() {
+    if (marks_.empty()) fail("a mark on the stack", "none");
+    const size_t count = available();
+    marks_.pop_back();
+    return count;
+  }
+
+  bool push_tuple(size_t count) {
+    need(count);
+    std::vector<Index> items(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+    stack_.resize(stack_.size() - count);
+    push_container(NodeKind::Tuple);
+    children_.back() = std::move(items);
+    return true;
+  }
+
+  bool append(size_t count, NodeKind kind) {
+    need(count + 1);
+    const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
+    const Node& target = nodes_[*(first - 1)];
+    if (target.kind != kind) fail(str_cat({to_string(kind), " to add to"}), to_string(target.kind));
+    if (kind == NodeKind::Dict && count % 2 != 0) fail("a value for every key", "a key without one");
+    auto& items = children_[static_cast<size_t>(target.number)];
+    items.insert(items.end(), first, stack_.end());
+    stack_.resize(stack_.size() - count);
+    return true;
+  }
+
+  bool push_long() {
+    const auto bytes = cursor_.read<uint8_t>("size of a number");
+    if (bytes > 8) fail("a whole number of at most 64 bits", str_cat({int{bytes}, " bytes"}));
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; ++i) value |= uint64_t{cursor_.read<uint8_t>("number")} << (8 * i);
+    const int unused = 64 - 8 * bytes;
+    return push_number(NodeKind::Int, bytes == 0 ? 0 : static_cast<int64_t>(value << unused) >> unused);
+  }
+
+  bool push_text() {
+    const auto bytes = cursor_.read<uint32_t>("size of a text");
+    const auto offset = static_cast<uint32_t>(cursor_.position());
+    if (!is_utf8(cursor_.text(bytes, "text"))) fail("a text in UTF-8", "other bytes");
+    return push_text(NodeKind::String, {offset, bytes});
+  }
+
+  std::string_view line(std::string_view what) {
+    const auto at = static_cast<size_t>(cursor_.position());
+    const size_t end = bytes_.substr(at, kMaxNameBytes + 1).find('\n');
+    if (end == std::string_view::npos) fail(str_cat({what, " of at most ", kMaxNameBytes, " bytes"}), "a longer one");
+    const std::string_view text = cursor_.text(end, what);
+    cursor_.skip(1, what);
+    return text;
+  }
+
+  bool push_global() {
+    const std::string_view module = line("a module"), name = line("a name");
+    Node node{NodeKind::Global, false, {}};
+    for (const GlobalName& known : kGlobals)
+      if (known.module == module && known.name == name) {
+        node.global = {known.function, ScalarType::Undefined};
+        return push(node);
+      }
+    if (module == "torch")
+      for (const ElementType& type : element_types()) {
+        if (name == tercel::to_string(type.type)) return push_number(NodeKind::Dtype, static_cast<int64_t>(type.type));
+        if (!type.torch.empty() && name == type.torch) {
+          node.global = {Function::StorageClass, type.type};
+          return push(node);
+        }
+      }
+    fail("a name that files of tensors, numbers, texts and containers need",
+         str_cat({module, ".", name, ", which could be anything and is not run"}));
+  }
+
+  bool put(uint32_t index) {
+    need(1);
+    // Picklers count; with this the memo is never larger than the program.
+    if (index > memo_.size()) fail(str_cat({"a memo index of at most ", memo_.size()}), str_cat({index}));
+    if (index == memo_.size()) memo_.emplace_back();
+    memo_[index] = stack_.back();
+    return true;
+  }
+  bool get(uint32_t index) {
+    if (index >= memo_.size()) fail(str_cat({"one of ", memo_.size(), " memo entries"}), str_cat({index}));
+    stack_.push_back(memo_[index]);
+    return true;
+  }
+
+  // What the names mean.
+
+  const Node& node_of(Index index, NodeKind kind, std::string_view what) const {
+    const Node& node = nodes_[index];
+    if (node.kind != kind) fail(str_cat({to_string(kind), " for ", what}), to_string(node.kind));
+    return node;
+  }
+  int64_t number_of(Index index, std::string_view what) const { return node_of(index, NodeKind::Int, what).number; }
+  std::string_view text_of(Index index, std::string_view what) const {
+    const Node& node = node_of(index, NodeKind::String, what);
+    return bytes_.substr(node.text.offset, node.text.bytes);
+  }
+  const std::vector<Index>& items_of(Index index, std::string_view what) const {
+    return children_[static_cast<size_t>(node_of(index, NodeKind::Tuple, what).number)];
+  }
+  DimVector numbers_of(Index index, std::string_view what) const {
+    const std::vector<Index>& items = items_of(index, what);
+    if (items.size() > kMaxDims) fail(str_cat({"at most ", kMaxDims, " ", what}), str_cat({items.size()}));
+    DimVector out;
+    for (const Index item : items) {
+      const int64_t value = number_of(item, what);
+      if (value < 0) fail(str_cat({what, " of at least 0"}), str_cat({value}));
+      out.push_back(value);
+    }
+    return out;
+  }
+
+  bool push_storage() {
+    const std::vector<Index>& id = items_of(pop(), "a persistent id");
+    if (id.size() != 5 || text_of(id[0], "the kind of a persistent id") != "storage")
+      fail("a persistent id ('storage', class, key, device, size)", str_cat({"one of ", id.size(), " items"}));
+    const Node& type = node_of(id[1], NodeKind::Global, "the class of a storage");
+    if (type.global.function != Function::StorageClass) fail("the class of a storage", "another class or function");
+    const std::string_view key = text_of(id[2], "the key of a storage");
+    static_cast<void>(text_of(id[3], "the device of a storage"));
+    const int64_t count = number_of(id[4], "the size of a storage");
+    const ScalarType dtype = type.global.dtype;
+    int64_t nbytes = 0;
+    const auto item = static_cast<int64_t>(dtype == ScalarType::Undefined ? 1 : item_size(dtype));
+    if (count < 0 || __builtin_mul_overflow(count, item, &nbytes)) fail("the size of a storage", str_cat({count}));
+    const auto [found, is_new] = keys_.try_emplace(key, storages_.size());
+    if (is_new) storages_.push_back({key, nbytes, dtype, {}});
+    StorageInfo& info = storages_[found->second];
+    if (info.nbytes != nbytes)
+      fail(str_cat({info.nbytes, " bytes for storage '", key, "', as before"}), str_cat({nbytes}));
+    set_dtype(info, dtype);
+    return push_number(NodeKind::Storage, static_cast<int64_t>(found->second));
+  }
+
+  void set_dtype(StorageInfo& info, ScalarType dtype) const {
+    if (dtype == ScalarType::Undefined) return;
+    if (info.dtype == ScalarType::Undefined) info.dtype = dtype;
+    if (info.dtype != dtype)
+      fail(str_cat({"tensors of one dtype over storage '", info.key, "'"}),
+           str_cat({tercel::to_string(info.dtype), " and ", tercel::to_string(dtype)}));
+  }
+
+  bool reduce() {
+    const std::vector<Index>& args = items_of(pop(), "arguments");
+    const Function function = node_of(pop(), NodeKind::Global, "a function to call").global.function;
+    switch (function) {
+      case Function::OrderedDict:
+        if (!args.empty()) fail("no arguments of OrderedDict", str_cat({args.size()}));
+        push_container(NodeKind::Dict);
+        nodes_.back().special = true;
+        return true;
+      case Function::Size: {
+        if (args.size() != 1) fail("one argument of torch.Size", str_cat({args.size()}));
+        static_cast<void>(numbers_of(args[0], "sizes"));
+        const std::vector<Index> sizes = items_of(args[0], "sizes");
+        push_container(NodeKind::Tuple);
+        nodes_.back().special = true;
+        children_.back() = sizes;
+        return true;
+      }
+      case Function::Encode: return push_bytes(args);
+      case Function::MakeBytes:
+        if (!args.empty()) fail("no arguments of bytes", str_cat({args.size()}));
+        return push_text(NodeKind::Bytes, {0, 0});
+      case Function::Device: return push_device(args);
+      case Function::RebuildTensor: return push_tensor(args, 4, 4);
+      case Function::RebuildTensor2: return push_tensor(args, 6, 7);
+      case Function::RebuildTensor3: return push_tensor(args, 7, 8);
+      case Function::RebuildParameter: {
+        if (args.size() != 3) fail("three arguments of _rebuild_parameter", str_cat({args.size()}));
+        TensorInfo info = tensors_[static_cast<size_t>(node_of(args[0], NodeKind::Tensor, "a parameter").number)];
+        info.requires_grad = node_of(args[1], NodeKind::Bool, "requires_grad").number != 0;
+        check_hooks(args[2]);
+        info.parameter = true;
+        return add_tensor(std::move(info));
+      }
+      case Function::StorageClass: break;
+    }
+    fail("a function to call", "the class of a storage");
+  }
+
+  /** _codecs.encode(text, 'latin1'), which is how protocol 2 has bytes. */
+  bool push_bytes(const std::vector<Index>& args) {
+    if (args.size() != 2 || text_of(args[1], "an encoding") != "latin1")
+      fail("a text and 'latin1' for _codecs.encode", str_cat({args.size(), " other arguments"}));
+    if (!utf8_to_latin1(text_of(args[0], "bytes"))) fail("code points of bytes", "one above 255");
+    return push_text(NodeKind::Bytes, nodes_[args[0]].text);
+  }
+
+  bool push_device(const std::vector<Index>& args) {
+    if (args.empty() || args.size() > 2) fail("one or two arguments of torch.device", str_cat({args.size()}));
+    const std::string_view type = text_of(args[0], "a device");
+    const int64_t index = args.size() == 2 ? number_of(args[1], "the index of a device") : -1;
+    if ((type != "cpu" && type != "cuda") || index < -1 || index > 127)
+      fail("a device of type cpu or cuda", str_cat({type, ":", index}));
+    Node node{NodeKind::Device, false, {}};
+    node.device = tercel::Device(type == "cpu" ? DeviceType::Cpu : DeviceType::Cuda, static_cast<int8_t>(index));
+    return push(node);
+  }
+
+  void check_hooks(Index index) const {
+    const Node& hooks = node_of(index, NodeKind::Dict, "hooks");
+    if (!children_[static_cast<size_t>(hooks.number)].empty()) fail("no hooks of a tensor", "some, which are code");
+  }
+
+  bool push_tensor(const std::vector<Index>& args, size_t least, size_t most) {
+    if (args.size() < least || args.size() > most)
+      fail(str_cat({least, " arguments of a tensor"}), str_cat({args.size()}));
+    TensorInfo info;
+    info.storage = static_cast<size_t>(node_of(args[0], NodeKind::Storage, "the storage of a tensor").number);
+    StorageInfo& storage = storages_[info.storage];
+    if (least == 7) {
+      set_dtype(storage, static_cast<ScalarType>(node_of(args[6], NodeKind::Dtype, "the dtype of a tensor").number));
+    } else if (storage.dtype == ScalarType::Undefined) {
+      fail("a dtype", "a storage without one");
+    }
+    info.dtype = storage.dtype;
+    info.offset = number_of(args[1], "the offset of a tensor");
+    info.sizes = numbers_of(args[2], "sizes");
+    info.strides = numbers_of(args[3], "strides");
+    if (least > 4) {
+      info.requires_grad = node_of(args[4], NodeKind::Bool, "requires_grad").number != 0;
+      check_hooks(args[5]);
+    }
+    check_geometry(info, storage);
+    return add_tensor(std::move(info));
+  }
+
+  void check_geometry(const TensorInfo& info, const StorageInfo& storage) const {
+    const int64_t room = storage.nbytes / static_cast<int64_t>(item_size(info.dtype));
+    const bool same_rank = info.sizes.size() == info.strides.size();
+    if (!same_rank) fail("as many strides as sizes", str_cat({info.strides.size(), " and ", info.sizes.size()}));
+    int64_t numel = 1, last = info.offset;
+    bool fits = info.offset >= 0 && info.offset <= room, empty = false;
+    for (size_t d = 0; d < info.sizes.size(); ++d) {
+      const int64_t size = info.sizes[d];
+      int64_t reach = 0;
+      empty |= size == 0;
+      fits &= !__builtin_mul_overflow(numel, std::max<int64_t>(size, 1), &numel);
+      if (size > 1)
+        fits &=
+            !__builtin_mul_overflow(size - 1, info.strides[d], &reach) && !__builtin_add_overflow(last, reach, &last);
+    }
+    if (!fits || (!empty && last >= room))
+      fail(str_cat({"a tensor inside of storage '", storage.key, "', which has ", room, " elements"}),
+           str_cat({"sizes ", IntSpan(info.sizes), ", strides ", IntSpan(info.strides), ", offset ", info.offset}));
+  }
+
+  bool add_tensor(TensorInfo info) {
+    if (info.requires_grad && !is_floating(info.dtype) && category_of(info.dtype) != TypeCategory::Complex)
+      fail("a floating dtype of a tensor that requires a gradient", tercel::to_string(info.dtype));
+    tensors_.push_back(std::move(info));
+    return push_number(NodeKind::Tensor, static_cast<int64_t>(tensors_.size() - 1));
+  }
+
+  // Attributes of an OrderedDict, such as the versions of modules in a state_dict: of no use here.
+  bool build() {
+    const Index state = pop();
+    need(1);
+    static_cast<void>(node_of(state, NodeKind::Dict, "attributes"));
+    static_cast<void>(node_of(stack_.back(), NodeKind::Dict, "an object that may have attributes"));
+    return true;
+  }
+
+  // From nodes to values.
+
+  enum class State : uint8_t { Untouched, Open, Done };
+
+  const Value& value_of(Index index, int64_t depth) {
+    if (states_[index] == State::Done) return values_[index];
+    if (states_[index] == State::Open) fail("values inside each other", "one that holds itself");
+    if (depth > kMaxPickleDepth) fail(str_cat({"at most ", kMaxPickleDepth, " containers inside each other"}), "more");
+    states_[index] = State::Open;
+    int64_t cost = 1;
+    values_[index] = make_value(index, depth, cost);
+    costs_[index] = cost;
+    states_[index] = State::Done;
+    return values_[index];
+  }
+
+  Value make_value(Index index, int64_t depth, int64_t& cost) {
+    const Node& node = nodes_[index];
+    switch (node.kind) {
+      case NodeKind::None: return {};
+      case NodeKind::Bool: return node.number != 0;
+      case NodeKind::Int: return node.number;
+      case NodeKind::Float: return node.real;
+      case NodeKind::Dtype: return static_cast<ScalarType>(node.number);
+      case NodeKind::Device: return node.device;
+      case NodeKind::String: cost += node.text.bytes; return bytes_.substr(node.text.offset, node.text.bytes);
+      case NodeKind::Bytes:
+        cost += node.text.bytes;
+        return Value::bytes(*utf8_to_latin1(bytes_.substr(node.text.offset, node.text.bytes)));
+      case NodeKind::Tensor: return make_tensor(tensors_[static_cast<size_t>(node.number)]);
+      case NodeKind::List:
+      case NodeKind::Tuple:
+      case NodeKind::Dict:
+        if (node.special && node.kind == NodeKind::Tuple) return Value::size(numbers_of(index, "sizes"));
+        return make_container(node, depth, cost);
+      case NodeKind::Global:
+      case NodeKind::Storage: break;
+    }
+    fail("a value", to_string(node.kind));
+  }
+
+  Value make_container(const Node& node, int64_t depth, int64_t& cost) {
+    const std::vector<Index>& items = children_[static_cast<size_t>(node.number)];
+    // Looked at before a dict compares its keys.
+    const int64_t limit = std::max(kLeastExpanded, static_cast<int64_t>(bytes_.size()) * kExpandedPerByte);
+    std::vector<Value> values;
+    values.reserve(items.size());
+    for (const Index item : items) {
+      values.push_back(value_of(item, depth + 1));
+      // No sum can overflow: each cost is within the limit, or this would have ended.
+      cost += costs_[item];
+      if (cost > limit) fail(str_cat({"values of at most ", limit, " bytes when nothing is shared"}), "more");
+    }
+    if (node.kind == NodeKind::List) return Value::list(std::move(values));
+    if (node.kind == NodeKind::Tuple) return Value::tuple(std::move(values));
+    std::vector<Value::Item> entries;
+    entries.reserve(values.size() / 2);
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      entries.emplace_back(std::move(values[i]), std::move(values[i + 1]));
+    try {
+      return node.special ? Value::ordered_dict(std::move(entries)) : Value::dict(std::move(entries));
+    } catch (const ValueError& e) {
+      fail("a dict with every key once", e.what());
+    }
+  }
+
+  Value make_tensor(const TensorInfo& info) {
+    StorageInfo& storage = storages_[info.storage];
+    if (!storage.loaded) storage.loaded = load_(storage.key, storage.nbytes, storage.dtype);
+    auto impl = make_intrusive<TensorImpl>(storage.loaded, info.dtype, info.sizes, info.strides, info.offset);
+    impl->set_requires_grad_flag(info.requires_grad);
+    return info.parameter ? Value::parameter(Tensor(std::move(impl))) : Value(Tensor(std::move(impl)));
+  }
+
+  std::string_view bytes_;
+  ByteCursor cursor_;
+  LoadStorage load_;
+  int64_t start_ = 0;  // of the opcode
+
+  std::vector<Node> nodes_;
+  std::vector<std::vector<Index>> children_;
+  std::vector<StorageInfo> storages_;
+  std::unordered_map<std::string_view, size_t> keys_;
+  std::vector<TensorInfo> tensors_;
+  std::vector<Index> stack_, memo_;
+  std::vector<size_t> marks_;
+
+  std::vector<State> states_;
+  std::vector<Value> values_;
+  std::vector<int64_t> costs_;
+};
+
+}  // namespace
+
+Value unpickle(std::string_view bytes, const std::string& name, LoadStorage load) {
+  return Unpickler(bytes, name, load).run();
+}
+
+}  // namespace tercel::io

@@ -1,0 +1,103 @@
+// Modules: functions with parameters, buffers and children, as in torch.nn.
+//
+// A module registers what it holds, under names; everything that works on all of it (gradients to zero, dtypes, state
+// dicts) is here. Parameters are handles: a member of a layer and what register_parameter() keeps are one tensor, which
+// may be a view of a ParameterArena.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/util/function_ref.h"
+
+namespace tercel::nn {
+
+/** Names and tensors in the order of registration; children's names begin with the child's, "0.weight". */
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+/** What load_state_dict() did not find on one side or the other. */
+struct IncompatibleKeys {
+  std::vector<std::string> missing_keys, unexpected_keys;
+};
+
+class TERCEL_API Module {
+ public:
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /** The function; NotImplementedError for a module that is no function of one tensor. */
+  virtual Tensor forward(const Tensor& x);
+  Tensor operator()(const Tensor& x) { return forward(x); }
+  /** "Linear". */
+  virtual const char* name() const = 0;
+
+  /** Those of this module, then those of its children. A tensor that is registered twice comes once. */
+  std::vector<Tensor> parameters() const;
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+  std::vector<Tensor> buffers() const;
+  /** Direct children; the caller shares them with this module. */
+  const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& named_children() const { return children_; }
+
+  /** Calls fn for every module below this one, then for this one. */
+  void apply(FunctionRef<void(Module&)> fn);
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+  /** Converts floating parameters and buffers where they are: whoever holds one sees it change. */
+  void to(ScalarType dtype);
+  /** Forgets the parameters' gradients. */
+  void zero_grad();
+  void requires_grad_(bool on = true);
+
+  /** Parameters and buffers, sharing their memory. */
+  NamedTensors state_dict() const;
+  /**
+   * Copies a state dict in. RuntimeError, before anything is changed, for sizes that differ and, if strict, for names
+   * that are missing or unknown.
+   */
+  IncompatibleKeys load_state_dict(const NamedTensors& state, bool strict = true);
+
+ protected:
+  Module() = default;
+  /** Makes the tensor a parameter that requires a gradient; an undefined one is a parameter that the module lacks. */
+  Tensor register_parameter(std::string name, Tensor parameter);
+  /** A tensor that is part of the state but has no gradient. */
+  Tensor register_buffer(std::string name, Tensor buffer);
+  /** Parent and caller own the child together. */
+  template <class M>
+  std::shared_ptr<M> register_module(const std::string& name, std::shared_ptr<M> child) {
+    add_child(name, child);
+    return child;
+  }
+
+ private:
+  void check_name(const char* what, const std::string& name) const;
+  void add_child(const std::string& name, std::shared_ptr<Module> child);
+  void collect(const std::string& prefix, bool parameters, bool buffers, NamedTensors& out) const;
+
+  NamedTensors parameters_, buffers_;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> children_;
+  bool training_ = true;
+};
+
+/** Modules one after the other, named "0", "1" and so on. */
+class TERCEL_API Sequential final : public Module {
+ public:
+  Sequential() = default;
+  template <class... M>
+  explicit Sequential(std::shared_ptr<M>... modules) {
+    (push_back(std::move(modules)), ...);
+  }
+  void push_back(std::shared_ptr<Module> module);
+  size_t size() const { return named_children().size(); }
+
+  Tensor forward(const Tensor& x) override;
+  const char* name() const override { return "Sequential"; }
+};
+
+}  // namespace tercel::nn

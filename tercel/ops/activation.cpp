@@ -1,0 +1,112 @@
+#include "tercel/ops/activation.h"
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+namespace {
+
+Tensor floating(const char* op, const Tensor& x) {
+  check_defined(x, op, "self");
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+  return x;
+}
+
+}  // namespace
+
+Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
+  check_defined(x, "hardtanh", "self");
+  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "Bool inputs not supported for hardtanh");
+  return where(le(x, min_val), min_val, where(ge(x, max_val), max_val, x));
+}
+
+Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
+Tensor hardsigmoid(const Tensor& x) { return div(hardtanh(add(floating("hardsigmoid", x), 3), 0, 6), 6); }
+Tensor hardswish(const Tensor& x) { return mul(x, hardsigmoid(floating("hardswish", x))); }
+
+Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
+  // What is not taken is made harmless: its gradient, times zero, would be NaN.
+  const Tensor below = expm1(mul(clamp_max(floating("elu", x), 0), input_scale));
+  return where(gt(x, 0), mul(x, scale), mul(below, alpha * scale));
+}
+Tensor selu(const Tensor& x) { return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946); }
+Tensor celu(const Tensor& x, double alpha) {
+  TERCEL_CHECK(alpha != 0, RuntimeError, "ZeroDivisionError: alpha cannot be 0 for CELU");
+  return elu(x, alpha, 1, 1 / alpha);
+}
+Tensor mish(const Tensor& x) { return mul(x, tanh(softplus(floating("mish", x)))); }
+Tensor logsigmoid(const Tensor& x) { return neg(logaddexp(0, neg(floating("log_sigmoid", x)))); }
+
+Tensor gelu(const Tensor& x, std::string_view approximate) {
+  if (approximate == "none") return gelu(x);
+  TERCEL_CHECK(approximate == "tanh", RuntimeError, "approximate argument must be either none or tanh.");
+  // sqrt(2 / pi) * (x + 0.044715 x^3)
+  const Tensor inner = mul(mul(x, add(mul(square(floating("gelu", x)), 0.044715), 1)), 0.7978845608028654);
+  return mul(mul(x, 0.5), add(tanh(inner), 1));
+}
+
+Tensor prelu(const Tensor& x, const Tensor& weight) {
+  floating("prelu", x);
+  check_defined(weight, "prelu", "weight");
+  TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "prelu: Type promoting not supported. Got ",
+               to_string(x.dtype()), " and ", to_string(weight.dtype()));
+  Tensor slope = weight;
+  if (weight.numel() != 1) {
+    const int64_t channels = x.dim() > 1 ? x.size(1) : 1;
+    TERCEL_CHECK(weight.dim() == 1 && weight.numel() == channels, RuntimeError,
+                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+                 " and channel size = ", channels, ".");
+    DimVector sizes(static_cast<size_t>(x.dim()), 1);
+    sizes[1] = channels;
+    slope = reshape(weight, sizes);
+  } else if (x.dim() == 0) {
+    slope = reshape(weight, IntSpan());
+  }
+  return where(gt(x, 0), x, mul(x, slope));
+}
+
+Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
+  check_defined(x, "threshold", "self");
+  return where(le(x, limit), value, x);
+}
+Tensor hardshrink(const Tensor& x, double lambd) {
+  floating("hardshrink", x);
+  return where(logical_and(ge(x, -lambd), le(x, lambd)), 0, x);
+}
+Tensor softshrink(const Tensor& x, double lambd) {
+  floating("softshrink", x);
+  TERCEL_CHECK(lambd >= 0, RuntimeError, "lambda must be greater or equal to 0, but found to be ", lambd, ".");
+  // Times zero, so that NaN stays.
+  return where(gt(x, lambd), sub(x, lambd), where(lt(x, -lambd), add(x, lambd), mul(x, 0)));
+}
+Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(floating("tanhshrink", x))); }
+
+#define TERCEL_DEFINE_INPLACE(name)                                                         \
+  const Tensor& name##_(const Tensor& x) {                                                  \
+    return assign_inplace(#name "_", x, [](const Tensor& before) { return name(before); }); \
+  }
+TERCEL_DEFINE_INPLACE(relu6)
+TERCEL_DEFINE_INPLACE(hardsigmoid)
+TERCEL_DEFINE_INPLACE(hardswish)
+TERCEL_DEFINE_INPLACE(selu)
+TERCEL_DEFINE_INPLACE(mish)
+#undef TERCEL_DEFINE_INPLACE
+
+const Tensor& hardtanh_(const Tensor& x, Scalar min_val, Scalar max_val) {
+  return assign_inplace("hardtanh_", x, [&](const Tensor& before) { return hardtanh(before, min_val, max_val); });
+}
+const Tensor& elu_(const Tensor& x, double alpha, double scale, double input_scale) {
+  return assign_inplace("elu_", x, [&](const Tensor& before) { return elu(before, alpha, scale, input_scale); });
+}
+const Tensor& celu_(const Tensor& x, double alpha) {
+  return assign_inplace("celu_", x, [&](const Tensor& before) { return celu(before, alpha); });
+}
+const Tensor& threshold_(const Tensor& x, Scalar limit, Scalar value) {
+  return assign_inplace("threshold_", x, [&](const Tensor& before) { return threshold(before, limit, value); });
+}
+
+}  // namespace tercel

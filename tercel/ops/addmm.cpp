@@ -1,0 +1,130 @@
+// Products that are added to a tensor in the same pass.
+#include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/matmul.h"
+#include "tercel/ops/matmul_impl.h"
+#include "tercel/ops/sum_to_size.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+namespace {
+
+Tensor scaled(Tensor x, Scalar factor) { return factor.to_double() == 1 ? std::move(x) : mul(x, factor); }
+
+void check_summand(const char* op, const Tensor& x, const Tensor& a) {
+  check_defined(x, op, "self");
+  check_on_cpu(op, x);
+  TERCEL_CHECK(x.dtype() == a.dtype(), RuntimeError, op, ": self and mat2 must have the same dtype, but got ",
+               scalar_type_word(x.dtype()), " and ", scalar_type_word(a.dtype()));
+}
+
+/** beta * x + alpha * a b, where a and b are matrices or batches of them; not recorded. */
+Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  const bool batched = a.dim() == 3;
+  DimVector sizes(a.sizes());
+  sizes.back() = b.sizes().back();
+  const Tensor summand = expand(x, sizes);
+  Tensor out = empty(sizes, a.options());
+  // A row that is added to all rows goes along with the product; anything else lies in `out` before.
+  const bool adds = beta.to_double() != 0;
+  const bool is_row = !batched && beta.to_double() == 1 && summand.strides()[0] == 0 && summand.strides()[1] == 1;
+  if (adds && !is_row) copy_(out, summand);
+  const MatrixOperand left(a), right(b);
+  visit_gemm_types(op, a.dtype(), [&]<class T> {
+    Gemm<T> g = gemm_of<T>(left, right, out);
+    g.alpha = alpha.to<T>();
+    g.beta = adds && !is_row ? beta.to<T>() : T(0);
+    g.bias = is_row ? summand.data<T>() : nullptr;
+    if (batched)
+      gemm_batched(g, a.size(0), left.tensor.strides()[0], right.tensor.strides()[0], out.strides()[0]);
+    else
+      gemm(g);
+  });
+  return out;
+}
+
+/** plain(), recorded. The operands have been checked. */
+Tensor recorded(const char* op, const char* backward_name, const Tensor& x, const Tensor& a, const Tensor& b,
+                Scalar beta, Scalar alpha) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = plain(op, x, a, b, beta, alpha);
+  }
+  if (should_record(x, a, b))
+    record(backward_name, out, {x, a, b},
+           [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b),
+            sizes = DimVector(x.sizes()), beta, alpha](BackwardCall& call) {
+             const Tensor& g = call.grad();
+             if (call.needs(0)) call.set(0, sum_to_size(scaled(g, beta), sizes));
+             if (call.needs(1)) call.set(1, scaled(matmul(g, transpose(b.get(), -2, -1)), alpha));
+             if (call.needs(2)) call.set(2, scaled(matmul(transpose(a.get(), -2, -1), g), alpha));
+           });
+  return out;
+}
+
+}  // namespace
+
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_mm("addmm", a, b, "mat1");
+  check_summand("addmm", x, a);
+  return recorded("addmm", "AddmmBackward0", x, a, b, beta, alpha);
+}
+
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_bmm("baddbmm", a, b);
+  check_summand("baddbmm", x, a);
+  return recorded("baddbmm", "BaddbmmBackward0", x, a, b, beta, alpha);
+}
+
+Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
+  check_defined(x, "addmv", "self");
+  check_defined(a, "addmv", "mat");
+  check_defined(v, "addmv", "vec");
+  TERCEL_CHECK(a.dim() == 2 && v.dim() == 1 && x.dim() <= 1, RuntimeError,
+               "addmv: vector + matrix @ vector expected, got ", x.dim(), ", ", a.dim(), ", ", v.dim());
+  TERCEL_CHECK(a.size(1) == v.size(0) && (x.numel() == a.size(0) || x.numel() == 1), RuntimeError,
+               "addmv: size mismatch, got input (", x.numel(), "), mat (", a.size(0), "x", a.size(1), "), vec (",
+               v.size(0), ")");
+  return squeeze(addmm(unsqueeze(expand(x, {a.size(0)}), 1), a, unsqueeze(v, 1), beta, alpha), 1);
+}
+
+Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_defined(x, "addr", "self");
+  check_defined(a, "addr", "vec1");
+  check_defined(b, "addr", "vec2");
+  TERCEL_CHECK(a.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
+  TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  const Tensor summand = expand(x, {a.size(0), b.size(0)});
+  const Tensor product = scaled(outer(a, b), alpha);
+  return beta.to_double() == 0 ? product : add(scaled(summand, beta), product);
+}
+
+Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_bmm("addbmm", a, b);
+  check_summand("addbmm", x, a);
+  // The sum over the batch is one product whose inner dimension is batch and inner dimension in one.
+  const int64_t inner = a.size(0) * a.size(2);
+  return addmm(x, reshape(transpose(a, 0, 1), {a.size(1), inner}), reshape(b, {inner, b.size(2)}), beta, alpha);
+}
+
+#define TERCEL_ADD_FORMS(name)                                                                                \
+  const Tensor& name##_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {       \
+    return assign_inplace(#name "_", x, name(x, a, b, beta, alpha));                                          \
+  }                                                                                                           \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, \
+                           Scalar alpha) {                                                                    \
+    const NoGradGuard no_grad;                                                                                \
+    return assign_out(#name, out, name(x, a, b, beta, alpha));                                                \
+  }
+TERCEL_ADD_FORMS(addmm)
+TERCEL_ADD_FORMS(addmv)
+TERCEL_ADD_FORMS(addr)
+TERCEL_ADD_FORMS(baddbmm)
+TERCEL_ADD_FORMS(addbmm)
+#undef TERCEL_ADD_FORMS
+
+}  // namespace tercel

@@ -1,0 +1,82 @@
+// A function of the elements of one, two or three tensors with as many elements each: what TH_TENSOR_APPLY was.
+//
+// Note [Apply]
+// Elements meet by their row-major index, whatever the shapes are: [2, 3] goes with [6] and with [3, 1, 2]. Nothing is
+// broadcast, promoted or recorded, and everything runs on the caller's thread. Each tensor has its own cursor, which
+// joins the dimensions that follow one another evenly in memory, so contiguous tensors are one loop. For arithmetic,
+// the ops are faster; this is for what there is no op for:
+//
+//   apply2<float, const int64_t>(scores, labels, [&](float& s, int64_t l) { ... });
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <type_traits>
+
+#include "tercel/autograd/record.h"
+
+namespace tercel {
+
+namespace detail {
+
+/** A place among the elements of a tensor, in row-major order. */
+class TERCEL_API ElementCursor {
+ public:
+  explicit ElementCursor(const Tensor& t);
+
+  std::byte* position() const { return position_; }
+  /** Bytes to the next element, and how many elements, this one included, are that far apart. */
+  int64_t step() const { return steps_.empty() ? 0 : steps_[0]; }
+  int64_t run() const { return sizes_.empty() ? 1 : sizes_[0] - index_[0]; }
+  /** At most run() elements on. */
+  void advance(int64_t count);
+
+ private:
+  std::byte* position_;
+  DimVector sizes_, steps_, index_;  // innermost first, joined
+};
+
+/** Refuses what cannot be visited as elements of a dtype, or be written to without being recorded. */
+TERCEL_API void check_apply(const char* op, const Tensor& t, ScalarType dtype, size_t alignment, bool writes,
+                            int64_t numel);
+
+template <class... T, class F, size_t... I>
+void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::conditional_t<true, Tensor, T>&... t) {
+  const int64_t numel = std::get<0>(std::tie(t...)).numel();
+  (check_apply(op, t, scalar_type_of<std::remove_const_t<T>>(), alignof(T), !std::is_const_v<T>, numel), ...);
+  ElementCursor cursors[] = {ElementCursor(t)...};
+  for (int64_t left = numel; left > 0;) {
+    const int64_t count = std::min({left, cursors[I].run()...});
+    std::byte* at[] = {cursors[I].position()...};
+    for (int64_t i = 0; i < count; ++i) {
+      f(*reinterpret_cast<T*>(at[I])...);
+      ((at[I] += cursors[I].step()), ...);
+    }
+    (cursors[I].advance(count), ...);
+    left -= count;
+  }
+  // Before whoever saved one of them can look.
+  ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
+}
+
+}  // namespace detail
+
+/**
+ * Calls f(a) for every element, as a reference to A: const elements are read, others may be written. RuntimeError when
+ * A is not the dtype, and for a tensor that is written to and requires grad while gradients are on.
+ */
+template <class A, class F>
+void apply(const Tensor& a, F f) {
+  detail::apply_together<A>("apply", f, std::index_sequence_for<A>(), a);
+}
+/** f(a, b) for every pair; RuntimeError "inconsistent tensor size" unless both have as many elements. */
+template <class A, class B, class F>
+void apply2(const Tensor& a, const Tensor& b, F f) {
+  detail::apply_together<A, B>("apply2", f, std::index_sequence_for<A, B>(), a, b);
+}
+template <class A, class B, class C, class F>
+void apply3(const Tensor& a, const Tensor& b, const Tensor& c, F f) {
+  detail::apply_together<A, B, C>("apply3", f, std::index_sequence_for<A, B, C>(), a, b, c);
+}
+
+}  // namespace tercel

@@ -1,0 +1,44 @@
+#include "tercel/ops/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/dropout.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/matmul.h"
+#include "tercel/ops/softmax.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& attn_mask, double dropout_p, bool is_causal,
+                                    std::optional<double> scale) {
+  constexpr const char* kOp = "scaled_dot_product_attention";
+  check_defined(query, kOp, "query");
+  check_defined(key, kOp, "key");
+  check_defined(value, kOp, "value");
+  TERCEL_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, RuntimeError, kOp,
+               ": Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): ", query.dim(),
+               ", key.dim(): ", key.dim(), " and value.dim(): ", value.dim(), " instead.");
+  TERCEL_CHECK(query.dtype() == key.dtype() && key.dtype() == value.dtype(), RuntimeError,
+               "Expected query, key, and value to have the same dtype, but got query.dtype: ", to_string(query.dtype()),
+               " key.dtype: ", to_string(key.dtype()), " and value.dtype: ", to_string(value.dtype()), " instead.");
+  TERCEL_CHECK(!is_causal || !attn_mask.defined(), RuntimeError, kOp,
+               ": Explicit attn_mask should not be set when is_causal=True");
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  Tensor scores = matmul(mul(query, factor), transpose(key, -2, -1));
+  Tensor mask = attn_mask;
+  if (is_causal) mask = ge(unsqueeze(arange(query.size(-2)), 1), arange(key.size(-2)));
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  if (mask.defined()) scores = mask.dtype() == kBool ? where(mask, scores, kNever) : add(scores, mask);
+  Tensor weights = softmax(scores, -1);
+  // A position that may look at nothing gets zeros, not NaN.
+  if (mask.defined() && mask.dtype() == kBool) weights = where(mask, weights, 0);
+  if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
+  return matmul(weights, value);
+}
+
+}  // namespace tercel

@@ -1,0 +1,19 @@
+// Attention.
+#pragma once
+
+#include <optional>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/**
+ * softmax(query key^T * scale + mask) value: query [..., length, depth], key [..., source, depth], value
+ * [..., source, width] -> [..., length, width]. scale is 1 / sqrt(depth) unless given. The mask broadcasts to [...,
+ * length, source]: bool, true where attention is allowed, or numbers to add; causal allows sources up to the position.
+ */
+TERCEL_API Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                               const Tensor& attn_mask = {}, double dropout_p = 0,
+                                               bool is_causal = false, std::optional<double> scale = {});
+
+}  // namespace tercel

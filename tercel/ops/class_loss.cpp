@@ -1,0 +1,199 @@
+#include "tercel/ops/class_loss.h"
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/similarity.h"
+#include "tercel/ops/softmax.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+namespace {
+
+// Where the classes are: dimension 1, or the only one.
+int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
+
+void check_classes(const Tensor& x, const Tensor& target, const Tensor& weight) {
+  check_defined(x, "nll_loss", "input");
+  check_defined(target, "nll_loss", "target");
+  TERCEL_CHECK(x.dim() >= 1, ValueError, "Expected 1 or more dimensions (got 0)");
+  TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
+               to_string(target.dtype()));
+  if (x.dim() > 1)
+    TERCEL_CHECK(target.dim() >= 1 && x.size(0) == target.size(0), ValueError, "Expected input batch_size (", x.size(0),
+                 ") to match target batch_size (", target.dim() == 0 ? 0 : target.size(0), ").");
+  DimVector want(x.sizes());
+  want.erase(want.begin() + class_dim(x));
+  TERCEL_CHECK(target.sizes() == IntSpan(want), RuntimeError, "Expected target size ", IntSpan(want), ", got ",
+               target.sizes());
+  const int64_t classes = x.size(class_dim(x));
+  TERCEL_CHECK(!weight.defined() || (weight.dim() <= 1 && weight.numel() == classes), RuntimeError,
+               "weight tensor should be defined either for all ", classes,
+               " classes or no classes but got weight tensor of shape: ", weight.sizes());
+}
+
+// What a target names, and how much that counts.
+struct Picked {
+  Tensor ignored;  // bool
+  Tensor index;    // the target, 0 where ignored
+  Tensor weight;   // of each sample
+};
+
+Picked pick(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
+  const NoGradGuard no_grad;
+  Picked p;
+  p.ignored = eq(target, ignore_index);
+  p.index = masked_fill(target, p.ignored, 0);
+  const Tensor flat = contiguous(p.index);
+  const int64_t classes = x.size(class_dim(x));
+  for (int64_t i = 0; i < flat.numel(); ++i) {
+    const int64_t c = flat.data<int64_t>()[i];
+    TERCEL_CHECK(c >= 0 && c < classes, IndexError, "Target ", c, " is out of bounds.");
+  }
+  if (weight.defined())
+    p.weight = view(index_select(to(weight.detach(), x.dtype()), 0, view(flat, {-1})), target.sizes());
+  else
+    p.weight = ones(target.sizes(), TensorOptions(x.dtype(), x.device()));
+  p.weight = masked_fill(p.weight, p.ignored, 0);
+  return p;
+}
+
+Tensor weighted(const Tensor& losses, const Picked& p, Reduction reduction) {
+  if (reduction == Reduction::None) return losses;
+  const Tensor total = sum(losses);
+  return reduction == Reduction::Sum ? total : div(total, sum(p.weight));
+}
+
+Tensor picked_losses(const Tensor& x, const Picked& p) {
+  const int64_t dim = class_dim(x);
+  // An ignored row may hold anything, infinity too: nothing of it gets through.
+  const Tensor values = squeeze(gather(x, dim, unsqueeze(p.index, dim)), dim);
+  return masked_fill(mul(neg(values), p.weight), p.ignored, 0);
+}
+
+Tensor of_classes(const Tensor& weight, const Tensor& x) {
+  DimVector sizes(static_cast<size_t>(x.dim()), 1);
+  sizes[static_cast<size_t>(class_dim(x))] = -1;
+  return view(to(weight, x.dtype()), sizes);
+}
+
+Tensor probability_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction,
+                        double label_smoothing) {
+  TERCEL_CHECK(target.is_floating_point(), RuntimeError,
+               "Expected floating point type for target with class probabilities, got ", to_string(target.dtype()));
+  const int64_t dim = class_dim(x), classes = x.size(dim);
+  Tensor t = target;
+  if (label_smoothing > 0) t = add(mul(target, 1 - label_smoothing), label_smoothing / static_cast<double>(classes));
+  Tensor terms = mul(log_softmax(x, dim), t);
+  if (weight.defined()) terms = mul(terms, of_classes(weight, x));
+  const Tensor losses = neg(sum(terms, {dim}));
+  if (reduction != Reduction::Mean) return reduce_loss(losses, reduction);
+  return div(sum(losses), static_cast<double>(x.numel()) / static_cast<double>(classes));
+}
+
+void check_three(const char* op, const Tensor& a, const Tensor& b, const Tensor& target) {
+  check_defined(a, op, "input1");
+  check_defined(b, op, "input2");
+  check_defined(target, op, "target");
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction,
+                int64_t ignore_index) {
+  check_classes(x, target, weight);
+  const Picked p = pick(x, target, weight, ignore_index);
+  return weighted(picked_losses(x, p), p, reduction);
+}
+
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction,
+                     int64_t ignore_index, double label_smoothing) {
+  check_defined(x, "cross_entropy", "input");
+  check_defined(target, "cross_entropy", "target");
+  TERCEL_CHECK(label_smoothing >= 0 && label_smoothing <= 1, RuntimeError,
+               "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+  TERCEL_CHECK(x.dim() >= 1, ValueError, "Expected 1 or more dimensions (got 0)");
+  if (target.sizes() == x.sizes()) {
+    TERCEL_CHECK(ignore_index < 0, RuntimeError, "ignore_index is not supported for floating point target");
+    return probability_loss(x, target, weight, reduction, label_smoothing);
+  }
+  check_classes(x, target, weight);
+  const int64_t dim = class_dim(x);
+  const Tensor logs = log_softmax(x, dim);
+  const Picked p = pick(x, target, weight, ignore_index);
+  const Tensor hard = weighted(picked_losses(logs, p), p, reduction);
+  if (label_smoothing == 0) return hard;
+  const Tensor all = weight.defined() ? mul(logs, of_classes(weight, x)) : logs;
+  const Tensor soft = weighted(masked_fill(neg(sum(all, {dim})), p.ignored, 0), p, reduction);
+  return add(mul(hard, 1 - label_smoothing), mul(soft, label_smoothing / static_cast<double>(x.size(dim))));
+}
+
+Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, double margin, const Tensor& weight,
+                         Reduction reduction) {
+  TERCEL_CHECK(p == 1 || p == 2, RuntimeError, "only p == 1 and p == 2 supported");
+  check_defined(x, "multi_margin_loss", "input");
+  check_defined(target, "multi_margin_loss", "target");
+  TERCEL_CHECK(x.dim() == 1 || x.dim() == 2, RuntimeError,
+               "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
+  check_classes(x, x.dim() == 1 ? reshape(target, {}) : target, weight);
+  const Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x, index = reshape(target, {rows.size(0)});
+  const Picked picked = pick(rows, index, weight, INT64_MIN);
+  const Tensor column = unsqueeze(picked.index, 1);
+  Tensor terms = relu(add(sub(rows, gather(rows, 1, column)), margin));
+  if (p == 2) terms = square(terms);
+  if (weight.defined()) terms = mul(terms, unsqueeze(picked.weight, 1));
+  const Tensor own = eq(arange(rows.size(1)), column);
+  const Tensor losses = div(sum(masked_fill(terms, own, 0), {1}), static_cast<double>(rows.size(1)));
+  return reduce_loss(x.dim() == 1 ? squeeze(losses, 0) : losses, reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, Reduction reduction) {
+  check_defined(x, "hinge_embedding_loss", "input");
+  check_defined(target, "hinge_embedding_loss", "target");
+  const Tensor far = where(ne(target, 1), relu(sub(margin, x)), 0), near = where(ne(target, -1), x, 0);
+  return reduce_loss(add(far, near), reduction);
+}
+
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin,
+                             Reduction reduction) {
+  check_three("cosine_embedding_loss", a, b, target);
+  TERCEL_CHECK(target.dim() <= 1, RuntimeError, "0D or 1D target tensor expected, multi-target not supported");
+  TERCEL_CHECK(a.dim() == target.dim() + 1 && b.dim() == a.dim(), RuntimeError, target.dim() + 1,
+               "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(),
+               " and ", b.sizes(), ".");
+  const Tensor cosine = cosine_similarity(a, b, target.dim(), 1e-12);
+  const Tensor near = where(eq(target, 1), sub(1, cosine), 0);
+  return reduce_loss(add(near, where(eq(target, -1), relu(sub(cosine, margin)), 0)), reduction);
+}
+
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Reduction reduction) {
+  check_three("margin_ranking_loss", a, b, target);
+  TERCEL_CHECK(a.dim() == b.dim() && a.dim() == target.dim(), RuntimeError,
+               "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ", a.sizes(),
+               ", input2: ", b.sizes(), ", target: ", target.sizes());
+  return reduce_loss(relu(add(mul(neg(target), sub(a, b)), margin)), reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
+                           double p, double eps, bool swap, Reduction reduction) {
+  check_three("triplet_margin_loss", anchor, positive, negative);
+  TERCEL_CHECK(margin > 0, ValueError, "margin must be greater than 0, got ", margin);
+  const Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));
+  return reduce_loss(relu(add(sub(near, far), margin)), reduction);
+}
+
+Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  check_defined(x, "soft_margin_loss", "input");
+  check_defined(target, "soft_margin_loss", "target");
+  return reduce_loss(softplus(mul(neg(target), x)), reduction);
+}
+
+}  // namespace tercel

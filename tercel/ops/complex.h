@@ -1,0 +1,28 @@
+// Complex numbers and their parts.
+//
+// Results are fresh tensors: of real(), imag() and conj() too, which are views in PyTorch.
+// The gradient of a real loss with respect to complex z = x + iy is dL/dx + i dL/dy, PyTorch's convention: backward
+// multiplies by the conjugate of a derivative.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** re + im i; both float32, or both float64 (RuntimeError). */
+TERCEL_API Tensor complex(const Tensor& re, const Tensor& im);
+TERCEL_API const Tensor& complex_out(const Tensor& out, const Tensor& re, const Tensor& im);
+/** abs * (cos(angle) + sin(angle) i); both float32, or both float64 (RuntimeError). */
+TERCEL_API Tensor polar(const Tensor& abs, const Tensor& angle);
+TERCEL_API const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);
+
+/** The real part; of a real tensor itself. */
+TERCEL_API Tensor real(const Tensor& x);
+/** The imaginary part; RuntimeError for a real tensor. */
+TERCEL_API Tensor imag(const Tensor& x);
+/** The complex conjugate, a copy; of a real tensor itself. */
+TERCEL_API Tensor conj(const Tensor& x);
+TERCEL_API Tensor conj_physical(const Tensor& x);
+TERCEL_API const Tensor& conj_physical_(const Tensor& x);
+
+}  // namespace tercel

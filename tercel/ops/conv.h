@@ -1,0 +1,53 @@
+// Convolutions (cross-correlations, as in all of deep learning) and the patches that they are made of.
+//
+// x is [n, channels, spatial...] or, without a batch, [channels, spatial...]. Lists of one number hold for every
+// spatial dimension. A result has the memory format of x or weight: channels last if either lies so, and then the
+// computation runs in that order too. 16-bit floats are calculated in float32. Wrong sizes are a RuntimeError with
+// PyTorch's sentence. Products are our own (gemm.cpp): no library is needed.
+#pragma once
+
+#include <array>
+
+#include "tercel/core/tensor.h"
+#include "tercel/util/enum_names.h"
+
+namespace tercel {
+
+/** weight [out, channels / groups, kernel...], bias [out] or undefined. */
+TERCEL_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+/** Padding by name: Valid is none; Same, for a stride of 1 (RuntimeError), keeps the spatial sizes. */
+enum class NamedPadding : uint8_t { Valid, Same };
+constexpr auto enum_names(NamedPadding) {
+  return std::to_array<EnumName<NamedPadding>>({{NamedPadding::Valid, "valid"}, {NamedPadding::Same, "same"}});
+}
+TERCEL_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
+
+/** The gradient of a convolution as an op: weight [channels, out / groups, kernel...]. */
+TERCEL_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                                   IntSpan dilation = {1});
+TERCEL_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                                   IntSpan dilation = {1});
+TERCEL_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                                   IntSpan dilation = {1});
+
+/** x [n, channels, height, width] -> every patch as a column: [n, channels * window, patches]. */
+TERCEL_API Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
+                         IntSpan stride = {1});
+/** The reverse, patches that overlap added up: [n, channels * window, patches] -> [n, channels, output_size...]. */
+TERCEL_API Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation = {1},
+                         IntSpan padding = {0}, IntSpan stride = {1});
+
+}  // namespace tercel

@@ -1,0 +1,312 @@
+// Convolutions as products of matrices.
+//
+// Note [Convolution loops]
+//   for each tile of output positions:   a matrix of patches that fits the L2 cache is gathered, then multiplied:
+//     channels first:  y [outputs][positions] = weight [outputs][channels * window] patches [channels *
+//     window][positions] channels last:   y [positions][outputs] = patches [positions][window * channels] weight^T
+// Tiles run on different threads; with fewer tiles than threads the products themselves use several. A window of one
+// pixel needs no patches. The gradient of x is the same backwards: a product into patches, which are then added to the
+// image. The gradient of the weight adds up products over tiles, one sum for each thread.
+//
+// Channels first is slow where an image has few positions (a product for each image); there the caller converts to
+// channels last, where the positions of all images are rows of one matrix.
+#include "tercel/ops/conv_plan_impl.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tercel/core/allocator.h"
+#include "tercel/ops/gemm_impl.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<PatchFn> gather_kernels = TERCEL_CPU_KERNELS(gather_patches);
+constinit const KernelTable<PatchFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter_patches);
+
+// Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
+constexpr int64_t kTileBytes = 768 << 10;
+constexpr int64_t kLeastPositions = 96;
+
+int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+template <class T>
+struct Buffer {
+  DataPtr block;
+  explicit Buffer(int64_t count) : block(cpu_allocator().allocate(static_cast<size_t>(count) * sizeof(T))) {}
+  T* get() const { return static_cast<T*>(block.get()); }
+};
+
+template <class T>
+class Convolution {
+ public:
+  explicit Convolution(const ConvPlan& plan) : plan_(plan) {
+    loop_.wide = sizeof(T) == 8;
+    loop_.channels_last = plan.channels_last;
+    group_channels_ = plan.channels / plan.groups;
+    group_outputs_ = plan.outputs / plan.groups;
+    loop_.channels = group_channels_;
+    loop_.pixel = plan.channels;
+    plain_ = plan.window() == 1;
+    for (int d = 0; d < 3; ++d) {
+      loop_.in[d] = plan.in[d];
+      loop_.kernel[d] = plan.kernel[d];
+      loop_.out[d] = plan.out[d];
+      loop_.stride[d] = plan.stride[d];
+      loop_.padding[d] = plan.padding[d];
+      loop_.dilation[d] = plan.dilation[d];
+      plain_ = plain_ && plan.stride[d] == 1 && plan.padding[d] == 0;
+    }
+    depth_ = group_channels_ * plan.window();
+    const int64_t fitting = kTileBytes / std::max<int64_t>(1, depth_ * static_cast<int64_t>(sizeof(T)));
+    const int64_t all = plan.channels_last ? plan.n * plan.out_pixels() : plan.out_pixels();
+    // At least a tile a thread, if there are positions enough.
+    const int64_t share = ceil_div(plan.channels_last ? all : plan.n * all, num_threads());
+    tile_ = std::max(std::min(fitting, share) / 16 * 16, kLeastPositions);
+    tile_ = std::min(tile_, std::max<int64_t>(all, 1));
+    // Equal tiles.
+    tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
+    tile_ = ceil_div(std::max<int64_t>(all, 1), tiles_);
+    // Tiles of channels last know no images.
+    tasks_ = plan.channels_last ? tiles_ : plan.n * tiles_;
+  }
+
+  void forward(const T* x, const T* weight, const T* bias, T* y) const {
+    parallel_for(0, tasks_, 1, [&](int64_t begin, int64_t end) {
+      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      for (int64_t task = begin; task < end; ++task)
+        for (int64_t group = 0; group < plan_.groups; ++group) {
+          const Tile t = tile(task, group);
+          Gemm<T> g;
+          const T* matrix = gather(t, x, patches.get());
+          const T* w = weight + group * group_outputs_ * depth_;
+          g.k = depth_;
+          if (plan_.channels_last) {
+            g.m = t.count;
+            g.n = group_outputs_;
+            g.a = matrix;
+            g.lda = plain_ ? plan_.channels : depth_;
+            g.b = w;
+            g.ldb = depth_;
+            g.trans_b = true;
+            g.c = y + t.y;
+            g.ldc = plan_.outputs;
+            g.bias = bias ? bias + group * group_outputs_ : nullptr;
+          } else {
+            g.m = group_outputs_;
+            g.n = t.count;
+            g.a = w;
+            g.lda = depth_;
+            g.b = matrix;
+            g.ldb = plain_ ? plan_.out_pixels() : t.count;
+            g.c = y + t.y;
+            g.ldc = plan_.out_pixels();
+            if (bias) {
+              g.beta = 1;
+              for (int64_t o = 0; o < group_outputs_; ++o)
+                std::fill_n(g.c + o * g.ldc, t.count, bias[group * group_outputs_ + o]);
+            }
+          }
+          gemm(g);
+        }
+    });
+  }
+
+  void input(const T* y, const T* weight, T* x) const {
+    // Images are independent; the patches of one image overlap.
+    parallel_for(0, plan_.n, 1, [&](int64_t begin, int64_t end) {
+      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      if (!plain_) std::fill_n(x + begin * image_size(), (end - begin) * image_size(), T(0));
+      for (int64_t image = begin; image < end; ++image) {
+        for (int64_t first = 0; first < plan_.out_pixels(); first += tile_) {
+          for (int64_t group = 0; group < plan_.groups; ++group) {
+            const Tile t = piece(image, first, std::min(tile_, plan_.out_pixels() - first), group);
+            const T* w = weight + group * group_outputs_ * depth_;
+            T* to = plain_ ? x + t.x + (plan_.channels_last ? first * plan_.channels : first) : patches.get();
+            Gemm<T> g;
+            g.k = group_outputs_;
+            g.c = to;
+            if (plan_.channels_last) {
+              g.m = t.count;
+              g.n = depth_;
+              g.a = y + t.y;
+              g.lda = plan_.outputs;
+              g.b = w;
+              g.ldb = depth_;
+              g.ldc = plain_ ? plan_.channels : depth_;
+            } else {
+              g.m = depth_;
+              g.n = t.count;
+              g.a = w;
+              g.lda = depth_;
+              g.trans_a = true;
+              g.b = y + t.y;
+              g.ldb = plan_.out_pixels();
+              g.ldc = plain_ ? plan_.out_pixels() : t.count;
+            }
+            gemm(g);
+            if (!plain_) scatter_kernels[kCpu](loop_, x + t.x, to, first, first + t.count);
+          }
+        }
+      }
+    });
+  }
+
+  void weight(const T* x, const T* y, T* weight) const {
+    const int64_t size = plan_.outputs * depth_;
+    const int64_t chunks = in_parallel_region() ? 1 : std::max<int64_t>(1, num_chunks(tasks_, 1));
+    if (tasks_ == 0 || plan_.n == 0) {
+      std::fill_n(weight, size, T(0));
+      return;
+    }
+    const Buffer<T> others((chunks - 1) * size);
+    parallel_for(0, tasks_, 1, [&](int64_t begin, int64_t end) {
+      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      const int64_t chunk = chunks == 1 ? 0 : thread_index();
+      T* sum = chunk == 0 ? weight : others.get() + (chunk - 1) * size;
+      for (int64_t task = begin; task < end; ++task)
+        for (int64_t group = 0; group < plan_.groups; ++group) {
+          const Tile t = tile(task, group);
+          const T* matrix = gather(t, const_cast<T*>(x), patches.get());
+          Gemm<T> g;
+          g.m = group_outputs_;
+          g.n = depth_;
+          g.k = t.count;
+          g.a = y + t.y;
+          g.b = matrix;
+          g.c = sum + group * group_outputs_ * depth_;
+          g.ldc = depth_;
+          g.beta = task == begin ? T(0) : T(1);
+          if (plan_.channels_last) {
+            g.lda = plan_.outputs;
+            g.trans_a = true;
+            g.ldb = plain_ ? plan_.channels : depth_;
+          } else {
+            g.lda = plan_.out_pixels();
+            g.ldb = plain_ ? plan_.out_pixels() : t.count;
+            g.trans_b = true;
+          }
+          gemm(g);
+        }
+    });
+    for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+      const T* part = others.get() + (chunk - 1) * size;
+      for (int64_t i = 0; i < size; ++i) weight[i] += part[i];
+    }
+  }
+
+ private:
+  // Positions of one group: where they begin in y, and where their image begins in x.
+  struct Tile {
+    int64_t image, first, count, x, y;
+  };
+
+  int64_t image_size() const { return plan_.channels * plan_.in_pixels(); }
+
+  Tile piece(int64_t image, int64_t first, int64_t count, int64_t group) const {
+    Tile t{image, first, count, image * image_size(), image * plan_.outputs * plan_.out_pixels()};
+    t.x += group * group_channels_ * (plan_.channels_last ? 1 : plan_.in_pixels());
+    t.y += plan_.channels_last ? first * plan_.outputs + group * group_outputs_
+                               : group * group_outputs_ * plan_.out_pixels() + first;
+    return t;
+  }
+  Tile tile(int64_t task, int64_t group) const {
+    if (!plan_.channels_last) {
+      const int64_t first = task % tiles_ * tile_;
+      return piece(task / tiles_, first, std::min(tile_, plan_.out_pixels() - first), group);
+    }
+    const int64_t first = task * tile_, pixels = plan_.out_pixels();
+    Tile t = piece(first / pixels, first % pixels, 0, group);
+    t.count = std::min(tile_, plan_.n * pixels - first);
+    return t;
+  }
+
+  // The patches of a tile, in `patches` or where they lie already.
+  const T* gather(const Tile& t, const T* x, T* patches) const {
+    T* image = const_cast<T*>(x) + t.x;
+    if (plain_) return image + (plan_.channels_last ? t.first * plan_.channels : t.first);
+    const auto kernel = gather_kernels[kCpu];
+    int64_t first = t.first, done = 0;
+    while (done < t.count) {
+      const int64_t count = std::min(t.count - done, plan_.out_pixels() - first);
+      kernel(loop_, image, patches + done * depth_, first, first + count);
+      done += count;
+      first = 0;
+      image += image_size();
+    }
+    return patches;
+  }
+
+  const ConvPlan& plan_;
+  PatchLoop loop_{};
+  int64_t group_channels_ = 0, group_outputs_ = 0;
+  int64_t depth_ = 0;  // elements of a patch of one group
+  int64_t tile_ = 1, tiles_ = 1, tasks_ = 0;
+  bool plain_ = false;  // the patches are the image itself
+};
+
+PatchLoop patch_loop(const ConvPlan& plan, ScalarType dtype) {
+  PatchLoop loop{};
+  loop.wide = dtype == kFloat64;
+  loop.channels = plan.channels;
+  for (int d = 0; d < 3; ++d) {
+    loop.in[d] = plan.in[d];
+    loop.kernel[d] = plan.kernel[d];
+    loop.out[d] = plan.out[d];
+    loop.stride[d] = plan.stride[d];
+    loop.padding[d] = plan.padding[d];
+    loop.dilation[d] = plan.dilation[d];
+  }
+  return loop;
+}
+
+template <class Fn>
+void visit(ScalarType dtype, Fn&& fn) {
+  visit_types<float, double>("convolution", dtype, fn);
+}
+
+void* at_image(const Tensor& t, int64_t image, int64_t size) {
+  return static_cast<std::byte*>(t.data_ptr()) + image * size * static_cast<int64_t>(t.itemsize());
+}
+
+}  // namespace
+
+void run_convolution(const ConvPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y) {
+  visit(x.dtype(), [&]<class T> {
+    Convolution<T>(plan).forward(x.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
+  });
+}
+
+void run_convolution_input(const ConvPlan& plan, const Tensor& y, const Tensor& weight, const Tensor& x) {
+  visit(y.dtype(), [&]<class T> { Convolution<T>(plan).input(y.data<T>(), weight.data<T>(), x.data<T>()); });
+}
+
+void run_convolution_weight(const ConvPlan& plan, const Tensor& x, const Tensor& y, const Tensor& weight) {
+  visit(x.dtype(), [&]<class T> { Convolution<T>(plan).weight(x.data<T>(), y.data<T>(), weight.data<T>()); });
+}
+
+void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns) {
+  const PatchLoop loop = patch_loop(plan, x.dtype());
+  const auto kernel = gather_kernels[x.device()];
+  const int64_t image = plan.channels * plan.in_pixels(), matrix = plan.channels * plan.window() * plan.out_pixels();
+  parallel_for(0, plan.n, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      kernel(loop, at_image(x, i, image), at_image(columns, i, matrix), 0, plan.out_pixels());
+  });
+}
+
+void run_col2im(const ConvPlan& plan, const Tensor& columns, const Tensor& x) {
+  const PatchLoop loop = patch_loop(plan, x.dtype());
+  const auto kernel = scatter_kernels[x.device()];
+  const int64_t image = plan.channels * plan.in_pixels(), matrix = plan.channels * plan.window() * plan.out_pixels();
+  parallel_for(0, plan.n, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::memset(at_image(x, i, image), 0, static_cast<size_t>(image) * x.itemsize());
+      kernel(loop, at_image(x, i, image), at_image(columns, i, matrix), 0, plan.out_pixels());
+    }
+  });
+}
+
+}  // namespace tercel

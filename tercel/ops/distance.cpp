@@ -1,0 +1,127 @@
+#include "tercel/ops/distance.h"
+
+#include <array>
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/join.h"
+#include "tercel/ops/linalg.h"
+#include "tercel/ops/matmul.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+namespace {
+
+// PyTorch's threshold.
+constexpr int64_t kRowsForMm = 25;
+
+/** Distances by |a|^2 - 2 a b + |b|^2, in one product: [-2 a, |a|^2, 1] times [b, 1, |b|^2]. */
+Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
+  const Tensor a2 = sum(square(a), {-1}, true), b2 = sum(square(b), {-1}, true);
+  const Tensor left[] = {mul(a, -2), a2, ones_like(a2)}, right[] = {b, ones_like(b2), b2};
+  return sqrt(clamp_min(matmul(cat(left, -1), transpose(cat(right, -1), -2, -1)), 0));
+}
+
+Tensor differences(const Tensor& a, const Tensor& b) { return sub(unsqueeze(a, -2), unsqueeze(b, -3)); }
+
+/** Distances, whose gradient needs no difference of rows either. a and b have one batch. */
+Tensor euclidean(const Tensor& a, const Tensor& b, bool by_product) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = by_product ? euclidean_by_product(a, b) : linalg::vector_norm(differences(a, b), 2, {-1});
+  }
+  if (should_record(a, b))
+    record("CdistBackward0", out, {a, b},
+           [a = SavedTensor(a), b = SavedTensor(b), out = SavedTensor::output(out)](BackwardCall& call) {
+             const Tensor x = a.get();
+             const Tensor y = b.get();
+             const Tensor distances = out.get(call);
+             const Tensor zero = eq(distances, 0);
+             const Tensor ratio = where(zero, 0, div(call.grad(), where(zero, 1, distances)));
+             if (call.needs(0)) call.set(0, sub(mul(x, sum(ratio, {-1}, true)), matmul(ratio, y)));
+             if (call.needs(1)) {
+               const Tensor turned = transpose(ratio, -2, -1);
+               call.set(1, sub(mul(y, sum(turned, {-1}, true)), matmul(turned, x)));
+             }
+           });
+  return out;
+}
+
+}  // namespace
+
+Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
+  check_defined(a, "cdist", "x1");
+  check_defined(b, "cdist", "x2");
+  TERCEL_CHECK(a.dim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X1 got: ", a.dim(), "D");
+  TERCEL_CHECK(b.dim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X2 got: ", b.dim(), "D");
+  TERCEL_CHECK(a.is_floating_point(), RuntimeError,
+               "cdist only supports floating-point dtypes, X1 got: ", scalar_type_word(a.dtype()));
+  TERCEL_CHECK(b.is_floating_point(), RuntimeError,
+               "cdist only supports floating-point dtypes, X2 got: ", scalar_type_word(b.dtype()));
+  TERCEL_CHECK(a.size(-1) == b.size(-1), RuntimeError,
+               "X1 and X2 must have the same number of columns. X1: ", a.size(-1), " X2: ", b.size(-1));
+  TERCEL_CHECK(p >= 0, RuntimeError, "cdist only supports non-negative p values");
+  check_same_dtype("cdist", a, b);
+  const int64_t rows = a.size(-2), columns = b.size(-2);
+  const auto batch_of = [](const Tensor& x) { return x.sizes().subspan(0, x.sizes().size() - 2); };
+  const DimVector batch = broadcast_sizes(batch_of(a), batch_of(b));
+  const auto batched = [&](const Tensor& x) {
+    DimVector sizes(batch);
+    sizes.push_back(x.size(-2));
+    sizes.push_back(x.size(-1));
+    return expand(x, sizes);
+  };
+  const Tensor x = batched(a), y = batched(b);
+  if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) {
+    DimVector sizes(batch);
+    sizes.push_back(rows);
+    sizes.push_back(columns);
+    return zeros(sizes, a.options());
+  }
+  if (p == 2) {
+    const bool many = rows > kRowsForMm || columns > kRowsForMm;
+    return euclidean(x, y, mode == CdistMode::UseMm || (mode == CdistMode::UseMmIfNecessary && many));
+  }
+  return linalg::vector_norm(differences(x, y), p, {-1});
+}
+
+Tensor pdist(const Tensor& x, double p) {
+  check_defined(x, "pdist", "self");
+  TERCEL_CHECK(x.dim() == 2, RuntimeError, "pdist only supports 2D tensors, got: ", x.dim(), "D");
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, "pdist only supports floating-point dtypes");
+  TERCEL_CHECK(p >= 0, RuntimeError, "pdist only supports non-negative p values");
+  const int64_t n = x.size(0);
+  int64_t pairs = 0;
+  TERCEL_CHECK(!__builtin_mul_overflow(n, std::max<int64_t>(n - 1, 0), &pairs), RuntimeError, "pdist: ", n,
+               " rows have too many pairs");
+  pairs /= 2;
+  if (pairs == 0 || x.size(1) == 0) return zeros({pairs}, x.options());
+  const Tensor first = empty({pairs}, TensorOptions(kInt64)), second = empty({pairs}, TensorOptions(kInt64));
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = i + 1; j < n; ++j, ++at) {
+      first.data<int64_t>()[at] = i;
+      second.data<int64_t>()[at] = j;
+    }
+  }
+  return linalg::vector_norm(sub(index_select(x, 0, first), index_select(x, 0, second)), p, {-1});
+}
+
+Tensor dist(const Tensor& a, const Tensor& b, double p) {
+  check_defined(a, "dist", "self");
+  check_defined(b, "dist", "other");
+  TERCEL_CHECK(a.is_floating_point() && b.is_floating_point(), RuntimeError,
+               "dist only supports floating-point dtypes, got: ", scalar_type_word(a.dtype()), " and ",
+               scalar_type_word(b.dtype()));
+  return linalg::vector_norm(sub(a, b), p);
+}
+
+}  // namespace tercel

@@ -1,0 +1,65 @@
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/forms_impl.h"
+
+namespace tercel {
+
+namespace {
+
+void check_target(const char* op, const Tensor& target, const Tensor& result) {
+  check_defined(target, op, "out");
+  TERCEL_CHECK(target.sizes() == result.sizes(), RuntimeError, op, ": output with shape ", target.sizes(),
+               " doesn't match the broadcast shape ", result.sizes());
+  TERCEL_CHECK(can_cast(result.dtype(), target.dtype()), RuntimeError, op, ": result type ",
+               scalar_type_word(result.dtype()), " can't be cast to the desired output type ",
+               scalar_type_word(target.dtype()));
+}
+
+}  // namespace
+
+std::string_view scalar_type_word(ScalarType t) {
+  switch (t) {
+    case ScalarType::UInt8: return "Byte";
+    case ScalarType::Int8: return "Char";
+    case ScalarType::Int16: return "Short";
+    case ScalarType::Int32: return "Int";
+    case ScalarType::Int64: return "Long";
+    case ScalarType::Float16: return "Half";
+    case ScalarType::Float32: return "Float";
+    case ScalarType::Float64: return "Double";
+    case ScalarType::Bool: return "Bool";
+    case ScalarType::BFloat16: return "BFloat16";
+    case ScalarType::UInt16: return "UInt16";
+    case ScalarType::UInt32: return "UInt32";
+    case ScalarType::UInt64: return "UInt64";
+    case ScalarType::Complex64: return "ComplexFloat";
+    case ScalarType::Complex128: return "ComplexDouble";
+    default: return to_string(t);
+  }
+}
+
+void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": expected scalar type ", scalar_type_word(a.dtype()),
+               " but found ", scalar_type_word(b.dtype()));
+}
+
+void check_on_cpu(const char* op, const Tensor& x) {
+  TERCEL_CHECK(x.device().is_cpu(), NotImplementedError, op, ": not implemented for device ", to_string(x.device()));
+  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
+               to_string(x.layout()));
+}
+
+const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result) {
+  TERCEL_CHECK(x.sizes() == result.sizes(), RuntimeError, op, ": Bad in-place call: input tensor size ", x.sizes(),
+               " and output tensor size ", result.sizes(), " should match");
+  check_target(op, x, result);
+  return copy_(x, result);
+}
+
+const Tensor& assign_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_target(op, out, result);
+  const NoGradGuard no_grad;
+  return copy_(out, result);
+}
+
+}  // namespace tercel

@@ -1,0 +1,23 @@
+// In-place and out forms of ops that are computed as a fresh tensor first, and what such ops check of their operands.
+#pragma once
+
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** What PyTorch calls a dtype in a sentence: "Float", "Long", "Bool". */
+std::string_view scalar_type_word(ScalarType t);
+
+/** RuntimeError unless both dtypes are the same: "op: expected scalar type Float but found Double". */
+void check_same_dtype(const char* op, const Tensor& a, const Tensor& b);
+/** NotImplementedError for a tensor that is not strided or not on the CPU. */
+void check_on_cpu(const char* op, const Tensor& x);
+
+/** x = result, recorded as a copy; RuntimeError unless sizes agree and x's dtype can hold the result. */
+const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result);
+/** out = result, not recorded; RuntimeError as above. */
+const Tensor& assign_out(const char* op, const Tensor& out, const Tensor& result);
+
+}  // namespace tercel

@@ -1,0 +1,201 @@
+#include "tercel/ops/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/differences.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/loop.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constexpr int64_t kGrain = 65536;
+/** Counters that a thread keeps for itself. */
+constexpr int64_t kOwnCounters = 65536;
+
+/** Adds 1 to counts[bin_of(i)] for i in [0, n); a negative bin does not count. Counts are exact in any order. */
+template <class BinOf>
+void count_into(const Tensor& counts, int64_t n, BinOf bin_of) {
+  int64_t* totals = counts.data<int64_t>();
+  const int64_t bins = counts.numel(), chunks = in_parallel_region() ? 1 : num_chunks(n, kGrain);
+  const auto count = [&](int64_t* to, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      if (const int64_t bin = bin_of(i); bin >= 0) ++to[bin];
+  };
+  if (chunks == 1 || bins > kOwnCounters) return count(totals, 0, n);
+  const Tensor own = zeros({chunks, bins}, kInt64);
+  parallel_for(0, n, kGrain,
+               [&](int64_t begin, int64_t end) { count(own.data<int64_t>() + thread_index() * bins, begin, end); });
+  for (int64_t c = 0; c < chunks; ++c)
+    for (int64_t b = 0; b < bins; ++b) totals[b] += own.data<int64_t>()[c * bins + b];
+}
+
+/** Sums of weights, one after another: the same for any number of threads. */
+template <class T, class BinOf>
+void sum_into(const Tensor& sums, const Tensor& weights, BinOf bin_of) {
+  T* totals = sums.data<T>();
+  const T* w = weights.data<T>();
+  for (int64_t i = 0; i < weights.numel(); ++i)
+    if (const int64_t bin = bin_of(i); bin >= 0) totals[bin] += w[i];
+}
+
+/** Counts, or sums of weights, in float64. */
+template <class BinOf>
+Tensor filled(int64_t bins, int64_t n, const Tensor& weights, BinOf bin_of) {
+  if (!weights.defined()) {
+    const Tensor counts = zeros({bins}, kInt64);
+    count_into(counts, n, bin_of);
+    return counts;
+  }
+  const Tensor sums = zeros({bins}, kFloat64);
+  sum_into<double>(sums, contiguous(to(weights, kFloat64)), bin_of);
+  return sums;
+}
+
+struct Range {
+  double low, high;
+
+  /** What it is if the bounds are the same: that of the elements, or one of width 2. */
+  Range resolved(const Tensor& x) const {
+    Range out = *this;
+    if (out.low == out.high && x.numel() > 0) {
+      const MinAndMax extremes = aminmax(x);
+      out = {extremes.min.item<double>(), extremes.max.item<double>()};
+    }
+    if (out.low == out.high) {
+      out.low -= 1;
+      out.high += 1;
+    }
+    return out;
+  }
+};
+
+void check_histogram(const char* op, const Tensor& x) {
+  check_defined(x, op, "x");
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "_cpu\" not implemented for '",
+               scalar_type_word(x.dtype()), "'");
+}
+
+void check_bins(int64_t bins) {
+  TERCEL_CHECK(bins > 0, RuntimeError, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+}
+
+Tensor with_density(const Tensor& hist, const Tensor& edges, bool density) {
+  return density ? div(div(hist, sum(hist)), diff(edges)) : hist;
+}
+
+void check_weight(const Tensor& x, const Tensor& weight) {
+  if (!weight.defined()) return;
+  TERCEL_CHECK(weight.sizes() == x.sizes(), RuntimeError,
+               "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor ",
+               "excluding its innermost dimension, but got input with shape ", x.sizes(), " and weight with shape ",
+               weight.sizes());
+  TERCEL_CHECK(weight.dtype() == x.dtype(), RuntimeError,
+               "torch.histogram(): if weight tensor is provided, input tensor and weight tensor should have the same ",
+               "dtype, but got input(", scalar_type_word(x.dtype()), "), and weight(", scalar_type_word(weight.dtype()),
+               ")");
+}
+
+/** The interval of ascending edges that holds x, the last with both ends; -1 if none does. */
+int64_t interval_of(const double* edges, int64_t bins, double x) {
+  if (!(x >= edges[0] && x <= edges[bins])) return -1;
+  return std::min<int64_t>(bins - 1, std::upper_bound(edges, edges + bins + 1, x) - edges - 1);
+}
+
+}  // namespace
+
+Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
+  check_defined(given, "bincount", "x");
+  TERCEL_CHECK(is_integral(given.dtype(), false), NotImplementedError, "\"bincount_cpu\" not implemented for '",
+               scalar_type_word(given.dtype()), "'");
+  TERCEL_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
+  const NoGradGuard no_grad;
+  const Tensor x = contiguous(to(given, kInt64));
+  TERCEL_CHECK(given.dim() == 1 && (given.numel() == 0 || min(x).item().to_int64() >= 0), RuntimeError,
+               "bincount only supports 1-d non-negative integral inputs.");
+  TERCEL_CHECK(!weights.defined() || (weights.dim() == 1 && weights.size(0) == given.size(0)), RuntimeError,
+               "weights should be 1-d and have the same length as input");
+  const int64_t n = given.numel();
+  if (n == 0) return zeros({minlength}, kInt64);
+  const int64_t largest = max(x).item().to_int64();
+  TERCEL_CHECK(largest < INT64_MAX, RuntimeError, "bincount: the number ", largest, " is too large");
+  const int64_t bins = std::max(largest + 1, minlength);
+  const int64_t* numbers = x.data<int64_t>();
+  const auto bin_of = [numbers](int64_t i) { return numbers[i]; };
+  if (weights.defined() && weights.dtype() == kFloat32) {
+    const Tensor sums = zeros({bins}, kFloat32);
+    sum_into<float>(sums, contiguous(weights), bin_of);
+    return sums;
+  }
+  return filled(bins, n, weights, bin_of);
+}
+
+Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
+  check_histogram("histogram", given);
+  check_bins(bins);
+  const NoGradGuard no_grad;
+  const Range range = Range{min.to_double(), max.to_double()}.resolved(given);
+  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histc: range of [",
+               range.low, ", ", range.high, "] is not finite");
+  TERCEL_CHECK(range.low < range.high, RuntimeError, "torch.histc: max must be larger than min");
+  const Tensor x = contiguous(to(given, native_dtype(compute_of(given.dtype()))));
+  const auto count = [&]<class T>() {
+    const T *values = x.data<T>(), low = static_cast<T>(range.low), high = static_cast<T>(range.high);
+    const T each = static_cast<T>(bins) / (high - low);
+    return filled(bins, x.numel(), Tensor(), [=](int64_t i) -> int64_t {
+      if (!(values[i] >= low && values[i] <= high)) return -1;
+      return std::min(bins - 1, static_cast<int64_t>((values[i] - low) * each));
+    });
+  };
+  const Tensor counts =
+      x.dtype() == kFloat64 ? count.template operator()<double>() : count.template operator()<float>();
+  return to(counts, given.dtype());
+}
+
+Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weight, bool density) {
+  check_histogram("histogram", given);
+  check_defined(bins, "histogram", "bins");
+  TERCEL_CHECK(bins.dim() == 1 && bins.numel() > 1, RuntimeError,
+               "torch.histogramdd(): bins tensor should have one dimension, but got ", bins.dim(),
+               " dimensions in the bins tensor for dimension 0");
+  TERCEL_CHECK(bins.dtype() == given.dtype(), RuntimeError,
+               "torch.histogramdd(): input tensor and bins tensors should have the same dtype, but got input with "
+               "dtype ",
+               scalar_type_word(given.dtype()), " and bins for dimension 0 with dtype ",
+               scalar_type_word(bins.dtype()));
+  check_weight(given, weight);
+  const NoGradGuard no_grad;
+  const Tensor edges = contiguous(to(bins, kFloat64)), x = contiguous(to(given, kFloat64));
+  const double *limits = edges.data<double>(), *values = x.data<double>();
+  const int64_t count = bins.numel() - 1;
+  const Tensor hist =
+      filled(count, x.numel(), weight, [=](int64_t i) { return interval_of(limits, count, values[i]); });
+  return {with_density(to(hist, given.dtype()), bins, density), clone(bins)};
+}
+
+Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> given_range,
+                    const Tensor& weight, bool density) {
+  check_histogram("histogram", x);
+  check_bins(bins);
+  Range range = given_range ? Range{given_range->first, given_range->second} : Range{0, 0};
+  const NoGradGuard no_grad;
+  if (!given_range) range = range.resolved(x);
+  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError,
+               "torch.histogramdd: dimension 0's range [", range.low, ", ", range.high, "] is not finite");
+  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
+               range.low, " max ", range.high, " for dimension 0");
+  if (range.low == range.high) range = {range.low - 1, range.high + 1};
+  const Tensor edges = linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
+  return histogram(x, edges, weight, density);
+}
+
+}  // namespace tercel

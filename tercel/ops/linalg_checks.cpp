@@ -1,0 +1,66 @@
+#include <cmath>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/linalg.h"
+#include "tercel/ops/linalg_impl.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/unary.h"
+
+namespace tercel {
+
+LinAlgError::~LinAlgError() = default;
+
+namespace linalg {
+
+void check_matrices(const char* op, const Tensor& a, const char* name) {
+  check_defined(a, op, name);
+  check_on_cpu(op, a);
+  TERCEL_CHECK(a.dim() >= 2, RuntimeError, op, ": The input tensor ", name, " must have at least 2 dimensions.");
+  TERCEL_CHECK(a.is_floating_point(), NotImplementedError, op,
+               ": Expected a floating point or complex tensor as input. Got ", scalar_type_word(a.dtype()));
+  TERCEL_CHECK(a.dtype() == kFloat32 || a.dtype() == kFloat64, NotImplementedError, op,
+               ": Low precision dtypes not supported. Got ", scalar_type_word(a.dtype()));
+}
+
+void check_square(const char* op, const Tensor& a, const char* name) {
+  check_matrices(op, a, name);
+  TERCEL_CHECK(a.size(-1) == a.size(-2), RuntimeError, op, ": ", name,
+               " must be batches of square matrices, but they are ", a.size(-2), " by ", a.size(-1), " matrices");
+}
+
+Tensor empty_columns(IntSpan sizes, TensorOptions options) {
+  DimVector swapped(sizes);
+  std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
+  return transpose(empty(swapped, options), -2, -1);
+}
+
+Tensor copy_columns(const Tensor& a) {
+  const NoGradGuard no_grad;
+  return transpose(clone(transpose(a, -2, -1), MemoryFormat::Contiguous), -2, -1);
+}
+
+std::string batch_element(const Tensor& info, int64_t i) {
+  return info.dim() == 0 ? std::string() : str_cat({"(Batch element ", i, "): "});
+}
+
+void refuse_matrix(const char* op, const Tensor& info, int64_t i, const std::string& sentence) {
+  throw_error<LinAlgError>({op, ": ", batch_element(info, i), sentence});
+}
+
+void check_finite(const char* op, const Tensor& a, const char* sentence) {
+  const NoGradGuard no_grad;
+  const Tensor finite = contiguous(to(all(isfinite(a), {-2, -1}), kBool));
+  const auto* values = static_cast<const bool*>(finite.data_ptr());
+  for (int64_t i = 0; i < finite.numel(); ++i)
+    if (!values[i]) refuse_matrix(op, finite, i, sentence);
+}
+
+bool is_vector_case(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes() == a.sizes().subspan(0, a.sizes().size() - 1));
+}
+
+}  // namespace linalg
+
+}  // namespace tercel

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+
+namespace tercel {
+
+/**
+ * Rows of n elements, each normalised by itself. Weight and bias have `parts` numbers for each of `period` rows, after
+ * which they repeat; each number is for n / parts elements in a row.
+ */
+struct RowNormLoop {
+  bool wide;    ///< double, else float
+  bool centre;  ///< the mean is taken off first
+  int64_t n, parts, period;
+  double eps;
+  const void* x;
+  const void* weight;  ///< or null
+  const void* bias;    ///< or null
+  const void* grad;    ///< backward: of the result
+  void* mean;          ///< of each row
+  void* rstd;          ///< 1 / sqrt(variance + eps) of each row
+  void* out;           ///< forward: the result; backward: the gradient of x
+};
+/** Rows [begin, end). Forward computes mean and rstd, backward reads them. */
+using RowNormFn = void(const RowNormLoop& loop, int64_t begin, int64_t end);
+
+TERCEL_DECLARE_KERNELS(RowNormFn, row_norm)
+TERCEL_DECLARE_KERNELS(RowNormFn, row_norm_backward)
+
+}  // namespace tercel

@@ -1,0 +1,138 @@
+#include "tercel/ops/order_views.h"
+#include "tercel/ops/complex.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tercel/ops/complex.h"
+#include "tercel/ops/views_impl.h"
+
+namespace tercel {
+
+Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1) {
+  const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
+  Geometry g(x);
+  if (a != b) {
+    std::swap(g.sizes[a], g.sizes[b]);
+    std::swap(g.strides[a], g.strides[b]);
+  }
+  return g;
+}
+
+Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
+  check_strided(x, "transpose");
+  const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
+  Tensor out = alias(x, x.sizes(), x.strides(), x.storage_offset());
+  out.impl().swap_dims(a, b);
+  make_view("TransposeBackward0", out, x, [a, b] {
+    return [a, b](BackwardCall& call) {
+      call.set(0, transpose(call.grad(), static_cast<int64_t>(a), static_cast<int64_t>(b)));
+    };
+  });
+  return out;
+}
+
+Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1) { return transpose(x, axis0, axis1); }
+Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1) { return transpose(x, dim0, dim1); }
+
+Tensor t(const Tensor& x) {
+  check_strided(x, "t");
+  TERCEL_CHECK(x.dim() <= 2, RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
+  return transpose(x, 0, x.dim() < 2 ? 0 : 1);
+}
+
+Tensor permute(const Tensor& x, IntSpan dims) {
+  check_strided(x, "permute");
+  const size_t n = x.sizes().size();
+  TERCEL_CHECK(
+      dims.size() == n, RuntimeError,
+      "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
+      "dimensions i.e. input.dim() = ",
+      n, " is not equal to len(dims) = ", dims.size());
+  DimVector sizes(n), strides(n), inverse(n, -1);
+  for (size_t i = 0; i < n; ++i) {
+    const auto d = static_cast<size_t>(wrap_dim(dims[i], x.dim()));
+    TERCEL_CHECK(inverse[d] == -1, RuntimeError, "permute(): duplicate dims are not allowed.");
+    inverse[d] = static_cast<int64_t>(i);
+    sizes[i] = x.sizes()[d];
+    strides[i] = x.strides()[d];
+  }
+  Tensor out = alias(x, sizes, strides, x.storage_offset());
+  make_view("PermuteBackward0", out, x,
+            [&inverse] { return [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); }; });
+  return out;
+}
+
+namespace {
+
+/** For each dimension that the list names, its place in the list plus one; 0 for the others. */
+DimVector places_of(IntSpan dims, int64_t ndim, const char* list) {
+  DimVector places(static_cast<size_t>(std::max<int64_t>(ndim, 1)), 0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    int64_t& place = places[static_cast<size_t>(wrap_dim(dims[i], ndim))];
+    TERCEL_CHECK(place == 0, RuntimeError, "movedim: repeated dim in `", list, "` (", dims, ")");
+    place = static_cast<int64_t>(i) + 1;
+  }
+  return places;
+}
+
+}  // namespace
+
+Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination) {
+  check_strided(x, "movedim");
+  TERCEL_CHECK(source.size() == destination.size(), RuntimeError,
+               "movedim: Invalid source or destination dims: source (", source,
+               " dims) should contain the same number of dims as destination (", destination, " dims)");
+  const DimVector from = places_of(source, x.dim(), "source"), to = places_of(destination, x.dim(), "destination");
+  if (x.dim() == 0) return permute(x, {});
+  DimVector order;
+  size_t rest = 0;  // the next dimension that stays in order
+  for (size_t d = 0; d < to.size(); ++d) {
+    if (to[d] != 0) {
+      order.push_back(wrap_dim(source[static_cast<size_t>(to[d] - 1)], x.dim()));
+      continue;
+    }
+    while (from[rest] != 0) ++rest;
+    order.push_back(static_cast<int64_t>(rest++));
+  }
+  return permute(x, order);
+}
+Tensor movedim(const Tensor& x, int64_t source, int64_t destination) {
+  return movedim(x, IntSpan(&source, 1), IntSpan(&destination, 1));
+}
+Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination) { return movedim(x, source, destination); }
+Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination) { return movedim(x, source, destination); }
+
+Tensor numpy_T(const Tensor& x) {
+  check_strided(x, "numpy_T");
+  DimVector order;
+  for (int64_t d = x.dim(); d-- > 0;) order.push_back(d);
+  return permute(x, order);
+}
+
+namespace {
+
+Tensor matrices_transposed(const Tensor& x, const char* op, const char* what) {
+  check_strided(x, op);
+  TERCEL_CHECK(x.dim() != 1, RuntimeError, what, " is only supported on matrices or batches of matrices. Got ", x.dim(),
+               "-D tensor.");
+  return x.dim() == 0 ? transpose(x, 0, 0) : transpose(x, -2, -1);
+}
+
+}  // namespace
+
+Tensor mT(const Tensor& x) { return matrices_transposed(x, "mT", "tensor.mT"); }
+Tensor matrix_H(const Tensor& x) {
+  check_strided(x, "matrix_H");
+  TERCEL_CHECK(x.dim() == 0 || x.dim() == 2, RuntimeError, "tensor.H is only supported on matrices (2-D tensors). Got ",
+               x.dim(), "-D tensor.");
+  return conj(matrices_transposed(x, "matrix_H", "tensor.H"));
+}
+Tensor mH(const Tensor& x) { return conj(matrices_transposed(x, "mH", "tensor.mH")); }
+Tensor adjoint(const Tensor& x) { return conj(matrices_transposed(x, "adjoint", "adjoint()")); }
+
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tercel::transpose(*this, dim0, dim1); }
+Tensor Tensor::t() const { return tercel::t(*this); }
+Tensor Tensor::permute(IntSpan dims) const { return tercel::permute(*this, dims); }
+
+}  // namespace tercel

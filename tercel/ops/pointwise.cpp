@@ -1,0 +1,306 @@
+#include "tercel/ops/pointwise.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
+#include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/special.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
+
+namespace tercel {
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kPi = 3.141592653589793;
+
+Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, x.device())); }
+
+void check_real(const char* op, const Tensor& x) {
+  check_defined(x, op, "self");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+}
+
+}  // namespace
+
+Tensor frac(const Tensor& x) {
+  check_defined(x, "frac", "self");
+  return sub(x, trunc(x));
+}
+
+Tensor sgn(const Tensor& x) {
+  check_defined(x, "sgn", "self");
+  if (!x.is_complex()) return sign(x);
+  const Tensor size = abs(x), zero = eq(size, 0);
+  // By 1 where there is nothing to divide by, so that the gradient there is no NaN.
+  return where(zero, 0, div(x, where(zero, 1, size)));
+}
+
+Tensor deg2rad(const Tensor& x) { return mul(x, kPi / 180); }
+Tensor rad2deg(const Tensor& x) { return mul(x, 180 / kPi); }
+
+#define TERCEL_DEFINE_FORMS(name)                                                           \
+  const Tensor& name##_(const Tensor& x) {                                                  \
+    return assign_inplace(#name "_", x, [](const Tensor& before) { return name(before); }); \
+  }                                                                                         \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) {                            \
+    const NoGradGuard no_grad;                                                              \
+    return assign_out(#name, out, name(x));                                                 \
+  }
+TERCEL_DEFINE_FORMS(frac)
+TERCEL_DEFINE_FORMS(sgn)
+TERCEL_DEFINE_FORMS(deg2rad)
+TERCEL_DEFINE_FORMS(rad2deg)
+#undef TERCEL_DEFINE_FORMS
+
+Tensor positive(const Tensor& x) {
+  check_defined(x, "positive", "self");
+  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "The `+` operator, on a bool tensor is not supported.");
+  return x;
+}
+
+Tensor angle(const Tensor& x) {
+  check_defined(x, "angle", "self");
+  if (x.is_complex()) return atan2(imag(x), real(x));
+  const Tensor floating = x.is_floating_point() ? x : to(x, kFloat32);
+  // Zero times x: NaN stays, and so does the place in the graph.
+  return where(lt(x, 0), kPi, mul(where(isfinite(floating), 0, floating), 0));
+}
+
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  check_defined(x, "nan_to_num", "self");
+  if (x.is_complex())
+    return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
+  if (!x.is_floating_point()) return clone(x);
+  const double largest = visit_floating_types(
+      "nan_to_num", x.dtype(), [&]<class T> { return static_cast<double>(std::numeric_limits<T>::max()); });
+  const Tensor numbers = where(isnan(x), nan, x);
+  const Tensor below = where(eq(x, kInf), posinf.value_or(largest), numbers);
+  return where(eq(x, -kInf), neginf.value_or(-largest), below);
+}
+const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  return assign_inplace("nan_to_num_", x,
+                        [&](const Tensor& before) { return nan_to_num(before, nan, posinf, neginf); });
+}
+
+Tensor logit(const Tensor& x, std::optional<double> eps) {
+  check_real("logit", x);
+  const Tensor p = eps ? clamp(x.is_floating_point() ? x : to(x, kFloat32), *eps, 1 - *eps) : x;
+  return log(div(p, sub(1, p)));
+}
+const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
+  return assign_inplace("logit_", x, [&](const Tensor& before) { return logit(before, eps); });
+}
+
+Tensor signbit(const Tensor& x) {
+  check_real("signbit", x);
+  const NoGradGuard no_grad;
+  if (!x.is_floating_point()) return lt(x, 0);
+  return lt(copysign(1.0, x), 0);
+}
+
+Tensor isinf(const Tensor& x) {
+  check_defined(x, "isinf", "self");
+  const NoGradGuard no_grad;
+  if (x.is_complex()) return logical_or(isinf(real(x)), isinf(imag(x)));
+  return x.is_floating_point() ? eq(abs(x), kInf) : no_bools(x);
+}
+Tensor isposinf(const Tensor& x) {
+  check_real("isposinf", x);
+  return x.is_floating_point() ? eq(x, kInf) : no_bools(x);
+}
+Tensor isneginf(const Tensor& x) {
+  check_real("isneginf", x);
+  return x.is_floating_point() ? eq(x, -kInf) : no_bools(x);
+}
+Tensor isreal(const Tensor& x) {
+  check_defined(x, "isreal", "self");
+  const NoGradGuard no_grad;
+  return x.is_complex() ? eq(imag(x), 0) : logical_not(no_bools(x));
+}
+
+namespace {
+
+bool is_integral_operand(const OperandRef& x) {
+  return x.tensor() ? is_integral(x.tensor()->dtype(), true) : x.number().is_integral();
+}
+
+template <class B>
+Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode) {
+  check_defined(a, "div", "self");
+  if (!mode) return div(a, b);
+  if (*mode == "floor") return floor_divide(a, b);
+  TERCEL_CHECK(*mode == "trunc", RuntimeError,
+               "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+  if (!is_integral_operand(a) || !is_integral_operand(b)) return trunc(div(a, b));
+  // Refuses a zero in b.
+  remainder(a, b);
+  return divide_integers(a, b);
+}
+
+}  // namespace
+
+Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
+  return divide(a, b, rounding_mode);
+}
+Tensor div(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode) {
+  return divide(a, b, rounding_mode);
+}
+const Tensor& div_(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
+  return assign_inplace("div_", a, [&](const Tensor& before) { return divide(before, b, rounding_mode); });
+}
+const Tensor& div_(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode) {
+  return assign_inplace("div_", a, [&](const Tensor& before) { return divide(before, b, rounding_mode); });
+}
+Tensor true_divide(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor true_divide(const Tensor& a, Scalar b) { return div(a, b); }
+
+Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) { return sub(b, a, alpha); }
+Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) { return sub(b, equals(alpha, 1) ? a : mul(a, alpha)); }
+
+Tensor ldexp(const Tensor& a, const Tensor& b) {
+  check_defined(b, "ldexp", "other");
+  return mul(a, pow(2.0, b));
+}
+const Tensor& ldexp_(const Tensor& a, const Tensor& b) {
+  check_defined(b, "ldexp_", "other");
+  return mul_(a, pow(2.0, b));
+}
+
+namespace {
+
+Tensor widest(const Tensor& x) { return to(x, x.is_complex() ? kComplex128 : kFloat64); }
+
+}  // namespace
+
+Tensor float_power(const Tensor& a, const Tensor& b) {
+  check_defined(a, "float_power", "self");
+  check_defined(b, "float_power", "exponent");
+  return pow(widest(a), widest(b));
+}
+Tensor float_power(const Tensor& a, Scalar b) {
+  check_defined(a, "float_power", "self");
+  return pow(widest(a), b);
+}
+Tensor float_power(Scalar a, const Tensor& b) {
+  check_defined(b, "float_power", "exponent");
+  return pow(a, widest(b));
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  check_defined(a, "isclose", "self");
+  check_defined(b, "isclose", "other");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, scalar_type_word(a.dtype()), " did not match ",
+               scalar_type_word(b.dtype()));
+  TERCEL_CHECK(rtol >= 0, RuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
+  TERCEL_CHECK(atol >= 0, RuntimeError, "atol must be greater than or equal to zero, but got ", atol);
+  const NoGradGuard no_grad;
+  Tensor close = eq(a, b);
+  if (!a.is_differentiable()) {
+    const Tensor x = to(a, kFloat64), y = to(b, kFloat64);
+    return logical_or(close, le(abs(sub(x, y)), add(abs(mul(y, rtol)), atol)));
+  }
+  if (equal_nan) close = logical_or(close, logical_and(isnan(a), isnan(b)));
+  const Tensor distance = abs(sub(a, b)), allowed = add(abs(mul(b, rtol)), atol);
+  return logical_or(close, logical_and(isfinite(distance), le(distance, allowed)));
+}
+
+bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return item(all(isclose(a, b, rtol, atol, equal_nan))).to_bool();
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  check_defined(a, "equal", "self");
+  check_defined(b, "equal", "other");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", scalar_type_word(a.dtype()),
+               " but got scalar type ", scalar_type_word(b.dtype()), " for argument 'other'");
+  if (a.sizes() != b.sizes()) return false;
+  const NoGradGuard no_grad;
+  return item(all(eq(a, b))).to_bool();
+}
+
+Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  check_real("clamp", x);
+  const bool lower = min && min->defined(), upper = max && max->defined();
+  TERCEL_CHECK(lower || upper, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  // Whatever is not within the bounds takes them; NaN is within all.
+  Tensor out = x;
+  if (lower) out = where(logical_or(ge(out, *min), isnan(out)), out, *min);
+  if (upper) out = where(logical_or(le(out, *max), isnan(out)), out, *max);
+  return out;
+}
+const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  return assign_inplace("clamp_", x, [&](const Tensor& before) { return clamp(before, min, max); });
+}
+Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  return clamp(x, min, max);
+}
+Tensor clip(const Tensor& x, Scalar min, Scalar max) { return clamp(x, min, max); }
+const Tensor& clip_(const Tensor& x, Scalar min, Scalar max) { return clamp_(x, min, max); }
+
+Tensor where(const Tensor& condition, Scalar a, Scalar b) {
+  // Two numbers, not tensors: they promote with one another as such.
+  const ScalarType dtype = promote_types(a.dtype(), b.dtype());
+  return where(condition, full({}, a, dtype), full({}, b, dtype));
+}
+
+namespace {
+
+void check_fill(const char* op, const Tensor& x, const Tensor& value) {
+  check_defined(x, op, "self");
+  check_defined(value, op, "value");
+  TERCEL_CHECK(value.dim() == 0, RuntimeError, op, " only supports a 0-dimensional value tensor, but got tensor with ",
+               value.dim(), " dimension(s).");
+}
+
+}  // namespace
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  check_fill("masked_fill", x, value);
+  return where(mask, to(value, x.dtype()), x);
+}
+const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  check_fill("masked_fill_", x, value);
+  return assign_inplace("masked_fill_", x, [&](const Tensor& before) { return masked_fill(before, mask, value); });
+}
+
+const Tensor& lerp_(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  return assign_inplace("lerp_", a, [&](const Tensor& before) { return lerp(before, b, weight); });
+}
+
+#define TERCEL_DEFINE_COMPARE(name)                         \
+  const Tensor& name##_(const Tensor& a, const Tensor& b) { \
+    check_defined(a, #name "_", "self");                    \
+    return copy_(a, name(a, b));                            \
+  }                                                         \
+  const Tensor& name##_(const Tensor& a, Scalar b) {        \
+    check_defined(a, #name "_", "self");                    \
+    return copy_(a, name(a, b));                            \
+  }
+TERCEL_DEFINE_COMPARE(eq)
+TERCEL_DEFINE_COMPARE(ne)
+TERCEL_DEFINE_COMPARE(lt)
+TERCEL_DEFINE_COMPARE(le)
+TERCEL_DEFINE_COMPARE(gt)
+TERCEL_DEFINE_COMPARE(ge)
+TERCEL_DEFINE_COMPARE(logical_and)
+TERCEL_DEFINE_COMPARE(logical_or)
+TERCEL_DEFINE_COMPARE(logical_xor)
+#undef TERCEL_DEFINE_COMPARE
+const Tensor& logical_not_(const Tensor& x) {
+  check_defined(x, "logical_not_", "self");
+  return copy_(x, logical_not(x));
+}
+const Tensor& bitwise_not_(const Tensor& x) {
+  check_defined(x, "bitwise_not_", "self");
+  return copy_(x, bitwise_not(x));
+}
+
+}  // namespace tercel

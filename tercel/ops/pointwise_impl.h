@@ -1,0 +1,24 @@
+// What ops that are made of other ops share.
+#pragma once
+
+#include "tercel/autograd/record.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/tensor_iterator.h"
+
+namespace tercel {
+
+/** x = f(x), recorded like f. RuntimeError when x's dtype cannot hold the result. */
+template <class F>
+const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
+  check_defined(x, op, "self");
+  // Backward needs what is overwritten.
+  const Tensor result = f(should_record(x) ? clone(x) : x);
+  TERCEL_CHECK(can_cast(result.dtype(), x.dtype()), RuntimeError, op, ": result type ", to_string(result.dtype()),
+               " can't be cast to the desired output type ", to_string(x.dtype()));
+  return copy_(x, result);
+}
+
+/** a / b of integers, rounded towards zero; b has no zero. */
+Tensor divide_integers(OperandRef a, OperandRef b);
+
+}  // namespace tercel

@@ -1,0 +1,317 @@
+#include "tercel/ops/pool.h"
+
+#include <algorithm>
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/allocator.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/pool_impl.h"
+#include "tercel/ops/resample_impl.h"
+#include "tercel/ops/scatter.h"
+#include "tercel/ops/spatial_impl.h"
+#include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<MaxPoolFn> max_kernels = TERCEL_CPU_KERNELS(max_pool);
+constinit const KernelTable<MaxPoolBackwardFn> max_backward_kernels = TERCEL_CPU_KERNELS(max_pool_backward);
+
+// Elements worth another thread.
+constexpr int64_t kGrain = 16384;
+
+// What each output of one dimension looks at.
+struct Windows {
+  int64_t step = 1;
+  std::vector<int64_t> start, count;  // inside the image
+  std::vector<int64_t> padded;        // the count with padding
+};
+
+// A pooling's arguments, spread over three dimensions.
+struct Pooling {
+  const char* op;
+  size_t dims;
+  std::array<Windows, 3> windows;
+};
+
+std::string with_times(const char* separator, int64_t first, IntSpan rest) {
+  std::string out = str_cat({"(", first});
+  for (const int64_t v : rest) out += str_cat({separator, v});
+  return out + ")";
+}
+
+void check_input(const char* op, const Tensor& x, size_t dims) {
+  check_defined(x, op, "input");
+  const int64_t least = static_cast<int64_t>(dims) + 1;
+  bool empty = x.dim() < least || x.dim() > least + 1;
+  for (int64_t d = x.dim() - least; !empty && d < x.dim(); ++d) empty = x.size(d) == 0;
+  TERCEL_CHECK(!empty, RuntimeError, op, ": Expected ", least, "D or ", least + 1,
+               "D (batch mode) tensor with optional 0 dim batch size for input, but got:", x.sizes());
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
+               "'");
+}
+
+int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                    bool ceil_mode) {
+  const int64_t reach = checked(op, dilation, kernel - 1, 1);
+  int64_t room = checked(op, 2, padding, in) - reach;
+  if (ceil_mode) room = checked(op, 1, room, stride - 1);
+  int64_t out = (room >= 0 ? room / stride : -((-room + stride - 1) / stride)) + 1;
+  // The last window begins inside the image or the padding before it.
+  if (ceil_mode && (out - 1) * stride >= in + padding) --out;
+  return out;
+}
+
+Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kernel_list, IntSpan stride_list,
+                     IntSpan padding_list, IntSpan dilation_list, bool ceil_mode) {
+  const auto check_list = [&](const char* name, IntSpan list, bool may_be_empty) {
+    TERCEL_CHECK(list.size() == 1 || list.size() == dims || (may_be_empty && list.empty()), RuntimeError, op, ": ",
+                 name, " must either be ", may_be_empty ? "omitted, " : "", "a single int, or a tuple of ",
+                 dims == 1   ? "one int"
+                 : dims == 2 ? "two ints"
+                             : "three ints");
+  };
+  check_list("kernel_size", kernel_list, false);
+  check_list("stride", stride_list, true);
+  check_list("padding", padding_list, false);
+  check_list("dilation", dilation_list, false);
+  const Spatial kernel = spread(kernel_list, dims, 1),
+                stride = spread(stride_list.empty() ? kernel_list : stride_list, dims, 1),
+                padding = spread(padding_list, dims, 0), dilation = spread(dilation_list, dims, 1);
+  for (size_t d = 3 - dims; d < 3; ++d) {
+    TERCEL_CHECK(stride[d] != 0, RuntimeError, "stride should not be zero");
+    TERCEL_CHECK(kernel[d] > 0 && stride[d] > 0, RuntimeError, "kernel size should be greater than zero, but got ",
+                 kernel_list, " and stride ", stride_list);
+    TERCEL_CHECK(dilation[d] > 0, RuntimeError,
+                 "dilation should be greater than zero, but got dilation: ", dilation_list);
+    TERCEL_CHECK(padding[d] >= 0, RuntimeError, "pad must be non-negative, but got pad: ", padding[d]);
+    TERCEL_CHECK(padding[d] <= (checked(op, dilation[d], kernel[d] - 1, 1)) / 2, RuntimeError,
+                 "pad should be at most half of effective kernel size, but got pad=", padding[d],
+                 ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
+  }
+  check_input(op, x, dims);
+  const Spatial in = spatial_sizes(x.sizes(), dims);
+  Pooling pooling{op, dims, {}};
+  DimVector sizes, outs;
+  bool fits = true;
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t out = pooled_size(op, in[d], kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
+    if (d + dims >= 3) {
+      sizes.push_back(in[d]);
+      outs.push_back(out);
+    }
+    fits = fits && out >= 1;
+    Windows& w = pooling.windows[d];
+    w.step = dilation[d];
+    for (int64_t o = 0; o < out && fits; ++o) {
+      const int64_t begin = o * stride[d] - padding[d], end = begin + dilation[d] * (kernel[d] - 1) + 1;
+      const int64_t skipped = begin < 0 ? (-begin + dilation[d] - 1) / dilation[d] : 0;
+      const int64_t start = begin + skipped * dilation[d], last = std::min(end, in[d]);
+      w.start.push_back(start);
+      w.count.push_back(last > start ? (last - start + dilation[d] - 1) / dilation[d] : 0);
+      w.padded.push_back(std::min(begin + kernel[d], in[d] + padding[d]) - begin);
+    }
+  }
+  const int64_t channels = x.size(x.dim() - static_cast<int64_t>(dims) - 1);
+  TERCEL_CHECK(fits, RuntimeError, "Given input size: ", with_times("x", channels, sizes),
+               ". Calculated output size: ", with_times("x", channels, outs), ". Output size is too small");
+  return pooling;
+}
+
+Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan output_size) {
+  check_defined(x, op, "input");
+  const int64_t least = static_cast<int64_t>(dims) + 1;
+  TERCEL_CHECK(output_size.size() == 1 || output_size.size() == dims, RuntimeError, op, "(): output_size must be ",
+               dims, " numbers but got ", output_size);
+  TERCEL_CHECK(x.dim() == least || x.dim() == least + 1, RuntimeError, op, "(): Expected ", least, "D or ", least + 1,
+               "D tensor, but got ", x.sizes());
+  for (int64_t d = x.dim() - static_cast<int64_t>(dims); d < x.dim(); ++d)
+    TERCEL_CHECK(x.size(d) > 0, RuntimeError, op,
+                 "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
+                 " with dimension ", d, " being empty");
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
+               "'");
+  const Spatial in = spatial_sizes(x.sizes(), dims), out = spread(output_size, dims, 1);
+  Pooling pooling{op, dims, {}};
+  for (size_t d = 0; d < 3; ++d) {
+    TERCEL_CHECK(out[d] >= 0, RuntimeError, op,
+                 ": elements of output_size must be greater than or equal to 0 but received ", output_size);
+    numel_of(IntSpan{out[d], in[d]});
+    for (int64_t o = 0; o < out[d]; ++o) {
+      const int64_t begin = o * in[d] / out[d], end = ((o + 1) * in[d] + out[d] - 1) / out[d];
+      pooling.windows[d].start.push_back(begin);
+      pooling.windows[d].count.push_back(end - begin);
+      pooling.windows[d].padded.push_back(end - begin);
+    }
+  }
+  return pooling;
+}
+
+// The gradient of x from that of the largest elements: they are added where these stood.
+Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntSpan x_sizes, size_t dims) {
+  const int64_t first = static_cast<int64_t>(x_sizes.size() - dims);
+  DimVector flat(x_sizes.subspan(0, x_sizes.size() - dims));
+  int64_t pixels = 1;
+  for (size_t d = x_sizes.size() - dims; d < x_sizes.size(); ++d) pixels *= x_sizes[d];
+  flat.push_back(pixels);
+  if (grad_enabled() && grad.requires_grad())
+    return view(scatter_add(zeros(flat, grad.options()), -1, flatten(contiguous(indices), first),
+                            flatten(contiguous(grad), first)),
+                x_sizes);
+  const bool last = is_channels_last(indices, dims);
+  const MemoryFormat format = last ? channels_last_format(indices.dim()) : MemoryFormat::Contiguous;
+  const Tensor g = grad.is_contiguous(format) ? grad : clone(grad, format);
+  const Tensor out = empty_strided(x_sizes, strides_for(x_sizes, format), grad.options());
+  if (out.numel() == 0) return out;
+  MaxPoolBackwardLoop loop{};
+  loop.wide = grad.dtype() == kFloat64;
+  loop.inner = last ? x_sizes[1] : 1;
+  loop.in_pixels = pixels;
+  const int64_t outer = out.numel() / pixels / loop.inner;
+  loop.out_pixels = g.numel() / outer / loop.inner;
+  loop.grad = g.data_ptr();
+  loop.indices = indices.data<int64_t>();
+  loop.x_grad = out.data_ptr();
+  const auto kernel = max_backward_kernels[grad.device()];
+  parallel_for(0, outer, std::max<int64_t>(1, kGrain / (pixels * loop.inner)),
+               [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  return out;
+}
+
+ValuesAndIndices run_max(const Tensor& x, const Pooling& p, bool with_indices) {
+  const bool last = is_channels_last(x, p.dims);
+  const Tensor input = last ? x : contiguous(x);
+  MaxPoolLoop loop{};
+  DimVector sizes(x.sizes());
+  for (size_t d = 0; d < 3; ++d) {
+    const Windows& w = p.windows[d];
+    loop.in[d] = d + p.dims >= 3 ? x.sizes()[x.sizes().size() - 3 + d] : 1;
+    loop.out[d] = static_cast<int64_t>(w.start.size());
+    loop.step[d] = w.step;
+    loop.start[d] = w.start.data();
+    loop.count[d] = w.count.data();
+    if (d + p.dims >= 3) sizes[sizes.size() - 3 + d] = loop.out[d];
+  }
+  TERCEL_CHECK(loop.in[0] * loop.in[1] <= INT32_MAX, RuntimeError, p.op, ": more than 2^31 rows in an image");
+  const DimVector strides = strides_for(sizes, last ? channels_last_format(x.dim()) : MemoryFormat::Contiguous);
+  ValuesAndIndices out{empty_strided(sizes, strides, x.options()), {}};
+  if (with_indices) out.indices = empty_strided(sizes, strides, TensorOptions(kInt64, x.device()));
+  if (out.values.numel() == 0) return out;
+  loop.wide = x.dtype() == kFloat64;
+  loop.inner = last ? x.size(1) : 1;
+  loop.x = input.data_ptr();
+  loop.out_values = out.values.data_ptr();
+  loop.indices = with_indices ? out.indices.data<int64_t>() : nullptr;
+  const auto kernel = max_kernels[x.device()];
+  const int64_t width = loop.in[2] * loop.inner;
+  parallel_for(0, out.values.numel() / (loop.out[2] * loop.inner), std::max<int64_t>(1, kGrain / width),
+               [&](int64_t begin, int64_t end) {
+                 const DataPtr scratch = cpu_allocator().allocate(static_cast<size_t>(width) * 2 * sizeof(double));
+                 kernel(loop, scratch.get(), begin, end);
+               });
+  return out;
+}
+
+ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooling& p, bool want_indices) {
+  if (x.dtype() == kFloat16 || x.dtype() == kBFloat16) {
+    ValuesAndIndices out = largest(backward_name, to(x, kFloat32), p, want_indices);
+    out.values = to(out.values, x.dtype());
+    return out;
+  }
+  ValuesAndIndices out;
+  const bool records = should_record(x);
+  {
+    const NoGradGuard no_grad;
+    out = run_max(x, p, want_indices || records);
+  }
+  if (records)
+    record(backward_name, out.values, {x},
+           [indices = SavedTensor(out.indices), sizes = DimVector(x.sizes()), dims = p.dims](BackwardCall& call) {
+             call.set(0, max_pool_backward(call.grad(), indices.get(), sizes, dims));
+           });
+  return out;
+}
+
+// Weights of an average over windows: 1 each, and a divisor, if all have one size; else their reciprocals.
+SpatialMap average_map(const Tensor& x, const Pooling& p, bool count_padding, std::optional<int64_t> divisor) {
+  SpatialMap map;
+  const Spatial in = spatial_sizes(x.sizes(), p.dims);
+  for (size_t d = 0; d < 3; ++d) {
+    const Windows& w = p.windows[d];
+    const std::vector<int64_t>& counts = count_padding ? w.padded : w.count;
+    const bool equal = divisor || std::all_of(counts.begin(), counts.end(), [&](int64_t c) { return c == counts[0]; });
+    if (equal && !divisor && !counts.empty()) map.divisor *= static_cast<double>(counts[0]);
+    Taps& taps = map.taps[d];
+    taps.in = in[d];
+    for (size_t o = 0; o < w.start.size(); ++o) {
+      for (int64_t k = 0; k < w.count[o]; ++k)
+        taps.add(w.start[o] + k * w.step, equal ? 1 : 1 / static_cast<double>(counts[o]));
+      taps.end_output();
+    }
+  }
+  if (divisor) map.divisor = static_cast<double>(*divisor);
+  return map;
+}
+
+Tensor average(const char* op, const char* backward_name, size_t dims, const Tensor& x, IntSpan kernel_size,
+               IntSpan stride, IntSpan padding, bool ceil_mode, bool count_include_pad,
+               std::optional<int64_t> divisor_override) {
+  TERCEL_CHECK(!divisor_override || *divisor_override != 0, RuntimeError, "divisor must be not zero");
+  const Pooling p = make_pooling(op, dims, x, kernel_size, stride, padding, {1}, ceil_mode);
+  return resampled(backward_name, x, dims, average_map(x, p, count_include_pad, divisor_override));
+}
+
+Tensor adaptive_average(const char* op, const char* backward_name, size_t dims, const Tensor& x, IntSpan output_size) {
+  const Pooling p = make_adaptive(op, dims, x, output_size);
+  return resampled(backward_name, x, dims, average_map(x, p, true, {}));
+}
+
+}  // namespace
+
+#define TERCEL_MAX_POOL(dims, Backward)                                                                             \
+  Tensor max_pool##dims##d(const Tensor& x, IntSpan kernel_size, IntSpan stride, IntSpan padding, IntSpan dilation, \
+                           bool ceil_mode) {                                                                        \
+    return largest(Backward, x,                                                                                     \
+                   make_pooling("max_pool" #dims "d", dims, x, kernel_size, stride, padding, dilation, ceil_mode),  \
+                   false)                                                                                           \
+        .values;                                                                                                    \
+  }                                                                                                                 \
+  ValuesAndIndices max_pool##dims##d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride,             \
+                                                  IntSpan padding, IntSpan dilation, bool ceil_mode) {              \
+    return largest(Backward, x,                                                                                     \
+                   make_pooling("max_pool" #dims "d", dims, x, kernel_size, stride, padding, dilation, ceil_mode),  \
+                   true);                                                                                           \
+  }                                                                                                                 \
+  ValuesAndIndices adaptive_max_pool##dims##d(const Tensor& x, IntSpan output_size) {                               \
+    return largest("AdaptiveMaxPool" #dims "DBackward0", x,                                                         \
+                   make_adaptive("adaptive_max_pool" #dims "d", dims, x, output_size), true);                       \
+  }                                                                                                                 \
+  Tensor adaptive_avg_pool##dims##d(const Tensor& x, IntSpan output_size) {                                         \
+    return adaptive_average("adaptive_avg_pool" #dims "d", "AdaptiveAvgPool" #dims "DBackward0", dims, x,           \
+                            output_size);                                                                           \
+  }
+TERCEL_MAX_POOL(1, "MaxPool1DWithIndicesBackward0")
+TERCEL_MAX_POOL(2, "MaxPool2DWithIndicesBackward0")
+TERCEL_MAX_POOL(3, "MaxPool3DWithIndicesBackward0")
+#undef TERCEL_MAX_POOL
+
+Tensor avg_pool1d(const Tensor& x, IntSpan kernel_size, IntSpan stride, IntSpan padding, bool ceil_mode,
+                  bool count_include_pad) {
+  return average("avg_pool1d", "AvgPool1DBackward0", 1, x, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                 {});
+}
+Tensor avg_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan stride, IntSpan padding, bool ceil_mode,
+                  bool count_include_pad, std::optional<int64_t> divisor_override) {
+  return average("avg_pool2d", "AvgPool2DBackward0", 2, x, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                 divisor_override);
+}
+Tensor avg_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan stride, IntSpan padding, bool ceil_mode,
+                  bool count_include_pad, std::optional<int64_t> divisor_override) {
+  return average("avg_pool3d", "AvgPool3DBackward0", 3, x, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                 divisor_override);
+}
+
+}  // namespace tercel

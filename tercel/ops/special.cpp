@@ -1,0 +1,241 @@
+#include "tercel/ops/special.h"
+
+#include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/special_binary_ops.h"
+#include "tercel/ops/special_impl.h"
+#include "tercel/ops/special_unary_ops.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<ElementwiseFn> special_kernels = TERCEL_KERNELS(special_elementwise);
+
+struct Info {
+  ElementwiseRule rule;
+  const char* backward;
+  int op;
+  bool binary;
+  bool no_grad;
+  bool saves_output = false;
+  bool has_gradient[2] = {true, true};
+
+  constexpr int number(SpecialPart part) const { return special_number(binary, op, part); }
+};
+
+template <class F>
+constexpr ElementwiseRule rule_of() {
+  return {.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
+}
+template <class F>
+constexpr bool has_output_gradient = detail::HasDy<F, double>;
+template <class F>
+concept HasGradientA = requires(double v) {
+  F::da(v, v);
+};
+template <class F>
+concept HasGradientB = requires(double v) {
+  F::db(v, v);
+};
+
+template <class F>
+constexpr Info kUnaryInfo = {rule_of<F>(),           backward_name<F>, index_of<F, SpecialUnaryOps>, false, false,
+                             has_output_gradient<F>, {true, true}};
+template <class F>
+constexpr Info kBinaryInfo = {rule_of<F>(),
+                              backward_name<F>,
+                              index_of<F, SpecialBinaryOps>,
+                              true,
+                              has_no_grad<F>,
+                              false,
+                              {HasGradientA<F>, HasGradientB<F>}};
+
+struct UnaryBackward {
+  const Info* info;
+  SavedTensor saved;
+
+  void operator()(BackwardCall& call) const {
+    const ElementwiseRule rule{.op = info->backward, .complex = true};
+    const Tensor kept = saved.get(call);
+    const OperandRef inputs[] = {call.grad(), kept};
+    call.set(0, elementwise(rule, special_kernels, info->number(SpecialPart::GradientA), inputs));
+  }
+};
+
+Tensor unary(const Info& info, const Tensor& x) {
+  const OperandRef inputs[] = {x};
+  Tensor out = elementwise(info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
+  if (should_record(x))
+    record(info.backward, out, {x},
+           once_differentiable(UnaryBackward{&info, info.saves_output ? SavedTensor::output(out) : SavedTensor(x)}));
+  return out;
+}
+
+const Tensor& unary_inplace(const Info& info, const Tensor& x) {
+  check_defined(x, info.rule.op, "self");
+  const bool records = should_record(x);
+  check_inplace(x, records);
+  SavedTensor saved;
+  if (records && !info.saves_output) saved = save_before_change(x);
+  const OperandRef inputs[] = {x};
+  elementwise_to(x, info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
+  if (records) {
+    if (info.saves_output) saved = SavedTensor::output(x);
+    record_inplace(info.backward, x, {x}, once_differentiable(UnaryBackward{&info, std::move(saved)}));
+  }
+  return x;
+}
+
+const Tensor& special_out(const Info& info, const Tensor& out, Span<OperandRef> inputs) {
+  check_out_variant(info.rule.op, out, inputs);
+  elementwise_to(out, info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
+  return out;
+}
+
+using Pair = OperandRef[2];
+
+bool wants_grad(const OperandRef& x) { return x.tensor() && x.tensor()->requires_grad(); }
+
+/** Gradients of both operands of a binary op; a number has none. */
+struct BinaryBackward {
+  const Info* info;
+  SavedOperand saved[2];
+  DimVector sizes[2];
+  ScalarType dtype[2];
+  int8_t input[2] = {-1, -1};
+
+  /** `first` is what an in-place op overwrites, else undefined. */
+  BinaryBackward(const Info& op, const Pair& in, SavedTensor first) : info(&op), dtype{} {
+    saved[0].tensor = std::move(first);
+    int8_t inputs = 0;
+    for (int side = 0; side < 2; ++side) {
+      const Tensor* t = in[side].tensor();
+      if (!t) {
+        saved[side].number = in[side].number();
+        continue;
+      }
+      if (!saved[side].tensor.defined()) saved[side].tensor = SavedTensor(*t);
+      sizes[side] = t->sizes();
+      dtype[side] = t->dtype();
+      input[side] = inputs++;
+    }
+  }
+
+  void operator()(BackwardCall& call) const {
+    const ElementwiseRule rule{.op = info->backward, .complex = true};
+    const Tensor kept[] = {saved[0].tensor.get(), saved[1].tensor.get()};
+    const auto ref = [&](int i) { return kept[i].defined() ? OperandRef(kept[i]) : OperandRef(saved[i].number); };
+    for (int side = 0; side < 2; ++side) {
+      if (input[side] < 0 || !call.needs(static_cast<size_t>(input[side]))) continue;
+      TERCEL_CHECK(info->has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",
+                   "' of '", info->rule.op, "' is not implemented");
+      const OperandRef inputs[] = {call.grad(), ref(0), ref(1)};
+      const SpecialPart part = side == 0 ? SpecialPart::GradientA : SpecialPart::GradientB;
+      const Tensor g = elementwise(rule, special_kernels, info->number(part), inputs);
+      call.set(static_cast<size_t>(input[side]), gradient_for(g, sizes[side], dtype[side]));
+    }
+  }
+};
+
+bool records_binary(const Info& info, const Pair& in, const Tensor& out) {
+  return !info.no_grad && grad_enabled() && (wants_grad(in[0]) || wants_grad(in[1])) && out.is_differentiable();
+}
+
+Tensor binary(const Info& info, const Pair& in) {
+  Tensor out = elementwise(info.rule, special_kernels, info.number(SpecialPart::Forward), in);
+  if (!records_binary(info, in, out)) return out;
+  const Tensor *a = in[0].tensor(), *b = in[1].tensor();
+  if (a && b)
+    record(info.backward, out, {*a, *b}, once_differentiable(BinaryBackward(info, in, {})));
+  else
+    record(info.backward, out, {a ? *a : *b}, once_differentiable(BinaryBackward(info, in, {})));
+  return out;
+}
+
+const Tensor& binary_inplace(const Info& info, const Pair& in) {
+  const Tensor& a = *in[0].tensor();
+  check_defined(a, info.rule.op, "self");
+  const bool records = records_binary(info, in, a);
+  check_inplace(a, records);
+  if (!records) {
+    elementwise_to(a, info.rule, special_kernels, info.number(SpecialPart::Forward), in);
+    return a;
+  }
+  BinaryBackward backward(info, in, save_before_change(a));
+  elementwise_to(a, info.rule, special_kernels, info.number(SpecialPart::Forward), in);
+  if (in[1].tensor())
+    record_inplace(info.backward, a, {a, *in[1].tensor()}, std::move(backward));
+  else
+    record_inplace(info.backward, a, {a}, std::move(backward));
+  return a;
+}
+
+/** nextafter() has no meaning for integers. */
+template <class F>
+void check_dtypes(const Pair& in) {
+  if constexpr (std::is_same_v<F, special::op::Nextafter>)
+    for (const OperandRef& x : in)
+      TERCEL_CHECK(!x.tensor() || x.tensor()->is_floating_point(), NotImplementedError,
+                   "nextafter: not implemented for dtype ", to_string(x.tensor()->dtype()));
+}
+
+}  // namespace
+
+#define TERCEL_DEFINE_UNARY(name, F)                                                              \
+  Tensor name(const Tensor& x) { return unary(kUnaryInfo<special::op::F>, x); }                   \
+  const Tensor& name##_(const Tensor& x) { return unary_inplace(kUnaryInfo<special::op::F>, x); } \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) {                                  \
+    const OperandRef inputs[] = {x};                                                              \
+    return special_out(kUnaryInfo<special::op::F>, out, inputs);                                  \
+  }
+TERCEL_SPECIAL_UNARY_OPS(TERCEL_DEFINE_UNARY)
+#undef TERCEL_DEFINE_UNARY
+
+#define TERCEL_DEFINE_FORM(result, head, call, F, first, second) \
+  result head {                                                  \
+    const Pair in = {first, second};                             \
+    check_dtypes<special::op::F>(in);                            \
+    return call;                                                 \
+  }
+#define TERCEL_DEFINE_BINARY(name, F)                                                                                  \
+  TERCEL_DEFINE_FORM(Tensor, name(const Tensor& a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, b) \
+  TERCEL_DEFINE_FORM(Tensor, name(const Tensor& a, Scalar b), binary(kBinaryInfo<special::op::F>, in), F, a, b)        \
+  TERCEL_DEFINE_FORM(Tensor, name(Scalar a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, b)        \
+  TERCEL_DEFINE_FORM(const Tensor&, name##_(const Tensor& a, const Tensor& b),                                         \
+                     binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                         \
+  TERCEL_DEFINE_FORM(const Tensor&, name##_(const Tensor& a, Scalar b),                                                \
+                     binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                         \
+  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, const Tensor& a, const Tensor& b),                   \
+                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)
+TERCEL_SPECIAL_BINARY_OPS(TERCEL_DEFINE_BINARY)
+#undef TERCEL_DEFINE_BINARY
+#undef TERCEL_DEFINE_FORM
+
+namespace {
+
+void check_order(int64_t n) { TERCEL_CHECK(n >= 0, RuntimeError, "polygamma(n, x) does not support negative n."); }
+
+}  // namespace
+
+Tensor polygamma(int64_t n, const Tensor& x) {
+  check_order(n);
+  const Pair in = {Scalar(n), x};
+  return binary(kBinaryInfo<special::op::Polygamma>, in);
+}
+const Tensor& polygamma_(const Tensor& x, int64_t n) {
+  check_order(n);
+  return assign_inplace("polygamma_", x, [n](const Tensor& before) { return polygamma(n, before); });
+}
+const Tensor& polygamma_out(const Tensor& out, int64_t n, const Tensor& x) {
+  check_order(n);
+  const Pair in = {Scalar(n), x};
+  return special_out(kBinaryInfo<special::op::Polygamma>, out, in);
+}
+
+Tensor divide_integers(OperandRef a, OperandRef b) {
+  const Pair in = {a, b};
+  return binary(kBinaryInfo<special::op::DivTrunc>, in);
+}
+
+}  // namespace tercel

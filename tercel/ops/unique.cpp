@@ -1,0 +1,161 @@
+#include "tercel/ops/unique.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/sort_impl.h"
+#include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<CountUniqueFn> count_kernels = TERCEL_CPU_KERNELS(count_unique);
+constinit const KernelTable<UniqueResultFn> unique_kernels = TERCEL_CPU_KERNELS(unique_result);
+
+constexpr int64_t kGrain = 16384;
+
+void check_real(const char* op, const Tensor& x) {
+  check_defined(x, op, "x");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+}
+
+UniqueValues unique_elements(const Tensor& x, bool return_inverse, bool return_counts) {
+  const Tensor elements = contiguous(x);
+  const int64_t n = elements.numel();
+  UniqueValues out;
+  if (return_inverse) out.inverse = empty(x.sizes(), TensorOptions(kInt64, x.device()));
+
+  RowKeys keys;
+  KeySorter sorter;
+  UniqueResult result{};
+  result.sorted = sorter.sort("unique", keys.read(elements, elements.data_ptr(), n), n);
+  result.dtype = x.dtype();
+  result.in = elements.data_ptr();
+  result.inverse = return_inverse ? static_cast<int64_t*>(out.inverse.data_ptr()) : nullptr;
+
+  const auto count = count_kernels[x.device()];
+  const auto write = unique_kernels[x.device()];
+  std::vector<int64_t> firsts(
+      static_cast<size_t>(std::max<int64_t>(1, in_parallel_region() ? 1 : num_chunks(n, kGrain))));
+  const auto chunk = [&firsts] { return firsts.size() == 1 ? 0 : static_cast<size_t>(thread_index()); };
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) { firsts[chunk()] = count(result, begin, end); });
+  int64_t different = 0;
+  for (int64_t& first : firsts) different += std::exchange(first, different);
+
+  out.values = empty({different}, x.options());
+  if (return_counts) out.counts = empty({different}, TensorOptions(kInt64, x.device()));
+  result.values = out.values.data_ptr();
+  result.starts = return_counts ? static_cast<int64_t*>(out.counts.data_ptr()) : nullptr;
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) { write(result, begin, end, firsts[chunk()]); });
+  // From where each begins to how many there are.
+  for (int64_t i = 0; return_counts && i < different; ++i)
+    result.starts[i] = (i + 1 < different ? result.starts[i + 1] : n) - result.starts[i];
+  return out;
+}
+
+/** Slices as rows of keys. */
+class Slices {
+ public:
+  Slices(const Tensor& x, int64_t dim) : count_(x.size(dim)), width_(count_ == 0 ? 0 : x.numel() / count_) {
+    rows_ = contiguous(transpose(x, 0, dim));
+    keys_ = memory_.read(rows_, rows_.data_ptr(), rows_.numel());
+    if (is_floating(x.dtype())) nan_ = nan_key(x.dtype());
+    floating_ = is_floating(x.dtype());
+  }
+
+  int64_t count() const { return count_; }
+  bool less(int64_t a, int64_t b) const {
+    return std::lexicographical_compare(row(a), row(a) + width_, row(b), row(b) + width_);
+  }
+  bool equal(int64_t a, int64_t b) const {
+    return std::equal(row(a), row(a) + width_, row(b)) &&
+           !(floating_ && std::find(row(a), row(a) + width_, nan_) != row(a) + width_);
+  }
+
+ private:
+  const int64_t* row(int64_t i) const { return keys_ + i * width_; }
+
+  int64_t count_, width_;
+  int64_t nan_ = 0;
+  bool floating_ = false;
+  Tensor rows_;
+  RowKeys memory_;
+  const int64_t* keys_;
+};
+
+/** The slices in the given order, without those that equal the one before. */
+UniqueValues without_repeats(const Tensor& x, int64_t dim, const Slices& slices, const std::vector<int64_t>& order,
+                             bool return_inverse, bool return_counts) {
+  const TensorOptions indices(kInt64, x.device());
+  UniqueValues out;
+  const int64_t n = slices.count();
+  if (return_inverse) out.inverse = empty({n}, indices);
+  std::vector<int64_t> firsts, counts;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t slice = order[static_cast<size_t>(i)];
+    if (i == 0 || !slices.equal(order[static_cast<size_t>(i - 1)], slice)) {
+      firsts.push_back(slice);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    if (return_inverse) out.inverse.data<int64_t>()[slice] = static_cast<int64_t>(firsts.size()) - 1;
+  }
+  const int64_t m = static_cast<int64_t>(firsts.size());
+  const Tensor picked = empty({m}, indices);
+  std::copy(firsts.begin(), firsts.end(), picked.data<int64_t>());
+  out.values = index_select(x, dim, picked);
+  if (return_counts) {
+    out.counts = empty({m}, indices);
+    std::copy(counts.begin(), counts.end(), out.counts.data<int64_t>());
+  }
+  return out;
+}
+
+void check_slices(const Tensor& x, int64_t dim) {
+  const int64_t empty_dims = std::count(x.sizes().begin(), x.sizes().end(), 0);
+  if (x.size(dim) == 0)
+    TERCEL_CHECK(empty_dims == 1, RuntimeError,
+                 "Number of zero sized dimensions is more than one, so unique cannot be applied ");
+  else
+    TERCEL_CHECK(empty_dims == 0, RuntimeError,
+                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+}
+
+UniqueValues unique_slices(const Tensor& given, int64_t d, bool in_order, bool return_inverse, bool return_counts) {
+  const Tensor x = given.dim() == 0 ? view(given, {1}) : given;
+  const int64_t dim = wrap_dim(d, given.dim());
+  check_slices(x, dim);
+  const Slices slices(x, dim);
+  std::vector<int64_t> order(static_cast<size_t>(slices.count()));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  if (in_order) std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return slices.less(a, b); });
+  return without_repeats(x, dim, slices, order, return_inverse, return_counts);
+}
+
+}  // namespace
+
+UniqueValues unique(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  check_real("unique", x);
+  const NoGradGuard no_grad;
+  if (!dim) return unique_elements(x, return_inverse, return_counts);
+  return unique_slices(x, *dim, true, return_inverse, return_counts);
+}
+
+UniqueValues unique_consecutive(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  check_real("unique_consecutive", x);
+  const NoGradGuard no_grad;
+  if (dim) return unique_slices(x, *dim, false, return_inverse, return_counts);
+  UniqueValues out = unique_slices(reshape(x, {-1}), 0, false, return_inverse, return_counts);
+  if (return_inverse) out.inverse = view(out.inverse, x.sizes());
+  return out;
+}
+
+}  // namespace tercel

@@ -1,0 +1,29 @@
+// Views' geometries given to the tensor itself: its sizes and strides change, its elements do not.
+//
+// As every in-place op they count the version up, and refuse a leaf that requires a gradient, a view of one, and a view
+// whose op returned several (RuntimeError). A view's base, and other views of it, keep their sizes and their history.
+// A tensor made by detach() or data() is refused.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+TERCEL_API const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_API const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
+TERCEL_API const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_API const Tensor& t_(const Tensor& x);
+TERCEL_API const Tensor& squeeze_(const Tensor& x);
+TERCEL_API const Tensor& squeeze_(const Tensor& x, int64_t dim);
+TERCEL_API const Tensor& squeeze_(const Tensor& x, IntSpan dims);
+inline const Tensor& squeeze_(const Tensor& x, std::initializer_list<int64_t> dims) {
+  return squeeze_(x, IntSpan(dims));
+}
+TERCEL_API const Tensor& unsqueeze_(const Tensor& x, int64_t dim);
+TERCEL_API const Tensor& as_strided_(const Tensor& x, IntSpan sizes, IntSpan strides,
+                                     std::optional<int64_t> storage_offset = std::nullopt);
+
+}  // namespace tercel

@@ -1,0 +1,22 @@
+// The reverse of views: tensors with a part replaced.
+//
+// x_scatter(x, src, ...) is a copy of x in which the part that the view x sees is src, of that part's sizes
+// (RuntimeError); gradients flow to both.
+#pragma once
+
+#include <optional>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+TERCEL_API Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t index);
+TERCEL_API Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim = 0, int64_t start = 0,
+                                int64_t end = INT64_MAX, int64_t step = 1);
+TERCEL_API Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0,
+                                   int64_t dim2 = 1);
+/** The copy has x's storage offset and strides. With gradients, x is contiguous and the part lies within it. */
+TERCEL_API Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan sizes, IntSpan strides,
+                                     std::optional<int64_t> storage_offset = std::nullopt);
+
+}  // namespace tercel

@@ -1,0 +1,135 @@
+// Optimizers over groups of parameters, as in torch.optim: names, defaults and formulas are PyTorch's.
+//
+//   optim::Adam optimizer(net->parameters(), {.lr = 1e-3});
+//   optimizer.zero_grad();
+//   loss.backward();
+//   optimizer.step();
+//
+// The trainer's Optimizer (optimizer.h) updates one arena or table by HugeCTR's formulas; this is for ordinary loops.
+// Parameters without a gradient are left alone. A gradient of rows is for SGD without momentum or weight decay, and for
+// Adagrad without weight decay; others are a RuntimeError.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel::optim {
+
+/** Options of all optimizers; each uses some, under torch.optim's names. */
+struct GroupOptions {
+  double lr = 1e-3;
+  double weight_decay = 0;
+  double momentum = 0;                   ///< SGD, RMSprop
+  double dampening = 0;                  ///< SGD
+  bool nesterov = false;                 ///< SGD
+  bool maximize = false;                 ///< ascends
+  double beta1 = 0.9;                    ///< Adam, AdamW
+  double beta2 = 0.999;                  ///< Adam, AdamW
+  double eps = 1e-8;                     ///< Adam, AdamW, RMSprop, Adagrad
+  bool amsgrad = false;                  ///< Adam, AdamW
+  double alpha = 0.99;                   ///< RMSprop
+  bool centered = false;                 ///< RMSprop
+  double lr_decay = 0;                   ///< Adagrad
+  double initial_accumulator_value = 0;  ///< Adagrad
+};
+
+struct ParameterGroup {
+  std::vector<Tensor> parameters;
+  GroupOptions options;
+};
+
+class TERCEL_API GroupOptimizer {
+ public:
+  virtual ~GroupOptimizer();
+  GroupOptimizer(const GroupOptimizer&) = delete;
+  GroupOptimizer& operator=(const GroupOptimizer&) = delete;
+
+  /** Groups may be changed between steps, by a schedule for one. */
+  std::vector<ParameterGroup>& param_groups() { return groups_; }
+  /** ValueError for a parameter that is no leaf, or in a group already. */
+  void add_param_group(ParameterGroup group);
+  /** Forgets all gradients. */
+  void zero_grad();
+  /** One update of every parameter that has a gradient. */
+  void step();
+
+  /** "0.exp_avg": the states of parameter 0 (counted over all groups), and its "step" [], float32. */
+  std::vector<std::pair<std::string, Tensor>> state_dict() const;
+  /** Takes copies of the states; RuntimeError for a parameter, or sizes, that there are none of. */
+  void load_state_dict(const std::vector<std::pair<std::string, Tensor>>& state);
+
+ protected:
+  /** What is kept for one parameter. */
+  struct State {
+    double step = 0;
+    std::map<std::string, Tensor> tensors;
+    /** The tensor of that name; made with the value when it is first asked for. */
+    const Tensor& get(const char* name, const Tensor& parameter, double value = 0);
+  };
+
+  GroupOptimizer(const char* name, std::vector<ParameterGroup> groups);
+  /** Updates p by the gradient g, both without history; `state` has counted this step. */
+  virtual void update(const Tensor& p, const Tensor& g, State& state, const GroupOptions& o) = 0;
+  /** The same for {rows, values}, each row once; refuses unless overridden. */
+  virtual void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
+                           const GroupOptions& o);
+  const char* name() const { return name_; }
+
+ private:
+  void check(const GroupOptions& o) const;
+
+  const char* name_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<State> states_;  // in the order of the groups' parameters
+};
+
+/** Declares an optimizer; the second constructor makes one group. */
+#define TERCEL_GROUP_OPTIMIZER(Name)                                                              \
+ public:                                                                                          \
+  explicit Name(std::vector<ParameterGroup> groups) : GroupOptimizer(#Name, std::move(groups)) {} \
+  explicit Name(std::vector<Tensor> parameters, GroupOptions options = {})                        \
+      : GroupOptimizer(#Name, {{std::move(parameters), options}}) {}                              \
+                                                                                                  \
+ private:                                                                                         \
+  void update(const Tensor& p, const Tensor& g, State& state, const GroupOptions& o) override;
+
+/** buf = momentum buf + (1 - dampening) g; p -= lr buf (or, with nesterov, lr (g + momentum buf)). */
+class TERCEL_API SGD final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(SGD)
+  void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
+                   const GroupOptions& o) override;
+};
+/** Moving means of g and g^2, corrected for their start; weight decay is added to g. */
+class TERCEL_API Adam final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(Adam)
+};
+/** Adam whose weight decay shrinks the parameter itself. torch's default weight_decay is 0.01. */
+class TERCEL_API AdamW final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(AdamW)
+};
+/** sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps). torch's defaults are lr 0.01, eps 1e-10. */
+class TERCEL_API Adagrad final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(Adagrad)
+  void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
+                   const GroupOptions& o) override;
+};
+/** p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked. torch's default lr is 0.01. */
+class TERCEL_API RMSprop final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(RMSprop)
+};
+#undef TERCEL_GROUP_OPTIMIZER
+
+/**
+ * Scales all gradients together so that their p-norm is at most max_norm; returns what it was. RuntimeError, if asked,
+ * for one that is not finite. p is 1, 2 or infinity; gradients of rows are a RuntimeError.
+ */
+TERCEL_API Tensor clip_grad_norm_(Span<Tensor> parameters, double max_norm, double norm_type = 2,
+                                  bool error_if_nonfinite = false);
+/** Clamps every gradient to [-clip_value, clip_value]. */
+TERCEL_API void clip_grad_value_(Span<Tensor> parameters, double clip_value);
+
+}  // namespace tercel::optim

@@ -1,0 +1,427 @@
+#include "tercel/io/pt.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tercel/io/pickle_impl.h"
+#include "tercel/io/zip_impl.h"
+#include "tercel/util/file_hook.h"
+#include "tests/io/damage.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::io {
+namespace {
+
+using namespace std::string_literals;
+using test::bytes_of;
+using test::make;
+using test::Sizes;
+using test::TemporaryFolder;
+using test::values_of;
+
+/** An archive as torch makes it, of that program and those storages. */
+std::string archive(const std::string& program, const std::vector<std::string>& storages = {},
+                    const std::string& byteorder = "little") {
+  const TemporaryFolder folder;
+  ZipWriter zip(folder / "x");
+  zip.add("m/data.pkl", program, 64);
+  if (!byteorder.empty()) zip.add("m/byteorder", byteorder, 64);
+  for (size_t i = 0; i < storages.size(); ++i) zip.add("m/data/" + std::to_string(i), storages[i], 64);
+  zip.add("m/version", "3\n", 64);
+  zip.commit();
+  return folder.get("x");
+}
+
+Value load(const std::string& content, const PtOptions& options = {}) {
+  const TemporaryFolder folder;
+  return load_pt(folder.put("x", content), options);
+}
+
+Value run(const std::string& program, const std::vector<std::string>& storages = {}) {
+  return load(archive("\x80\2" + program, storages));
+}
+
+std::string text(const std::string& value) {
+  return "X" + std::string(1, static_cast<char>(value.size())) + "\0\0\0"s + value;
+}
+std::string number(int value) { return "K" + std::string(1, static_cast<char>(value)); }
+std::string storage(const std::string& type, int size, const std::string& key = "0") {
+  return "(" + text("storage") + "ctorch\n" + type + "\n" + text(key) + text("cpu") + number(size) + "tQ";
+}
+const std::string kNoHooks = "ccollections\nOrderedDict\n)R";
+/** A tensor of two sizes over a FloatStorage of that many elements. */
+std::string tensor(int elements, const std::string& rest) {
+  return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage("FloatStorage", elements) + rest + "tR";
+}
+
+std::string floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+// The program that torch 2.15 writes for {"w": x, "t": x.t()} with x = [[0, 1, 2], [3, 4, 5]].
+TEST(Pt, ReadsWhatTorchWrites) {
+  const std::string program =
+      "\x80\2}q\0(X\1\0\0\0wq\1ctorch._utils\n_rebuild_tensor_v2\nq\2((X\7\0\0\0storageq\3ctorch\nFloatStorage\nq\4"
+      "X\1\0\0\0000q\5X\3\0\0\0cpuq\6K\6tq\7QK\0K\2K\3\x86q\x08K\3K\1\x86q\x09\x89"
+      "ccollections\nOrderedDict\nq\n)Rq\x0btq\x0cRq\x0dX\1\0\0\0tq\x0eh\2((h\3h\4h\5h\6K\6tq\x0fQK\0K\3K\2\x86q\x10"
+      "K\1K\3\x86q\x11\x89h\n)Rq\x12tq\x13Rq\x14u."s;
+  const std::string file = archive(program, {floats({0, 1, 2, 3, 4, 5})});
+  for (const bool mmap : {false, true}) {
+    const Value value = load(file, {.mmap = mmap});
+    ASSERT_EQ(value.entries().size(), 2u);
+    const Tensor &w = value.at("w").to_tensor(), &t = value.at("t").to_tensor();
+    EXPECT_EQ(w.sizes().to_vector(), (Sizes{2, 3}));
+    EXPECT_EQ(t.strides().to_vector(), (Sizes{1, 3}));
+    EXPECT_EQ(values_of(t), (std::vector<double>{0, 3, 1, 4, 2, 5}));
+    EXPECT_TRUE(w.is_alias_of(t));
+    w.data<float>()[1] = 9;
+    EXPECT_EQ(values_of(t)[2], 9) << "views of one storage stay that";
+  }
+}
+
+TEST(Pt, EveryValueOfTheProgram) {
+  EXPECT_TRUE(run("N.").is(Value::Kind::None));
+  EXPECT_TRUE(run("\x88.").to_bool());
+  EXPECT_EQ(run("J\xfe\xff\xff\xff.").to_int(), -2);
+  EXPECT_EQ(run("M\1\2.").to_int(), 513);
+  EXPECT_EQ(run("\x8a\0."s).to_int(), 0);
+  EXPECT_EQ(run("\x8a\1\xff."s).to_int(), -1);
+  EXPECT_EQ(run("\x8a\x08\0\0\0\0\0\0\0\x80."s).to_int(), INT64_MIN);
+  EXPECT_EQ(run("G\x3f\xf8\0\0\0\0\0\0."s).to_double(), 1.5);
+  EXPECT_EQ(run(text("ü") + ".").to_string(), "ü");
+  EXPECT_EQ(run("](K\1K\2e.").items().size(), 2u);
+  EXPECT_EQ(run("]K\1a.").items()[0].to_int(), 1);
+  EXPECT_EQ(run("K\1\x85.").items().size(), 1u);
+  EXPECT_EQ(run("(K\1K\2K\3K\4t.").items()[3].to_int(), 4);
+  EXPECT_EQ(run("}" + text("a") + "K\5s.").at("a").to_int(), 5);
+  EXPECT_EQ(run("ctorch\nfloat16\n.").to_dtype(), kFloat16);
+  EXPECT_EQ(run("ctorch\ndevice\n" + text("cuda") + "K\1\x86R.").to_device(), Device(DeviceType::Cuda, 1));
+  EXPECT_EQ(run("ctorch\nSize\nK\2K\3\x86\x85R.").items()[1].to_int(), 3);
+  EXPECT_TRUE(run("ctorch\nSize\nK\2\x85\x85R.").is_size());
+  EXPECT_FALSE(run("K\2\x85.").is_size());
+  const std::string encode = "c_codecs\nencode\n";
+  EXPECT_EQ(run(encode + text("a\u00ff\u0080") + text("latin1") + "\x86R.").to_bytes(), "a\xff\x80");
+  EXPECT_EQ(run("c__builtin__\nbytes\n)R.").to_bytes(), "");
+  EXPECT_TRUE(run(kNoHooks + ".").is_ordered());
+  EXPECT_FALSE(run("}.").is_ordered());
+  const Value shared = run("(]q\0h\0t."s);
+  EXPECT_EQ(shared.items()[0].identity(), shared.items()[1].identity());
+  // A module's state_dict: attributes of the OrderedDict are left out.
+  const Value state = run(kNoHooks + "(" + text("a") + "K\1u}" + text("_metadata") + kNoHooks + "sb.");
+  EXPECT_EQ(state.entries().size(), 1u);
+  EXPECT_EQ(state.at("a").to_int(), 1);
+}
+
+TEST(Pt, ParametersAndBytesOfAnotherOrder) {
+  const std::string one = tensor(2, "K\0K\2\x85K\1\x85\x89"s + kNoHooks);
+  const Value value = run("ctorch._utils\n_rebuild_parameter\n" + one + "\x88" + kNoHooks + "\x87R.", {floats({1, 2})});
+  EXPECT_TRUE(value.is_parameter() && value.to_tensor().requires_grad());
+  const Value big = load(archive("\x80\2" + one + ".", {"\x3f\x80\0\0\x40\0\0\0"s}, "big"));
+  EXPECT_EQ(values_of(big.to_tensor()), (std::vector<double>{1, 2}));
+  EXPECT_EQ(values_of(load(archive("\x80\2" + one + ".", {floats({1, 2})}, "")).to_tensor()),
+            (std::vector<double>{1, 2}));
+}
+
+TEST(Pt, RoundTripOfEveryDtypeAndPlacement) {
+  const TemporaryFolder folder;
+  std::vector<Value> tensors;
+  for (const ScalarType dtype : {kBool, kUInt8, kInt8, kInt16, kInt32, kInt64, kFloat16, kBFloat16, kFloat32, kFloat64})
+    for (const Sizes& sizes : {Sizes{}, Sizes{0, 3}, Sizes{2, 3, 4}}) {
+      const Tensor t = test::random(sizes, dtype, 0, dtype == kBool ? 1 : 100, 1);
+      for (const auto placement :
+           {test::Placement::Contiguous, test::Placement::Transposed, test::Placement::Misaligned})
+        tensors.emplace_back(test::placed(t, placement));
+    }
+  save_pt(folder / "x", Value::list(tensors));
+  for (const bool mmap : {false, true}) {
+    const Value back = load_pt(folder / "x", {.mmap = mmap});
+    ASSERT_EQ(back.items().size(), tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor &a = tensors[i].to_tensor(), &b = back.items()[i].to_tensor();
+      ASSERT_EQ(a.dtype(), b.dtype());
+      ASSERT_EQ(a.sizes(), b.sizes());
+      ASSERT_EQ(a.strides(), b.strides());
+      ASSERT_EQ(bytes_of(a), bytes_of(b));
+    }
+  }
+}
+
+TEST(Pt, RoundTripOfStructure) {
+  const TemporaryFolder folder;
+  Tensor weight = make({2, 2}, kFloat32, {1, 2, 3, 4});
+  weight.impl().set_requires_grad_flag(true);
+  const Value shared = Value::list({1, "shared"});
+  std::vector<Value> many;
+  for (int i = 0; i < 1000; ++i) many.emplace_back(str_cat({"text ", i}));
+  const Value value = Value::dict({{"weight", weight},
+                                   {"same", weight},
+                                   {"none", Value()},
+                                   {"flags", Value::tuple({true, false})},
+                                   {"numbers", Value::list({0, 255, 256, 65536, -1, INT64_MAX, INT64_MIN, 0.1})},
+                                   {3, Value::tuple({})},
+                                   {Value::tuple({1, "a"}), Value::dict({})},
+                                   {"shared", Value::tuple({shared, shared, shared, shared})},
+                                   {"dtype", kBFloat16},
+                                   {"devices", Value::list({kCpu, Device(DeviceType::Cuda, 3)})},
+                                   {"many", Value::list(many)}});
+  save_pt(folder / "x", value);
+  const Value back = load_pt(folder / "x");
+  EXPECT_TRUE(back.at("weight").to_tensor().is_same(back.at("same").to_tensor()));
+  EXPECT_TRUE(back.at("weight").to_tensor().requires_grad());
+  EXPECT_FALSE(back.at("flags").items()[1].to_bool());
+  for (size_t i = 0; i < 7; ++i)
+    EXPECT_EQ(back.at("numbers").items()[i].to_int(), value.at("numbers").items()[i].to_int());
+  EXPECT_EQ(back.at("numbers").items()[7].to_double(), 0.1);
+  EXPECT_EQ(back.entries()[5].first.to_int(), 3);
+  EXPECT_EQ(back.entries()[6].first.items()[1].to_string(), "a");
+  EXPECT_EQ(back.at("shared").items()[0].identity(), back.at("shared").items()[3].identity());
+  EXPECT_EQ(back.at("dtype").to_dtype(), kBFloat16);
+  EXPECT_EQ(back.at("devices").items()[1].to_device(), Device(DeviceType::Cuda, 3));
+  EXPECT_EQ(back.at("many").items()[999].to_string(), "text 999");
+  const std::string once = folder.get("x");
+  save_pt(folder / "x", back);
+  EXPECT_EQ(folder.get("x"), once) << "the same value gives the same bytes";
+}
+
+TEST(Pt, RoundTripOfParameters) {
+  const TemporaryFolder folder;
+  const Tensor w = test::random({2, 3}, kFloat32, 0, 1, 1);
+  const auto view = [&] {
+    return Tensor(make_intrusive<TensorImpl>(w.storage(), kFloat32, w.sizes(), w.strides(), 0));
+  };
+  w.impl().set_requires_grad_flag(true);
+  save_pt(folder / "x", Value::list({Value::parameter(w), Value::parameter(view()), view()}));
+  const std::vector<Value> back = load_pt(folder / "x").items();
+  EXPECT_TRUE(back[0].is_parameter() && back[0].to_tensor().requires_grad());
+  EXPECT_TRUE(back[1].is_parameter() && !back[1].to_tensor().requires_grad());
+  EXPECT_FALSE(back[2].is_parameter() || back[2].to_tensor().requires_grad());
+  EXPECT_EQ(back[0].to_tensor().storage().get(), back[2].to_tensor().storage().get());
+}
+
+TEST(Pt, RoundTripOfBytesSizesAndOrderedDicts) {
+  const TemporaryFolder folder;
+  std::string every;
+  for (int i = 0; i < 256; ++i) every += static_cast<char>(i);
+  const Value bytes = Value::bytes(every);
+  save_pt(folder / "x", Value::list({bytes, bytes, Value::bytes(""), Value::size({2, 3}), Value::size({}),
+                                     Value::ordered_dict({{"b", 1}, {bytes, 2}}), Value::ordered_dict({})}));
+  const std::vector<Value> back = load_pt(folder / "x").items();
+  EXPECT_EQ(back[0].to_bytes(), every);
+  EXPECT_EQ(back[0].identity(), back[1].identity());
+  EXPECT_EQ(back[2].to_bytes(), "");
+  EXPECT_TRUE(back[3].is_size() && back[4].is_size());
+  EXPECT_EQ(back[3].items()[1].to_int(), 3);
+  EXPECT_TRUE(back[5].is_ordered() && back[6].is_ordered());
+  EXPECT_EQ(back[5].entries()[1].first.to_bytes(), every);
+}
+
+TEST(Pt, StoragesAreAlignedForMaps) {
+  const TemporaryFolder folder;
+  save_pt(folder / "x", Value::list({make({3}, kUInt8, {1, 2, 3}), make({1}, kFloat64, {1})}));
+  const ZipReader zip(folder / "x", 0, "limit");
+  EXPECT_EQ(zip.find("archive/data/0")->data % 64, 0);
+  EXPECT_EQ(zip.find("archive/data/1")->data % 64, 0);
+}
+
+TEST(Pt, WriterRefuses) {
+  const TemporaryFolder folder;
+  Value deep;
+  for (int i = 0; i < 201; ++i) deep = Value::list({deep});
+  TERCEL_EXPECT_THROW(save_pt(folder / "x", deep), ValueError, "at most 200 containers inside each other but got 201");
+  TERCEL_EXPECT_THROW(save_pt(folder / "x", "\xff"), ValueError, "is no UTF-8");
+  const Tensor a = make({2}, kFloat32, {1, 2});
+  const Tensor b(make_intrusive<TensorImpl>(a.storage(), kInt32, IntSpan{2}));
+  TERCEL_EXPECT_THROW(save_pt(folder / "x", Value::list({a, b})), RuntimeError,
+                      "Cannot save multiple tensors or storages that view the same data as different types");
+  EXPECT_TRUE(folder.tree().empty());
+  save_pt(folder / "x", deep.items()[0]);
+  EXPECT_EQ(load_pt(folder / "x").depth(), 200);
+}
+
+TEST(Pt, WrongPrograms) {
+  const std::vector<std::string> two = {floats({1, 2})};
+  const std::string hooks = kNoHooks;
+  struct Case {
+    std::string program, message;
+  };
+  const Case cases[] = {
+      {"", "member 'm/data.pkl': byte 2: expected 1 bytes of opcode"},
+      {"N", "of opcode"},
+      {".", "one value at the end, found 0"},
+      {"NN.", "one value at the end, found 2"},
+      {"(N.", "one value at the end"},
+      {"N.N", "the end after the end of the pickle"},
+      {"\x80\4N.", "pickle protocol 2, as torch.save() writes, found 4"},
+      {"i.", "byte 2: expected an opcode that torch.save() writes, found 105"},
+      {"cos\nsystem\n" + text("ls") + "\x85R.", "found os.system, which could be anything and is not run"},
+      {"cbuiltins\neval\n.", "builtins.eval"},
+      {"ctorch\nload\n.", "torch.load"},
+      {"ctorch\nFloatStorage\n)R.", "a function to call, found the class of a storage"},
+      {"ctorch\nFloatStorage\n.", "expected a value, found a class or function"},
+      {"c" + std::string(200, 'a') + "\nb\n.", "a module of at most 128 bytes, found a longer one"},
+      {"c" + std::string(20, 'a'), "found a longer one"},
+      {"t.", "a mark on the stack, found none"},
+      {"K\1(\x85.", "1 values on the stack, found 0"},
+      {"e.", "a mark on the stack"},
+      {"(e.", "1 values on the stack"},
+      {"N(K\1e.", "a list to add to, found None"},
+      {"}(K\1u.", "a value for every key, found a key without one"},
+      {"](N](K\1s.", "3 values on the stack, found 1"},
+      {"h\0."s, "one of 0 memo entries, found 0"},
+      {"Nq\5.", "a memo index of at most 0, found 5"},
+      {"Nr\xff\xff\xff\xff.", "a memo index of at most 0, found 4294967295"},
+      {"q\0."s, "1 values on the stack"},
+      {"X\xff\xff\xff\xff.", "4294967295 bytes of text"},
+      {"X\1\0\0\0\xff."s, "a text in UTF-8"},
+      {"\x8a\x09"s + std::string(9, '\0') + "s.", "at most 64 bits, found 9 bytes"},
+      {"]q\0h\0a."s, "values inside each other, found one that holds itself"},
+      {"}q\0(K\1h\0u."s, "one that holds itself"},
+      {"}](](NNu.", "a dict to add to"},
+      {"}(]Nu.", "a dict with every key once, found a dict: expected a number, text"},
+      {"}(K\1NK\1Nu.", "the key 1 comes twice"},
+      {"NNb.", "a dict for attributes, found None"},
+      {"N}b.", "an object that may have attributes, found None"},
+      {"NR.", "a tuple for arguments, found None"},
+      {")NR.", "arguments"},
+      {"N)R.", "a class or function for a function to call, found None"},
+      {"ccollections\nOrderedDict\nN\x85R.", "no arguments of OrderedDict"},
+      {"c__builtin__\nbytes\nN\x85R.", "no arguments of bytes"},
+      {"c_codecs\nencode\n" + text("a") + text("utf8") + "\x86R.", "a text and 'latin1'"},
+      {"c_codecs\nencode\n" + text("\u0100") + text("latin1") + "\x86R.", "one above 255"},
+      {"c_codecs\nencode\nK\1" + text("latin1") + "\x86R.", "a text for bytes"},
+      {"ctorch\ndevice\n" + text("xla") + "\x85R.", "a device of type cpu or cuda, found xla"},
+      {"ctorch\nSize\nN\x85R.", "a tuple for sizes, found None"},
+      {"NQ.", "a tuple for a persistent id, found None"},
+      {")Q.", "a persistent id ('storage', class, key, device, size)"},
+      {storage("FloatStorage", 2) + ".", "expected a value, found a storage"},
+      {"(" + text("storage") + "ccollections\nOrderedDict\n" + text("0") + text("cpu") + "K\2tQ.",
+       "class of a storage"},
+      {"(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "J\xff\xff\xff\xfftQ.",
+       "the size of a storage, found -1"},
+      {"(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "\x8a\x08\0\0\0\0\0\0\0\x40tQ."s,
+       "the size of a storage"},
+      {storage("FloatStorage", 2) + storage("FloatStorage", 3) + "\x86.",
+       "8 bytes for storage '0', as before, found 12"},
+      {storage("FloatStorage", 2) + storage("IntStorage", 2) + "\x86.", "tensors of one dtype over storage '0'"},
+      {tensor(2, "K\0K\3\x85K\1\x85\x89"s + hooks) + ".", "a tensor inside of storage '0', which has 2 elements"},
+      {tensor(2, "K\1K\2\x85K\1\x85\x89" + hooks) + ".", "sizes [2], strides [1], offset 1"},
+      {tensor(2, "J\xff\xff\xff\xffK\1\x85K\1\x85\x89" + hooks) + ".", "offset -1"},
+      {tensor(2, "K\0K\1\x85J\xff\xff\xff\xff\x85\x89"s + hooks) + ".", "strides of at least 0, found -1"},
+      {tensor(2, "K\0\x8a\x08\0\0\0\0\0\0\0\x40\x85K\1\x85\x89"s + hooks) + ".", "a tensor inside of storage"},
+      {tensor(2, "K\0\x8a\x08\0\0\0\0\0\0\0\x40\x8a\x08\0\0\0\0\0\0\0\x40\x86K\0K\0\x86\x89"s + hooks) + ".",
+       "a tensor inside of storage"},
+      {tensor(2, "K\0K\1K\1\x86K\1\x85\x89"s + hooks) + ".", "as many strides as sizes, found 1 and 2"},
+      {tensor(2, "K\0NK\1\x85\x89"s + hooks) + ".", "a tuple for sizes"},
+      {tensor(2, "K\0K\1\x85K\1\x85N"s + hooks) + ".", "a bool for requires_grad"},
+      {tensor(2, "K\0K\1\x85K\1\x85\x89}(K\1Nu"s) + ".", "no hooks of a tensor, found some, which are code"},
+      {tensor(2, "K\0K\1\x85"s) + ".", "6 arguments of a tensor, found 3"},
+      {"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("IntStorage", 2) + "K\0K\1\x85K\1\x85\x88"s + hooks + "tR.",
+       "a floating dtype of a tensor that requires a gradient, found int32"},
+      {tensor(3, "K\0K\1\x85K\1\x85\x89"s + hooks) + ".", "member 'm/data/0': expected 12 bytes, found 8"},
+      {"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("FloatStorage", 2, "7") + "K\0K\1\x85K\1\x85\x89"s + hooks +
+           "tR.",
+       "storage '7' in the archive, found no such member"},
+      {"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("BoolStorage", 8) + "K\0K\1\x85K\1\x85\x89"s + hooks + "tR.",
+       "0 or 1 for a bool, found another byte at 2"},
+  };
+  for (const Case& c : cases) TERCEL_EXPECT_THROW(run(c.program, two), DataError, c.message);
+}
+
+TEST(Pt, DeepAndExplosiveProgramsAreRefused) {
+  std::string deep, wide = "]q\0"s;
+  for (int i = 0; i < 100000; ++i) deep += "]";
+  for (int i = 0; i < 99999; ++i) deep += "a";
+  TERCEL_EXPECT_THROW(run(deep + "."), DataError, "at most 200 containers inside each other");
+  for (int i = 0; i < 100000; ++i) deep += "\x85";
+  TERCEL_EXPECT_THROW(run(deep + "."), DataError, "at most 200 containers inside each other");
+  // Each list holds the one before it twice.
+  for (int i = 1; i < 100; ++i) {
+    const std::string last(1, static_cast<char>(i - 1));
+    wide += "](h" + last + "h" + last + "eq" + std::string(1, static_cast<char>(i));
+  }
+  TERCEL_EXPECT_THROW(run("(" + wide + "t."), DataError, "bytes when nothing is shared, found more");
+  // The same with tuples as keys, which are compared.
+  std::string keys = ")q\0"s;
+  for (int i = 1; i < 100; ++i) {
+    const std::string last(1, static_cast<char>(i - 1));
+    keys += "h" + last + "h" + last + "\x86q" + std::string(1, static_cast<char>(i));
+  }
+  TERCEL_EXPECT_THROW(run("(" + keys + "}(h\x63Nh\x63Nut."), DataError, "bytes when nothing is shared");
+}
+
+// Sorting such keys would take hours.
+TEST(Pt, LongTextThatIsEveryKey) {
+  const std::string key = "X" + std::string("\0\0\x10\0", 4) + std::string(1 << 20, 'k') + "q\0"s;
+  std::string program = "(" + key + "}(";
+  for (int i = 0; i < 100000; ++i) program += "h\0N"s;
+  TERCEL_EXPECT_THROW(run(program + "ut."), DataError, "bytes when nothing is shared");
+}
+
+TEST(Pt, OtherFiles) {
+  TERCEL_EXPECT_THROW(load(""), DataError, "x: byte 0: expected a zip archive");
+  TERCEL_EXPECT_THROW(load("\x80\2\x8a\nl\xfc\x9c"
+                           "F\xf9 j\xa8P\x19.\x80\2M\xe9\3."),
+                      DataError, "found a plain pickle, as torch wrote before 1.6");
+  TERCEL_EXPECT_THROW(load(std::string(257, '\0') + "ustar\0"s + std::string(300, '\0')), DataError, "a tar archive");
+  const auto zip_of = [](const std::vector<std::pair<std::string, std::string>>& members, bool deflate = false) {
+    const TemporaryFolder folder;
+    ZipWriter zip(folder / "x");
+    for (const auto& [name, content] : members) {
+      zip.begin(name, static_cast<int64_t>(content.size()), deflate);
+      zip.write(content.data(), content.size());
+      zip.end();
+    }
+    zip.commit();
+    return folder.get("x");
+  };
+  const std::string none = "\x80\2N.";
+  TERCEL_EXPECT_THROW(load(zip_of({{"a.npy", "x"}})), DataError, "found one without FOLDER/data.pkl");
+  TERCEL_EXPECT_THROW(load(zip_of({{"m/a/data.pkl", none}})), DataError, "without FOLDER/data.pkl");
+  TERCEL_EXPECT_THROW(load(zip_of({{"m/data.pkl", none}, {"m/constants.pkl", none}})), DataError,
+                      "a TorchScript program");
+  TERCEL_EXPECT_THROW(load(zip_of({{"m/data.pkl", none}}, true)), DataError,
+                      "a stored member, as torch writes, found a deflated");
+  TERCEL_EXPECT_THROW(load(archive(none, {}, "middle")), DataError,
+                      "member 'm/byteorder': expected little or big, found 'middle'");
+  TERCEL_EXPECT_THROW(load(archive(none, {}, std::string(100, 'l'))), DataError, "expected little or big");
+}
+
+std::string small_file() {
+  const TemporaryFolder folder;
+  save_pt(folder / "x", Value::dict({{"a", make({2}, kFloat32, {1, 2})}, {"b", Value::list({1, "x", 0.5, true})}}));
+  return folder.get("x");
+}
+
+TEST(Pt, Damaged) {
+  for (const bool mmap : {false, true}) {
+    const auto read = [mmap](const std::string& path) { static_cast<void>(load_pt(path, {.mmap = mmap})); };
+    test::expect_cut_refused(small_file(), read);
+    EXPECT_GT(test::count_refused_flips(small_file(), read), 3000);
+  }
+}
+
+TEST(Pt, EveryFailingCallLeavesTheOldFile) {
+  const std::string good = small_file();
+  const Value value = load(good);
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    folder.put("x", "old");
+    const ScopedFault fault({.nth = n, .error = 28});
+    try {
+      save_pt(folder / "x", value);
+    } catch (const IoError&) {
+    }
+    const std::string content = folder.get("x");
+    ASSERT_TRUE(content == "old" || content == good) << "call " << n;
+    ASSERT_EQ(folder.tree().size(), 1u) << "call " << n;
+    if (!fault.fired()) break;
+    ASSERT_LT(n, 200);
+  }
+}
+
+}  // namespace
+}  // namespace tercel::io

@@ -1,0 +1,108 @@
+#include "tercel/ops/pool.h"
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/interpolate.h"
+#include "tests/ops/conformance.h"
+#include "tests/ops/pool_rows.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+
+namespace tercel::test {
+
+INSTANTIATE_TEST_SUITE_P(Pool, Conformance, ::testing::ValuesIn(pool_rows()), row_name);
+
+TEST(Pool, ChannelsLastInAndOut) {
+  const Tensor x = random({2, 5, 7, 8}, kFloat64, -1, 1, 1), last = clone(x, MemoryFormat::ChannelsLast);
+  InterpolateOptions options;
+  options.size = {5, 9};
+  options.mode = InterpolateMode::Bilinear;
+  const std::vector<Function> ops = {
+      [](const std::vector<Tensor>& in) { return max_pool2d(in[0], {3}, {2}, {1}); },
+      [](const std::vector<Tensor>& in) { return avg_pool2d(in[0], {3}, {2}, {1}, false, false); },
+      [](const std::vector<Tensor>& in) {
+        return adaptive_avg_pool2d(in[0], {3, 4});
+      },
+      [&](const std::vector<Tensor>& in) { return interpolate(in[0], options); }};
+  for (const Function& op : ops) {
+    const Tensor got = op({last});
+    EXPECT_TRUE(got.is_contiguous(MemoryFormat::ChannelsLast));
+    EXPECT_EQ(bytes_of(got), bytes_of(op({x})));
+    Tensor leaf = last.detach().requires_grad_();
+    EXPECT_TRUE(gradcheck(op, {leaf}));
+  }
+  EXPECT_EQ(values_of(max_pool2d_with_indices(last, {3}, {2}, {1}).indices),
+            values_of(max_pool2d_with_indices(x, {3}, {2}, {1}).indices));
+}
+
+TEST(MaxPool, IndicesNanAndEqualNumbers) {
+  const double nan = std::nan("");
+  const Tensor x = make({1, 1, 2, 4}, kFloat32, {1, 1, 5, nan, 1, 1, 7, 6});
+  const ValuesAndIndices out = max_pool2d_with_indices(x, {2});
+  const std::vector<double> values = values_of(out.values);
+  EXPECT_EQ(values[0], 1);
+  EXPECT_TRUE(std::isnan(values[1]));
+  EXPECT_EQ(values_of(out.indices), (std::vector<double>{0, 3}));
+  // The first in row-major order, though a later row comes earlier in its column.
+  const Tensor y = make({1, 2, 2}, kFloat32, {0, 3, 3, 0});
+  EXPECT_EQ(values_of(max_pool2d_with_indices(y, {2}).indices), (std::vector<double>{1}));
+  const double inf = std::numeric_limits<double>::infinity();
+  const ValuesAndIndices low =
+      max_pool2d_with_indices(make({1, 2, 2}, kFloat32, {-inf, -inf, -inf, -inf}), {2}, {2}, {1});
+  EXPECT_EQ(values_of(low.indices), (std::vector<double>{0, 1, 2, 3}));
+}
+
+TEST(AvgPool, DivisorAndExactMeans) {
+  const Tensor x = make({1, 1, 3, 3}, kFloat32, {7, 7, 7, 7, 7, 7, 7, 7, 7});
+  EXPECT_EQ(values_of(avg_pool2d(x, {3})), (std::vector<double>{7}));
+  EXPECT_EQ(values_of(avg_pool2d(x, {2}, {1}, {0}, false, true, 2)), (std::vector<double>{14, 14, 14, 14}));
+  TERCEL_EXPECT_THROW(avg_pool2d(x, {2}, {}, {0}, false, true, 0), RuntimeError, "divisor must be not zero");
+}
+
+TEST(Pool, Errors) {
+  const Tensor x = zeros({1, 3, 5, 5});
+  TERCEL_EXPECT_THROW(
+      max_pool2d(x, {3}, {}, {2}), RuntimeError,
+      "pad should be at most half of effective kernel size, but got pad=2, kernel_size=3 and dilation=1");
+  TERCEL_EXPECT_THROW(max_pool2d(x, {7}), RuntimeError,
+                      "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small");
+  TERCEL_EXPECT_THROW(max_pool2d(x, {2, 2, 2}), RuntimeError,
+                      "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
+  TERCEL_EXPECT_THROW(max_pool2d(x, {2}, {0}), RuntimeError, "stride should not be zero");
+  TERCEL_EXPECT_THROW(max_pool2d(x, {2}, {}, {0}, {0}), RuntimeError, "dilation should be greater than zero, but got");
+  TERCEL_EXPECT_THROW(max_pool2d(zeros({2, 0, 5, 5}), {2}), RuntimeError,
+                      "tensor with optional 0 dim batch size for input, but got:[2, 0, 5, 5]");
+  TERCEL_EXPECT_THROW(max_pool2d(x, {INT64_MAX}, {1}, {0}, {2}), RuntimeError, "too large");
+  TERCEL_EXPECT_THROW(avg_pool2d(to(x, kInt32), {2}), NotImplementedError, "\"avg_pool2d\" not implemented for");
+  TERCEL_EXPECT_THROW(adaptive_avg_pool2d(x, {-1, 2}), RuntimeError,
+                      "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received");
+  TERCEL_EXPECT_THROW(adaptive_avg_pool2d(zeros({2, 2, 0, 2}), {1}), RuntimeError,
+                      "Expected input to have non-zero size for non-batch dimensions, but input has sizes [2, 2, 0, 2] "
+                      "with dimension 2 being empty");
+  EXPECT_EQ(max_pool2d(zeros({0, 3, 4, 4}), {2}).sizes(), IntSpan({0, 3, 2, 2}));
+  EXPECT_EQ(adaptive_avg_pool2d(x, {0, 2}).sizes(), IntSpan({1, 3, 0, 2}));
+}
+
+TEST(Interpolate, Errors) {
+  const Tensor x = zeros({1, 3, 5, 5});
+  InterpolateOptions options;
+  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "either size or scale_factor should be defined");
+  options.size = {3};
+  EXPECT_EQ(interpolate(x, options).sizes(), IntSpan({1, 3, 3, 3}));
+  options.scale_factor = {2};
+  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "only one of size or scale_factor should be defined");
+  options.scale_factor = {};
+  options.align_corners = true;
+  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "align_corners option can only be set");
+  options.mode = InterpolateMode::Linear;
+  TERCEL_EXPECT_THROW(interpolate(x, options), NotImplementedError, "Got 4D input, but linear mode needs 3D input");
+  options.mode = InterpolateMode::Bilinear;
+  options.size = {0};
+  TERCEL_EXPECT_THROW(interpolate(x, options), RuntimeError, "Input and output sizes should be greater than 0");
+  TERCEL_EXPECT_THROW(pixel_shuffle(x, 2), RuntimeError, "input.size(-3)=3 is not divisible by 4");
+  TERCEL_EXPECT_THROW(pixel_unshuffle(x, 2), RuntimeError, "input.size(-2)=5 is not divisible by 2");
+  TERCEL_EXPECT_THROW(pixel_shuffle(x, 0), RuntimeError, "expects a positive upscale_factor, but got 0");
+}
+
+}  // namespace tercel::test

@@ -1,0 +1,148 @@
+#include "tercel/ops/selection.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/sort.h"
+#include "tercel/ops/views.h"
+#include "tests/ops/conformance.h"
+#include "tests/ops/selection_rows.h"
+#include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
+
+namespace tercel::test {
+
+INSTANTIATE_TEST_SUITE_P(Selection, Conformance, ::testing::ValuesIn(selection_rows()), row_name);
+
+namespace {
+
+using Values = std::vector<double>;
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor vector(const Values& values, ScalarType dtype = kFloat32) {
+  return make({static_cast<int64_t>(values.size())}, dtype, values);
+}
+
+std::vector<double> gradient_of(const Tensor& out, const Tensor& x) {
+  return values_of(grad(Span<Tensor>(&out, 1), Span<Tensor>(&x, 1))[0].values);
+}
+
+}  // namespace
+
+TEST(Selection, TopkIsTheBeginOfAStableSort) {
+  for (const ScalarType t : all_types()) {
+    const Tensor x = random({3000}, t, -5, 5, 7);
+    for (const bool largest : {false, true}) {
+      const ValuesAndIndices all = sort(x, 0, largest);
+      for (const int64_t k : {0, 1, 2, 100, 1500, 3000}) {
+        const ValuesAndIndices top = topk(x, k, 0, largest);
+        ASSERT_EQ(values_of(top.indices), values_of(narrow(all.indices, 0, 0, k))) << to_string(t) << " " << k;
+        ASSERT_EQ(bytes_of(top.values), bytes_of(narrow(all.values, 0, 0, k)));
+      }
+    }
+  }
+}
+
+TEST(Selection, TopkSpecialValues) {
+  const Tensor x = vector({1, kNan, 3, -kNan, 2});
+  EXPECT_EQ(values_of(topk(x, 3).indices), (Values{1, 3, 2}));
+  EXPECT_EQ(values_of(topk(x, 3, 0, false).indices), (Values{0, 4, 2}));
+  EXPECT_EQ(topk(scalar_tensor(4.5), 1).values.item<double>(), 4.5);
+  EXPECT_EQ(topk(zeros({2, 0}), 0).values.sizes().to_vector(), (Sizes{2, 0}));
+  EXPECT_EQ(topk(zeros({0, 3}), 2).values.sizes().to_vector(), (Sizes{0, 2}));
+  EXPECT_EQ(message_of<RuntimeError>([] { topk(zeros({3}), 4); }), "selected index k out of range");
+  EXPECT_EQ(message_of<RuntimeError>([] { topk(zeros({3}), -1); }), "selected index k out of range");
+}
+
+TEST(Selection, KthvalueErrors) {
+  EXPECT_EQ(message_of<RuntimeError>([] {
+              kthvalue(zeros({2, 3}), 4);
+            }),
+            "kthvalue(): selected number k out of range for dimension 1");
+  EXPECT_EQ(message_of<RuntimeError>([] {
+              kthvalue(zeros({2, 3}), 0, 0);
+            }),
+            "kthvalue(): selected number k out of range for dimension 0");
+  EXPECT_EQ(message_of<IndexError>([] {
+              kthvalue(zeros({2, 0}), 1);
+            }),
+            "kthvalue(): Expected reduction dim 1 to have non-zero size.");
+  EXPECT_EQ(kthvalue(scalar_tensor(4.5), 1).indices.dim(), 0);
+}
+
+TEST(Selection, MedianWithNan) {
+  const Tensor x = make({2, 4}, kFloat32, {4, kNan, 1, kNan, 3, 1, 2, 5});
+  const ValuesAndIndices rows = median(x, 1);
+  EXPECT_TRUE(std::isnan(values_of(rows.values)[0]));
+  EXPECT_EQ(values_of(rows.indices), (Values{1, 2}));
+  EXPECT_EQ(values_of(nanmedian(x, 1).values), (Values{1, 2}));
+  EXPECT_TRUE(std::isnan(median(x).item<double>()));
+  EXPECT_EQ(nanmedian(x).item<double>(), 2);
+  EXPECT_TRUE(std::isnan(nanmedian(vector({kNan, kNan})).item<double>()));
+  EXPECT_TRUE(std::isnan(median(zeros({0})).item<double>()));
+  EXPECT_EQ(median(vector({3, 1, 2, 4}, kInt32)).item<int64_t>(), 2);
+  EXPECT_EQ(message_of<IndexError>([] {
+              median(zeros({0, 2}), 0);
+            }),
+            "median(): Expected reduction dim 0 to have non-zero size.");
+}
+
+TEST(Selection, MedianGradients) {
+  Tensor x = vector({2, 1, 2, 7, 2}, kFloat64);
+  x.requires_grad_();
+  EXPECT_EQ(gradient_of(median(x), x), (Values{1 / 3., 0, 1 / 3., 0, 1 / 3.}));
+  EXPECT_EQ(gradient_of(median(x, 0).values, x), (Values{0, 0, 1, 0, 0}));
+}
+
+TEST(Selection, ModeTakesTheSmallestAndItsLastPlace) {
+  const ValuesAndIndices got = mode(vector({3, 1, 3, 1, 2}));
+  EXPECT_EQ(got.values.item<double>(), 1);
+  EXPECT_EQ(got.indices.item<int64_t>(), 3);
+  EXPECT_EQ(mode(make({2, 3}, kInt64, {5, 5, 1, 0, 0, 9}), 1, true).values.sizes().to_vector(), (Sizes{2, 1}));
+  TERCEL_EXPECT_THROW(mode(zeros({0})), IndexError, "mode(): Expected reduction dim 0 to have non-zero size.");
+}
+
+TEST(Selection, QuantileInterpolations) {
+  const Tensor x = vector({4, 1, 3, 2}, kFloat64);
+  EXPECT_DOUBLE_EQ(quantile(x, 0.4).item<double>(), 2.2);
+  EXPECT_EQ(quantile(x, 0.4, {}, false, "lower").item<double>(), 2);
+  EXPECT_EQ(quantile(x, 0.4, {}, false, "higher").item<double>(), 3);
+  EXPECT_EQ(quantile(x, 0.4, {}, false, "midpoint").item<double>(), 2.5);
+  EXPECT_EQ(quantile(x, 0.4, {}, false, "nearest").item<double>(), 2);
+  EXPECT_EQ(quantile(x, 0.5, {}, false, "nearest").item<double>(), 3);  // rank 1.5: ties to even
+}
+
+TEST(Selection, QuantileShapesAndNan) {
+  const Tensor x = make({2, 3}, kFloat64, {1, 2, 3, 4, kNan, 8}), q = vector({0, 0.5, 1}, kFloat64);
+  const Tensor rows = quantile(x, q, 1);
+  EXPECT_EQ(rows.sizes().to_vector(), (Sizes{3, 2}));
+  EXPECT_EQ(values_of(select(rows, 1, 0)), (Values{1, 2, 3}));
+  EXPECT_TRUE(std::isnan(values_of(select(rows, 1, 1))[0]));
+  EXPECT_EQ(values_of(nanquantile(x, q, 1)), (Values{1, 4, 2, 6, 3, 8}));
+  EXPECT_EQ(quantile(x, q, 0, true).sizes().to_vector(), (Sizes{3, 1, 3}));
+  EXPECT_EQ(quantile(x, q, {}, true).sizes().to_vector(), (Sizes{3, 1, 1}));
+  EXPECT_EQ(quantile(x, 0.5, {}, true).sizes().to_vector(), (Sizes{1, 1}));
+  EXPECT_EQ(quantile(x, 0.5, 0).sizes().to_vector(), (Sizes{3}));
+  EXPECT_EQ(quantile(scalar_tensor(3.5), 0.5).item<double>(), 3.5);
+  EXPECT_TRUE(std::isnan(nanquantile(vector({kNan, kNan}), 0.5).item<double>()));
+}
+
+TEST(Selection, QuantileErrors) {
+  const Tensor x = zeros({3});
+  EXPECT_EQ(message_of<RuntimeError>([] { quantile(zeros({0}), 0.5); }), "quantile() input tensor must be non-empty");
+  EXPECT_EQ(message_of<RuntimeError>([&] {
+              quantile(x, zeros({2, 2}));
+            }),
+            "quantile() q must be a scalar or 1D tensor");
+  EXPECT_EQ(message_of<RuntimeError>([] { quantile(vector({1}, kInt64), 0.5); }),
+            "quantile() input tensor must be either float or double dtype");
+  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, vector({0.5}, kFloat64)); }),
+            "quantile() q tensor must be same dtype as the input tensor");
+  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, 1.5); }), "quantile() q values must be in the range [0, 1]");
+  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, 0.5, {}, false, "cubic"); }),
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got cubic");
+}
+
+}  // namespace tercel::test

@@ -1,0 +1,230 @@
+// Rows of the special ops; see Note [Special ops] in tercel/ops/special_unary_ops.h. References are slow and of another
+// making.
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <numeric>
+
+#include "tercel/ops/pointwise.h"
+#include "tercel/ops/special.h"
+#include "tercel/ops/special_binary_ops.h"
+#include "tercel/ops/special_unary_ops.h"
+#include "tests/ops/rows.h"
+
+namespace tercel::test {
+
+namespace reference {
+
+/** x with f(x) = y, for an f that ascends, between bounds. */
+template <class F>
+double inverse(F f, double y, double low, double high) {
+  for (int step = 0; step < 200; ++step) {
+    const double middle = low + (high - low) / 2;
+    (f(middle) < y ? low : high) = middle;
+  }
+  return low;
+}
+inline double erfinv(double x) {
+  return inverse([](double t) { return std::erf(t); }, x, -7, 7);
+}
+inline double normal(double x) {
+  return static_cast<double>(std::erfc(-static_cast<long double>(x) / std::sqrt(2.0L)) / 2);
+}
+inline double ndtri(double p) { return inverse(normal, p, -9, 9); }
+/** Upwards by the recurrence, far enough that three terms of the series are plenty. */
+inline double digamma(double value) {
+  long double x = value, sum = 0;
+  for (; x < 1000; x += 1) sum -= 1 / x;
+  return static_cast<double>(sum + std::log(x) - 1 / (2 * x) - 1 / (12 * x * x) + 1 / (120 * x * x * x * x));
+}
+/** The sum as far as 2000, and the integral of the rest with its first correction. */
+inline double zeta(double x, double q) {
+  long double sum = 0, s = x;
+  int k = 0;
+  for (; k < 2000; ++k) sum += std::pow(static_cast<long double>(q) + k, -s);
+  const long double at = static_cast<long double>(q) + k;
+  return static_cast<double>(sum + std::pow(at, 1 - s) / (s - 1) + std::pow(at, -s) / 2 +
+                             s * std::pow(at, -s - 1) / 12);
+}
+/** (1 / pi) times the integral of exp(x cos t) cos(n t) from 0 to pi, which the trapezoidal rule has exactly. */
+inline double bessel(int n, double x) {
+  constexpr int kSteps = 200;
+  long double sum = 0;
+  for (int k = 0; k < kSteps; ++k) {
+    const long double t = (k + 0.5L) * 3.14159265358979323846264338L / kSteps;
+    sum += std::exp(x * std::cos(t)) * std::cos(n * t);
+  }
+  return static_cast<double>(sum / kSteps);
+}
+/** P(a, x) by its series. */
+inline double igamma(double a, double x) {
+  long double term = 1, sum = 1;
+  for (int k = 1; k < 500; ++k) {
+    term *= static_cast<long double>(x) / (a + k);
+    sum += term;
+  }
+  return static_cast<double>(
+      sum * std::exp(a * std::log(static_cast<long double>(x)) - x - std::lgamma(static_cast<long double>(a) + 1)));
+}
+inline double sinc(double x) { return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x); }
+inline double shift(double a, double b, bool left) {
+  const auto x = static_cast<int64_t>(a), n = static_cast<int64_t>(b);
+  return static_cast<double>(left ? x * (int64_t{1} << n) : x >> n);
+}
+
+}  // namespace reference
+
+template <class Op, class F>
+Row special_unary_row(const char* name, F f, double low, double high, Function run) {
+  Row row;
+  row.name = name;
+  row.inputs = {{{11, 2, 13}, low, high}};
+  row.run = std::move(run);
+  row.reference = elementwise_reference(f);
+  add_complex_reference<Op>(row, f);
+  row.dtypes = all_types();
+  row.elementwise = true;
+  row.ulps = 8;
+  row.gradient_sizes = {{3, 4}};
+  return row;
+}
+
+#define TERCEL_SPECIAL_ROW(Functor, function, low, high, expression)                                        \
+  template <>                                                                                               \
+  inline Row row_of<special::op::Functor>() {                                                               \
+    Row row = special_unary_row<special::op::Functor>(                                                      \
+        #function, [](auto x) { return expression; }, low, high,                                            \
+        [](const std::vector<Tensor>& in) { return tercel::function(in[0]); });                             \
+    row.inplace = [](const std::vector<Tensor>& in) { tercel::function##_(in[0]); };                        \
+    row.out = [](const Tensor& out, const std::vector<Tensor>& in) { tercel::function##_out(out, in[0]); }; \
+    return row;                                                                                             \
+  }
+
+TERCEL_SPECIAL_ROW(Tan, tan, -1.2, 1.2, std::tan(x))
+TERCEL_SPECIAL_ROW(Asin, asin, -0.9, 0.9, std::asin(x))
+TERCEL_SPECIAL_ROW(Acos, acos, -0.9, 0.9, std::acos(x))
+TERCEL_SPECIAL_ROW(Atan, atan, -0.9, 0.9, std::atan(x))
+TERCEL_SPECIAL_ROW(Sinh, sinh, -4, 4, std::sinh(x))
+TERCEL_SPECIAL_ROW(Cosh, cosh, -4, 4, std::cosh(x))
+TERCEL_SPECIAL_ROW(Asinh, asinh, -4, 4, std::asinh(x))
+TERCEL_SPECIAL_ROW(Acosh, acosh, 1.1, 9, std::acosh(x))
+TERCEL_SPECIAL_ROW(Atanh, atanh, -0.9, 0.9, std::atanh(x))
+TERCEL_SPECIAL_ROW(Log2, log2, 0.05, 9, std::log(x) / std::log(2.0))
+TERCEL_SPECIAL_ROW(Log10, log10, 0.05, 9, std::log10(x))
+TERCEL_SPECIAL_ROW(Exp2, exp2, -5, 5, std::exp(x* std::log(2.0)))
+TERCEL_SPECIAL_ROW(Erfc, erfc, -3, 5, std::erfc(x))
+TERCEL_SPECIAL_ROW(Erfinv, erfinv, -0.95, 0.95, reference::erfinv(x))
+TERCEL_SPECIAL_ROW(Lgamma, lgamma, 0.3, 30, std::lgamma(x))
+TERCEL_SPECIAL_ROW(Digamma, digamma, 0.3, 30, reference::digamma(x))
+TERCEL_SPECIAL_ROW(I0, i0, -8, 8, reference::bessel(0, x))
+TERCEL_SPECIAL_ROW(I0e, i0e, -30, 30, reference::bessel(0, x) * std::exp(-std::abs(x)))
+TERCEL_SPECIAL_ROW(I1, i1, -8, 8, reference::bessel(1, x))
+TERCEL_SPECIAL_ROW(I1e, i1e, -30, 30, reference::bessel(1, x) * std::exp(-std::abs(x)))
+TERCEL_SPECIAL_ROW(Sinc, sinc, -3, 3, reference::sinc(x))
+TERCEL_SPECIAL_ROW(Ndtr, special_ndtr, -4, 4, reference::normal(x))
+TERCEL_SPECIAL_ROW(Ndtri, special_ndtri, 0.05, 0.95, reference::ndtri(x))
+TERCEL_SPECIAL_ROW(LogNdtr, special_log_ndtr, -9, 3, std::log(reference::normal(x)))
+TERCEL_SPECIAL_ROW(Entr, special_entr, 0.05, 3, x == 0 ? 0 : -x * std::log(x))
+#undef TERCEL_SPECIAL_ROW
+
+template <class Op, class F>
+Row special_binary_row(const char* name, F f, Input a, Input b, std::vector<ScalarType> dtypes, Function run) {
+  Row row = special_unary_row<Op>(
+      name, [](double x) { return x; }, 0, 1, std::move(run));
+  row.inputs = {std::move(a), std::move(b)};
+  row.reference = elementwise_reference(f);
+  row.dtypes = std::move(dtypes);
+  row.gradient_sizes = {{2, 1, 3}, {4, 1}};
+  return row;
+}
+
+inline Input special_input(double low, double high, bool differentiable = true) {
+  return {{11, 2, 13}, low, high, ScalarType::Undefined, differentiable};
+}
+
+#define TERCEL_SPECIAL_ROW(Functor, function, input_a, input_b, dtypes, expression)                                \
+  template <>                                                                                                      \
+  inline Row row_of<special::op::Functor>() {                                                                      \
+    Row row = special_binary_row<special::op::Functor>(                                                            \
+        #function, [](double a, double b) -> double { return expression; }, input_a, input_b, dtypes,              \
+        [](const std::vector<Tensor>& in) { return tercel::function(in[0], in[1]); });                             \
+    row.differentiable = !has_no_grad<special::op::Functor>;                                                       \
+    row.inplace = [](const std::vector<Tensor>& in) { tercel::function##_(in[0], in[1]); };                        \
+    row.out = [](const Tensor& out, const std::vector<Tensor>& in) { tercel::function##_out(out, in[0], in[1]); }; \
+    return row;                                                                                                    \
+  }
+
+TERCEL_SPECIAL_ROW(Igamma, igamma, special_input(0.5, 9, false), special_input(0.5, 12), floating_types(),
+                   reference::igamma(a, b))
+TERCEL_SPECIAL_ROW(Igammac, igammac, special_input(1, 9, false), special_input(0.5, 4), floating_types(),
+                   1 - reference::igamma(a, b))
+TERCEL_SPECIAL_ROW(Zeta, special_zeta, special_input(1.5, 9, false), special_input(0.5, 12), floating_types(),
+                   reference::zeta(a, b))
+TERCEL_SPECIAL_ROW(Logaddexp2, logaddexp2, special_input(0, 5), special_input(-3, 3), all_types(),
+                   std::log2(std::exp2(a) + std::exp2(b)))
+TERCEL_SPECIAL_ROW(Copysign, copysign, special_input(-3, 3), special_input(-3, 3), all_types(), std::copysign(a, b))
+TERCEL_SPECIAL_ROW(Xlogy, xlogy, special_input(0.1, 3), special_input(1, 5), all_types(), a == 0 ? 0 : a * std::log(b))
+TERCEL_SPECIAL_ROW(Xlog1py, special_xlog1py, special_input(0.1, 3), special_input(1, 5), all_types(),
+                   a == 0 ? 0 : a * std::log1p(b))
+TERCEL_SPECIAL_ROW(Fmax, fmax, special_input(-3, 3), special_input(-3, 3), all_types(), std::fmax(a, b))
+TERCEL_SPECIAL_ROW(Fmin, fmin, special_input(-3, 3), special_input(-3, 3), all_types(), std::fmin(a, b))
+TERCEL_SPECIAL_ROW(Heaviside, heaviside, special_input(-2, 2), special_input(0, 1), all_types(),
+                   a == 0 ? b : (a > 0 ? 1.0 : 0.0))
+TERCEL_SPECIAL_ROW(Nextafter, nextafter, special_input(-2, 2), special_input(-2, 2), {kFloat64}, std::nextafter(a, b))
+TERCEL_SPECIAL_ROW(Gcd, gcd, special_input(-60, 60), special_input(-60, 60), integer_types(),
+                   static_cast<double>(std::gcd(static_cast<int64_t>(a), static_cast<int64_t>(b))))
+TERCEL_SPECIAL_ROW(Lcm, lcm, special_input(-9, 9), special_input(-9, 9), integer_types(),
+                   static_cast<double>(std::lcm(static_cast<int64_t>(a), static_cast<int64_t>(b))))
+TERCEL_SPECIAL_ROW(LeftShift, bitwise_left_shift, special_input(-9, 9), special_input(0, 3), integer_types(),
+                   reference::shift(a, b, true))
+TERCEL_SPECIAL_ROW(RightShift, bitwise_right_shift, special_input(-90, 90), special_input(0, 5), integer_types(),
+                   reference::shift(a, b, false))
+#undef TERCEL_SPECIAL_ROW
+
+template <>
+inline Row row_of<special::op::Polygamma>() {
+  Row row = special_unary_row<special::op::Erfc>(
+      "polygamma", [](double x) { return -2 * reference::zeta(3, x); }, 0.3, 9,
+      [](const std::vector<Tensor>& in) { return polygamma(2, in[0]); });
+  row.dtypes = floating_types();
+  row.inplace = [](const std::vector<Tensor>& in) { polygamma_(in[0], 2); };
+  row.out = [](const Tensor& out, const std::vector<Tensor>& in) { polygamma_out(out, 2, in[0]); };
+  return row;
+}
+template <>
+inline Row row_of<special::op::DivTrunc>() {
+  Row row = special_binary_row<special::op::DivTrunc>(
+      "div_trunc", [](double a, double b) { return std::trunc(a / b); }, special_input(-9, 9), special_input(1, 4),
+      number_types(), [](const std::vector<Tensor>& in) { return div(in[0], in[1], "trunc"); });
+  row.differentiable = true;
+  row.inplace = [](const std::vector<Tensor>& in) { div_(in[0], in[1], "trunc"); };
+  return row;
+}
+
+inline std::vector<Row> special_rows() {
+  std::vector<Row> rows = rows_of(SpecialUnaryOps{});
+  for (Row& row : rows_of(SpecialBinaryOps{})) rows.push_back(std::move(row));
+  for (Row& row : rows) {
+    // Their gradients have kernels, and no formulas of tensors.
+    row.twice_differentiable = row.name == "div_trunc";  // whose gradient is zero
+    // Near their roots, where the reference is the less exact one.
+    if (row.name == "lgamma" || row.name == "digamma" || row.name == "igammac" || row.name == "special_entr" ||
+        row.name == "special_log_ndtr" || row.name == "logaddexp2" || row.name == "sinc")
+      row.scale = 16;
+    if (row.name.find("erfinv") != std::string::npos || row.name.find("ndtri") != std::string::npos ||
+        row.name == "igamma" || row.name.starts_with("i") || row.name == "exp2")
+      row.ulps = 32;
+    // Near 1/2 the reference cannot tell its arguments apart.
+    if (row.name == "special_ndtri") row.scale = 4;
+    // The reference of 0 is not quite 0.
+    if (row.name.starts_with("i1")) row.scale = 1;
+    // Of whole numbers they are infinite.
+    if (row.name == "erfinv" || row.name == "special_ndtri") row.dtypes = floating_types();
+    // Theirs is the standard library's at other points of the branch cuts.
+    row.complex_ulps = 64;
+  }
+  return rows;
+}
+
+}  // namespace tercel::test
