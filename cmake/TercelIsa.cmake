@@ -5,6 +5,15 @@
 # tools/check_isa_objects.py checks the result.
 
 set(TERCEL_ISAS generic avx2 avx512)
+list(FIND TERCEL_ISAS "${TERCEL_MAX_ISA}" TERCEL_MAX_ISA_LEVEL)
+if(TERCEL_MAX_ISA_LEVEL LESS 0)
+  message(FATAL_ERROR "TERCEL_MAX_ISA=${TERCEL_MAX_ISA}: expected generic, avx2 or avx512")
+endif()
+math(EXPR tercel_isa_count "${TERCEL_MAX_ISA_LEVEL} + 1")
+list(SUBLIST TERCEL_ISAS 0 ${tercel_isa_count} TERCEL_ISAS)
+if(TERCEL_MAX_ISA_LEVEL LESS 2)
+  target_compile_definitions(tercel_base INTERFACE TERCEL_MAX_ISA_LEVEL=${TERCEL_MAX_ISA_LEVEL})
+endif()
 set(TERCEL_ISA_LEVEL_generic 0)
 set(TERCEL_ISA_LEVEL_avx2 1)
 set(TERCEL_ISA_LEVEL_avx512 2)

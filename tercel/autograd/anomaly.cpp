@@ -1,13 +1,14 @@
 #include "tercel/autograd/anomaly.h"
 
-#include <atomic>
 #include <cmath>
 
 namespace tercel {
 
+std::atomic<bool> detail::g_anomaly_enabled{false};
+
 namespace {
 
-std::atomic<bool> g_enabled{false}, g_check_nan{true};
+std::atomic<bool> g_check_nan{true};
 
 AnomalyHooks& anomaly_hooks() {
   static AnomalyHooks hooks;
@@ -32,10 +33,9 @@ bool has_nan(const Tensor& t) {
 }  // namespace
 
 void set_anomaly_hooks(AnomalyHooks hooks) { anomaly_hooks() = std::move(hooks); }
-bool anomaly_enabled() { return g_enabled.load(std::memory_order_relaxed); }
 bool anomaly_checks_nan() { return g_check_nan.load(std::memory_order_relaxed); }
 void set_detect_anomaly(bool enabled, bool check_nan) {
-  g_enabled = enabled;
+  detail::g_anomaly_enabled = enabled;
   g_check_nan = check_nan;
 }
 

@@ -1,6 +1,7 @@
 // Finding the op whose backward went wrong.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "tercel/autograd/node.h"
@@ -19,8 +20,12 @@ struct AnomalyHooks {
 /** Sets what trace and report are, for all threads. Not while another thread records. */
 TERCEL_API void set_anomaly_hooks(AnomalyHooks hooks);
 
+namespace detail {
+TERCEL_API extern std::atomic<bool> g_anomaly_enabled;
+}
+
 /** Whether anomaly mode is on, and whether it looks for NaN; both for all threads. */
-TERCEL_API bool anomaly_enabled();
+inline bool anomaly_enabled() { return detail::g_anomaly_enabled.load(std::memory_order_relaxed); }
 TERCEL_API bool anomaly_checks_nan();
 TERCEL_API void set_detect_anomaly(bool enabled, bool check_nan = true);
 

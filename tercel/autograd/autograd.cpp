@@ -30,8 +30,7 @@ HookHandle register_hook(const Tensor& t, TensorHook hook) {
   TERCEL_CHECK(edge.defined(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   AutogradMeta& meta = *autograd_meta(t);
   if (meta.grad_fn.defined()) return edge.node->extras().tensor_hooks.add(std::move(hook), edge.output_nr);
-  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<AutogradMeta::LeafHooks>();
-  return meta.leaf_hooks->on_gradient.add(std::move(hook));
+  return meta.ensure_extras().on_gradient.add(std::move(hook));
 }
 
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook) {
@@ -39,8 +38,7 @@ HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook)
   TERCEL_CHECK(leaf.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   TERCEL_CHECK(leaf.is_leaf(), RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
   AutogradMeta& meta = ensure_autograd_meta(leaf);
-  if (!meta.leaf_hooks) meta.leaf_hooks = std::make_unique<AutogradMeta::LeafHooks>();
-  return meta.leaf_hooks->after_accumulation.add(std::move(hook));
+  return meta.ensure_extras().after_accumulation.add(std::move(hook));
 }
 
 void retain_grad(const Tensor& t) {
@@ -48,13 +46,13 @@ void retain_grad(const Tensor& t) {
   TERCEL_CHECK(t.requires_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
   if (t.is_leaf() || retains_grad(t)) return;  // backward leaves it in a leaf anyway
   AutogradMeta& meta = ensure_autograd_meta(t);
-  meta.retains_grad = true;
+  meta.ensure_extras().retains_grad = true;
   meta.move_retained_gradient(t);
 }
 
 bool retains_grad(const Tensor& t) {
   const AutogradMeta* meta = autograd_meta(t);
-  return meta && meta->retains_grad;
+  return meta && meta->extras && meta->extras->retains_grad;
 }
 
 uint32_t output_nr(const Tensor& t) {
@@ -69,7 +67,7 @@ const Tensor& detach_(const Tensor& t) {
     detail::release_node(std::move(meta->grad_fn));
     meta->grad_fn.reset();
     meta->output_nr = 0;
-    meta->retains_grad = false;
+    if (meta->extras) meta->extras->retains_grad = false;
   }
   t.impl().clear_history_flags();
   return t;

@@ -8,18 +8,19 @@
 namespace tercel {
 
 AutogradMeta::~AutogradMeta() {
-  if (grad_fn.defined()) detail::release_node(std::move(grad_fn));
+  // One that the graph holds too does not die here.
+  if (grad_fn.defined() && grad_fn.use_count() == 1) detail::release_node(std::move(grad_fn));
 }
 
 void AutogradMeta::move_retained_gradient(const Tensor& self) {
-  if (!retains_grad) return;
-  if (const intrusive_ptr<Node> before = retaining_node.lock(); before.defined())
+  if (!extras || !extras->retains_grad) return;
+  if (const intrusive_ptr<Node> before = extras->retaining_node.lock(); before.defined())
     std::erase_if(before->extras().retained,
                   [&](const NodeExtras::Retained& r) { return r.tensor.unsafe_get() == &self.impl(); });
   if (!grad_fn.defined()) return;
   grad_fn->extras().retained.push_back(
       {output_nr, weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor>(self.impl_ptr())});
-  retaining_node = weak_intrusive_ptr<Node>(grad_fn);
+  extras->retaining_node = weak_intrusive_ptr<Node>(grad_fn);
 }
 
 namespace {
@@ -104,7 +105,7 @@ void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr
   meta.grad_fn = std::move(node);
   meta.output_nr = output_nr;
   meta.view_version.store(out.version(), std::memory_order_relaxed);
-  if (meta.retains_grad) [[unlikely]]
+  if (meta.extras) [[unlikely]]
     meta.move_retained_gradient(out);
   out.impl().set_history_flags();
 }

@@ -18,22 +18,28 @@ class TERCEL_API AutogradMeta final : public AutogradMetaBase {
   /** The node that adds up a leaf's gradient; it holds the leaf, so the leaf holds it weakly. */
   weak_intrusive_ptr<Node> leaf_node;
   Tensor base;  ///< of a view
-  /** Hooks of a leaf; those of an op's result are kept by its node. */
-  struct LeafHooks {
+  /** What few tensors have. */
+  struct Extras {
+    // Hooks of a leaf; those of an op's result are kept by its node.
     HookList<TensorHook> on_gradient;
     HookList<LeafHook> after_accumulation;
+    /** Whether, and which node was told that, a gradient is to be left here. */
+    bool retains_grad = false;
+    weak_intrusive_ptr<Node> retaining_node;
   };
-  std::unique_ptr<LeafHooks> leaf_hooks;
-  /** The node that was told to leave its gradient here. */
-  weak_intrusive_ptr<Node> retaining_node;
+  std::unique_ptr<Extras> extras;
   uint32_t output_nr = 0;
   /**
    * Version of a view's data when grad_fn was made; when it has moved on, grad_fn is made anew from the base. Threads
    * that share a view may find that at once: written last, see refresh_view_history().
    */
   std::atomic<uint32_t> view_version{0};
-  bool retains_grad = false;
 
+  /** Made if need be. */
+  Extras& ensure_extras() {
+    if (!extras) extras = std::make_unique<Extras>();
+    return *extras;
+  }
   /** After grad_fn of `self` has changed: the new node leaves its gradient here, the one before does not any more. */
   void move_retained_gradient(const Tensor& self);
 

@@ -281,27 +281,35 @@ void run_post_hooks(const Node& node, const NodeExtras& extras, Gradient* outgoi
 void apply_node(Scratch& s, const Task& task, const Pass& pass) {
   Node& node = *task.node;
   Gradient* incoming = s.buffer.data() + task.first;
+  if (node.is_leaf()) return static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
+  for (uint32_t i = 0; i < node.num_outputs(); ++i)
+    TERCEL_CHECK(!incoming[i].is_rows(), NotImplementedError, node.name(),
+                 ": its output is looked up by rows, and gradients of rows end at leaves");
+  if (!pass.targets.empty()) {
+    s.wanted.resize(std::max(s.wanted.size(), node.num_edges()));
+    for (size_t i = 0; i < node.num_edges(); ++i)
+      s.wanted[i] = node.edge(i).defined() && s.tasks[s.map.find(node.edge(i).node.get())].is_wanted ? 1 : 0;
+  }
+  BackwardCall call(node, incoming, s.outgoing.data(), pass.targets.empty() ? nullptr : s.wanted.data());
+  node.apply(call);
+}
+
+/** The same with hooks around it, and in anomaly mode. */
+[[gnu::noinline]] void apply_watched(Scratch& s, const Task& task, const Pass& pass) {
+  const Node& node = *task.node;
   const NodeExtras* extras = node.extras_or_null();
   std::vector<Tensor> given;
   if (extras) {
+    Gradient* incoming = s.buffer.data() + task.first;
     run_pre_hooks(node, *extras, incoming);
     if (!extras->post_hooks.empty()) given = tensors_of(node, {incoming, node.num_outputs()});
   }
-  if (node.is_leaf()) {
-    static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
-  } else {
-    for (uint32_t i = 0; i < node.num_outputs(); ++i)
-      TERCEL_CHECK(!incoming[i].is_rows(), NotImplementedError, node.name(),
-                   ": its output is looked up by rows, and gradients of rows end at leaves");
-    if (!pass.targets.empty()) {
-      s.wanted.resize(std::max(s.wanted.size(), node.num_edges()));
-      for (size_t i = 0; i < node.num_edges(); ++i)
-        s.wanted[i] = node.edge(i).defined() && s.tasks[s.map.find(node.edge(i).node.get())].is_wanted ? 1 : 0;
-    }
-    BackwardCall call(node, incoming, s.outgoing.data(), pass.targets.empty() ? nullptr : s.wanted.data());
-    node.apply(call);
-    if (anomaly_enabled() && anomaly_checks_nan()) [[unlikely]]
-      detail::check_nan(node, {s.outgoing.data(), node.num_edges()});
+  try {
+    apply_node(s, task, pass);
+    if (anomaly_enabled() && anomaly_checks_nan()) detail::check_nan(node, {s.outgoing.data(), node.num_edges()});
+  } catch (...) {
+    if (anomaly_enabled()) detail::report_anomaly(node);
+    throw;
   }
   if (extras) run_post_hooks(node, *extras, s.outgoing.data(), given);
 }
@@ -318,16 +326,10 @@ void run_node(Scratch& s, const Task& task, const Pass& pass) {
       for (size_t t = 0; t < pass.targets.size(); ++t)
         if (pass.targets[t].node.get() == &node) pass.captured[t] = incoming[pass.targets[t].output_nr];
     if (task.is_applied && !(node.is_leaf() && pass.captured)) {
-      if (anomaly_enabled()) [[unlikely]] {
-        try {
-          apply_node(s, task, pass);
-        } catch (...) {
-          detail::report_anomaly(node);
-          throw;
-        }
-      } else {
+      if (node.extras_or_null() || anomaly_enabled()) [[unlikely]]
+        apply_watched(s, task, pass);
+      else
         apply_node(s, task, pass);
-      }
       if (!pass.retain_graph) node.release_saved();
     }
   }

@@ -13,7 +13,7 @@ bool is_shared(const Tensor& g) { return g.use_count() > 1 || g.storage().use_co
 }  // namespace
 
 void LeafNode::run_leaf_hooks(Gradient& gradient) const {
-  if (const auto& hooks = autograd_meta(leaf_)->leaf_hooks)
+  if (const auto& hooks = autograd_meta(leaf_)->extras)
     hooks->on_gradient.for_each(0, [&](const TensorHook& hook) { run_hook(hook, gradient, "a leaf"); });
 }
 
@@ -37,7 +37,7 @@ void LeafNode::add(Gradient gradient) {
 
 void LeafNode::accumulate(Gradient gradient) {
   add(std::move(gradient));
-  if (const auto& hooks = autograd_meta(leaf_)->leaf_hooks)
+  if (const auto& hooks = autograd_meta(leaf_)->extras)
     hooks->after_accumulation.for_each(0, [&](const LeafHook& hook) { hook(leaf_); });
 }
 

@@ -10,9 +10,8 @@ namespace tercel {
 /** Adds what reaches it to the leaf's gradient; see Note [Edges]. */
 class LeafNode final : public Node {
  public:
-  explicit LeafNode(Tensor leaf) : Node("AccumulateGrad", 1, 0), leaf_(std::move(leaf)) {}
+  explicit LeafNode(Tensor leaf) : Node("AccumulateGrad", 1, 0, /*is_leaf=*/true), leaf_(std::move(leaf)) {}
 
-  bool is_leaf() const override { return true; }
   const Tensor& leaf() const { return leaf_; }
   void apply(BackwardCall& call) override { static_cast<void>(call); }
   void run_leaf_hooks(Gradient& gradient) const;

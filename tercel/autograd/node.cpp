@@ -59,8 +59,12 @@ Edge BackwardCall::history(uint32_t output) const {
   return {intrusive_ptr<Node>::reclaim_copy(const_cast<Node*>(&node_)), output};
 }
 
-Node::Node(const char* op_name, uint32_t outputs, size_t inputs)
-    : name_(op_name), sequence_(++t_sequence), num_outputs_(outputs), num_edges_(static_cast<uint32_t>(inputs)) {
+Node::Node(const char* op_name, uint32_t outputs, size_t inputs, bool is_leaf)
+    : name_(op_name),
+      sequence_(++t_sequence),
+      num_outputs_(outputs),
+      num_edges_(static_cast<uint32_t>(inputs) & 0x7fffffff),
+      is_leaf_(is_leaf) {
   if (inputs <= kInlineEdges) return;
   heap_ = static_cast<Edge*>(detail::allocate_object(inputs * sizeof(Edge)));
   std::uninitialized_value_construct_n(heap_, inputs);

@@ -62,14 +62,15 @@ class TERCEL_API BackwardCall {
 
 class TERCEL_API Node : public intrusive_ptr_target {
  public:
-  Node(const char* op_name, uint32_t outputs, size_t inputs);
+  Node(const char* op_name, uint32_t outputs, size_t inputs, bool is_leaf = false);
   ~Node() override;
 
   /** Computes the gradients of the inputs. RuntimeError when what it needs was freed or changed. */
   virtual void apply(BackwardCall& call) = 0;
   /** Frees what was saved for apply(), after which apply() is an error if anything was. */
   virtual void release_saved() {}
-  virtual bool is_leaf() const { return false; }
+  /** Whether it is a LeafNode. */
+  bool is_leaf() const { return is_leaf_; }
 
   /** "MulBackward0". */
   const char* name() const { return name_; }
@@ -107,7 +108,8 @@ class TERCEL_API Node : public intrusive_ptr_target {
   const char* name_;
   uint64_t sequence_;
   uint32_t num_outputs_;
-  uint32_t num_edges_;
+  uint32_t num_edges_ : 31;
+  uint32_t is_leaf_ : 1;
   Edge inline_[kInlineEdges];
   Edge* heap_ = nullptr;  // owned; from the caches of small objects
   std::unique_ptr<NodeExtras> extras_;

@@ -16,24 +16,18 @@ auto view_of_base_backward(const Tensor& base, const Tensor& view) {
 }
 
 /** The base of a view whose grad_fn is out of date, because its data and so its base's history has changed since. */
-Tensor base_with_newer_history(const Tensor& t) {
-  Tensor base;
-  if (TensorImpl* plain = t.impl().plain_view_base()) {
-    if (!plain->has_history()) return {};
-    base = Tensor(intrusive_ptr<TensorImpl>::reclaim_copy(plain));
-  } else {
+TensorImpl* base_with_newer_history(const Tensor& t) {
+  TensorImpl* base = t.impl().plain_view_base();
+  if (!base) {
     const AutogradMeta* meta = autograd_meta(t);
-    if (!meta || !meta->base.defined() || meta->view_version.load(std::memory_order_acquire) == t.version()) return {};
-    base = meta->base;
+    base = meta ? meta->view_base : nullptr;
+    if (!base || meta->view_version.load(std::memory_order_acquire) == t.version()) return nullptr;
   }
-  return base.impl().has_history() ? base : Tensor();
+  return base->has_history() ? base : nullptr;
 }
 
-}  // namespace
-
-void detail::refresh_view_history(const Tensor& t) {
-  const Tensor base = base_with_newer_history(t);
-  if (!base.defined()) return;
+/** refresh_view_history() where there is something to do. */
+[[gnu::noinline]] void refresh_from(const Tensor& base, const Tensor& t) {
   TERCEL_CHECK(t.impl().view_origin() != ViewOrigin::NoGrad && t.impl().view_origin() != ViewOrigin::Inference,
                RuntimeError, "A view was created in ",
                t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
@@ -42,7 +36,7 @@ void detail::refresh_view_history(const Tensor& t) {
   // Other threads may do the same: the node is made first, as that takes locks, and the first to publish it wins.
   auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   AutogradMeta& meta = ensure_autograd_meta(t);
-  const std::lock_guard lock(shared_mutex(t));
+  const std::lock_guard lock(detail::shared_mutex(t));
   if (meta.view_version.load(std::memory_order_relaxed) == t.version()) return;
   meta.grad_fn = std::move(node);
   meta.output_nr = 0;
@@ -50,6 +44,13 @@ void detail::refresh_view_history(const Tensor& t) {
   t.impl().set_history_flags();
   // Whoever sees this version also sees the rest.
   meta.view_version.store(t.version(), std::memory_order_release);
+}
+
+}  // namespace
+
+void detail::refresh_view_history(const Tensor& t) {
+  if (TensorImpl* base = base_with_newer_history(t)) [[unlikely]]
+    refresh_from(Tensor(intrusive_ptr<TensorImpl>::reclaim_copy(base)), t);
 }
 
 namespace detail {

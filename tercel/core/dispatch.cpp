@@ -1,5 +1,6 @@
 #include "tercel/core/dispatch.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tercel/util/cpu_info.h"
@@ -8,7 +9,12 @@ namespace tercel {
 
 namespace {
 constexpr CpuIsa kAllIsas[] = {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512};
-}
+#ifdef TERCEL_MAX_ISA_LEVEL
+constexpr CpuIsa kBuiltFor = kAllIsas[TERCEL_MAX_ISA_LEVEL];
+#else
+constexpr CpuIsa kBuiltFor = CpuIsa::Avx512;
+#endif
+}  // namespace
 
 std::string_view to_string(CpuIsa isa) {
   switch (isa) {
@@ -19,14 +25,17 @@ std::string_view to_string(CpuIsa isa) {
   return "unknown";
 }
 
-CpuIsa best_cpu_isa() { return has_avx512() ? CpuIsa::Avx512 : has_avx2() ? CpuIsa::Avx2 : CpuIsa::Generic; }
+CpuIsa best_cpu_isa() {
+  const CpuIsa cpu = has_avx512() ? CpuIsa::Avx512 : has_avx2() ? CpuIsa::Avx2 : CpuIsa::Generic;
+  return std::min(cpu, kBuiltFor);
+}
 
 namespace {
 
 /** `wanted` says where the wish comes from. */
 void use_cpu_isa(CpuIsa isa, std::string_view wanted) {
-  TERCEL_CHECK(isa <= best_cpu_isa(), RuntimeError, wanted, to_string(isa), ": this CPU lacks it; the best it has is ",
-               to_string(best_cpu_isa()));
+  TERCEL_CHECK(isa <= best_cpu_isa(), RuntimeError, wanted, to_string(isa),
+               ": this CPU or this build lacks it; the best is ", to_string(best_cpu_isa()));
   __atomic_store_n(&detail::g_cpu_slot, static_cast<int8_t>(isa), __ATOMIC_RELAXED);
 }
 

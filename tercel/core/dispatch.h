@@ -23,14 +23,14 @@ enum class CpuIsa : int8_t { Generic = 0, Avx2 = 1, Avx512 = 2 };
 
 /** "generic", "avx2", "avx512". */
 TERCEL_API std::string_view to_string(CpuIsa isa);
-/** The best that this CPU has. */
+/** The best that this CPU has, of those that the library was built for. */
 TERCEL_API CpuIsa best_cpu_isa();
 /**
  * The one in use: the best, or the one that TERCEL_CPU_ISA=generic|avx2|avx512 names; RuntimeError when the variable
- * names none, or one that this CPU lacks.
+ * names none, or one that this CPU or this build lacks.
  */
 TERCEL_API CpuIsa cpu_isa();
-/** Changes it, for tests and comparisons; RuntimeError when this CPU lacks it. */
+/** Changes it, for tests and comparisons; RuntimeError when this CPU or this build lacks it. */
 TERCEL_API void set_cpu_isa(CpuIsa isa);
 
 namespace detail {
@@ -81,6 +81,17 @@ struct KernelTable {
   Fn name;                               \
   }
 
+// A build may leave out the higher instruction sets (CMake's TERCEL_MAX_ISA); their entries are never looked at.
+#if defined(TERCEL_MAX_ISA_LEVEL) && TERCEL_MAX_ISA_LEVEL < 1
+#define TERCEL_AVX2_KERNEL(name) nullptr
+#else
+#define TERCEL_AVX2_KERNEL(name) &cpu_avx2::name
+#endif
+#if defined(TERCEL_MAX_ISA_LEVEL) && TERCEL_MAX_ISA_LEVEL < 2
+#define TERCEL_AVX512_KERNEL(name) nullptr
+#else
+#define TERCEL_AVX512_KERNEL(name) &cpu_avx512::name
+#endif
 #ifdef TERCEL_CUDA
 #define TERCEL_CUDA_KERNEL(name) &cuda::name
 #else
@@ -88,12 +99,12 @@ struct KernelTable {
 #endif
 
 /** The table of kernels that exist for the CPU and, in a build with CUDA, for it. */
-#define TERCEL_KERNELS(name)                                                                    \
-  {                                                                                             \
-#name, { &cpu_generic::name, &cpu_avx2::name, &cpu_avx512::name, TERCEL_CUDA_KERNEL(name) } \
+#define TERCEL_KERNELS(name)                                                                                      \
+  {                                                                                                               \
+#name, { &cpu_generic::name, TERCEL_AVX2_KERNEL(name), TERCEL_AVX512_KERNEL(name), TERCEL_CUDA_KERNEL(name) } \
   }
 /** The table of kernels that exist for the CPU only, by intent. */
-#define TERCEL_CPU_KERNELS(name)                                               \
-  {                                                                            \
-#name, { &cpu_generic::name, &cpu_avx2::name, &cpu_avx512::name, nullptr } \
+#define TERCEL_CPU_KERNELS(name)                                                                 \
+  {                                                                                              \
+#name, { &cpu_generic::name, TERCEL_AVX2_KERNEL(name), TERCEL_AVX512_KERNEL(name), nullptr } \
   }

@@ -83,7 +83,7 @@ TEST_F(Dispatch, VariableChooses) {
       EXPECT_EQ(kernel_slot(kCpu), static_cast<int>(isa));
     } else {
       EXPECT_EQ(message_of<RuntimeError>([] { cpu_isa(); }),
-                str_cat({"TERCEL_CPU_ISA=", to_string(isa), ": this CPU lacks it; the best it has is ",
+                str_cat({"TERCEL_CPU_ISA=", to_string(isa), ": this CPU or this build lacks it; the best is ",
                          to_string(best_cpu_isa())}));
     }
   }

@@ -183,7 +183,7 @@ TEST(Views, UnflattenAndItsErrors) {
   EXPECT_EQ(list(unflatten(x, -1, {-1, 3}).sizes()), (List{2, 2, 3}));
   EXPECT_EQ(list(unflatten(zeros({0}), 0, {0, 4}).sizes()), (List{0, 4}));
   EXPECT_EQ(message_of([&] { unflatten(x, 1, {}); }), "unflatten: sizes must be non-empty");
-  for (const IntSpan sizes : {IntSpan({2, 2}), IntSpan({-1, 4}), IntSpan({0, -1}), IntSpan({-2, -3})})
+  for (const List& sizes : {List{2, 2}, List{-1, 4}, List{0, -1}, List{-2, -3}})
     EXPECT_TRUE(message_of([&] { unflatten(x, 1, sizes); })
                     .ends_with("don't multiply up to the size of dim 1 (6) in "
                                "the input tensor"));
