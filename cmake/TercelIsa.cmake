@@ -4,6 +4,7 @@
 # dissolves the groups of weak symbols) and all but the strong symbols of its own namespace become local.
 # tools/check_isa_objects.py checks the result.
 
+set(TERCEL_MAX_ISA avx512 CACHE STRING "The last instruction set that kernels are compiled for: generic, avx2 or avx512")
 set(TERCEL_ISAS generic avx2 avx512)
 list(FIND TERCEL_ISAS "${TERCEL_MAX_ISA}" TERCEL_MAX_ISA_LEVEL)
 if(TERCEL_MAX_ISA_LEVEL LESS 0)

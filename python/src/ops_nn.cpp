@@ -36,134 +36,50 @@ BagMode bag_mode_of(std::string_view name) {
   throw_error<ValueError>({"mode has to be one of sum or mean, not ", name});
 }
 
+/** What one, two and three dimensions have alike; n is their number, and of a list of integers its length. */
+#define TERCEL_SPATIAL_ENTRIES(n)                                                                                      \
+  entry(                                                                                                               \
+      "conv" #n "d(Tensor input, Tensor weight, Tensor? bias=None, int[" #n "] stride=1, int[" #n                      \
+      "] padding=0, int[" #n "] dilation=1, int groups=1)",                                                            \
+      [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride, const DimVector& padding, \
+         const DimVector& dilation,                                                                                    \
+         int64_t groups) { return conv##n##d(x, weight, bias, stride, padding, dilation, groups); },                   \
+      kFunction | kNn),                                                                                                \
+      entry(                                                                                                           \
+          "conv" #n "d(Tensor input, Tensor weight, Tensor? bias=None, int[" #n                                        \
+          "] stride=1, str padding=\"valid\", int[" #n "] dilation=1, int groups=1)",                                  \
+          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,                       \
+             std::string_view padding, const DimVector& dilation,                                                      \
+             int64_t groups) { return conv##n##d(x, weight, bias, stride, padding_of(padding), dilation, groups); },   \
+          kFunction | kNn),                                                                                            \
+      entry(                                                                                                           \
+          "conv_transpose" #n "d(Tensor input, Tensor weight, Tensor? bias=None, int[" #n "] stride=1, int[" #n        \
+          "] padding=0, int[" #n "] output_padding=0, int groups=1, int[" #n "] dilation=1)",                          \
+          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,                       \
+             const DimVector& padding, const DimVector& more, int64_t groups, const DimVector& dilation) {             \
+            return conv_transpose##n##d(x, weight, bias, stride, padding, more, groups, dilation);                     \
+          },                                                                                                           \
+          kFunction | kNn),                                                                                            \
+      TERCEL_MAX_POOL_ENTRY(n, ), TERCEL_MAX_POOL_ENTRY(n, _with_indices), TERCEL_ADAPTIVE_POOL_ENTRY(n, avg),         \
+      TERCEL_ADAPTIVE_POOL_ENTRY(n, max),
+#define TERCEL_MAX_POOL_ENTRY(n, form)                                                                 \
+  entry(                                                                                               \
+      "max_pool" #n "d" #form "(Tensor input, int[" #n "] kernel_size, int[" #n "] stride=(), int[" #n \
+      "] padding=0, int[" #n "] dilation=1, bool ceil_mode=False)",                                    \
+      [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,  \
+         const DimVector& dilation,                                                                    \
+         bool ceil) { return max_pool##n##d##form(x, kernel, stride, padding, dilation, ceil); },      \
+      kFunction | kNn)
+#define TERCEL_ADAPTIVE_POOL_ENTRY(n, kind)                                    \
+  entry(                                                                       \
+      "adaptive_" #kind "_pool" #n "d(Tensor input, int[" #n "] output_size)", \
+      [](const Tensor& x, const DimVector& size) { return adaptive_##kind##_pool##n##d(x, size); }, kFunction | kNn)
+
 }  // namespace
 
 Span<Entry> nn_ops() {
   static const Entry table[] = {
-      entry(
-          "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& dilation,
-             int64_t groups) { return conv1d(x, weight, bias, stride, padding, dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             std::string_view padding, const DimVector& dilation,
-             int64_t groups) { return conv1d(x, weight, bias, stride, padding_of(padding), dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
-          "int[1] output_padding=0, int groups=1, int[1] dilation=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& more, int64_t groups, const DimVector& dilation) {
-            return conv_transpose1d(x, weight, bias, stride, padding, more, groups, dilation);
-          },
-          kFunction | kNn),
-      entry(
-          "max_pool1d(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, int[1] dilation=1, "
-          "bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation, bool ceil) { return max_pool1d(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, int[1] "
-          "dilation=1, bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation,
-             bool ceil) { return max_pool1d_with_indices(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "adaptive_avg_pool1d(Tensor input, int[1] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_avg_pool1d(x, size); }, kFunction | kNn),
-      entry(
-          "adaptive_max_pool1d(Tensor input, int[1] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_max_pool1d(x, size); }, kFunction | kNn),
-      entry(
-          "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& dilation,
-             int64_t groups) { return conv2d(x, weight, bias, stride, padding, dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             std::string_view padding, const DimVector& dilation,
-             int64_t groups) { return conv2d(x, weight, bias, stride, padding_of(padding), dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-          "int[2] output_padding=0, int groups=1, int[2] dilation=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& more, int64_t groups, const DimVector& dilation) {
-            return conv_transpose2d(x, weight, bias, stride, padding, more, groups, dilation);
-          },
-          kFunction | kNn),
-      entry(
-          "max_pool2d(Tensor input, int[2] kernel_size, int[2] stride=(), int[2] padding=0, int[2] dilation=1, "
-          "bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation, bool ceil) { return max_pool2d(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2] stride=(), int[2] padding=0, int[2] "
-          "dilation=1, bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation,
-             bool ceil) { return max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "adaptive_avg_pool2d(Tensor input, int[2] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_avg_pool2d(x, size); }, kFunction | kNn),
-      entry(
-          "adaptive_max_pool2d(Tensor input, int[2] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_max_pool2d(x, size); }, kFunction | kNn),
-      entry(
-          "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& dilation,
-             int64_t groups) { return conv3d(x, weight, bias, stride, padding, dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] "
-          "dilation=1, int groups=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             std::string_view padding, const DimVector& dilation,
-             int64_t groups) { return conv3d(x, weight, bias, stride, padding_of(padding), dilation, groups); },
-          kFunction | kNn),
-      entry(
-          "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-          "int[3] output_padding=0, int groups=1, int[3] dilation=1)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const DimVector& stride,
-             const DimVector& padding, const DimVector& more, int64_t groups, const DimVector& dilation) {
-            return conv_transpose3d(x, weight, bias, stride, padding, more, groups, dilation);
-          },
-          kFunction | kNn),
-      entry(
-          "max_pool3d(Tensor input, int[3] kernel_size, int[3] stride=(), int[3] padding=0, int[3] dilation=1, "
-          "bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation, bool ceil) { return max_pool3d(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3] stride=(), int[3] padding=0, int[3] "
-          "dilation=1, bool ceil_mode=False)",
-          [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding,
-             const DimVector& dilation,
-             bool ceil) { return max_pool3d_with_indices(x, kernel, stride, padding, dilation, ceil); },
-          kFunction | kNn),
-      entry(
-          "adaptive_avg_pool3d(Tensor input, int[3] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_avg_pool3d(x, size); }, kFunction | kNn),
-      entry(
-          "adaptive_max_pool3d(Tensor input, int[3] output_size)",
-          [](const Tensor& x, const DimVector& size) { return adaptive_max_pool3d(x, size); }, kFunction | kNn),
-      entry(
+      TERCEL_SPATIAL_ENTRIES(1) TERCEL_SPATIAL_ENTRIES(2) TERCEL_SPATIAL_ENTRIES(3) entry(
           "avg_pool1d(Tensor input, int[1] kernel_size, int[1] stride=(), int[1] padding=0, bool ceil_mode=False, bool "
           "count_include_pad=True)",
           [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding, bool ceil,

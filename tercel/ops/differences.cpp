@@ -199,29 +199,34 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
   return joined(first, inner, mul(last, -1.0), dim);
 }
 
+/** spacing_of(i) is that along the i-th of the dimensions. */
+template <class SpacingOf>
+std::vector<Tensor> gradient_along_each(const Tensor& x, const DimVector& dims, int64_t edge_order,
+                                        SpacingOf spacing_of) {
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < dims.size(); ++i) out.push_back(gradient_along(x, dims[i], spacing_of(i), edge_order));
+  return out;
+}
+
+template <class Spacing>
+std::vector<Tensor> gradient_by(const Tensor& x, Span<Spacing> spacings, IntSpan given, int64_t edge_order) {
+  const DimVector dims = gradient_dims(x, given, edge_order);
+  check_spacings(spacings.size(), dims.size());
+  return gradient_along_each(x, dims, edge_order, [&](size_t i) -> const Spacing& { return spacings[i]; });
+}
+
 }  // namespace
 
 std::vector<Tensor> gradient(const Tensor& x, Span<double> spacing, IntSpan given, int64_t edge_order) {
-  const DimVector dims = gradient_dims(x, given, edge_order);
-  check_spacings(spacing.size(), dims.size());
-  std::vector<Tensor> out;
-  for (size_t i = 0; i < dims.size(); ++i) out.push_back(gradient_along(x, dims[i], spacing[i], edge_order));
-  return out;
+  return gradient_by(x, spacing, given, edge_order);
 }
 
 std::vector<Tensor> gradient(const Tensor& x, double spacing, IntSpan given, int64_t edge_order) {
-  std::vector<Tensor> out;
-  for (const int64_t dim : gradient_dims(x, given, edge_order))
-    out.push_back(gradient_along(x, dim, spacing, edge_order));
-  return out;
+  return gradient_along_each(x, gradient_dims(x, given, edge_order), edge_order, [&](size_t) { return spacing; });
 }
 
 std::vector<Tensor> gradient(const Tensor& x, Span<Tensor> coordinates, IntSpan given, int64_t edge_order) {
-  const DimVector dims = gradient_dims(x, given, edge_order);
-  check_spacings(coordinates.size(), dims.size());
-  std::vector<Tensor> out;
-  for (size_t i = 0; i < dims.size(); ++i) out.push_back(gradient_along(x, dims[i], coordinates[i], edge_order));
-  return out;
+  return gradient_by(x, coordinates, given, edge_order);
 }
 
 }  // namespace tercel

@@ -10,6 +10,7 @@
 #include "tercel/ops/join.h"
 #include "tercel/ops/linalg.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/matmul_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
@@ -71,21 +72,9 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
   TERCEL_CHECK(p >= 0, RuntimeError, "cdist only supports non-negative p values");
   check_same_dtype("cdist", a, b);
   const int64_t rows = a.size(-2), columns = b.size(-2);
-  const auto batch_of = [](const Tensor& x) { return x.sizes().subspan(0, x.sizes().size() - 2); };
-  const DimVector batch = broadcast_sizes(batch_of(a), batch_of(b));
-  const auto batched = [&](const Tensor& x) {
-    DimVector sizes(batch);
-    sizes.push_back(x.size(-2));
-    sizes.push_back(x.size(-1));
-    return expand(x, sizes);
-  };
-  const Tensor x = batched(a), y = batched(b);
-  if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) {
-    DimVector sizes(batch);
-    sizes.push_back(rows);
-    sizes.push_back(columns);
-    return zeros(sizes, a.options());
-  }
+  const CommonBatch batch(a, b);
+  const Tensor &x = batch.a, &y = batch.b;
+  if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) return zeros(batch.of_matrices(rows, columns), a.options());
   if (p == 2) {
     const bool many = rows > kRowsForMm || columns > kRowsForMm;
     return euclidean(x, y, mode == CdistMode::UseMm || (mode == CdistMode::UseMmIfNecessary && many));

@@ -169,6 +169,19 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   return out;
 }
 
+CommonBatch::CommonBatch(const Tensor& left, const Tensor& right) {
+  const auto batch_of = [](const Tensor& x) { return x.sizes().subspan(0, x.sizes().size() - 2); };
+  sizes = broadcast_sizes(batch_of(left), batch_of(right));
+  a = expand(left, of_matrices(left.size(-2), left.size(-1)));
+  b = expand(right, of_matrices(right.size(-2), right.size(-1)));
+}
+DimVector CommonBatch::of_matrices(int64_t n, int64_t m) const {
+  DimVector out(sizes);
+  out.push_back(n);
+  out.push_back(m);
+  return out;
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b) {
   check_defined(a, "matmul", "self");
   check_defined(b, "matmul", "other");
@@ -187,18 +200,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     sizes.back() = b.size(1);
     return view(mm(as_matrix(a), b), sizes);
   }
-  const auto batch_of = [](const Tensor& x) { return x.sizes().subspan(0, x.sizes().size() - 2); };
-  const DimVector batch = broadcast_sizes(batch_of(a), batch_of(b));
-  const auto batched = [&](const Tensor& x) {
-    DimVector sizes(batch);
-    sizes.push_back(x.size(-2));
-    sizes.push_back(x.size(-1));
-    return reshape(expand(x, sizes), {numel_of(batch), x.size(-2), x.size(-1)});
-  };
-  DimVector sizes(batch);
-  sizes.push_back(a.size(-2));
-  sizes.push_back(b.size(-1));
-  return view(bmm(batched(a), batched(b)), sizes);
+  const CommonBatch batch(a, b);
+  const auto joined = [&](const Tensor& x) { return reshape(x, {numel_of(batch.sizes), x.size(-2), x.size(-1)}); };
+  return view(bmm(joined(batch.a), joined(batch.b)), batch.of_matrices(a.size(-2), b.size(-1)));
 }
 
 Tensor mv(const Tensor& a, const Tensor& v) {
@@ -240,34 +244,19 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 
 Tensor ger(const Tensor& a, const Tensor& b) { return outer(a, b); }
 
-const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("mm", out, mm(a, b));
-}
-const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("bmm", out, bmm(a, b));
-}
-const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("matmul", out, matmul(a, b));
-}
-const Tensor& mv_out(const Tensor& out, const Tensor& a, const Tensor& v) {
-  const NoGradGuard no_grad;
-  return assign_out("mv", out, mv(a, v));
-}
-const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("dot", out, dot(a, b));
-}
-const Tensor& vdot_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("vdot", out, vdot(a, b));
-}
-const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("outer", out, outer(a, b));
-}
+#define TERCEL_PRODUCT_OUT(name)                                                  \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
+    const NoGradGuard no_grad;                                                    \
+    return assign_out(#name, out, name(a, b));                                    \
+  }
+TERCEL_PRODUCT_OUT(mm)
+TERCEL_PRODUCT_OUT(bmm)
+TERCEL_PRODUCT_OUT(matmul)
+TERCEL_PRODUCT_OUT(mv)
+TERCEL_PRODUCT_OUT(dot)
+TERCEL_PRODUCT_OUT(vdot)
+TERCEL_PRODUCT_OUT(outer)
+#undef TERCEL_PRODUCT_OUT
 
 Tensor Tensor::matmul(const Tensor& other) const { return tercel::matmul(*this, other); }
 

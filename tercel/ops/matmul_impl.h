@@ -26,6 +26,16 @@ struct MatrixOperand {
   bool fits();
 };
 
+/** Views of batches of matrices (their last two dimensions), expanded to a common batch. */
+struct CommonBatch {
+  DimVector sizes;
+  Tensor a, b;
+
+  CommonBatch(const Tensor& left, const Tensor& right);
+  /** The sizes of a batch of n by m matrices. */
+  DimVector of_matrices(int64_t n, int64_t m) const;
+};
+
 /** C = op(A) op(B), the part of a product that is the same for all; c is contiguous. Points into the operands' memory.
  */
 template <class T>

@@ -98,53 +98,36 @@ struct Min {
   }
 };
 
-struct AbsSum {
+/** Sum of what is made of the elements. */
+struct SumOf {
   using Merge = Sum;
   static constexpr bool floating_only = true;
   template <class T>
   static constexpr T identity() {
     return T(0);
   }
+  template <class V>
+  static TERCEL_HD V combine(V a, V b) {
+    return a + b;
+  }
+};
+struct AbsSum : SumOf {
   template <class V>
   static TERCEL_HD V map(V x) {
     return abs(x);
   }
-  template <class V>
-  static TERCEL_HD V combine(V a, V b) {
-    return a + b;
-  }
 };
 /** Sum of what is not NaN. */
-struct NanSum {
-  using Merge = Sum;
-  static constexpr bool floating_only = true;
-  template <class T>
-  static constexpr T identity() {
-    return T(0);
-  }
+struct NanSum : SumOf {
   template <class V>
   static TERCEL_HD V map(V x) {
     return where(x == x, x, V(0));
   }
-  template <class V>
-  static TERCEL_HD V combine(V a, V b) {
-    return a + b;
-  }
 };
-struct SquareSum {
-  using Merge = Sum;
-  static constexpr bool floating_only = true;
-  template <class T>
-  static constexpr T identity() {
-    return T(0);
-  }
+struct SquareSum : SumOf {
   template <class V>
   static TERCEL_HD V map(V x) {
     return x * x;
-  }
-  template <class V>
-  static TERCEL_HD V combine(V a, V b) {
-    return a + b;
   }
 };
 struct AbsMax {

@@ -99,7 +99,7 @@ TEST(Npz, ArchiveOfNumPy) {
   }();
   const auto le = [](uint64_t value, size_t bytes) {
     std::string text;
-    for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+    for (size_t i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value);
     return text;
   };
   const std::string crc = le(0xc5f924d3, 4), all(8, '\xff');

@@ -6,7 +6,7 @@ from tercel import _C
 from tercel.nn import functional as F
 from tercel.nn import init
 from tercel.nn.module import Module
-from tercel.nn.parameter import Parameter
+from tercel.nn.parameter import Parameter, _bias
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "MaxPool1d",
            "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
@@ -45,10 +45,7 @@ class _ConvNd(Module):
         channels = ((in_channels, out_channels // groups) if self._transposed
                     else (out_channels, in_channels // groups))
         self.weight = Parameter(_C.empty((*channels, *self.kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(_C.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", _bias(bias, out_channels, device, dtype))
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -6,7 +6,7 @@ from tercel import _C
 from tercel.nn import functional as F
 from tercel.nn import init
 from tercel.nn.module import Module
-from tercel.nn.parameter import Parameter
+from tercel.nn.parameter import Parameter, _bias
 
 __all__ = ["Identity", "Linear", "Bilinear", "Embedding", "EmbeddingBag", "Flatten", "Unflatten"]
 
@@ -28,10 +28,7 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(_C.empty(out_features, in_features, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(_C.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", _bias(bias, out_features, device, dtype))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -56,10 +53,7 @@ class Bilinear(Module):
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(_C.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(_C.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", _bias(bias, out_features, device, dtype))
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -25,3 +25,8 @@ class Buffer(Tensor, metaclass=_BufferType):
         data = _C.empty(0) if data is None else data.detach().requires_grad_(data.requires_grad)
         data.persistent, data._is_buffer = persistent, True
         return data
+
+
+def _bias(wanted, size, device, dtype):
+    """The parameter, not yet filled, or None."""
+    return Parameter(_C.empty(size, device=device, dtype=dtype)) if wanted else None

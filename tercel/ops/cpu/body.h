@@ -6,6 +6,7 @@
 
 #include "tercel/ops/cpu/drive.h"
 #include "tercel/ops/cpu/vec_math.h"
+#include "tercel/ops/elementwise_functions.h"
 #include "tercel/ops/int_math.h"
 #include "tercel/ops/op_list.h"
 #include "tercel/util/complex.h"
@@ -137,6 +138,14 @@ constexpr Bodies bodies_for() {
   constexpr Domain kDomain = Op::domain;
   return bodies_of < kInputs, F, kDomain != Domain::Float && kDomain != Domain::Complex,
          kDomain != Domain::Integral && kDomain != Domain::Complex, takes_complex < Op >> ();
+}
+/** bodies_for the functions of all ops of a list, by their numbers. */
+template <class... Op>
+constexpr auto bodies_table(OpList<Op...>) {
+  struct Table {
+    Bodies op[sizeof...(Op)];
+  };
+  return Table{{bodies_for<Op, num_inputs<Op>, Forward<Op>>()...}};
 }
 /** Those of the gradient of Op. */
 template <class Op, int kInputs, class F>

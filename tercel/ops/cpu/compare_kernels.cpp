@@ -7,14 +7,7 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-template <class... Op>
-constexpr auto make_table(OpList<Op...>) {
-  struct Table {
-    Bodies op[sizeof...(Op)];
-  };
-  return Table{{bodies_for<Op, 2, Forward<Op>>()...}};
-}
-constexpr auto kTable = make_table(CompareOps{});
+constexpr auto kTable = bodies_table(CompareOps{});
 
 }  // namespace
 

@@ -36,46 +36,44 @@ TERCEL_ALWAYS_INLINE A multiply(A a, A b) {
     return a * b;
 }
 
+/** What the running sum, product and so on of elements in a wider type share. */
 template <class T>
-struct SumScan {
+struct WideScan {
   using Element = T;
+  using Total = Wide<T>;
+  static TERCEL_ALWAYS_INLINE Total lift(T x, int64_t) { return static_cast<Total>(x); }
+  static TERCEL_ALWAYS_INLINE void store(const ScanLoop&, T* out, int64_t, int64_t at, Total total) {
+    out[at] = static_cast<T>(total);
+  }
+};
+
+template <class T>
+struct SumScan : WideScan<T> {
   using Total = Wide<T>;
   static constexpr bool kRuns = true;
   static Total identity() { return Total(0); }
-  static TERCEL_ALWAYS_INLINE Total lift(T x, int64_t) { return static_cast<Total>(x); }
   static TERCEL_ALWAYS_INLINE Total combine(Total a, Total b) { return add(a, b); }
-  static TERCEL_ALWAYS_INLINE void store(const ScanLoop&, T* out, int64_t, int64_t at, Total total) {
-    out[at] = static_cast<T>(total);
-  }
 };
 
 template <class T>
-struct ProductScan {
-  using Element = T;
+struct ProductScan : WideScan<T> {
   using Total = Wide<T>;
   static constexpr bool kRuns = false;
   static Total identity() { return Total(1); }
-  static TERCEL_ALWAYS_INLINE Total lift(T x, int64_t) { return static_cast<Total>(x); }
   static TERCEL_ALWAYS_INLINE Total combine(Total a, Total b) { return multiply(a, b); }
-  static TERCEL_ALWAYS_INLINE void store(const ScanLoop&, T* out, int64_t, int64_t at, Total total) {
-    out[at] = static_cast<T>(total);
-  }
 };
 
 template <class T>
-struct LogSumExpScan {
-  using Element = T;
+struct LogSumExpScan : WideScan<T> {
   using Total = Wide<T>;
   static constexpr bool kRuns = false;
   static Total identity() { return -std::numeric_limits<Total>::infinity(); }
-  static Total lift(T x, int64_t) { return static_cast<Total>(x); }
   static Total combine(Total a, Total b) {
     if (a != a || b != b) return a + b;
     const Total high = a > b ? a : b, low = a > b ? b : a;
     // Equal infinities have no difference.
     return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
   }
-  static void store(const ScanLoop&, T* out, int64_t, int64_t at, Total total) { out[at] = static_cast<T>(total); }
 };
 
 /** Whether b, which comes after a, takes its place. */

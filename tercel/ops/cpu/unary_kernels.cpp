@@ -6,14 +6,7 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-template <class... Op>
-constexpr auto make_table(OpList<Op...>) {
-  struct Table {
-    Bodies op[sizeof...(Op)];
-  };
-  return Table{{bodies_for<Op, num_inputs<Op>, Forward<Op>>()...}};
-}
-constexpr auto kTable = make_table(UnaryOps{});
+constexpr auto kTable = bodies_table(UnaryOps{});
 
 }  // namespace
 
