@@ -25,7 +25,8 @@ RESULTS = {
     "is_nonzero": "_bool", "is_set_to": "_bool", "get_device": "_int", "untyped_storage": "UntypedStorage",
     "split": "Tuple[Tensor, ...]", "chunk": "Tuple[Tensor, ...]", "unbind": "Tuple[Tensor, ...]",
     "split_with_sizes": "Tuple[Tensor, ...]", "sort": "Tuple[Tensor, Tensor]", "_unique": "Tuple[Tensor, ...]",
-    "max": "Any", "min": "Any", "retain_grad": "None",
+    "max": "Any", "min": "Any", "retain_grad": "None", "allclose": "_bool", "equal": "_bool",
+    "frexp": "Tuple[Tensor, Tensor]",
 }
 HEADER = '''# Written by tools/make_stubs.py: do not edit.
 from typing import Any, Optional, Sequence, Tuple, Union, overload
@@ -42,7 +43,7 @@ DUNDERS = {
     "__iter__(self) -> Any", "__array__(self, dtype: Any = ..., copy: Any = ...) -> Any",
     "__init__(self, *args: Any, **kwargs: Any) -> None",
 }
-BINARY = ("add sub mul truediv floordiv mod pow and or xor matmul").split()
+BINARY = ("add sub mul truediv floordiv mod pow and or xor lshift rshift matmul").split()
 ATTRIBUTES = {
     "shape": "Size", "dtype": "_dtype", "device": "_device", "layout": "_layout", "ndim": "_int", "itemsize": "_int",
     "nbytes": "_int", "is_leaf": "_bool", "is_cpu": "_bool", "is_cuda": "_bool", "is_sparse": "_bool", "T": "Tensor",

@@ -24,8 +24,9 @@ enum Flags : unsigned {
   kMethod = 2,    ///< Tensor.name
   kBoth = 3,
   kCheap = 4,
-  kNn = 8,       ///< tercel._C._nn.name, from which tercel.nn.functional takes it
-  kLinalg = 16,  ///< tercel._C._linalg.name of an entry linalg_name
+  kNn = 8,        ///< tercel._C._nn.name, from which tercel.nn.functional takes it
+  kLinalg = 16,   ///< tercel._C._linalg.name of an entry linalg_name
+  kSpecial = 32,  ///< tercel._C._special.name of an entry special_name
 };
 
 class Op;

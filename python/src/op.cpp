@@ -9,7 +9,7 @@ namespace {
 struct OpObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Op* op;
-  bool method;
+  unsigned place;  ///< one of the flags: where it stands
 };
 
 PyTypeObject* g_op_type = nullptr;
@@ -20,26 +20,26 @@ std::map<std::string, Op*>& all_ops() {
   return *ops;
 }
 
-template <bool IsMethod>
+const OpObject& cast(PyObject* o) { return *reinterpret_cast<OpObject*>(o); }
+bool is_method(PyObject* o) { return cast(o).place == kMethod; }
+
 PyObject* call_op(PyObject* callable, PyObject* const* args, size_t flagged, PyObject* keywords) {
-  return reinterpret_cast<OpObject*>(callable)->op->call(args, static_cast<size_t>(PyVectorcall_NARGS(flagged)),
-                                                         keywords, IsMethod);
+  const OpObject& object = cast(callable);
+  return object.op->call(args, static_cast<size_t>(PyVectorcall_NARGS(flagged)), keywords, object.place);
 }
 
-nb::object make_op(const Op& op, bool method) {
+nb::object make_op(const Op& op, unsigned place) {
   auto* object = PyObject_New(OpObject, g_op_type);
   if (!object) raise_pending();
-  object->vectorcall = method ? call_op<true> : call_op<false>;
+  object->vectorcall = call_op;
   object->op = &op;
-  object->method = method;
+  object->place = place;
   return nb::steal(reinterpret_cast<PyObject*>(object));
 }
 
-const OpObject& cast(PyObject* o) { return *reinterpret_cast<OpObject*>(o); }
-
 /** A method is bound to the tensor it is taken from; a function is not, like a built-in one. */
 PyObject* bind(PyObject* self, PyObject* object, PyObject*) {
-  if (!object || object == Py_None || !cast(self).method) return Py_NewRef(self);
+  if (!object || object == Py_None || !is_method(self)) return Py_NewRef(self);
   return PyMethod_New(self, object);
 }
 
@@ -54,12 +54,12 @@ PyObject* to_unicode(const std::string& s) {
 }
 PyObject* get_name(PyObject* o, void*) { return to_unicode(cast(o).op->name()); }
 PyObject* get_qualname(PyObject* o, void*) {
-  return to_unicode(cast(o).method ? "Tensor." + cast(o).op->name() : cast(o).op->name());
+  return to_unicode(is_method(o) ? "Tensor." + cast(o).op->name() : cast(o).op->name());
 }
 PyObject* get_doc(PyObject* o, void*) { return to_unicode(cast(o).op->doc()); }
 PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tercel"); }
 PyObject* repr(PyObject* o) {
-  return PyUnicode_FromFormat(cast(o).method ? "<method '%s' of 'tercel.Tensor' objects>" : "<built-in function %s>",
+  return PyUnicode_FromFormat(is_method(o) ? "<method '%s' of 'tercel.Tensor' objects>" : "<built-in function %s>",
                               cast(o).op->name().c_str());
 }
 
@@ -103,33 +103,28 @@ nb::list describe_ops() {
   return all;
 }
 
-/** Operations of several names. */
-struct OpAlias {
-  const char* name;
-  const char* of;
-};
-constexpr OpAlias kOpAliases[] = {
-    {"absolute", "abs"},    {"negative", "neg"},     {"subtract", "sub"}, {"multiply", "mul"},  {"divide", "div"},
-    {"true_divide", "div"}, {"clip", "clamp"},       {"not_equal", "ne"}, {"less", "lt"},       {"less_equal", "le"},
-    {"greater", "gt"},      {"greater_equal", "ge"}, {"fix", "trunc"},    {"arctan2", "atan2"},
-};
-
 /** The aliases of an operation, and of what it does in place. */
 void add_aliases() {
-  for (const OpAlias& alias : kOpAliases)
+  for (const OpAlias& alias : op_aliases())
     for (const char* suffix : {"", "_"}) {
+      const bool special = std::string_view(alias.name).starts_with("special_");
+      if (special && *suffix) continue;
       const auto found = all_ops().find(str_cat({alias.of, suffix}));
       if (found == all_ops().end()) continue;
       const std::string name = str_cat({alias.name, suffix});
       Op*& op = all_ops()[name];
-      op = new Op(name, *found->second);
+      op = new Op(name, *found->second, special ? unsigned{kSpecial} : 0u);
     }
 }
 
 }  // namespace
 
-Op::Op(std::string name, const Op& other) : name_(std::move(name)) {
-  for (const Overload& o : other.overloads_) overloads_.push_back({Signature(o.signature, name_), o.entry});
+Op::Op(std::string name, const Op& other, unsigned flags) : name_(std::move(name)) {
+  for (const Overload& o : other.overloads_) {
+    if (flags != 0 && (o.entry.flags & kFunction) == 0) continue;
+    Overload& own = overloads_.emplace_back(Overload{Signature(o.signature, name_), o.entry});
+    if (flags != 0) own.entry.flags = flags;
+  }
 }
 
 void Op::add(const Entry& e) {
@@ -139,27 +134,28 @@ void Op::add(const Entry& e) {
   overloads_.push_back({std::move(signature), e});
 }
 
-PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, bool method) const noexcept {
+PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept {
   try {
     Call c{*this, {}};
     for (const Overload& o : overloads_) {
-      if ((o.entry.flags & (method ? kMethod : kFunction | kNn | kLinalg)) == 0) continue;
-      if (o.signature.match(args, count, keywords, method, c.arguments)) [[likely]]
+      if ((o.entry.flags & place) == 0) continue;
+      if (o.signature.match(args, count, keywords, place == kMethod, c.arguments)) [[likely]]
         return o.entry.invoke(c);
     }
-    explain(args, count, keywords, method);
+    explain(args, count, keywords, place);
   } catch (...) {
     set_error_from_exception();
   }
   return nullptr;
 }
 
-void Op::explain(PyObject* const* args, size_t count, PyObject* keywords, bool method) const {
+void Op::explain(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const {
   if (PyErr_Occurred()) return;
+  const bool method = place == kMethod;
   const size_t extra = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   std::vector<const Overload*> open, likely;
   for (const Overload& o : overloads_) {
-    if ((o.entry.flags & (method ? kMethod : kFunction | kNn | kLinalg)) == 0) continue;
+    if ((o.entry.flags & place) == 0) continue;
     open.push_back(&o);
     if (o.signature.plausible(count + extra)) likely.push_back(&o);
   }
@@ -220,16 +216,24 @@ void add_ops(nb::module_&, Span<Entry> table) {
 
 void finish_ops(nb::module_& m) {
   add_aliases();
-  nb::module_ nn = m.def_submodule("_nn"), linalg = m.def_submodule("_linalg");
-  constexpr size_t kPrefix = std::string_view("linalg_").size();
+  // The module and its parts, whose names the operations of a part begin with.
+  const struct {
+    unsigned flag;
+    nb::object module;
+    size_t prefix;
+  } places[] = {
+      {kFunction, m, 0},
+      {kNn, m.def_submodule("_nn"), 0},
+      {kLinalg, m.def_submodule("_linalg"), std::string_view("linalg_").size()},
+      {kSpecial, m.def_submodule("_special"), std::string_view("special_").size()},
+  };
   PyObject* tensor = reinterpret_cast<PyObject*>(tensor_type);
   for (const auto& [name, op] : all_ops()) {
     unsigned flags = 0;
     for (const Op::Overload& o : op->overloads()) flags |= o.entry.flags;
-    if ((flags & kFunction) != 0) m.attr(name.c_str()) = make_op(*op, false);
-    if ((flags & kNn) != 0) nn.attr(name.c_str()) = make_op(*op, false);
-    if ((flags & kLinalg) != 0) linalg.attr(name.c_str() + kPrefix) = make_op(*op, false);
-    if ((flags & kMethod) != 0 && PyObject_SetAttrString(tensor, name.c_str(), make_op(*op, true).ptr()) < 0)
+    for (const auto& place : places)
+      if ((flags & place.flag) != 0) place.module.attr(name.c_str() + place.prefix) = make_op(*op, place.flag);
+    if ((flags & kMethod) != 0 && PyObject_SetAttrString(tensor, name.c_str(), make_op(*op, kMethod).ptr()) < 0)
       raise_pending();
   }
 }

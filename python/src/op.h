@@ -1,8 +1,9 @@
 // The callable type `Op`: a function of the module, or a method of Tensor.
 //
 // Note [Two objects an operation]
-// tercel.add and Tensor.add share their signatures and differ in one bit: a method's first argument is the object that
-// it was called on, which is not counted in error messages, and integers that follow it may stand for a list.
+// tercel.add and Tensor.add share their signatures and differ in which overloads they have, and in that a method's
+// first argument is the object that it was called on, which is not counted in error messages, and integers that follow
+// it may stand for a list.
 #pragma once
 
 #include <memory>
@@ -22,31 +23,40 @@ class Op {
   };
 
   explicit Op(std::string name) : name_(std::move(name)) {}
-  /** Another name for an operation. */
-  Op(std::string name, const Op& other);
+  /** Another name for an operation; where `flags` is not 0, for its functions, there. */
+  Op(std::string name, const Op& other, unsigned flags);
 
   const std::string& name() const { return name_; }
   const std::vector<Overload>& overloads() const { return overloads_; }
   void add(const Entry& entry);
-  /** A new reference, or null with the error set. */
-  PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, bool method) const noexcept;
+  /** A new reference, or null with the error set. `place`: the flag of the overloads that are asked. */
+  PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept;
   std::string doc() const;
 
  private:
-  [[gnu::cold]] void explain(PyObject* const* args, size_t count, PyObject* keywords, bool method) const;
+  [[gnu::cold]] void explain(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const;
 
   std::string name_;
   std::vector<Overload> overloads_;
 };
 
 void register_op_type(nb::module_& m);
-/** Puts the entries' functions into the module and its parts _nn and _linalg, their methods into Tensor. */
+/** Puts the entries' functions into the module and its parts _nn, _linalg and _special, their methods into Tensor. */
 void add_ops(nb::module_& m, Span<Entry> table);
 /** After the last table: Op objects for all names. */
 void finish_ops(nb::module_& m);
 
+/** Operations of several names. */
+struct OpAlias {
+  const char* name;
+  const char* of;
+};
+Span<OpAlias> op_aliases();
+
 // The tables, one per family: python/src/ops_<family>.cpp.
 Span<Entry> pointwise_ops();
+Span<Entry> elementwise_ops();
+Span<Entry> activation_ops();
 Span<Entry> factory_ops();
 Span<Entry> view_ops();
 Span<Entry> rearrange_ops();

@@ -13,12 +13,6 @@ constexpr const char* kResizeAdvice =
     "elements. "
     "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
 
-/** From inside an operation, which may have released the GIL. */
-void warn(const std::string& text) {
-  const WithGil scope;
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
-}
-
 void check_gradients(const char* op, const Tensor& out, bool recorded) {
   TERCEL_CHECK(!recorded || !grad_enabled(), RuntimeError, op,
                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
@@ -29,6 +23,11 @@ void check_gradients(const char* op, const Tensor& out, bool recorded) {
 }
 
 }  // namespace
+
+void warn(const std::string& text) {
+  const WithGil scope;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
+}
 
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
   check_gradients(op, out, recorded);

@@ -7,6 +7,9 @@
 
 namespace tercel::python {
 
+/** A UserWarning; from inside an operation, which may have released the GIL. */
+void warn(const std::string& text);
+
 /**
  * Makes `out` ready for a result of these sizes: refuses operands that need gradients, and resizes it (with a warning
  * if it had elements and other sizes).

@@ -6,6 +6,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/special.h"
 #include "tercel/ops/unary.h"
 
 namespace tercel::python {
@@ -176,6 +177,8 @@ Span<PyType_Slot> tensor_operators() {
       slot(Py_nb_and, binary<bitwise_and, bitwise_and, bitwise_and>),
       slot(Py_nb_or, binary<bitwise_or, bitwise_or, bitwise_or>),
       slot(Py_nb_xor, binary<bitwise_xor, bitwise_xor, bitwise_xor>),
+      slot(Py_nb_lshift, binary<bitwise_left_shift, bitwise_left_shift, bitwise_left_shift>),
+      slot(Py_nb_rshift, binary<bitwise_right_shift, bitwise_right_shift, bitwise_right_shift>),
       slot(Py_nb_matrix_multiply, product),
       slot(Py_nb_inplace_add, in_place<add_, add_>),
       slot(Py_nb_inplace_subtract, in_place<sub_, sub_>),
@@ -187,6 +190,8 @@ Span<PyType_Slot> tensor_operators() {
       slot(Py_nb_inplace_and, in_place<bitwise_and_, bitwise_and_>),
       slot(Py_nb_inplace_or, in_place<bitwise_or_, bitwise_or_>),
       slot(Py_nb_inplace_xor, in_place<bitwise_xor_, bitwise_xor_>),
+      slot(Py_nb_inplace_lshift, in_place<bitwise_left_shift_, bitwise_left_shift_>),
+      slot(Py_nb_inplace_rshift, in_place<bitwise_right_shift_, bitwise_right_shift_>),
       slot(Py_nb_negative, unary<neg>),
       slot(Py_nb_positive, positive),
       slot(Py_nb_absolute, unary<abs>),

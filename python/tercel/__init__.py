@@ -15,7 +15,7 @@ from tercel.functional import *  # noqa: F401,F403
 from tercel.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403
 from tercel.storage import *  # noqa: F401,F403
-from tercel import arrow, io, safetensors, utils  # noqa: F401
+from tercel import arrow, io, safetensors, special, utils  # noqa: F401
 from tercel.arrow import from_arrow as from_arrow
 from tercel.serialization import load as load, save as save
 from tercel.utils.dlpack import from_dlpack as from_dlpack

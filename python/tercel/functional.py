@@ -3,40 +3,8 @@
 from tercel import _C
 from tercel._C import Tensor
 
-__all__ = ["allclose", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-           "cartesian_prod", "chain_matmul", "einsum", "equal", "isclose", "lu", "meshgrid", "tensordot"]
-
-
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):  # noqa: A002
-    """Where |input - other| <= atol + rtol * |other|; infinities and, if asked for, NaN are close to themselves."""
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype._legacy_name} did not match {other.dtype._legacy_name}")
-    if rtol < 0:
-        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
-    if atol < 0:
-        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
-    close = input == other
-    if not (input.dtype.is_floating_point or input.dtype.is_complex):
-        if rtol == 0 and atol == 0 or input.dtype is _C.bool:
-            return close
-        input, other = input.double(), other.double()  # noqa: A001
-    if equal_nan:
-        close |= _C.isnan(input) & _C.isnan(other)
-    apart = (input - other).abs()
-    return close | (_C.isfinite(apart) & (apart <= atol + rtol * other.abs()))
-
-
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):  # noqa: A002
-    """Whether isclose() is true everywhere."""
-    return isclose(input, other, rtol, atol, equal_nan).all().item()
-
-
-def equal(input, other):  # noqa: A002
-    """Whether sizes and all elements are the same."""
-    if input.dtype is not other.dtype:
-        raise RuntimeError(f"Expected object of data type {input.dtype._legacy_name} but got data type "
-                           f"{other.dtype._legacy_name} for argument 'other' in call to equal")
-    return input.shape == other.shape and (input == other).all().item()
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+           "cartesian_prod", "chain_matmul", "einsum", "lu", "meshgrid", "tensordot"]
 
 
 def _letter(subscript):
@@ -158,4 +126,4 @@ def atleast_3d(*tensors):
     return _atleast(_C._atleast_3d, tensors)
 
 
-Tensor.isclose, Tensor.allclose, Tensor.equal, Tensor.lu = isclose, allclose, equal, lu
+Tensor.lu = lu

@@ -194,6 +194,74 @@ Tensor float_power(Scalar a, const Tensor& b) {
   return pow(a, widest(b));
 }
 
+namespace {
+
+template <class B>
+const Tensor& float_power_into(const Tensor& a, const B& b, bool complex_exponent) {
+  check_defined(a, "float_power_", "self");
+  const ScalarType wanted = a.is_complex() || complex_exponent ? kComplex128 : kFloat64;
+  TERCEL_CHECK(a.dtype() == wanted, RuntimeError, "the base given to float_power_ has dtype ",
+               scalar_type_word(a.dtype()), " but the operation's result requires dtype ", scalar_type_word(wanted));
+  return pow_(a, b);
+}
+
+}  // namespace
+
+const Tensor& float_power_(const Tensor& a, const Tensor& b) {
+  check_defined(b, "float_power_", "exponent");
+  return float_power_into(a, widest(b), b.is_complex());
+}
+const Tensor& float_power_(const Tensor& a, Scalar b) { return float_power_into(a, b, b.is_complex()); }
+
+Tensor round(const Tensor& x, int64_t decimals) {
+  check_defined(x, "round", "self");
+  if (decimals == 0) return round(x);
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"round_cpu\" not implemented for '",
+               scalar_type_word(x.dtype()), "'");
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return decimals > 0 ? div(round(mul(x, scale)), scale) : mul(round(div(x, scale)), scale);
+}
+const Tensor& round_(const Tensor& x, int64_t decimals) {
+  return assign_inplace("round_", x, [decimals](const Tensor& before) { return round(before, decimals); });
+}
+
+MantissaAndExponent frexp(const Tensor& x) {
+  check_defined(x, "frexp", "self");
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, "torch.frexp() only supports floating-point dtypes");
+  check_on_cpu("frexp", x);
+  const Tensor from = x.detach().contiguous();
+  const MantissaAndExponent out = {empty(x.sizes(), TensorOptions(x.dtype())), empty(x.sizes(), TensorOptions(kInt32))};
+  visit_floating_types("frexp", x.dtype(), [&]<class T>() {
+    const T* in = from.data<T>();
+    T* mantissa = out.mantissa.data<T>();
+    auto* exponent = out.exponent.data<int32_t>();
+    for (int64_t i = 0; i < from.numel(); ++i) {
+      int power = 0;
+      mantissa[i] = T(std::frexp(static_cast<double>(in[i]), &power));
+      exponent[i] = std::isfinite(static_cast<double>(in[i])) ? power : 0;
+    }
+  });
+  if (should_record(x))
+    record("FrexpBackward0", out.mantissa, {x}, [exponent = SavedTensor(out.exponent)](BackwardCall& call) {
+      call.set(0, div(call.grad(), exp2(to(exponent.get(), call.grad().dtype()))));
+    });
+  return out;
+}
+
+Tensor mvlgamma(const Tensor& x, int64_t p) {
+  check_real("mvlgamma", x);
+  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "The input tensor may not be a boolean tensor.");
+  TERCEL_CHECK(p >= 1, RuntimeError, "p has to be greater than or equal to 1");
+  // The sum of lgamma(x - i / 2) over i < p, and the logarithm of pi^(p (p - 1) / 4).
+  const auto n = static_cast<double>(p);
+  Tensor out = lgamma(x);
+  for (int64_t i = 1; i < p; ++i) out = add(out, lgamma(sub(x, static_cast<double>(i) / 2)));
+  return add(out, n * (n - 1) / 4 * std::log(kPi));
+}
+const Tensor& mvlgamma_(const Tensor& x, int64_t p) {
+  return assign_inplace("mvlgamma_", x, [p](const Tensor& before) { return mvlgamma(before, p); });
+}
+
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   check_defined(a, "isclose", "self");
   check_defined(b, "isclose", "other");
@@ -219,8 +287,8 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 bool equal(const Tensor& a, const Tensor& b) {
   check_defined(a, "equal", "self");
   check_defined(b, "equal", "other");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", scalar_type_word(a.dtype()),
-               " but got scalar type ", scalar_type_word(b.dtype()), " for argument 'other'");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of data type ", scalar_type_word(a.dtype()),
+               " but got data type ", scalar_type_word(b.dtype()), " for argument 'other' in call to equal");
   if (a.sizes() != b.sizes()) return false;
   const NoGradGuard no_grad;
   return item(all(eq(a, b))).to_bool();

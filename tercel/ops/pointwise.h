@@ -62,6 +62,23 @@ TERCEL_API const Tensor& ldexp_(const Tensor& a, const Tensor& b);
 TERCEL_API Tensor float_power(const Tensor& a, const Tensor& b);
 TERCEL_API Tensor float_power(const Tensor& a, Scalar b);
 TERCEL_API Tensor float_power(Scalar a, const Tensor& b);
+/** RuntimeError unless a has that dtype. */
+TERCEL_API const Tensor& float_power_(const Tensor& a, const Tensor& b);
+TERCEL_API const Tensor& float_power_(const Tensor& a, Scalar b);
+/** x rounded to so many digits after the point, ties to even; before it, where there are fewer than 0. */
+TERCEL_API Tensor round(const Tensor& x, int64_t decimals);
+TERCEL_API const Tensor& round_(const Tensor& x, int64_t decimals);
+
+/** mantissa * 2^exponent, the former in [0.5, 1) but for its sign; 0, infinities and NaN are their own mantissa. */
+struct MantissaAndExponent {
+  Tensor mantissa;
+  Tensor exponent;  ///< int32
+};
+/** The parts of floating numbers. RuntimeError for others. */
+TERCEL_API MantissaAndExponent frexp(const Tensor& x);
+/** The logarithm of the multivariate gamma function of p dimensions, for x > (p - 1) / 2. RuntimeError for p < 1. */
+TERCEL_API Tensor mvlgamma(const Tensor& x, int64_t p);
+TERCEL_API const Tensor& mvlgamma_(const Tensor& x, int64_t p);
 
 /** |a - b| <= atol + rtol * |b|, or both the same infinity, or with equal_nan both NaN. Of one dtype (RuntimeError). */
 TERCEL_API Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,

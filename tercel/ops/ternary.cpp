@@ -3,6 +3,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/forms_impl.h"
 #include "tercel/ops/ternary_ops.h"
 #include "tercel/ops/unary.h"
 
@@ -39,8 +40,9 @@ bool wants_grad(OperandRef x) { return x.tensor() && x.tensor()->requires_grad()
 
 Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
   check_defined(condition, "where", "condition");
-  TERCEL_CHECK(condition.dtype() == kBool, RuntimeError, "where: expected condition to be a boolean tensor, but got ",
-               to_string(condition.dtype()));
+  TERCEL_CHECK(condition.dtype() == kBool, RuntimeError,
+               "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+               scalar_type_word(condition.dtype()));
   const OperandRef inputs[] = {condition, a, b};
   Tensor out = run<op::Where>(inputs, 1);
   if (!grad_enabled() || !(wants_grad(a) || wants_grad(b)) || !out.is_differentiable()) return out;

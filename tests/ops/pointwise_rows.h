@@ -180,6 +180,25 @@ inline std::vector<Row> pointwise_rows() {
       [](const TensorList& in) { return isclose(in[0], in[1], 0.1, 0.5); }, {kFloat64, kInt64, kUInt8});
   close.differentiable = false;
   rows.push_back(close);
+  Row rounded = pointwise_row(
+      "round_decimals", [](double x) { return std::nearbyint(x * 10) / 10; },
+      [](const TensorList& in) { return round(in[0], 1); }, {kFloat64});
+  rounded.inplace = [](const TensorList& in) { round_(in[0], 1); };
+  rows.push_back(rounded);
+  rows.push_back(pointwise_row(
+      "frexp_mantissa", [](double x) { return x == 0 ? x : x / std::exp2(std::ilogb(x) + 1); },
+      [](const TensorList& in) { return frexp(in[0]).mantissa; }));
+  Row exponents = test_row(
+      "frexp_exponent", [](double x) -> double { return x == 0 ? 0 : std::ilogb(x) + 1; },
+      [](const TensorList& in) { return frexp(in[0]).exponent; }, floating_types());
+  rows.push_back(exponents);
+  Row gamma = pointwise_row(
+      "mvlgamma",
+      [](double x) { return 1.5 * std::log(M_PI) + std::lgamma(x) + std::lgamma(x - 0.5) + std::lgamma(x - 1); },
+      [](const TensorList& in) { return mvlgamma(in[0], 3); }, {kFloat32, kFloat64}, 2, 5);
+  gamma.twice_differentiable = false;  // as lgamma
+  gamma.inplace = [](const TensorList& in) { mvlgamma_(in[0], 3); };
+  rows.push_back(gamma);
   return rows;
 }
 

@@ -101,7 +101,7 @@ TEST(Promotion, DomainsAreHeld) {
   EXPECT_EQ(message_of<RuntimeError>([] { bitwise_not(of(kFloat64)); }),
             "bitwise_not: not implemented for dtype float64");
   EXPECT_EQ(message_of<RuntimeError>([] { where(of(kUInt8), of(kInt8), of(kInt8)); }),
-            "where: expected condition to be a boolean tensor, but got uint8");
+            "where expected condition to be a boolean tensor, but got a tensor with dtype Byte");
 }
 
 // Shapes.

@@ -29,10 +29,6 @@ Sigmoid, Tanh, Softsign = _plain("Sigmoid", F.sigmoid), _plain("Tanh", F.tanh), 
 LogSigmoid, Tanhshrink = _plain("LogSigmoid", F.logsigmoid), _plain("Tanhshrink", F.tanhshrink)
 
 
-SELU, Mish = _plain("SELU", F.selu), _plain("Mish", F.mish)
-Hardsigmoid, Hardswish = _plain("Hardsigmoid", F.hardsigmoid), _plain("Hardswish", F.hardswish)
-
-
 class _InPlace(Module):
     """The function of that name, if wanted in place."""
 
@@ -49,16 +45,14 @@ class _InPlace(Module):
         return "inplace=True" if self.inplace else ""
 
 
-class ReLU(_InPlace):
-    """max(x, 0)"""
+def _in_place(name, function):
+    return type(name, (_InPlace,), {"__doc__": function.__doc__, "__module__": __name__,
+                                    "_function": staticmethod(function)})
 
-    _function = staticmethod(F.relu)
 
-
-class SiLU(_InPlace):
-    """x sigmoid(x)"""
-
-    _function = staticmethod(F.silu)
+ReLU, SiLU, Mish, SELU = (_in_place(name, function) for name, function in (
+    ("ReLU", F.relu), ("SiLU", F.silu), ("Mish", F.mish), ("SELU", F.selu)))
+Hardsigmoid, Hardswish = _in_place("Hardsigmoid", F.hardsigmoid), _in_place("Hardswish", F.hardswish)
 
 
 class Hardtanh(Module):
@@ -120,32 +114,32 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class ELU(Module):
+class _Unit(Module):
+    """The function of that name: x above 0, bounded by alpha below."""
+
+    _function = None
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
+
+    def forward(self, input):  # noqa: A002
+        return self._function(input, self.alpha, self.inplace)
+
+    def extra_repr(self):
+        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+
+
+class ELU(_Unit):
     """x above 0, alpha (exp(x) - 1) below."""
 
-    def __init__(self, alpha=1.0):
-        super().__init__()
-        self.alpha = alpha
-
-    def forward(self, input):  # noqa: A002
-        return F.elu(input, self.alpha)
-
-    def extra_repr(self):
-        return f"alpha={self.alpha}"
+    _function = staticmethod(F.elu)
 
 
-class CELU(Module):
+class CELU(_Unit):
     """x above 0, alpha (exp(x / alpha) - 1) below."""
 
-    def __init__(self, alpha=1.0):
-        super().__init__()
-        self.alpha = alpha
-
-    def forward(self, input):  # noqa: A002
-        return F.celu(input, self.alpha)
-
-    def extra_repr(self):
-        return f"alpha={self.alpha}"
+    _function = staticmethod(F.celu)
 
 
 class _Shrink(Module):
@@ -179,15 +173,15 @@ class Softshrink(_Shrink):
 class Threshold(Module):
     """x above the threshold, the value elsewhere."""
 
-    def __init__(self, threshold, value):
+    def __init__(self, threshold, value, inplace=False):
         super().__init__()
-        self.threshold, self.value = threshold, value
+        self.threshold, self.value, self.inplace = threshold, value, inplace
 
     def forward(self, input):  # noqa: A002
-        return F.threshold(input, self.threshold, self.value)
+        return F.threshold(input, self.threshold, self.value, self.inplace)
 
     def extra_repr(self):
-        return f"threshold={self.threshold}, value={self.value}"
+        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
 
 
 class GELU(Module):

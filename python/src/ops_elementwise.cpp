@@ -1,0 +1,258 @@
+// Elementwise operations that stand in no list: those with parameters, of three tensors, and made of others.
+#include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/pointwise.h"
+#include "tercel/ops/special.h"
+#include "tercel/ops/tensor_iterator.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
+
+namespace tercel::python {
+
+namespace {
+
+using Number = std::optional<double>;
+using Rounding = std::optional<std::string_view>;
+
+/** Calls f with the tensor or the number. */
+template <class F>
+decltype(auto) with_operand(const Operand& o, F f) {
+  return o.is_tensor() ? f(*o.tensor) : f(o.scalar);
+}
+
+OperandRef operand_ref(const Operand& o) { return o.is_tensor() ? OperandRef(*o.tensor) : OperandRef(o.scalar); }
+
+std::optional<Tensor> bound(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
+
+/** A condition of bytes, as older programs have it, and a warning. */
+Tensor condition_of(const Tensor& condition) {
+  if (condition.dtype() != kUInt8) return condition;
+  warn(
+      "where received a uint8 condition tensor. This behavior is deprecated. Use a boolean "
+      "condition instead.");
+  return to(condition, kBool);
+}
+
+Tensor select(const Tensor& given, const Operand& a, const Operand& b) {
+  const Tensor condition = condition_of(given);
+  if (a.is_tensor()) return with_operand(b, [&](const auto& y) { return where(condition, *a.tensor, y); });
+  return with_operand(b, [&](const auto& y) { return where(condition, a.scalar, y); });
+}
+
+/** min and max as numbers. */
+Tensor clamped(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
+  TERCEL_CHECK(low || high, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  return !high ? clamp_min(x, *low) : !low ? clamp_max(x, *high) : clamp(x, *low, *high);
+}
+Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
+  TERCEL_CHECK(low || high, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  return !high ? clamp_min_(x, *low) : !low ? clamp_max_(x, *high) : clamp_(x, *low, *high);
+}
+
+// x + value * a * b, or a / b. In its older form the number comes second.
+#define TERCEL_ADDC_ENTRIES(name)                                                                     \
+  entry(#name "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor out=None)",   \
+        [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value, const Tensor& out) {      \
+          return into(#name, out, name(x, a, b, value));                                              \
+        }),                                                                                           \
+      entry(#name "(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2, *, Tensor out=None)", \
+            [](const Tensor& x, Scalar value, const Tensor& a, const Tensor& b, const Tensor& out) {  \
+              return into(#name, out, name(x, a, b, value));                                          \
+            }),                                                                                       \
+      entry(                                                                                          \
+          #name "_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",                 \
+          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) -> Tensor {             \
+            return name##_(x, a, b, value);                                                           \
+          },                                                                                          \
+          kMethod),                                                                                   \
+      entry(                                                                                          \
+          #name "_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",                      \
+          [](const Tensor& x, Scalar value, const Tensor& a, const Tensor& b) -> Tensor {             \
+            return name##_(x, a, b, value);                                                           \
+          },                                                                                          \
+          kMethod)
+
+// One bound: a number or a tensor.
+#define TERCEL_BOUND_ENTRIES(name, word, low, high)                                                          \
+  entry(#name "(Tensor input, Tensor|Scalar " #word ", *, Tensor out=None)",                                 \
+        [](const Tensor& x, Operand limit, const Tensor& out) {                                              \
+          if (!limit.is_tensor()) return into(#name, out, name(x, limit.scalar));                            \
+          [[maybe_unused]] const std::optional<Tensor> given = *limit.tensor, none;                          \
+          return into(#name, out, clamp(x, low, high));                                                      \
+        }),                                                                                                  \
+      entry(#name "_(Tensor input, Tensor|Scalar " #word ")", [](const Tensor& x, Operand limit) -> Tensor { \
+        if (!limit.is_tensor()) return name##_(x, limit.scalar);                                             \
+        [[maybe_unused]] const std::optional<Tensor> given = *limit.tensor, none;                            \
+        return clamp_(x, low, high);                                                                         \
+      })
+
+#define TERCEL_PLAIN_ENTRY(name) entry(#name "(Tensor input)", [](const Tensor& x) { return name(x); })
+#define TERCEL_OUT_ENTRY(name)                      \
+  entry(#name "(Tensor input, *, Tensor out=None)", \
+        [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); })
+
+}  // namespace
+
+Span<Entry> elementwise_ops() {
+  static const Entry table[] = {
+      TERCEL_PLAIN_ENTRY(isinf),
+      TERCEL_PLAIN_ENTRY(isreal),
+      TERCEL_OUT_ENTRY(isposinf),
+      TERCEL_OUT_ENTRY(isneginf),
+      TERCEL_OUT_ENTRY(signbit),
+      TERCEL_OUT_ENTRY(angle),
+      TERCEL_OUT_ENTRY(bitwise_not),
+      TERCEL_OUT_ENTRY(conj_physical),
+      TERCEL_PLAIN_ENTRY(conj),
+      TERCEL_PLAIN_ENTRY(positive),
+      entry(
+          "real(Tensor input)", [](const Tensor& x) { return real(x); }, kFunction),
+      entry(
+          "imag(Tensor input)", [](const Tensor& x) { return imag(x); }, kFunction),
+      entry(
+          "complex(Tensor real, Tensor imag, *, Tensor out=None)",
+          [](const Tensor& re, const Tensor& im, const Tensor& out) { return into("complex", out, complex(re, im)); },
+          kFunction),
+      entry(
+          "polar(Tensor abs, Tensor angle, *, Tensor out=None)",
+          [](const Tensor& size, const Tensor& direction, const Tensor& out) {
+            return into("polar", out, polar(size, direction));
+          },
+          kFunction),
+      entry("conj_physical_(Tensor input)", [](const Tensor& x) -> Tensor { return conj_physical_(x); }),
+      entry(
+          "bitwise_not_(Tensor input)", [](const Tensor& x) -> Tensor { return bitwise_not_(x); }, kMethod),
+      entry(
+          "logical_not_(Tensor input)", [](const Tensor& x) -> Tensor { return logical_not_(x); }, kMethod),
+      entry("clamp(Tensor input, Scalar min=None, Scalar max=None, *, Tensor out=None)",
+            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, const Tensor& out) {
+              return into("clamp", out, clamped(x, low, high));
+            }),
+      entry("clamp_(Tensor input, Scalar min=None, Scalar max=None)",
+            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
+              return clamped_in_place(x, low, high);
+            }),
+      entry("clamp(Tensor input, Tensor min=None, Tensor max=None, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& low, const Tensor& high, const Tensor& out) {
+              return into("clamp", out, clamp(x, bound(low), bound(high)));
+            }),
+      entry("clamp_(Tensor input, Tensor min=None, Tensor max=None)",
+            [](const Tensor& x, const Tensor& low, const Tensor& high) -> Tensor {
+              return clamp_(x, bound(low), bound(high));
+            }),
+      TERCEL_BOUND_ENTRIES(clamp_min, min, given, none),
+      TERCEL_BOUND_ENTRIES(clamp_max, max, none, given),
+      entry("div(Tensor input, Tensor|Scalar other, *, str? rounding_mode, Tensor out=None)",
+            [](const Tensor& x, Operand other, Rounding rounding, const Tensor& out) {
+              return into("div", out, with_operand(other, [&](const auto& y) { return div(x, y, rounding); }));
+            }),
+      entry(
+          "div_(Tensor input, Tensor|Scalar other, *, str? rounding_mode)",
+          [](const Tensor& x, Operand other, Rounding rounding) -> Tensor {
+            return with_operand(other, [&](const auto& y) -> const Tensor& { return div_(x, y, rounding); });
+          },
+          kMethod),
+      entry(
+          "result_type(Tensor|Scalar tensor1, Tensor|Scalar tensor2)",
+          [](Operand a, Operand b) {
+            const OperandRef operands[] = {operand_ref(a), operand_ref(b)};
+            return promote_operands({"result_type"}, operands);
+          },
+          kFunction | kCheap, "The dtype that an operation on both calculates in."),
+      entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",
+            [](const Tensor& x, Operand other, Scalar alpha) { return rsub(x, other.as_tensor(), alpha); }),
+      entry("ldexp(Tensor input, Tensor other, *, Tensor out=None)",
+            [](const Tensor& x, const Tensor& y, const Tensor& out) { return into("ldexp", out, ldexp(x, y)); }),
+      entry("ldexp_(Tensor input, Tensor other)",
+            [](const Tensor& x, const Tensor& y) -> Tensor { return ldexp_(x, y); }),
+      entry("float_power(Tensor input, Tensor|Scalar exponent, *, Tensor out=None)",
+            [](const Tensor& x, Operand y, const Tensor& out) {
+              return into("float_power", out, with_operand(y, [&](const auto& e) { return float_power(x, e); }));
+            }),
+      entry(
+          "float_power(Scalar input, Tensor exponent, *, Tensor out=None)",
+          [](Scalar x, const Tensor& y, const Tensor& out) { return into("float_power", out, float_power(x, y)); },
+          kFunction),
+      entry(
+          "float_power_(Tensor input, Tensor|Scalar exponent)",
+          [](const Tensor& x, Operand y) -> Tensor {
+            return with_operand(y, [&](const auto& e) -> const Tensor& { return float_power_(x, e); });
+          },
+          kMethod),
+      entry(
+          "round(Tensor input, *, int decimals, Tensor out=None)",
+          [](const Tensor& x, int64_t decimals, const Tensor& out) { return into("round", out, round(x, decimals)); }),
+      entry("round_(Tensor input, *, int decimals)",
+            [](const Tensor& x, int64_t decimals) -> Tensor { return round_(x, decimals); }),
+      entry("frexp(Tensor input, *, Tensor[] out=None)",
+            [](const Tensor& x, const std::optional<std::vector<Tensor>>& out) {
+              const MantissaAndExponent parts = frexp(x);
+              return into("frexp", out, Named<2>{{"mantissa", "exponent"}, {parts.mantissa, parts.exponent}});
+            }),
+      entry("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)",
+            [](const Tensor& x, Number nan, Number posinf, Number neginf, const Tensor& out) {
+              return into("nan_to_num", out, nan_to_num(x, nan.value_or(0), posinf, neginf));
+            }),
+      entry("nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)",
+            [](const Tensor& x, Number nan, Number posinf, Number neginf) -> Tensor {
+              return nan_to_num_(x, nan.value_or(0), posinf, neginf);
+            }),
+      entry("logit(Tensor input, float? eps=None, *, Tensor out=None)",
+            [](const Tensor& x, Number eps, const Tensor& out) { return into("logit", out, logit(x, eps)); }),
+      entry("logit_(Tensor input, float? eps=None)",
+            [](const Tensor& x, Number eps) -> Tensor { return logit_(x, eps); }),
+      entry(
+          "polygamma(int n, Tensor input, *, Tensor out=None)",
+          [](int64_t n, const Tensor& x, const Tensor& out) { return into("polygamma", out, polygamma(n, x)); },
+          kFunction),
+      entry(
+          "polygamma(Tensor input, int n)", [](const Tensor& x, int64_t n) { return polygamma(n, x); }, kMethod),
+      entry(
+          "polygamma_(Tensor input, int n)", [](const Tensor& x, int64_t n) -> Tensor { return polygamma_(x, n); },
+          kMethod),
+      entry("mvlgamma(Tensor input, int p, *, Tensor out=None)",
+            [](const Tensor& x, int64_t p, const Tensor& out) { return into("mvlgamma", out, mvlgamma(x, p)); }),
+      entry(
+          "mvlgamma_(Tensor input, int p)", [](const Tensor& x, int64_t p) -> Tensor { return mvlgamma_(x, p); },
+          kMethod),
+      entry("isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+            [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+              return isclose(a, b, rtol, atol, equal_nan);
+            }),
+      entry("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+            [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+              return allclose(a, b, rtol, atol, equal_nan);
+            }),
+      entry("equal(Tensor input, Tensor other)", [](const Tensor& a, const Tensor& b) { return equal(a, b); }),
+      entry(
+          "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other, *, Tensor out=None)",
+          [](const Tensor& condition, Operand a, Operand b, const Tensor& out) {
+            return into("where", out, select(condition, a, b));
+          },
+          kFunction, "input where the condition is true, else other."),
+      entry(
+          "where(Tensor input, Tensor condition, Tensor|Scalar other)",
+          [](const Tensor& x, const Tensor& condition, Operand b) {
+            return select(condition, {&x, Scalar()}, b);
+          },
+          kMethod),
+      entry("lerp(Tensor input, Tensor end, Tensor|Scalar weight, *, Tensor out=None)",
+            [](const Tensor& a, const Tensor& b, Operand weight, const Tensor& out) {
+              return into("lerp", out, with_operand(weight, [&](const auto& w) { return lerp(a, b, w); }));
+            }),
+      entry(
+          "lerp_(Tensor input, Tensor end, Tensor|Scalar weight)",
+          [](const Tensor& a, const Tensor& b, Operand weight) -> Tensor {
+            return with_operand(weight, [&](const auto& w) -> const Tensor& { return lerp_(a, b, w); });
+          },
+          kMethod),
+      TERCEL_ADDC_ENTRIES(addcmul),
+      TERCEL_ADDC_ENTRIES(addcdiv),
+  };
+  return table;
+}
+
+}  // namespace tercel::python

@@ -1,0 +1,202 @@
+"""Elementwise operations: the forms that each has, against NumPy, and the names that PyTorch gives them."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import tercel as tc
+from tercel.nn import functional as F
+
+BETWEEN = np.linspace(0.1, 0.9, 5)
+ABOVE = np.linspace(1.5, 4, 5)
+
+
+def gamma_log(x):
+    return np.vectorize(math.lgamma)(x)
+
+
+UNARY = {
+    "tan": (np.tan, BETWEEN), "asin": (np.arcsin, BETWEEN), "acos": (np.arccos, BETWEEN), "atan": (np.arctan, ABOVE),
+    "sinh": (np.sinh, ABOVE), "cosh": (np.cosh, ABOVE), "asinh": (np.arcsinh, ABOVE), "acosh": (np.arccosh, ABOVE),
+    "atanh": (np.arctanh, BETWEEN), "log2": (np.log2, ABOVE), "log10": (np.log10, ABOVE), "exp2": (np.exp2, ABOVE),
+    "erfc": (np.vectorize(math.erfc), BETWEEN), "lgamma": (gamma_log, ABOVE), "i0": (np.i0, ABOVE),
+    "sinc": (np.sinc, BETWEEN), "frac": (lambda x: x - np.trunc(x), ABOVE), "sgn": (np.sign, ABOVE),
+    "deg2rad": (np.deg2rad, ABOVE), "rad2deg": (np.rad2deg, ABOVE),
+    "logit": (lambda x: np.log(x / (1 - x)), BETWEEN), "nan_to_num": (np.nan_to_num, ABOVE),
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_one_operand(name):
+    reference, n = UNARY[name]
+    x, out, changed = tc.from_numpy(n.copy()), tc.empty(0, dtype=tc.float64), tc.from_numpy(n.copy())
+    assert getattr(changed, name + "_")() is changed and getattr(tc, name)(x, out=out) is out
+    for got in (getattr(tc, name)(x), getattr(x, name)(), out, changed):
+        np.testing.assert_allclose(got.numpy(), reference(n), rtol=1e-12)
+    x.requires_grad_()
+    getattr(tc, name)(x).sum().backward()
+    assert x.grad.shape == x.shape
+
+
+BINARY = {
+    "copysign": np.copysign, "fmax": np.fmax, "fmin": np.fmin, "hypot": np.hypot, "logaddexp2": np.logaddexp2,
+    "heaviside": np.heaviside, "nextafter": np.nextafter, "xlogy": lambda a, b: a * np.log(b),
+    "ldexp": lambda a, b: a * 2.0**b, "float_power": np.float_power, "atan2": np.arctan2,
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_two_operands(name):
+    a, b = ABOVE, BETWEEN[::-1]
+    x, y, out = tc.from_numpy(a.copy()), tc.from_numpy(b.copy()), tc.empty(0, dtype=tc.float64)
+    results = [getattr(tc, name)(x, y), getattr(x, name)(y), getattr(tc, name)(x, y, out=out),
+               getattr(x.clone(), name + "_")(y)]
+    for got in results:
+        np.testing.assert_allclose(got.numpy(), BINARY[name](a, b), rtol=1e-12)
+
+
+def test_integers():
+    a, b = tc.tensor([12, 18, 7]), tc.tensor([8, 12, 21])
+    assert tc.gcd(a, b).tolist() == [4, 6, 7] and a.lcm(b).tolist() == [24, 36, 21]
+    assert tc.bitwise_left_shift(a, 2).tolist() == [48, 72, 28] and tc.bitwise_right_shift(1, b).tolist() == [0, 0, 0]
+    assert a.bitwise_not_().tolist() == [-13, -19, -8]
+
+
+@pytest.mark.parametrize("name", ["lshift", "rshift", "and_", "or_", "xor"])
+def test_signs_between_integers(name):
+    sign, in_place = getattr(operator, name), getattr(operator, "i" + name.strip("_"))
+    n, m = np.array([5, 9, 12]), np.array([1, 2, 3])
+    x, y = tc.from_numpy(n.copy()), tc.from_numpy(m.copy())
+    assert sign(x, y).tolist() == sign(n, m).tolist() and sign(x, 2).tolist() == sign(n, 2).tolist()
+    assert sign(40, y).tolist() == sign(40, m).tolist()
+    assert in_place(x, y) is x and x.tolist() == sign(n, m).tolist()
+    with pytest.raises(TypeError):
+        sign(x, "1")
+
+
+def test_questions():
+    x = tc.tensor([-1.0, -math.inf, math.inf, math.nan, 0.0])
+    assert x.isinf().tolist() == [False, True, True, False, False]
+    assert tc.isposinf(x).tolist() == [False, False, True, False, False]
+    assert tc.isneginf(x, out=tc.empty(0, dtype=tc.bool)).tolist() == [False, True, False, False, False]
+    assert tc.signbit(x)[:3].tolist() == [True, True, False] and x.isreal().all().item()
+    assert tc.angle(tc.tensor([-1.0, 2.0])).tolist() == pytest.approx([math.pi, 0])
+
+
+def test_parts_of_numbers():
+    n = np.array([0.0, 3.5, -0.1, 3e-20, 6e20])
+    for parts in (tc.frexp(tc.from_numpy(n)), tc.from_numpy(n).frexp()):
+        mantissa, exponent = np.frexp(n)
+        assert parts.mantissa.tolist() == mantissa.tolist() and parts.exponent.tolist() == exponent.tolist()
+        assert parts.exponent.dtype is tc.int32
+    out = tc.empty(0, dtype=tc.float64), tc.empty(0, dtype=tc.int32)
+    assert tc.frexp(tc.from_numpy(n), out=out)[0] is out[0] and tc.ldexp(*out).tolist() == n.tolist()
+    with pytest.raises(RuntimeError, match="only supports floating-point dtypes"):
+        tc.frexp(tc.tensor(1))
+
+
+def test_rounding_to_digits():
+    x = tc.tensor([1234.5678, -0.55], dtype=tc.float64)
+    assert tc.round(x, decimals=2).tolist() == [1234.57, -0.55] and x.round(decimals=-2).tolist() == [1200, 0]
+    assert x.round().tolist() == [1235, -1] and x.round_(decimals=1).tolist() == pytest.approx([1234.6, -0.6])
+    with pytest.raises(RuntimeError, match="\"round_cpu\" not implemented for 'Long'"):
+        tc.round(tc.tensor([1]), decimals=1)
+
+
+def test_gamma_of_several_dimensions():
+    x = tc.tensor([2.5, 3.0], dtype=tc.float64)
+    want = 1.5 * math.log(math.pi) + sum(gamma_log(x.numpy() - i / 2) for i in range(3))
+    for got in (tc.mvlgamma(x, 3), x.mvlgamma(p=3), tc.special.multigammaln(x, 3), x.clone().mvlgamma_(3)):
+        np.testing.assert_allclose(got.numpy(), want)
+    with pytest.raises(RuntimeError, match="p has to be greater than or equal to 1"):
+        x.mvlgamma(0)
+    np.testing.assert_allclose(tc.polygamma(1, tc.ones(1)).item(), math.pi**2 / 6, rtol=1e-6)
+    assert tc.ones(1).polygamma(1).item() == tc.ones(1).polygamma_(1).item() == tc.special.polygamma(1, tc.ones(1)).item()
+
+
+def test_powers_in_double():
+    x = tc.tensor([2, 3])
+    assert tc.float_power(x, 2).dtype is tc.float64 and tc.float_power(2, x).tolist() == [4, 8]
+    assert x.double().float_power_(tc.tensor([3, 2])).tolist() == [8, 9]
+    with pytest.raises(RuntimeError, match="has dtype Float but the operation's result requires dtype Double"):
+        tc.ones(1).float_power_(2)
+
+
+def test_special_functions():
+    x = tc.tensor([0.25, 0.5], dtype=tc.float64)
+    for name, plain in (("expit", tc.sigmoid), ("erfinv", tc.erfinv), ("psi", tc.digamma), ("gammaln", tc.lgamma)):
+        assert getattr(tc.special, name)(x).tolist() == plain(x).tolist()
+        assert getattr(tc.special, name)(x, out=tc.empty(0, dtype=tc.float64)).tolist() == plain(x).tolist()
+    assert tc.special.entr(x).tolist() == pytest.approx((-x * x.log()).tolist())
+    assert tc.special.zeta(2.0, tc.ones(1)).item() == pytest.approx(math.pi**2 / 6)
+    assert tc.special.xlog1py(x, 1.0).tolist() == pytest.approx((x * math.log(2)).tolist())
+    assert tc.special.i1e(x).shape == (2,) and tc.special.logit(x, eps=1e-3).shape == (2,)
+    assert tc.special.softmax(x, 0).sum().item() == pytest.approx(1) and tc.special.ndtr(tc.zeros(1)).item() == 0.5
+    for name in ("i1", "i1e", "i0e", "special_entr"):
+        assert not hasattr(tc, name) and not hasattr(tc.Tensor, name)
+
+
+def test_numbers_in_the_place_of_tensors():
+    assert tc.add(1, 2).item() == 3 and tc.add(1, 2.5, alpha=2).item() == 6 and tc.mul(2, tc.ones(2)).tolist() == [2, 2]
+    assert tc.sub(5, tc.tensor([1, 2]), alpha=2).tolist() == [3, 1] and tc.true_divide(1, 2).item() == 0.5
+    assert tc.floor_divide(7, 2).dtype is tc.int64 and tc.pow(2, tc.tensor([3])).item() == 8
+    assert tc.add(1, 2).dtype is tc.int64 and tc.add(tc.ones(1, dtype=tc.float64), tc.add(1, 2.0)).dtype is tc.float64
+    with pytest.raises(TypeError, match=r"maximum\(\): argument 'other' \(position 2\) must be Tensor, not int"):
+        tc.maximum(tc.ones(1), 1)
+    with pytest.raises(TypeError, match=r"exp\(\): argument 'input' \(position 1\) must be Tensor, not float"):
+        tc.exp(1.0)
+
+
+def test_bounds():
+    x = tc.tensor([-2.0, 0.5, math.nan, 3.0])
+    low, high = tc.tensor([-1.0, 1.0, 0.0, 0.0]), tc.tensor([0.0, 2.0, 1.0, 1.0])
+    assert tc.clamp(x, low, high)[:2].tolist() == [-1, 1] and x.clip(min=low)[1].item() == 1
+    assert tc.clamp_min(x, low)[0].item() == -1 and x.clamp_max(high)[3].item() == 1 and x.clamp(max=1.0)[3].item() == 1
+    assert x.clone().clamp_max_(tc.tensor(1.0))[3].item() == 1 and math.isnan(tc.clamp(x, low, high)[2].item())
+    with pytest.raises(RuntimeError, match="At least one of 'min' or 'max' must not be None"):
+        tc.clamp(x)
+
+
+def test_choice_between_numbers():
+    condition = tc.tensor([True, False])
+    assert tc.where(condition, 1, 2).dtype is tc.int64 and tc.where(condition, 1, 2.5).tolist() == [1, 2.5]
+    assert tc.where(condition, tc.ones(2), 3).tolist() == [1, 3] and tc.ones(2).where(condition, 0.0).tolist() == [1, 0]
+    with pytest.warns(UserWarning, match="where received a uint8 condition tensor"):
+        assert tc.where(condition.byte(), 1, 2).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="where expected condition to be a boolean tensor, but got a tensor with dtype"):
+        tc.where(tc.ones(2), 1, 2)
+
+
+def test_products_added():
+    x, a, b = tc.ones(2), tc.tensor([2.0, 3.0]), tc.tensor([4.0, 5.0])
+    assert tc.addcmul(x, a, b, value=2).tolist() == tc.addcmul(x, 2, a, b).tolist() == [17, 31]
+    assert x.clone().addcdiv_(a, b, value=4).tolist() == x.clone().addcdiv_(4, a, b).tolist() == pytest.approx([3, 3.4])
+
+
+IN_PLACE = {"relu": (), "relu6": (), "selu": (), "silu": (), "mish": (), "hardswish": (), "hardsigmoid": (),
+            "elu": (0.5,), "celu": (0.5,), "leaky_relu": (0.1,), "hardtanh": (-0.5, 0.5), "threshold": (0.1, 7.0)}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_activations_in_place(name):
+    x = tc.linspace(-2, 2, 9)
+    want = getattr(F, name)(x, *IN_PLACE[name]).tolist()
+    changed = x.clone()
+    assert getattr(F, name)(changed, *IN_PLACE[name], inplace=True) is changed and changed.tolist() == want
+    assert getattr(F, name + "_")(x, *IN_PLACE[name]).tolist() == want
+    modules = {"relu6": "ReLU6", "hardtanh": "Hardtanh", "leaky_relu": "LeakyReLU", "silu": "SiLU", "relu": "ReLU",
+               "elu": "ELU", "celu": "CELU", "selu": "SELU"}
+    module = getattr(tc.nn, modules.get(name, name.capitalize()))(*IN_PLACE[name], inplace=True)
+    x = tc.linspace(-2, 2, 9)
+    assert module(x) is x and x.tolist() == want
+
+
+def test_activations_that_are_functions_of_the_module_too():
+    x = tc.linspace(-1, 1, 5)
+    assert tc.celu(x).tolist() == F.celu(x).tolist() and tc.selu(x).tolist() == F.selu(x).tolist()
+    assert tc.threshold(x, 0.1, 7, out=tc.empty(0)).tolist() == F.threshold(x, 0.1, 7).tolist()
+    assert x.hardshrink().tolist() == tc.hardshrink(x).tolist() and x.prelu(tc.tensor([0.5])).tolist()[0] == -0.5
+    with pytest.raises(ValueError, match="min_val cannot be greater than max_val"):
+        F.hardtanh(x, 1, 0)
