@@ -27,6 +27,8 @@ NO_ROW = {
     "row_gradient.h": "works on gradients (tests/ops/row_gradient_test.cpp)",
 }
 NO_ROW_OPS = {
+    "fftfreq": "makes a tensor of numbers (tests/ops/fft_test.cpp)",
+    "rfftfreq": "makes a tensor of numbers (tests/ops/fft_test.cpp)",
     "item": "gives a number (tests/ops/views_test.cpp)",
     "set_item": "index_put() after a conversion (tests/ops/index_test.cpp)",
     "tril_indices": "makes a tensor of numbers (tests/ops/diagonals_test.cpp)",

@@ -27,6 +27,7 @@ enum Flags : unsigned {
   kNn = 8,        ///< tercel._C._nn.name, from which tercel.nn.functional takes it
   kLinalg = 16,   ///< tercel._C._linalg.name of an entry linalg_name
   kSpecial = 32,  ///< tercel._C._special.name of an entry special_name
+  kFft = 64,      ///< tercel._C._fft.name of an entry fft_name
 };
 
 class Op;

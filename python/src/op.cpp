@@ -226,6 +226,7 @@ void finish_ops(nb::module_& m) {
       {kNn, m.def_submodule("_nn"), 0},
       {kLinalg, m.def_submodule("_linalg"), std::string_view("linalg_").size()},
       {kSpecial, m.def_submodule("_special"), std::string_view("special_").size()},
+      {kFft, m.def_submodule("_fft"), std::string_view("fft_").size()},
   };
   PyObject* tensor = reinterpret_cast<PyObject*>(tensor_type);
   for (const auto& [name, op] : all_ops()) {

@@ -41,7 +41,8 @@ class Op {
 };
 
 void register_op_type(nb::module_& m);
-/** Puts the entries' functions into the module and its parts _nn, _linalg and _special, their methods into Tensor. */
+/** Puts the entries' functions into the module and its parts _nn, _linalg, _special and _fft, their methods into
+ * Tensor. */
 void add_ops(nb::module_& m, Span<Entry> table);
 /** After the last table: Op objects for all names. */
 void finish_ops(nb::module_& m);
@@ -65,6 +66,7 @@ Span<Entry> order_ops();
 Span<Entry> copy_ops();
 Span<Entry> product_ops();
 Span<Entry> linear_algebra_ops();
+Span<Entry> fft_ops();
 Span<Entry> index_ops();
 Span<Entry> random_ops();
 Span<Entry> nn_ops();

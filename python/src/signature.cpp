@@ -63,6 +63,7 @@ PyObject* literal(std::string_view text) {
   if (text == "True") return Py_NewRef(Py_True);
   if (text == "False") return Py_NewRef(Py_False);
   if (text == "()") return own(PyTuple_New(0)).release().ptr();
+  if (text == "(-2, -1)") return own(Py_BuildValue("(ii)", -2, -1)).release().ptr();
   const std::string copy(text);
   if (text.front() == '"') return intern(text.substr(1, text.size() - 2));
   if (text.find_first_of(".en") != std::string_view::npos)
@@ -190,8 +191,9 @@ Signature::Signature(const char* text) {
   rest = rest.substr(open + 1, rest.size() - open - 2);
   bool keyword_only = false;
   while (!(rest = trim(rest)).empty()) {
-    // A comma inside the default () does not end a parameter: there is none.
-    const size_t comma = rest.find(',');
+    // The comma inside the default (-2, -1) does not end a parameter.
+    const size_t closing = rest.find("=(") < rest.find(',') ? rest.find(')') : 0;
+    const size_t comma = rest.find(',', closing);
     const std::string_view part = trim(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     if (part == "*") {

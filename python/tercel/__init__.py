@@ -7,7 +7,7 @@ Python is what no program waits for: printing, typed storages, contexts that swi
 from tercel import _C
 from tercel._C import *  # noqa: F401,F403
 from tercel._C import Size, Tensor, UntypedStorage, device, dtype, layout, memory_format  # noqa: F401
-from tercel import autograd, linalg  # noqa: F401
+from tercel import autograd, fft, linalg  # noqa: F401
 from tercel._tensor import *  # noqa: F401,F403
 from tercel._tensor_str import set_printoptions  # noqa: F401
 from tercel.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401

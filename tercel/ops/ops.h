@@ -18,6 +18,7 @@
 #include "tercel/ops/einsum.h"
 #include "tercel/ops/embedding_bag.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/fft.h"
 #include "tercel/ops/grids.h"
 #include "tercel/ops/histogram.h"
 #include "tercel/ops/index.h"

@@ -1,0 +1,124 @@
+"""tercel.fft against numpy.fft, over generated sizes; its errors; gradients."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tercel as tc
+
+NORMS = st.sampled_from(["backward", "ortho", "forward", None])
+ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+SEVERAL = ["fftn", "ifftn", "rfftn", "irfftn"]
+
+
+def sample(shape, seed=0, real=False, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape).astype(dtype)
+    return x if real else x + 1j * rng.standard_normal(shape).astype(dtype)
+
+
+def tensor(x):
+    return tc.from_dlpack(np.ascontiguousarray(x))
+
+
+def near(got, want, tolerance=1e-12):
+    assert tuple(got.shape) == want.shape
+    scale = max(1, np.abs(want).max(initial=0))
+    np.testing.assert_allclose(np.from_dlpack(got.detach().contiguous()), want, rtol=0, atol=tolerance * scale)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(ONE), st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 2),
+       st.none() | st.integers(1, 60), NORMS)
+def test_one_dimension(name, shape, dim, n, norm):
+    dim = dim % len(shape) - len(shape)
+    if name in ("irfft", "hfft") and n is None and shape[dim] == 1:
+        n = 1
+    x = sample(shape, real=name in ("rfft", "ihfft"))
+    near(getattr(tc.fft, name)(tensor(x), n, dim, norm), getattr(np.fft, name)(x, n, dim, norm))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(SEVERAL), st.permutations([0, 1, 2]), st.integers(1, 3),
+       st.none() | st.lists(st.integers(1, 9), min_size=3, max_size=3), NORMS)
+def test_several_dimensions(name, order, count, lengths, norm):
+    dims = order[:count]
+    s = lengths[:count] if lengths else None
+    x = sample((4, 6, 5), real=name == "rfftn")
+    near(getattr(tc.fft, name)(tensor(x), s, dims, norm), getattr(np.fft, name)(x, s, dims, norm))
+
+
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2"])
+def test_two_dimensions(name):
+    x = sample((2, 4, 6), real=name == "rfft2")
+    near(getattr(tc.fft, name)(tensor(x)), getattr(np.fft, name)(x))
+    near(getattr(tc.fft, name)(tensor(x), dim=(0, 1)), getattr(np.fft, name)(x, axes=(0, 1)))
+
+
+def test_hermitian_of_several_dimensions():
+    x = sample((3, 4, 5))
+    # The forward transform of a half spectrum is irfftn of its conjugate, without the division.
+    near(tc.fft.hfftn(tensor(x), (3, 4, 8)), np.fft.irfftn(x.conj(), (3, 4, 8), (0, 1, 2), norm="forward"))
+    near(tc.fft.hfft2(tensor(x)), np.fft.irfftn(x.conj(), (4, 8), (1, 2), norm="forward"))
+    near(tc.fft.ihfftn(tensor(x.real)), np.fft.rfftn(x.real, norm="forward").conj())
+    near(tc.fft.ihfft2(tensor(x.real)), np.fft.rfft2(x.real, norm="forward").conj())
+
+
+@pytest.mark.parametrize("n", [512, 1024, 1155, 4099, 2 ** 15, 30030, 3 ** 9])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2e-6), (np.float64, 1e-14)])
+def test_long_lines(n, dtype, tolerance):
+    x = sample((2, n), real=True, dtype=dtype)
+    z = sample((2, n), dtype=dtype)
+    for name, of in (("fft", z), ("ifft", z), ("rfft", x), ("fft", x)):
+        got = getattr(tc.fft, name)(tensor(of))
+        assert got.dtype is (tc.complex64 if dtype is np.float32 else tc.complex128)
+        near(got, getattr(np.fft, name)(of.astype(np.complex128 if of is z else np.float64)), tolerance)
+    near(tc.fft.irfft(tensor(z), n), np.fft.irfft(z.astype(np.complex128), n), tolerance)
+
+
+@pytest.mark.parametrize("n", range(7))
+def test_frequencies_and_shifts(n):
+    if n > 0:
+        near(tc.fft.fftfreq(n, 0.5, dtype=tc.float64), np.fft.fftfreq(n, 0.5))
+        near(tc.fft.rfftfreq(n, 2.0, dtype=tc.float64), np.fft.rfftfreq(n, 2.0))
+    x = np.arange(float(n * 5)).reshape(n, 5)
+    for dim in (None, 0, (0, 1)):
+        near(tc.fft.fftshift(tensor(x), dim), np.fft.fftshift(x, dim))
+        near(tc.fft.ifftshift(tensor(x), dim), np.fft.ifftshift(x, dim))
+
+
+def test_gradients():
+    x = tc.from_numpy(sample((3, 6), real=True)).requires_grad_()
+    tc.fft.irfft(tc.fft.rfft(x, norm="ortho"), norm="ortho").sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.ones((3, 6)), atol=1e-12)
+    assert type(tc.fft.fft(x).grad_fn).__name__ == "FftC2CBackward0"
+    # Parseval: the sum of squares of the transform is n times that of the line.
+    y = x.detach().requires_grad_()
+    tc.fft.fft(y).abs().pow(2).sum().backward()
+    np.testing.assert_allclose(y.grad.numpy(), 12 * y.detach().numpy(), rtol=1e-10)
+
+
+def test_out_and_defaults():
+    x = tc.from_numpy(sample((3, 4), real=True))
+    out = tc.empty(3, 4, dtype=tc.complex128)
+    assert tc.fft.fft(x, out=out) is out
+    near(out, np.fft.fft(x.numpy()))
+    assert tc.fft.fft(tc.ones(3, dtype=tc.int64)).dtype is tc.complex64
+    assert tc.fft.fftfreq(3, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("call, kind, text", [
+    (lambda x: tc.fft.fft(x, 0), RuntimeError, r"Invalid number of data points \(0\) specified"),
+    (lambda x: tc.fft.fft(x, norm="x"), RuntimeError, 'Invalid normalization mode: "x"'),
+    (lambda x: tc.fft.fft(x, dim=5), IndexError, "Dimension out of range"),
+    (lambda x: tc.fft.rfft(tc.fft.fft(x)), TypeError, "rfft expects a real input tensor, but got ComplexFloat"),
+    (lambda x: tc.fft.fftn(x, s=(2,), dim=(0, 1)), RuntimeError, "dim and shape arguments must have the same length"),
+    (lambda x: tc.fft.fft(x.half()), NotImplementedError, "Unsupported dtype Half"),
+    (lambda x: tc.fft.fft(x, 1.5), TypeError, r"fft_fft\(\): argument 'n' \(position 2\) must be int, not float"),
+    (lambda x: tc.fft.fft(x, s=2), TypeError, r"fft_fft\(\) got an unexpected keyword argument 's'"),
+    (lambda x: tc.fft.rfftfreq(4, dtype=tc.int32), RuntimeError, "requires a floating point or complex dtype"),
+])
+def test_errors(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(tc.ones(3, 4))
