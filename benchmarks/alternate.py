@@ -3,7 +3,8 @@
 
 Each command prints lines with "NAME median X ms (min Y)" ("med" will do, and ns). Runs alternate, so that both sides see
 the same machine. Shown are the median and the least of all runs of each side, and their ratio: of the last line, or of
-each pair of lines that --row names by a part of their names.
+each pair of lines that --row names by a part of their names, or that --same-names finds (capitals in front of a name, as
+in "BW   [1T] copy_", are no part of it).
 
 example:
   benchmarks/alternate.py --runs 5 \
@@ -28,7 +29,7 @@ def run(command):
     done = subprocess.run(shlex.split(command), capture_output=True, text=True)
     times = []
     for name, median, unit, least in TIME.findall(done.stdout):
-        times.append((name, float(median) * MILLISECONDS[unit], float(least or median) * MILLISECONDS[unit]))
+        times.append((re.sub(r"^[A-Z]+ +", "", name), float(median) * MILLISECONDS[unit], float(least or median) * MILLISECONDS[unit]))
     if done.returncode != 0 or not times:
         sys.exit(f"{command}\nexit code {done.returncode}, no time found\n{done.stdout}{done.stderr}")
     return times
@@ -48,20 +49,38 @@ def main():
     parser.add_argument("--peer", required=True, help="command of the peer")
     parser.add_argument("--runs", type=int, default=5, help="of each command")
     parser.add_argument("--row", action="append", help="OURS=PEER: parts of the names of two lines to compare")
+    parser.add_argument("--same-names", action="store_true", help="compare all lines whose name both sides have")
+    parser.add_argument("--markdown", action="store_true", help="show a table: medians and their ratio")
     arguments = parser.parse_args()
     sides = {"ours": [], "peer": []}
     for _ in range(arguments.runs):
         for side, times in sides.items():
             times.append(run(getattr(arguments, side)))
-    for row in arguments.row or ["="]:
-        parts = dict(zip(sides, row.split("=", 1)))
+    rows = arguments.row or []
+    if arguments.same_names:
+        theirs = {name for name, _, _ in sides["peer"][0]}
+        rows += [f"{name}={name}" for name, _, _ in sides["ours"][0] if name in theirs]
+    if arguments.markdown:
+        print("| | ours | peer | ratio |\n|---|---|---|---|")
+    for row in rows or ["="]:
+        # Between the names; a name itself may hold "=".
+        cut = len(row) // 2 if row[:len(row) // 2] == row[len(row) // 2 + 1:] else row.index("=")
+        parts = {"ours": row[:cut], "peer": row[cut + 1:]}
         result = {}
         for side, runs in sides.items():
             picked = [pick(times, parts[side] or None, getattr(arguments, side)) for times in runs]
             result[side] = statistics.median(median for median, _ in picked), min(least for _, least in picked)
+        ratio = result["peer"][0] / result["ours"][0]
+        if arguments.markdown:
+            print(f"| {parts['ours']} | {show(result['ours'][0])} | {show(result['peer'][0])} | {ratio:.1f} |")
+            continue
         texts = [f"{side} median {median:.6g} ms (min {least:.6g})" for side, (median, least) in result.items()]
-        print(f"{row if row != '=' else 'last line'}: {', '.join(texts)}, ratio"
-              f" {result['peer'][0] / result['ours'][0]:.2f} (min {result['peer'][1] / result['ours'][1]:.2f})")
+        print(f"{parts['ours'] or 'last line'}: {', '.join(texts)}, ratio"
+              f" {ratio:.2f} (min {result['peer'][1] / result['ours'][1]:.2f})")
+
+
+def show(milliseconds):
+    return f"{milliseconds * 1e6:.0f} ns" if milliseconds < 0.01 else f"{milliseconds:.3g} ms"
 
 
 if __name__ == "__main__":
