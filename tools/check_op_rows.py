@@ -25,6 +25,8 @@ NO_ROW = {
     "random.h": "makes random numbers (tests/ops/random_test.cpp)",
     "resize.h": "changes sizes and storages, no element (tests/ops/resize_test.cpp)",
     "row_gradient.h": "works on gradients (tests/ops/row_gradient_test.cpp)",
+    "sampling.h": "makes random numbers (tests/ops/sampling_test.cpp)",
+    "windows.h": "makes tensors of numbers (tests/ops/windows_test.cpp)",
 }
 NO_ROW_OPS = {
     "fftfreq": "makes a tensor of numbers (tests/ops/fft_test.cpp)",

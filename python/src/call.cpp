@@ -1,5 +1,8 @@
 #include "python/src/call.h"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <map>
 
 #include "python/src/op.h"
@@ -42,6 +45,20 @@ FactoryOptions From<FactoryOptions>::get(const Call& c, size_t i) {
 
 namespace {
 
+/** "tercel.return_types.max(\nvalues=...,\nindices=...)": a tensor is printed in several lines. */
+PyObject* repr_of_tuple(PyObject* tuple) {
+  return at_border([&] {
+    const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(tuple)));
+    const nb::object names = type.attr("__match_args__");
+    std::string text = str_cat({Py_TYPE(tuple)->tp_name, "("});
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+      const nb::object value = own(PyObject_Repr(PyTuple_GET_ITEM(tuple, i)));
+      text += str_cat({i > 0 ? ",\n" : "\n", to_text(PyTuple_GET_ITEM(names.ptr(), i)), "=", to_text(value.ptr())});
+    }
+    return own(PyUnicode_FromString((text + ")").c_str())).release().ptr();
+  });
+}
+
 /** The type tercel.return_types.<name>, made when it is first needed. */
 PyTypeObject* return_type(const std::string& name, Span<const char*> names) {
   static auto* types = new std::map<std::string, PyTypeObject*>;
@@ -54,6 +71,7 @@ PyTypeObject* return_type(const std::string& name, Span<const char*> names) {
     PyStructSequence_Desc description = {full->c_str(), nullptr, fields.data(), static_cast<int>(names.size())};
     type = PyStructSequence_NewType(&description);
     if (!type) raise_pending();
+    type->tp_repr = repr_of_tuple;
   }
   return type;
 }
@@ -65,6 +83,16 @@ PyObject* named_tuple(const Call& call, Span<const char*> names, Span<Tensor> va
   for (size_t i = 0; i < values.size(); ++i)
     PyStructSequence_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap(values[i]));
   return tuple.release().ptr();
+}
+
+void register_return_types(nb::module_& m) {
+  m.def("_return_type", [](const std::string& name, const std::vector<std::string>& names) {
+    // The type, once made, refers to the names.
+    auto* kept = new std::vector<std::string>(names);
+    std::vector<const char*> fields;
+    for (const std::string& field : *kept) fields.push_back(field.c_str());
+    return nb::borrow(reinterpret_cast<PyObject*>(return_type(name, fields)));
+  });
 }
 
 }  // namespace tercel::python

@@ -97,7 +97,7 @@ Tensor state_of(const Generator& g) {
   return out;
 }
 void set_state(Generator& g, const Tensor& bytes) {
-  TERCEL_CHECK(bytes.dtype() == kUInt8, TypeError, "expected a tercel.ByteTensor, but got ", describe(bytes));
+  TERCEL_CHECK(bytes.dtype() == kUInt8, TypeError, "RNG state must be a tercel.ByteTensor, but got ", describe(bytes));
   TERCEL_CHECK(bytes.numel() == 16 && bytes.is_contiguous(), RuntimeError, "RNG state is wrong size");
   GeneratorState state;
   std::memcpy(&state.seed, bytes.data_ptr(), 8);
@@ -119,7 +119,8 @@ uint64_t to_seed(nb::handle o) {
 }
 
 const Tensor& expect_tensor(nb::handle o) {
-  TERCEL_CHECK(is_tensor(o.ptr()), TypeError, "expected a tercel.ByteTensor, but got ", Py_TYPE(o.ptr())->tp_name);
+  TERCEL_CHECK(is_tensor(o.ptr()), TypeError, "RNG state must be a tercel.ByteTensor, but got ",
+               Py_TYPE(o.ptr())->tp_name);
   return tensor_of(o.ptr());
 }
 
@@ -150,6 +151,12 @@ void register_generators(nb::module_& m) {
              const nb::object bits = nb::module_::import_("secrets").attr("randbits")(64);
              g.generator->set_seed(to_seed(bits));
              return bits;
+           })
+      .def("clone_state",
+           [](const GeneratorObject& g) {
+             auto* copy = new GeneratorObject();
+             copy->own.set_state(g.generator->state());
+             return nb::cast(copy, nb::rv_policy::take_ownership);
            })
       .def("get_state", [](const GeneratorObject& g) { return nb::steal(wrap(state_of(*g.generator))); })
       .def("set_state",

@@ -5,12 +5,14 @@
 #include "python/src/data.h"
 #include "python/src/exchange.h"
 #include "python/src/op.h"
+#include "tercel/core/dispatch.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/version.h"
 
 namespace tercel::python {
 
 void register_legacy(nb::module_& m);
+void register_return_types(nb::module_& m);
 
 NB_MODULE(_C, m) {
   nb::set_leak_warnings(false);  // tensors live on at the end of the process, by design
@@ -27,6 +29,7 @@ NB_MODULE(_C, m) {
   register_dlpack(m);
   register_arrow(m);
   register_files(m);
+  register_return_types(m);
   for (const Span<Entry>& table :
        {pointwise_ops(), elementwise_ops(), activation_ops(), factory_ops(), view_ops(), rearrange_ops(), reduce_ops(),
         order_ops(), copy_ops(), product_ops(), linear_algebra_ops(), fft_ops(), index_ops(), random_ops(), nn_ops(),
@@ -34,6 +37,9 @@ NB_MODULE(_C, m) {
     add_ops(m, table);
   finish_ops(m);
   m.def("_version", [] { return std::string(version()); });
+  m.def("_cpu_capability", [] {
+    return cpu_isa() == CpuIsa::Avx512 ? "AVX512" : cpu_isa() == CpuIsa::Avx2 ? "AVX2" : "DEFAULT";
+  });
   m.def(
       "get_num_threads", [] { return num_threads(); }, "How many threads an operation may use.");
   m.def("set_num_threads", [](int64_t n) {

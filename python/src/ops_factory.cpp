@@ -1,51 +1,59 @@
 // New tensors.
-#include "python/src/op.h"
-#include "python/src/out.h"
+#include <algorithm>
+
+#include "python/src/factory.h"
 #include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/random.h"
+#include "tercel/ops/windows.h"
 
 namespace tercel::python {
 
 namespace {
 
-/** `out` resized to these sizes, for a factory that fills it. */
-const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes) {
-  prepare_out(op, out, sizes, false);
-  return out;
-}
-
-Tensor make_full(IntSpan size, Scalar value, const FactoryOptions& o) {
-  return full(size, value, o.resolve(value.is_floating() ? default_dtype() : value.dtype()));
+/** The default dtype for a number: of its category, and of the width of the default floating dtype. */
+ScalarType dtype_for(Scalar value) {
+  if (value.is_complex()) return complex_dtype(default_dtype());
+  return value.is_floating() ? default_dtype() : value.dtype();
 }
 
 /** The dtype of a range: int64 if all its numbers are integers. */
 ScalarType range_dtype(std::initializer_list<Scalar> numbers) {
   for (const Scalar& n : numbers)
-    if (n.is_floating()) return default_dtype();
+    if (!n.is_integral()) return default_dtype();
   return kInt64;
 }
 
-Tensor leaf(Tensor t, bool requires_grad) {
-  if (requires_grad) t.requires_grad_(true);
-  return t;
+/** The dtype of numbers between these two. */
+ScalarType spread_dtype(const char* op, Scalar start, Scalar end, const FactoryOptions& o) {
+  if (!start.is_complex() && !end.is_complex()) return default_dtype();
+  const ScalarType type = complex_dtype(default_dtype());
+  TERCEL_CHECK(!o.dtype || is_complex(*o.dtype), RuntimeError, op, "(): inferred dtype ", legacy_name(type),
+               " can't be safely cast to passed dtype ", legacy_name(o.dtype.value_or(type)));
+  return type;
 }
 
-/** A fresh tensor like x: its order of dimensions unless a format is asked for. */
-Tensor fresh_like(const Tensor& x, const FactoryOptions& o, std::optional<MemoryFormat> format) {
-  const TensorOptions options = o.resolve(x);
-  const MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
-  if (wanted == MemoryFormat::Preserve) {
-    const DimVector strides =
-        x.impl().is_non_overlapping_and_dense() ? DimVector(x.strides()) : infer_dense_strides(x.sizes(), x.strides());
-    return empty_strided(x.sizes(), strides, options);
+/** Row-major strides of the dimensions in the order `layout`. */
+DimVector permuted_strides(IntSpan size, IntSpan layout) {
+  TERCEL_CHECK(layout.size() == size.size(), RuntimeError,
+               "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = ",
+               size.size(), " is not equal to len(physical_layout) = ", layout.size());
+  DimVector strides(size.size(), -1);
+  int64_t step = 1;
+  for (size_t i = layout.size(); i-- > 0;) {
+    const int64_t dim = layout[i];
+    TERCEL_CHECK(dim >= 0 && dim < static_cast<int64_t>(size.size()), RuntimeError,
+                 "Dimension out of range (expected to be between 0 and ", size.size() - 1, ", but got ", dim,
+                 " at index ", i, ")");
+    int64_t& stride = strides[static_cast<size_t>(dim)];
+    TERCEL_CHECK(stride == -1, RuntimeError, "Duplicate dim not allowed");
+    stride = step;
+    step *= std::max<int64_t>(size[static_cast<size_t>(dim)], 1);
   }
-  return empty_strided(x.sizes(), strides_for(x.sizes(), wanted), options);
+  return strides;
 }
 
-Tensor without_grad(const Tensor& t, bool requires_grad) { return leaf(t, requires_grad); }
-
-#define TERCEL_LIKE_OPTIONS TERCEL_FACTORY_OPTIONS ", memory_format memory_format=None"
+constexpr const char* kRangeAdvice =
+    "tercel.range is deprecated because its behavior is inconsistent with Python's range builtin. Instead, use "
+    "tercel.arange, which produces values in [start, end).";
 
 }  // namespace
 
@@ -54,7 +62,7 @@ Span<Entry> factory_ops() {
       entry(
           "empty(int[] size, *, Tensor out=None, memory_format memory_format=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, std::optional<MemoryFormat> format, FactoryOptions o) {
-            if (out.defined()) return sized("empty", out, size);
+            if (out.defined()) return sized("empty", out, size, o);
             if (!format || *format == MemoryFormat::Contiguous) return empty(size, o.resolve());
             return empty_strided(size, strides_for(size, *format), o.resolve());
           },
@@ -68,19 +76,20 @@ Span<Entry> factory_ops() {
       entry(
           "zeros(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? zero_(sized("zeros", out, size)) : zeros(size, o.resolve());
+            return out.defined() ? zero_(sized("zeros", out, size, o)) : zeros(size, o.resolve());
           },
           kFunction),
       entry(
           "ones(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? fill_(sized("ones", out, size), 1) : ones(size, o.resolve());
+            return out.defined() ? fill_(sized("ones", out, size, o), 1) : ones(size, o.resolve());
           },
           kFunction),
       entry(
           "full(int[] size, Scalar fill_value, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, Scalar value, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? fill_(sized("full", out, size), value) : make_full(size, value, o);
+            return out.defined() ? fill_(sized("full", out, size, o), value)
+                                 : full(size, value, o.resolve(dtype_for(value)));
           },
           kFunction),
       entry(
@@ -90,22 +99,19 @@ Span<Entry> factory_ops() {
       entry(
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const bool requires_grad = std::exchange(o.requires_grad, false);
-            return without_grad(zero_(fresh_like(x, o, f)), requires_grad);
+            return filled_like(x, o, f, [](const Tensor& out) { zero_(out); });
           },
           kFunction),
       entry(
           "ones_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const bool requires_grad = std::exchange(o.requires_grad, false);
-            return without_grad(fill_(fresh_like(x, o, f), 1), requires_grad);
+            return filled_like(x, o, f, [](const Tensor& out) { fill_(out, 1); });
           },
           kFunction),
       entry(
           "full_like(Tensor input, Scalar fill_value, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, Scalar value, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const bool requires_grad = std::exchange(o.requires_grad, false);
-            return without_grad(fill_(fresh_like(x, o, f), value), requires_grad);
+            return filled_like(x, o, f, [value](const Tensor& out) { fill_(out, value); });
           },
           kFunction),
       entry(
@@ -131,99 +137,83 @@ Span<Entry> factory_ops() {
           },
           kMethod),
       entry(
+          "empty_permuted(int[] size, int[] physical_layout, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](const DimVector& size, const DimVector& layout, FactoryOptions o) {
+            return empty_strided(size, permuted_strides(size, layout), o.resolve());
+          },
+          kFunction | kCheap, "A dense tensor whose dimensions follow each other in memory as the layout says."),
+      entry(
           "arange(Scalar end, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar end, const Tensor& out, FactoryOptions o) {
-            return into("arange", out, arange(0, end, 1, o.resolve(range_dtype({end}))));
+            return made("arange", out, o, range_dtype({end}), [&](TensorOptions to) { return arange(0, end, 1, to); });
           },
           kFunction),
       entry(
           "arange(Scalar start, Scalar end, Scalar step=1, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, Scalar step, const Tensor& out, FactoryOptions o) {
-            return into("arange", out, arange(start, end, step, o.resolve(range_dtype({start, end, step}))));
+            return made("arange", out, o, range_dtype({start, end, step}),
+                        [&](TensorOptions to) { return arange(start, end, step, to); });
           },
           kFunction, "start, start + step, ... before end."),
       entry(
+          "range(Scalar start, Scalar end, Scalar step=1, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
+          [](Scalar start, Scalar end, Scalar step, const Tensor& out, FactoryOptions o) {
+            warn(kRangeAdvice);
+            return made("range", out, o, default_dtype(),
+                        [&](TensorOptions to) { return range(start, end, step, to); });
+          },
+          kFunction, "start, start + step, ... up to and with end."),
+      entry(
           "linspace(Scalar start, Scalar end, int steps, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, int64_t steps, const Tensor& out, FactoryOptions o) {
-            return into("linspace", out, linspace(start.to_double(), end.to_double(), steps, o.resolve()));
+            return made("linspace", out, o, spread_dtype("linspace", start, end, o),
+                        [&](TensorOptions to) { return linspace(start, end, steps, to); });
           },
-          kFunction),
+          kFunction, "Numbers from start to end, both included."),
+      entry(
+          "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, Tensor "
+          "out=None, " TERCEL_FACTORY_OPTIONS ")",
+          [](Scalar start, Scalar end, int64_t steps, double base, const Tensor& out, FactoryOptions o) {
+            return made("logspace", out, o, spread_dtype("logspace", start, end, o),
+                        [&](TensorOptions to) { return logspace(start, end, steps, base, to); });
+          },
+          kFunction, "The base to the power of numbers from start to end."),
       entry(
           "eye(int n, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, const Tensor& out, FactoryOptions o) { return into("eye", out, eye(n, -1, o.resolve())); },
+          [](int64_t n, const Tensor& out, FactoryOptions o) {
+            return made("eye", out, o, default_dtype(), [&](TensorOptions to) { return eye(n, -1, to); });
+          },
           kFunction),
       entry(
           "eye(int n, int m, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, int64_t m, const Tensor& out, FactoryOptions o) {
             TERCEL_CHECK(m >= 0, RuntimeError, "m must be greater or equal to 0, got ", m);
-            return into("eye", out, eye(n, m, o.resolve()));
+            return made("eye", out, o, default_dtype(), [&](TensorOptions to) { return eye(n, m, to); });
           },
+          kFunction),
+      entry(
+          "bartlett_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](int64_t n, bool p, FactoryOptions o) { return bartlett_window(n, p, o.resolve()); }, kFunction),
+      entry(
+          "blackman_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](int64_t n, bool p, FactoryOptions o) { return blackman_window(n, p, o.resolve()); }, kFunction),
+      entry(
+          "hann_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](int64_t n, bool p, FactoryOptions o) { return hann_window(n, p, o.resolve()); }, kFunction),
+      entry(
+          "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float "
+          "beta=0.46, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](int64_t n, bool p, double alpha, double beta, FactoryOptions o) {
+            return hamming_window(n, p, alpha, beta, o.resolve());
+          },
+          kFunction),
+      entry(
+          "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, " TERCEL_FACTORY_OPTIONS ")",
+          [](int64_t n, bool p, double beta, FactoryOptions o) { return kaiser_window(n, p, beta, o.resolve()); },
           kFunction),
       entry(
           "scalar_tensor(Scalar s, *, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar s, FactoryOptions o) { return scalar_tensor(s, o.resolve()); }, kFunction),
-  };
-  return table;
-}
-
-Span<Entry> random_ops() {
-  static const Entry table[] = {
-      entry(
-          "rand(int[] size, *, Generator? generator=None, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](const DimVector& size, Generator& g, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? uniform_(sized("rand", out, size), 0, 1, g) : rand(size, o.resolve(), g);
-          },
-          kFunction, "Uniform in [0, 1)."),
-      entry(
-          "randn(int[] size, *, Generator? generator=None, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](const DimVector& size, Generator& g, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? normal_(sized("randn", out, size), 0, 1, g) : randn(size, o.resolve(), g);
-          },
-          kFunction, "Standard normal."),
-      entry(
-          "randint(int high, int[] size, *, Generator? generator=None, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t high, const DimVector& size, Generator& g, const Tensor& out, FactoryOptions o) {
-            return into("randint", out, randint(0, high, size, o.resolve(kInt64), g));
-          },
-          kFunction),
-      entry(
-          "randint(int low, int high, int[] size, *, Generator? generator=None, Tensor "
-          "out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t low, int64_t high, const DimVector& size, Generator& g, const Tensor& out, FactoryOptions o) {
-            return into("randint", out, randint(low, high, size, o.resolve(kInt64), g));
-          },
-          kFunction, "Integers in [low, high)."),
-      entry(
-          "randperm(int n, *, Generator? generator=None, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, Generator& g, const Tensor& out, FactoryOptions o) {
-            return into("randperm", out, to(randperm(n, g), o.resolve(kInt64).dtype));
-          },
-          kFunction, "The numbers 0 to n - 1 in random order."),
-      entry(
-          "rand_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
-          [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const bool requires_grad = std::exchange(o.requires_grad, false);
-            return without_grad(uniform_(fresh_like(x, o, f)), requires_grad);
-          },
-          kFunction),
-      entry(
-          "randn_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
-          [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            const bool requires_grad = std::exchange(o.requires_grad, false);
-            return without_grad(normal_(fresh_like(x, o, f)), requires_grad);
-          },
-          kFunction),
-      entry(
-          "uniform_(Tensor input, float from=0.0, float to=1.0, *, Generator? generator=None)",
-          [](const Tensor& x, double low, double high, Generator& g) -> Tensor { return uniform_(x, low, high, g); },
-          kMethod),
-      entry(
-          "normal_(Tensor input, float mean=0.0, float std=1.0, *, Generator? generator=None)",
-          [](const Tensor& x, double mean, double std, Generator& g) -> Tensor { return normal_(x, mean, std, g); },
-          kMethod),
-      entry(
-          "bernoulli_(Tensor input, float p=0.5, *, Generator? generator=None)",
-          [](const Tensor& x, double p, Generator& g) -> Tensor { return bernoulli_(x, p, g); }, kMethod),
   };
   return table;
 }

@@ -12,7 +12,7 @@ from tercel._tensor import *  # noqa: F401,F403
 from tercel._tensor_str import set_printoptions  # noqa: F401
 from tercel.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 from tercel.functional import *  # noqa: F401,F403
-from tercel.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
+from tercel.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403
 from tercel.storage import *  # noqa: F401,F403
 from tercel import arrow, io, safetensors, special, utils  # noqa: F401
@@ -24,14 +24,19 @@ from math import e, inf, nan, pi  # noqa: F401,E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
-    from tercel import nn, optim  # noqa: F401
+    from tercel import (backends, cpu, cuda, distributed, jit, nn, optim, overrides, return_types,  # noqa: F401
+                        testing, types, version)
 
 newaxis = None
 __version__ = _C._version()
 
+# What a program that only calculates does not wait for.
+_LATER = frozenset(("backends", "cpu", "cuda", "distributed", "jit", "nn", "optim", "overrides", "return_types", "testing",
+                    "types", "version"))
+
 
 def __getattr__(name):
-    if name in ("nn", "optim"):  # which a program that only calculates does not wait for
+    if name in _LATER:
         from importlib import import_module
         return import_module(f"tercel.{name}")
     if name == "Storage":

@@ -189,6 +189,34 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     return _unique(self, return_inverse, return_counts, dim, True)
 
 
+def _elementwise(name, self, function, *others):
+    """Puts function(element, ...) of the elements, in their order, into the tensor."""
+    if self.requires_grad:
+        raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    lists = (x.detach().expand_as(self).flatten().tolist() for x in (self, *others))
+    values = [function(*elements) for elements in zip(*lists)]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).view(self.shape))
+
+
+@_method
+def apply_(self, callable):  # noqa: A002
+    """Puts callable(element) in the place of every element."""
+    return _elementwise("apply_", self, callable)
+
+
+@_method
+def map_(self, tensor, callable):  # noqa: A002
+    """Puts callable(element, other) in the place of every element."""
+    return _elementwise("map_", self, callable, tensor)
+
+
+@_method
+def map2_(self, x, y, callable):  # noqa: A002
+    return _elementwise("map2_", self, callable, x, y)
+
+
+for _one in ("ipu", "maia", "mps", "mtia", "nested", "vulkan", "xla", "xpu"):
+    setattr(Tensor, f"is_{_one}", False)  # kinds of tensors that there are none of
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.__module__ = "tercel"

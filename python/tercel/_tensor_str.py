@@ -86,6 +86,8 @@ class _ComplexNumbers:
 def _shown(size):
     """Which indices of a dimension are printed when elements are left out; None stands for the gap."""
     edge = _Options.edgeitems
+    if edge == 0:
+        return [None]
     if size <= 2 * edge:
         return list(range(size))
     return [*range(edge), None, *range(size - edge, size)]
@@ -109,7 +111,8 @@ def _lines(nested, dim, indent, numbers):
     if dim == 0:
         return numbers.text(nested)
     if dim == 1:
-        items = [" ..." if v is None else numbers.text(v) for v in nested]
+        gap = " ..." if len(nested) > 1 else "..."
+        items = [gap if v is None else numbers.text(v) for v in nested]
         per_line = max(1, (_Options.linewidth - indent) // (numbers.width + 2))
         rows = [", ".join(items[i:i + per_line]) for i in range(0, len(items), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(rows) + "]"
@@ -156,6 +159,8 @@ def tensor_str(x, contents=None):
             suffixes.append(f"dtype={x.dtype}")
     elif x.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool) and not _is_default_complex(x.dtype):
         suffixes.append(f"dtype={x.dtype}")
+    if _Options.edgeitems == 0 and x.numel() > 0:  # of what is left out, the sizes remain
+        suffixes.insert(0, f"size={tuple(x.shape)}")
     if contents is None:
         contents = _contents(x.detach(), indent)
     if x.grad_fn is not None:

@@ -1,5 +1,7 @@
 """The generator that random operations use unless they are given one."""
 
+from contextlib import contextmanager
+
 from tercel import _C
 
 _generator = _C.default_generator
@@ -28,3 +30,14 @@ def get_rng_state():
 def set_rng_state(new_state):
     """Goes on from where get_rng_state() was called."""
     _generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cpu"):
+    """A context after which the sequence goes on as if nothing had been drawn inside."""
+    before = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(before)

@@ -7,10 +7,17 @@ matrices are never rounded to fewer. What is asked for is remembered, and change
 from tercel import _C
 from tercel._tensor import tensor_types
 
-__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
-           "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_default_tensor_type",
-           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_warn_always",
+__all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_default_device",
+           "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "has_cuda",
+           "has_cudnn", "has_lapack", "has_mkl", "has_mkldnn", "has_mps", "has_openmp", "has_spectral",
+           "is_autocast_cpu_enabled", "is_autocast_enabled", "is_deterministic_algorithms_warn_only_enabled",
+           "is_vulkan_available", "is_warn_always_enabled", "set_default_device", "set_default_tensor_type",
+           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always",
            "use_deterministic_algorithms"]
+
+# What PyTorch may be built with.
+has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = has_spectral = False
+has_lapack = True
 
 _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
 _PRECISIONS = ("highest", "high", "medium")
@@ -79,3 +86,41 @@ def set_default_tensor_type(t):
     if not dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     _C.set_default_dtype(dtype)
+
+
+def get_default_device():
+    """Where new tensors are."""
+    return _C.device("cpu")
+
+
+def set_default_device(device):
+    """Says where new tensors shall be: on the CPU."""
+    if device is not None and _C.device(device).type != "cpu":
+        raise NotImplementedError(f"set_default_device: expected 'cpu', where all tensors are, but got '{device}'")
+
+
+def is_autocast_enabled(device_type=None):
+    """Whether operations choose a dtype of their own: never."""
+    return False
+
+
+def is_autocast_cpu_enabled():
+    return False
+
+
+def set_flush_denormal(mode):
+    """Whether tiny numbers can become zero, as was asked for: no, arithmetic is IEEE's."""
+    return False
+
+
+def get_num_interop_threads():
+    """How many operations run at a time within one thread's calls."""
+    return 1
+
+
+def compiled_with_cxx11_abi():
+    return True
+
+
+def is_vulkan_available():
+    return False

@@ -43,6 +43,13 @@ def _deepcopy_storage(self, memo):
     return copied
 
 
+def _storage_str(self):
+    """A byte a line, then what it is."""
+    lines = "\n ".join(str(byte) for byte in _bytes_of(self).tolist())
+    return f" {lines}\n[tercel.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+UntypedStorage.__repr__ = UntypedStorage.__str__ = _storage_str
 UntypedStorage.__reduce_ex__ = _reduce_storage
 UntypedStorage.__deepcopy__ = _deepcopy_storage
 UntypedStorage.__module__ = "tercel"

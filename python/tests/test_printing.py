@@ -55,6 +55,9 @@ def test_options():
     assert repr(tc.tensor([1.5])) == "tensor([1.50e+00])"
     tc.set_printoptions(threshold=3, edgeitems=1)
     assert repr(tc.arange(5)) == "tensor([0,  ..., 4])"
+    tc.set_printoptions(profile="default", edgeitems=0, threshold=3)
+    assert repr(tc.arange(5)) == "tensor([...], size=(5,))"
+    assert repr(tc.ones(2, 2)) == "tensor([...], size=(2, 2))"
 
 
 def test_formats_numbers_only():
@@ -68,4 +71,6 @@ def test_other_objects():
     assert repr(tc.float32) == "tercel.float32" and repr(tc.long) == "tercel.int64"
     assert repr(tc.device("cpu")) == "device(type='cpu')" and str(tc.device("cuda:1")) == "cuda:1"
     assert repr(tc.strided) == "tercel.strided" and repr(tc.channels_last) == "tercel.channels_last"
+    assert repr(tc.ones(2, dtype=tc.uint8).untyped_storage()) == (
+        " 1\n 1\n[tercel.storage.UntypedStorage(device=cpu) of size 2]")
     assert repr(tc.Size([2, 3])) == "tercel.Size([2, 3])"

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <limits>
 #include <utility>
 
+#include "tercel/core/convert.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories_impl.h"
 #include "tercel/util/parallel.h"
@@ -68,52 +71,119 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
   return arange(start, end, step, floating ? kFloat32 : kInt64);
 }
-Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
+
+namespace {
+
+void check_range(const char* op, Scalar start, Scalar end, Scalar step) {
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
-  TERCEL_CHECK(s != 0, RuntimeError, "arange: step must be nonzero");
-  TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), RuntimeError, "arange: unsupported range: ", a, " -> ", b);
-  TERCEL_CHECK((s > 0) == (b >= a) || a == b, RuntimeError,
-               "arange: upper bound and larger bound inconsistent with step sign");
-  const bool integers = start.is_integral() && end.is_integral() && step.is_integral();
-  int64_t count = 0;
-  if (integers) {
-    // Unsigned, as the distance may not fit int64; the check above has fixed the direction.
-    const auto from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
-    const uint64_t distance = s > 0 ? to - from : from - to;
-    const auto forward = static_cast<uint64_t>(step.to_int64());
-    const uint64_t by = s > 0 ? forward : 0 - forward;
-    count = static_cast<int64_t>(distance / by + (distance % by != 0));
-  } else {
-    const double n = std::ceil((b - a) / s);
-    TERCEL_CHECK(n < 0x1p62, RuntimeError, "arange: ", n, " elements do not fit 64 bits");
-    count = static_cast<int64_t>(n);
-  }
+  TERCEL_CHECK(s != 0, RuntimeError, op, ": step must be nonzero");
+  TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), RuntimeError, op, ": unsupported range: ", a, " -> ", b);
+  TERCEL_CHECK((s > 0) == (b >= a) || a == b, RuntimeError, op,
+               ": upper bound and larger bound inconsistent with step sign");
+}
+
+int64_t checked_count(const char* op, double n) {
+  TERCEL_CHECK(n < 0x1p62, RuntimeError, op, ": ", n, " elements do not fit 64 bits");
+  return static_cast<int64_t>(n);
+}
+
+/** start + i * step for `count` indices i; for an integral dtype, of start and step as integers. */
+Tensor steps_from(const char* op, Scalar start, Scalar step, int64_t count, TensorOptions options) {
+  TERCEL_CHECK(options.dtype != kBool, NotImplementedError, op, ": not implemented for dtype bool");
   return detail::made({count}, options, [&](Tensor& out) {
-    visit_real_types("arange", out.dtype(), [&]<class T> {
+    visit_real_types(op, out.dtype(), [&]<class T> {
       T* values = out.data<T>();
       parallel_for(0, count, 1 << 15, [&](int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i)
-          values[i] =
-              integers ? Scalar(static_cast<int64_t>(static_cast<uint64_t>(start.to_int64()) +
-                                                     static_cast<uint64_t>(i) * static_cast<uint64_t>(step.to_int64())))
-                             .to<T>()
-                       : Scalar(a + static_cast<double>(i) * s).to<T>();
+        if constexpr (std::is_integral_v<T>) {
+          const auto from = static_cast<uint64_t>(start.to<int64_t>()), by = static_cast<uint64_t>(step.to<int64_t>());
+          for (int64_t i = first; i < last; ++i) values[i] = static_cast<T>(from + static_cast<uint64_t>(i) * by);
+        } else {
+          const double from = start.to_double(), by = step.to_double();
+          for (int64_t i = first; i < last; ++i) values[i] = convert<T>(from + static_cast<double>(i) * by);
+        }
       });
     });
   });
 }
 
-Tensor linspace(double start, double end, int64_t steps, TensorOptions options) {
-  TERCEL_CHECK(steps >= 0, RuntimeError, "linspace: number of steps must be non-negative, got ", steps);
+/** A number for an element of T, which must hold it; unsigned ones also take what wraps around. */
+template <class T>
+T checked_element(Scalar value) {
+  if constexpr (std::is_integral_v<T>) {
+    const double v = value.to_double(), top = static_cast<double>(std::numeric_limits<T>::max());
+    const double bottom = std::is_unsigned_v<T> ? -top : static_cast<double>(std::numeric_limits<T>::min());
+    TERCEL_CHECK(v >= bottom && v <= top, RuntimeError, "value cannot be converted to type ",
+                 to_string(scalar_type_of<T>()), " without overflow");
+  }
+  return value.to<T>();
+}
+
+/** Calls set(i, number) for `steps` numbers from start to end: from both ends, so that both are met exactly. */
+template <class T, class Set>
+void spread(Scalar start, Scalar end, int64_t steps, Set set) {
+  using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
+  const Wide a = convert<Wide>(checked_element<T>(start)), b = convert<Wide>(checked_element<T>(end));
+  const Wide step = steps > 1 ? (b - a) / Wide(static_cast<double>(steps - 1)) : Wide(0);
+  parallel_for(0, steps, 1 << 13, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
+      set(i, 2 * i < steps ? a + Wide(static_cast<double>(i)) * step
+                           : b - Wide(static_cast<double>(steps - 1 - i)) * step);
+  });
+}
+
+double power(double base, double exponent) { return std::pow(base, exponent); }
+Complex<double> power(double base, Complex<double> exponent) {
+  const std::complex<double> z = std::pow(std::complex<double>(base), std::complex<double>(exponent.re, exponent.im));
+  return {z.real(), z.imag()};
+}
+
+void check_steps(const char* op, int64_t steps, ScalarType type) {
+  TERCEL_CHECK(steps >= 0, RuntimeError, op, ": number of steps must be non-negative, got ", steps);
+  TERCEL_CHECK(type != kBool, NotImplementedError, op, ": not implemented for dtype bool");
+}
+
+}  // namespace
+
+Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
+  check_range("arange", start, end, step);
+  int64_t count = 0;
+  if (start.is_integral() && end.is_integral() && step.is_integral()) {
+    // Unsigned, as the distance may not fit int64; the check above has fixed the direction.
+    const auto from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
+    const bool up = step.to_double() > 0;
+    const uint64_t distance = up ? to - from : from - to;
+    const auto forward = static_cast<uint64_t>(step.to_int64());
+    const uint64_t by = up ? forward : 0 - forward;
+    count = static_cast<int64_t>(distance / by + (distance % by != 0));
+  } else {
+    count = checked_count("arange", std::ceil((end.to_double() - start.to_double()) / step.to_double()));
+  }
+  return steps_from("arange", start, step, count, options);
+}
+
+Tensor range(Scalar start, Scalar end, Scalar step, TensorOptions options) {
+  check_range("range", start, end, step);
+  const double n = std::floor((end.to_double() - start.to_double()) / step.to_double());
+  return steps_from("range", start, step, checked_count("range", n) + 1, options);
+}
+
+Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options) {
+  check_steps("linspace", steps, options.dtype);
   return detail::made({steps}, options, [&](Tensor& out) {
-    const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
     visit_all_types("linspace", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
-      // From both ends, so that both are met exactly.
-      for (int64_t i = 0; i < steps; ++i)
-        values[i] = Scalar(2 * i < steps ? start + static_cast<double>(i) * step
-                                         : end - static_cast<double>(steps - 1 - i) * step)
-                        .to<T>();
+      spread<T>(start, end, steps, [values](int64_t i, auto number) { values[i] = convert<T>(number); });
+    });
+  });
+}
+
+Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOptions options) {
+  check_steps("logspace", steps, options.dtype);
+  return detail::made({steps}, options, [&](Tensor& out) {
+    visit_all_types("logspace", out.dtype(), [&]<class T> {
+      T* values = out.data<T>();
+      spread<T>(start, end, steps,
+                [values, base](int64_t i, auto number) { values[i] = convert<T>(power(base, number)); });
     });
   });
 }

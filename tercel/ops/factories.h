@@ -31,8 +31,12 @@ TERCEL_API Tensor full_like(const Tensor& x, Scalar value, TensorOptions options
 TERCEL_API Tensor arange(Scalar end);
 TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options);
-/** `steps` values from start to end, both included. */
-TERCEL_API Tensor linspace(double start, double end, int64_t steps, TensorOptions options = {});
+/** start, start + step, ... up to and with end. */
+TERCEL_API Tensor range(Scalar start, Scalar end, Scalar step = 1, TensorOptions options = {});
+/** `steps` values from start to end, both included; numbers for an integral dtype are first made integers. */
+TERCEL_API Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options = {});
+/** The base to the power of linspace's values. */
+TERCEL_API Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, TensorOptions options = {});
 /** Ones on the diagonal of an n x m matrix (m: n). */
 TERCEL_API Tensor eye(int64_t n, int64_t m = -1, TensorOptions options = {});
 

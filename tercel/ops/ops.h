@@ -44,6 +44,7 @@
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/resize.h"
 #include "tercel/ops/row_gradient.h"
+#include "tercel/ops/sampling.h"
 #include "tercel/ops/scan.h"
 #include "tercel/ops/scatter.h"
 #include "tercel/ops/search.h"
@@ -62,4 +63,5 @@
 #include "tercel/ops/view_inplace.h"
 #include "tercel/ops/view_scatter.h"
 #include "tercel/ops/views.h"
+#include "tercel/ops/windows.h"
 // IWYU pragma: end_exports

@@ -1,105 +1,268 @@
 #include "tercel/ops/random.h"
 
-#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
-#include "tercel/autograd/record.h"
-#include "tercel/ops/copy.h"
+#include "tercel/core/convert.h"
 #include "tercel/ops/factories_impl.h"
-#include "tercel/util/parallel.h"
+#include "tercel/ops/random_impl.h"
 
 namespace tercel {
 
 namespace {
 
+using detail::check_random;
+using detail::fill_by_blocks;
+using detail::fill_by_number;
+using detail::high_half;
+using detail::low_half;
+using detail::open_uniform;
+
+/** A type as error messages of PyTorch name it. */
+template <class T>
+constexpr const char* cpp_name() {
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+  if constexpr (std::is_same_v<T, uint8_t>) return "unsigned char";
+  if constexpr (std::is_same_v<T, int8_t>) return "signed char";
+  if constexpr (std::is_same_v<T, int16_t>) return "short";
+  if constexpr (std::is_same_v<T, int32_t>) return "int";
+  if constexpr (std::is_same_v<T, int64_t>) return "long";
+  if constexpr (std::is_same_v<T, uint16_t>) return "unsigned short";
+  if constexpr (std::is_same_v<T, uint32_t>) return "unsigned int";
+  if constexpr (std::is_same_v<T, uint64_t>) return "unsigned long";
+  if constexpr (std::is_same_v<T, Half>) return "c10::Half";
+  if constexpr (std::is_same_v<T, BFloat16>) return "c10::BFloat16";
+  return std::is_same_v<T, double> ? "double" : "float";
+}
+
+template <class T>
+constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+/** The end of a type's integers, as far as int64 goes: of a floating type, of those that it has all of. */
+template <class T>
+constexpr int64_t last_integer() {
+  if constexpr (std::is_same_v<T, double>) return int64_t{1} << 53;
+  if constexpr (std::is_same_v<T, float>) return int64_t{1} << 24;
+  if constexpr (std::is_same_v<T, Half>) return int64_t{1} << 11;
+  if constexpr (std::is_same_v<T, BFloat16>) return int64_t{1} << 8;
+  if constexpr (std::is_same_v<T, uint64_t>) return std::numeric_limits<int64_t>::max();
+  if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(std::numeric_limits<T>::max());
+}
+
+/** The highest finite number of a floating type. */
+template <class T>
+double highest() {
+  if constexpr (std::is_same_v<T, Half>) return 65504;
+  if constexpr (std::is_same_v<T, BFloat16>) return 0x1.fep127;
+  return static_cast<double>(std::numeric_limits<T>::max());
+}
+
 /**
- * Fills x in the order of its indices: block i of the generator's range gives elements i * width to i * width + width,
- * as draw(block, values) writes them.
+ * Calls draw64 with double's and draw32 with other types' blocks of numbers; of a complex tensor, numbers are its
+ * parts. draw32 gets the type whose values it makes.
  */
-template <class T, int64_t kWidth, class Draw>
-void fill_by_blocks(const Tensor& x, Generator& generator, Draw draw) {
-  const int64_t numel = x.numel(), blocks = (numel + kWidth - 1) / kWidth;
-  const GeneratorState state = generator.reserve(static_cast<uint64_t>(blocks));
-  const Philox philox{state.seed, 0};
-  Tensor target = x.is_contiguous() ? x : empty(x.sizes(), x.options());
-  T* out = target.data<T>();
-  parallel_for(0, blocks, 1 << 12, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      T values[kWidth];
-      draw(philox(state.offset + static_cast<uint64_t>(b)), values);
-      const int64_t at = b * kWidth, n = std::min(kWidth, numel - at);
-      for (int64_t i = 0; i < n; ++i) out[at + i] = values[i];
-    }
-  });
-  if (!x.is_contiguous()) {
-    const NoGradGuard no_grad;
-    copy_(x, target);
-  } else {
-    x.impl().bump_version();
-  }
-}
-
-void check_random(const Tensor& x, const char* op) {
-  check_defined(x, op, "self");
-  check_inplace(x, x.requires_grad());
-}
-
-/** Calls draw with the type it works in: double for float64, float for other floating types. */
 template <class Draw32, class Draw64>
 void fill_floating(const Tensor& x, const char* op, Generator& generator, Draw32 draw32, Draw64 draw64) {
-  visit_floating_types(op, x.dtype(), [&]<class T> {
+  visit_floating_types(op, real_dtype(x.dtype()), [&]<class T> {
     if constexpr (std::is_same_v<T, double>)
       fill_by_blocks<T, 2>(x, generator, draw64);
     else
-      fill_by_blocks<T, 4>(x, generator, [&](PhiloxBlock block, T* out) {
-        float values[4];
-        draw32(block, values);
-        for (int i = 0; i < 4; ++i) out[i] = T(values[i]);
-      });
+      fill_by_blocks<T, 4>(x, generator, [&](PhiloxBlock block, T* out) { draw32(block, out); });
   });
 }
 
-uint64_t low_half(PhiloxBlock b) { return random_u64(b.word[0], b.word[1]); }
-uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3]); }
+/** Fills a tensor of floating numbers with value(u), u uniform in (0, 1). */
+template <class Value>
+void fill_from_uniform(const Tensor& x, const char* op, Generator& generator, Value value) {
+  visit_floating_types(op, x.dtype(), [&]<class T> {
+    fill_by_number<T>(x, generator, [value](uint64_t bits) { return convert<T>(value(open_uniform(bits))); });
+  });
+}
+
+void check_continuous(const Tensor& x, const char* distribution) {
+  TERCEL_CHECK(
+      is_floating(x.dtype()), RuntimeError, distribution,
+      " distribution is a continuous probability distribution. dtype must be a floating point but you specified ",
+      to_string(x.dtype()));
+}
+
+/** Uniform in [0, 1) with as many digits as T has, so that no value is rounded to 1. */
+template <class T>
+float uniform_of(uint32_t bits) {
+  if constexpr (std::is_same_v<T, float>) return uniform_f32(bits);
+  constexpr auto kSteps = static_cast<uint32_t>(last_integer<T>());
+  return static_cast<float>(bits & (kSteps - 1)) / static_cast<float>(kSteps);
+}
+
+/** What the product of a wide range and a number just below 1 was rounded to, kept below the range's end. */
+template <class T, class Wide>
+T below(Wide value, Wide low, T high) {
+  const T rounded = static_cast<T>(value);
+  return static_cast<Wide>(rounded) < static_cast<Wide>(high) ? rounded : static_cast<T>(low);
+}
+
+/** Fills with low + (0 to count - 1), wrapping around; a count of 0 stands for 2^64. */
+template <class T>
+void fill_integers(const Tensor& x, Generator& generator, int64_t low, uint64_t count) {
+  fill_by_number<T>(x, generator, [low, count](uint64_t bits) {
+    const uint64_t value = static_cast<uint64_t>(low) + (count == 0 ? bits : uniform_int(bits, count));
+    if constexpr (std::is_same_v<T, uint64_t>) return value;
+    return convert<T>(static_cast<int64_t>(value));
+  });
+}
+
+template <class T>
+void check_in_range(int64_t value, const char* name) {
+  bool inside = value >= 0;
+  if constexpr (is_float_v<T>)
+    inside = std::abs(static_cast<double>(value)) <= highest<T>();
+  else if constexpr (!std::is_same_v<T, uint64_t>)
+    inside = value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+  TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_name<T>());
+}
+
+/** The number of T that is nearest to `value` from above, or from below. */
+template <class T>
+int64_t representable(int64_t value, bool above) {
+  if constexpr (is_float_v<T>) {
+    // Numbers of T are this far apart there.
+    const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+    uint64_t step = 1;
+    while (size / step > static_cast<uint64_t>(last_integer<T>())) step <<= 1;
+    const uint64_t part = static_cast<uint64_t>(value) & (step - 1);
+    return static_cast<int64_t>(static_cast<uint64_t>(value) - part + (above && part != 0 ? step : 0));
+  }
+  return value;
+}
+
+/** Integers from low on: below high, or up to the end of T's range. */
+template <class T>
+void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optional<int64_t> high) {
+  if constexpr (is_float_v<T> || std::is_same_v<T, int64_t>)
+    if (!high && low == INT64_MIN) return fill_integers<T>(x, generator, 0, 0);
+  TERCEL_CHECK(!high || low < *high, RuntimeError, "random_ expects 'from' to be less than 'to', but got from=", low,
+               " >= to=", *high);
+  check_in_range<T>(low, "from");
+  if (high) check_in_range<T>(*high - 1, "to - 1");
+  const int64_t first = representable<T>(low, true);
+  const int64_t last = high ? representable<T>(*high - 1, false) : last_integer<T>();
+  TERCEL_CHECK(first <= last, RuntimeError, "random_ expects 'from' casted to dtype to be less than 'to' casted to ",
+               "dtype, but got from=", first, " > to - 1=", last);
+  fill_integers<T>(x, generator, first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1);
+}
+
+/** The dtypes that hold the numbers 0 to n - 1. */
+void check_permutation(int64_t n, ScalarType type) {
+  TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
+  TERCEL_CHECK(type != kBool && !is_complex(type), NotImplementedError, "randperm: not implemented for dtype ",
+               to_string(type));
+  visit_real_types("randperm", type, [&]<class T> {
+    if constexpr (is_float_v<T>)
+      TERCEL_CHECK(n <= last_integer<T>() + 1 || (std::is_same_v<T, BFloat16>), RuntimeError,
+                   "n cannot be greater than ", last_integer<T>() + 1, " for ", to_string(type), " type.");
+    else
+      TERCEL_CHECK(n == 0 || n - 1 <= last_integer<T>(), RuntimeError, "value cannot be converted to type ",
+                   to_string(type), " without overflow: ", n - 1);
+  });
+}
 
 }  // namespace
 
 const Tensor& uniform_(const Tensor& x, double low, double high, Generator& generator) {
   check_random(x, "uniform_");
-  TERCEL_CHECK(low <= high && std::isfinite(high - low), RuntimeError,
-               "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
+  visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
+    TERCEL_CHECK(std::abs(low) <= highest<T>(), RuntimeError, "from is out of bounds for ", cpp_name<T>());
+    TERCEL_CHECK(std::abs(high) <= highest<T>(), RuntimeError, "to is out of bounds for ", cpp_name<T>());
+    TERCEL_CHECK(low <= high, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", low,
+                 " > to=", high);
+    TERCEL_CHECK(high - low <= highest<T>(), RuntimeError, "uniform_ expects to-from <= std::numeric_limits<",
+                 cpp_name<T>(), ">::max(), but found to=", high, " and from=", low,
+                 " which result in to-from to exceed the limit");
+  });
   const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low);
   fill_floating(
       x, "uniform_", generator,
-      [=](PhiloxBlock block, float* out) {
-        for (int i = 0; i < 4; ++i) out[i] = low32 + span32 * uniform_f32(block.word[i]);
+      [=]<class T>(PhiloxBlock block, T* out) {
+        for (int i = 0; i < 4; ++i)
+          out[i] = below(low32 + span32 * uniform_of<T>(block.word[i]), low32, T(static_cast<float>(high)));
       },
       [=](PhiloxBlock block, double* out) {
-        out[0] = low + (high - low) * uniform_f64(low_half(block));
-        out[1] = low + (high - low) * uniform_f64(high_half(block));
+        out[0] = below(low + (high - low) * uniform_f64(low_half(block)), low, high);
+        out[1] = below(low + (high - low) * uniform_f64(high_half(block)), low, high);
       });
   return x;
 }
 
 const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
   check_random(x, "normal_");
-  TERCEL_CHECK(stddev >= 0, RuntimeError, "normal_ expects std >= 0.0, but found std ", stddev);
-  const auto mean32 = static_cast<float>(mean), stddev32 = static_cast<float>(stddev);
+  TERCEL_CHECK(stddev >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", stddev);
+  // Of a complex number, which is two of what is drawn, the mean is real.
+  const bool pairs = is_complex(x.dtype());
+  if (pairs) stddev *= std::sqrt(0.5);
+  const double second_mean = pairs ? 0 : mean;
+  const auto mean32 = static_cast<float>(mean), second32 = static_cast<float>(second_mean);
+  const auto stddev32 = static_cast<float>(stddev);
   fill_floating(
       x, "normal_", generator,
-      [=](PhiloxBlock block, float* out) {
+      [=]<class T>(PhiloxBlock block, T* out) {
         for (int i = 0; i < 4; i += 2) {
           const NormalPairF32 pair = normal_f32(block.word[i], block.word[i + 1]);
-          out[i] = mean32 + stddev32 * pair.first;
-          out[i + 1] = mean32 + stddev32 * pair.second;
+          out[i] = T(mean32 + stddev32 * pair.first);
+          out[i + 1] = T(second32 + stddev32 * pair.second);
         }
       },
       [=](PhiloxBlock block, double* out) {
         const NormalPairF64 pair = normal_f64(low_half(block), high_half(block));
         out[0] = mean + stddev * pair.first;
-        out[1] = mean + stddev * pair.second;
+        out[1] = second_mean + stddev * pair.second;
       });
+  return x;
+}
+
+const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
+  check_random(x, "log_normal_");
+  TERCEL_CHECK(stddev > 0, RuntimeError, "log_normal_ expects std > 0.0, but found std=", stddev);
+  visit_floating_types("log_normal_", x.dtype(), [&]<class T> {
+    fill_by_blocks<T, 2>(x, generator, [mean, stddev](PhiloxBlock block, T* out) {
+      const NormalPairF64 pair = normal_f64(low_half(block), high_half(block));
+      out[0] = convert<T>(std::exp(mean + stddev * pair.first));
+      out[1] = convert<T>(std::exp(mean + stddev * pair.second));
+    });
+  });
+  return x;
+}
+
+const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator) {
+  check_random(x, "exponential_");
+  TERCEL_CHECK(lambda > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
+  check_continuous(x, "Exponential");
+  // In float16 the smallest would be rounded to 0.
+  const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
+  fill_from_uniform(x, "exponential_", generator,
+                    [=](double u) { return std::max(-std::log(u) / lambda, std::isinf(lambda) ? 0 : least); });
+  return x;
+}
+
+const Tensor& cauchy_(const Tensor& x, double median, double sigma, Generator& generator) {
+  check_random(x, "cauchy_");
+  TERCEL_CHECK(sigma > 0, RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  check_continuous(x, "Cauchy");
+  fill_from_uniform(x, "cauchy_", generator,
+                    [=](double u) { return median + sigma * std::tan(3.14159265358979323846 * (u - 0.5)); });
+  return x;
+}
+
+const Tensor& geometric_(const Tensor& x, double p, Generator& generator) {
+  check_random(x, "geometric_");
+  TERCEL_CHECK(p > 0 && p < 1, RuntimeError, "geometric_ expects p to be in (0, 1), but got p=", p);
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "geometric_: not implemented for dtype bool");
+  const double log_q = std::log1p(-p);
+  visit_real_types("geometric_", x.dtype(), [&]<class T> {
+    fill_by_number<T>(x, generator, [log_q](uint64_t bits) {
+      return convert<T>(std::max(1.0, std::ceil(std::log(open_uniform(bits)) / log_q)));
+    });
+  });
   return x;
 }
 
@@ -107,11 +270,23 @@ const Tensor& bernoulli_(const Tensor& x, double p, Generator& generator) {
   check_random(x, "bernoulli_");
   TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   visit_all_types("bernoulli_", x.dtype(), [&]<class T> {
-    fill_by_blocks<T, 2>(x, generator, [p](PhiloxBlock block, T* out) {
-      out[0] = Scalar(uniform_f64(low_half(block)) < p ? 1 : 0).to<T>();
-      out[1] = Scalar(uniform_f64(high_half(block)) < p ? 1 : 0).to<T>();
-    });
+    fill_by_number<T>(x, generator, [p](uint64_t bits) { return convert<T>(uniform_f64(bits) < p); });
   });
+  return x;
+}
+
+const Tensor& random_(const Tensor& x, Generator& generator) {
+  check_random(x, "random_");
+  visit_real_types("random_", x.dtype(), [&]<class T> {
+    const uint64_t count = std::is_same_v<T, uint64_t> ? 0 : static_cast<uint64_t>(last_integer<T>()) + 1;
+    fill_integers<T>(x, generator, 0, count);
+  });
+  return x;
+}
+
+const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high, Generator& generator) {
+  check_random(x, "random_");
+  visit_real_types("random_", x.dtype(), [&]<class T> { fill_range<T>(x, generator, low, high); });
   return x;
 }
 
@@ -124,34 +299,24 @@ Tensor randn(IntSpan sizes, TensorOptions options, Generator& generator) {
 }
 
 Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
-  TERCEL_CHECK(low < high, RuntimeError, "random_ expects 'from' to be less than 'to', but got from=", low,
-               " >= to=", high);
-  const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return detail::made(sizes, options, [&](Tensor& out) {
-    visit_real_types("randint", out.dtype(), [&]<class T> {
-      fill_by_blocks<T, 2>(out, generator, [low, span](PhiloxBlock block, T* values) {
-        values[0] =
-            Scalar(static_cast<int64_t>(static_cast<uint64_t>(low) + uniform_int(low_half(block), span))).to<T>();
-        values[1] =
-            Scalar(static_cast<int64_t>(static_cast<uint64_t>(low) + uniform_int(high_half(block), span))).to<T>();
-      });
-    });
-  });
+  return detail::made(sizes, options, [&](Tensor& out) { random_(out, low, high, generator); });
 }
 
-Tensor randperm(int64_t n, Generator& generator) {
-  TERCEL_CHECK(n >= 0, RuntimeError, "randperm: n must be non-negative, got ", n);
+Tensor randperm(int64_t n, Generator& generator) { return randperm(n, kInt64, generator); }
+
+Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
+  check_permutation(n, options.dtype);
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(n));
   const Philox philox{state.seed, 0};
-  Tensor out = empty({n}, kInt64);
-  int64_t* p = out.data<int64_t>();
+  const Tensor numbers = empty({n}, kInt64);
+  int64_t* p = numbers.data<int64_t>();
   std::iota(p, p + n, int64_t{0});
   // Fisher-Yates: element i changes places with one of those up to it.
   for (int64_t i = n - 1; i > 0; --i) {
     const PhiloxBlock block = philox(state.offset + static_cast<uint64_t>(i));
     std::swap(p[i], p[uniform_int(low_half(block), static_cast<uint64_t>(i) + 1)]);
   }
-  return out;
+  return detail::made({n}, options, [&](Tensor& out) { copy_(out, numbers); });
 }
 
 }  // namespace tercel

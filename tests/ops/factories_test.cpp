@@ -76,6 +76,46 @@ TEST(Factories, Linspace) {
   EXPECT_THROW(linspace(0, 1, -1), RuntimeError);
 }
 
+TEST(Factories, LinspaceOfOtherDtypes) {
+  // An integral dtype's ends are integers first.
+  EXPECT_EQ(values_of(linspace(0, 10, 5, kInt64)), (Values{0, 2, 5, 7, 10}));
+  EXPECT_EQ(values_of(linspace(-0.8, 3.9, 4, kInt32)), (Values{0, 1, 2, 3}));
+  EXPECT_EQ(values_of(linspace(0, 255, 4, kUInt8)), (Values{0, 85, 170, 255}));
+  EXPECT_THROW(linspace(0, 300, 4, kUInt8), RuntimeError);
+  EXPECT_THROW(linspace(0, 1, 3, kBool), NotImplementedError);
+  const Tensor z = linspace(Complex<double>(0, 0), Complex<double>(2, 4), 3, kComplex128);
+  EXPECT_EQ(z.data<Complex<double>>()[1], Complex<double>(1, 2));
+  EXPECT_EQ(z.data<Complex<double>>()[2], Complex<double>(2, 4));
+}
+
+TEST(Factories, Logspace) {
+  EXPECT_EQ(values_of(logspace(0, 3, 4, 10, kFloat64)), (Values{1, 10, 100, 1000}));
+  EXPECT_EQ(values_of(logspace(-1, 3, 5, 2)), (Values{0.5, 1, 2, 4, 8}));
+  EXPECT_EQ(values_of(logspace(0, 2, 3, -2)), (Values{1, -2, 4}));
+  EXPECT_EQ(values_of(logspace(0, 2, 5, 2, kInt64)), (Values{1, 1, 2, 2, 4}));
+  EXPECT_EQ(logspace(0, 2, 0).numel(), 0);
+  const Complex<double> z =
+      logspace(0, Complex<double>(0, 1), 2, 2.718281828459045, kComplex128).data<Complex<double>>()[1];
+  EXPECT_NEAR(z.re, std::cos(1.0), 1e-12);
+  EXPECT_NEAR(z.im, std::sin(1.0), 1e-12);
+  EXPECT_THROW(logspace(0, 2, -1), RuntimeError);
+}
+
+TEST(Factories, RangeHasItsEnd) {
+  EXPECT_EQ(values_of(range(0, 3)), (Values{0, 1, 2, 3}));
+  EXPECT_EQ(range(0, 3).dtype(), kFloat32);
+  EXPECT_EQ(values_of(range(0, 1, 0.25, kFloat64)), (Values{0, 0.25, 0.5, 0.75, 1}));
+  EXPECT_EQ(values_of(range(3, 0.5, -1)), (Values{3, 2, 1}));
+  EXPECT_THROW(range(0, 3, 0), RuntimeError);
+  EXPECT_THROW(range(3, 0), RuntimeError);
+}
+
+TEST(Factories, ArangeOfAnIntegralDtype) {
+  EXPECT_EQ(values_of(arange(0.5, 5.5, 1.5, kInt64)), (Values{0, 1, 2, 3}));
+  EXPECT_EQ(values_of(arange(0, 1.5, 0.5, kInt32)), (Values{0, 0, 0}));
+  EXPECT_THROW(arange(0, 2, 1, kBool), NotImplementedError);
+}
+
 TEST(Factories, Eye) {
   EXPECT_EQ(values_of(eye(2)), (Values{1, 0, 0, 1}));
   EXPECT_EQ(values_of(eye(2, 3, kInt32)), (Values{1, 0, 0, 0, 1, 0}));

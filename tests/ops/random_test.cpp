@@ -4,31 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tests/ops/sample_statistics.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {
-
-namespace {
-
-using Values = std::vector<double>;
-constexpr int64_t kMany = 200'000;
-
-double mean_of(const Values& v) { return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()); }
-double variance_of(const Values& v) {
-  const double mean = mean_of(v);
-  double sum = 0;
-  for (const double x : v) sum += (x - mean) * (x - mean);
-  return sum / static_cast<double>(v.size());
-}
-/** How far a mean of kMany numbers of this variance may be off: five standard deviations. */
-double tolerance(double variance) { return 5 * std::sqrt(variance / static_cast<double>(kMany)); }
-
-}  // namespace
 
 TEST(Random, UniformNumbers) {
   for (const ScalarType t : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
@@ -36,9 +21,9 @@ TEST(Random, UniformNumbers) {
     Generator generator(3);
     const Values v = values_of(rand({kMany}, t, generator));
     EXPECT_GE(*std::min_element(v.begin(), v.end()), 0);
-    // Rounding to 16 bits may reach 1.
-    EXPECT_LE(*std::max_element(v.begin(), v.end()), 1);
-    EXPECT_NEAR(mean_of(v), 0.5, tolerance(1.0 / 12) + (t == kBFloat16 ? 2e-3 : 0));
+    EXPECT_LT(*std::max_element(v.begin(), v.end()), 1);
+    // Numbers of 16 bits are multiples of 2^-11, or 2^-8.
+    EXPECT_NEAR(mean_of(v), 0.5, tolerance(1.0 / 12) + (t == kBFloat16 ? 2e-3 : t == kFloat16 ? 3e-4 : 0));
     EXPECT_NEAR(variance_of(v), 1.0 / 12, 2e-3);
   }
   Generator generator(4);
@@ -68,6 +53,127 @@ TEST(Random, Integers) {
   for (const int64_t c : counts) EXPECT_NEAR(static_cast<double>(c) / kMany, 0.2, 0.01);
   EXPECT_EQ(randint(0, 2, {3}, kUInt8, generator).dtype(), kUInt8);
   EXPECT_THROW(randint(3, 3, {1}), RuntimeError);
+}
+
+TEST(Random, UniformNumbersStayBelowTheirEnd) {
+  Generator generator(10);
+  for (const ScalarType t : {kFloat32, kFloat16, kBFloat16}) {
+    // What is drawn is rounded to 1 of two numbers, or 3.
+    const Values v =
+        values_of(uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258));
+    EXPECT_EQ(*std::max_element(v.begin(), v.end()), t == kFloat16 ? 257.75 : *std::min_element(v.begin(), v.end()));
+  }
+  EXPECT_THROW(uniform_(empty({2}), 0, 1e39), RuntimeError);
+  EXPECT_THROW(uniform_(empty({2}, kFloat16), -60000, 60000), RuntimeError);
+}
+
+TEST(Random, ComplexNumbers) {
+  Generator generator(11);
+  const Values flat = values_of(rand({10}, kFloat64, generator));
+  generator.set_seed(11);
+  const Tensor z = rand({5}, kComplex128, generator);
+  const auto* parts = static_cast<const double*>(z.data_ptr());
+  EXPECT_EQ(Values(parts, parts + 10), flat);
+  for (const ScalarType t : {kComplex64, kComplex128}) {
+    const Tensor x = to(normal_(empty({kMany}, t), 3, 2, generator), kComplex128);
+    const auto* p = static_cast<const double*>(x.data_ptr());
+    Values re, im;
+    for (int64_t i = 0; i < kMany; ++i) {
+      re.push_back(p[2 * i]);
+      im.push_back(p[2 * i + 1]);
+    }
+    EXPECT_NEAR(mean_of(re), 3, tolerance(2));
+    EXPECT_NEAR(mean_of(im), 0, tolerance(2));
+    EXPECT_NEAR(variance_of(re), 2, 0.06);
+    EXPECT_NEAR(variance_of(im), 2, 0.06);
+  }
+}
+
+TEST(Random, ExponentialCauchyAndLogNormal) {
+  Generator generator(12);
+  for (const ScalarType t : {kFloat32, kFloat64}) {
+    const Values e = values_of(exponential_(empty({kMany}, t), 0.5, generator));
+    EXPECT_NEAR(mean_of(e), 2, tolerance(4));
+    EXPECT_GT(*std::min_element(e.begin(), e.end()), 0);
+    const auto beyond = std::count_if(e.begin(), e.end(), [](double x) { return x > 6; });
+    EXPECT_NEAR(static_cast<double>(beyond) / kMany, std::exp(-3.0), tolerance(0.05));
+    Values c = values_of(cauchy_(empty({kMany}, t), 4, 3, generator));
+    std::sort(c.begin(), c.end());
+    EXPECT_NEAR(c[kMany / 4], 1, 0.1);
+    EXPECT_NEAR(c[kMany / 2], 4, 0.1);
+    EXPECT_NEAR(c[3 * kMany / 4], 7, 0.1);
+    Values l = values_of(log_normal_(empty({kMany}, t), 1, 0.5, generator));
+    for (double& x : l) x = std::log(x);
+    EXPECT_NEAR(mean_of(l), 1, tolerance(0.25));
+    EXPECT_NEAR(variance_of(l), 0.25, 0.01);
+  }
+  const Values tiny = values_of(exponential_(empty({kMany}, kFloat16), 3, generator));
+  EXPECT_GT(*std::min_element(tiny.begin(), tiny.end()), 0);
+  EXPECT_EQ(values_of(exponential_(empty({2}), HUGE_VAL)), (Values{0, 0}));
+  EXPECT_THROW(exponential_(empty({2}), 0), RuntimeError);
+  EXPECT_THROW(exponential_(empty({2}, kInt64)), RuntimeError);
+  EXPECT_THROW(cauchy_(empty({2}), 0, 0), RuntimeError);
+  EXPECT_THROW(cauchy_(empty({2}, kInt32)), RuntimeError);
+  EXPECT_THROW(log_normal_(empty({2}), 0, 0), RuntimeError);
+  EXPECT_THROW(log_normal_(empty({2}, kInt64)), NotImplementedError);
+}
+
+TEST(Random, Geometric) {
+  Generator generator(13);
+  for (const ScalarType t : {kFloat32, kInt64, kInt16}) {
+    const Values v = values_of(geometric_(empty({kMany}, t), 0.3, generator));
+    EXPECT_EQ(*std::min_element(v.begin(), v.end()), 1);
+    EXPECT_NEAR(mean_of(v), 1 / 0.3, tolerance(0.7 / 0.09));
+    EXPECT_NEAR(static_cast<double>(std::count(v.begin(), v.end(), 2.0)) / kMany, 0.21, tolerance(0.17));
+  }
+  EXPECT_THROW(geometric_(empty({2}), 0), RuntimeError);
+  EXPECT_THROW(geometric_(empty({2}), 1), RuntimeError);
+  EXPECT_THROW(geometric_(empty({2}, kBool), 0.5), NotImplementedError);
+}
+
+TEST(Random, IntegersOfADtypesRange) {
+  Generator generator(14);
+  const auto range_of = [&](const Tensor& x) {
+    const Values v = values_of(x);
+    return std::pair(*std::min_element(v.begin(), v.end()), *std::max_element(v.begin(), v.end()));
+  };
+  using Range = std::pair<double, double>;
+  EXPECT_EQ(range_of(random_(empty({kMany}, kUInt8), generator)), (Range{0, 255}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kInt8), generator)), (Range{0, 127}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kBool), generator)), (Range{0, 1}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kBFloat16), generator)), (Range{0, 256}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kFloat16), generator)), (Range{0, 2048}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kInt8), -128, {}, generator)), (Range{-128, 127}));
+  EXPECT_EQ(range_of(random_(empty({kMany}, kFloat32), -2, 3, generator)), (Range{-2, 2}));
+  const auto [low, high] = range_of(random_(empty({kMany}, kInt64), INT64_MIN, {}, generator));
+  EXPECT_LT(low, -9.2e18);
+  EXPECT_GT(high, 9.2e18);
+  // From 2^24 on float32 has even numbers only: 2^24 + 2 and + 4 of those from + 1 to + 5.
+  EXPECT_EQ(range_of(random_(empty({kMany}, kFloat32), 16777217, 16777222, generator)), (Range{16777218, 16777220}));
+  EXPECT_THROW(random_(empty({2}, kFloat32), 16777217, 16777218), RuntimeError);
+  EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kUInt8), 0, 257); }),
+            "to - 1 is out of bounds for unsigned char");
+  EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kInt16), -40000, {}); }),
+            "from is out of bounds for short");
+  EXPECT_THROW(random_(empty({2}, kFloat16), 0, 70000), RuntimeError);
+  EXPECT_THROW(random_(empty({2}, kBool), 0, 3), RuntimeError);
+  EXPECT_THROW(random_(empty({2}, kUInt64), -1, 3), RuntimeError);
+  EXPECT_THROW(random_(empty({2}), 3, 3), RuntimeError);
+  EXPECT_THROW(random_(empty({2}, kComplex64)), NotImplementedError);
+}
+
+TEST(Random, PermutationsOfOtherDtypes) {
+  for (const ScalarType t : {kUInt8, kInt32, kFloat16, kFloat32}) {
+    Values v = values_of(randperm(200, t));
+    std::sort(v.begin(), v.end());
+    for (size_t i = 0; i < v.size(); ++i) ASSERT_EQ(v[i], static_cast<double>(i));
+  }
+  EXPECT_EQ(randperm(256, kUInt8).dtype(), kUInt8);
+  EXPECT_THROW(randperm(257, kUInt8), RuntimeError);
+  EXPECT_EQ(randperm(2049, kFloat16).numel(), 2049);
+  EXPECT_THROW(randperm(2050, kFloat16), RuntimeError);
+  EXPECT_THROW(randperm((int64_t{1} << 53) + 2, kFloat64), RuntimeError);
+  EXPECT_THROW(randperm(2, kBool), NotImplementedError);
 }
 
 TEST(Random, BernoulliAndPermutations) {
@@ -119,9 +225,12 @@ TEST(RandomThreads, SameNumbersForAnyNumberOfThreads) {
     set_num_threads(threads);
     Generator generator(9);
     std::string got = bytes_of(randn({100'001}, {}, generator));
-    got += bytes_of(rand({70'003}, kFloat64, generator)) +
-           bytes_of(randint(0, 1'000'000, {50'000}, kInt64, generator)) +
-           bytes_of(bernoulli_(empty({33'333}), 0.5, generator)) + bytes_of(randperm(30'000, generator));
+    got +=
+        bytes_of(rand({70'003}, kFloat64, generator)) + bytes_of(randint(0, 1'000'000, {50'000}, kInt64, generator)) +
+        bytes_of(bernoulli_(empty({33'333}), 0.5, generator)) + bytes_of(randperm(30'000, generator)) +
+        bytes_of(exponential_(empty({40'001}), 2, generator)) + bytes_of(random_(empty({40'001}, kInt16), generator)) +
+        bytes_of(geometric_(empty({40'001}, kInt64), 0.01, generator)) +
+        bytes_of(normal_(empty({20'001}, kComplex64), 0, 1, generator));
     if (threads == 1) want = got;
     EXPECT_TRUE(got == want) << threads << " threads";
   }

@@ -3,6 +3,7 @@
 from tercel import _C
 from tercel._C import Tensor
 from tercel.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tercel.autograd.variable import Variable as Variable
 
 __all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 

@@ -1,0 +1,47 @@
+// What the tables of factories share.
+#pragma once
+
+#include <utility>
+
+#include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/ops/factories.h"
+
+namespace tercel::python {
+
+#define TERCEL_LIKE_OPTIONS TERCEL_FACTORY_OPTIONS ", memory_format memory_format=None"
+
+/** `out` resized to these sizes, for a factory that fills it; a dtype that is asked for must be its own. */
+inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, const FactoryOptions& o) {
+  TERCEL_CHECK(!o.dtype || *o.dtype == out.dtype(), RuntimeError, "dtype ", legacy_name(o.dtype.value_or(kFloat32)),
+               " does not match dtype of out parameter (", legacy_name(out.dtype()), ")");
+  TERCEL_CHECK(!o.has_device || o.device == out.device(), RuntimeError, "device ", to_string(o.device),
+               " does not match device of out parameter (", to_string(out.device()), ")");
+  prepare_out(op, out, sizes, false);
+  return out;
+}
+
+/** What make(options) gives, or that in `out`, whose dtype is then the one that counts. */
+template <class Make>
+Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarType otherwise, Make make) {
+  if (!out.defined()) return make(o.resolve(otherwise));
+  const Tensor result = make(TensorOptions(out.dtype()));
+  sized(op, out, result.sizes(), o);
+  return into(op, out, result);
+}
+
+/** A fresh tensor like x: its order of dimensions unless a format is asked for. */
+inline Tensor fresh_like(const Tensor& x, const FactoryOptions& o, std::optional<MemoryFormat> format) {
+  return empty_like(x, o.resolve(x), format.value_or(MemoryFormat::Preserve));
+}
+
+/** A fresh tensor like x that fill(tensor) fills before it may require a gradient. */
+template <class Fill>
+Tensor filled_like(const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> format, Fill fill) {
+  const bool requires_grad = std::exchange(o.requires_grad, false);
+  Tensor out = fresh_like(x, o, format);
+  fill(out);
+  return requires_grad ? out.requires_grad_() : out;
+}
+
+}  // namespace tercel::python

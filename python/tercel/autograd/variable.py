@@ -1,0 +1,20 @@
+"""Variable, which a tensor once had to be to have a gradient; now every tensor is one."""
+
+from tercel import _C
+from tercel._C import Tensor
+
+
+class _VariableType(type):
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """Variable(data, requires_grad=False) is a tensor over the same data; isinstance(x, Variable) asks for a tensor."""
+
+    def __new__(cls, data=None, requires_grad=False):
+        if data is None:
+            data = _C.empty(0)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)

@@ -1,0 +1,5 @@
+"""Intel's library of matrices: not used."""
+
+
+def is_available():
+    return False

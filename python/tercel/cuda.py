@@ -1,0 +1,45 @@
+"""Answers for programs that ask for a GPU: this package has the CPU only."""
+
+__all__ = ["device_count", "empty_cache", "init", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+           "manual_seed_all", "seed", "seed_all"]
+
+_NEED_A_GPU = ("Event", "Stream", "current_device", "current_stream", "default_stream", "get_arch_list",
+               "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "init",
+               "max_memory_allocated", "mem_get_info", "memory_allocated", "memory_reserved", "set_device",
+               "set_rng_state", "stream", "synchronize")
+
+
+def is_available():
+    """Whether tensors can be on a GPU."""
+    return False
+
+
+def device_count():
+    """How many GPUs there are for tensors."""
+    return 0
+
+
+def is_initialized():
+    return False
+
+
+def is_bf16_supported(*args, **kwargs):
+    return False
+
+
+def _nothing_to_do(*args, **kwargs):
+    """As PyTorch does without a GPU, nothing."""
+
+
+empty_cache = manual_seed = manual_seed_all = seed = seed_all = _nothing_to_do
+
+
+def _refusing(name):
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"tercel.cuda.{name}: Tercel not compiled with CUDA enabled")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+globals().update({_name: _refusing(_name) for _name in _NEED_A_GPU})

@@ -1,0 +1,23 @@
+// Windows of signal processing, in PyTorch's convention.
+//
+// A periodic window, which is what a Fourier transform wants, is a symmetric one of length + 1 without its last value.
+// One of length 1 is 1, one of length 0 empty. RuntimeError for a negative length or a dtype that is not floating.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** A triangle that is 0 at its ends. */
+TERCEL_API Tensor bartlett_window(int64_t length, bool periodic = true, TensorOptions options = {});
+/** 0.42 - 0.5 cos(x) + 0.08 cos(2x). */
+TERCEL_API Tensor blackman_window(int64_t length, bool periodic = true, TensorOptions options = {});
+/** alpha - beta cos(x). */
+TERCEL_API Tensor hamming_window(int64_t length, bool periodic = true, double alpha = 0.54, double beta = 0.46,
+                                 TensorOptions options = {});
+/** 0.5 - 0.5 cos(x). */
+TERCEL_API Tensor hann_window(int64_t length, bool periodic = true, TensorOptions options = {});
+/** I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1. */
+TERCEL_API Tensor kaiser_window(int64_t length, bool periodic = true, double beta = 12, TensorOptions options = {});
+
+}  // namespace tercel
