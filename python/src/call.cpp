@@ -35,8 +35,8 @@ FactoryOptions From<FactoryOptions>::get(const Call& c, size_t i) {
   FactoryOptions out{};
   if (c[i] != Py_None) out.dtype = to_dtype(c[i]);
   TERCEL_CHECK(c[i + 1] == Py_None || to_layout(c[i + 1]) == Layout::Strided, NotImplementedError, c.op.name(),
-               "(): a tensor of layout ", c[i + 1] == Py_None ? "" : to_string(to_layout(c[i + 1])),
-               " is not made this way");
+               "() is not implemented for sparse types: expected layout strided, but got ",
+               c[i + 1] == Py_None ? "" : to_string(to_layout(c[i + 1])));
   out.has_device = c[i + 2] != Py_None;
   out.device = out.has_device ? to_device(c[i + 2]) : kCpu;
   out.requires_grad = to_bool(c[i + 4]);

@@ -3,6 +3,8 @@
 
 #include "python/src/factory.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/resize.h"
+#include "tercel/ops/views.h"
 #include "tercel/ops/windows.h"
 
 namespace tercel::python {
@@ -26,9 +28,29 @@ ScalarType range_dtype(std::initializer_list<Scalar> numbers) {
 ScalarType spread_dtype(const char* op, Scalar start, Scalar end, const FactoryOptions& o) {
   if (!start.is_complex() && !end.is_complex()) return default_dtype();
   const ScalarType type = complex_dtype(default_dtype());
-  TERCEL_CHECK(!o.dtype || is_complex(*o.dtype), RuntimeError, op, "(): inferred dtype ", legacy_name(type),
+  TERCEL_CHECK(!o.dtype || is_complex(*o.dtype), RuntimeError, "torch.", op, "(): inferred dtype ", legacy_name(type),
                " can't be safely cast to passed dtype ", legacy_name(o.dtype.value_or(type)));
   return type;
+}
+
+/**
+ * made() of numbers in a row, which fill an `out` of as many elements whatever its sizes. Another one is resized, as of
+ * a count that depends on rounding.
+ */
+template <class Make>
+Tensor made_in_order(const char* op, const Tensor& out, const FactoryOptions& o, ScalarType otherwise, Make make) {
+  if (!out.defined() || out.numel() == 0) return made(op, out, o, otherwise, make);
+  const Tensor result = make(TensorOptions(out.dtype()));
+  if (result.numel() != out.numel())
+    warn(str_cat({"The number of elements in the out tensor of shape ", out.sizes(), " is ", out.numel(),
+                  " which does not match the computed number of elements ", result.numel(),
+                  ". Note that this may occur as a result of rounding error. The out tensor will be resized to a "
+                  "tensor of shape (",
+                  result.numel(), ",)."}));
+  const IntSpan sizes = result.numel() == out.numel() ? out.sizes() : result.sizes();
+  if (out.sizes() != sizes) resize_(out, sizes);
+  sized(op, out, sizes, o);
+  return into(op, out, view(result, sizes));
 }
 
 /** Row-major strides of the dimensions in the order `layout`. */
@@ -145,37 +167,38 @@ Span<Entry> factory_ops() {
       entry(
           "arange(Scalar end, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar end, const Tensor& out, FactoryOptions o) {
-            return made("arange", out, o, range_dtype({end}), [&](TensorOptions to) { return arange(0, end, 1, to); });
+            return made_in_order("arange", out, o, range_dtype({end}),
+                                 [&](TensorOptions to) { return arange(0, end, 1, to); });
           },
           kFunction),
       entry(
           "arange(Scalar start, Scalar end, Scalar step=1, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, Scalar step, const Tensor& out, FactoryOptions o) {
-            return made("arange", out, o, range_dtype({start, end, step}),
-                        [&](TensorOptions to) { return arange(start, end, step, to); });
+            return made_in_order("arange", out, o, range_dtype({start, end, step}),
+                                 [&](TensorOptions to) { return arange(start, end, step, to); });
           },
           kFunction, "start, start + step, ... before end."),
       entry(
           "range(Scalar start, Scalar end, Scalar step=1, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, Scalar step, const Tensor& out, FactoryOptions o) {
             warn(kRangeAdvice);
-            return made("range", out, o, default_dtype(),
-                        [&](TensorOptions to) { return range(start, end, step, to); });
+            return made_in_order("range", out, o, default_dtype(),
+                                 [&](TensorOptions to) { return range(start, end, step, to); });
           },
           kFunction, "start, start + step, ... up to and with end."),
       entry(
           "linspace(Scalar start, Scalar end, int steps, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, int64_t steps, const Tensor& out, FactoryOptions o) {
-            return made("linspace", out, o, spread_dtype("linspace", start, end, o),
-                        [&](TensorOptions to) { return linspace(start, end, steps, to); });
+            return made_in_order("linspace", out, o, spread_dtype("linspace", start, end, o),
+                                 [&](TensorOptions to) { return linspace(start, end, steps, to); });
           },
           kFunction, "Numbers from start to end, both included."),
       entry(
           "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, Tensor "
           "out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, int64_t steps, double base, const Tensor& out, FactoryOptions o) {
-            return made("logspace", out, o, spread_dtype("logspace", start, end, o),
-                        [&](TensorOptions to) { return logspace(start, end, steps, base, to); });
+            return made_in_order("logspace", out, o, spread_dtype("logspace", start, end, o),
+                                 [&](TensorOptions to) { return logspace(start, end, steps, base, to); });
           },
           kFunction, "The base to the power of numbers from start to end."),
       entry(

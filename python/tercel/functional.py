@@ -1,5 +1,7 @@
 """Functions whose arguments Python sorts out before the library sees them."""
 
+import warnings
+
 from tercel import _C
 from tercel._C import Tensor
 
@@ -67,8 +69,12 @@ def _listed(tensors):
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
 
 
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors, indexing=None):
     """Vectors expanded to one shape, in which each changes along a dimension of its own."""
+    if indexing is None:
+        warnings.warn("tercel.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+                      stacklevel=2)
+        indexing = "ij"
     return _C._meshgrid(_listed(tensors), indexing=indexing)
 
 

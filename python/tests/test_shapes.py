@@ -111,7 +111,7 @@ def test_grids_and_diagonals():
     for indexing in ("ij", "xy"):
         for got, want in zip(tc.meshgrid(a, b, indexing=indexing), np.meshgrid(a.numpy(), b.numpy(), indexing=indexing)):
             same(got, want)
-    assert tc.meshgrid([a, b])[0].shape == (2, 3)
+    assert tc.meshgrid([a, b], indexing="ij")[0].shape == (2, 3)
     assert tc.cartesian_prod(a, a).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     assert tc.combinations(b).tolist() == [[0, 1], [0, 2], [1, 2]]
     same(tc.vander(b, 3), np.vander(b.numpy(), 3))

@@ -83,7 +83,7 @@ void check_range(const char* op, Scalar start, Scalar end, Scalar step) {
 }
 
 int64_t checked_count(const char* op, double n) {
-  TERCEL_CHECK(n < 0x1p62, RuntimeError, op, ": ", n, " elements do not fit 64 bits");
+  TERCEL_CHECK(n < 0x1p62, RuntimeError, op, ": overflow, ", n, " elements do not fit 64 bits");
   return static_cast<int64_t>(n);
 }
 
@@ -190,7 +190,7 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
 
 Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   if (m == -1) m = n;
-  TERCEL_CHECK(n >= 0 && m >= 0, RuntimeError, "eye: n and m must be non-negative, got ", n, " and ", m);
+  TERCEL_CHECK(n >= 0 && m >= 0, RuntimeError, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
   return detail::made({n, m}, options, [&](Tensor& out) {
     zero_(out);
     visit_all_types("eye", out.dtype(), [&]<class T> {

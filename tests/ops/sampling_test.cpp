@@ -140,7 +140,7 @@ TEST(SamplingThreads, SameNumbersForAnyNumberOfThreads) {
     Generator generator(9);
     const Tensor p = rand({30'001}, {}, generator);
     const std::string got = bytes_of(bernoulli(p, generator)) + bytes_of(poisson(p * 30, generator)) +
-                            bytes_of(binomial(full({30'001}, 100), p, generator)) +
+                            bytes_of(binomial(full({30'001}, 100.0), p, generator)) +
                             bytes_of(multinomial(rand({500, 40}, {}, generator), 7, false, generator)) +
                             bytes_of(multinomial(rand({500, 40}, {}, generator), 70, true, generator));
     if (threads == 1) want = got;
