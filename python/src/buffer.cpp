@@ -56,15 +56,12 @@ void release_buffer(void* context) {
   delete view;
 }
 
-void warn_not_writable() {
-  static bool warned = false;
-  if (warned) return;
-  warned = true;
-  if (PyErr_WarnEx(PyExc_UserWarning,
-                   "The given NumPy array is not writable, and tercel does not support non-writable tensors. Writing "
-                   "to this tensor has undefined results: copy the array or make it writable first.",
-                   1) < 0)
-    raise_pending();
+void warn_not_writable(PyObject* exporter) {
+  const std::string text = str_cat(
+      {"The given ", is_ndarray(exporter) ? "NumPy array" : "buffer",
+       " is not writable, and tercel does not support non-writable tensors. Writing to this tensor has undefined "
+       "results: copy the data or make them writable first."});
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) raise_pending();
 }
 
 /** What numpy lets go as long as the tensor's memory is exported. */
@@ -141,7 +138,7 @@ bool is_numeric_buffer(PyObject* o) {
          numpy_scalar_kind(o) == 0;
 }
 
-Tensor tensor_from_buffer(PyObject* exporter) {
+Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
   auto view = std::make_unique<Py_buffer>();
   if (PyObject_GetBuffer(exporter, view.get(), PyBUF_FULL_RO) < 0) refuse_type(exporter);
   struct Release {
@@ -162,7 +159,7 @@ Tensor tensor_from_buffer(PyObject* exporter) {
                  "the memory.");
   TERCEL_CHECK(reinterpret_cast<uintptr_t>(view->buf) % static_cast<size_t>(view->itemsize) == 0, ValueError,
                "given numpy array is not aligned to its element size. Copy the array first.");
-  if (view->readonly) warn_not_writable();
+  if (view->readonly && to_write) warn_not_writable(exporter);
   guard.view = nullptr;
   return adopt(view.release(), type);
 }

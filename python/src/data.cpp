@@ -30,7 +30,12 @@ DimVector infer_sizes(PyObject* data) {
     TERCEL_CHECK(!is_text(level.ptr()) && sizes.size() <= kMostDims, ValueError, "too many dimensions '",
                  Py_TYPE(level.ptr())->tp_name, "'");
     if (n == 0) break;
-    level = own(PySequence_GetItem(level.ptr(), 0));
+    PyObject* first = PySequence_GetItem(level.ptr(), 0);
+    if (!first) {
+      PyErr_Clear();
+      throw_error<ValueError>({"could not determine the shape of object type '", Py_TYPE(level.ptr())->tp_name, "'"});
+    }
+    level = own(first);
   }
   return sizes;
 }
@@ -157,32 +162,29 @@ nb::object as_tensor(nb::handle data, nb::handle dtype, nb::handle device) {
   return own(wrap(tensor_from_data(data.ptr(), optional_dtype(dtype), true)));
 }
 
-nb::object as_array(nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy, bool requires_grad) {
-  check_device(device);
-  const bool must_copy = copy.ptr() == Py_True, must_share = copy.ptr() == Py_False;
-  Tensor t = tensor_from_data(data.ptr(), optional_dtype(dtype), !must_copy);
-  if (must_share) {
-    const bool shares = is_tensor(data.ptr()) ? t.is_alias_of(tensor_of(data.ptr()))
-                                              : is_numeric_buffer(data.ptr()) && !t.storage()->resizable();
-    TERCEL_CHECK(shares, ValueError, "can't alias tensor with dtype, or from a sequence: a copy is needed");
-  }
-  if (requires_grad && t.requires_grad()) t = t.detach();
-  require_grad(t, requires_grad);
-  return own(wrap(std::move(t)));
-}
-
 nb::object from_numpy(nb::handle array) {
   TERCEL_CHECK(is_ndarray(array.ptr()), TypeError, "expected np.ndarray (got ", Py_TYPE(array.ptr())->tp_name, ")");
   return own(wrap(tensor_from_buffer(array.ptr())));
 }
 
-nb::object from_buffer(nb::handle buffer, nb::handle dtype, int64_t count, int64_t offset, bool requires_grad) {
-  TERCEL_CHECK(PyObject_CheckBuffer(buffer.ptr()), ValueError, "object does not implement Python buffer protocol.");
-  const ScalarType type = to_dtype(dtype.ptr());
-  const nb::object view = own(PyMemoryView_FromObject(buffer.ptr()));
-  const nb::object bytes = view.attr("cast")("B");
-  const auto size = static_cast<int64_t>(item_size(type));
-  const int64_t length = static_cast<int64_t>(nb::len(bytes));
+/** The bytes of a contiguous buffer, whatever its elements and dimensions. */
+nb::object bytes_of(PyObject* buffer) {
+  TERCEL_CHECK(PyObject_CheckBuffer(buffer), ValueError, "object does not implement Python buffer protocol.");
+  const nb::object pickled = own(PyPickleBuffer_FromObject(buffer));
+  PyObject* raw = PyObject_CallMethod(pickled.ptr(), "raw", nullptr);
+  if (!raw) {
+    PyErr_Clear();
+    throw_error<RuntimeError>(
+        {"could not retrieve a contiguous buffer from the given object (non-contiguous buffers "
+         "are not supported)"});
+  }
+  return own(raw);
+}
+
+/** A vector of `count` elements (-1: all) over a buffer's memory, from byte `offset` on. */
+Tensor over_buffer(PyObject* buffer, ScalarType type, int64_t count, int64_t offset, bool to_write) {
+  const nb::object bytes = bytes_of(buffer);
+  const auto size = static_cast<int64_t>(item_size(type)), length = static_cast<int64_t>(nb::len(bytes));
   TERCEL_CHECK(length > 0 && count != 0, ValueError, "both buffer length (", length, ") and count (", count,
                ") must not be 0");
   TERCEL_CHECK(offset >= 0 && offset < length, ValueError, "offset (", offset,
@@ -193,12 +195,49 @@ nb::object from_buffer(nb::handle buffer, nb::handle dtype, int64_t count, int64
   TERCEL_CHECK(n <= (length - offset) / size, ValueError, "requested buffer length (", n, " * ", size,
                " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (", length,
                " bytes)");
-  const Tensor whole = tensor_from_buffer(bytes.ptr());
+  const Tensor whole = tensor_from_buffer(bytes.ptr(), to_write);
   TERCEL_CHECK(offset % size == 0, ValueError, "offset (", offset, " bytes) must be a multiple of the element size");
-  auto typed = make_intrusive<TensorImpl>(whole.storage(), type, IntSpan{n}, IntSpan{1}, offset / size);
-  const Tensor t(std::move(typed));
+  return Tensor(make_intrusive<TensorImpl>(whole.storage(), type, IntSpan{n}, IntSpan{1}, offset / size));
+}
+
+nb::object from_buffer(nb::handle buffer, nb::handle dtype, int64_t count, int64_t offset, bool requires_grad) {
+  const Tensor t = over_buffer(buffer.ptr(), to_dtype(dtype.ptr()), count, offset, true);
   require_grad(t, requires_grad);
   return own(wrap(t));
+}
+
+/** A tensor over the memory of what has some; undefined for numbers and sequences, which have to be read. */
+Tensor over_memory(PyObject* o, std::optional<ScalarType> dtype, bool to_write) {
+  if (is_tensor(o)) return tensor_of(o);
+  if (const nb::object array = as_ndarray(o)) return tensor_from_buffer(array.ptr(), to_write);
+  if (PyCapsule_CheckExact(o) || PyObject_HasAttrString(o, "__dlpack__")) {
+    const nb::object taken = nb::module_::import_("tercel.utils.dlpack").attr("from_dlpack")(nb::borrow(o));
+    return tensor_of(taken.ptr());
+  }
+  if (!PyObject_CheckBuffer(o) || numpy_scalar_kind(o) != 0) return Tensor();
+  if (!dtype && is_numeric_buffer(o)) return tensor_from_buffer(o, to_write);
+  return over_buffer(o, dtype.value_or(kUInt8), -1, 0, to_write);
+}
+
+nb::object as_array(nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy, bool requires_grad) {
+  check_device(device);
+  const bool must_copy = copy.ptr() == Py_True, must_share = copy.ptr() == Py_False;
+  const std::optional<ScalarType> wanted = optional_dtype(dtype);
+  Tensor t = over_memory(data.ptr(), wanted, !must_copy);
+  if (!t.defined()) {
+    TERCEL_CHECK(!must_share, ValueError, "can't alias arbitrary sequence into a tensor.");
+    t = tensor_from_data(data.ptr(), wanted, false);
+  } else if (wanted && *wanted != t.dtype()) {
+    TERCEL_CHECK(!must_share, ValueError, "can't alias tensor with dtype '", legacy_name(t.dtype()), "' into dtype '",
+                 legacy_name(*wanted), "'.");
+    t = to(t, *wanted);
+  } else if (must_copy) {
+    t = clone(t);
+  }
+  // A history is kept if a gradient is asked for.
+  if (t.requires_grad() && !requires_grad) t = t.detach();
+  if (!t.requires_grad()) require_grad(t, requires_grad);
+  return own(wrap(std::move(t)));
 }
 
 }  // namespace
@@ -213,9 +252,10 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
   nb::object array = as_ndarray(data);
   if (!array && is_numeric_buffer(data)) array = nb::borrow(data);
   if (!array) return from_sequence(data, dtype);
-  const Tensor view = tensor_from_buffer(array.ptr());
-  const ScalarType type = dtype.value_or(view.dtype());
-  if (share || type != view.dtype()) return to(view, type);
+  const ScalarType own_type = tensor_from_buffer(array.ptr(), false).dtype();
+  const ScalarType type = dtype.value_or(own_type);
+  const Tensor view = tensor_from_buffer(array.ptr(), share && type == own_type);
+  if (share || type != own_type) return to(view, type);
   return clone(view, MemoryFormat::Contiguous);
 }
 

@@ -13,8 +13,11 @@ namespace tercel::python {
  */
 Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool share);
 
-/** A tensor over an exporter's memory; TypeError and ValueError with PyTorch's sentences where that cannot be. */
-Tensor tensor_from_buffer(PyObject* exporter);
+/**
+ * A tensor over an exporter's memory; TypeError and ValueError with PyTorch's sentences where that cannot be.
+ * `to_write`: to be used, and so with a warning if the memory is read-only.
+ */
+Tensor tensor_from_buffer(PyObject* exporter, bool to_write = true);
 /** Whether the object is a numpy.ndarray. */
 bool is_ndarray(PyObject* o);
 /** Whether the object exports a buffer of numbers: an array, array.array, memoryview; bytes are text, not numbers. */

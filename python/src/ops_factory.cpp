@@ -33,6 +33,9 @@ ScalarType spread_dtype(const char* op, Scalar start, Scalar end, const FactoryO
   return type;
 }
 
+constexpr const char* kRoundingAdvice =
+    ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape (";
+
 /**
  * made() of numbers in a row, which fill an `out` of as many elements whatever its sizes. Another one is resized, as of
  * a count that depends on rounding.
@@ -43,9 +46,7 @@ Tensor made_in_order(const char* op, const Tensor& out, const FactoryOptions& o,
   const Tensor result = make(TensorOptions(out.dtype()));
   if (result.numel() != out.numel())
     warn(str_cat({"The number of elements in the out tensor of shape ", out.sizes(), " is ", out.numel(),
-                  " which does not match the computed number of elements ", result.numel(),
-                  ". Note that this may occur as a result of rounding error. The out tensor will be resized to a "
-                  "tensor of shape (",
+                  " which does not match the computed number of elements ", result.numel(), kRoundingAdvice,
                   result.numel(), ",)."}));
   const IntSpan sizes = result.numel() == out.numel() ? out.sizes() : result.sizes();
   if (out.sizes() != sizes) resize_(out, sizes);

@@ -60,6 +60,9 @@ std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Te
 ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result) {
   if (!out) return result;
   const Tensor both[] = {result.values, result.indices};
+  for (size_t i = 0; i < std::min<size_t>(out->size(), 2); ++i)
+    TERCEL_CHECK((*out)[i].dtype() == both[i].dtype(), RuntimeError, "Expected out tensor to have dtype ",
+                 to_string(both[i].dtype()), ", but got ", to_string((*out)[i].dtype()), " instead");
   const std::vector<Tensor> filled = into(op, *out, Span<Tensor>(both));
   return {filled[0], filled[1]};
 }

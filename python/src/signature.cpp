@@ -283,6 +283,11 @@ void complain_of_type(const std::string& op, const Parameter& p, PyObject* o, in
                       : p.kind == Kind::IntList  ? is_int_like
                                                  : is_float_like;
     const Py_ssize_t wrong = first_wrong_element(o, fits);
+    if (p.kind == Kind::TensorList) {
+      complain({op, "(): expected Tensor as element ", wrong, " in argument ", position > 0 ? position - 1 : 0,
+                ", but got ", Py_TYPE(PySequence_Fast_GET_ITEM(o, wrong))->tp_name});
+      return;
+    }
     complain({where, " must be ", spoken(p.kind), ", but found element of type ",
               Py_TYPE(PySequence_Fast_GET_ITEM(o, wrong))->tp_name, " at pos ", wrong});
     return;

@@ -46,8 +46,12 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
     for (const char* name : {"data", "size", "other", "storage"})
       if (PyObject* given = PyDict_GetItemString(kwargs, name)) data = nb::borrow(given);
   }
-  if (data) return of_argument(data.ptr(), type);
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
+  if (kwargs && PyDict_GetItemString(kwargs, "device") && n == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)))
+    throw_error<RuntimeError>(
+        {"Legacy tensor constructor of the form tercel.Tensor(tensor, device=device) is not "
+         "supported.  Use tercel.tensor(...) or tercel.as_tensor(...) instead."});
+  if (data) return of_argument(data.ptr(), type);
   if (n == 0) return empty({0}, type);
   if (n == 1) return of_argument(PyTuple_GET_ITEM(args, 0), type);
   for (Py_ssize_t i = 0; i < n; ++i)

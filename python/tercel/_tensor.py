@@ -53,6 +53,8 @@ def __contains__(self, element):
 
 @_method
 def __complex__(self):
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
     return complex(self.item())
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import tercel as tc
@@ -80,3 +81,79 @@ def test_meshgrid_wants_to_be_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tc.meshgrid(tc.ones(2), tc.ones(3), indexing="xy")[0].shape == (3, 2)
+
+
+def test_frombuffer():
+    for data, dtype, want in ((np.ones((2, 2)), tc.float64, [1, 1, 1, 1]), (np.array(3.0), tc.float64, [3]),
+                              (memoryview(np.ones(3, dtype=bool)), tc.bool, [True] * 3),
+                              (np.array([-1, 0, 0, 0, -1, 0, 0, 0], dtype=np.int8), tc.int32, [255, 255])):
+        x = tc.frombuffer(data, dtype=dtype)
+        assert x.tolist() == want and x.data_ptr() == np.asarray(data).__array_interface__["data"][0]
+    with pytest.warns(UserWarning, match="The given buffer is not writable"):
+        assert tc.frombuffer(b"1234", dtype=tc.uint8, count=2, offset=1).tolist() == [50, 51]
+    for options, text in ((dict(count=0), r"both buffer length \(16\) and count \(0\)"),
+                          (dict(offset=-8), r"offset \(-8 bytes\) must be"),
+                          (dict(offset=16), r"offset \(16 bytes\) must be .* buffer length \(16 bytes\)"),
+                          (dict(offset=7), r"buffer length \(9 bytes\) after offset \(7 bytes\) must be"),
+                          (dict(count=3), r"requested buffer length \(3 \* 8 bytes\)")):
+        with pytest.raises(ValueError, match=text):
+            tc.frombuffer(np.ones(2), dtype=tc.float64, **options)
+    with pytest.raises(RuntimeError, match="could not retrieve a contiguous buffer"):
+        tc.frombuffer(np.ones((4, 4))[:, ::2], dtype=tc.float64)
+    with pytest.raises(ValueError, match="does not implement Python buffer protocol"):
+        tc.frombuffer([1], dtype=tc.int32)
+
+
+def test_asarray():
+    x, n = tc.ones(3), np.ones(3, dtype=np.float32)
+    assert tc.asarray(x) is x and tc.asarray(x, copy=True).data_ptr() != x.data_ptr()
+    for o in (n, memoryview(n)):
+        for options in ({}, {"copy": False}, {"dtype": tc.float32}, {"dtype": tc.float32, "copy": False}):
+            y = tc.asarray(o, **options)
+            assert y.tolist() == [1, 1, 1] and y.data_ptr() == n.__array_interface__["data"][0]
+        assert tc.asarray(o, copy=True).data_ptr() != n.__array_interface__["data"][0]
+    assert tc.asarray(tc.utils.dlpack.to_dlpack(x)).data_ptr() == x.data_ptr()
+    assert tc.asarray(n, dtype=tc.int64).tolist() == [1, 1, 1] and tc.asarray(range(3)).tolist() == [0, 1, 2]
+    assert tc.asarray(bytearray(b"1234"), dtype=tc.int16).tolist() == [12849, 13363]
+    assert tc.asarray(b"12", copy=True).tolist() == [49, 50]
+    for call, text in ((lambda: tc.asarray(x, dtype=tc.float64, copy=False), "with dtype '.*' into dtype '.*'"),
+                       (lambda: tc.asarray([1, 2], copy=False), "can't alias arbitrary sequence")):
+        with pytest.raises(ValueError, match=text):
+            call()
+    made = tc.ones(2, requires_grad=True).clone()
+    for options in ({}, {"copy": True}, {"requires_grad": True}, {"requires_grad": True, "copy": True}):
+        y = tc.asarray(made, **options)
+        assert y.requires_grad == (y.grad_fn is not None) == ("requires_grad" in options)
+    assert tc.asarray([1.0], requires_grad=True).is_leaf
+
+
+def test_read_only_arrays():
+    n = np.arange(3.0)
+    n.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tc.tensor(n).tolist() == [0, 1, 2] and tc.as_tensor(n, dtype=tc.float32).tolist() == [0, 1, 2]
+    with pytest.warns(UserWarning, match="The given NumPy array is not writable"):
+        tc.from_numpy(n)
+
+
+def test_sentences():
+    class Odd:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            raise TypeError
+
+    with pytest.raises(ValueError, match="could not determine the shape of object type 'Odd'"):
+        tc.tensor(Odd())
+    for legacy in (lambda: tc.Tensor(tc.ones(1), device="cpu"), lambda: tc.ones(1).new(tc.ones(1), device="cpu")):
+        with pytest.raises(RuntimeError, match="Legacy tensor constructor"):
+            legacy()
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        tc.empty([2, 4, 2**29, 2**29], dtype=tc.float64)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype int64, but got float32 instead"):
+        tc.sort(tc.ones(3), out=(tc.empty(0), tc.empty(0)))
+    for convert in (int, float, complex):
+        with pytest.raises(ValueError):
+            convert(tc.ones(2))
