@@ -42,6 +42,8 @@ DUNDERS = {
     "__neg__(self) -> Tensor", "__pos__(self) -> Tensor", "__abs__(self) -> Tensor", "__invert__(self) -> Tensor",
     "__iter__(self) -> Any", "__array__(self, dtype: Any = ..., copy: Any = ...) -> Any",
     "__init__(self, *args: Any, **kwargs: Any) -> None",
+    "__array_namespace__(self, *, api_version: Optional[str] = ...) -> Any",
+    "to_device(self, device: Any, /, *, stream: None = ...) -> Tensor",
 }
 BINARY = ("add sub mul truediv floordiv mod pow and or xor lshift rshift matmul").split()
 ATTRIBUTES = {

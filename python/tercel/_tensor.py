@@ -135,6 +135,26 @@ def as_subclass(self, cls):
     return _C._as_subclass(cls, self)
 
 
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+@_method
+def __array_namespace__(self, *, api_version=None):
+    """The functions of the Python array API standard."""
+    if api_version is not None and api_version not in _API_VERSIONS:
+        raise ValueError(f"expected a version of the array API of {', '.join(_API_VERSIONS)}, but got {api_version!r}")
+    from tercel import array_api
+    return array_api
+
+
+@_method
+def to_device(self, device, /, *, stream=None):
+    """The tensor on a device, by its name in the array API."""
+    if stream is not None:
+        raise ValueError(f"to_device: expected no stream, but got {stream!r}")
+    return self.to(device)
+
+
 @_method
 def storage(self):
     return typed_storage(self.untyped_storage(), self.dtype)

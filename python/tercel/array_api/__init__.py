@@ -1,0 +1,35 @@
+"""The Python array API standard, version 2024.12, over Tercel's tensors.
+
+Arrays are `tercel.Tensor`, whose operators are PyTorch's; the functions here have the standard's names, arguments and
+promotion: a tensor without dimensions counts as much as any other, and of Python's numbers only the kind does.
+`docs/design/python.md` says what follows from that.
+"""
+
+from math import e, inf, nan, pi  # noqa: F401
+
+from tercel._C import (  # noqa: F401
+    bool, complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+from tercel.array_api import _dtypes, fft, linalg
+from tercel.array_api._creation import *  # noqa: F401,F403
+from tercel.array_api._dtypes import *  # noqa: F401,F403
+from tercel.array_api._elementwise import *  # noqa: F401,F403
+from tercel.array_api._info import __array_namespace_info__
+from tercel.array_api._manipulation import *  # noqa: F401,F403
+from tercel.array_api._reductions import *  # noqa: F401,F403
+from tercel.array_api._searching import *  # noqa: F401,F403
+from tercel.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
+
+from tercel.array_api import _creation, _elementwise, _manipulation, _reductions, _searching  # isort: skip
+
+newaxis = None
+__array_api_version__ = "2024.12"
+
+__all__ = [
+    "__array_api_version__", "__array_namespace_info__", "e", "inf", "nan", "newaxis", "pi", "fft", "linalg", "matmul",
+    "matrix_transpose", "tensordot", "vecdot", "bool", "complex64", "complex128", "float32", "float64", "int8", "int16",
+    "int32", "int64", "uint8", "uint16", "uint32", "uint64", *_creation.__all__, *_dtypes.__all__,
+    *_elementwise.__all__, *_manipulation.__all__, *_reductions.__all__, *_searching.__all__]
+
+
+def __dir__():
+    return sorted(__all__)

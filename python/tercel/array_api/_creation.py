@@ -1,0 +1,126 @@
+"""New arrays."""
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel.array_api import _dtypes
+from tercel.utils.dlpack import from_dlpack
+
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+           "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    """An array of a number, nested sequences, an object with a buffer or DLPack, or an array.
+
+    copy=None copies where it must; ValueError where copy=False would have to.
+    """
+    if isinstance(obj, Tensor):
+        if copy is False and dtype is not None and dtype is not obj.dtype:
+            raise ValueError(f"asarray: expected {obj.dtype} with copy=False, but got dtype={dtype}")
+        return obj.to(device=obj.device if device is None else device, dtype=dtype or obj.dtype, copy=bool(copy))
+    if copy is False and (_dtypes.rank(obj) is not None or isinstance(obj, (list, tuple))):
+        raise ValueError(f"asarray: a {type(obj).__name__} cannot become an array without a copy")
+    return _C.asarray(obj, dtype=dtype, device=device, copy=copy)
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
+    """start, start + step, ... before stop; 0, 1, ... before start without it."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ValueError("arange: expected a step that is not 0")
+    if dtype is None:
+        dtype = _dtypes.default_of(max(1, *(_dtypes.rank(x) for x in (start, stop, step))))
+    if (stop - start) / step <= 0:
+        return _C.empty(0, dtype=dtype, device=device)
+    return _C.arange(start, stop, step, dtype=dtype, device=device)
+
+
+def _shape(shape):
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def empty(shape, *, dtype=None, device=None):
+    """Elements that have not been set."""
+    return _C.empty(_shape(shape), dtype=dtype, device=device)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    return _C.zeros(_shape(shape), dtype=dtype, device=device)
+
+
+def ones(shape, *, dtype=None, device=None):
+    return _C.ones(_shape(shape), dtype=dtype, device=device)
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """The value everywhere, in the default dtype of its kind unless another is given."""
+    if dtype is None:
+        dtype = _dtypes.default_of(_dtypes.rank(fill_value))
+    return _C.full(_shape(shape), fill_value, dtype=dtype, device=device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    return _C.empty_like(x, dtype=dtype, device=device)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    return _C.zeros_like(x, dtype=dtype, device=device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    return _C.ones_like(x, dtype=dtype, device=device)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    return _C.full_like(x, fill_value, dtype=dtype, device=device)
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """Ones on the diagonal k, above the main one for k > 0; zeros elsewhere."""
+    columns = n_rows if n_cols is None else n_cols
+    result = _C.zeros((n_rows, columns), dtype=dtype, device=device)
+    if -n_rows < k < columns:
+        result.diagonal(k).fill_(1)
+    return result
+
+
+def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
+    """`num` values at equal distances from start to stop, with it or (endpoint=False) without."""
+    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    if dtype is None:
+        dtype = _dtypes.default_of(3 if is_complex else 2)
+    if is_complex or dtype.is_complex:
+        start, stop = complex(start), complex(stop)
+        part = _C.float64 if dtype is _C.complex128 else _C.float32
+        re, im = (linspace(a, b, num, dtype=part, device=device, endpoint=endpoint)
+                  for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
+        return _C.complex(re, im).to(dtype)
+    if not endpoint:
+        return _C.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
+    return _C.linspace(start, stop, num, dtype=dtype, device=device)
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Vectors expanded to one shape: a list; "xy" exchanges the first two dimensions."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: expected indexing 'xy' or 'ij', but got {indexing!r}")
+    if not arrays:
+        return []
+    return list(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
+
+
+def tril(x, /, *, k=0):
+    """The matrices with zeros above the diagonal k."""
+    return _C.tril(x, k)
+
+
+def triu(x, /, *, k=0):
+    """The matrices with zeros below the diagonal k."""
+    return _C.triu(x, k)
+
+
+zeros.__doc__, ones.__doc__ = "Zeros.", "Ones."
+for _like, _what in ((empty_like, "Elements that have not been set"), (zeros_like, "Zeros"), (ones_like, "Ones"),
+                     (full_like, "The value")):
+    _like.__doc__ = f"{_what}, with the shape of an array, and its dtype unless another is given."

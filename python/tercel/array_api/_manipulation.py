@@ -1,0 +1,101 @@
+"""Shapes and places of elements."""
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel.array_api._dtypes import result_type
+
+__all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat",
+           "reshape", "roll", "squeeze", "stack", "tile", "unstack"]
+
+
+def broadcast_arrays(*arrays):
+    """The arrays expanded to one shape: a list."""
+    return list(_C._broadcast_tensors(arrays))
+
+
+def broadcast_to(x, /, shape):
+    """The array expanded to a shape."""
+    return _C.broadcast_to(x, shape)
+
+
+def _one_dtype(arrays):
+    dtype = result_type(*arrays)
+    return [x.to(dtype) for x in arrays]
+
+
+def concat(arrays, /, *, axis=0):
+    """Arrays one after the other along an axis; their elements, with axis=None."""
+    arrays = _one_dtype(arrays)
+    return _C.cat([x.flatten() for x in arrays], 0) if axis is None else _C.cat(arrays, axis)
+
+
+def stack(arrays, /, *, axis=0):
+    """Arrays of one shape along a new axis."""
+    return _C.stack(_one_dtype(arrays), axis)
+
+
+def expand_dims(x, /, *, axis=0):
+    """The array with a new axis of size 1."""
+    return _C.unsqueeze(x, axis)
+
+
+def squeeze(x, /, axis):
+    """The array without axes of size 1; ValueError for others."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    for one in axes:
+        if x.shape[one] != 1:
+            raise ValueError(f"squeeze: expected size 1 of axis {one}, but got {x.shape[one]}")
+    return _C.squeeze(x, axes)
+
+
+def flip(x, /, *, axis=None):
+    """Elements in reverse order along the axes, or all."""
+    return _C.flip(x, tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+def moveaxis(x, source, destination, /):
+    """The array with axes in other places."""
+    return _C.movedim(x, source, destination)
+
+
+def permute_dims(x, /, axes):
+    """The array with its axes in another order."""
+    return _C.permute(x, axes)
+
+
+def repeat(x, repeats, /, *, axis=None):
+    """Each element, or slice, several times; with axis=None of the array's elements in a row."""
+    if isinstance(repeats, Tensor):
+        repeats = repeats.to(_C.int64)
+        repeats = int(repeats) if repeats.ndim == 0 else repeats
+    return _C.repeat_interleave(x, repeats, dim=axis)
+
+
+def reshape(x, /, shape, *, copy=None):
+    """The elements in another shape; copy=False is a ValueError where they would have to be copied."""
+    if copy:
+        return x.clone(memory_format=_C.contiguous_format).reshape(shape)
+    if copy is False:
+        try:
+            return x.view(shape)
+        except RuntimeError as e:
+            raise ValueError(f"reshape: {tuple(x.shape)} cannot become {tuple(shape)} without a copy") from e
+    return x.reshape(shape)
+
+
+def roll(x, /, shift, *, axis=None):
+    """Elements moved on along axes, those at the end to the start; along all elements in a row with axis=None."""
+    if axis is None:
+        return _C.roll(x, shift)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return _C.roll(x, (shift,) * len(axes) if isinstance(shift, int) else tuple(shift), axes)
+
+
+def tile(x, repetitions, /):
+    """The array side by side, so many times along each axis."""
+    return _C.tile(x, tuple(repetitions))
+
+
+def unstack(x, /, *, axis=0):
+    """The slices along an axis: a tuple."""
+    return tuple(_C.unbind(x, axis))

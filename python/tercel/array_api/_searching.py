@@ -1,0 +1,122 @@
+"""Places, order, and what is different."""
+
+from typing import NamedTuple
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel.array_api._dtypes import tensors_of
+from tercel.functional import broadcast_shapes
+
+__all__ = ["argsort", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all", "unique_counts",
+           "unique_inverse", "unique_values", "where"]
+
+
+def where(condition, x1, x2, /):
+    """x1 where the condition is true, else x2."""
+    return _C.where(condition, *tensors_of("where", x1, x2))
+
+
+def nonzero(x, /):
+    """The indices of the elements different from zero: an array for each axis."""
+    if x.ndim == 0:
+        raise ValueError("nonzero: expected an array of at least one dimension")
+    return tuple(_C.nonzero(x, as_tuple=True))
+
+
+def searchsorted(x1, x2, /, *, side="left", sorter=None):
+    """Where in ascending x1 each element of x2 belongs, before (left) or after (right) equal ones."""
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: expected side 'left' or 'right', but got {side!r}")
+    values, wanted = tensors_of("searchsorted", x1, x2)
+    return _C.searchsorted(values, wanted, side=side, sorter=None if sorter is None else sorter.to(_C.int64))
+
+
+def take(x, indices, /, *, axis=None):
+    """Slices by index along an axis, which an array of several dimensions needs."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"take: expected an axis for an array of {x.ndim} dimensions")
+        axis = 0
+    indices = _from_end(indices, x.shape[axis])
+    return _C.index_select(x, axis, indices)
+
+
+def _from_end(indices, size):
+    indices = indices.to(_C.int64)
+    return _C.where(indices < 0, indices + size, indices)
+
+
+def take_along_axis(x, indices, /, *, axis=-1):
+    """Elements by index along an axis, one list of indices for each line; other axes are broadcast."""
+    axis = axis + x.ndim if axis < 0 else axis
+    if not 0 <= axis < x.ndim or x.ndim != indices.ndim:
+        raise IndexError(f"take_along_axis: expected an axis, and indices, of {x.ndim} dimensions, but got axis {axis} "
+                         f"and {indices.ndim}")
+    def with_size(shape, size):
+        return (*shape[:axis], size, *shape[axis + 1:])
+
+    shape = broadcast_shapes(with_size(x.shape, 1), with_size(indices.shape, 1))
+    values = x.expand(with_size(shape, x.shape[axis]))
+    places = _from_end(indices, x.shape[axis]).expand(with_size(shape, indices.shape[axis]))
+    return _C.gather(values, axis, places)
+
+
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """Elements in order along an axis."""
+    return _C.sort(x, dim=axis, descending=descending, stable=True).values
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The indices that sort an axis; of equal elements the first comes first, whatever `stable` says."""
+    return _C.argsort(x, dim=axis, descending=descending, stable=True)
+
+
+class UniqueAll(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def _unique(x):
+    """(values, where each element went, how often each came); NaNs are all different."""
+    if not x.is_complex():
+        return _C._unique(x.flatten(), True, True, None, False)
+    parts = _C.view_as_real(x.flatten())
+    values, inverse, counts = _C._unique(parts, True, True, 0, False)
+    return _C.view_as_complex(values.contiguous()), inverse, counts
+
+
+def unique_all(x, /):
+    """The different values, where each first stands, where each element went, and how often each came."""
+    values, inverse, counts = _unique(x)
+    # A stable order of the inverse has the first of each value where the counts before it end.
+    first = _C.argsort(inverse, stable=True)[counts.cumsum(0) - counts] if inverse.numel() else inverse
+    return UniqueAll(values, first, inverse.reshape(x.shape), counts)
+
+
+def unique_counts(x, /):
+    """The different values, and how often each came."""
+    values, _, counts = _unique(x)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x, /):
+    """The different values, and where each element went."""
+    values, inverse, _ = _unique(x)
+    return UniqueInverse(values, inverse.reshape(x.shape))
+
+
+def unique_values(x, /):
+    """The different values."""
+    return _unique(x)[0]
