@@ -14,11 +14,20 @@ if(NOT nanobind_FOUND)
     "(scripts/python-env makes an environment that has it)")
 endif()
 
+# What the headers say of the ops is said in Python too.
+file(GLOB op_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h)
+set(op_docs ${PROJECT_BINARY_DIR}/generated/python/src/op_docs.inc)
+add_custom_command(OUTPUT ${op_docs}
+  COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR} ${op_docs}
+  DEPENDS ${op_headers} ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR}/tools/doc_lines.py
+  COMMENT "Reading what the headers say of the ops" VERBATIM)
+
 # The interpreter may well be newer than nanobind's sources expect of warnings: those are not ours.
 nanobind_build_library(nanobind-static AS_SYSINCLUDE)
 
 file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
-add_library(tercel_python MODULE ${python_sources})
+add_library(tercel_python MODULE ${python_sources} ${op_docs})
+target_include_directories(tercel_python PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel)
 set(python_package ${PROJECT_BINARY_DIR}/python/tercel)
 set_target_properties(tercel_python PROPERTIES

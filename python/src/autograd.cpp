@@ -167,7 +167,8 @@ PyObject* from_node(const intrusive_ptr<Node>& node) {
 
 void register_autograd(nb::module_& m) {
   g_node_type = make_type(m, &g_spec);
-  m.def("is_grad_enabled", [] { return grad_enabled(); });
+  m.def(
+      "is_grad_enabled", [] { return grad_enabled(); }, "Whether operations are recorded on this thread.");
   m.def("_set_grad_enabled", [](bool enabled) { tercel::detail::t_grad_enabled = enabled; });
   m.def("_run_backward", run_backward);
   m.def("_run_grad", run_grad);

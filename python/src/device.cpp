@@ -144,27 +144,37 @@ void register_generators(nb::module_& m) {
             nb::inst_ptr<GeneratorObject>(self)->generator->set_seed(to_seed(seed));
             return self;
           },
-          nb::arg("seed"))
-      .def("initial_seed", [](const GeneratorObject& g) { return g.generator->state().seed; })
-      .def("seed",
-           [](GeneratorObject& g) {
-             const nb::object bits = nb::module_::import_("secrets").attr("randbits")(64);
-             g.generator->set_seed(to_seed(bits));
-             return bits;
-           })
-      .def("clone_state",
-           [](const GeneratorObject& g) {
-             auto* copy = new GeneratorObject();
-             copy->own.set_state(g.generator->state());
-             return nb::cast(copy, nb::rv_policy::take_ownership);
-           })
-      .def("get_state", [](const GeneratorObject& g) { return nb::steal(wrap(state_of(*g.generator))); })
-      .def("set_state",
-           [](nb::object self, nb::handle state) {
-             set_state(*nb::inst_ptr<GeneratorObject>(self)->generator, expect_tensor(state));
-             return self;
-           })
-      .def_prop_ro("device", [](const GeneratorObject&) { return nb::steal(from_device(kCpu)); });
+          nb::arg("seed"), "Starts the sequence of a seed; returns the generator.")
+      .def(
+          "initial_seed", [](const GeneratorObject& g) { return g.generator->state().seed; }, "The seed.")
+      .def(
+          "seed",
+          [](GeneratorObject& g) {
+            const nb::object bits = nb::module_::import_("secrets").attr("randbits")(64);
+            g.generator->set_seed(to_seed(bits));
+            return bits;
+          },
+          "Takes a seed from the system, and returns it.")
+      .def(
+          "clone_state",
+          [](const GeneratorObject& g) {
+            auto* copy = new GeneratorObject();
+            copy->own.set_state(g.generator->state());
+            return nb::cast(copy, nb::rv_policy::take_ownership);
+          },
+          "A generator at the same place of the same sequence.")
+      .def(
+          "get_state", [](const GeneratorObject& g) { return nb::steal(wrap(state_of(*g.generator))); },
+          "Seed and place, as a tensor of bytes.")
+      .def(
+          "set_state",
+          [](nb::object self, nb::handle state) {
+            set_state(*nb::inst_ptr<GeneratorObject>(self)->generator, expect_tensor(state));
+            return self;
+          },
+          "Goes on from what get_state() gave.")
+      .def_prop_ro(
+          "device", [](const GeneratorObject&) { return nb::steal(from_device(kCpu)); }, "The CPU.");
   g_generator_type = type_of(type);
   m.attr("default_generator") = nb::cast(new GeneratorObject(default_generator()), nb::rv_policy::take_ownership);
 }

@@ -181,21 +181,25 @@ void register_dtype(nb::module_& m) {
     if (row.short_name) m.attr(row.short_name) = object;
     g_dtypes[static_cast<size_t>(row.type)] = object.release().ptr();
   }
-  m.def("get_default_dtype", [] { return nb::steal(from_dtype(g_default)); });
-  m.def("set_default_dtype", [](nb::handle d) {
-    const ScalarType wanted = to_dtype(d.ptr());
-    TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
-    g_default = wanted;
-  });
+  m.def(
+      "get_default_dtype", [] { return nb::steal(from_dtype(g_default)); }, "The dtype of tensors of floats.");
+  m.def(
+      "set_default_dtype",
+      [](nb::handle d) {
+        const ScalarType wanted = to_dtype(d.ptr());
+        TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
+        g_default = wanted;
+      },
+      "Sets the dtype of tensors of floats; TypeError for one that is not floating.");
   m.def(
       "promote_types",
       [](nb::handle a, nb::handle b) {
         return nb::steal(from_dtype(promote_types(to_dtype(a.ptr()), to_dtype(b.ptr()))));
       },
-      nb::arg("type1"), nb::arg("type2"));
+      nb::arg("type1"), nb::arg("type2"), "The smallest dtype that both fit into.");
   m.def(
       "can_cast", [](nb::handle from, nb::handle to) { return can_cast(to_dtype(from.ptr()), to_dtype(to.ptr())); },
-      nb::arg("from_"), nb::arg("to"));
+      nb::arg("from_"), nb::arg("to"), "Whether results of one dtype may be written into another.");
   m.def("_dtypes", [] {
     nb::list all;
     for (const Row& row : kRows) all.append(nb::steal(from_dtype(row.type)));

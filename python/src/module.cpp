@@ -42,10 +42,13 @@ NB_MODULE(_C, m) {
   });
   m.def(
       "get_num_threads", [] { return num_threads(); }, "How many threads an operation may use.");
-  m.def("set_num_threads", [](int64_t n) {
-    TERCEL_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
-    set_num_threads(n);
-  });
+  m.def(
+      "set_num_threads",
+      [](int64_t n) {
+        TERCEL_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
+        set_num_threads(n);
+      },
+      "How many threads an operation may use from now on; RuntimeError unless positive.");
 }
 
 }  // namespace tercel::python

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "python/src/op_docs.h"
+
 namespace tercel::python {
 
 namespace {
@@ -185,18 +187,20 @@ void Op::explain(PyObject* const* args, size_t count, PyObject* keywords, unsign
 }
 
 std::string Op::doc() const {
-  std::string text;
+  std::string text, said;
   for (const Overload& o : overloads_) {
     text += o.entry.signature;
     text += "\n";
+    if (*o.entry.doc) said += str_cat({"\n", o.entry.doc, "\n"});
   }
-  for (const Overload& o : overloads_)
-    if (*o.entry.doc) {
-      text += "\n";
-      text += o.entry.doc;
-      text += "\n";
-    }
-  return text;
+  if (!said.empty()) return text + said;
+  // Another name's text is that of the operation, which its signatures still begin with.
+  const std::string_view signature = overloads_[0].entry.signature;
+  const std::vector<Parameter>& parameters = overloads_[0].signature.parameters();
+  said = op_doc(name_, parameters.empty() ? "" : to_text(parameters[0].name));
+  if (said.empty())
+    said = op_doc(signature.substr(0, signature.find('(')), parameters.empty() ? "" : to_text(parameters[0].name));
+  return said.empty() ? text : str_cat({text, "\n", said, "\n"});
 }
 
 void register_op_type(nb::module_& m) {

@@ -153,18 +153,18 @@ PyMethodDef g_methods[] = {
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
-    {"resizable", resizable, METH_NOARGS, nullptr},
+    {"resizable", resizable, METH_NOARGS, "Whether it may grow or shrink."},
     {"resize_", resize, METH_O, "Changes the number of bytes, keeping the common ones."},
-    {"fill_", fill, METH_O, nullptr},
+    {"fill_", fill, METH_O, "Sets every byte."},
     {"copy_", copy, METH_O, "Takes the bytes of a storage of the same size."},
     {"_to_bytes", to_bytes, METH_NOARGS, "A copy as bytes."},
-    {"clone", clone_storage, METH_NOARGS, nullptr},
+    {"clone", clone_storage, METH_NOARGS, "A copy."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"_cdata", get_cdata, nullptr, nullptr, nullptr},
-    {"device", get_device, nullptr, nullptr, nullptr},
+    {"device", get_device, nullptr, "Where the bytes are.", nullptr},
     {},
 };
 PyMemberDef g_members[] = {
@@ -176,6 +176,7 @@ PyType_Slot g_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(storage_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_methods, g_methods},
+    {Py_tp_doc, const_cast<char*>("A row of bytes that tensors look at.")},
     {Py_tp_getset, g_attributes},
     {Py_tp_members, g_members},
     {Py_mp_length, reinterpret_cast<void*>(length)},

@@ -132,6 +132,7 @@ def register_hook(self, hook):
 
 @_method
 def as_subclass(self, cls):
+    """The tensor as an object of a subclass, over the same memory."""
     return _C._as_subclass(cls, self)
 
 
@@ -157,10 +158,12 @@ def to_device(self, device, /, *, stream=None):
 
 @_method
 def storage(self):
+    """The storage with the dtype of the tensor."""
     return typed_storage(self.untyped_storage(), self.dtype)
 
 
 def _type_method(self, dtype=None, non_blocking=False):
+    """The name of the old tensor type, or the tensor in a dtype."""
     if dtype is None:
         return f"tercel.{self.dtype._legacy_name}Tensor"
     if isinstance(dtype, str):
@@ -179,6 +182,7 @@ Tensor.type = _type_method
 
 @_method
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """A tensor of data, by default of this dtype."""
     return _C.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -190,6 +194,7 @@ def new(self, *args, **kwargs):
 
 @_method
 def is_shared(self):
+    """Whether other processes see the memory: never."""
     return False
 
 
@@ -234,6 +239,7 @@ def map_(self, tensor, callable):  # noqa: A002
 
 @_method
 def map2_(self, x, y, callable):  # noqa: A002
+    """Calls the function with each element of this and two other tensors; what it returns takes the element's place."""
     return _elementwise("map2_", self, callable, x, y)
 
 
@@ -242,6 +248,7 @@ for _one in ("ipu", "maia", "mps", "mtia", "nested", "vulkan", "xla", "xpu"):
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.__module__ = "tercel"
+_C.Node.__doc__ = "A recorded operation, which a tensor's grad_fn is."
 
 
 class _LegacyType:

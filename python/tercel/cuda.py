@@ -20,10 +20,12 @@ def device_count():
 
 
 def is_initialized():
+    """Never."""
     return False
 
 
 def is_bf16_supported(*args, **kwargs):
+    """Never."""
     return False
 
 
@@ -36,6 +38,7 @@ empty_cache = manual_seed = manual_seed_all = seed = seed_all = _nothing_to_do
 
 def _refusing(name):
     def refuse(*args, **kwargs):
+        """AssertionError: there is no GPU here."""
         raise AssertionError(f"tercel.cuda.{name}: Tercel not compiled with CUDA enabled")
 
     refuse.__name__ = refuse.__qualname__ = name

@@ -19,10 +19,12 @@ def annotate(the_type, the_value):
 
 
 def export(fn):
+    """The function itself."""
     return fn
 
 
 def unused(fn):
+    """The function itself."""
     return fn
 
 
@@ -32,12 +34,15 @@ def ignore(drop=False, **kwargs):
 
 
 def script_if_tracing(fn):
+    """The function itself."""
     return fn
 
 
 def script(obj, *args, **kwargs):
+    """NotImplementedError: nothing is compiled."""
     raise NotImplementedError("tercel.jit.script: functions are not compiled; call them as they are")
 
 
 def trace(func, *args, **kwargs):
+    """NotImplementedError: nothing is compiled."""
     raise NotImplementedError("tercel.jit.trace: calls are not recorded as a graph; call the function as it is")

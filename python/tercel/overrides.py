@@ -12,10 +12,12 @@ def has_torch_function(relevant_args):
 
 
 def has_torch_function_unary(tensor):
+    """Whether an argument has __torch_function__: never asked."""
     return False
 
 
 def has_torch_function_variadic(*tensors):
+    """Whether one of the arguments has __torch_function__: never asked."""
     return False
 
 

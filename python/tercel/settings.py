@@ -35,10 +35,12 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
+    """What use_deterministic_algorithms() set."""
     return _State.deterministic_debug_mode > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled():
+    """What use_deterministic_algorithms(warn_only=...) set."""
     return _State.deterministic_debug_mode == 1
 
 
@@ -54,6 +56,7 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
+    """0, 1 or 2: what set_deterministic_debug_mode() set."""
     return _State.deterministic_debug_mode
 
 
@@ -65,6 +68,7 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
+    """What set_float32_matmul_precision() set; products are calculated in float32 always."""
     return _State.precision
 
 
@@ -74,6 +78,7 @@ def set_warn_always(b):
 
 
 def is_warn_always_enabled():
+    """What set_warn_always() set."""
     return _State.warn_always
 
 
@@ -105,6 +110,7 @@ def is_autocast_enabled(device_type=None):
 
 
 def is_autocast_cpu_enabled():
+    """Whether operations choose dtypes by themselves: never."""
     return False
 
 
@@ -119,8 +125,10 @@ def get_num_interop_threads():
 
 
 def compiled_with_cxx11_abi():
+    """Always: the library is new."""
     return True
 
 
 def is_vulkan_available():
+    """Never."""
     return False

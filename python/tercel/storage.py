@@ -83,6 +83,7 @@ class TypedStorage:
 
     @property
     def device(self):
+        """Where the bytes are."""
         return self._untyped_storage.device
 
     @property
@@ -93,6 +94,7 @@ class TypedStorage:
         return _rebuild_typed_storage, (self._untyped_storage, self.dtype)
 
     def untyped(self):
+        """The bytes."""
         return self._untyped_storage
 
     def _tensor(self):
@@ -102,24 +104,31 @@ class TypedStorage:
         return self._untyped_storage.nbytes() // self.dtype.itemsize
 
     def size(self):
+        """The number of elements."""
         return len(self)
 
     def nbytes(self):
+        """The number of bytes."""
         return self._untyped_storage.nbytes()
 
     def element_size(self):
+        """The bytes of an element."""
         return self.dtype.itemsize
 
     def data_ptr(self):
+        """The address of the first element."""
         return self._untyped_storage.data_ptr()
 
     def is_shared(self):
+        """Whether other processes see it: never."""
         return False
 
     def resizable(self):
+        """Whether it may grow or shrink."""
         return self._untyped_storage.resizable()
 
     def tolist(self):
+        """The elements as a list of numbers."""
         return self._tensor().tolist()
 
     def __iter__(self):
@@ -144,18 +153,22 @@ class TypedStorage:
         self._tensor()[i if isinstance(i, slice) else self._index(i)] = value
 
     def fill_(self, value):
+        """Sets every element."""
         self._tensor().fill_(value)
         return self
 
     def copy_(self, source, non_blocking=None):
+        """Takes the elements of another storage, converted."""
         self._tensor().copy_(source._tensor() if isinstance(source, TypedStorage) else _C.tensor(source))
         return self
 
     def resize_(self, size):
+        """Another number of elements; new ones are not initialised."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
 
     def clone(self):
+        """A copy."""
         return typed_storage(self._untyped_storage.clone(), self.dtype)
 
     def __eq__(self, other):
@@ -173,6 +186,7 @@ class TypedStorage:
     __repr__ = __str__
 
     def type(self):
+        """The name of the class, or the storage in another dtype."""
         return f"tercel.{self.dtype._legacy_name}Storage"
 
 

@@ -23,6 +23,7 @@ class _Mode:
         _C._set_grad_enabled(self.before)
 
     def clone(self):
+        """A context of the same kind."""
         return type(self)(self.mode)
 
     def __call__(self, function):
@@ -117,4 +118,5 @@ class inference_mode(_Mode):
         super().__init__(not mode)
 
     def clone(self):
+        """A context of the same kind."""
         return type(self)(not self.mode)

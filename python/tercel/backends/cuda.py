@@ -10,4 +10,5 @@ class matmul:
 
 
 def is_built():
+    """Never."""
     return False

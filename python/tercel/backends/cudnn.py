@@ -6,10 +6,12 @@ enabled = deterministic = benchmark = allow_tf32 = False
 
 
 def is_available():
+    """Never."""
     return False
 
 
 def version():
+    """None: it is not there."""
     return None
 
 

@@ -2,8 +2,10 @@
 
 
 def is_available():
+    """Never."""
     return False
 
 
 def is_built():
+    """Never."""
     return False

@@ -2,4 +2,5 @@
 
 
 def is_available():
+    """Whether operations use OpenMP: never, they have threads of their own."""
     return False

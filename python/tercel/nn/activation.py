@@ -105,6 +105,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """First values again."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input):  # noqa: A002

@@ -172,18 +172,23 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self):
+        """Removes all."""
         self._modules.clear()
 
     def pop(self, key):
+        """Removes a module and returns it."""
         return self._modules.pop(key)
 
     def keys(self):
+        """The names."""
         return self._modules.keys()
 
     def items(self):
+        """Names and modules."""
         return self._modules.items()
 
     def values(self):
+        """The modules."""
         return self._modules.values()
 
     def update(self, modules):
@@ -237,11 +242,13 @@ class ParameterList(Module):
         return (getattr(self, str(i)) for i in range(self._size))
 
     def append(self, value):
+        """Adds one at the end."""
         self._size += 1
         setattr(self, str(self._size - 1), _as_parameter(value))
         return self
 
     def extend(self, values):
+        """Adds several at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
@@ -293,27 +300,34 @@ class ParameterDict(Module):
         return key in self._names
 
     def keys(self):
+        """The names."""
         return self._names.keys()
 
     def values(self):
+        """The parameters."""
         return (self[key] for key in self._names)
 
     def items(self):
+        """Names and parameters."""
         return ((key, self[key]) for key in self._names)
 
     def get(self, key, default=None):
+        """The parameter of a name, or the default."""
         return self[key] if key in self else default
 
     def pop(self, key):
+        """Removes a parameter and returns it."""
         value = self[key]
         del self[key]
         return value
 
     def clear(self):
+        """Removes all."""
         for key in list(self._names):
             del self[key]
 
     def update(self, parameters):
+        """Adds those of a dict, or of pairs."""
         for key, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
             self[key] = value
 

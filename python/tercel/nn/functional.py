@@ -23,14 +23,17 @@ def _softmax_dim(name, dim, dims):
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
+    """exp(input) / sum(exp(input)) along a dimension, without overflow; with a dtype, input is converted first."""
     return _softmax(input, _softmax_dim("softmax", dim, input.dim()), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
+    """The logarithm of softmax(), without overflow."""
     return _log_softmax(input, _softmax_dim("log_softmax", dim, input.dim()), dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
+    """softmax() of -input."""
     return _softmax(-input, _softmax_dim("softmin", dim, input.dim()), dtype)
 
 
@@ -103,6 +106,7 @@ def _refuse_renorm(name, max_norm, scale_grad_by_freq):
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,  # noqa: A002
                eps=1e-5):
+    """input normalized over each channel, dimension 1: by the running statistics [channels], or in training by its own."""
     if training and input.dim() >= 2 and input.numel() == input.size(1):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -144,6 +148,7 @@ def _adaptive(kind, dims):
         return result if kind == "avg" or return_indices else result[0]
 
     pool.__name__ = pool.__qualname__ = f"adaptive_{kind}_pool{dims}d"
+    pool.__doc__ = plain.__doc__
     return pool
 
 

@@ -30,11 +30,13 @@ def calculate_gain(nonlinearity, param=None):
 
 @no_grad()
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Uniform numbers between a and b."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Normal numbers of a mean and a standard deviation."""
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -47,14 +49,17 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0):
 
 @no_grad()
 def constant_(tensor, val):
+    """One value everywhere."""
     return tensor.fill_(val)
 
 
 def ones_(tensor):
+    """Ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor):
+    """Zeros."""
     return constant_(tensor, 0.0)
 
 
@@ -88,6 +93,7 @@ def xavier_uniform_(tensor, gain=1.0, generator=None):
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal numbers of standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -108,6 +114,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal numbers of standard deviation gain / sqrt(fan); the mode says which fan."""
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))

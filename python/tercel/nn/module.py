@@ -60,6 +60,7 @@ class Module:
             object.__setattr__(self, name, value)
 
     def forward(self, *args, **kwargs):
+        """What the module computes; every module has its own."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
@@ -102,6 +103,7 @@ class Module:
         self._modules[name] = module
 
     def register_module(self, name, module):
+        """add_module() by its other name."""
         self.add_module(name, module)
 
     def __setattr__(self, name, value):
@@ -187,15 +189,19 @@ class Module:
         return self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """Names and buffers, those of children too; one that is registered twice comes once."""
         return self._named_members(lambda m: m._buffers, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
+        """The parameters, those of children too unless recurse is False."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse=True):
+        """The buffers, those of children too unless recurse is False."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def named_children(self):
+        """Names and modules one level down."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -203,6 +209,7 @@ class Module:
                 yield name, module
 
     def children(self):
+        """The modules one level down."""
         return (module for _, module in self.named_children())
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
@@ -218,6 +225,7 @@ class Module:
                 yield from module.named_modules(memo, (prefix + "." if prefix else "") + name, remove_duplicate)
 
     def modules(self):
+        """This module and all below it, each once."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target):
@@ -232,6 +240,7 @@ class Module:
         return module
 
     def get_parameter(self, target):
+        """The parameter of a dotted name. AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -241,6 +250,7 @@ class Module:
         return module._parameters[name]
 
     def get_buffer(self, target):
+        """The buffer of a dotted name. AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -276,21 +286,27 @@ class Module:
         return self
 
     def type(self, dst_type):
+        """All parameters and buffers in a dtype."""
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self):
+        """Floating parameters and buffers in float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self):
+        """Floating parameters and buffers in float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self):
+        """Floating parameters and buffers in float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self):
+        """Floating parameters and buffers in bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self):
+        """The module itself: there is no other device."""
         return self._apply(lambda t: t.cpu())
 
     def to(self, *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
@@ -323,9 +339,11 @@ class Module:
         return self
 
     def eval(self):
+        """train(False)."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad=True):
+        """Whether all parameters require gradients."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
@@ -386,9 +404,11 @@ class Module:
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
     def get_extra_state(self):
+        """What state_dict() keeps besides tensors; for modules that override it."""
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state):
+        """Takes what get_extra_state() gave; for modules that override it."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def state_dict(self, *, destination=None, prefix="", keep_vars=False):

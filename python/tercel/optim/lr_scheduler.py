@@ -36,6 +36,7 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict):
+        """Takes what state_dict() gave."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):
@@ -43,6 +44,7 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self):
+        """The learning rates of the next step, one for each group."""
         raise NotImplementedError
 
     def _current(self):
@@ -454,6 +456,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self):
+        """Whether it waits after a reduction."""
         return self.cooldown_counter > 0
 
     def step(self, metrics, epoch=None):

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Writes what the public headers say of each op as a table for the Python package: lines {"name", "text"}, in order.
+
+    tools/make_op_docs.py ROOT OUT
+"""
+
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from doc_lines import declarations  # noqa: E402
+
+PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
+
+
+def docs_of(root):
+    """{name: texts}, those of overloads one after the other."""
+    docs = {}
+    for path in sorted((root / "tercel/ops").glob("*.h")):
+        if path.stem.endswith("_impl"):
+            continue
+        for d in declarations(path.read_text()):
+            if d.doc and d.namespace in PREFIXES:
+                texts = docs.setdefault(PREFIXES[d.namespace] + d.name, [])
+                if d.doc not in texts:
+                    texts.append(d.doc)
+    return docs
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    out = pathlib.Path(sys.argv[2])
+    lines = [f"{{{json.dumps(name)}, {json.dumps(chr(10).join(texts))}}},\n"
+             for name, texts in sorted(docs_of(pathlib.Path(sys.argv[1])).items())]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()
