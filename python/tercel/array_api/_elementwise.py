@@ -50,9 +50,12 @@ def _parts_both(combine, call):
 
 
 def _times(factor, call):
-    """A logarithm to another base, of complex numbers."""
+    """A logarithm to another base; of complex numbers part by part, or an infinite part makes a NaN of the other."""
     def function(x):
-        return _C.log(x) * factor if x.is_complex() else call(x)
+        if not x.is_complex():
+            return call(x)
+        natural = _C.log(x)
+        return _C.complex(_C.real(natural) * factor, _C.imag(natural) * factor)
     return function
 
 
