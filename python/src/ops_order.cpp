@@ -98,11 +98,11 @@ Span<Entry> order_ops() {
             return gradient(x, Span<Tensor>(places), dims ? IntSpan(*dims) : IntSpan(), edge_order);
           },
           kFunction),
-      entry("sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False, Tensor[] out=None)",
+      entry("sort(Tensor input, int dim=-1, bool descending=False, *, bool? stable=False, Tensor[] out=None)",
             [](const Tensor& x, int64_t dim, bool descending, bool, const Pair& out) {
               return into("sort", out, sort(x, dim, descending));
             }),
-      entry("sort(Tensor input, *, bool stable, int dim=-1, bool descending=False, Tensor[] out=None)",
+      entry("sort(Tensor input, *, bool? stable, int dim=-1, bool descending=False, Tensor[] out=None)",
             [](const Tensor& x, bool, int64_t dim, bool descending, const Pair& out) {
               return into("sort", out, sort(x, dim, descending));
             }),

@@ -1,5 +1,6 @@
 #include "python/src/signature.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -299,8 +300,10 @@ void complain_of_type(const std::string& op, const Parameter& p, PyObject* o, in
 
 void Signature::explain(PyObject* const* args, size_t count, PyObject* keywords, bool bound) const {
   const size_t self = bound ? 1 : 0;
+  // Integers in the place of a list: all of them fit.
+  const bool spread = takes_variadic_ && match_variadic(args, count, bound);
   const Py_ssize_t extra = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  if (count > max_positional_) {
+  if (count > max_positional_ && !spread) {
     const size_t most = max_positional_ - self, given = count - self;
     complain({name_, "() takes ", most, " positional argument", most == 1 ? "" : "s", " but ", given,
               given == 1 ? " was given" : " were given"});
@@ -308,7 +311,7 @@ void Signature::explain(PyObject* const* args, size_t count, PyObject* keywords,
   }
   std::vector<PyObject*> values(parameters_.size(), nullptr);
   std::vector<bool> by_keyword(parameters_.size(), false);
-  for (size_t i = 0; i < count; ++i) values[i] = args[i];
+  for (size_t i = 0; i < std::min(count, max_positional_); ++i) values[i] = args[i];
   for (Py_ssize_t k = 0; k < extra; ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, k);
     const int i = find(keyword);
@@ -334,6 +337,7 @@ void Signature::explain(PyObject* const* args, size_t count, PyObject* keywords,
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     if (!values[i] || (values[i] == Py_None && p.accepts_none) || accepts(p, values[i])) continue;
+    if (spread && i + 1 == max_positional_) continue;
     complain_of_type(name_, p, values[i], by_keyword[i] ? -1 : static_cast<int>(i + 1 - self));
     return;
   }

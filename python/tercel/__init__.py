@@ -9,12 +9,14 @@ from tercel._C import *  # noqa: F401,F403
 from tercel._C import Size, Tensor, UntypedStorage, device, dtype, layout, memory_format  # noqa: F401
 from tercel import autograd, fft, linalg  # noqa: F401
 from tercel._tensor import *  # noqa: F401,F403
+from tercel._tensor import _tensor_classes  # noqa: F401
 from tercel._tensor_str import set_printoptions  # noqa: F401
 from tercel.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: F401
 from tercel.functional import *  # noqa: F401,F403
 from tercel.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403
 from tercel.storage import *  # noqa: F401,F403
+from tercel.storage import _storage_classes  # noqa: F401
 from tercel import arrow, io, safetensors, special, utils  # noqa: F401
 from tercel.arrow import from_arrow as from_arrow
 from tercel.serialization import load as load, save as save

@@ -254,6 +254,9 @@ _C.Node.__doc__ = "A recorded operation, which a tensor's grad_fn is."
 class _LegacyType:
     """FloatTensor and the like: constructors of one dtype, and the types that isinstance() asks about."""
 
+    is_cuda = is_sparse = False
+    layout = _C.strided
+
     def __init__(self, dtype):
         self.dtype = dtype
         self.__name__ = f"{dtype._legacy_name}Tensor"
@@ -273,6 +276,7 @@ for _one in _C._dtypes():
     _type = _LegacyType(_one)
     globals()[_type.__name__] = tensor_types[_type.__name__] = _type
     __all__.append(_type.__name__)
+_tensor_classes = set(tensor_types.values())
 del _one, _type
 
 
@@ -287,8 +291,10 @@ def is_storage(obj):
 
 
 def typename(obj):
-    """The type's name: that of the old tensor types for a tensor."""
+    """The name of a class or function, or of an object's class; of a tensor, that of the old tensor types."""
     if isinstance(obj, Tensor):
         return obj.type()
-    return f"{obj.__class__.__module__}.{obj.__class__.__qualname__}"
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = named.__module__
+    return named.__qualname__ if module in (None, "builtins") else f"{module}.{named.__qualname__}"
 

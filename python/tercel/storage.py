@@ -196,6 +196,7 @@ for _dtype in _C._dtypes():
     _name = f"{_dtype._legacy_name}Storage"
     _classes[_dtype] = globals()[_name] = type(_name, (TypedStorage,), {"__module__": "tercel", "_own_dtype": _dtype})
     __all__.append(_name)
+_storage_classes = {UntypedStorage, TypedStorage, *_classes.values()}
 
 
 def default_class():

@@ -44,6 +44,9 @@ def test_wrong_types_are_named():
     says(TypeError, "add(): argument 'other' (position 2) must be Tensor, not str", lambda: tc.add(x, "a"))
     says(TypeError, "add(): argument 'other' (position 1) must be Tensor, not str", lambda: x.add("a"))
     says(TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not str", lambda: tc.zeros("a"))
+    says(TypeError, "zeros(): argument 'dtype' must be tercel.dtype, not str", lambda: tc.zeros(2, 3, dtype="float"))
+    says(TypeError, "got an unexpected keyword argument 'nonsense'", lambda: x.view(2, 3, nonsense=1))
+    assert tc.sort(x, stable=None).values.shape == x.shape
     says(TypeError, "but found element of type float at pos 1", lambda: x.reshape((2, 3.5)))
     says(TypeError, "expected Tensor as element 1 in argument 0, but got int", lambda: tc.cat([x, 1]))
     says(TypeError, "argument 'keepdim' must be bool, not int", lambda: tc.argmax(x, dim=1, keepdim=1))

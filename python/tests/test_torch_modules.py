@@ -100,6 +100,16 @@ def test_small_answers():
     assert not (x.is_xpu or x.is_mps or x.is_nested or x.is_vulkan)
 
 
+def test_names_of_types():
+    assert tc.typename(tc.ones(1)) == "tercel.FloatTensor" and tc.typename(3) == "int"
+    assert tc.typename(tc.Tensor) == "tercel.Tensor" and tc.typename(tc.typename) == "tercel._tensor.typename"
+    assert tc.typename(tc.nn.Linear(1, 1)) == tc.typename(tc.nn.Linear) and tc.typename(tc.nn.Linear).endswith("Linear")
+    assert tc.FloatTensor in tc._tensor_classes and tc.FloatStorage in tc._storage_classes
+    assert not (tc.FloatTensor.is_cuda or tc.FloatTensor.is_sparse) and tc.LongTensor.layout is tc.strided
+    for cls in tc._tensor_classes:
+        assert cls(2, 3).fill_(1).dtype is cls.dtype and repr(cls(1).fill_(1)).startswith("tensor([")
+
+
 def test_python_functions_of_elements():
     x = tc.arange(6.0).view(2, 3).t()
     assert x.apply_(lambda v: v * v) is x and x.tolist() == [[0, 9], [1, 16], [4, 25]]

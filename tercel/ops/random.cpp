@@ -18,6 +18,7 @@ using detail::fill_by_number;
 using detail::high_half;
 using detail::low_half;
 using detail::open_uniform;
+using detail::record_overwritten;
 
 /** A type as error messages of PyTorch name it. */
 template <class T>
@@ -191,7 +192,7 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator& gene
         out[0] = below(low + (high - low) * uniform_f64(low_half(block)), low, high);
         out[1] = below(low + (high - low) * uniform_f64(high_half(block)), low, high);
       });
-  return x;
+  return record_overwritten("UniformBackward0", x);
 }
 
 const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
@@ -217,7 +218,7 @@ const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& ge
         out[0] = mean + stddev * pair.first;
         out[1] = second_mean + stddev * pair.second;
       });
-  return x;
+  return record_overwritten("NormalBackward0", x);
 }
 
 const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
@@ -230,7 +231,7 @@ const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator
       out[1] = convert<T>(std::exp(mean + stddev * pair.second));
     });
   });
-  return x;
+  return record_overwritten("LogNormalBackward0", x);
 }
 
 const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator) {
@@ -241,7 +242,7 @@ const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator)
   const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
   fill_from_uniform(x, "exponential_", generator,
                     [=](double u) { return std::max(-std::log(u) / lambda, std::isinf(lambda) ? 0 : least); });
-  return x;
+  return record_overwritten("ExponentialBackward0", x);
 }
 
 const Tensor& cauchy_(const Tensor& x, double median, double sigma, Generator& generator) {
@@ -250,7 +251,7 @@ const Tensor& cauchy_(const Tensor& x, double median, double sigma, Generator& g
   check_continuous(x, "Cauchy");
   fill_from_uniform(x, "cauchy_", generator,
                     [=](double u) { return median + sigma * std::tan(3.14159265358979323846 * (u - 0.5)); });
-  return x;
+  return record_overwritten("CauchyBackward0", x);
 }
 
 const Tensor& geometric_(const Tensor& x, double p, Generator& generator) {
@@ -263,7 +264,7 @@ const Tensor& geometric_(const Tensor& x, double p, Generator& generator) {
       return convert<T>(std::max(1.0, std::ceil(std::log(open_uniform(bits)) / log_q)));
     });
   });
-  return x;
+  return record_overwritten("GeometricBackward0", x);
 }
 
 const Tensor& bernoulli_(const Tensor& x, double p, Generator& generator) {
@@ -272,7 +273,7 @@ const Tensor& bernoulli_(const Tensor& x, double p, Generator& generator) {
   visit_all_types("bernoulli_", x.dtype(), [&]<class T> {
     fill_by_number<T>(x, generator, [p](uint64_t bits) { return convert<T>(uniform_f64(bits) < p); });
   });
-  return x;
+  return record_overwritten("BernoulliBackward0", x);
 }
 
 const Tensor& random_(const Tensor& x, Generator& generator) {
@@ -281,13 +282,13 @@ const Tensor& random_(const Tensor& x, Generator& generator) {
     const uint64_t count = std::is_same_v<T, uint64_t> ? 0 : static_cast<uint64_t>(last_integer<T>()) + 1;
     fill_integers<T>(x, generator, 0, count);
   });
-  return x;
+  return record_overwritten("RandomBackward0", x);
 }
 
 const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high, Generator& generator) {
   check_random(x, "random_");
   visit_real_types("random_", x.dtype(), [&]<class T> { fill_range<T>(x, generator, low, high); });
-  return x;
+  return record_overwritten("RandomBackward0", x);
 }
 
 Tensor rand(IntSpan sizes, TensorOptions options, Generator& generator) {

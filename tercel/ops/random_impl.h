@@ -11,6 +11,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/generator.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::detail {
@@ -23,6 +24,12 @@ inline double open_uniform(uint64_t bits) { return (static_cast<double>(bits >> 
 inline void check_random(const Tensor& x, const char* op) {
   check_defined(x, op, "self");
   check_inplace(x, x.requires_grad());
+}
+
+/** Records that x was overwritten with numbers that depend on nothing: its gradient ends here. */
+inline const Tensor& record_overwritten(const char* name, const Tensor& x) {
+  if (should_record(x)) record_inplace(name, x, {x}, [](BackwardCall& call) { call.set(0, zeros_like(call.grad())); });
+  return x;
 }
 
 /** Calls write with x, or with a contiguous tensor that is then copied to it. */

@@ -113,9 +113,31 @@ Tensor draw_each(IntSpan sizes, ScalarType type, Generator& generator, Draw draw
   return out;
 }
 
+/** What zeros like a tensor need, without its elements. */
+struct TensorShape {
+  explicit TensorShape(const Tensor& x) : sizes(x.sizes()), dtype(x.dtype()) {}
+  Tensor zeros() const { return tercel::zeros(sizes, dtype); }
+
+  DimVector sizes;
+  ScalarType dtype;
+};
+
+/** Records that `out` was drawn for x's elements, and does not change with them: x's gradient is 0. */
+void record_constant(const char* name, const Tensor& out, const Tensor& x) {
+  if (should_record(x))
+    record(name, out, {x}, [like = TensorShape(x)](BackwardCall& call) { call.set(0, like.zeros()); });
+}
+
 bool all_within(const Tensor& values, double low, double high) {
   const double* v = values.data<double>();
   return std::all_of(v, v + values.numel(), [=](double x) { return x >= low && x <= high; });
+}
+
+/** Standard normal numbers of the mean's dtype, with a deviation (a tensor or a number) and a mean; without history. */
+template <class Deviation>
+Tensor scaled_normal(IntSpan sizes, const Tensor& mean, const Deviation& stddev, Generator& generator) {
+  const NoGradGuard no_grad;
+  return add_(mul_(randn(sizes, mean.dtype(), generator), stddev), mean);
 }
 
 /** The indices of the `samples` largest of weight / exponential number: a draw without replacement. */
@@ -167,7 +189,9 @@ void check_weights(const double* weights, int64_t categories, bool replacement) 
 
 Tensor bernoulli(const Tensor& p, Generator& generator) {
   check_floating(p, "bernoulli", "self");
-  return bernoulli_(empty(p.sizes(), p.dtype()), p, generator);
+  const Tensor out = bernoulli_(empty(p.sizes(), p.dtype()), p, generator);
+  record_constant("BernoulliBackward0", out, p);
+  return out;
 }
 
 const Tensor& bernoulli_(const Tensor& x, const Tensor& p, Generator& generator) {
@@ -191,20 +215,22 @@ const Tensor& bernoulli_(const Tensor& x, const Tensor& p, Generator& generator)
       });
     });
   });
-  return x;
+  return detail::record_overwritten("BernoulliBackward0", x);
 }
 
 Tensor normal(const Tensor& mean, double stddev, Generator& generator) {
   check_defined(mean, "normal", "mean");
   TERCEL_CHECK(stddev >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", stddev);
-  const NoGradGuard no_grad;
-  const Tensor out = randn(mean.sizes(), mean.dtype(), generator);
-  return add_(mul_(out, stddev), mean);
+  const Tensor out = scaled_normal(mean.sizes(), mean, stddev, generator);
+  record_constant("NormalBackward1", out, mean);
+  return out;
 }
 
 Tensor normal(double mean, const Tensor& stddev, Generator& generator) {
   check_defined(stddev, "normal", "std");
-  return normal(full_like(stddev.detach(), mean), stddev, generator);
+  const Tensor out = normal(full_like(stddev.detach(), mean), stddev.detach(), generator);
+  record_constant("NormalBackward2", out, stddev);
+  return out;
 }
 
 Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator) {
@@ -213,9 +239,14 @@ Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator) {
   TERCEL_CHECK(!is_complex(stddev.dtype()), RuntimeError, "normal expects standard deviation to be non-complex");
   TERCEL_CHECK(stddev.numel() == 0 || all_within(values_of(stddev), 0, kInfinity), RuntimeError,
                "normal expects all elements of std >= 0.0");
-  const NoGradGuard no_grad;
-  const Tensor out = randn(broadcast_sizes(mean.sizes(), stddev.sizes()), mean.dtype(), generator);
-  return add_(mul_(out, stddev), mean);
+  const Tensor out = scaled_normal(broadcast_sizes(mean.sizes(), stddev.sizes()), mean, stddev, generator);
+  if (should_record(mean, stddev))
+    record("NormalBackward3", out, {mean, stddev},
+           [mean_like = TensorShape(mean), stddev_like = TensorShape(stddev)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, mean_like.zeros());
+             if (call.needs(1)) call.set(1, stddev_like.zeros());
+           });
+  return out;
 }
 
 Tensor poisson(const Tensor& rate, Generator& generator) {
@@ -224,8 +255,10 @@ Tensor poisson(const Tensor& rate, Generator& generator) {
   TERCEL_CHECK(all_within(rates, 0, std::numeric_limits<double>::max()), RuntimeError,
                "invalid Poisson rate, expected rate to be non-negative");
   const double* at = rates.data<double>();
-  return draw_each(rate.sizes(), rate.dtype(), generator,
-                   [at](int64_t i, Draws& draws) { return draw_poisson(at[i], draws); });
+  const Tensor out = draw_each(rate.sizes(), rate.dtype(), generator,
+                               [at](int64_t i, Draws& draws) { return draw_poisson(at[i], draws); });
+  record_constant("PoissonBackward0", out, rate);
+  return out;
 }
 
 Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator) {

@@ -1,4 +1,4 @@
-// Samples of distributions whose parameters are tensors, an element for each; gradients do not flow to them.
+// Samples of distributions whose parameters are tensors, an element for each. They are constants: gradients are zero.
 #pragma once
 
 #include "tercel/core/generator.h"

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
 #include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/random.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/sample_statistics.h"
@@ -130,6 +132,30 @@ TEST(Sampling, MultinomialErrors) {
     for (const double wrong : {-1.0, kInf, kInf - kInf})
       EXPECT_THROW(multinomial(tensor({1.0, wrong}), 1, replacement), RuntimeError);
   EXPECT_THROW(multinomial(zeros({3}), 1), RuntimeError);
+}
+
+TEST(Sampling, GradientsAreZero) {
+  const auto parameter = [] { return full({3}, 0.5).requires_grad_(); };
+  const Tensor p = parameter(), rate = parameter(), mean = parameter(), stddev = parameter();
+  sum(bernoulli(p) + poisson(rate) + normal(mean, stddev) + normal(mean, 1) + normal(0, stddev)).backward();
+  for (const Tensor& x : {p, rate, mean, stddev}) EXPECT_EQ(values_of(x.grad()), (Values{0, 0, 0}));
+  // What is overwritten does not count any more.
+  const Tensor x = parameter();
+  for (const auto& overwrite : std::vector<std::function<const Tensor&(const Tensor&)>>{
+           [](const Tensor& y) -> const Tensor& { return uniform_(y); },
+           [](const Tensor& y) -> const Tensor& { return normal_(y); },
+           [](const Tensor& y) -> const Tensor& { return log_normal_(y); },
+           [](const Tensor& y) -> const Tensor& { return exponential_(y); },
+           [](const Tensor& y) -> const Tensor& { return cauchy_(y); },
+           [](const Tensor& y) -> const Tensor& { return geometric_(y, 0.5); },
+           [](const Tensor& y) -> const Tensor& { return random_(y); },
+           [](const Tensor& y) -> const Tensor& { return random_(y, 0, 5); },
+           [](const Tensor& y) -> const Tensor& { return bernoulli_(y); },
+           [](const Tensor& y) -> const Tensor& { return bernoulli_(y, full({3}, 0.5)); }}) {
+    const Tensor y = x * 2;
+    sum(overwrite(y)).backward();
+    EXPECT_EQ(values_of(x.grad()), (Values{0, 0, 0}));
+  }
 }
 
 TEST(SamplingThreads, SameNumbersForAnyNumberOfThreads) {
