@@ -71,6 +71,7 @@ Span<Entry> index_ops();
 Span<Entry> random_ops();
 Span<Entry> nn_ops();
 Span<Entry> loss_ops();
+Span<Entry> recurrent_ops();
 Span<Entry> autograd_ops();
 
 }  // namespace tercel::python

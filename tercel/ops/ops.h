@@ -41,6 +41,7 @@
 #include "tercel/ops/products.h"
 #include "tercel/ops/random.h"
 #include "tercel/ops/rearrange.h"
+#include "tercel/ops/recurrent.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/resize.h"
 #include "tercel/ops/row_gradient.h"

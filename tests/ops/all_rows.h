@@ -27,6 +27,7 @@
 #include "tests/ops/pool_rows.h"
 #include "tests/ops/products_rows.h"
 #include "tests/ops/rearrange_rows.h"
+#include "tests/ops/recurrent_rows.h"
 #include "tests/ops/reduce_rows.h"
 #include "tests/ops/scan_rows.h"
 #include "tests/ops/scatter_rows.h"
@@ -52,7 +53,7 @@ inline std::vector<Row> all_rows() {
         batch_norm_rows, views_rows,       copy_rows,          conv_rows,        pool_rows,         norm_rows,
         class_loss_rows, order_views_rows, part_views_rows,    view_copies_rows, view_scatter_rows, rearrange_rows,
         pad_rows,        grids_rows,       scan_rows,          selection_rows,   search_rows,       differences_rows,
-        fft_rows})
+        fft_rows,        recurrent_rows})
     for (Row& row : rows()) all.push_back(std::move(row));
   return all;
 }

@@ -9,3 +9,4 @@ from tercel.nn.loss import *  # noqa: F401,F403
 from tercel.nn.module import Module  # noqa: F401
 from tercel.nn.norm import *  # noqa: F401,F403
 from tercel.nn.parameter import Buffer, Parameter  # noqa: F401
+from tercel.nn.rnn import *  # noqa: F401,F403

@@ -5,6 +5,7 @@ import math
 from tercel import _C
 from tercel._C import Tensor
 from tercel.autograd import no_grad
+from tercel.nn.utils import rnn  # noqa: F401
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
 
