@@ -33,7 +33,7 @@ InterpolateMode interpolate_mode_of(std::string_view name) {
 BagMode bag_mode_of(std::string_view name) {
   for (const auto& [value, text] : enum_names(BagMode{}))
     if (text == name) return value;
-  throw_error<ValueError>({"mode has to be one of sum or mean, not ", name});
+  throw_error<ValueError>({"mode has to be one of sum, mean or max, not ", name});
 }
 
 /** What one, two and three dimensions have alike; n is their number, and of a list of integers its length. */
@@ -120,17 +120,32 @@ Span<Entry> nn_ops() {
           "linear(Tensor input, Tensor weight, Tensor bias=None)",
           [](const Tensor& x, const Tensor& weight, const Tensor& bias) { return linear(x, weight, bias); }, kNn),
       entry(
-          "embedding(Tensor input, Tensor weight, int? padding_idx=None, bool sparse=False)",
-          [](const Tensor& indices, const Tensor& weight, std::optional<int64_t> padding, bool sparse) {
-            return embedding(weight, indices, padding, sparse);
+          "embedding(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False, bool "
+          "sparse=False)",
+          [](const Tensor& indices, const Tensor& weight, std::optional<int64_t> padding, bool by_freq, bool sparse) {
+            return embedding(weight, indices, padding, sparse, by_freq);
           },
           kNn),
       entry(
-          "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, str mode=\"mean\", bool sparse=False, "
-          "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None)",
-          [](const Tensor& indices, const Tensor& weight, const Tensor& offsets, std::string_view mode, bool sparse,
-             const Tensor& weights, bool last, std::optional<int64_t> padding) {
-            EmbeddingBagOptions options{bag_mode_of(mode), last, padding, sparse};
+          "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
+          "sparse=False)",
+          [](const Tensor& weight, const Tensor& indices, int64_t padding, bool by_freq, bool sparse) {
+            return embedding(weight, indices, padding < 0 ? std::nullopt : std::optional(padding), sparse, by_freq);
+          },
+          kFunction),
+      entry(
+          "embedding_renorm_(Tensor input, Tensor indices, float max_norm, float norm_type)",
+          [](const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) -> Tensor {
+            return embedding_renorm_(weight, indices, max_norm, norm_type);
+          },
+          kFunction),
+      entry(
+          "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, str mode=\"mean\", bool "
+          "scale_grad_by_freq=False, bool sparse=False, Tensor? per_sample_weights=None, bool "
+          "include_last_offset=False, int? padding_idx=None)",
+          [](const Tensor& indices, const Tensor& weight, const Tensor& offsets, std::string_view mode, bool by_freq,
+             bool sparse, const Tensor& weights, bool last, std::optional<int64_t> padding) {
+            const EmbeddingBagOptions options{bag_mode_of(mode), last, padding, sparse, by_freq};
             if (!offsets.defined()) return embedding_bag(weight, indices, options, weights);
             return embedding_bag(weight, indices, offsets, options, weights);
           },

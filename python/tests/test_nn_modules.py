@@ -271,6 +271,49 @@ def test_tables():
     says(IndexError, "index 9 (at position 0) is out of range for a weight of 5 rows", lambda: table(tc.tensor([9])))
 
 
+def test_tables_of_bounded_rows():
+    rows = tc.arange(12.0).view(4, 3)
+    index = tc.tensor([1, 1, 2, 0])
+    table = nn.Embedding.from_pretrained(rows.clone(), freeze=False, max_norm=3.0, norm_type=1.0)
+    expected = [[0, 1, 2], [0.75, 1, 1.25], [6 / 7, 1, 8 / 7], [9, 10, 11]]
+    np.testing.assert_allclose(table(index).detach().numpy(), np.array(expected)[[1, 1, 2, 0]], rtol=1e-6)
+    np.testing.assert_allclose(table.weight.detach().numpy(), expected, rtol=1e-6)
+    bag = nn.EmbeddingBag.from_pretrained(rows.clone(), max_norm=3.0, mode="sum", freeze=False)
+    assert bag(index.view(1, 4)).shape == (1, 3) and bag.weight[3].tolist() == [9, 10, 11]
+    np.testing.assert_allclose(bag.weight[1].detach().numpy(), np.array([3, 4, 5]) * 3 / np.sqrt(50), rtol=1e-6)
+    assert repr(nn.Embedding(3, 2, 0, 1.0, 1, True, True)) == (
+        "Embedding(3, 2, padding_idx=0, max_norm=1.0, norm_type=1, scale_grad_by_freq=True, sparse=True)")
+    assert repr(nn.EmbeddingBag(3, 2, 1.0, 1.0, True, mode="sum", padding_idx=1)) == (
+        "EmbeddingBag(3, 2, max_norm=1.0, norm_type=1.0, scale_grad_by_freq=True, mode='sum', padding_idx=1)")
+
+
+def test_tables_with_gradients_by_frequency_and_maxima():
+    index, offsets = tc.tensor([1, 1, 2, 0]), tc.tensor([0, 2, 2])
+    table = nn.Embedding(4, 3, scale_grad_by_freq=True)
+    table(index).sum().backward()
+    assert table.weight.grad[:, 0].tolist() == [1, 1, 1, 0]
+    bag = nn.EmbeddingBag(4, 3, scale_grad_by_freq=True)
+    bag(index, offsets).sum().backward()
+    assert bag.weight.grad[:, 0].tolist() == [0.5, 0.5, 0.5, 0]
+    rows = tc.arange(12.0).view(4, 3)
+    largest = nn.EmbeddingBag.from_pretrained(rows, mode="max", freeze=False)
+    out = largest(index, offsets)
+    assert out.tolist() == [[3, 4, 5], [0, 0, 0], [6, 7, 8]]
+    out.sum().backward()
+    assert largest.weight.grad[:, 0].tolist() == [0, 1, 1, 0]
+    F = nn.functional
+    assert F.embedding_bag(index, rows, offsets, mode="max", padding_idx=1)[0].tolist() == [0, 0, 0]
+    for error, sentence, options in [
+            (ValueError, "max mode does not support sparse weights", {"mode": "max", "sparse": True}),
+            (ValueError, "max mode does not support scaling", {"mode": "max", "scale_grad_by_freq": True}),
+            (NotImplementedError, "only supported for mode='sum' (got mode='max')",
+             {"mode": "max", "per_sample_weights": tc.ones(4)}),
+            (ValueError, "mode has to be one of sum, mean or max", {"mode": "median"}),
+            (RuntimeError, "scale_grad_by_freq not supported with sparse gradients",
+             {"sparse": True, "scale_grad_by_freq": True})]:
+        says(error, sentence, lambda: F.embedding_bag(index, rows, offsets, **options))  # noqa: B023
+
+
 def test_batch_norm_keeps_statistics():
     norm = nn.BatchNorm1d(2)
     x = tc.tensor([[1.0, 10.0], [3.0, 30.0]])

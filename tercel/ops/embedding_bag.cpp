@@ -4,10 +4,17 @@
 #include <vector>
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/embedding_bag_impl.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/histogram.h"
+#include "tercel/ops/index_update.h"
+#include "tercel/ops/indexing.h"
 #include "tercel/ops/row_gradient.h"
+#include "tercel/ops/unary.h"
+#include "tercel/ops/unique.h"
+#include "tercel/ops/vector_norms.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 
@@ -361,6 +368,77 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
   return out;
 }
 
+void check_dense_scaling(bool sparse) {
+  TERCEL_CHECK(!sparse, RuntimeError, "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+}
+
+/** The same weight, whose gradient is divided, row by row, by how often the row is looked up. */
+Tensor with_gradient_by_frequency(const Tensor& weight, const Tensor& indices) {
+  if (!should_record(weight)) return weight;
+  const Tensor out = weight.detach();
+  Tensor counts;  // at least 1
+  {
+    const NoGradGuard no_grad;
+    const Tensor flat = to(indices, kInt64);
+    for (int64_t i = 0; i < flat.numel(); ++i)
+      TERCEL_CHECK(flat.data<int64_t>()[i] >= 0 && flat.data<int64_t>()[i] < weight.size(0), IndexError,
+                   "embedding: index ", flat.data<int64_t>()[i], " (at position ", i,
+                   ") is out of range for a weight of ", weight.size(0), " rows");
+    counts = to(view(clamp_min(bincount(flat, {}, weight.size(0)), 1), {weight.size(0), 1}), weight.dtype());
+  }
+  record("EmbeddingScaleBackward0", out, {weight},
+         [counts](BackwardCall& call) { call.set(0, div(call.grad(), counts)); });
+  return out;
+}
+
+/** Which row holds the largest element of each column of each bag: the first of equals; 0 for an empty bag. */
+template <class T>
+void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows, const Tensor& empty_bags) {
+  const Tensor indices = to(lookup.indices, kInt64), offsets = to(lookup.offsets, kInt64);
+  const auto* index = indices.data<int64_t>();
+  const auto* start = offsets.data<int64_t>();
+  const int64_t dim = table.size(1), n = indices.numel(), stride = table.stride(0), starts = offsets.numel();
+  const T* weight = table.data<T>();
+  parallel_for(0, lookup.bags, std::max<int64_t>(1, kGrainBytes / ((dim + 1) * static_cast<int64_t>(sizeof(T)))),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const int64_t first = start[b], last = b + 1 < starts ? start[b + 1] : n;
+                   BagResult result;
+                   result.bag = b;
+                   result.fault = BagResult::Fault::Offset;
+                   if (first < 0 || first > last || last > n) refuse(lookup, result, table.size(0), 1);
+                   int64_t* row = rows.data<int64_t>() + b * dim;
+                   bool any = false;
+                   for (int64_t i = first; i < last; ++i) {
+                     result.fault = BagResult::Fault::Index;
+                     result.position = i;
+                     if (index[i] < 0 || index[i] >= table.size(0)) refuse(lookup, result, table.size(0), 1);
+                     if (index[i] == lookup.padding) continue;
+                     const T* values = weight + index[i] * stride;
+                     for (int64_t c = 0; c < dim; ++c)
+                       if (!any || values[c] > weight[row[c] * stride + c]) row[c] = index[i];
+                     any = true;
+                   }
+                   empty_bags.data<bool>()[b] = !any;
+                 }
+               });
+}
+
+/** The largest elements of bags: gathered, so that the gradient goes to where they stood. */
+Tensor largest_of_bags(const Tensor& weight, const Lookup& lookup) {
+  Tensor rows, empty_bags;
+  {
+    const NoGradGuard no_grad;
+    rows = zeros({lookup.bags, weight.size(1)}, kInt64);
+    empty_bags = empty({lookup.bags, 1}, kBool);
+    const Tensor table = readable(weight);
+    if (weight.size(0) == 0 && lookup.indices.numel() == 0) return zeros(rows.sizes(), weight.options());
+    visit_types<float, double, Half, BFloat16>(lookup.op, weight.dtype(),
+                                               [&]<class T>() { find_largest<T>(lookup, table, rows, empty_bags); });
+  }
+  return masked_fill(gather(weight, 0, rows), empty_bags, 0);
+}
+
 Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBagOptions& options,
                          const Tensor& index_weights) {
   check_weight(lookup.op, weight);
@@ -372,6 +450,18 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
                  ", one for each of the ", lookup.indices.numel(), " indices, but got ", describe(index_weights));
   }
   lookup.padding = wrap_padding(lookup.op, options.padding_idx, weight.size(0));
+  if (options.mode == BagMode::Max) {
+    TERCEL_CHECK(!options.sparse, ValueError, "max mode does not support sparse weights");
+    TERCEL_CHECK(!options.scale_grad_by_freq, ValueError,
+                 "max mode does not support scaling the gradient by the frequency");
+    return largest_of_bags(weight, lookup);
+  }
+  if (options.scale_grad_by_freq) {
+    check_dense_scaling(options.sparse);
+    const Tensor scaled = with_gradient_by_frequency(weight, lookup.indices);
+    return look_up("EmbeddingBagBackward0", scaled, lookup, index_weights, false, lookup.padding,
+                   {lookup.bags, weight.size(1)});
+  }
   return look_up("EmbeddingBagBackward0", weight, lookup, index_weights, options.sparse, lookup.padding,
                  {lookup.bags, weight.size(1)});
 }
@@ -382,6 +472,7 @@ Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_
   check_indices(kOp, "keys", keys);
   check_indices(kOp, "row_offsets", row_offsets);
   TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one slot but got ", slots);
+  TERCEL_CHECK(mode != BagMode::Max, NotImplementedError, kOp, ": mode 'max' is for embedding_bag() alone");
   TERCEL_CHECK(keys.dim() == 1 && row_offsets.dim() == 1, RuntimeError, kOp,
                ": expected keys [n] and row_offsets [batch * slots + 1] but got ", describe(keys), " and ",
                describe(row_offsets));
@@ -395,7 +486,8 @@ Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_
 
 }  // namespace
 
-Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx, bool sparse) {
+Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx, bool sparse,
+                 bool scale_grad_by_freq) {
   check_weight("embedding", weight);
   check_indices("embedding", "indices", indices);
   Lookup lookup = make_lookup("embedding", indices, {}, BagMode::Sum);
@@ -403,7 +495,17 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int6
   DimVector sizes(indices.sizes());
   sizes.push_back(weight.size(1));
   const int64_t padding = wrap_padding("embedding", padding_idx, weight.size(0));
-  return look_up("EmbeddingBackward0", weight, std::move(lookup), {}, sparse, padding, sizes);
+  if (scale_grad_by_freq) check_dense_scaling(sparse);
+  const Tensor table = scale_grad_by_freq ? with_gradient_by_frequency(weight, lookup.indices) : weight;
+  return look_up("EmbeddingBackward0", table, std::move(lookup), {}, sparse, padding, sizes);
+}
+
+const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
+  constexpr const char* kOp = "embedding_renorm_";
+  check_weight(kOp, weight);
+  check_indices(kOp, "indices", indices);
+  const Tensor rows = unique(to(indices, kInt64)).values;
+  return index_copy_(weight, 0, rows, renorm(index_select(weight, 0, rows), norm_type, 0, max_norm));
 }
 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,

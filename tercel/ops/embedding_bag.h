@@ -11,15 +11,21 @@
 
 namespace tercel {
 
-/** What becomes of the rows of one bag. An empty bag gives zeros in either. */
-enum class BagMode : uint8_t { Sum, Mean };
+/** What becomes of the rows of one bag. An empty bag gives zeros in all. */
+enum class BagMode : uint8_t { Sum, Mean, Max };
 constexpr auto enum_names(BagMode) {
-  return std::to_array<EnumName<BagMode>>({{BagMode::Sum, "sum"}, {BagMode::Mean, "mean"}});
+  return std::to_array<EnumName<BagMode>>({{BagMode::Sum, "sum"}, {BagMode::Mean, "mean"}, {BagMode::Max, "max"}});
 }
 
-/** weight [rows, dim], indices of any sizes (int32 or int64) -> [..., dim]. IndexError for one outside the rows. */
+/**
+ * weight [rows, dim], indices of any sizes (int32 or int64) -> [..., dim]. IndexError for one outside the rows.
+ * scale_grad_by_freq divides the gradient of a row by how often it was looked up; for dense gradients only.
+ */
 TERCEL_API Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx = {},
-                            bool sparse = false);
+                            bool sparse = false, bool scale_grad_by_freq = false);
+/** Rows of the weight that are looked up and whose p-norm exceeds max_norm get that norm. */
+TERCEL_API const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, double max_norm,
+                                           double norm_type = 2);
 
 struct EmbeddingBagOptions {
   BagMode mode = BagMode::Mean;
@@ -27,8 +33,10 @@ struct EmbeddingBagOptions {
   bool include_last_offset = false;
   /** Entries of this index (negative: from the end) are left out, of a mean's count and of the gradient too. */
   std::optional<int64_t> padding_idx;
-  /** The weight's gradient is one of rows. */
+  /** The weight's gradient is one of rows; not of a maximum. */
   bool sparse = false;
+  /** The gradient of a row is divided by how often it was looked up; not a sparse one, nor that of a maximum. */
+  bool scale_grad_by_freq = false;
 };
 
 /**
@@ -44,7 +52,8 @@ TERCEL_API Tensor embedding_bag(const Tensor& weight, const Tensor& indices, con
 
 /**
  * Bags of many slots at once: keys [n], row_offsets [batch * slots + 1] -> [batch, slots, dim]. Bag b * slots + s
- * belongs to sample b and slot s. One weight [rows, dim] holds the rows of all slots. Gradients are of rows.
+ * belongs to sample b and slot s. One weight [rows, dim] holds the rows of all slots. Gradients are of rows. The mode
+ * is Sum or Mean.
  */
 TERCEL_API Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Tensor& row_offsets,
                                         int64_t slots, BagMode mode = BagMode::Sum);

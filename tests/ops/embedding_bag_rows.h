@@ -1,8 +1,11 @@
 // What lookups in tables are held to; see Note [Conformance rows].
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
+#include "tercel/ops/copy.h"
 #include "tercel/ops/embedding_bag.h"
 #include "tests/ops/rows.h"
 
@@ -22,7 +25,11 @@ inline Tensor bag_reference(const Tensor& weight, const Tensor& indices, const S
     for (size_t i = static_cast<size_t>(starts[b]); i < end; ++i) {
       if (static_cast<int64_t>(index[i]) == padding) continue;
       ++count;
-      for (size_t c = 0; c < dim; ++c) out[b * dim + c] += factor[i] * table[static_cast<size_t>(index[i]) * dim + c];
+      for (size_t c = 0; c < dim; ++c) {
+        const double value = factor[i] * table[static_cast<size_t>(index[i]) * dim + c];
+        double& sum = out[b * dim + c];
+        sum = mode != BagMode::Max ? sum + value : count == 1 ? value : std::max(sum, value);
+      }
     }
     if (mode == BagMode::Mean && count > 0)
       for (size_t c = 0; c < dim; ++c) out[b * dim + c] /= count;
@@ -75,6 +82,35 @@ inline Row bag_row(const std::string& name, int64_t dim, EmbeddingBagOptions opt
   return row;
 }
 
+/** Rows that are looked up, none longer than `most` by the 3-norm; the others as they are. */
+inline Row renorm_row(const std::string& name, double most) {
+  Row row;
+  row.name = name;
+  row.inputs = {{{10, 7}, -3, 3, ScalarType::Undefined, false}, {{3, 2}, 0, 9, kInt64, false}};
+  row.differentiable = false;
+  row.run = [most](const std::vector<Tensor>& in) { return embedding_renorm_(clone(in[0]), in[1], most, 3); };
+  row.inplace = [most](const std::vector<Tensor>& in) { embedding_renorm_(in[0], in[1], most, 3); };
+  row.reference = [most](const std::vector<Tensor>& in) {
+    std::vector<double> out = values_of(in[0]);
+    std::vector<bool> done(10, false);
+    for (const double index : values_of(in[1])) {
+      const auto r = static_cast<size_t>(index);
+      if (done[r]) continue;
+      done[r] = true;
+      double sum = 0;
+      for (size_t c = 0; c < 7; ++c) sum += std::pow(std::abs(out[r * 7 + c]), 3);
+      const double length = std::cbrt(sum);
+      if (length > most)
+        for (size_t c = 0; c < 7; ++c) out[r * 7 + c] *= most / (length + 1e-7);
+    }
+    return make({10, 7}, kFloat64, out);
+  };
+  row.ulps = 32;
+  row.scale = 4;
+  row.bitwise = false;
+  return row;
+}
+
 inline Row batched_row(const std::string& name, bool several, bool one_each, BagMode mode) {
   // Two samples of three slots.
   const Sizes offsets = one_each ? each_its_own(7) : Sizes{0, 1, 4, 4, 6, 7, 12};
@@ -122,6 +158,9 @@ inline std::vector<Row> embedding_bag_rows() {
       bag_row("embedding_bag_mean_padding", 70, bag(BagMode::Mean, true, 3, true), kInt64, false),
       bag_row("embedding_bag_weighted", 67, bag(BagMode::Sum, false, {}, true), kInt64, true),
       bag_row("embedding_bag_weighted_padding", 8, bag(BagMode::Sum, true, 2, false), kInt32, true),
+      bag_row("embedding_bag_max", 19, bag(BagMode::Max, false, {}, false), kInt64, false),
+      bag_row("embedding_bag_max_padding", 6, bag(BagMode::Max, true, 3, false), kInt32, false),
+      renorm_row("embedding_renorm_", 2.5),
       batched_row("batched_embedding_bag", false, false, BagMode::Sum),
       batched_row("batched_embedding_bag_mean", false, false, BagMode::Mean),
       batched_row("batched_embedding_bag_one_each", false, true, BagMode::Sum),

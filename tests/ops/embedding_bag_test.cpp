@@ -145,6 +145,53 @@ TEST(EmbeddingBag, SampleWeightsAreForSums) {
             "embedding_bag: per_sample_weights are for mode 'sum' but the mode is 'mean'");
 }
 
+TEST(EmbeddingBag, LargestOfBags) {
+  Tensor weight = make({3, 2}, kFloat32, {1, 9, 5, 2, 5, 3});
+  weight.requires_grad_();
+  EmbeddingBagOptions options;
+  options.mode = BagMode::Max;
+  const Tensor bags = embedding_bag(weight, int_tensor({0, 1, 2, 1}), int_tensor({0, 0, 3}), options);
+  // An empty bag; all three rows, of which 1 and 2 begin alike: the first one gets the gradient.
+  EXPECT_EQ(values_of(bags), (std::vector<double>{0, 0, 5, 9, 5, 2}));
+  EXPECT_EQ(values_of(gradient_of_sum(bags, weight).values), (std::vector<double>{0, 1, 2, 1, 0, 0}));
+  EXPECT_EQ(message_of<IndexError>([&] {
+              embedding_bag(weight, int_tensor({0, 3}), int_tensor({0}), options);
+            }),
+            "embedding_bag: index 3 (at position 1) is out of range for a weight of 3 rows");
+  EXPECT_EQ(message_of<RuntimeError>([&] {
+              embedding_bag(weight, int_tensor({0, 1, 1}), int_tensor({0, 2, 1}), options);
+            }),
+            "embedding_bag: expected offsets that ascend from 0 to 3 but bag 1 is [2, 1)");
+  options.sparse = true;
+  EXPECT_EQ(message_of<ValueError>([&] { embedding_bag(weight, int_tensor({0}), int_tensor({0}), options); }),
+            "max mode does not support sparse weights");
+  EXPECT_EQ(message_of<NotImplementedError>([&] {
+              batched_embedding_bag(weight, int_tensor({0}), int_tensor({0, 1}), 1, BagMode::Max);
+            }),
+            "batched_embedding_bag: mode 'max' is for embedding_bag() alone");
+}
+
+TEST(EmbeddingBag, GradientsByFrequency) {
+  Tensor weight = table(4, 1);
+  weight.requires_grad_();
+  const Tensor index = int_tensor({1, 1, 2, 1});
+  EXPECT_EQ(values_of(gradient_of_sum(embedding(weight, index, {}, false, true), weight).values),
+            (std::vector<double>{0, 1, 1, 0}));
+  EmbeddingBagOptions options;
+  const Tensor plain = embedding_bag(weight, index, int_tensor({0, 1}), options);
+  options.scale_grad_by_freq = true;
+  const Tensor bags = embedding_bag(weight, index, int_tensor({0, 1}), options);
+  EXPECT_EQ(values_of(bags), values_of(plain));
+  const std::vector<double> got = values_of(gradient_of_sum(bags, weight).values);
+  EXPECT_NEAR(got[1], (1 + 2.0 / 3) / 3, 1e-6);
+  EXPECT_NEAR(got[2], 1.0 / 3, 1e-6);
+  options.sparse = true;
+  EXPECT_EQ(message_of<RuntimeError>([&] {
+              embedding_bag(weight, index, int_tensor({0, 1}), options);
+            }),
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients");
+}
+
 TEST(EmbeddingBagThreads, SameBitsForAnyNumberOfThreads) {
   Tensor weight = random({3000, 24}, kFloat32, -1, 1, 2);
   weight.requires_grad_();

@@ -21,6 +21,7 @@ def _tuple(value, count):
 class _ConvNd(Module):
     _dims = 0
     _transposed = False
+    _modes = ("zeros", "reflect", "replicate", "circular")
 
     def _make(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
               padding_mode, device, dtype):
@@ -30,8 +31,10 @@ class _ConvNd(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups != 0:
             raise ValueError("out_channels must be divisible by groups")
-        if padding_mode != "zeros":
-            raise NotImplementedError(f"{type(self).__name__}: padding_mode='{padding_mode}' is not supported")
+        if padding_mode not in self._modes:
+            if self._transposed:
+                raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+            raise ValueError(f"padding_mode must be one of {self._modes}, but got padding_mode='{padding_mode}'")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
@@ -65,7 +68,9 @@ class _ConvNd(Module):
             text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
-        return text + (", bias=False" if self.bias is None else "")
+        if self.bias is None:
+            text += ", bias=False"
+        return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
 
 class _Conv(_ConvNd):
@@ -77,15 +82,30 @@ class _Conv(_ConvNd):
         self._make(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode,
                    device, dtype)
 
+    def _border(self):
+        """The padding as pad() takes it, from the last dimension on."""
+        border = []
+        for d in reversed(range(self._dims)):
+            if self.padding == "same":
+                total = self.dilation[d] * (self.kernel_size[d] - 1)
+                border += [total // 2, total - total // 2]
+            else:
+                border += [0 if self.padding == "valid" else self.padding[d]] * 2
+        return border
+
     def forward(self, input):  # noqa: A002
-        return getattr(F, f"conv{self._dims}d")(input, self.weight, self.bias, self.stride, self.padding,
-                                                self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._border(), self.padding_mode), 0  # noqa: A001
+        return getattr(F, f"conv{self._dims}d")(input, self.weight, self.bias, self.stride, padding, self.dilation,
+                                                self.groups)
 
 
 class _ConvTranspose(_ConvNd):
     """The gradient of a convolution as a layer: weight [in, out / groups, kernel...], bias [out]."""
 
     _transposed = True
+    _modes = ("zeros",)
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
                  bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):

@@ -78,30 +78,33 @@ def bilinear(input1, input2, weight, bias=None):
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,  # noqa: A002
               sparse=False):
-    """Rows of the weight by index."""
-    _refuse_renorm("embedding", max_norm, scale_grad_by_freq)
+    """Rows of the weight by index; first, rows whose norm exceeds max_norm are scaled, in the weight itself."""
     if padding_idx is not None:
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.size(0)
-    return _embedding(input, weight, padding_idx, sparse)
+    if max_norm is not None:
+        _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    return _embedding(input, weight, padding_idx, scale_grad_by_freq, sparse)
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,  # noqa: A002
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
-    """Sums or means of rows of the weight; offsets say where each bag begins, or each row of a matrix is one."""
-    _refuse_renorm("embedding_bag", max_norm, scale_grad_by_freq)
+    """Sums, means or maxima of rows of the weight; offsets say where each bag begins, or each row of a matrix is one."""
     if input.dim() == 2 and offsets is not None:
         raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
                          f"length sequences. However, found offsets of type {type(offsets)}")
     if input.dim() == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    return _embedding_bag(input, weight, offsets, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-
-
-def _refuse_renorm(name, max_norm, scale_grad_by_freq):
-    if max_norm is not None or scale_grad_by_freq:
-        raise NotImplementedError(f"{name}(): max_norm and scale_grad_by_freq are not supported")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+                                  f"for mode='sum' (got mode='{mode}').")
+    if max_norm is not None:
+        _C.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+    return _embedding_bag(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights,
+                          include_last_offset, padding_idx)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,  # noqa: A002
@@ -173,3 +176,114 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
     return _nn._interpolate(input, as_list(size), [float(f) for f in as_list(scale_factor)], mode, align_corners,
                             bool(recompute_scale_factor))
+
+
+def _check_attention(query, key, value, embed_dim, heads, key_padding_mask, attn_mask):
+    """What the masks and operands of multi_head_attention_forward() have to be."""
+    dims = query.dim()
+    if dims not in (2, 3):
+        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
+                             f"{dims}-D query tensor")
+    kind = "For batched (3-D)" if dims == 3 else "For unbatched (2-D)"
+    if key.dim() != dims or value.dim() != dims:
+        raise AssertionError(f"{kind} `query`, expected `key` and `value` to be {dims}-D but found {key.dim()}-D and "
+                             f"{value.dim()}-D tensors respectively")
+    if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
+        raise AssertionError(f"{kind} `query`, expected `key_padding_mask` to be `None` or {dims - 1}-D but found "
+                             f"{key_padding_mask.dim()}-D tensor instead")
+    if attn_mask is not None and attn_mask.dim() not in (2, 3):
+        raise AssertionError(f"{kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                             f"{attn_mask.dim()}-D tensor instead")
+    if query.size(-1) != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {query.size(-1)}")
+    if embed_dim % heads:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {heads}")
+    for name, mask in (("key_padding_mask", key_padding_mask), ("attn_mask", attn_mask)):
+        if mask is not None and mask.dtype is not _C.bool and not mask.is_floating_point():
+            raise AssertionError(f"only bool and floating types of {name} are supported")
+
+
+def _added(mask, like):
+    """A mask as numbers to add: -inf where a bool one is True."""
+    if mask is None or mask.dtype is not _C.bool:
+        return mask
+    return _C.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(mask, float("-inf"))
+
+
+def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
+                                 bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
+                                 key_padding_mask=None, need_weights=True, attn_mask=None,
+                                 use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
+                                 v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
+                                 is_causal=False):
+    """Attention of query [length, n, embed] in heads: the output, and the weights [n, length, source] if wanted.
+
+    key and value are [source, n, ...]; without a batch, n is missing everywhere. True in a mask forbids, a number is
+    added to the scores: attn_mask [length, source] or one for each of n * num_heads, key_padding_mask [n, source].
+    """
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError("multi_head_attention_forward(): static_k and static_v are not supported")
+    _check_attention(query, key, value, embed_dim_to_check, num_heads, key_padding_mask, attn_mask)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                           "`generate_square_subsequent_mask` to create this mask.")
+    if query.dim() == 2:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        output, weights = multi_head_attention_forward(
+            query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+            add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, padding, need_weights, attn_mask,
+            use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight,
+            average_attn_weights=average_attn_weights, is_causal=is_causal)
+        return output.squeeze(1), None if weights is None else weights.squeeze(0)
+    if key.shape[:2] != value.shape[:2] or (not use_separate_proj_weight and key.shape != value.shape):
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    length, n, embed = query.shape
+    biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight.chunk(3)
+    if not use_separate_proj_weight and query is key and key is value:
+        q, k, v = _nn.linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
+    else:
+        q, k, v = (_nn.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+    attn_mask = None if attn_mask is None else _added(attn_mask, query)
+    padding = None if key_padding_mask is None else _added(key_padding_mask, query)
+    source = k.size(0)
+    if attn_mask is not None:
+        wanted = (length, source) if attn_mask.dim() == 2 else (n * num_heads, length, source)
+        if tuple(attn_mask.shape) != wanted:
+            raise RuntimeError(f"The shape of the {attn_mask.dim()}D attn_mask is {attn_mask.shape}, but should be "
+                               f"{wanted}.")
+        attn_mask = attn_mask.view(-1, num_heads if attn_mask.dim() == 3 else 1, length, source)
+    if padding is not None:
+        if padding.size(0) != n:
+            raise AssertionError(f"Expected key_padded_mask.shape[0] to be {n}, but got {padding.size(0)}")
+        if padding.size(1) != source:
+            raise AssertionError(f"Expected key_padded_mask.shape[1] to be {source}, but got {padding.size(1)}")
+        padding = padding.view(n, 1, 1, source)
+    mask = padding if attn_mask is None else attn_mask if padding is None else attn_mask + padding
+    more = []  # keys and values beside the source's
+    if bias_k is not None:
+        more.append((bias_k.expand(1, n, embed), bias_v.expand(1, n, embed)))
+    if add_zero_attn:
+        more.append((k.new_zeros((1, n, embed)),) * 2)
+    if more:
+        k, v = _C.cat([k, *(pair[0] for pair in more)]), _C.cat([v, *(pair[1] for pair in more)])
+        mask = None if mask is None else pad(mask, (0, len(more)))
+
+    def heads(x):  # [n, heads, rows, depth]
+        return x.view(x.size(0), n, num_heads, embed // num_heads).permute(1, 2, 0, 3)
+
+    q, k, v = heads(q.contiguous()), heads(k.contiguous()), heads(v.contiguous())
+    scores = (q * (embed // num_heads) ** -0.5) @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = scores + mask
+    shares = _softmax(scores, -1)
+    if not need_weights and mask is not None:  # a position that may look at nothing gets zeros
+        shares = shares.masked_fill(mask.amax(-1, keepdim=True) == float("-inf"), 0.0)
+    if training and dropout_p > 0.0:
+        shares = _dropout(shares, dropout_p, True)
+    output = (shares @ v).permute(2, 0, 1, 3).reshape(length, n, embed)
+    output = _nn.linear(output, out_proj_weight, out_proj_bias)
+    if not need_weights:
+        return output, None
+    return output, shares.mean(1) if average_attn_weights else shares

@@ -81,8 +81,11 @@ def _row_of_padding(padding_idx, rows):
 
 
 class _Table(Module):
-    def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype):
+    def __init__(self, num_embeddings, embedding_dim, padding_idx, weight, freeze, device, dtype, max_norm, norm_type,
+                 scale_grad_by_freq, sparse):
         super().__init__()
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
         if weight is not None and list(weight.shape) != [num_embeddings, embedding_dim]:
@@ -99,6 +102,14 @@ class _Table(Module):
         if self.padding_idx is not None:
             init.zeros_(self.weight.detach()[self.padding_idx])
 
+    def _text(self, padding=""):
+        text = f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        for name, default in (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False)):
+            value = getattr(self, name)
+            if value != default:
+                text += f", {name}={value}"
+        return text
+
     @classmethod
     def _from(cls, embeddings, freeze, **options):
         if embeddings.dim() != 2:
@@ -112,52 +123,50 @@ class Embedding(_Table):
 
     def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
                  scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
-        F._refuse_renorm("Embedding", max_norm, scale_grad_by_freq)
-        self.sparse = sparse
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype, max_norm,
+                         norm_type, scale_grad_by_freq, sparse)
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, sparse=False):
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
+                        scale_grad_by_freq=False, sparse=False):
         """A table of these rows, which are not trained unless freeze is False."""
-        return cls._from(embeddings, freeze, padding_idx=padding_idx, sparse=sparse)
+        return cls._from(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+                         scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
     def forward(self, input):  # noqa: A002
-        return F.embedding(input, self.weight, self.padding_idx, sparse=self.sparse)
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                           self.sparse)
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text + (", sparse=True" if self.sparse else "")
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return self._text(padding) + (", sparse=True" if self.sparse else "")
 
 
 class EmbeddingBag(_Table):
-    """Sums or means of bags of rows."""
+    """Sums, means or maxima of bags of rows."""
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None,
                  dtype=None, _freeze=False):
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
-        F._refuse_renorm("EmbeddingBag", max_norm, scale_grad_by_freq)
-        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype, max_norm,
+                         norm_type, scale_grad_by_freq, sparse)
+        self.mode, self.include_last_offset = mode, include_last_offset
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, mode="mean", sparse=False, include_last_offset=False,
-                        padding_idx=None):
+    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                        mode="mean", sparse=False, include_last_offset=False, padding_idx=None):
         """A table of these rows, which are not trained unless freeze is False."""
-        return cls._from(embeddings, freeze, mode=mode, sparse=sparse, include_last_offset=include_last_offset,
-                         padding_idx=padding_idx)
+        return cls._from(embeddings, freeze, max_norm=max_norm, norm_type=norm_type,
+                         scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse,
+                         include_last_offset=include_last_offset, padding_idx=padding_idx)
 
     def forward(self, input, offsets=None, per_sample_weights=None):  # noqa: A002
-        return F.embedding_bag(input, self.weight, offsets, mode=self.mode, sparse=self.sparse,
-                               per_sample_weights=per_sample_weights, include_last_offset=self.include_last_offset,
-                               padding_idx=self.padding_idx)
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                               self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text + f", mode={self.mode!r}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return self._text() + f", mode={self.mode!r}" + padding
 
 
 class Flatten(Module):

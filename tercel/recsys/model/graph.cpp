@@ -182,6 +182,7 @@ class Builder {
     const int64_t input = graph_.tensors[bottom].sparse_input;
     TERCEL_CHECK(input >= 0, ConfigError, where, " its bottom '", graph_.tensors[bottom].name,
                  "' is no sparse input but ", shape_text(graph_.tensors[bottom].shape));
+    TERCEL_CHECK(p.combiner != BagMode::Max, ConfigError, where, " the combiner is 'max', expected sum or mean");
     const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
     const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
     const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);

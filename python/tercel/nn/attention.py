@@ -1,0 +1,113 @@
+"""Attention, and layers of transformers."""
+
+from tercel import _C
+from tercel.nn import functional as F
+from tercel.nn import init
+from tercel.nn.linear import Linear
+from tercel.nn.module import Module
+from tercel.nn.norm import Dropout, LayerNorm
+from tercel.nn.parameter import Parameter, _bias
+
+__all__ = ["MultiheadAttention", "TransformerEncoderLayer"]
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear under the name that PyTorch prints for it."""
+
+
+class MultiheadAttention(Module):
+    """Attention in num_heads parts of embed_dim, between projections of query, key and value.
+
+    in_proj_weight [3 * embed_dim, embed_dim], or q_proj_weight, k_proj_weight and v_proj_weight where key and value
+    have sizes of their own (kdim, vdim).
+    """
+
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
+                 vdim=None, batch_first=False, device=None, dtype=None):
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                             f"num_heads={num_heads} instead")
+        if embed_dim % num_heads:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+
+        def weight(*sizes):
+            return Parameter(_C.empty(sizes, device=device, dtype=dtype))
+
+        same = self._qkv_same_embed_dim
+        self.register_parameter("in_proj_weight", weight(3 * embed_dim, embed_dim) if same else None)
+        for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            self.register_parameter(f"{name}_proj_weight", None if same else weight(embed_dim, width))
+        self.register_parameter("in_proj_bias", _bias(bias, 3 * embed_dim, device, dtype))
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
+        for name in ("bias_k", "bias_v"):
+            self.register_parameter(name, weight(1, 1, embed_dim) if add_bias_kv else None)
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        for name in ("in", "q", "k", "v"):
+            weight = getattr(self, f"{name}_proj_weight")
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        if self.bias_k is not None:
+            init.xavier_normal_(self.bias_k)
+            init.xavier_normal_(self.bias_v)
+
+    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
+                average_attn_weights=True, is_causal=False):
+        turn = self.batch_first and query.dim() == 3
+        if turn:
+            # One tensor in several roles stays one: its projections are then a single product.
+            turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}
+            query, key, value = (turned[id(x)] for x in (query, key, value))
+        output, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
+            key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
+            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal)
+        return output.transpose(0, 1) if turn else output, weights
+
+
+class TransformerEncoderLayer(Module):
+    """Self-attention, then two Linear layers with an activation between; around each a sum with its input and a norm."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **options)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+        if isinstance(activation, str):
+            if activation not in ("relu", "gelu"):
+                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+            activation = getattr(F, activation)
+        self.activation = activation
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        def attend(x):
+            y, _ = self.self_attn(x, x, x, key_padding_mask=src_key_padding_mask, need_weights=False,
+                                  attn_mask=src_mask, is_causal=is_causal)
+            return self.dropout1(y)
+
+        def feed(x):
+            return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+        if self.norm_first:
+            x = src + attend(self.norm1(src))
+            return x + feed(self.norm2(x))
+        x = self.norm1(src + attend(src))
+        return self.norm2(x + feed(x))
