@@ -217,3 +217,61 @@ def test_one_hot_and_bilinear():
     assert F.one_hot(tc.tensor([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
     a, b, w = numbers(4, 2), numbers(4, 3), numbers(5, 2, 3)
     close(F.bilinear(*map(tc.from_numpy, (a, b, w))), np.einsum("ni,oij,nj->no", a, w, b))
+
+
+def test_triplets_by_any_distance():
+    a, b, c = (tc.from_numpy(numbers(4, 3)) for _ in range(3))
+    assert F.triplet_margin_with_distance_loss(a, b, c, swap=True).item() == pytest.approx(
+        F.triplet_margin_loss(a, b, c, swap=True).item())
+    own = tc.nn.TripletMarginWithDistanceLoss(distance_function=lambda u, v: (u - v).abs().amax(1), reduction="sum")
+    near, far = (np.abs((a - other).numpy()).max(1) for other in (b, c))
+    close(own(a, b, c), np.maximum(near - far + 1, 0).sum())
+
+
+def test_losses_warn_of_broadcasting():
+    x, y = tc.rand(1, 4), tc.ones(3, 4)
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        with pytest.warns(UserWarning, match="Using a target size .* different to the input size"):
+            got = loss(x, y)
+        assert got.item() == pytest.approx(loss(x.expand(3, 4), y).item())
+
+
+def test_pooling_by_norms_and_back():
+    x = tc.arange(8.0).view(1, 1, 8)
+    close(F.lp_pool1d(x, 2, 3), [[[5**0.5, 50**0.5]]], 1e-6)
+    close(tc.nn.LPPool1d(2, 3, stride=2, ceil_mode=True)(x), [[[2.2361, 5.3852, 8.7750, 11.2916]]], 1e-4)
+    close(F.lp_pool2d(x.view(1, 1, 2, 4), 2, 2), [[[[42**0.5, 98**0.5]]]], 1e-6)
+    values, indices = F.max_pool1d(x, 2, return_indices=True)
+    assert F.max_unpool1d(values, indices, 2).tolist() == [[[0, 1, 0, 3, 0, 5, 0, 7]]]
+    assert F.max_unpool1d(values, indices, 2, output_size=(1, 1, 9)).shape == (1, 1, 9)
+    image = tc.rand(2, 3, 4, 6, requires_grad=True)
+    values, indices = F.max_pool2d(image, 2, return_indices=True)
+    back = tc.nn.MaxUnpool2d(2)(values, indices)
+    assert back.shape == image.shape and F.max_pool2d(back, 2).tolist() == values.tolist()
+    back.sum().backward()
+    assert image.grad.sum().item() == values.numel()
+    says(ValueError, 'invalid output_size "(10,)" (dim 0 must be between 6 and 10)',
+         lambda: F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2, output_size=(10,)))
+    says(RuntimeError, "Found an invalid max index: 12 (output volumes are of size 8",
+         lambda: F.max_unpool1d(x[..., :4], tc.tensor([[[1, 3, 5, 12]]]), 2))
+    says(RuntimeError, "elements in indices should be type int64",
+         lambda: F.max_unpool1d(values, indices.int(), 2))
+
+
+def test_dropout_that_keeps_mean_and_variance():
+    tc.manual_seed(2)
+    x = tc.randn(20000)
+    for p in (0.2, 0.6):
+        y = F.alpha_dropout(x, p, training=True)
+        assert abs(y.mean().item()) < 0.05 and abs(y.std().item() - 1) < 0.05 and (y == y.mode()[0]).sum().item() > 2000
+    assert F.alpha_dropout(x, 0.2) is x and F.alpha_dropout(x, 1.0, training=True).abs().sum().item() == 0
+    channels = F.feature_alpha_dropout(tc.zeros(50, 4, 3), 0.5, training=True)
+    assert channels.amax(2).tolist() == channels.amin(2).tolist() and len(set(channels.flatten().tolist())) == 2
+    assert tc.nn.AlphaDropout(0.3).eval()(x) is x and tc.nn.FeatureAlphaDropout().eval()(x) is x
+    says(ValueError, "dropout probability has to be between 0 and 1", lambda: F.alpha_dropout(x, 2.0))
+
+
+def test_softmax_of_channels():
+    x = tc.rand(3, 2, 2)
+    assert tc.nn.Softmax2d()(x).tolist() == F.softmax(x, 0).tolist()
+    says(ValueError, "Softmax2d: expected input to be 3D or 4D, got 2D instead", lambda: tc.nn.Softmax2d()(x[0]))

@@ -258,6 +258,29 @@ def test_layers_are_their_functions():
          lambda: nn.Conv2d(1, 1, 3, stride=2, padding="same"))
 
 
+def test_borders():
+    F = nn.functional
+    x = tc.arange(24.0).view(1, 2, 3, 4)
+    for module, mode in [(nn.ReflectionPad2d(1), "reflect"), (nn.ReplicationPad2d(1), "replicate"),
+                         (nn.CircularPad2d(1), "circular"), (nn.ZeroPad2d(1), "constant")]:
+        assert module(x).tolist() == F.pad(x, (1, 1, 1, 1), mode).tolist()
+    assert nn.ConstantPad1d((1, 2), 7)(tc.ones(1, 2)).tolist() == [[7, 1, 1, 7, 7]]
+    assert nn.ReflectionPad1d((0, 1))(tc.tensor([[1.0, 2.0]])).tolist() == [[1, 2, 1]]
+    assert nn.ReplicationPad3d(1)(tc.ones(1, 1, 1, 1)).sum().item() == 27
+    assert repr(nn.ConstantPad1d(2, 3.5)) == "ConstantPad1d(padding=(2, 2), value=3.5)"
+    assert repr(nn.ZeroPad2d((1, 2, 3, 4))) == "ZeroPad2d((1, 2, 3, 4))"
+    says(ValueError, "expected 3D or 4D input (got 1D input)", lambda: nn.CircularPad2d(1)(tc.ones(3)))
+    for mode in ("reflect", "replicate", "circular"):
+        conv = nn.Conv2d(2, 3, (3, 2), padding=(1, 2), padding_mode=mode)
+        assert f"padding=(1, 2), padding_mode={mode})" in repr(conv)
+        assert conv(x).tolist() == F.conv2d(F.pad(x, (2, 2, 1, 1), mode), conv.weight, conv.bias).tolist()
+        same = nn.Conv2d(2, 3, (3, 2), padding="same", padding_mode=mode)
+        assert same(x).tolist() == F.conv2d(F.pad(x, (0, 1, 1, 1), mode), same.weight, same.bias).tolist()
+    says(ValueError, "padding_mode must be one of", lambda: nn.Conv2d(1, 1, 3, padding_mode="mirror"))
+    says(ValueError, 'Only "zeros" padding mode is supported for ConvTranspose2d',
+         lambda: nn.ConvTranspose2d(1, 1, 3, padding_mode="reflect"))
+
+
 def test_tables():
     table = nn.Embedding(5, 2, padding_idx=0)
     assert table.weight[0].tolist() == [0, 0] and table(tc.tensor([[1, 0]])).shape == (1, 2, 2)

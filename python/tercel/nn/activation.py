@@ -8,7 +8,7 @@ from tercel.nn.parameter import Parameter
 
 __all__ = ["ReLU", "ReLU6", "Hardtanh", "LeakyReLU", "PReLU", "ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Sigmoid",
            "LogSigmoid", "Hardsigmoid", "Hardswish", "Tanh", "Tanhshrink", "Hardshrink", "Softshrink", "Threshold",
-           "Softplus", "Softsign", "GLU", "Softmax", "LogSoftmax", "Softmin", "CosineSimilarity",
+           "Softplus", "Softsign", "GLU", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "CosineSimilarity",
            "PairwiseDistance"]
 
 
@@ -233,6 +233,15 @@ class Softmax(_AlongDim):
     """exp(x), divided by their sum."""
 
     _function = staticmethod(F.softmax)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of an image."""
+
+    def forward(self, input):  # noqa: A002
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3)
 
 
 class LogSoftmax(_AlongDim):

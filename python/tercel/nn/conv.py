@@ -11,7 +11,8 @@ from tercel.nn.parameter import Parameter, _bias
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "MaxPool1d",
            "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
            "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "Unfold", "Fold",
-           "Upsample", "PixelShuffle", "PixelUnshuffle"]
+           "Upsample", "PixelShuffle", "PixelUnshuffle", "LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d",
+           "MaxUnpool3d"]
 
 
 def _tuple(value, count):
@@ -184,6 +185,39 @@ class _AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
+class _LPPool(Module):
+    """The p-norm of each window; the stride is the kernel's size unless given."""
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def forward(self, input):  # noqa: A002
+        return getattr(F, f"lp_pool{self._dims}d")(input, float(self.norm_type), self.kernel_size, self.stride,
+                                                   self.ceil_mode)
+
+    def extra_repr(self):
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+                f"ceil_mode={self.ceil_mode}")
+
+
+class _MaxUnpool(Module):
+    """What MaxPool gave, back where it stood; zeros elsewhere."""
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        self.kernel_size = _tuple(kernel_size, self._dims)
+        self.stride = self.kernel_size if stride is None else _tuple(stride, self._dims)
+        self.padding = _tuple(padding, self._dims)
+
+    def forward(self, input, indices, output_size=None):  # noqa: A002
+        return getattr(F, f"max_unpool{self._dims}d")(input, indices, self.kernel_size, self.stride, self.padding,
+                                                      output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
 def _family(base, name, **fields):
     """The classes of one to three dimensions."""
     return [type(f"{name}{dims}d", (base,), {"__doc__": base.__doc__, "__module__": __name__, "_dims": dims, **fields})
@@ -193,6 +227,8 @@ def _family(base, name, **fields):
 Conv1d, Conv2d, Conv3d = _family(_Conv, "Conv")
 ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = _family(_ConvTranspose, "ConvTranspose")
 MaxPool1d, MaxPool2d, MaxPool3d = _family(_MaxPool, "MaxPool")
+LPPool1d, LPPool2d, LPPool3d = _family(_LPPool, "LPPool")
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _family(_MaxUnpool, "MaxUnpool")
 AvgPool1d, AvgPool2d, AvgPool3d = _family(_AvgPool, "AvgPool")
 AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _family(_AdaptivePool, "AdaptiveAvgPool", _kind="avg")
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _family(_AdaptivePool, "AdaptiveMaxPool", _kind="max")

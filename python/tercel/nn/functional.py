@@ -3,6 +3,9 @@
 Most are the extension's own; here stands what has arguments that only choose between operations.
 """
 
+import math
+import warnings
+
 from tercel import _C
 from tercel._C import tanh, sigmoid, softsign  # noqa: F401
 from tercel._C._nn import *  # noqa: F401,F403
@@ -14,6 +17,24 @@ _embedding_bag = _nn.embedding_bag
 _softmax = _nn.softmax
 _log_softmax = _nn.log_softmax
 _batch_norm = _nn.batch_norm
+
+
+def _warn_of_broadcasting(loss):
+    def function(input, target, *args, **kwargs):  # noqa: A002
+        if isinstance(input, _C.Tensor) and isinstance(target, _C.Tensor) and input.shape != target.shape:
+            warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+                          "This will likely lead to incorrect results due to broadcasting. Please ensure they have the "
+                          "same size.", stacklevel=2)
+            input, target = _C._broadcast_tensors([input, target])  # noqa: A001
+        return loss(input, target, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = loss.__name__
+    function.__doc__ = loss.__doc__
+    return function
+
+
+mse_loss, l1_loss, smooth_l1_loss, huber_loss = map(_warn_of_broadcasting, (
+    _nn.mse_loss, _nn.l1_loss, _nn.smooth_l1_loss, _nn.huber_loss))
 
 
 def _softmax_dim(name, dim, dims):
@@ -62,6 +83,41 @@ def _channel_dropout(name, dims):
 
 
 dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{d}d", d) for d in (1, 2, 3))
+
+# The limit of selu() far below zero, with the sign changed: what a left-out element becomes.
+_SELU_LIMIT = 1.7580993408473766
+
+
+def _alpha_dropout(x, kept, p, inplace):
+    """x where kept is not zero, selu()'s limit elsewhere, moved and scaled to keep mean 0 and variance 1."""
+    if p == 1.0:
+        result = x * 0
+    else:
+        a = 1.0 / math.sqrt((_SELU_LIMIT**2 * p + 1) * (1 - p))
+        there = (kept != 0).to(x.dtype)
+        result = (x * there + (there - 1) * _SELU_LIMIT) * a + _SELU_LIMIT * a * p
+    return x.copy_(result) if inplace else result
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa: A002
+    """Dropout that goes with selu(): mean and variance stay."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0.0:
+        return input
+    return _alpha_dropout(input, _dropout(_C.ones_like(input.detach()), p, True), p, inplace)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa: A002
+    """alpha_dropout() of whole channels of input [n, channels, ...]."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0.0:
+        return input
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    kept = input.detach().new_ones((*input.shape[:2], *[1] * (input.dim() - 2)))
+    return _alpha_dropout(input, _dropout(kept, p, True), p, inplace)
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -155,6 +211,72 @@ def _adaptive(kind, dims):
     return pool
 
 
+def _list(value, dims):
+    return list(value) if isinstance(value, (tuple, list)) else [value] * dims
+
+
+def _lp_pool(dims):
+    average = getattr(_nn, f"avg_pool{dims}d")
+
+    def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):  # noqa: A002
+        """The p-norm of each window: the p-th root of the sum of p-th powers."""
+        mean = average(input.pow(norm_type), kernel_size, () if stride is None else stride, 0, ceil_mode)
+        count = math.prod(_list(kernel_size, dims))
+        return (mean.sign() * mean.abs() * count).pow(1.0 / norm_type)
+
+    lp_pool.__name__ = lp_pool.__qualname__ = f"lp_pool{dims}d"
+    return lp_pool
+
+
+def _unpooled_sizes(x, kernel, stride, padding, output_size):
+    """Sizes of what was pooled: what the windows span, or another one that gives the same windows."""
+    dims = len(kernel)
+    least = [(x.size(d - dims) - 1) * stride[d] - 2 * padding[d] + kernel[d] for d in range(dims)]
+    if output_size is None:
+        return least
+    output_size = list(output_size)
+    if len(output_size) == dims + 2:
+        output_size = output_size[2:]
+    if len(output_size) != dims:
+        raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
+                         f"length of '{len(output_size)}'")
+    for d in range(dims):
+        low, high = least[d] - stride[d], least[d] + stride[d]
+        if not low < output_size[d] < high:
+            raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
+    return output_size
+
+
+def _max_unpool(dims):
+    name = f"max_unpool{dims}d"
+
+    def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):  # noqa: A002
+        """Each element where max_pool() found it, zeros elsewhere."""
+        kernel = _list(kernel_size, dims)
+        stride = kernel if stride is None else _list(stride, dims)
+        if indices.dtype is not _C.int64:
+            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+        if input.dim() not in (dims + 1, dims + 2):
+            raise RuntimeError(f"{name}: expected input of {dims + 1} or {dims + 2} dimensions but got {input.dim()}")
+        if indices.shape != input.shape:
+            raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                               f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        sizes = _unpooled_sizes(input, kernel, stride, _list(padding, dims), output_size)
+        lead, pixels = list(input.shape[:-dims]), math.prod(sizes)
+        at = indices.flatten(-dims)
+        if at.numel() and not (0 <= at.min().item() and at.max().item() < pixels):
+            wrong = at.max().item() if at.max().item() >= pixels else at.min().item()
+            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size "
+                               f"{'x'.join(map(str, sizes))})")
+        zeros = input.new_zeros((*lead, pixels))
+        return zeros.scatter(-1, at, input.flatten(-dims)).view(*lead, *sizes)
+
+    max_unpool.__name__ = max_unpool.__qualname__ = name
+    return max_unpool
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", d) for d in (1, 2, 3))
@@ -287,3 +409,18 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     if not need_weights:
         return output, None
     return output, shares.mean(1) if average_attn_weights else shares
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
+                                      reduction="mean"):
+    """max(0, distance(anchor, positive) - distance(anchor, negative) + margin)"""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = _nn.pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _C.minimum(far, distance(positive, negative))
+    losses = (near - far + margin).clamp(min=0)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()

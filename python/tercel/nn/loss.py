@@ -5,7 +5,8 @@ from tercel.nn.module import Module
 
 __all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "NLLLoss",
            "CrossEntropyLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
-           "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss"]
+           "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss",
+           "TripletMarginWithDistanceLoss"]
 
 
 class _Loss(Module):
@@ -181,3 +182,14 @@ class TripletMarginLoss(_Loss):
 
     def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """max(0, distance(anchor, positive) - distance(anchor, negative) + margin)"""
+
+    _function, _options = staticmethod(F.triplet_margin_with_distance_loss), ("distance_function", "margin", "swap")
+
+    def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+        if margin <= 0:
+            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+        super().__init__(reduction=reduction, distance_function=distance_function, margin=margin, swap=swap)

@@ -8,7 +8,7 @@ from tercel.nn.parameter import Parameter
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
            "LayerNorm", "RMSNorm", "GroupNorm", "LocalResponseNorm", "Dropout",
-           "Dropout1d", "Dropout2d", "Dropout3d"]
+           "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
 
 
 class _AffineNorm(Module):
@@ -247,3 +247,17 @@ class Dropout2d(_ChannelDropout):
 class Dropout3d(_ChannelDropout):
     __doc__ = _ChannelDropout.__doc__
     _function = staticmethod(F.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """Dropout that goes with SELU: mean and variance stay."""
+
+    def forward(self, input):  # noqa: A002
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(Dropout):
+    """AlphaDropout of whole channels."""
+
+    def forward(self, input):  # noqa: A002
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
