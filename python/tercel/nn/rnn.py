@@ -66,6 +66,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """All weights anew, evenly between -1 / sqrt(hidden_size) and 1 / sqrt(hidden_size)."""
         _uniform(self)
 
     @property
@@ -81,6 +82,7 @@ class RNNBase(Module):
         """Does nothing: weights lie where they lie."""
 
     def get_expected_hidden_size(self, input, batch_sizes):  # noqa: A002
+        """The sizes that h has to have for an input, packed where there are batch_sizes."""
         if batch_sizes is not None:
             count = int(batch_sizes[0])
         else:
@@ -88,9 +90,11 @@ class RNNBase(Module):
         return self.num_layers * (2 if self.bidirectional else 1), count, self.proj_size or self.hidden_size
 
     def get_expected_cell_size(self, input, batch_sizes):  # noqa: A002
+        """The sizes that c of an LSTM has to have."""
         return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
 
     def check_input(self, input, batch_sizes):  # noqa: A002
+        """ValueError or RuntimeError for an input that does not fit."""
         weight = self._flat_weights[0]
         if input.dtype != weight.dtype:
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert "
@@ -103,14 +107,17 @@ class RNNBase(Module):
                                f"{self.input_size}, got {input.size(-1)}")
 
     def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+        """RuntimeError for a state of other sizes."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(tuple(expected_hidden_size), list(hx.size())))
 
     def check_forward_args(self, input, hidden, batch_sizes):  # noqa: A002
+        """check_input(), and RuntimeError for a state of other sizes."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx, permutation):
+        """The state with its sequences in another order."""
         return _select(hx, 1, permutation)
 
     # What a LSTM, whose state is a pair, has otherwise.
@@ -211,6 +218,7 @@ class LSTM(RNNBase):
                          proj_size, device, dtype)
 
     def check_forward_args(self, input, hidden, batch_sizes):  # noqa: A002
+        """check_input(), and RuntimeError for a state of other sizes."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes),
                                "Expected hidden[0] size {}, got {}")
@@ -218,6 +226,7 @@ class LSTM(RNNBase):
                                "Expected hidden[1] size {}, got {}")
 
     def permute_hidden(self, hx, permutation):
+        """The state with its sequences in another order."""
         return _select(hx[0], 1, permutation), _select(hx[1], 1, permutation)
 
     def _zeros(self, x, batch_sizes):
@@ -249,6 +258,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """All weights anew, evenly between -1 / sqrt(hidden_size) and 1 / sqrt(hidden_size)."""
         _uniform(self)
 
     def _check(self, x, hidden):

@@ -34,28 +34,36 @@ class PackedSequence(_Packed):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def to(self, *args, **kwargs):
+        """With data by Tensor.to()."""
         return self._with(self.data.to(*args, **kwargs))
 
     def cpu(self):
+        """With data in main memory."""
         return self.to("cpu")
 
     def double(self):
+        """With data as float64."""
         return self._with(self.data.double())
 
     def float(self):
+        """With data as float32."""
         return self._with(self.data.float())
 
     def half(self):
+        """With data as float16."""
         return self._with(self.data.half())
 
     def long(self):
+        """With data as int64."""
         return self._with(self.data.long())
 
     def int(self):
+        """With data as int32."""
         return self._with(self.data.int())
 
     @property
     def is_cuda(self):
+        """Whether data lies on a GPU."""
         return self.data.is_cuda
 
 
