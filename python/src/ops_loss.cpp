@@ -2,6 +2,8 @@
 #include "python/src/op.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/class_loss.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/ctc_loss.h"
 #include "tercel/ops/loss.h"
 
 namespace tercel::python {
@@ -23,6 +25,12 @@ Reduction reduction_of(std::optional<bool> size_average, std::optional<bool> red
 
 using Flag = std::optional<bool>;
 
+DimVector lengths_of(const char* name, const Tensor& lengths) {
+  TERCEL_CHECK(is_integral(lengths.dtype(), false), RuntimeError, name, " must be integral");
+  const Tensor row = contiguous(to(lengths, kInt64));
+  return DimVector(IntSpan(row.data<int64_t>(), static_cast<size_t>(row.numel())));
+}
+
 #define TERCEL_REDUCTION "bool? size_average=None, bool? reduce=None, str reduction=\"mean\""
 /** A loss of x and target alone. */
 #define TERCEL_PLAIN_LOSS(name)                                                                          \
@@ -37,6 +45,31 @@ using Flag = std::optional<bool>;
 
 Span<Entry> loss_ops() {
   static const Entry table[] = {
+      TERCEL_PLAIN_LOSS(multilabel_margin_loss),
+      entry(
+          "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, " TERCEL_REDUCTION ")",
+          [](const Tensor& x, const Tensor& target, const Tensor& weight, Flag average, Flag reduce,
+             std::string_view reduction) {
+            return multilabel_soft_margin_loss(x, target, weight, reduction_of(average, reduce, reduction));
+          },
+          kNn),
+      entry(
+          "ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, str "
+          "reduction=\"mean\", bool zero_infinity=False)",
+          [](const Tensor& x, const Tensor& targets, const DimVector& times, const DimVector& lengths, int64_t blank,
+             std::string_view reduction, bool zero_infinity) {
+            return ctc_loss(x, targets, times, lengths, blank, reduction_of(reduction), zero_infinity);
+          },
+          kNn),
+      entry(
+          "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str "
+          "reduction=\"mean\", bool zero_infinity=False)",
+          [](const Tensor& x, const Tensor& targets, const Tensor& times, const Tensor& lengths, int64_t blank,
+             std::string_view reduction, bool zero_infinity) {
+            return ctc_loss(x, targets, lengths_of("input_lengths", times), lengths_of("target_lengths", lengths),
+                            blank, reduction_of(reduction), zero_infinity);
+          },
+          kNn),
       TERCEL_PLAIN_LOSS(mse_loss),
       TERCEL_PLAIN_LOSS(l1_loss),
       TERCEL_PLAIN_LOSS(soft_margin_loss),

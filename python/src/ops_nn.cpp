@@ -8,6 +8,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/dropout.h"
 #include "tercel/ops/embedding_bag.h"
+#include "tercel/ops/grid_sample.h"
 #include "tercel/ops/interaction.h"
 #include "tercel/ops/interpolate.h"
 #include "tercel/ops/linear.h"
@@ -29,6 +30,22 @@ InterpolateMode interpolate_mode_of(std::string_view name) {
   for (const auto& [value, text] : enum_names(InterpolateMode{}))
     if (text == name) return value;
   throw_error<NotImplementedError>({"Input Error: there is no mode '", name, "' of interpolation"});
+}
+GridMode grid_mode_of(std::string_view name) {
+  for (const auto& [value, text] : enum_names(GridMode{}))
+    if (text == name) return value;
+  throw_error<ValueError>(
+      {"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but "
+       "got: '",
+       name, "'"});
+}
+GridPadding grid_padding_of(std::string_view name) {
+  for (const auto& [value, text] : enum_names(GridPadding{}))
+    if (text == name) return value;
+  throw_error<ValueError>(
+      {"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+       "'reflection', but got: '",
+       name, "'"});
 }
 BagMode bag_mode_of(std::string_view name) {
   for (const auto& [value, text] : enum_names(BagMode{}))
@@ -203,6 +220,20 @@ Span<Entry> nn_ops() {
           [](const Tensor& x, const DimVector& size, const std::vector<double>& factors, std::string_view mode,
              std::optional<bool> align, bool recompute) {
             return interpolate(x, {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute});
+          },
+          kNn),
+      entry(
+          "grid_sample(Tensor input, Tensor grid, str mode=\"bilinear\", str padding_mode=\"zeros\", bool? "
+          "align_corners=None)",
+          [](const Tensor& x, const Tensor& grid, std::string_view mode, std::string_view padding,
+             std::optional<bool> align) {
+            return grid_sample(x, grid, grid_mode_of(mode), grid_padding_of(padding), align.value_or(false));
+          },
+          kNn),
+      entry(
+          "affine_grid(Tensor theta, int[] size, bool? align_corners=None)",
+          [](const Tensor& theta, const DimVector& size, std::optional<bool> align) {
+            return affine_grid(theta, size, align.value_or(false));
           },
           kNn),
       entry(

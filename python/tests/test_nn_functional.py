@@ -275,3 +275,50 @@ def test_softmax_of_channels():
     x = tc.rand(3, 2, 2)
     assert tc.nn.Softmax2d()(x).tolist() == F.softmax(x, 0).tolist()
     says(ValueError, "Softmax2d: expected input to be 3D or 4D, got 2D instead", lambda: tc.nn.Softmax2d()(x[0]))
+
+
+def test_sequences_without_places():
+    # The values are PyTorch's.
+    x = tc.arange(60.0, dtype=tc.float64).sin().view(5, 2, 6)
+    logs = F.log_softmax(x, 2).detach().requires_grad_()
+    targets = tc.tensor([[1, 2, 2], [3, 0, 0]])
+    for options, expected in [({"reduction": "none"}, [7.7419, 4.4743]), ({}, 3.5275), ({"reduction": "sum"}, 12.2162)]:
+        close(F.ctc_loss(logs, targets, (5, 4), (3, 1), **options), expected, 1e-4)
+    close(F.ctc_loss(logs, tc.tensor([1, 2, 2, 3]), tc.tensor([5, 4]), tc.tensor([3, 1])), 3.5275, 1e-4)
+    F.ctc_loss(logs, targets, (5, 4), (3, 1)).backward()
+    close(logs.grad[0, 0], [0.0091, -0.1049, 0.0530, 0.0246, 0.0100, 0.0082], 1e-4)
+    assert logs.grad[4, 1].tolist() == [0] * 6  # past the end of the second
+    short = F.ctc_loss(logs, targets, (2, 4), (3, 1), reduction="none")
+    assert short[0].item() == float("inf") and tc.nn.CTCLoss(zero_infinity=True, reduction="none")(
+        logs, targets, (2, 4), (3, 1))[0].item() == 0
+    close(F.ctc_loss(logs[:, 0], targets[0], tc.tensor(5), tc.tensor(3)), 2.5806, 1e-4)
+    says(RuntimeError, "input_lengths must be integral",
+         lambda: F.ctc_loss(logs, targets, tc.tensor([5.0, 4.0]), tc.tensor([3, 1])))
+    says(NotImplementedError, "not implemented for", lambda: F.ctc_loss(logs.detach().long(), targets, (5, 4), (3, 1)))
+
+
+def test_losses_of_several_labels():
+    x, y = tc.tensor([[0.1, 0.2, 0.4, 0.8]]), tc.tensor([[3, 0, -1, 1]])
+    assert F.multilabel_margin_loss(x, y).item() == pytest.approx(0.85)
+    assert tc.nn.MultiLabelMarginLoss(reduction="none")(x[0], y[0]).item() == pytest.approx(0.85)
+    soft = tc.nn.MultiLabelSoftMarginLoss(tc.tensor([1, 2, 3, 4.0]), reduction="none")
+    assert F.multilabel_soft_margin_loss(x, (y > 0).float()).item() == pytest.approx(0.6817, abs=1e-4)
+    assert soft(x, (y > 0).float()).tolist() == pytest.approx([1.6160], abs=1e-4)
+    says(RuntimeError, "inconsistent target size: [1, 2] for input of size: [1, 4]",
+         lambda: F.multilabel_margin_loss(x, y[:, :2]))
+    says(RuntimeError, "argument #2 'target' is out of range", lambda: F.multilabel_margin_loss(x, y + 3))
+
+
+def test_images_at_any_positions():
+    x = tc.arange(4.0).view(1, 1, 2, 2)
+    same = F.affine_grid(tc.tensor([[[1.0, 0, 0], [0, 1, 0]]]), (1, 1, 2, 2))
+    assert same.tolist() == [[[[-0.5, -0.5], [0.5, -0.5]], [[-0.5, 0.5], [0.5, 0.5]]]]
+    assert F.grid_sample(x, same).tolist() == x.tolist()
+    far = tc.tensor([[[[0.0, 0.0], [2.0, 0.0]]]])
+    assert F.grid_sample(x, far).tolist() == [[[[1.5, 0]]]]
+    assert F.grid_sample(x, far, padding_mode="border").tolist() == [[[[1.5, 2]]]]
+    assert F.grid_sample(x, far, "nearest", "reflection", True).shape == (1, 1, 1, 2)
+    says(ValueError, "expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: 'cubic'",
+         lambda: F.grid_sample(x, far, "cubic"))
+    says(ValueError, "expected padding_mode to be 'zeros', 'border', or 'reflection', but got: 'wrap'",
+         lambda: F.grid_sample(x, far, padding_mode="wrap"))

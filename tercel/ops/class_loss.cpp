@@ -1,6 +1,7 @@
 #include "tercel/ops/class_loss.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/activation.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
@@ -151,6 +152,45 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
   const Tensor own = eq(arange(rows.size(1)), column);
   const Tensor losses = div(sum(masked_fill(terms, own, 0), {1}), static_cast<double>(rows.size(1)));
   return reduce_loss(x.dim() == 1 ? squeeze(losses, 0) : losses, reduction);
+}
+
+Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  check_defined(x, "multilabel_margin_loss", "input");
+  check_defined(target, "multilabel_margin_loss", "target");
+  TERCEL_CHECK(x.dim() <= 2 && (x.dim() == 0 || x.size(-1) > 0), RuntimeError,
+               "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
+  TERCEL_CHECK(target.sizes() == x.sizes(), RuntimeError, "inconsistent target size: ", target.sizes(),
+               " for input of size: ", x.sizes());
+  TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
+               to_string(target.dtype()));
+  const int64_t classes = x.dim() == 0 ? 1 : x.size(-1), n = x.dim() == 2 ? x.size(0) : 1;
+  const Tensor rows = reshape(x, {n, classes}), index = clone(reshape(target, {n, classes}), MemoryFormat::Contiguous);
+  const Tensor ended = zeros({n, classes, 1}, kBool), own = zeros({n, 1, classes}, kBool);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t* labels = index.data<int64_t>() + i * classes;
+    bool past = false;
+    for (int64_t k = 0; k < classes; ++k) {
+      TERCEL_CHECK(labels[k] >= -1 && labels[k] < classes, RuntimeError, "argument #2 'target' is out of range");
+      past = past || labels[k] == -1;
+      ended.data<bool>()[i * classes + k] = past;
+      if (past)
+        labels[k] = 0;
+      else
+        own.data<bool>()[i * classes + labels[k]] = true;
+    }
+  }
+  const Tensor terms = relu(add(sub(unsqueeze(rows, 1), unsqueeze(gather(rows, 1, index), 2)), 1));
+  const Tensor counted = masked_fill(masked_fill(terms, ended, 0), own, 0);
+  const Tensor losses = div(sum(counted, {1, 2}), static_cast<double>(classes));
+  return reduce_loss(x.dim() == 2 ? losses : squeeze(losses, 0), reduction);
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction) {
+  check_defined(x, "multilabel_soft_margin_loss", "input");
+  check_defined(target, "multilabel_soft_margin_loss", "target");
+  Tensor losses = neg(add(mul(target, logsigmoid(x)), mul(sub(1, target), logsigmoid(neg(x)))));
+  if (weight.defined()) losses = mul(losses, weight);
+  return reduce_loss(mean(losses, {-1}), reduction);
 }
 
 Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, Reduction reduction) {

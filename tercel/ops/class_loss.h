@@ -24,6 +24,15 @@ TERCEL_API Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
 TERCEL_API Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p = 1, double margin = 1,
                                     const Tensor& weight = {}, Reduction reduction = Reduction::Mean);
 
+/**
+ * Sum over pairs of a target and a class that is none of max(0, 1 - x[target] + x[class]), divided by the classes: x
+ * and int64 targets [n, classes] or [classes]; what follows the first -1 of a row counts for nothing.
+ */
+TERCEL_API Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+/** Mean over classes of -(y log sigmoid(x) + (1 - y) log sigmoid(-x)) for targets y, times the class's weight. */
+TERCEL_API Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                                              Reduction reduction = Reduction::Mean);
+
 /** x where target is 1, max(0, margin - x) where it is -1. */
 TERCEL_API Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin = 1,
                                        Reduction reduction = Reduction::Mean);

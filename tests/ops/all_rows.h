@@ -7,11 +7,13 @@
 #include "tests/ops/binary_rows.h"
 #include "tests/ops/class_loss_rows.h"
 #include "tests/ops/conv_rows.h"
+#include "tests/ops/ctc_loss_rows.h"
 #include "tests/ops/diagonals_rows.h"
 #include "tests/ops/differences_rows.h"
 #include "tests/ops/dropout_rows.h"
 #include "tests/ops/embedding_bag_rows.h"
 #include "tests/ops/fft_rows.h"
+#include "tests/ops/grid_sample_rows.h"
 #include "tests/ops/index_rows.h"
 #include "tests/ops/index_update_rows.h"
 #include "tests/ops/indexing_rows.h"
@@ -53,7 +55,7 @@ inline std::vector<Row> all_rows() {
         batch_norm_rows, views_rows,       copy_rows,          conv_rows,        pool_rows,         norm_rows,
         class_loss_rows, order_views_rows, part_views_rows,    view_copies_rows, view_scatter_rows, rearrange_rows,
         pad_rows,        grids_rows,       scan_rows,          selection_rows,   search_rows,       differences_rows,
-        fft_rows,        recurrent_rows})
+        fft_rows,        recurrent_rows,   ctc_rows,           grid_sample_rows})
     for (Row& row : rows()) all.push_back(std::move(row));
   return all;
 }

@@ -1,6 +1,7 @@
 // What losses of classification, distances and attention are held to; see Note [Conformance rows].
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -65,6 +66,39 @@ Row rows_row(const std::string& name, std::vector<Input> inputs, const Function&
   return row;
 }
 
+inline Row multilabel_row(const std::string& name, bool soft) {
+  Row row;
+  row.name = name;
+  row.inputs = {{{3, 4}}};
+  if (soft) row.inputs.insert(row.inputs.end(), {{{3, 4}, 0, 1}, {{4}, 0.5, 2, ScalarType::Undefined, false}});
+  static const std::vector<std::vector<size_t>> kLabels = {{3, 0}, {}, {1, 2, 0, 3}};
+  row.run = [soft](const std::vector<Tensor>& in) {
+    if (soft) return multilabel_soft_margin_loss(in[0], in[1], in[2], Reduction::None);
+    return multilabel_margin_loss(in[0], make({3, 4}, kInt64, {3, 0, -1, 1, -1, 2, 2, 2, 1, 2, 0, 3}), Reduction::None);
+  };
+  row.reference = [soft](const std::vector<Tensor>& in) {
+    const std::vector<double> x = values_of(in[0]);
+    std::vector<double> y, w, losses(3, 0.0);
+    if (soft) y = values_of(in[1]), w = values_of(in[2]);
+    for (size_t n = 0; n < 3; ++n) {
+      const std::vector<size_t>& labels = kLabels[n];
+      for (size_t c = 0; c < 4; ++c) {
+        const double at = x[n * 4 + c];
+        if (soft)
+          losses[n] +=
+              w[c] * (y[n * 4 + c] * std::log1p(std::exp(-at)) + (1 - y[n * 4 + c]) * std::log1p(std::exp(at))) / 4;
+        else if (std::find(labels.begin(), labels.end(), c) == labels.end())
+          for (const size_t label : labels) losses[n] += std::max(0.0, 1 - x[n * 4 + label] + at) / 4;
+      }
+    }
+    return make({3}, kFloat64, losses);
+  };
+  row.ulps = 16;
+  row.scale = 16;
+  row.bitwise = false;
+  return row;
+}
+
 inline std::vector<Row> class_loss_rows() {
   using In = const std::vector<Tensor>&;
   using M = const std::vector<Matrix>&;
@@ -74,6 +108,8 @@ inline std::vector<Row> class_loss_rows() {
   const std::vector<size_t> classes = {0, 4, 9, 2, 2, 1}, every = {0, 4, 3, 2, 2, 1};
   const std::vector<double> weights = {1, 2, 0.5, 3, 1.5}, sign = {1, -1, 1, 1, -1, -1};
   std::vector<Row> rows = {
+      multilabel_row("multilabel_margin_loss", false),
+      multilabel_row("multilabel_soft_margin_loss", true),
       rows_row(
           "nll", {{sizes}}, [=](In in) { return nll_loss(in[0], target, {}, Reduction::None); },
           [=](M m, size_t i) { return classes[i] == 9 ? 0 : -m[0][i][classes[i]]; }),

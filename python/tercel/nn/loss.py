@@ -5,8 +5,9 @@ from tercel.nn.module import Module
 
 __all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWithLogitsLoss", "NLLLoss",
            "CrossEntropyLoss", "KLDivLoss", "PoissonNLLLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
-           "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss",
-           "TripletMarginWithDistanceLoss"]
+           "CosineEmbeddingLoss", "MarginRankingLoss", "MultiMarginLoss", "MultiLabelMarginLoss",
+           "MultiLabelSoftMarginLoss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+           "CTCLoss"]
 
 
 class _Loss(Module):
@@ -193,3 +194,24 @@ class TripletMarginWithDistanceLoss(_Loss):
         if margin <= 0:
             raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
         super().__init__(reduction=reduction, distance_function=distance_function, margin=margin, swap=swap)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """max(0, 1 - x[target] + x[class]) over all targets and all other classes."""
+
+    _function = staticmethod(F.multilabel_margin_loss)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """Binary cross entropy of sigmoid(x), averaged over classes."""
+
+    _function = staticmethod(F.multilabel_soft_margin_loss)
+
+
+class CTCLoss(_Loss):
+    """-log of the probability that log_probs spell the targets, whatever their places in time."""
+
+    _function, _options = staticmethod(F.ctc_loss), ("blank", "zero_infinity")
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__(reduction=reduction, blank=blank, zero_infinity=zero_infinity)
