@@ -1,14 +1,56 @@
-// Graph nodes as Python objects.
+// The graph as Python sees it: nodes, hooks, functions of Python's own.
 #pragma once
+
+#include <memory>
+#include <vector>
 
 #include "python/src/python.h"
 #include "tercel/autograd/node.h"
+#include "tercel/core/tensor.h"
 
 namespace tercel::python {
 
-/** A new reference to an object of a class with the node's name. */
+/** A new reference to the node's object, of a class with the node's name; of a Python function's node, its context. */
 PyObject* from_node(const intrusive_ptr<Node>& node);
 
+/** from_node() of a node that no Python function made. */
+PyObject* object_of_node(const intrusive_ptr<Node>& node);
+
+/** The node of a Python function's context; null once its graph is gone. TypeError for another object. */
+intrusive_ptr<Node> node_of_context(PyObject* context);
+
+/** A Python object that C++ keeps, and lets go of on any thread. */
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(std::move(object)) {}
+  ~Held();
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  /** With the GIL. */
+  PyObject* get() const { return object_.ptr(); }
+
+ private:
+  nb::object object_;
+};
+/** A function that C++ calls. */
+std::shared_ptr<const Held> hold(nb::handle object);
+
+/** What a function's __name__ says, or its type's. */
+std::string name_of(PyObject* function);
+/** A tuple of tensors, None for undefined ones. */
+nb::object tuple_of(const std::vector<Tensor>& tensors);
+/** Tensors of a tensor or a sequence of tensors and None. TypeError for anything else. */
+std::vector<Tensor> tensor_list(nb::handle o);
+
+// What node objects and the contexts of Python functions have in common; `self` is either.
+PyObject* node_name(const Node& node);
+PyObject* node_next_functions(const Node& node);
+/** Adds a hook that sees (gradients of the inputs, of the outputs), or the latter alone; a handle with remove(). */
+PyObject* add_node_hook(Node& node, PyObject* hook, bool before);
+
 void register_autograd(nb::module_& m);
+void register_node(nb::module_& m);
+void register_function(nb::module_& m);
+void register_saved(nb::module_& m);
 
 }  // namespace tercel::python

@@ -1,4 +1,5 @@
 #include "python/src/python.h"
+#include "tercel/autograd/checkpoint.h"
 #include "tercel/ops/linalg.h"
 
 namespace tercel::python {
@@ -11,6 +12,7 @@ PyObject* g_config_error = nullptr;
 PyObject* g_io_error = nullptr;
 PyObject* g_numeric_error = nullptr;
 PyObject* g_linalg_error = nullptr;
+PyObject* g_checkpoint_error = nullptr;
 
 /** Makes tercel.<name>, of one or two base classes, and keeps it for good. */
 PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
@@ -26,6 +28,7 @@ PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::
 PyObject* type_of(const Error& e) {
   if (dynamic_cast<const NotImplementedError*>(&e)) return PyExc_NotImplementedError;
   if (dynamic_cast<const LinAlgError*>(&e)) return g_linalg_error;
+  if (dynamic_cast<const CheckpointError*>(&e)) return g_checkpoint_error;
   if (dynamic_cast<const RuntimeError*>(&e)) return PyExc_RuntimeError;
   if (dynamic_cast<const IndexError*>(&e)) return PyExc_IndexError;
   if (dynamic_cast<const TypeError*>(&e)) return PyExc_TypeError;
@@ -75,6 +78,9 @@ void register_errors(nb::module_& m) {
   g_numeric_error = new_exception(m, "NumericError", "A computation left the finite numbers.", {PyExc_ArithmeticError});
   g_linalg_error =
       new_exception(m, "LinAlgError", "A matrix that a factorization cannot work with.", {PyExc_RuntimeError});
+  g_checkpoint_error =
+      new_exception(m, "_CheckpointError", "A checkpointed part gave something else when it was calculated again.",
+                    {PyExc_RuntimeError});
   nb::register_exception_translator(
       [](const std::exception_ptr& error, void*) {
         try {

@@ -6,6 +6,7 @@ from tercel import _C
 from tercel._C import Tensor
 from tercel._tensor_str import tensor_str
 from tercel.storage import TypedStorage, typed_storage
+from tercel.utils.hooks import RemovableHandle
 
 __all__ = ["is_tensor", "is_storage", "typename", "unique", "unique_consecutive", "tensor_types"]
 
@@ -108,26 +109,16 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-class _Handle:
-    """Takes a hook away."""
-
-    def __init__(self, cell):
-        self._cell = cell
-
-    def remove(self):
-        del self._cell[:]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
-
 @_method
 def register_hook(self, hook):
     """Calls hook(gradient) whenever backward has computed this tensor's gradient; what it returns takes its place."""
-    return _Handle(_C._add_hook(self, hook))
+    return RemovableHandle(_C._add_hook(self, hook))
+
+
+@_method
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls hook(self) whenever backward has added to this leaf's .grad."""
+    return RemovableHandle(_C._add_leaf_hook(self, hook))
 
 
 @_method

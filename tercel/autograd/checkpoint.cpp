@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/function.h"
+#include "tercel/util/format.h"
 
 namespace tercel {
 
@@ -76,15 +77,133 @@ class CheckpointNode final : public CustomNode {
   GeneratorState state_;
 };
 
-}  // namespace
-
-std::vector<Tensor> checkpoint(CheckpointedFunction f, const std::vector<Tensor>& inputs, bool preserve_rng_state) {
+/** checkpoint() with a backward of its own inside backward. */
+std::vector<Tensor> checkpoint_reentrant(CheckpointedFunction f, const std::vector<Tensor>& inputs, bool preserve) {
   bool records = false;
   for (const Tensor& input : inputs) records |= should_record(input);
   if (!records) return f(inputs);
-  auto node = make_intrusive<CheckpointNode>(std::move(f), inputs, preserve_rng_state);
+  auto node = make_intrusive<CheckpointNode>(std::move(f), inputs, preserve);
   std::vector<Tensor> outputs = node->forward(inputs);
   return CustomNode::wrap_outputs(node, inputs, std::move(outputs), records);
+}
+
+struct Form {
+  DimVector sizes;
+  ScalarType dtype;
+  Device device;
+
+  explicit Form(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()), device(t.device()) {}
+  friend bool operator==(const Form& a, const Form& b) {
+    return IntSpan(a.sizes) == IntSpan(b.sizes) && a.dtype == b.dtype && a.device == b.device;
+  }
+};
+std::string describe(const Form& form) {
+  return str_cat(
+      {"{shape: ", IntSpan(form.sizes), ", dtype: ", to_string(form.dtype), ", device: ", to_string(form.device), "}"});
+}
+
+}  // namespace
+
+/** What the ops of a scope would have saved, by number, and the way to it. */
+class detail::Recomputation {
+ public:
+  Recomputation(Callable<void()> run, const CheckpointOptions& options)
+      : run_(std::move(run)), options_(options), state_(default_generator().state()) {}
+
+  size_t add(const Tensor& t) {
+    forms_.emplace_back(t);
+    return forms_.size() - 1;
+  }
+
+  /** Is given away: whoever asks again has it calculated again. */
+  Tensor take(size_t i) {
+    if (i >= values_.size() || !values_[i].defined()) calculate();
+    return std::move(values_[i]);
+  }
+
+ private:
+  void calculate() {
+    std::vector<Tensor> found;
+    {
+      const EnableGradGuard enable;
+      const GeneratorAt then(options_.preserve_rng_state ? &state_ : nullptr);
+      const SavedTensorHooksGuard collect({[&found](const Tensor& t) -> std::any {
+                                             found.push_back(t.detach());
+                                             return found.back();
+                                           },
+                                           [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); }});
+      run_();
+    }
+    check(found);
+    values_ = std::move(found);
+  }
+
+  void check(const std::vector<Tensor>& found) const {
+    TERCEL_CHECK(found.size() == forms_.size(), CheckpointError,
+                 "checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                 "Number of tensors saved during forward: ",
+                 forms_.size(), "\nNumber of tensors saved during recomputation: ", found.size());
+    if (!options_.determinism_check) return;
+    std::string differ;
+    for (size_t i = 0; i < found.size(); ++i)
+      if (!(Form(found[i]) == forms_[i]))
+        differ += str_cat({"\ntensor at position ", i, ":\nsaved metadata: ", describe(forms_[i]),
+                           "\nrecomputed metadata: ", describe(Form(found[i]))});
+    TERCEL_CHECK(differ.empty(), CheckpointError,
+                 "checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                 "forward pass.",
+                 differ);
+  }
+
+  Callable<void()> run_;
+  CheckpointOptions options_;
+  GeneratorState state_;
+  std::vector<Form> forms_;
+  std::vector<Tensor> values_;
+};
+
+CheckpointError::~CheckpointError() = default;
+
+CheckpointScope::CheckpointScope(Callable<void()> recompute, const CheckpointOptions& options)
+    : recomputation_(std::make_shared<detail::Recomputation>(std::move(recompute), options)),
+      hooks_({[to = recomputation_](const Tensor& t) -> std::any { return to->add(t); },
+              [from = recomputation_](const std::any& number) { return from->take(std::any_cast<size_t>(number)); }}) {}
+
+CheckpointScope::~CheckpointScope() = default;
+
+std::vector<Tensor> checkpoint(CheckpointedFunction f, const std::vector<Tensor>& inputs,
+                               const CheckpointOptions& options) {
+  if (options.use_reentrant) return checkpoint_reentrant(std::move(f), inputs, options.preserve_rng_state);
+  if (!grad_enabled()) return f(inputs);
+  std::vector<SavedTensor> saved;
+  for (const Tensor& input : inputs) saved.push_back(SavedTensor(input));
+  const CheckpointScope scope(
+      [f, saved = std::move(saved)] {
+        std::vector<Tensor> again;
+        for (const SavedTensor& input : saved) again.push_back(input.defined() ? input.get() : Tensor());
+        f(again);
+      },
+      options);
+  return f(inputs);
+}
+
+std::vector<Tensor> checkpoint_sequential(const std::vector<CheckpointedFunction>& functions, int64_t segments,
+                                          const std::vector<Tensor>& inputs, const CheckpointOptions& options) {
+  const auto count = static_cast<int64_t>(functions.size());
+  TERCEL_CHECK(segments >= 1 && segments <= count, ValueError, "checkpoint_sequential: expected 1 to ", count,
+               " segments for ", count, " functions but got ", segments);
+  const int64_t length = count / segments;
+  const auto part = [&](int64_t begin, int64_t end) -> CheckpointedFunction {
+    const std::vector<CheckpointedFunction> own(functions.begin() + begin, functions.begin() + end);
+    return [own](const std::vector<Tensor>& given) {
+      std::vector<Tensor> now = given;
+      for (const CheckpointedFunction& f : own) now = f(now);
+      return now;
+    };
+  };
+  std::vector<Tensor> now = inputs;
+  for (int64_t s = 0; s + 1 < segments; ++s) now = checkpoint(part(s * length, (s + 1) * length), now, options);
+  return part((segments - 1) * length, count)(now);
 }
 
 }  // namespace tercel

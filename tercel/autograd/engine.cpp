@@ -15,6 +15,7 @@
 // Backward functions are ordinary ops. If a pass is to create a graph, it runs them with gradients on, and what they
 // calculate has a history; sums of gradients are then ops of the graph too, and change nothing in place.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -354,19 +355,26 @@ Tensor seed_of(const Pass& pass, size_t i) {
 }
 
 /** The pass that runs on this thread; of passes inside passes the innermost. */
-thread_local const Pass* t_pass = nullptr;
+struct RunningPass {
+  const Pass* pass;
+  const Scratch* scratch;
+  int64_t number;
+};
+thread_local const RunningPass* t_pass = nullptr;
+std::atomic<int64_t> g_passes{0};
 
 void run(const Pass& pass) {
   TERCEL_CHECK(pass.gradients.empty() || pass.gradients.size() == pass.outputs.size(), RuntimeError,
                "backward: ", pass.gradients.size(), " gradients for ", pass.outputs.size(), " tensors");
   const GradModeGuard grad_mode(pass.create_graph);
-  struct Running {
-    const Pass* outer;
-    explicit Running(const Pass* inner) : outer(std::exchange(t_pass, inner)) {}
-    ~Running() { t_pass = outer; }
-  } running(&pass);
   ScratchLease lease;
   Scratch& s = *lease;
+  const RunningPass now{&pass, &s, g_passes.fetch_add(1, std::memory_order_relaxed)};
+  struct Running {
+    const RunningPass* outer;
+    explicit Running(const RunningPass* inner) : outer(std::exchange(t_pass, inner)) {}
+    ~Running() { t_pass = outer; }
+  } running(&now);
   // Holds the roots; everything else is held by edges.
   SmallVector<Node*, 4> held;
   struct Release {
@@ -431,7 +439,13 @@ Edge target_edge(const Tensor& input) {
 
 }  // namespace
 
-bool detail::pass_has_targets() { return t_pass && !t_pass->targets.empty(); }
+bool detail::pass_has_targets() { return t_pass && !t_pass->pass->targets.empty(); }
+int64_t detail::current_pass() { return t_pass ? t_pass->number : -1; }
+bool detail::pass_runs(const Node& node) {
+  if (!t_pass) return false;
+  const size_t task = t_pass->scratch->map.find(&node);
+  return task != SIZE_MAX && t_pass->scratch->tasks[task].is_wanted;
+}
 
 void backward(Span<Tensor> outputs, Span<Tensor> gradients, std::optional<bool> retain_graph, bool create_graph,
               Span<Tensor> inputs) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/record.h"
 
@@ -38,11 +39,17 @@ std::string detail::function_name(const char* pretty) {
 
 std::vector<Tensor> FunctionContext::saved_tensors() const {
   TERCEL_CHECK(node_ != nullptr, RuntimeError, "saved_tensors: only backward() has saved tensors");
-  if (node_->freed_) detail::refuse_second_backward();
+  return node_->saved_in(*call_);
+}
+
+std::vector<Tensor> CustomNode::saved_in(const BackwardCall& call) const {
+  if (freed_) detail::refuse_second_backward();
   std::vector<Tensor> out;
-  for (const SavedTensor& saved : node_->saved_) out.push_back(saved.get(*call_));
+  for (const SavedTensor& saved : saved_) out.push_back(saved.get(call));
   return out;
 }
+
+std::vector<Tensor> CustomNode::saved_tensors() const { return saved_in(BackwardCall(*this, nullptr, nullptr)); }
 
 CustomNode::CustomNode(std::string name, Span<Tensor> inputs) : Node("", 0, inputs.size()), own_name_(std::move(name)) {
   set_name(own_name_.c_str());
@@ -51,6 +58,8 @@ CustomNode::CustomNode(std::string name, Span<Tensor> inputs) : Node("", 0, inpu
     if (should_record(inputs[i])) edge(i) = gradient_edge(inputs[i]);
     inputs_.push_back({DimVector(inputs[i].sizes()), TensorOptions(inputs[i].dtype(), inputs[i].device())});
   }
+  if (anomaly_enabled()) [[unlikely]]
+    detail::remember_trace(*this);
 }
 
 void CustomNode::save(const std::vector<Tensor>& outputs) {
@@ -101,7 +110,7 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
     const Tensor& result = results[i];
     node->outputs_.push_back(
         result.defined() ? Form{DimVector(result.sizes()), TensorOptions(result.dtype(), result.device())} : Form{});
-    if (!result.defined() || !result.is_floating_point() || contains(context.non_differentiable_, outputs[i])) continue;
+    if (!result.defined() || !result.is_differentiable() || contains(context.non_differentiable_, outputs[i])) continue;
     if (contains(context.dirty_, result)) {
       TERCEL_CHECK(results.size() == 1 || !view_base(result).defined(), RuntimeError,
                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "

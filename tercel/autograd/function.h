@@ -64,6 +64,8 @@ class TERCEL_API CustomNode : public Node {
   CustomNode(std::string name, Span<Tensor> inputs);
 
   FunctionContext& context() { return context_; }
+  /** What forward() saved, also outside of backward(). RuntimeError when it was changed since, or freed. */
+  std::vector<Tensor> saved_tensors() const;
   /** Gradients of the inputs, undefined where there is none, from those of the outputs. */
   virtual std::vector<Tensor> backward(const std::vector<Tensor>& grads) = 0;
 
@@ -84,6 +86,7 @@ class TERCEL_API CustomNode : public Node {
     TensorOptions options;
   };
 
+  std::vector<Tensor> saved_in(const BackwardCall& call) const;
   void save(const std::vector<Tensor>& outputs);
   std::vector<Tensor> run_backward(BackwardCall& call);
 

@@ -90,6 +90,8 @@ struct NodeExtras {
   std::vector<Retained> retained;
   /** Where the op was recorded, as anomaly mode's trace function said. */
   std::string trace;
+  /** What another language keeps with the node. */
+  std::shared_ptr<void> companion;
 };
 
 /** Lets a hook see, and replace, a gradient; `where` names it in the error for a gradient of rows. */

@@ -119,6 +119,10 @@ namespace detail {
 [[noreturn]] TERCEL_API void refuse_second_backward();
 /** Whether the pass that runs on this thread was asked for certain tensors, not for all leaves. */
 TERCEL_API bool pass_has_targets();
+/** The number of the pass that runs on this thread, each its own; -1 outside of one. */
+TERCEL_API int64_t current_pass();
+/** Whether the pass that runs on this thread runs the node, or leaves a leaf's gradient. */
+TERCEL_API bool pass_runs(const Node& node);
 /** Lets go of a node, without recursion along the graph; see Note [Long graphs]. */
 TERCEL_API void release_node(intrusive_ptr<Node> node);
 }  // namespace detail

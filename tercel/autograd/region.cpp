@@ -31,19 +31,39 @@ struct Range {
   }
 };
 
+/** Divides each place by the number of elements of the base that lie there. */
+void share_among_elements(const Tensor& flat, const Range& range, const Region& base) {
+  visit_differentiable_types("as_strided", flat.dtype(), [&]<class T> {
+    const Tensor one = empty({1}, TensorOptions(flat.dtype(), flat.device()));
+    *one.data<T>() = T(1.0f);
+    const DimVector nowhere(base.sizes.size(), 0);
+    const Tensor counts = range.zeros(one.options());
+    accumulate_dense(range.at(counts, base),
+                     Tensor(make_intrusive<TensorImpl>(one.storage(), one.dtype(), base.sizes, nowhere, 0)));
+    T* values = flat.data<T>();
+    const T* count = counts.data<T>();
+    for (int64_t i = 0; i < flat.numel(); ++i)
+      if (count[i] != T(0.0f)) values[i] = static_cast<T>(values[i] / count[i]);
+  });
+}
+
 }  // namespace
 
-Tensor regather(const Tensor& g, const Region& from, const Region& to) {
+Tensor regather(const Tensor& g, const Region& from, const Region& to, bool from_is_base) {
   Range range;
   range.cover(from);
   range.cover(to);
   const Tensor flat = range.zeros(g.options());
   accumulate_dense(range.at(flat, from), g);
+  const Region& base = from_is_base ? from : to;
+  if (has_internal_overlap(base.sizes, base.strides)) share_among_elements(flat, range, base);
   Tensor out = range.at(flat, to);
-  if (!out.impl().is_non_overlapping_and_dense()) out = dense_copy(out);
+  // Whoever keeps the gradient is not to keep more than that.
+  if (!out.impl().is_non_overlapping_and_dense() || out.numel() != flat.numel()) out = dense_copy(out);
   if (should_record(g))
-    record("AsStridedBackward0", out, {g},
-           [from, to](BackwardCall& call) { call.set(0, regather(call.grad(), to, from)); });
+    record("AsStridedBackwardBackward0", out, {g}, [from, to, from_is_base](BackwardCall& call) {
+      call.set(0, regather(call.grad(), to, from, !from_is_base));
+    });
   return out;
 }
 
@@ -64,7 +84,7 @@ Tensor replace_region(const Tensor& g, const Region& base, const Region& view, c
   if (should_record(g, elements))
     record("CopySlicesBackward0", out, {g, elements}, [base, view](BackwardCall& call) {
       if (call.needs(0)) call.set(0, replace_region(call.grad(), base, view, {}));
-      if (call.needs(1)) call.set(1, regather(call.grad(), base, view));
+      if (call.needs(1)) call.set(1, regather(call.grad(), base, view, true));
     });
   return out;
 }

@@ -11,7 +11,7 @@ namespace {
 /** Backward of "the base, as the view sees it": the gradient, put in its place among zeros. */
 auto view_of_base_backward(const Tensor& base, const Tensor& view) {
   return [base_region = Region(base), view_region = Region(view)](BackwardCall& call) {
-    if (call.needs(0)) call.set(0, regather(call.grad(), view_region, base_region));
+    if (call.needs(0)) call.set(0, regather(call.grad(), view_region, base_region, false));
   };
 }
 
@@ -72,7 +72,7 @@ class CopySlices final : public Node {
   }
 
   void apply(BackwardCall& call) override {
-    Gradient in{regather(call.grad(), base_, view_), {}};
+    Gradient in{regather(call.grad(), base_, view_, true), {}};
     // What the op has saved of its result is the view as this node made it.
     Edge history;
     if (grad_enabled()) {
@@ -90,7 +90,7 @@ class CopySlices final : public Node {
  private:
   struct ToBase {
     Region base, view;
-    void operator()(BackwardCall& call) const { call.set(0, regather(call.grad(), view, base)); }
+    void operator()(BackwardCall& call) const { call.set(0, regather(call.grad(), view, base, false)); }
     bool saves_anything() const { return false; }
   };
 

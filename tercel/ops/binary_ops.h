@@ -79,8 +79,8 @@ struct Logaddexp {
   template <class V> static TERCEL_HD V fwd(V a, V b) {
     return where(a == b, a + V(0.6931471805599453), maximum(a, b) + log1p(exp(-abs(a - b))));
   }
-  template <class V> static TERCEL_HD V da(V a, V b) { return where(a == b, V(0.5), V(1) / (V(1) + exp(b - a))); }
-  template <class V> static TERCEL_HD V db(V a, V b) { return where(a == b, V(0.5), V(1) / (V(1) + exp(a - b))); }
+  template <class V> static TERCEL_HD V da(V a, V b) { return V(1) / (V(1) + exp(where((a == b) & (a - a != V(0)), V(0), b - a))); }
+  template <class V> static TERCEL_HD V db(V a, V b) { return V(1) / (V(1) + exp(where((a == b) & (a - a != V(0)), V(0), a - b))); }
 };
 struct Fmod {
   TERCEL_OP("fmod", Number)

@@ -52,18 +52,24 @@ Tensor input_gradient(const Tensor& g, const Tensor& w, const Tensor& relu_outpu
   return out;
 }
 
-/** Gradients of the weight [in, out], x^T g, and of the bias, the sums over g's columns, in one pass. */
+/** The sums over g's columns. */
+Tensor bias_gradient_of(const Tensor& g) { return sum_to_size(g, IntSpan{g.size(1)}); }
+
+/**
+ * Gradients of the weight [in, out], x^T g, and of the bias, the sums over g's columns, in one pass where the product
+ * packs g; a g with one row or column may be taken for its transpose, which is not packed.
+ */
 void weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* bias) {
   if (!weight) {
-    *bias = sum_to_size(g, IntSpan{g.size(1)});
+    *bias = bias_gradient_of(g);
     return;
   }
   *weight = empty({x.size(1), g.size(1)}, g.options());
-  if (bias) *bias = empty({g.size(1)}, g.options());
   const MatrixOperand left(t(x)), right(g);
   visit_gemm_types("linear_backward", g.dtype(), [&]<class T> {
     Gemm<T> product = gemm_of<T>(left, right, *weight);
-    if (bias) product.b_sums = bias->data<T>();
+    if (bias) *bias = product.trans_b ? bias_gradient_of(g) : empty({g.size(1)}, g.options());
+    if (bias && !product.trans_b) product.b_sums = bias->data<T>();
     gemm(product);
   });
 }
@@ -72,11 +78,11 @@ void weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* 
 void transposed_weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* bias) {
   if (!weight) return weight_gradients(x, g, weight, bias);
   *weight = empty({g.size(1), x.size(1)}, g.options());
-  if (bias) *bias = empty({g.size(1)}, g.options());
   const MatrixOperand left(t(g)), right(x);
   visit_gemm_types("linear_backward", g.dtype(), [&]<class T> {
     Gemm<T> product = gemm_of<T>(left, right, *weight);
-    if (bias) product.a_sums = bias->data<T>();
+    if (bias) *bias = product.trans_a ? empty({g.size(1)}, g.options()) : bias_gradient_of(g);
+    if (bias && product.trans_a) product.a_sums = bias->data<T>();
     gemm(product);
   });
 }

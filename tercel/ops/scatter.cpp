@@ -230,7 +230,10 @@ struct ScatterReduceBackward {
     return whole;
   }
 
-  /** Of a product each factor's gradient is the product of the others. Zeros are counted rather than divided by. */
+  /**
+   * Of a product each factor's gradient is the product of the others. Zeros are counted rather than divided by: where
+   * there is one among the others, they come to 0, but this zero has a derivative in turn, and so stands for it.
+   */
   void product(const Tensor& g, const Tensor& at, Tensor& grad_self, Tensor& grad_source) const {
     const Tensor x = self.get();
     const Tensor from = narrowed(source.get(), at);
@@ -239,14 +242,20 @@ struct ScatterReduceBackward {
     Tensor zeros_at = include_self ? x_zero : scatter(x_zero, dim, at, 0);
     zeros_at = scatter_add(zeros_at, dim, at, from_zero);
     const Tensor others = scatter_reduce(x_other, dim, at, from_other, ScatterReduction::Product, include_self);
-    const auto gradient = [](const Tensor& gradient_there, const Tensor& zeros_there, const Tensor& product_there,
-                             const Tensor& is_zero, const Tensor& factor) {
-      const Tensor only_itself = eq(sub(zeros_there, is_zero), 0);
-      return mul(gradient_there, where(only_itself, conj(div(product_there, factor)), 0));
+    const Tensor x_zeros = include_self ? x_zero : zeros_like(x_zero);
+    // The sum of the zeros, with their history.
+    const Tensor x_part = mul(x, to(x_zeros, x.dtype())), from_part = mul(from, to(from_zero, from.dtype()));
+    const Tensor zero_at = scatter_add(x_part, dim, at, from_part);
+    const auto gradient = [](const Tensor& gradient_there, const Tensor& zeros_there, const Tensor& zero_there,
+                             const Tensor& product_there, const Tensor& is_zero, const Tensor& own_zero,
+                             const Tensor& factor) {
+      const Tensor other_zeros = sub(zeros_there, is_zero);
+      const Tensor zero = where(eq(other_zeros, 1), sub(zero_there, own_zero), 0);
+      return mul(gradient_there, conj(mul(where(eq(other_zeros, 0), 1, zero), div(product_there, factor))));
     };
-    grad_self = gradient(g, zeros_at, others, include_self ? x_zero : zeros_like(x_zero), x_other);
-    grad_source =
-        gradient(gather(g, dim, at), gather(zeros_at, dim, at), gather(others, dim, at), from_zero, from_other);
+    grad_self = gradient(g, zeros_at, zero_at, others, x_zeros, x_part, x_other);
+    grad_source = gradient(gather(g, dim, at), gather(zeros_at, dim, at), gather(zero_at, dim, at),
+                           gather(others, dim, at), from_zero, from_part, from_other);
   }
 };
 

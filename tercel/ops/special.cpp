@@ -5,6 +5,7 @@
 #include "tercel/ops/special_binary_ops.h"
 #include "tercel/ops/special_impl.h"
 #include "tercel/ops/special_unary_ops.h"
+#include "tercel/ops/tensor_expression_impl.h"
 
 namespace tercel {
 
@@ -20,6 +21,9 @@ struct Info {
   bool no_grad;
   bool saves_output = false;
   bool has_gradient[2] = {true, true};
+  /** The gradients from ops: see Note [Recorded derivatives]. */
+  UnaryGradientFn* recorded_unary = nullptr;
+  BinaryGradientFn* recorded_binary[2] = {nullptr, nullptr};
 
   constexpr int number(SpecialPart part) const { return special_number(binary, op, part); }
 };
@@ -40,8 +44,18 @@ concept HasGradientB = requires(double v) {
 };
 
 template <class F>
-constexpr Info kUnaryInfo = {rule_of<F>(),           backward_name<F>, index_of<F, SpecialUnaryOps>, false, false,
-                             has_output_gradient<F>, {true, true}};
+constexpr Info kUnaryInfo = {
+    rule_of<F>(), backward_name<F>,  index_of<F, SpecialUnaryOps>, false, false, has_output_gradient<F>,
+    {true, true}, &unary_gradient<F>};
+
+template <class F, int kSide>
+constexpr BinaryGradientFn* recorded_gradient() {
+  if constexpr (has_no_grad<F> || !(kSide == 0 ? HasGradientA<F> : HasGradientB<F>))
+    return nullptr;
+  else
+    return &binary_gradient<F, kSide>;
+}
+
 template <class F>
 constexpr Info kBinaryInfo = {rule_of<F>(),
                               backward_name<F>,
@@ -49,7 +63,9 @@ constexpr Info kBinaryInfo = {rule_of<F>(),
                               true,
                               has_no_grad<F>,
                               false,
-                              {HasGradientA<F>, HasGradientB<F>}};
+                              {HasGradientA<F>, HasGradientB<F>},
+                              nullptr,
+                              {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
 
 struct UnaryBackward {
   const Info* info;
@@ -58,6 +74,7 @@ struct UnaryBackward {
   void operator()(BackwardCall& call) const {
     const ElementwiseRule rule{.op = info->backward, .complex = true};
     const Tensor kept = saved.get(call);
+    if (should_record(call.grad(), kept)) return call.set(0, info->recorded_unary(call.grad(), kept, {}));
     const OperandRef inputs[] = {call.grad(), kept};
     call.set(0, elementwise(rule, special_kernels, info->number(SpecialPart::GradientA), inputs));
   }
@@ -68,7 +85,7 @@ Tensor unary(const Info& info, const Tensor& x) {
   Tensor out = elementwise(info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
   if (should_record(x))
     record(info.backward, out, {x},
-           once_differentiable(UnaryBackward{&info, info.saves_output ? SavedTensor::output(out) : SavedTensor(x)}));
+           UnaryBackward{&info, info.saves_output ? SavedTensor::output(out) : SavedTensor(x)});
   return out;
 }
 
@@ -82,7 +99,7 @@ const Tensor& unary_inplace(const Info& info, const Tensor& x) {
   elementwise_to(x, info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
   if (records) {
     if (info.saves_output) saved = SavedTensor::output(x);
-    record_inplace(info.backward, x, {x}, once_differentiable(UnaryBackward{&info, std::move(saved)}));
+    record_inplace(info.backward, x, {x}, UnaryBackward{&info, std::move(saved)});
   }
   return x;
 }
@@ -130,9 +147,14 @@ struct BinaryBackward {
       if (input[side] < 0 || !call.needs(static_cast<size_t>(input[side]))) continue;
       TERCEL_CHECK(info->has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",
                    "' of '", info->rule.op, "' is not implemented");
-      const OperandRef inputs[] = {call.grad(), ref(0), ref(1)};
-      const SpecialPart part = side == 0 ? SpecialPart::GradientA : SpecialPart::GradientB;
-      const Tensor g = elementwise(rule, special_kernels, info->number(part), inputs);
+      Tensor g;
+      if (should_record(call.grad(), kept[0], kept[1])) {
+        g = info->recorded_binary[side](call.grad(), {kept[0], saved[0].number}, {kept[1], saved[1].number});
+      } else {
+        const OperandRef inputs[] = {call.grad(), ref(0), ref(1)};
+        const SpecialPart part = side == 0 ? SpecialPart::GradientA : SpecialPart::GradientB;
+        g = elementwise(rule, special_kernels, info->number(part), inputs);
+      }
       call.set(static_cast<size_t>(input[side]), gradient_for(g, sizes[side], dtype[side]));
     }
   }
@@ -147,9 +169,9 @@ Tensor binary(const Info& info, const Pair& in) {
   if (!records_binary(info, in, out)) return out;
   const Tensor *a = in[0].tensor(), *b = in[1].tensor();
   if (a && b)
-    record(info.backward, out, {*a, *b}, once_differentiable(BinaryBackward(info, in, {})));
+    record(info.backward, out, {*a, *b}, BinaryBackward(info, in, {}));
   else
-    record(info.backward, out, {a ? *a : *b}, once_differentiable(BinaryBackward(info, in, {})));
+    record(info.backward, out, {a ? *a : *b}, BinaryBackward(info, in, {}));
   return out;
 }
 

@@ -35,8 +35,8 @@ struct Igammac {
 struct Logaddexp2 {
   TERCEL_OP("logaddexp2", Float)
   template <class V> static V fwd(V a, V b) { return logaddexp2(a, b); }
-  template <class V> static V da(V a, V b) { return where(a == b, V(0.5), V(1) / (V(1) + exp2(b - a))); }
-  template <class V> static V db(V a, V b) { return where(a == b, V(0.5), V(1) / (V(1) + exp2(a - b))); }
+  template <class V> static V da(V a, V b) { return V(1) / (V(1) + exp2(where((a == b) & (a - a != V(0)), V(0), b - a))); }
+  template <class V> static V db(V a, V b) { return V(1) / (V(1) + exp2(where((a == b) & (a - a != V(0)), V(0), a - b))); }
 };
 struct Copysign {
   TERCEL_OP("copysign", Float)

@@ -112,17 +112,21 @@ struct I0e {
 struct I1 {
   TERCEL_OP("i1", Float)
   TERCEL_SPECIAL_FWD(i1)
-  template <class V> static V dx(V x) { return where(x == V(0), V(0.5), i0(x) - i1(x) / x); }
+  template <class V> static V dx(V x) { return where(x == V(0), V(0.5), i0(x) - i1(x) / where(x == V(0), V(1), x)); }
 };
 struct I1e {
   TERCEL_OP("i1e", Float)
   TERCEL_SPECIAL_FWD(i1e)
-  template <class V> static V dx(V x) { return where(x == V(0), V(0.5), i0e(x) - i1e(x) * (sign(x) + V(1) / x)); }
+  template <class V> static V dx(V x) { return where(x == V(0), V(0.5), i0e(x) - i1e(x) * (sign(x) + V(1) / where(x == V(0), V(1), x))); }
 };
 struct Sinc {
   TERCEL_OP("sinc", Float)
   TERCEL_SPECIAL_FWD(sinc)
-  template <class V> static V dx(V x) { return where(x == V(0), V(0), (cos(V(3.141592653589793) * x) - sinc(x)) / x); }
+  // At 0 the series, whose own derivative is right there.
+  template <class V> static V dx(V x) {
+    const V quotient = (cos(V(3.141592653589793) * x) - sinc(x)) / where(x == V(0), V(1), x);
+    return where(x == V(0), V(-3.289868133696453) * x, quotient);
+  }
 };
 struct Ndtr {
   TERCEL_OP("special_ndtr", Float)

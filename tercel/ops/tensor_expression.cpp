@@ -44,6 +44,10 @@ ExpressionValue evaluate_where(const ExpressionValue& condition, const Expressio
   return {where(condition.tensor, a.tensor, b.tensor)};
 }
 
+ExpressionValue evaluate_polygamma(const ExpressionValue& n, const ExpressionValue& x) {
+  return {tercel::polygamma(static_cast<int64_t>(n.number.to_double()), x.tensor)};
+}
+
 Tensor sign_of_complex(const Tensor& x) {
   const Tensor size = abs(x);
   const Tensor zero = eq(size, 0);

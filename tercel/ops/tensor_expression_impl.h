@@ -9,6 +9,9 @@
 
 #include "tercel/ops/binary.h"
 #include "tercel/ops/binary_ops.h"
+#include "tercel/ops/special.h"
+#include "tercel/ops/special_binary_ops.h"
+#include "tercel/ops/special_unary_ops.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unary_ops.h"
 
@@ -32,6 +35,7 @@ struct BinaryFunction {
 ExpressionValue evaluate(UnaryFunction* function, const ExpressionValue& x);
 ExpressionValue evaluate(const BinaryFunction& function, const ExpressionValue& a, const ExpressionValue& b);
 ExpressionValue evaluate_where(const ExpressionValue& condition, const ExpressionValue& a, const ExpressionValue& b);
+ExpressionValue evaluate_polygamma(const ExpressionValue& n, const ExpressionValue& x);
 Tensor sign_of_complex(const Tensor& x);
 Tensor conjugate_of(const Tensor& x);
 }  // namespace detail
@@ -72,6 +76,8 @@ TERCEL_UNARY_OPS(TERCEL_EXPRESSION_UNARY)
 TERCEL_UNARY_PREDICATES(TERCEL_EXPRESSION_UNARY)
 TERCEL_BINARY_OPS(TERCEL_EXPRESSION_BINARY)
 TERCEL_COMPARE_OPS(TERCEL_EXPRESSION_BINARY)
+TERCEL_SPECIAL_UNARY_OPS(TERCEL_EXPRESSION_UNARY)
+TERCEL_SPECIAL_BINARY_OPS(TERCEL_EXPRESSION_BINARY)
 TERCEL_EXPRESSION_OF_ONE(sgn, detail::sign_of_complex)
 TERCEL_EXPRESSION_OF_ONE(conj, detail::conjugate_of)
 TERCEL_EXPRESSION_OF_ONE(operator-, tercel::neg)
@@ -88,6 +94,10 @@ TERCEL_EXPRESSION_OF_TWO(operator>=, tercel::ge)
 TERCEL_EXPRESSION_OF_TWO(operator&, tercel::logical_and)
 TERCEL_EXPRESSION_OF_TWO(operator|, tercel::logical_or)
 TERCEL_EXPRESSION_OF_TWO(operator^, tercel::logical_xor)
+template <bool C>
+BasicExpression<C> polygamma(const BasicExpression<C>& n, const BasicExpression<C>& x) {
+  return BasicExpression<C>(detail::evaluate_polygamma(n, x));
+}
 #undef TERCEL_EXPRESSION_UNARY
 #undef TERCEL_EXPRESSION_BINARY
 #undef TERCEL_EXPRESSION_OF_ONE

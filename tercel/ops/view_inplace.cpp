@@ -65,7 +65,7 @@ const Tensor& as_strided_(const Tensor& x, IntSpan sizes, IntSpan strides, std::
   check_strided(x, "as_strided_");
   const Geometry g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
   return regard_as("AsStridedBackward0", x, g, [&] {
-    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, through_storage(call.grad(), g, base, false)); };
+    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, regather(call.grad(), g, base, false)); };
   });
 }
 

@@ -317,49 +317,12 @@ Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t stor
   return {sizes, strides, storage_offset};
 }
 
-namespace {
-
-/** Adds x, of g's sizes, up in a vector; g's offset counts from the vector's start. */
-void add_to(const Tensor& flat, const Geometry& g, const Tensor& x) { accumulate_dense(g.of(flat), x); }
-
-Tensor moved_through_storage(const Tensor& x, const Geometry& from, const Geometry& to, const Geometry& base) {
-  // Only what the two touch of the storage is made.
-  const Extent a = extent_of(from.sizes, from.strides), b = extent_of(to.sizes, to.strides);
-  if (numel_of(from.sizes) == 0 || numel_of(to.sizes) == 0) return zeros(to.sizes, x.options());
-  const int64_t low = std::min(from.offset + a.lowest, to.offset + b.lowest);
-  const int64_t high = std::max(from.offset + a.highest, to.offset + b.highest);
-  const auto shifted = [low](const Geometry& g) { return Geometry(g.sizes, g.strides, g.offset - low); };
-  const Tensor flat = zeros({high - low + 1}, x.options());
-  add_to(flat, shifted(from), x);
-  if (has_internal_overlap(base.sizes, base.strides)) {
-    const Tensor count = zeros({high - low + 1}, x.options());
-    add_to(count, shifted(base), expand(ones({}, x.options()), base.sizes));
-    div_(flat, maximum(count, 1));
-  }
-  return clone(shifted(to).of(flat), MemoryFormat::Contiguous);
-}
-
-}  // namespace
-
-Tensor through_storage(const Tensor& x, const Geometry& from, const Geometry& to, bool from_is_base) {
-  Tensor out;
-  {
-    const NoGradGuard no_grad;
-    out = moved_through_storage(x, from, to, from_is_base ? from : to);
-  }
-  if (should_record(x))
-    record("AsStridedBackwardBackward0", out, {x}, [from, to, from_is_base](BackwardCall& call) {
-      call.set(0, through_storage(call.grad(), to, from, !from_is_base));
-    });
-  return out;
-}
-
 Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
   check_strided(x, "as_strided");
   const Geometry g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
   Tensor out = g.of(x);
   make_view("AsStridedBackward0", out, x, [&] {
-    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, through_storage(call.grad(), g, base, false)); };
+    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, regather(call.grad(), g, base, false)); };
   });
   return out;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tercel/autograd/record.h"
+#include "tercel/autograd/region.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories.h"
 
@@ -59,13 +60,8 @@ Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOri
 }
 
 /** Sizes, strides and offset: what a view sees of its storage. */
-struct Geometry {
-  DimVector sizes, strides;
-  int64_t offset = 0;
-
-  Geometry() = default;
-  Geometry(IntSpan s, IntSpan st, int64_t o) : sizes(s), strides(st), offset(o) {}
-  explicit Geometry(const Tensor& x) : Geometry(x.sizes(), x.strides(), x.storage_offset()) {}
+struct Geometry : Region {
+  using Region::Region;
   Tensor of(const Tensor& x) const { return alias(x, sizes, strides, offset); }
 };
 
@@ -80,12 +76,5 @@ Geometry squeezed(const Tensor& x, const DimMarks& dims);
 Geometry unsqueezed(const Tensor& x, int64_t dim);
 /** RuntimeError with PyTorch's sentences when an element would lie outside the storage. */
 Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset);
-
-/**
- * What as_strided() does to gradients: x, of from's sizes, is added up in a storage of zeros and read out as `to`.
- * Where the geometry of the viewed tensor, which is `from` or else `to`, names a place several times, those elements
- * share what reaches it. See Note [Linear pairs].
- */
-Tensor through_storage(const Tensor& x, const Geometry& from, const Geometry& to, bool from_is_base);
 
 }  // namespace tercel

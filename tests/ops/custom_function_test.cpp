@@ -195,29 +195,105 @@ TEST(Checkpoint, GivesTheSameGradients) {
   const Tensors direct = part({x});
   add(direct[0], mul(direct[1], 2.0)).sum().backward();
   const Values of_x = values_of(x.grad()), of_w = values_of(w.grad());
-  clear_gradient(x);
-  clear_gradient(w);
-  calls = 0;
-  const Tensors checked = checkpoint(part, {x});
-  EXPECT_EQ(calls, 1);
-  add(checked[0], mul(checked[1], 2.0)).sum().backward();
-  EXPECT_EQ(calls, 2);
-  EXPECT_EQ(values_of(x.grad()), of_x);
-  EXPECT_EQ(values_of(w.grad()), of_w);
+  for (const bool reentrant : {false, true}) {
+    clear_gradient(x);
+    clear_gradient(w);
+    calls = 0;
+    const Tensors checked = checkpoint(part, {x}, {.use_reentrant = reentrant});
+    EXPECT_EQ(calls, 1);
+    add(checked[0], mul(checked[1], 2.0)).sum().backward();
+    EXPECT_EQ(calls, 2);
+    EXPECT_EQ(values_of(x.grad()), of_x);
+    EXPECT_EQ(values_of(w.grad()), of_w);
+  }
 }
 
 TEST(Checkpoint, DrawsTheSameRandomNumbers) {
   const Tensor x = ones({1000}, kFloat64).requires_grad_();
-  const Tensor y = checkpoint([](const Tensors& in) { return Tensors{dropout(in[0], 0.5, true)}; }, {x})[0];
-  const GeneratorState before = default_generator().state();
-  y.sum().backward();
-  EXPECT_EQ(values_of(x.grad()), values_of(y));
-  EXPECT_EQ(default_generator().state(), before);
+  for (const bool reentrant : {false, true}) {
+    const Tensor y = checkpoint([](const Tensors& in) { return Tensors{dropout(in[0], 0.5, true)}; }, {x},
+                                {.use_reentrant = reentrant})[0];
+    const GeneratorState before = default_generator().state();
+    y.sum().backward();
+    EXPECT_EQ(values_of(x.grad()), values_of(y));
+    EXPECT_EQ(default_generator().state(), before);
+    clear_gradient(x);
+  }
+}
+
+TEST(Checkpoint, GivesSecondDerivativesAndGradientsOfGivenInputs) {
+  const Tensor w = leaf({0.7, -0.4});
+  const auto f = [&](const Tensors& in) { return Tensors{mul(tanh(mul(in[0], w)), exp(in[0])), square(in[0])}; };
+  EXPECT_TRUE(test::gradgradcheck([&](const Tensors& in) { return checkpoint(f, in)[0]; }, {leaf({0.3, 0.2})}));
+  const Tensor x = leaf({0.3, 0.2}), direct = leaf({0.3, 0.2});
+  const Tensor y = checkpoint(f, {x})[0].sum(), plain = f({direct})[0].sum();
+  EXPECT_EQ(values_of(grad(Span<Tensor>(&y, 1), Span<Tensor>(&x, 1))[0].values),
+            values_of(grad(Span<Tensor>(&plain, 1), Span<Tensor>(&direct, 1))[0].values));
+}
+
+TEST(Checkpoint, MayBeNestedAndRunAgain) {
+  const Tensor x = leaf({0.3}), direct = leaf({0.3});
+  int inner = 0;
+  const auto part = [&](const Tensors& in) {
+    ++inner;
+    return Tensors{tanh(exp(in[0]))};
+  };
+  const Tensor y = checkpoint([&](const Tensors& in) { return checkpoint(part, {sin(in[0])}); }, {x})[0];
+  y.backward({}, /*retain_graph=*/true);
+  y.backward();
+  const Tensor plain = part({sin(direct)})[0];
+  plain.backward({}, /*retain_graph=*/true);
+  plain.backward();
+  EXPECT_EQ(values_of(x.grad()), values_of(direct.grad()));
+  EXPECT_GE(inner, 3);
+}
+
+TEST(Checkpoint, OneThatCalculatesSomethingElseIsAnError) {
+  const Tensor x = leaf({1, 2});
+  int calls = 0;
+  const Tensor more =
+      checkpoint([&](const Tensors& in) { return Tensors{calls++ == 0 ? exp(in[0]) : exp(exp(in[0]))}; }, {x})[0];
+  EXPECT_NE(message_of<CheckpointError>([&] { more.sum().backward(); }).find("A different number of tensors was saved"),
+            std::string::npos);
+  calls = 0;
+  const auto other_sizes = [&](const Tensors& in) {
+    return Tensors{exp(calls++ == 0 ? in[0] : narrow(in[0], 0, 0, 1))};
+  };
+  const Tensor other = checkpoint(other_sizes, {x})[0];
+  EXPECT_NE(message_of<CheckpointError>([&] { other.sum().backward(); }).find("tensor at position 0"),
+            std::string::npos);
+  const Tensor input = mul(x, 2.0);
+  const Tensor y = checkpoint([](const Tensors& in) { return Tensors{exp(in[0])}; }, {input})[0];
+  fill_(input, 0);
+  EXPECT_NE(message_of<RuntimeError>([&] { y.sum().backward(); }).find("modified by an inplace operation"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, SequentialGivesTheSameInEveryNumberOfSegments) {
+  const std::vector<CheckpointedFunction> functions = {[](const Tensors& in) { return Tensors{exp(in[0])}; },
+                                                       [](const Tensors& in) { return Tensors{tanh(in[0])}; },
+                                                       [](const Tensors& in) { return Tensors{mul(in[0], in[0])}; }};
+  Values expected;
+  for (const int64_t segments : {1, 2, 3})
+    for (const bool reentrant : {false, true}) {
+      const Tensor x = leaf({0.5, 0.25});
+      checkpoint_sequential(functions, segments, {x}, {.use_reentrant = reentrant})[0].sum().backward();
+      if (expected.empty()) expected = values_of(x.grad());
+      EXPECT_EQ(values_of(x.grad()), expected);
+    }
+  EXPECT_THROW(checkpoint_sequential(functions, 4, {leaf({1})}), ValueError);
+}
+
+TEST(CustomFunction, OfComplexNumbersIsRecorded) {
+  const Tensor x = full({2}, Scalar(Complex<double>(1, 2)), kComplex128).requires_grad_();
+  EXPECT_TRUE(
+      test::gradcheck([](const Tensors& in) { return ScaledProduct::apply(in[0], ones({2}, kComplex128), 3.0); }, {x}));
 }
 
 TEST(Checkpoint, RefusesGradOfGivenInputs) {
   const Tensor x = leaf({1});
-  const Tensor y = checkpoint([](const Tensors& in) { return Tensors{exp(in[0])}; }, {x})[0].sum();
+  const Tensor y =
+      checkpoint([](const Tensors& in) { return Tensors{exp(in[0])}; }, {x}, {.use_reentrant = true})[0].sum();
   EXPECT_TRUE(message_of<RuntimeError>([&] {
                 grad(Span<Tensor>(&y, 1), Span<Tensor>(&x, 1));
               }).find("checkpoint is incompatible with .grad()") != std::string::npos);

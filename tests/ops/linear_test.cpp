@@ -3,6 +3,8 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/linear_rows.h"
@@ -78,6 +80,26 @@ TEST(Linear, OnlyWhatIsAskedForIsComputed) {
   backward(Span<Tensor>(&out, 1), Span<Tensor>(&incoming, 1));
   EXPECT_EQ(stack.biases[1].grad().sizes(), IntSpan({17}));
   EXPECT_FALSE(stack.weights[1].grad().defined());
+}
+
+TEST(Linear, BiasGradientsOfSinglesAreSums) {
+  // A matrix of one row or column is its own transpose, which no product sums up.
+  for (const int64_t batch : {1, 5})
+    for (const int64_t outputs : {1, 3})
+      for (const int64_t inputs : {1, 2}) {
+        const Tensor x = ones({batch, inputs}), seed = expand(full({1, 1}, 2.0), {batch, outputs});
+        const std::vector<double> expected(static_cast<size_t>(outputs), 2.0 * static_cast<double>(batch));
+        const Tensor weight = ones({outputs, inputs}).requires_grad_(), bias = zeros({outputs}).requires_grad_();
+        for (const Tensor& g : {seed, contiguous(seed)}) {
+          clear_gradient(bias);
+          linear(x, weight, bias).backward(g);
+          EXPECT_EQ(values_of(bias.grad()), expected) << batch << " x " << inputs << " -> " << outputs;
+          clear_gradient(bias);
+          const Tensor kernel = ones({inputs, outputs}).requires_grad_();
+          inner_product(x, kernel, bias, Activation::None).backward(g);
+          EXPECT_EQ(values_of(bias.grad()), expected) << batch << " x " << inputs << " -> " << outputs;
+        }
+      }
 }
 
 TEST(Linear, ReluStopsNanNeitherWayAndInfinityGoesThrough) {

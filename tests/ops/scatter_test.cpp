@@ -5,6 +5,7 @@
 #include "tests/ops/conformance.h"
 #include "tests/ops/scatter_rows.h"
 #include "tests/support/errors.h"
+#include "tests/support/gradcheck.h"
 
 namespace tercel::test {
 
@@ -47,6 +48,19 @@ TEST(Scatter, GradientOfAProductWithZeros) {
   sum(scatter_reduce(x, 0, make({3}, kInt64, {0, 0, 1}), source, ScatterReduction::Product)).backward();
   EXPECT_EQ(values_of(x.grad()), (std::vector<double>{0, 5}));
   EXPECT_EQ(values_of(source.grad()), (std::vector<double>{6, 0, 0}));
+}
+
+TEST(Scatter, SecondGradientOfAProductWithZeros) {
+  // One zero, two, three and none at a place.
+  const Tensor index = make({9}, kInt64, {0, 0, 1, 1, 1, 2, 2, 2, 3});
+  const Tensor x = make({4}, kFloat64, {2, 0, 0, 3}).requires_grad_();
+  const Tensor source = make({9}, kFloat64, {0, 3, 0, 5, 7, 0, 0, 2, 4}).requires_grad_();
+  for (const bool include_self : {true, false})
+    EXPECT_TRUE(gradgradcheck(
+        [&](const std::vector<Tensor>& in) {
+          return scatter_reduce(in[0], 0, index, in[1], ScatterReduction::Product, include_self);
+        },
+        {x, source}));
 }
 
 TEST(Scatter, GradientsOfEqualLargestElementsAreShared) {

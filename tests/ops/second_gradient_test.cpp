@@ -8,6 +8,7 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/linear.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/special.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -26,6 +27,9 @@ Tensor leaf(const Values& values) {
   Tensor t = test::make({static_cast<int64_t>(values.size())}, kFloat64, values);
   return t.requires_grad_();
 }
+
+using UnaryOp = Tensor(const Tensor& x);
+using BinaryOp = Tensor(const Tensor& a, const Tensor& b);
 
 Tensor derivative(const Tensor& y, const Tensor& x) {
   return grad(Span<Tensor>(&y, 1), Span<Tensor>(&x, 1), {}, std::nullopt, /*create_graph=*/true)[0].values;
@@ -49,6 +53,35 @@ TEST(SecondGradient, OfSavedOutputs) {
   }
   const double t = std::tanh(0.3);
   EXPECT_NEAR(derivative(derivative(tanh(x).sum(), x).sum(), x).item<double>(), -2 * t * (1 - t * t), 1e-12);
+}
+
+TEST(SecondGradient, WhereAFormulaHasAnExceptionalPoint) {
+  const auto at = [](UnaryOp* f, double x) {
+    const Tensor point = leaf({x});
+    return derivative(derivative(f(point).sum(), point).sum(), point).item<double>();
+  };
+  EXPECT_NEAR(at(&sinc, 0), -M_PI * M_PI / 3, 1e-12);
+  EXPECT_EQ(at(&i1, 0), 0);
+  EXPECT_EQ(at(&i0, 0), 0.5);
+  for (auto* f : {static_cast<BinaryOp*>(&logaddexp), static_cast<BinaryOp*>(&logaddexp2)}) {
+    const Tensor a = leaf({1}), b = leaf({1});
+    const double base = f == static_cast<BinaryOp*>(&logaddexp) ? 1 : std::log(2);
+    EXPECT_NEAR(derivative(derivative(f(a, b).sum(), a).sum(), b).item<double>(), -base / 4, 1e-12);
+    const Tensor infinite = leaf({INFINITY});
+    EXPECT_EQ(derivative(f(infinite, leaf({INFINITY})).sum(), infinite).item<double>(), 0.5);
+  }
+}
+
+TEST(SecondGradient, OfSpecialFunctionsInPlace) {
+  EXPECT_TRUE(test::gradgradcheck(
+      [](const Inputs& in) {
+        Tensor y = mul(in[0], 1.0);
+        asinh_(y);
+        erfc_(y);
+        xlogy_(y, in[1]);
+        return y;
+      },
+      {leaf({0.5, -0.7, 1.2}), leaf({1.5, 0.3, 2})}));
 }
 
 TEST(SecondGradient, WithoutCreateGraphHasNoHistory) {

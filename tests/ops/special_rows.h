@@ -206,8 +206,6 @@ inline std::vector<Row> special_rows() {
   std::vector<Row> rows = rows_of(SpecialUnaryOps{});
   for (Row& row : rows_of(SpecialBinaryOps{})) rows.push_back(std::move(row));
   for (Row& row : rows) {
-    // Their gradients have kernels, and no formulas of tensors.
-    row.twice_differentiable = row.name == "div_trunc";  // whose gradient is zero
     // Near their roots, where the reference is the less exact one.
     if (row.name == "lgamma" || row.name == "digamma" || row.name == "igammac" || row.name == "special_entr" ||
         row.name == "special_log_ndtr" || row.name == "logaddexp2" || row.name == "sinc")

@@ -1,53 +1,108 @@
-"""Gradients: backward, grad, and the contexts that switch recording on and off."""
+"""Gradients: backward, grad, functions of one's own, and the contexts that switch recording on and off."""
+
+import warnings
 
 from tercel import _C
 from tercel._C import Tensor
+from tercel.autograd import graph
+from tercel.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from tercel.autograd.variable import Variable as Variable
 
-__all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "Function",
+           "detect_anomaly", "set_detect_anomaly", "gradcheck", "gradgradcheck", "functional", "graph"]
 
 
 def _as_tuple(tensors):
-    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    if isinstance(tensors, (Tensor, graph.GradientEdge)):
+        return (tensors,)
+    return tuple(tensors)
+
+
+def _matching(gradient, out, i):
+    """A gradient that was given, in the output's dtype."""
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+    if gradient.shape != out.shape:
+        raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a "
+                           f"shape of {out.shape}.")
+    if gradient.is_complex() != out.is_complex():
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have the same dtype. "
+                           f"Mismatch in dtype: grad_output[{i}] has a dtype of {gradient.dtype} and output[{i}] has a "
+                           f"dtype of {out.dtype}.")
+    return gradient if gradient.dtype is out.dtype else gradient.to(out.dtype)
 
 
 def _gradients(outputs, given):
     """A gradient for each output: what was given, or 1 for a scalar."""
     given = (None,) * len(outputs) if given is None else _as_tuple(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     made = []
-    for out, gradient in zip(outputs, given):
+    for i, (out, gradient) in enumerate(zip(outputs, given)):
         if gradient is not None:
-            if gradient.shape != out.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{len(made)}] has a shape of {gradient.shape} and "
-                                   f"output[{len(made)}] has a shape of {out.shape}.")
-        elif out.requires_grad and out.numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            gradient = _matching(gradient, out, i)
         elif out.requires_grad:
+            if out.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not out.is_floating_point():
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
             gradient = _C.ones_like(out)
         made.append(gradient)
     return tuple(made)
 
 
 def _retained(retain_graph, create_graph):
-    return create_graph if retain_graph is None else bool(retain_graph)
+    return bool(create_graph) if retain_graph is None else bool(retain_graph)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Adds gradients of the tensors to the .grad of the leaves that they depend on, or of `inputs` alone."""
-    tensors = _as_tuple(tensors)
-    gradients = _gradients(tensors, grad_tensors if grad_tensors is not None else grad_variables)
+    if grad_variables is not None:
+        warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("'grad_tensors' and 'grad_variables' (deprecated) arguments both passed to backward(). "
+                               "Please only use 'grad_tensors'.")
+        grad_tensors = grad_variables
     if inputs is not None and not (inputs := _as_tuple(inputs)):
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    _C._run_backward(tensors, gradients, _retained(retain_graph, create_graph), create_graph, inputs or ())
+    tensors = _as_tuple(tensors)
+    if create_graph:
+        warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and "
+                      "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
+                      "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
+                      "your parameters to None after use to break the cycle and avoid the leak.", stacklevel=3)
+    _C._run_backward(tensors, _gradients(tensors, grad_tensors), _retained(retain_graph, create_graph),
+                     bool(create_graph), inputs or ())
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
          allow_unused=None, is_grads_batched=False, materialize_grads=False):
     """Gradients of the outputs with respect to the inputs; no .grad changes."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
-    found = _C._run_grad(outputs, inputs, _gradients(outputs, grad_outputs),
-                         _retained(retain_graph, create_graph), create_graph, bool(allow_unused) or materialize_grads)
+    if not only_inputs:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
+                      "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+    if is_grads_batched:
+        raise NotImplementedError("grad: is_grads_batched=True is not supported, as there is no vmap: call grad() for "
+                                  "each of the gradients, with retain_graph=True")
+    found = _C._run_grad(outputs, inputs, _gradients(outputs, grad_outputs), _retained(retain_graph, create_graph),
+                         bool(create_graph), bool(allow_unused) or bool(materialize_grads))
     if materialize_grads:
         found = tuple(_C.zeros_like(x) if g is None else g for x, g in zip(inputs, found))
     return found
+
+
+def __getattr__(name):
+    # What few programs need.
+    if name in ("functional", "gradcheck", "gradgradcheck"):
+        from importlib import import_module
+        module = import_module("tercel.autograd." + ("functional" if name == "functional" else "gradcheck"))
+        value = module if name == "functional" else getattr(module, name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'tercel.autograd' has no attribute '{name}'")

@@ -1,3 +1,10 @@
 """What is not about tensors alone."""
 
-from tercel.utils import dlpack  # noqa: F401
+from tercel.utils import dlpack, hooks  # noqa: F401
+
+
+def __getattr__(name):
+    if name == "checkpoint":  # which few programs need
+        from importlib import import_module
+        return import_module("tercel.utils.checkpoint")
+    raise AttributeError(f"module 'tercel.utils' has no attribute '{name}'")

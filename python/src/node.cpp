@@ -1,0 +1,269 @@
+// Nodes of the graph as objects, and hooks.
+#include <map>
+#include <string>
+
+#include "python/src/autograd.h"
+#include "python/src/tensor_object.h"
+#include "tercel/autograd/autograd.h"
+#include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/leaf_node_impl.h"
+
+namespace tercel::python {
+
+namespace {
+
+struct NodeObject {
+  PyObject_HEAD intrusive_ptr<Node> node;
+};
+
+/** What a node keeps of Python's: its object while there is one, so that it is always the same, and its metadata. */
+struct NodeState {
+  PyObject* object = nullptr;
+  std::shared_ptr<const Held> metadata;
+};
+
+PyTypeObject* g_node_type = nullptr;
+
+Node& node_of(PyObject* o) { return *reinterpret_cast<NodeObject*>(o)->node; }
+
+NodeState& state_of(Node& node) {
+  std::shared_ptr<void>& kept = node.extras().companion;
+  if (!kept) kept = std::make_shared<NodeState>();
+  return *static_cast<NodeState*>(kept.get());
+}
+
+void dealloc(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  state_of(node_of(o)).object = nullptr;
+  reinterpret_cast<NodeObject*>(o)->node.~intrusive_ptr();
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+PyObject* name(PyObject* self, PyObject*) { return node_name(node_of(self)); }
+PyObject* sequence_nr(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(node_of(self).sequence()); }
+PyObject* next_functions(PyObject* self, void*) {
+  return at_border([&] { return node_next_functions(node_of(self)); });
+}
+PyObject* metadata(PyObject* self, void*) {
+  return at_border([&] {
+    NodeState& state = state_of(node_of(self));
+    if (!state.metadata) state.metadata = hold(nb::dict());
+    return Py_NewRef(state.metadata->get());
+  });
+}
+PyObject* variable(PyObject* self, void*) {
+  return at_border([&]() -> PyObject* {
+    if (node_of(self).is_leaf()) return wrap(static_cast<LeafNode&>(node_of(self)).leaf());
+    PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node_of(self).name());
+    raise_pending();
+  });
+}
+PyObject* register_hook(PyObject* self, PyObject* hook) {
+  return at_border([&] { return add_node_hook(node_of(self), hook, false); });
+}
+PyObject* register_prehook(PyObject* self, PyObject* hook) {
+  return at_border([&] { return add_node_hook(node_of(self), hook, true); });
+}
+
+PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<%s object at %p>", node_of(self).name(), self); }
+
+PyMethodDef g_methods[] = {
+    {"name", name, METH_NOARGS, "The name of the node, such as AddBackward0."},
+    {"_sequence_nr", sequence_nr, METH_NOARGS, "Grows with the order of recording on a thread."},
+    {"register_hook", register_hook, METH_O,
+     "Calls hook(gradients of the inputs, of the outputs) after the node's backward; what it returns replaces the "
+     "first."},
+    {"register_prehook", register_prehook, METH_O,
+     "Calls hook(gradients of the outputs) before the node's backward; what it returns replaces them."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef g_attributes[] = {
+    {"next_functions", next_functions, nullptr, "For each input the node that made it, and which output it was.",
+     nullptr},
+    {"metadata", metadata, nullptr, "A dict for whatever is to be kept with the node.", nullptr},
+    {"variable", variable, nullptr, "Of AccumulateGrad, the leaf whose gradient it adds up.", nullptr},
+    {},
+};
+PyType_Slot g_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, g_methods},
+    {Py_tp_getset, g_attributes},
+    {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {0, nullptr},
+};
+PyType_Spec g_spec = {"tercel.autograd.Node", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, g_slots};
+
+/** The class of nodes of one name: what type(x.grad_fn).__name__ shows. */
+PyTypeObject* type_named(const char* node_name) {
+  static auto* types = new std::map<std::string, PyTypeObject*>;
+  PyTypeObject*& type = (*types)[node_name];
+  if (!type) {
+    auto* kept = new std::string(std::string("tercel.autograd.") + node_name);  // the type refers to it
+    PyType_Slot slots[] = {{0, nullptr}};
+    PyType_Spec spec = {kept->c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT, slots};
+    const nb::object bases = own(PyTuple_Pack(1, g_node_type));
+    type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(&spec, bases.ptr())).release().ptr());
+  }
+  return type;
+}
+
+/** What a tensor's hook returned in the place of its gradient. */
+Tensor replacement(const Held& hook, const nb::object& result, const Tensor& before) {
+  if (result.is_none()) return {};
+  TERCEL_CHECK(is_tensor(result.ptr()), TypeError, "expected Variable, but hook returned '",
+               Py_TYPE(result.ptr())->tp_name, "'");
+  const Tensor& after = tensor_of(result.ptr());
+  TERCEL_CHECK(after.dtype() == before.dtype(), RuntimeError, "hook '", name_of(hook.get()),
+               "' has changed the type of value (was ", to_string(before.dtype()), " got ", to_string(after.dtype()),
+               ")");
+  TERCEL_CHECK(after.sizes() == before.sizes(), RuntimeError, "hook '", name_of(hook.get()),
+               "' has changed the size of value");
+  return after;
+}
+
+/** Gradients in the place of those that a node's hook was given. */
+std::optional<std::vector<Tensor>> replacements(const Held& hook, const nb::object& result,
+                                                const std::vector<Tensor>& before) {
+  if (result.is_none()) return std::nullopt;
+  const std::vector<Tensor> after = tensor_list(result);
+  TERCEL_CHECK(after.size() == before.size(), RuntimeError, "hook '", name_of(hook.get()),
+               "' has returned an incorrect number of values (got ", after.size(), ", but expected ", before.size(),
+               ")");
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (!after[i].defined() || !before[i].defined()) continue;
+    TERCEL_CHECK(after[i].sizes() == before[i].sizes(), RuntimeError, "hook '", name_of(hook.get()),
+                 "' has changed the size of value");
+  }
+  return after;
+}
+
+class Handle {
+ public:
+  explicit Handle(HookHandle handle) : handle_(std::move(handle)) {}
+  void remove() { handle_.remove(); }
+
+ private:
+  HookHandle handle_;
+};
+
+nb::object add_tensor_hook(nb::handle tensor, nb::handle hook) {
+  return nb::cast(Handle(tercel::register_hook(tensor_of(tensor.ptr()), [hook = hold(hook)](const Tensor& g) {
+    const WithGil scope;
+    const nb::object argument = own(wrap(g));
+    return replacement(*hook, own(PyObject_CallOneArg(hook->get(), argument.ptr())), g);
+  })));
+}
+
+nb::object add_leaf_hook(nb::handle tensor, nb::handle hook) {
+  return nb::cast(
+      Handle(register_post_accumulate_grad_hook(tensor_of(tensor.ptr()), [hook = hold(hook)](const Tensor& leaf) {
+        const WithGil scope;
+        const nb::object argument = own(wrap(leaf));
+        const nb::object result = own(PyObject_CallOneArg(hook->get(), argument.ptr()));
+        TERCEL_CHECK(result.is_none(), RuntimeError, "Tensor post accumulate grad hooks should return None.");
+      })));
+}
+
+}  // namespace
+
+Held::~Held() {
+  if (interpreter_ends()) {
+    object_.release();
+    return;
+  }
+  const WithGil scope;
+  object_.reset();
+}
+
+std::shared_ptr<const Held> hold(nb::handle object) { return std::make_shared<const Held>(nb::borrow(object)); }
+
+std::string name_of(PyObject* function) {
+  const nb::object named = nb::borrow(function);
+  if (nb::hasattr(named, "__name__")) return nb::str(named.attr("__name__")).c_str();
+  return Py_TYPE(function)->tp_name;
+}
+
+nb::object tuple_of(const std::vector<Tensor>& tensors) {
+  nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), own(wrap(tensors[i])).release().ptr());
+  return tuple;
+}
+
+std::vector<Tensor> tensor_list(nb::handle o) {
+  if (is_tensor(o.ptr())) return {tensor_of(o.ptr())};
+  std::vector<Tensor> out;
+  for (const nb::handle item : o) {
+    TERCEL_CHECK(item.is_none() || is_tensor(item.ptr()), TypeError, "element of tensors must be a Tensor, not ",
+                 Py_TYPE(item.ptr())->tp_name);
+    out.push_back(item.is_none() ? Tensor() : tensor_of(item.ptr()));
+  }
+  return out;
+}
+
+PyObject* node_name(const Node& node) { return PyUnicode_FromString(node.name()); }
+
+PyObject* node_next_functions(const Node& node) {
+  nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(node.num_edges())));
+  for (size_t i = 0; i < node.num_edges(); ++i) {
+    const Edge& edge = node.edge(i);
+    PyObject* next = edge.defined() ? from_node(edge.node) : Py_NewRef(Py_None);
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), Py_BuildValue("(NI)", next, edge.output_nr));
+  }
+  return tuple.release().ptr();
+}
+
+PyObject* add_node_hook(Node& node, PyObject* hook, bool before) {
+  const auto held = hold(hook);
+  HookHandle handle;
+  if (before) {
+    handle = node.register_prehook([held](const std::vector<Tensor>& outputs) {
+      const WithGil scope;
+      const nb::object argument = tuple_of(outputs);
+      return replacements(*held, own(PyObject_CallOneArg(held->get(), argument.ptr())), outputs);
+    });
+  } else {
+    handle = node.register_hook([held](const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+      const WithGil scope;
+      const nb::object first = tuple_of(inputs), second = tuple_of(outputs);
+      return replacements(*held, own(PyObject_CallFunctionObjArgs(held->get(), first.ptr(), second.ptr(), nullptr)),
+                          inputs);
+    });
+  }
+  const nb::object hooks = nb::module_::import_("tercel.utils.hooks");
+  return hooks.attr("RemovableHandle")(nb::cast(Handle(std::move(handle)))).release().ptr();
+}
+
+PyObject* object_of_node(const intrusive_ptr<Node>& node) {
+  NodeState& state = state_of(*node);
+  if (state.object) return Py_NewRef(state.object);
+  PyTypeObject* type = type_named(node->name());
+  PyObject* object = own(type->tp_alloc(type, 0)).release().ptr();
+  new (&reinterpret_cast<NodeObject*>(object)->node) intrusive_ptr<Node>(node);
+  state.object = object;
+  return object;
+}
+
+void register_node(nb::module_& m) {
+  g_node_type = make_type(m, &g_spec);
+  nb::class_<Handle>(m, "_HookHandle").def("remove", &Handle::remove);
+  m.def("_add_hook", add_tensor_hook);
+  m.def("_add_leaf_hook", add_leaf_hook);
+  m.def("_gradient_edge", [](nb::handle t) {
+    const Edge edge = gradient_edge(tensor_of(t.ptr()));
+    return edge.defined() ? nb::make_tuple(own(from_node(edge.node)), edge.output_nr) : nb::make_tuple(nb::none(), 0);
+  });
+  m.def("_increment_version", [](nb::handle t) { tensor_of(t.ptr()).impl().bump_version(); });
+  m.def("_pass_has_targets", tercel::detail::pass_has_targets);
+  m.def("_current_graph_task_id", tercel::detail::current_pass);
+  m.def("_will_engine_execute_node", [](nb::handle node) {
+    TERCEL_CHECK(tercel::detail::current_pass() >= 0, RuntimeError,
+                 "_will_engine_execute_node: expected to be called during backward");
+    if (PyObject_TypeCheck(node.ptr(), g_node_type)) return tercel::detail::pass_runs(node_of(node.ptr()));
+    const intrusive_ptr<Node> of_context = node_of_context(node.ptr());
+    return of_context.defined() && tercel::detail::pass_runs(*of_context);
+  });
+}
+
+}  // namespace tercel::python

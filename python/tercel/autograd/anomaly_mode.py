@@ -1,0 +1,44 @@
+"""Finding the operation whose backward went wrong."""
+
+import warnings
+
+from tercel import _C
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class set_detect_anomaly:  # noqa: N801
+    """Switches anomaly mode on or off at once; as a context, back at the end."""
+
+    def __init__(self, mode, check_nan=True):
+        self.prev = _C.is_anomaly_enabled()
+        self.prev_check_nan = _C.is_anomaly_check_nan_enabled()
+        _C._set_anomaly_enabled(bool(mode), bool(check_nan))
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        _C._set_anomaly_enabled(self.prev, self.prev_check_nan)
+
+
+class detect_anomaly:  # noqa: N801
+    """
+    Inside, nodes remember the calls that recorded them, and backward() stops at the first that makes a NaN (if
+    check_nan). The calls of a node that fails are shown as a warning. Slow.
+    """
+
+    def __init__(self, check_nan=True):
+        self.prev = _C.is_anomaly_enabled()
+        self.prev_check_nan = _C.is_anomaly_check_nan_enabled()
+        self.check_nan = check_nan
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+                      "enabled for debugging.", stacklevel=2)
+
+    def __enter__(self):
+        self.prev = _C.is_anomaly_enabled()
+        self.prev_check_nan = _C.is_anomaly_check_nan_enabled()
+        _C._set_anomaly_enabled(True, bool(self.check_nan))
+
+    def __exit__(self, *_):
+        _C._set_anomaly_enabled(self.prev, self.prev_check_nan)

@@ -1,0 +1,164 @@
+"""Functions with a backward of one's own."""
+
+import functools
+
+from tercel import _C
+from tercel._C import Tensor
+
+__all__ = ["Function", "FunctionCtx", "BackwardCFunction", "InplaceFunction", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What forward() and backward() of one call share. Attributes of one's own may be added."""
+
+    to_save = dirty_tensors = non_differentiable = None
+    materialize_grads = True
+    needs_input_grad = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps inputs or outputs of forward(), or other tensors: `saved_tensors` in backward()."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keeps tensors for jvp(), which nothing calls: there is no forward mode."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args):
+        """Names the inputs that forward() changed in place, which it then also returns."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args):
+        """Names outputs that need no gradient."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value):
+        """Whether backward() is given zeros for outputs that nothing depends on (the default), or None."""
+        self.materialize_grads = value
+
+    @property
+    def saved_variables(self):
+        import warnings
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def metadata(self):
+        """A dict for whatever is to be kept with the node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
+    """The context of a call, which is also the node in the graph. See Note [Contexts] in src/function.cpp."""
+
+    def apply(self, *args):
+        backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+                               "only implement one of them.")
+        return (vjp if vjp is not Function.vjp else backward)(self, *args)
+
+    def __repr__(self):
+        return f"<tercel.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name, bases, attributes):
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
+
+
+class Function(FunctionCtx, metaclass=_FunctionMeta):
+    """
+    Base of operations with a backward of their own: static methods forward(ctx, ...) and backward(ctx, *gradients);
+    apply(...) calls the operation. Or forward(...) without ctx, and setup_context(ctx, inputs, output).
+    """
+
+    def __init__(self, *args, **kwargs):
+        import warnings
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
+                      "should invoke them on the class itself. Instantiating an autograd function will raise an error in "
+                      "a future version.", DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+                           "autograd function with static forward method.")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function to use it with backward mode AD.")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
+                                  "forward mode AD.")
+
+    @classmethod
+    def _run_forward(cls, ctx, args):
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+
+    @classmethod
+    def apply(cls, *args):
+        """Calls the operation, and records it if one of the tensors among the arguments requires a gradient."""
+        return _C._apply_function(cls, args)
+
+
+class _Refused(Function):
+    """Passes tensors through, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx, message, *tensors):
+        ctx.message = message
+        return tuple(None if t is None else t.detach() for t in tensors)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise RuntimeError(ctx.message)
+
+
+def once_differentiable(fn):
+    """Of a backward() that is not made of recorded operations: it runs unrecorded, and its results refuse a backward."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx, *args):
+        before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            outputs = fn(ctx, *args)
+        finally:
+            _C._set_grad_enabled(before)
+        if not before or not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            return outputs
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        tracked = []
+        for output in several:
+            if output is not None:
+                output = output.detach()
+                output.requires_grad = True
+            tracked.append(output)
+        return _Refused.apply("trying to differentiate twice a function that was marked with @once_differentiable",
+                              *tracked)
+
+    return wrapper
+
+
+class InplaceFunction(Function):
+    """A Function with a flag, as old programs write it."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace

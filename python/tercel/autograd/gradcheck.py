@@ -1,0 +1,323 @@
+"""Whether a function's backward is right: its gradients against differences."""
+
+import warnings
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel.autograd import grad as _grad
+from tercel.autograd.function import Function
+from tercel.autograd.grad_mode import enable_grad
+from tercel.functional import allclose
+
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+
+
+class GradcheckError(RuntimeError):
+    """What gradcheck() and gradgradcheck() raise where something is wrong."""
+
+
+def _as_tuple(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _is_checked(x):
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def _outputs(func, inputs):
+    """The outputs that have a derivative."""
+    outputs = _as_tuple(func(*inputs))
+    return tuple(out for out in outputs if isinstance(out, Tensor) and (out.is_floating_point() or out.is_complex()))
+
+
+def _check_inputs(inputs):
+    if not any(map(_is_checked, inputs)):
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                         "requires_grad=True.")
+    for i, x in enumerate(inputs):
+        if not _is_checked(x):
+            continue
+        if x.dtype not in (_C.float64, _C.complex128):
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
+                          "check will likely fail if all the inputs are not of double precision floating point or "
+                          "complex. ", stacklevel=4)
+        if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.size())):
+            raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                               "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                               ".contiguous on the input before passing it to gradcheck.")
+        x.retain_grad()
+
+
+def _flat(t):
+    """The elements as real numbers, both parts of complex ones."""
+    t = t.detach().contiguous()
+    return (_C.view_as_real(t) if t.is_complex() else t).reshape(-1).to(_C.float64)
+
+
+def _positions(x):
+    """Every element of x that a difference can move, as the index of one of x's dimensions each."""
+    indices = [()]
+    for size in x.size():
+        indices = [index + (i,) for index in indices for i in range(size)]
+    return indices
+
+
+def _differences(func, inputs, place, eps, weights):
+    """
+    [element of the input, real number of the outputs], of inputs[place]: central differences. With weights the outputs'
+    numbers are added up with them.
+    """
+    x = inputs[place]
+    data = x.data
+    rows = []
+
+    def values():
+        flat = [_flat(out) for out in _outputs(func, inputs)]
+        # Copies: a function may return its input.
+        return [f.clone() if w is None else (f * w).sum().reshape(1) for f, w in zip(flat, weights)]
+
+    for index in _positions(x):
+        for step in (eps, 1j * eps) if x.is_complex() else (eps,):
+            before = data[index].item()
+            data[index] = before + step
+            above = values()
+            data[index] = before - step
+            below = values()
+            data[index] = before
+            rows.append([(a - b) / (2 * eps) for a, b in zip(above, below)])
+    return rows
+
+
+def _seeds(out, weights):
+    """Gradients of an output, one for each of its real numbers, or the weights alone."""
+    if weights is not None:
+        part = weights.reshape(tuple(out.shape) + ((2,) if out.is_complex() else ()))
+        return [_C.view_as_complex(part.contiguous()).to(out.dtype) if out.is_complex() else part.to(out.dtype)]
+    made = []
+    for index in _positions(out):
+        for one in (1, 1j) if out.is_complex() else (1,):
+            seed = _C.zeros_like(out, requires_grad=False)
+            seed[index] = one
+            made.append(seed)
+    return made
+
+
+def _checked_gradients(out, checked, seed, allow_missing=True):
+    return _grad(out, checked, seed, retain_graph=True, allow_unused=allow_missing)
+
+
+def _analytic(out, checked, weights, nondet_tol, check_grad_dtypes, output_index):
+    """[input][real number of the output][real number of the input]."""
+    table = [[] for _ in checked]
+    for seed in _seeds(out, weights):
+        found = _checked_gradients(out, checked, seed)
+        again = _checked_gradients(out, checked, seed)
+        for i, (x, gradient, second) in enumerate(zip(checked, found, again)):
+            if gradient is None:
+                gradient = second = _C.zeros_like(x)
+            if check_grad_dtypes and gradient.dtype is not x.dtype:
+                raise GradcheckError(f"Gradient has dtype {gradient.dtype}, which is not that of the input, {x.dtype}")
+            if gradient.shape != x.shape:
+                raise GradcheckError("Analytical gradient has incorrect size")
+            a, b = _flat(gradient), _flat(second)
+            if a.numel() and not allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True):
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                    "gives different values, although analytical gradient matches numerical gradient. The tolerance for "
+                    f"nondeterminism was {nondet_tol}.\n\nNOTE: If your op relies on non-deterministic operations i.e., "
+                    "it is listed in the documentation of use_deterministic_algorithms, this is expected: pass "
+                    "`nondet_tol=<tol>`.")
+            table[i].append(a)
+    return table
+
+
+def _compare(func, inputs, outputs, options):
+    checked = [x for x in inputs if _is_checked(x)]
+    places = [i for i, x in enumerate(inputs) if _is_checked(x)]
+    weights = [None] * len(outputs)
+    if options["fast_mode"]:
+        generator = _C.Generator()
+        generator.manual_seed(7)
+        weights = [_C.rand(_flat(out).numel(), dtype=_C.float64, generator=generator) + 0.5 for out in outputs]
+    analytic = [_analytic(out, checked, w, options["nondet_tol"], options["check_grad_dtypes"], o)
+                if out.requires_grad else None for o, (out, w) in enumerate(zip(outputs, weights))]
+    for number, (place, x) in enumerate(zip(places, checked)):
+        rows = _differences(func, inputs, place, options["eps"], weights)
+        for o, out in enumerate(outputs):
+            if not rows or _flat(out).numel() == 0:
+                continue
+            numerical = _C.stack([row[o] for row in rows])
+            if analytic[o] is None:
+                if bool((numerical != 0).any()) and not allclose(numerical, _C.zeros_like(numerical),
+                                                                    rtol=options["rtol"], atol=options["atol"]):
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
+                continue
+            found = _C.stack(analytic[o][number], 1)
+            if not allclose(found, numerical, rtol=options["rtol"], atol=options["atol"], equal_nan=False):
+                kind = "complex output" if out.is_complex() else "output"
+                raise GradcheckError(f"Jacobian mismatch for output {o} with respect to input {place},\n"
+                                     f"numerical:{numerical}\nanalytical:{found}\n"
+                                     f"(a row for each number of the input, a column for each of the {kind})\n")
+
+
+def _check_undefined(func, inputs):
+    """Backward leaves out gradients that it is not given, or treats them as zeros."""
+    outputs = [out for out in _as_tuple(func(*inputs)) if isinstance(out, Tensor) and out.requires_grad]
+    checked = [x for x in inputs if _is_checked(x)]
+    if not outputs:
+        return
+
+    class Missing(Function):
+        """Passes tensors, and gives backward no gradients for those that are named."""
+
+        @staticmethod
+        def forward(ctx, missing, *tensors):
+            ctx.missing = missing
+            ctx.set_materialize_grads(False)
+            return tuple(t.clone() for t in tensors)
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            return (None,) + tuple(None if i in ctx.missing else g for i, g in enumerate(gradients))
+
+    def is_zero(missing):
+        outs = [out for out in _as_tuple(func(*inputs)) if isinstance(out, Tensor) and out.requires_grad]
+        # Of several outputs of one node all must be missing for its backward not to run.
+        with_missing = Missing.apply(missing, *outs)
+        try:
+            found = _grad(with_missing, checked, [_C.randn_like(out) for out in outs], allow_unused=True)
+        except RuntimeError as error:
+            raise GradcheckError("Expected backward function to handle undefined output grads. Please look at \"Notes "
+                                 "about undefined output gradients\" in \"tools/autograd/derivatives.yaml\"") from error
+        return len(missing) < len(outs) or all(g is None or bool((g == 0).all()) for g in found)
+
+    everything = set(range(len(outputs)))
+    for missing in [everything] + ([{i} for i in everything] if len(everything) > 1 else []):
+        if not is_zero(missing):
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or "
+                                 "zero. Please look at \"Notes about undefined output gradients\" in "
+                                 "\"tools/autograd/derivatives.yaml\"")
+
+
+def _check_zero_gradient(outputs, inputs):
+    """A backward that does not multiply by the incoming gradient shows when that is zero."""
+    checked = [x for x in inputs if _is_checked(x)]
+    recorded = [out for out in outputs if out.requires_grad]
+    if not recorded:
+        return
+    found = _grad(recorded, checked, [_C.zeros_like(out) for out in recorded], retain_graph=True, allow_unused=True)
+    if all(g is None for g in found):
+        raise GradcheckError("no Tensors requiring grad found among the inputs that the outputs depend on")
+    for gradient, x in zip(found, checked):
+        if gradient is None:
+            continue
+        if not bool((gradient == 0).all()):
+            raise GradcheckError("backward not multiplied by grad_output")
+        if gradient.dtype is not x.dtype:
+            raise GradcheckError("grad is incorrect type")
+        if gradient.size() != x.size():
+            raise GradcheckError("grad is incorrect size")
+
+
+def _refuse(**options):
+    for name, wanted in options.items():
+        if wanted:
+            raise NotImplementedError(f"{name}=True is not supported: there is no forward mode and no vmap")
+
+
+def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
+              check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
+              masked=None, check_sparse_nnz=None):
+    """
+    Compares what backward gives with central differences, for every input that requires a gradient: float64 or
+    complex128, or the differences are too coarse. GradcheckError where they differ, or False if not raise_exception.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    _refuse(check_forward_ad=check_forward_ad, check_batched_grad=check_batched_grad,
+            check_batched_forward_grad=check_batched_forward_grad)
+    options = dict(eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes,
+                   fast_mode=fast_mode)
+    try:
+        _run(func, _as_tuple(inputs), check_undefined_grad, options)
+    except RuntimeError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _run(func, inputs, check_undefined_grad, options):
+    _check_inputs(inputs)
+    outputs = _outputs(func, inputs)
+    if not any(out.requires_grad for out in outputs):
+        # Everything claims to be constant.
+        for place in (i for i, x in enumerate(inputs) if _is_checked(x)):
+            for row in _differences(func, inputs, place, options["eps"], [None] * len(outputs)):
+                if any(bool((part.abs() > options["atol"]).any()) for part in row):
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
+        return
+    for out in outputs:
+        if out.layout is not _C.strided:
+            raise ValueError("Only strided outputs are supported")
+    _compare(func, inputs, outputs, options)
+    _check_zero_gradient(outputs, inputs)
+    if check_undefined_grad:
+        _check_undefined(func, inputs)
+
+
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3,
+                  gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
+                  check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True,
+                  fast_mode=False, masked=False):
+    """The same for the gradients of func, as functions of its inputs and of gradients of its outputs (random ones)."""
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    _refuse(check_fwd_over_rev=check_fwd_over_rev, check_batched_grad=check_batched_grad)
+    inputs = _as_tuple(inputs)
+    if grad_outputs is None:
+        made = []
+        for out in _outputs(func, inputs):
+            wide = out.dtype if out.dtype in (_C.float64, _C.complex128) else (
+                _C.complex128 if out.is_complex() else _C.float64)
+            if gen_non_contig_grad_outputs:
+                seed = _C.randn(tuple(out.shape) + (2,), dtype=wide)[..., 0]
+            else:
+                seed = _C.randn(tuple(out.shape), dtype=wide)
+            made.append(seed.requires_grad_() if out.requires_grad else seed)
+        grad_outputs = tuple(made)
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    count = len(grad_outputs)
+    places = [i for i, x in enumerate(inputs) if _is_checked(x)]
+
+    def gradients(*args):
+        own, seeds = args[:len(args) - count], args[len(args) - count:]
+        own = tuple(x.requires_grad_() if i in places and not x.requires_grad else x for i, x in enumerate(own))
+        pairs = [(out, seed) for out, seed in zip(_outputs(func, own), seeds) if out.requires_grad]
+        wanted = [own[i] for i in places]
+        if not pairs:
+            return tuple(_C.zeros_like(x) for x in wanted)
+        outs, given = zip(*pairs)
+        with enable_grad():
+            found = _grad(outs, wanted, given, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(_recorded(gradients), inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
+                     check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode)
+
+
+def _recorded(function):
+    """Differences are taken without recording; gradients need it."""
+
+    def wrapper(*args):
+        with enable_grad():
+            return function(*args)
+
+    return wrapper
