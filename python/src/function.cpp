@@ -5,6 +5,7 @@
 // the context and the context refers to the node weakly, or both would live for ever: a context whose graph is gone
 // only remembers its attributes. What forward() asks for (tensors to save, which are dirty ...) lies in attributes of
 // the context, which are read when it has returned.
+#include <algorithm>
 #include <string>
 
 #include "python/src/autograd.h"
@@ -134,7 +135,7 @@ void context_dealloc(PyObject* o) {
 PyObject* saved_tensors(PyObject* self, void*) {
   return at_border([&] {
     const intrusive_ptr<Node> node = cast(self).node.lock();
-    if (!node.defined()) return nb::object(nb::tuple()).release().ptr();
+    if (!node.defined()) tercel::detail::refuse_second_backward();
     return tuple_of(static_cast<PythonNode&>(*node).saved_tensors()).release().ptr();
   });
 }
@@ -199,11 +200,24 @@ std::vector<Tensor> tensors_in(const nb::object& context, const char* attribute,
   return out;
 }
 
-void take_over(const nb::object& context, FunctionContext& to, bool records) {
+void take_over(const nb::object& context, FunctionContext& to, const std::vector<Tensor>& inputs, bool records) {
   if (records)
     to.save_for_backward(
         tensors_in(context, "to_save", "save_for_backward can only save variables, but argument ", true));
-  to.mark_dirty(tensors_in(context, "dirty_tensors", "mark_dirty can only accept variables, but argument ", false));
+  std::vector<Tensor> dirty =
+      tensors_in(context, "dirty_tensors", "mark_dirty can only accept variables, but argument ", false);
+  const size_t given = dirty.size();
+  std::erase_if(dirty, [&](const Tensor& t) {
+    return std::none_of(inputs.begin(), inputs.end(), [&](const Tensor& input) { return input.is_same(t); });
+  });
+  if (dirty.size() != given &&
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
+          "to pass it to mark_dirty().",
+          1) < 0)
+    raise_pending();
+  to.mark_dirty(std::move(dirty));
   to.mark_non_differentiable(tensors_in(
       context, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but argument ", false));
   to.set_materialize_grads(nb::cast<bool>(context.attr("materialize_grads")));
@@ -251,7 +265,7 @@ nb::object apply_function(const nb::object& type, const nb::object& arguments) {
     const NoGradGuard no_grad;
     returned = type.attr("_run_forward")(context, arguments);
   }
-  take_over(context, node->context(), records);
+  take_over(context, node->context(), inputs, records);
   return wrapped(node, inputs, returned, records);
 }
 

@@ -66,6 +66,27 @@ PyObject* register_prehook(PyObject* self, PyObject* hook) {
   return at_border([&] { return add_node_hook(node_of(self), hook, true); });
 }
 
+/** Calls the node's backward alone: gradients of its outputs in, of its inputs out. */
+PyObject* call(PyObject* self, PyObject* args, PyObject*) {
+  return at_border([&] {
+    Node& node = node_of(self);
+    const size_t wanted = node.num_outputs();
+    const std::vector<Tensor> given = tensor_list(args);
+    TERCEL_CHECK(given.size() == wanted, TypeError, "expected ", wanted, " arguments, got ", given.size(), " instead");
+    std::vector<Gradient> in, out(node.num_edges());
+    for (const Tensor& t : given) in.push_back({t, {}});
+    {
+      const WithoutGil scope(true);
+      BackwardCall backward(node, in.data(), out.data());
+      node.apply(backward);
+    }
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < out.size(); ++i) results.push_back(out[i].values);
+    nb::object tuple = tuple_of(results);
+    return results.size() == 1 ? Py_NewRef(PyTuple_GET_ITEM(tuple.ptr(), 0)) : tuple.release().ptr();
+  });
+}
+
 PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<%s object at %p>", node_of(self).name(), self); }
 
 PyMethodDef g_methods[] = {
@@ -90,6 +111,7 @@ PyType_Slot g_slots[] = {
     {Py_tp_methods, g_methods},
     {Py_tp_getset, g_attributes},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
+    {Py_tp_call, reinterpret_cast<void*>(call)},
     {0, nullptr},
 };
 PyType_Spec g_spec = {"tercel.autograd.Node", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, g_slots};

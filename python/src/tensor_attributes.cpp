@@ -10,6 +10,8 @@ namespace tercel::python {
 
 namespace {
 
+constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad";
+
 template <PyObject* (*Get)(const Tensor&)>
 PyObject* getter(PyObject* self, void*) {
   return at_border([&] { return Get(tensor_of(self)); });
@@ -17,6 +19,8 @@ PyObject* getter(PyObject* self, void*) {
 template <void (*Set)(PyObject*, const Tensor&, PyObject*)>
 int setter(PyObject* self, PyObject* value, void* name) {
   return at_border<int>(-1, [&] {
+    // Only a gradient may go.
+    if (!value && static_cast<const char*>(name) == kGradName) value = Py_None;
     TERCEL_CHECK(value, RuntimeError, "Can't delete Tensor.", static_cast<const char*>(name));
     Set(self, tensor_of(self), value);
     return 0;
@@ -51,6 +55,15 @@ PyObject* real(const Tensor& t) { return wrap(t); }
 
 /** A gradient of rows is shown as a dense one. */
 PyObject* grad(const Tensor& t) {
+  if (t.requires_grad() && !t.is_leaf() && !retains_grad(t) && !gradient_of(t).defined() &&
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+          "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
+          "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
+          "by mistake, make sure you access the leaf Tensor instead.",
+          1) < 0)
+    raise_pending();
   const Gradient g = gradient_of(t);
   return wrap(g.is_rows() ? dense_gradient(g, t.sizes()) : g.values);
 }
@@ -77,6 +90,8 @@ void set_grad(PyObject* self, const Tensor& t, PyObject* value) {
 }
 void set_data(PyObject*, const Tensor& t, PyObject* value) {
   TERCEL_CHECK(is_tensor(value), TypeError, "Variable data has to be a tensor, but got ", Py_TYPE(value)->tp_name);
+  TERCEL_CHECK(!t.requires_grad() || tensor_of(value).is_differentiable(), RuntimeError,
+               "data set to a tensor that requires gradients must be floating point or complex dtype");
   t.impl().shallow_copy_from(tensor_of(value).impl());
 }
 void set_names_refused(PyObject*, const Tensor&, PyObject*) {
@@ -88,8 +103,6 @@ PyObject* names(const Tensor& t) {
     PyTuple_SET_ITEM(tuple.ptr(), i, Py_NewRef(Py_None));
   return tuple.release().ptr();
 }
-
-constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad";
 
 #define TERCEL_READ(name, function, doc) \
   { name, getter<function>, nullptr, doc, nullptr }

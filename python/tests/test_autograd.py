@@ -108,3 +108,51 @@ def test_attributes():
         w.grad = tc.ones(3)
     with pytest.raises(RuntimeError):
         tc.ones(2, dtype=tc.int64).requires_grad_()
+
+
+def test_gradients_in_batches():
+    x = tc.tensor([2.0, 3.0], requires_grad=True)
+    y = x * x
+    (rows,) = tc.autograd.grad(y, x, tc.eye(2), is_grads_batched=True)
+    assert rows.tolist() == [[4, 0], [0, 6]]
+    unused = tc.ones(1, requires_grad=True)
+    assert tc.autograd.grad(x * x, (x, unused), tc.eye(2), is_grads_batched=True, allow_unused=True)[1] is None
+    with pytest.raises(RuntimeError, match="first dimension of each grad_output as the batch dimension"):
+        tc.autograd.grad((x * x).sum(), x, is_grads_batched=True)
+
+
+def test_what_grad_is_given():
+    x = tc.ones(2, requires_grad=True)
+    y = (x * 2).sum()
+    with pytest.raises(ValueError, match="grad requires non-empty inputs."):
+        tc.autograd.grad(y, ())
+    with pytest.raises(ValueError, match="Expected allow_unused to be True or not passed when materialize_grads=True"):
+        tc.autograd.grad(y, x, materialize_grads=True, allow_unused=False)
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of"):
+        tc.autograd.grad(x * 2, x, tc.ones(3))
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
+        tc.autograd.grad(y, x, (1,))
+    with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
+        tc.autograd.backward(y, (None, None))
+    with pytest.raises(RuntimeError, match="'grad_tensors' and 'grad_variables'"), pytest.warns(FutureWarning):
+        tc.autograd.backward(y, tc.ones(()), grad_variables=tc.ones(()))
+    (g,) = tc.autograd.grad(x * 2, x, tc.ones(2, dtype=tc.float64))
+    assert g.dtype is tc.float32
+    assert tc.autograd.grad(y, tc.ones(2, requires_grad=True), materialize_grads=True)[0].tolist() == [0, 0]
+
+
+def test_the_gradient_attribute():
+    x = tc.ones(2, requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match="The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"):
+        assert y.grad is None
+    y.retain_grad()
+    y.sum().backward()
+    assert y.grad.tolist() == [1, 1] and x.grad is not None
+    del x.grad
+    assert x.grad is None
+    for name in ("data", "requires_grad"):
+        with pytest.raises(RuntimeError, match="Can't delete"):
+            delattr(x, name)
+    with pytest.raises(RuntimeError, match="data set to a tensor that requires gradients must be floating point"):
+        x.data = tc.ones(2, dtype=tc.int64)

@@ -186,7 +186,9 @@ def test_a_context_does_not_keep_the_graph():
     a = leaf(1)
     context = Product.apply(a, 1, leaf(2)).grad_fn
     gc.collect()
-    assert context.saved_tensors == () and context.factor == 1
+    assert context.factor == 1
+    with pytest.raises(RuntimeError, match="already been freed"):
+        context.saved_tensors
     with pytest.raises(RuntimeError, match="next_functions"):
         context.next_functions
     y = Product.apply(a, 1, leaf(2))
@@ -391,3 +393,62 @@ def test_checkpoint_sequential(reentrant):
             assert tc.allclose(g, p.grad)
     with pytest.raises(ValueError, match="expected 1 to 5 segments but got 6"):
         checkpoint_sequential(model, 6, x)
+
+
+def test_views_out_of_functions():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x, copies):
+            views = tuple(x[:] for _ in range(copies))
+            return views if copies > 1 else views[0]
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            return sum(gradients), None
+
+    base = leaf(1, 2) * 1
+    with pytest.raises(RuntimeError, match="This view was created inside a custom Function"):
+        Same.apply(base, 1).add_(1)
+    with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
+        Same.apply(base, 2)[0].add_(1)
+    with tc.no_grad():
+        part = base.unbind()[0]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        part.mul_(leaf(2)[0])
+
+
+def test_only_inputs_are_dirty():
+    class Fresh(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2
+
+    x = leaf(1)
+    with pytest.warns(UserWarning, match="Only input Tensors should be given to ctx.mark_dirty"):
+        y = Fresh.apply(x)
+    y.backward()
+    assert x.grad.tolist() == [2]
+
+
+def test_nodes_may_be_called():
+    x = leaf(3)
+    y = x ** 2
+    assert y.grad_fn(tc.ones(1, dtype=tc.float64)).tolist() == [6]
+    for arguments in ((), (x, x)):
+        with pytest.raises(TypeError, match="expected 1 arguments, got [02] instead"):
+            y.grad_fn(*arguments)
+
+
+def test_accumulated_gradients_have_a_history():
+    x = leaf(3)
+    with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
+        (x * x).backward(create_graph=True)
+    assert x.grad.grad_fn.name() == "CopyBackwards" and x.grad.grad_fn.next_functions[0] == (None, 0)
+    x.grad.backward()
+    assert x.grad.tolist() == [8]

@@ -460,7 +460,7 @@ void backward(Span<Tensor> outputs, Span<Tensor> gradients, std::optional<bool> 
 std::vector<Gradient> grad(Span<Tensor> outputs, Span<Tensor> inputs, Span<Tensor> gradients,
                            std::optional<bool> retain_graph, bool create_graph, std::optional<bool> allow_unused,
                            bool materialize_grads) {
-  TERCEL_CHECK(!inputs.empty(), RuntimeError, "grad requires non-empty inputs.");
+  TERCEL_CHECK(!inputs.empty(), ValueError, "grad requires non-empty inputs.");
   TERCEL_CHECK(!materialize_grads || allow_unused.value_or(true), ValueError,
                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                "allow_unused=False.");

@@ -98,18 +98,20 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
     if (is_input) {
       result =
           Tensor(make_intrusive<TensorImpl>(output.impl(), output.sizes(), output.strides(), output.storage_offset()));
-      detail::init_view(result, output, records ? ViewOrigin::CustomFunction : ViewOrigin::Ordinary);
-    } else if (records && view_base(result).defined()) {
-      result.impl().set_view_origin(ViewOrigin::CustomFunction);
+      detail::init_view(result, output, ViewOrigin::CustomFunction);
     }
+    if (view_base(result).defined()) result.impl().set_view_origin(ViewOrigin::CustomFunction);
     results.push_back(std::move(result));
   }
   if (!records) return results;
+  size_t differentiable = 0;
+  for (const Tensor& result : results) differentiable += result.defined() && result.is_differentiable() ? 1 : 0;
   node->set_num_outputs(static_cast<uint32_t>(results.size()));
   for (uint32_t i = 0; i < results.size(); ++i) {
     const Tensor& result = results[i];
-    node->outputs_.push_back(
-        result.defined() ? Form{DimVector(result.sizes()), TensorOptions(result.dtype(), result.device())} : Form{});
+    node->outputs_.push_back(result.defined()
+                                 ? Form{DimVector(result.sizes()), TensorOptions(result.dtype(), result.device())}
+                                 : Form{{}, TensorOptions(ScalarType::Undefined)});
     if (!result.defined() || !result.is_differentiable() || contains(context.non_differentiable_, outputs[i])) continue;
     if (contains(context.dirty_, result)) {
       TERCEL_CHECK(results.size() == 1 || !view_base(result).defined(), RuntimeError,
@@ -122,6 +124,7 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
     } else {
       detail::set_history(result, node, i);
     }
+    if (differentiable > 1 && view_base(result).defined()) result.impl().set_view_origin(ViewOrigin::MultiOutput);
   }
   node->save(outputs);
   context.dirty_.clear();

@@ -152,7 +152,9 @@ Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable) {
       variable.impl().is_non_overlapping_and_dense() && extent_of(variable.sizes(), variable.strides()).lowest == 0;
   Tensor out = dense ? empty_strided(g.sizes(), variable.strides(), g.options()) : empty(g.sizes(), g.options());
   copy_elements(out, g);
-  if (should_record(g)) record("CloneBackward0", out, {g}, [](BackwardCall& call) { call.set(0, call.take()); });
+  // A copy into fresh memory: its first input is what was there.
+  if (should_record(g))
+    record("CopyBackwards", out, {Tensor(), g}, [](BackwardCall& call) { call.set(1, call.take()); });
   return out;
 }
 

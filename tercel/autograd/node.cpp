@@ -16,7 +16,7 @@ void refuse_second_backward() {
   throw_error<RuntimeError>(
       {"Trying to backward through the graph a second time (or directly access saved tensors after they have already "
        "been freed). Saved intermediate values of the graph are freed when you call .backward() or grad(). Specify "
-       "retain_graph=true if you need to backward through the graph a second time."});
+       "retain_graph=True if you need to backward through the graph a second time."});
 }
 
 }  // namespace detail

@@ -120,11 +120,10 @@ void init_view(const Tensor& view, const Tensor& base_or_view, ViewOrigin origin
     const AutogradMeta* meta = autograd_meta(base_or_view);
     root = meta && meta->base.defined() ? &meta->base.impl() : &base_or_view.impl();
   }
-  if (origin == ViewOrigin::Ordinary) {
-    origin = grad_enabled()             ? base_or_view.impl().view_origin()
-             : detail::t_inference_mode ? ViewOrigin::Inference
-                                        : ViewOrigin::NoGrad;
-  }
+  if (!grad_enabled())
+    origin = detail::t_inference_mode ? ViewOrigin::Inference : ViewOrigin::NoGrad;
+  else if (origin == ViewOrigin::Ordinary)
+    origin = base_or_view.impl().view_origin();
   view.impl().set_plain_view_base(intrusive_ptr<TensorImpl>::reclaim_copy(root), origin);
   if ((origin != ViewOrigin::NoGrad && origin != ViewOrigin::Inference) || !base_or_view.requires_grad()) return;
   // Gradients do not pass through it, and whether its base has changed since is told by the version.

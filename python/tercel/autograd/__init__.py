@@ -88,8 +88,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
                       "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
     if is_grads_batched:
-        raise NotImplementedError("grad: is_grads_batched=True is not supported, as there is no vmap: call grad() for "
-                                  "each of the gradients, with retain_graph=True")
+        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     found = _C._run_grad(outputs, inputs, _gradients(outputs, grad_outputs), _retained(retain_graph, create_graph),
                          bool(create_graph), bool(allow_unused) or bool(materialize_grads))
     if materialize_grads:
@@ -97,12 +96,22 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return found
 
 
-def __getattr__(name):
-    # What few programs need.
-    if name in ("functional", "gradcheck", "gradgradcheck"):
-        from importlib import import_module
-        module = import_module("tercel.autograd." + ("functional" if name == "functional" else "gradcheck"))
-        value = module if name == "functional" else getattr(module, name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'tercel.autograd' has no attribute '{name}'")
+def _batched_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+    """grad() for each of the gradients along the first dimension, the results stacked."""
+    given = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
+    sizes = {g.size(0) for g in given if g is not None and g.dim() > 0}
+    if len(sizes) != 1:
+        raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                           f"dimension: expected them to have one size, got {sorted(sizes)}")
+    rows = []
+    (count,) = sizes
+    for i in range(count):
+        last = i + 1 == count
+        rows.append(grad(outputs, inputs, [None if g is None else g[i] for g in given],
+                         _retained(retain_graph, create_graph) or not last, create_graph,
+                         allow_unused=allow_unused, materialize_grads=materialize_grads))
+    return tuple(None if column[0] is None else _C.stack(column) for column in zip(*rows))
+
+
+from tercel.autograd import functional  # noqa: E402,F401
+from tercel.autograd.gradcheck import gradcheck, gradgradcheck  # noqa: E402,F401

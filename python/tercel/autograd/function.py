@@ -118,16 +118,19 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
 
 class _Refused(Function):
-    """Passes tensors through, and refuses to be differentiated."""
+    """Passes tensors through, and refuses to be differentiated. In the graph it is called Error."""
 
     @staticmethod
     def forward(ctx, message, *tensors):
         ctx.message = message
-        return tuple(None if t is None else t.detach() for t in tensors)
+        return tuple(t.detach() for t in tensors)
 
     @staticmethod
     def backward(ctx, *gradients):
         raise RuntimeError(ctx.message)
+
+
+_Refused._backward_cls.__name__ = "Error"
 
 
 def once_differentiable(fn):
@@ -146,12 +149,11 @@ def once_differentiable(fn):
         several = outputs if isinstance(outputs, tuple) else (outputs,)
         tracked = []
         for output in several:
-            if output is not None:
-                output = output.detach()
-                output.requires_grad = True
-            tracked.append(output)
-        return _Refused.apply("trying to differentiate twice a function that was marked with @once_differentiable",
-                              *tracked)
+            # A gradient that is missing has a place among the inputs, as a tensor.
+            tracked.append(_C.empty(0) if output is None else output.detach().requires_grad_())
+        refused = _Refused.apply("trying to differentiate twice a function that was marked with @once_differentiable",
+                                 *tracked)
+        return tuple(None if output is None else result for output, result in zip(several, refused))
 
     return wrapper
 

@@ -7,7 +7,6 @@ from tercel._C import Tensor
 from tercel.autograd import grad as _grad
 from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad
-from tercel.functional import allclose
 
 __all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
 
@@ -70,9 +69,16 @@ def _differences(func, inputs, place, eps, weights):
     x = inputs[place]
     data = x.data
     rows = []
+    forms = [(out.shape, out.dtype) for out in _outputs(func, inputs)]
 
     def values():
-        flat = [_flat(out) for out in _outputs(func, inputs)]
+        outputs = _outputs(func, inputs)
+        for number, (out, before) in enumerate(zip(outputs, forms)):
+            for what, now, then in zip(("shape", "dtype"), (out.shape, out.dtype), before):
+                if now != then:
+                    raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed "
+                                         f"on an infinitesimal scale, but got:\n for output {number}: {then} vs {now}")
+        flat = [_flat(out) for out in outputs]
         # Copies: a function may return its input.
         return [f.clone() if w is None else (f * w).sum().reshape(1) for f, w in zip(flat, weights)]
 
@@ -120,7 +126,7 @@ def _analytic(out, checked, weights, nondet_tol, check_grad_dtypes, output_index
             if gradient.shape != x.shape:
                 raise GradcheckError("Analytical gradient has incorrect size")
             a, b = _flat(gradient), _flat(second)
-            if a.numel() and not allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True):
+            if a.numel() and not _C.allclose(a, b, rtol=0, atol=nondet_tol, equal_nan=True):
                 raise GradcheckError(
                     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
                     "gives different values, although analytical gradient matches numerical gradient. The tolerance for "
@@ -148,12 +154,12 @@ def _compare(func, inputs, outputs, options):
                 continue
             numerical = _C.stack([row[o] for row in rows])
             if analytic[o] is None:
-                if bool((numerical != 0).any()) and not allclose(numerical, _C.zeros_like(numerical),
+                if bool((numerical != 0).any()) and not _C.allclose(numerical, _C.zeros_like(numerical),
                                                                     rtol=options["rtol"], atol=options["atol"]):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
                 continue
             found = _C.stack(analytic[o][number], 1)
-            if not allclose(found, numerical, rtol=options["rtol"], atol=options["atol"], equal_nan=False):
+            if not _C.allclose(found, numerical, rtol=options["rtol"], atol=options["atol"], equal_nan=False):
                 kind = "complex output" if out.is_complex() else "output"
                 raise GradcheckError(f"Jacobian mismatch for output {o} with respect to input {place},\n"
                                      f"numerical:{numerical}\nanalytical:{found}\n"

