@@ -38,6 +38,8 @@ void register_autograd(nb::module_& m) {
   m.def(
       "is_grad_enabled", [] { return grad_enabled(); }, "Whether operations are recorded on this thread.");
   m.def("_set_grad_enabled", [](bool enabled) { tercel::detail::t_grad_enabled = enabled; });
+  m.def("is_inference_mode_enabled", [] { return is_inference_mode_enabled(); });
+  m.def("_set_inference_mode", [](bool enabled) { tercel::detail::t_inference_mode = enabled; });
   m.def("_run_backward", run_backward);
   m.def("_run_grad", run_grad);
 }
@@ -48,6 +50,9 @@ Span<Entry> autograd_ops() {
           "requires_grad_(Tensor input, bool requires_grad=True)",
           [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); }, kMethod | kCheap,
           "Records operations on it from now on."),
+      entry(
+          "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap,
+          "Whether it was made in inference mode."),
       entry(
           "detach(Tensor input)", [](const Tensor& x) { return x.detach(); }, kBoth | kCheap,
           "The same data without history."),

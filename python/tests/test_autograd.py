@@ -70,6 +70,37 @@ def test_modes():
     assert list(steps()) == [False] and tc.is_grad_enabled()
 
 
+def test_inference_mode():
+    w = tc.ones(2, requires_grad=True)
+    assert not tc.is_inference_mode_enabled() and not w.is_inference()
+    with tc.inference_mode():
+        assert tc.is_inference_mode_enabled()
+        x = tc.ones(2)
+        y = w * x
+        assert x.is_inference() and tc.is_inference(y) and not y.requires_grad
+        x.add_(1)
+        with tc.inference_mode(False):
+            assert (w * 2).requires_grad and not tc.ones(1).is_inference()
+    assert not tc.is_inference_mode_enabled() and tc.is_grad_enabled()
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        w * x
+
+    @tc.inference_mode()
+    def made():
+        return tc.ones(1)
+
+    assert made().is_inference() and not tc.is_inference_mode_enabled()
+
+
+def test_extremes_share_a_gradient_also_of_nan():
+    for values, places in (([1.0, 0.0, 1.0], 2), ([float("nan")] * 3, 3)):
+        x = tc.tensor(values, requires_grad=True)
+        x.max().backward()
+        assert tc.allclose(x.grad, tc.tensor([0 if v == 0 else 1 / places for v in values]))
+
+
 def test_hooks():
     w = tc.ones(2, requires_grad=True)
     seen = []

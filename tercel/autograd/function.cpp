@@ -100,7 +100,7 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
           Tensor(make_intrusive<TensorImpl>(output.impl(), output.sizes(), output.strides(), output.storage_offset()));
       detail::init_view(result, output, ViewOrigin::CustomFunction);
     }
-    if (view_base(result).defined()) result.impl().set_view_origin(ViewOrigin::CustomFunction);
+    if (grad_enabled() && view_base(result).defined()) result.impl().set_view_origin(ViewOrigin::CustomFunction);
     results.push_back(std::move(result));
   }
   if (!records) return results;

@@ -253,7 +253,7 @@ std::vector<Tensor> tensor_split(const Tensor& x, IntSpan indices, int64_t dim) 
   std::vector<Tensor> parts;
   for (size_t i = 0; i <= indices.size(); ++i) {
     parts.push_back(slice(x, dim, i == 0 ? 0 : indices[i - 1], i == indices.size() ? INT64_MAX : indices[i]));
-    parts.back().impl().set_view_origin(ViewOrigin::MultiOutput);
+    if (grad_enabled()) parts.back().impl().set_view_origin(ViewOrigin::MultiOutput);
   }
   return parts;
 }

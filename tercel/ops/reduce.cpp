@@ -235,7 +235,11 @@ Tensor extreme(const char* name, const char* backward_name, const Tensor& x, Dim
            [x = SavedTensor(x), out = SavedTensor::output(out), mask, keepdim](BackwardCall& call) {
              const Tensor& input = x.get();
              const size_t ndim = input.sizes().size();
-             const Tensor equal = eq(input, with_reduced_dims(out.get(call), ndim, mask, keepdim));
+             const Tensor result = with_reduced_dims(out.get(call), ndim, mask, keepdim);
+             Tensor equal = eq(input, result);
+             // Where the result is NaN, all that are NaN are equally it.
+             if (const Tensor lost = isnan(result); tercel::any(lost).item<bool>())
+               equal = logical_or(equal, logical_and(isnan(input), lost));
              call.set(0, share_among(with_reduced_dims(call.grad(), ndim, mask, keepdim), equal, mask));
            });
   return out;

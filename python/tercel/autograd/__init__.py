@@ -103,6 +103,12 @@ def _batched_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, all
     if len(sizes) != 1:
         raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                            f"dimension: expected them to have one size, got {sorted(sizes)}")
+    for i, (out, g) in enumerate(zip(outputs, given)):
+        if g is not None and g.shape[1:] != out.shape:
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the "
+                               "batch dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                               f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
+                               f"{g.shape} and output[{i}] has a shape of {out.shape}.")
     rows = []
     (count,) = sizes
     for i in range(count):

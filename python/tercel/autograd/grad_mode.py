@@ -107,7 +107,10 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Nothing inside is recorded; inference_mode(False) records again."""
+    """
+    Nothing inside is recorded, and tensors made inside are inference tensors: without a version, and of no use to what is
+    recorded later. inference_mode(False) ends the mode inside another one.
+    """
 
     def __new__(cls, mode=True):
         if isinstance(mode, bool):
@@ -116,6 +119,16 @@ class inference_mode(_Mode):
 
     def __init__(self, mode=True):
         super().__init__(not mode)
+        self.inference_before = None
+
+    def __enter__(self):
+        super().__enter__()
+        self.inference_before = _C.is_inference_mode_enabled()
+        _C._set_inference_mode(not self.mode)
+
+    def __exit__(self, *_):
+        _C._set_inference_mode(self.inference_before)
+        super().__exit__()
 
     def clone(self):
         """A context of the same kind."""

@@ -57,8 +57,9 @@ class CheckpointFunction(Function):
     @staticmethod
     def backward(ctx, *args):
         if _C._pass_has_targets():
-            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing "
-                               "an `inputs` parameter to .backward(). To resolve this error, you can either set "
+            raise RuntimeError("Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to "
+                               ".backward(). When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "
+                               "or passing an `inputs` parameter to .backward(). To resolve this error, you can either set "
                                "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         inputs = list(ctx.inputs)
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
