@@ -38,7 +38,9 @@ void register_autograd(nb::module_& m) {
   m.def(
       "is_grad_enabled", [] { return grad_enabled(); }, "Whether operations are recorded on this thread.");
   m.def("_set_grad_enabled", [](bool enabled) { tercel::detail::t_grad_enabled = enabled; });
-  m.def("is_inference_mode_enabled", [] { return is_inference_mode_enabled(); });
+  m.def(
+      "is_inference_mode_enabled", [] { return is_inference_mode_enabled(); },
+      "Whether this thread is in inference mode.");
   m.def("_set_inference_mode", [](bool enabled) { tercel::detail::t_inference_mode = enabled; });
   m.def("_run_backward", run_backward);
   m.def("_run_grad", run_grad);

@@ -79,8 +79,8 @@ void register_saved(nb::module_& m) {
     if (enabled) set_anomaly_hooks({trace, report});
     set_detect_anomaly(enabled, check_nan);
   });
-  m.def("is_anomaly_enabled", anomaly_enabled);
-  m.def("is_anomaly_check_nan_enabled", anomaly_checks_nan);
+  m.def("is_anomaly_enabled", anomaly_enabled, "Whether anomaly mode is on.");
+  m.def("is_anomaly_check_nan_enabled", anomaly_checks_nan, "Whether anomaly mode looks for NaN.");
 }
 
 }  // namespace tercel::python

@@ -37,6 +37,7 @@ class FunctionCtx:
 
     @property
     def saved_variables(self):
+        """The old name of saved_tensors."""
         import warnings
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
@@ -51,6 +52,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The context of a call, which is also the node in the graph. See Note [Contexts] in src/function.cpp."""
 
     def apply(self, *args):
+        """Calls backward(), or vjp(), with gradients of the outputs."""
         backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
         if backward is not Function.backward and vjp is not Function.vjp:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
@@ -85,14 +87,17 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     @staticmethod
     def forward(*args, **kwargs):
+        """The operation: forward(ctx, ...), or without ctx where there is setup_context()."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Called after a forward() without ctx, to save what backward() needs."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
+        """A gradient for each argument of forward(), from those of its outputs."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
@@ -100,6 +105,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
+        """The forward derivative, which nothing calls."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 

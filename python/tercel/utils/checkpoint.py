@@ -44,6 +44,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
+        """run_function(*args), unrecorded."""
         check_backward_validity(args)
         ctx.run_function, ctx.preserve_rng_state = run_function, preserve_rng_state
         if preserve_rng_state:
@@ -56,6 +57,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *args):
+        """Calls the function again, and runs a backward through it."""
         if _C._pass_has_targets():
             raise RuntimeError("Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to "
                                ".backward(). When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "

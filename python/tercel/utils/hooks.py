@@ -15,6 +15,7 @@ class RemovableHandle:
         self._registered = registered
 
     def remove(self):
+        """The hook is not called any more."""
         self._registered.remove()
 
     def __enter__(self):
