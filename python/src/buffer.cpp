@@ -17,8 +17,9 @@ struct Format {
 };
 /** The first of a type is what is exported. */
 constexpr Format kFormats[] = {
-    {kFloat32, "f"}, {kFloat64, "d"}, {kFloat16, "e"}, {kBool, "?"},  {kInt8, "b"},
-    {kUInt8, "B"},   {kInt16, "h"},   {kInt32, "i"},   {kInt64, "l"}, {kInt64, "q"},
+    {kFloat32, "f"}, {kFloat64, "d"}, {kFloat16, "e"},    {kBool, "?"},        {kInt8, "b"},   {kUInt8, "B"},
+    {kInt16, "h"},   {kInt32, "i"},   {kInt64, "l"},      {kInt64, "q"},       {kUInt16, "H"}, {kUInt32, "I"},
+    {kUInt64, "L"},  {kUInt64, "Q"},  {kComplex64, "Zf"}, {kComplex128, "Zd"},
 };
 
 const char* code_of(ScalarType type) {
@@ -44,8 +45,8 @@ ScalarType parse_format(const char* format) {
     type = str_cat({"np.ndarray of type numpy.", to_text(name.ptr())});
   }
   throw_error<TypeError>({"can't convert ", type,
-                          ". The only supported types are: float64, float32, float16, int64, int32, int16, int8, "
-                          "uint8, and bool."});
+                          ". The only supported types are: float64, float32, float16, complex64, complex128, "
+                          "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."});
 }
 
 void release_buffer(void* context) {

@@ -12,7 +12,9 @@ namespace tercel::python {
 
 Tensor Operand::as_tensor() const {
   if (tensor) return *tensor;
-  Tensor number = scalar_tensor(scalar);
+  // At full width: what it promotes to is the dtype of its category.
+  const ScalarType dtype = scalar.is_complex() ? kComplex128 : (scalar.is_floating() ? kFloat64 : scalar.dtype());
+  Tensor number = scalar_tensor(scalar, dtype);
   number.impl().set_wrapped_number(true);
   return number;
 }
@@ -20,7 +22,7 @@ Tensor Operand::as_tensor() const {
 TensorOptions FactoryOptions::resolve(ScalarType otherwise) const {
   TensorOptions o(dtype.value_or(otherwise), device);
   o.requires_grad = requires_grad;
-  TERCEL_CHECK(!requires_grad || is_floating(o.dtype), RuntimeError,
+  TERCEL_CHECK(!requires_grad || is_differentiable(o.dtype), RuntimeError,
                "Only Tensors of floating point and complex dtype can require gradients");
   return o;
 }

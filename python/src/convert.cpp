@@ -16,6 +16,13 @@ bool is_zero_dim(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0 &
   throw_error<RuntimeError>({"Overflow when unpacking long"});
 }
 
+/** Of a complex number of Python, and of what has __complex__. */
+Scalar to_complex_number(PyObject* o) {
+  const Py_complex value = PyComplex_AsCComplex(o);
+  if (value.real == -1.0 && PyErr_Occurred()) raise_pending();
+  return Complex<double>(value.real, value.imag);
+}
+
 }  // namespace
 
 char numpy_scalar_kind(PyObject* o) {
@@ -59,8 +66,18 @@ int64_t to_int(PyObject* o) {
   return value;
 }
 
+Scalar to_wide_int(PyObject* o) {
+  if (!PyLong_Check(o)) return to_wide_int(own(PyNumber_Index(o)).ptr());
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow == 0) return value;
+  const unsigned long long above = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
+  if (overflow < 0 || PyErr_Occurred()) refuse_int_range();
+  return above;
+}
+
 double to_float(PyObject* o) {
-  if (is_tensor(o)) return item(tensor_of(o)).to_double();
+  if (is_tensor(o)) return real_number(item(tensor_of(o)), kFloat64).to_double();
   const double value = PyFloat_AsDouble(o);
   if (value == -1.0 && PyErr_Occurred()) raise_pending();
   return value;
@@ -77,15 +94,21 @@ bool to_bool(PyObject* o) {
 Scalar to_scalar(PyObject* o) {
   if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
   if (PyBool_Check(o)) return o == Py_True;
-  if (PyLong_Check(o)) return to_int(o);
+  if (PyLong_Check(o)) return to_wide_int(o);
   if (is_tensor(o)) return item(tensor_of(o));
-  TERCEL_CHECK(!PyComplex_Check(o), NotImplementedError, "complex numbers are not supported");
+  if (PyComplex_Check(o)) return to_complex_number(o);
   switch (numpy_scalar_kind(o)) {
     case 'b': return to_bool(o);
     case 'f': return to_float(o);
-    case 'c': throw_error<NotImplementedError>({"complex numbers are not supported"});
-    default: return to_int(o);
+    case 'c': return to_complex_number(o);
+    default: return to_wide_int(o);
   }
+}
+
+Scalar real_number(Scalar value, ScalarType wanted) {
+  TERCEL_CHECK(!value.is_complex() || value.to_complex().im == 0, RuntimeError, "value cannot be converted to type ",
+               wanted == kInt64 ? "int64_t" : "double", " without overflow");
+  return value.is_complex() ? Scalar(value.to_complex().re) : value;
 }
 
 std::string_view to_text(PyObject* o) {

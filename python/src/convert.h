@@ -7,6 +7,7 @@
 
 #include "python/src/python.h"
 #include "python/src/tensor_object.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/core/generator.h"
 
 namespace tercel::python {
@@ -58,9 +59,13 @@ char numpy_scalar_kind(PyObject* o);
 
 // Values of objects for which the test above is true; nb::python_error or a typed error when they are out of range.
 int64_t to_int(PyObject* o);
+/** An integer of int64 or uint64. */
+Scalar to_wide_int(PyObject* o);
 double to_float(PyObject* o);
 bool to_bool(PyObject* o);
 Scalar to_scalar(PyObject* o);
+/** A complex number's real part; RuntimeError, which names float64 or int64 as C++ does, if the other is not zero. */
+Scalar real_number(Scalar value, ScalarType wanted);
 std::string_view to_text(PyObject* o);
 ScalarType to_dtype(PyObject* o);
 Device to_device(PyObject* o);
@@ -84,7 +89,6 @@ PyObject* from_sizes(IntSpan sizes);
 PyObject* from_strides(IntSpan strides);
 PyObject* from_storage(const Storage& storage);
 
-ScalarType default_dtype();
 /** The name of a dtype's tensor type, "FloatTensor", and of its storage, "Float"; see dtype.cpp. */
 const char* legacy_name(ScalarType type);
 

@@ -1,5 +1,8 @@
 #include "python/src/data.h"
 
+#include <cmath>
+#include <limits>
+
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 
@@ -46,7 +49,7 @@ ScalarType infer_dtype(PyObject* o) {
   if (PyBool_Check(o)) return kBool;
   if (PyLong_Check(o)) return kInt64;
   if (is_tensor(o)) return tensor_of(o).dtype();
-  TERCEL_CHECK(!PyComplex_Check(o), NotImplementedError, "complex numbers are not supported");
+  if (PyComplex_CheckExact(o)) return complex_dtype(default_dtype());
   if (is_ndarray(o) || numpy_scalar_kind(o) != 0) {
     const nb::object array = nb::module_::import_("numpy").attr("array")(nb::borrow(o));
     return tensor_from_buffer(array.ptr()).dtype();
@@ -67,6 +70,29 @@ ScalarType infer_dtype(PyObject* o) {
   return type;
 }
 
+template <class T>
+void check_fits(bool fits) {
+  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", to_string(scalar_type_of<T>()),
+               " without overflow");
+}
+
+/** An integer as an element; of an unsigned type also a negative one as far below zero as the type goes above. */
+template <class T>
+T integer_element(PyObject* o) {
+  if constexpr (sizeof(T) < 8) {
+    const int64_t wide = to_int(o);
+    constexpr int64_t kMax = std::numeric_limits<T>::max();
+    check_fits<T>(wide <= kMax && wide >= (std::is_unsigned_v<T> ? -kMax : int64_t{std::numeric_limits<T>::min()}));
+    return static_cast<T>(wide);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    const unsigned long long value = PyLong_AsUnsignedLongLong(o);
+    if (PyErr_Occurred()) raise_pending();  // OverflowError
+    return value;
+  } else {
+    return to_int(o);
+  }
+}
+
 /** A number for an element of T; RuntimeError where an integer does not fit. */
 template <class T>
 T to_element(PyObject* o) {
@@ -75,19 +101,35 @@ T to_element(PyObject* o) {
   if constexpr (std::is_same_v<T, double>) {
     if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
   }
+  if constexpr (std::is_same_v<T, bool>)
+    if (is_number(o)) return to_bool(o);
+  constexpr bool kInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+  if (PyLong_Check(o)) {
+    if constexpr (kInteger)
+      return integer_element<T>(o);
+    else
+      return Scalar(to_float(o)).to<T>();
+  }
   if (!is_number(o)) {
-    // What has __float__ or __index__ is a number too.
+    // What has __complex__, __float__ or __index__ is a number too.
+    if constexpr (is_complex_number<T>)
+      if (PyObject_HasAttrString(o, "__complex__"))
+        return to_element<T>(own(PyComplex_FromCComplex(PyComplex_AsCComplex(o))).ptr());
     if (PyIndex_Check(o)) return to_element<T>(own(PyNumber_Index(o)).ptr());
     if (is_text(o) || !PyNumber_Check(o)) throw_error<TypeError>({"must be real number, not ", Py_TYPE(o)->tp_name});
     return to_element<T>(own(PyNumber_Float(o)).ptr());
   }
   const Scalar value = to_scalar(o);
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 8) {
-    if (!value.is_floating()) {
-      const int64_t wide = value.to_int64();
-      TERCEL_CHECK(static_cast<int64_t>(static_cast<T>(wide)) == wide, RuntimeError,
-                   "value cannot be converted to type ", to_string(scalar_type_of<T>()), " without overflow");
-    }
+  if constexpr (!is_complex_number<T>)
+    TERCEL_CHECK(!value.is_complex(), TypeError, kInteger ? "'" : "must be real number, not ", Py_TYPE(o)->tp_name,
+                 kInteger ? "' object cannot be interpreted as an integer" : "");
+  if constexpr (kInteger) {
+    if (!value.is_floating()) return integer_element<T>(own(PyNumber_Index(o)).ptr());
+    const double whole = std::trunc(value.to_double());
+    // The bounds as powers of two, which float64 has exactly; neither holds for NaN.
+    const double above = std::ldexp(1.0, std::numeric_limits<T>::digits);
+    check_fits<T>(whole < above && (whole >= -above || (std::is_unsigned_v<T> && whole > -above)));
+    if (std::is_unsigned_v<T> && whole < 0) return static_cast<T>(-static_cast<T>(-whole));
   }
   return value.to<T>();
 }
@@ -127,7 +169,7 @@ nb::object as_ndarray(PyObject* data) {
 
 void require_grad(const Tensor& t, bool requires_grad) {
   if (!requires_grad) return;
-  TERCEL_CHECK(t.is_floating_point(), RuntimeError,
+  TERCEL_CHECK(t.is_differentiable(), RuntimeError,
                "Only Tensors of floating point and complex dtype can require gradients");
   Tensor(t).requires_grad_(true);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "python/src/convert.h"
+#include "tercel/core/default_dtype.h"
 
 namespace tercel::python {
 
@@ -37,13 +38,13 @@ constexpr Row kRows[] = {
 
 std::array<PyObject*, 128> g_dtypes;
 PyTypeObject* g_dtype_type = nullptr;
-ScalarType g_default = kFloat32;
 
-/** Python's types that stand for a dtype: float, int, bool. */
+/** Python's types that stand for a dtype: float, int, bool, complex. */
 std::optional<ScalarType> of_python_type(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return kFloat64;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return kInt64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return kBool;
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return kComplex128;
   return {};
 }
 
@@ -93,11 +94,11 @@ IntInfo int_info(ScalarType type) {
 }
 
 void register_info(nb::module_& m) {
-  nb::class_<FloatInfo>(m, "finfo", "The range and precision of a floating dtype.")
+  nb::class_<FloatInfo>(m, "finfo", "The range and precision of a floating dtype, or of a complex one's parts.")
       .def(
           "__init__",
           [](FloatInfo* self, nb::handle dtype) {
-            const ScalarType type = dtype.is_none() ? g_default : to_dtype(dtype.ptr());
+            const ScalarType type = dtype.is_none() ? default_dtype() : real_dtype(to_dtype(dtype.ptr()));
             TERCEL_CHECK(is_floating(type), TypeError, "tercel.finfo() requires a floating point input type. Use ",
                          "tercel.iinfo to handle '", to_string(type), "'");
             new (self) FloatInfo(float_info(type));
@@ -123,6 +124,7 @@ void register_info(nb::module_& m) {
           "__init__",
           [](IntInfo* self, nb::handle dtype) {
             const ScalarType type = to_dtype(dtype.ptr());
+            TERCEL_CHECK(type != kBool, TypeError, "tercel.bool is not supported by tercel.iinfo");
             TERCEL_CHECK(is_integral(type, false), TypeError, "tercel.iinfo() requires an integer input type. Use ",
                          "tercel.finfo to handle '", to_string(type), "'");
             new (self) IntInfo(int_info(type));
@@ -153,8 +155,6 @@ PyObject* from_dtype(ScalarType type) {
   return Py_NewRef(object ? object : Py_None);
 }
 
-ScalarType default_dtype() { return g_default; }
-
 const char* legacy_name(ScalarType type) {
   for (const Row& row : kRows)
     if (row.type == type) return row.legacy;
@@ -170,6 +170,13 @@ void register_dtype(nb::module_& m) {
       .def_prop_ro(
           "is_signed",
           [](const DtypeObject& d) { return category_of(d.type) != TypeCategory::Bool && !is_unsigned(d.type); })
+      .def("to_real", [](const DtypeObject& d) { return own(from_dtype(real_dtype(d.type))); })
+      .def("to_complex",
+           [](const DtypeObject& d) {
+             TERCEL_CHECK(is_differentiable(d.type), RuntimeError, "Unknown Complex ScalarType for ",
+                          legacy_name(d.type));
+             return own(from_dtype(complex_dtype(d.type)));
+           })
       .def_prop_ro("itemsize", [](const DtypeObject& d) { return item_size(d.type); })
       .def_prop_ro("_name", [](const DtypeObject& d) { return std::string(to_string(d.type)); })
       .def_prop_ro("_legacy_name", [](const DtypeObject& d) { return legacy_name(d.type); })
@@ -181,6 +188,7 @@ void register_dtype(nb::module_& m) {
     if (row.short_name) m.attr(row.short_name) = object;
     g_dtypes[static_cast<size_t>(row.type)] = object.release().ptr();
   }
+<<<<<<< HEAD
   m.def(
       "get_default_dtype", [] { return nb::steal(from_dtype(g_default)); }, "The dtype of tensors of floats.");
   m.def(
@@ -191,6 +199,14 @@ void register_dtype(nb::module_& m) {
         g_default = wanted;
       },
       "Sets the dtype of tensors of floats; TypeError for one that is not floating.");
+=======
+  m.def("get_default_dtype", [] { return nb::steal(from_dtype(default_dtype())); });
+  m.def("set_default_dtype", [](nb::handle d) {
+    const ScalarType wanted = to_dtype(d.ptr());
+    TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
+    set_default_dtype(wanted);
+  });
+>>>>>>> 36c1582 (Every dtype whole in Python; complex numbers as views of their parts)
   m.def(
       "promote_types",
       [](nb::handle a, nb::handle b) {

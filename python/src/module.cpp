@@ -32,8 +32,8 @@ NB_MODULE(_C, m) {
   register_return_types(m);
   for (const Span<Entry>& table :
        {pointwise_ops(), elementwise_ops(), activation_ops(), factory_ops(), view_ops(), rearrange_ops(), reduce_ops(),
-        order_ops(), copy_ops(), product_ops(), linear_algebra_ops(), fft_ops(), index_ops(), random_ops(), nn_ops(),
-        loss_ops(), recurrent_ops(), autograd_ops()})
+        order_ops(), copy_ops(), complex_ops(), product_ops(), linear_algebra_ops(), fft_ops(), index_ops(),
+        random_ops(), nn_ops(), loss_ops(), recurrent_ops(), autograd_ops()})
     add_ops(m, table);
   finish_ops(m);
   m.def("_version", [] { return std::string(version()); });

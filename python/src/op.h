@@ -64,6 +64,7 @@ Span<Entry> rearrange_ops();
 Span<Entry> reduce_ops();
 Span<Entry> order_ops();
 Span<Entry> copy_ops();
+Span<Entry> complex_ops();
 Span<Entry> product_ops();
 Span<Entry> linear_algebra_ops();
 Span<Entry> fft_ops();

@@ -127,6 +127,8 @@ Span<Entry> copy_ops() {
       TERCEL_CAST_ENTRY(char, kInt8),
       TERCEL_CAST_ENTRY(byte, kUInt8),
       TERCEL_CAST_ENTRY(bool, kBool),
+      TERCEL_CAST_ENTRY(cfloat, kComplex64),
+      TERCEL_CAST_ENTRY(cdouble, kComplex128),
       entry(
           "item(Tensor input)",
           [](const Tensor& x) -> Scalar {
@@ -171,10 +173,10 @@ Span<Entry> copy_ops() {
       entry(
           "is_floating_point(Tensor input)", [](const Tensor& x) { return x.is_floating_point(); }, kAsk),
       entry(
-          "is_complex(Tensor input)", [](const Tensor& x) { return category_of(x.dtype()) == TypeCategory::Complex; },
-          kAsk),
+          "is_complex(Tensor input)", [](const Tensor& x) { return x.is_complex(); }, kAsk),
       entry(
-          "is_signed(Tensor input)", [](const Tensor& x) { return x.dtype() != kUInt8 && x.dtype() != kBool; }, kAsk),
+          "is_signed(Tensor input)", [](const Tensor& x) { return !is_unsigned(x.dtype()) && x.dtype() != kBool; },
+          kAsk),
       entry(
           "is_nonzero(Tensor input)",
           [](const Tensor& x) {
@@ -191,15 +193,6 @@ Span<Entry> copy_ops() {
           [](const Tensor& x, const Tensor& other) { return x.sizes() == other.sizes(); }, kAsk),
       entry(
           "_is_view(Tensor input)", [](const Tensor& x) { return view_base(x).defined(); }, kAskMethod),
-      // Conjugates and negatives are computed at once, so that no tensor is ever one that is still to be.
-      entry(
-          "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk),
-      entry(
-          "is_neg(Tensor input)", [](const Tensor&) { return false; }, kAsk),
-      entry(
-          "resolve_conj(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
-      entry(
-          "resolve_neg(Tensor input)", [](const Tensor& x) { return x; }, kAsk),
       entry(
           "is_distributed(Tensor input)", [](const Tensor&) { return false; }, kAsk),
       entry(

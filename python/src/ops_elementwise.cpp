@@ -2,7 +2,6 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/binary.h"
-#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/pointwise.h"
 #include "tercel/ops/special.h"
@@ -99,30 +98,11 @@ Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const
 Span<Entry> elementwise_ops() {
   static const Entry table[] = {
       TERCEL_PLAIN_ENTRY(isinf),
-      TERCEL_PLAIN_ENTRY(isreal),
       TERCEL_OUT_ENTRY(isposinf),
       TERCEL_OUT_ENTRY(isneginf),
       TERCEL_OUT_ENTRY(signbit),
-      TERCEL_OUT_ENTRY(angle),
       TERCEL_OUT_ENTRY(bitwise_not),
-      TERCEL_OUT_ENTRY(conj_physical),
-      TERCEL_PLAIN_ENTRY(conj),
       TERCEL_PLAIN_ENTRY(positive),
-      entry(
-          "real(Tensor input)", [](const Tensor& x) { return real(x); }, kFunction),
-      entry(
-          "imag(Tensor input)", [](const Tensor& x) { return imag(x); }, kFunction),
-      entry(
-          "complex(Tensor real, Tensor imag, *, Tensor out=None)",
-          [](const Tensor& re, const Tensor& im, const Tensor& out) { return into("complex", out, complex(re, im)); },
-          kFunction),
-      entry(
-          "polar(Tensor abs, Tensor angle, *, Tensor out=None)",
-          [](const Tensor& size, const Tensor& direction, const Tensor& out) {
-            return into("polar", out, polar(size, direction));
-          },
-          kFunction),
-      entry("conj_physical_(Tensor input)", [](const Tensor& x) -> Tensor { return conj_physical_(x); }),
       entry(
           "bitwise_not_(Tensor input)", [](const Tensor& x) -> Tensor { return bitwise_not_(x); }, kMethod),
       entry(
@@ -159,7 +139,7 @@ Span<Entry> elementwise_ops() {
           "result_type(Tensor|Scalar tensor1, Tensor|Scalar tensor2)",
           [](Operand a, Operand b) {
             const OperandRef operands[] = {operand_ref(a), operand_ref(b)};
-            return promote_operands({"result_type"}, operands);
+            return promote_operands({.op = "result_type", .complex = true}, operands);
           },
           kFunction | kCheap, "The dtype that an operation on both calculates in."),
       entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",

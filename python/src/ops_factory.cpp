@@ -122,19 +122,19 @@ Span<Entry> factory_ops() {
       entry(
           "zeros_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [](const Tensor& out) { zero_(out); });
+            return zeros_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
           kFunction),
       entry(
           "ones_like(Tensor input, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [](const Tensor& out) { fill_(out, 1); });
+            return ones_like(x, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
           kFunction),
       entry(
           "full_like(Tensor input, Scalar fill_value, *, " TERCEL_LIKE_OPTIONS ")",
           [](const Tensor& x, Scalar value, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [value](const Tensor& out) { fill_(out, value); });
+            return full_like(x, value, o.resolve(x), f.value_or(MemoryFormat::Preserve));
           },
           kFunction),
       entry(

@@ -3,6 +3,8 @@
 #include "python/src/convert.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/ops/complex.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/row_gradient.h"
 #include "tercel/ops/views.h"
 
@@ -10,7 +12,8 @@ namespace tercel::python {
 
 namespace {
 
-constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad";
+constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad", kRealName[] = "real",
+               kImagName[] = "imag";
 
 template <PyObject* (*Get)(const Tensor&)>
 PyObject* getter(PyObject* self, void*) {
@@ -51,7 +54,8 @@ PyObject* transposed(const Tensor& t) { return wrap(numpy_T(t)); }
 PyObject* mt(const Tensor& t) { return wrap(mT(t)); }
 PyObject* mh(const Tensor& t) { return wrap(mH(t)); }
 PyObject* hermitian(const Tensor& t) { return wrap(matrix_H(t)); }
-PyObject* real(const Tensor& t) { return wrap(t); }
+PyObject* real_part(const Tensor& t) { return wrap(real(t)); }
+PyObject* imaginary_part(const Tensor& t) { return wrap(imag(t)); }
 
 /** A gradient of rows is shown as a dense one. */
 PyObject* grad(const Tensor& t) {
@@ -94,6 +98,18 @@ void set_data(PyObject*, const Tensor& t, PyObject* value) {
                "data set to a tensor that requires gradients must be floating point or complex dtype");
   t.impl().shallow_copy_from(tensor_of(value).impl());
 }
+/** x.real = value: a tensor, which is broadcast, or a number. */
+void assign(const Tensor& part, PyObject* value) {
+  if (is_tensor(value)) {
+    copy_(part, tensor_of(value));
+    return;
+  }
+  TERCEL_CHECK(is_number(value), TypeError, "can't assign a ", Py_TYPE(value)->tp_name, " to a ",
+               to_string(part.dtype()), " tensor");
+  fill_(part, to_scalar(value));
+}
+void set_real(PyObject*, const Tensor& t, PyObject* value) { assign(real(t), value); }
+void set_imag(PyObject*, const Tensor& t, PyObject* value) { assign(imag(t), value); }
 void set_names_refused(PyObject*, const Tensor&, PyObject*) {
   throw_error<NotImplementedError>({"named tensors are not supported"});
 }
@@ -130,13 +146,15 @@ PyGetSetDef g_attributes[] = {
     TERCEL_READ("mT", mt, "The last two dimensions exchanged."),
     TERCEL_READ("H", hermitian, "The conjugate transpose of a matrix."),
     TERCEL_READ("mH", mh, "adjoint()."),
-    TERCEL_READ("real", real, "The real part; of a real tensor itself."),
     TERCEL_READ("grad_fn", grad_fn_of, "The node of the graph that made it, or None."),
     {"requires_grad", getter<requires_grad>, setter<set_requires_grad>, "Whether operations on it are recorded.",
      const_cast<char*>(kRequiresGradName)},
     {"grad", getter<grad>, setter<set_grad>, "The gradient that backward() left, or None.",
      const_cast<char*>(kGradName)},
     {"data", getter<data>, setter<set_data>, "The same data without history.", const_cast<char*>(kDataName)},
+    {"real", getter<real_part>, setter<set_real>, "The real part, a view; of a real tensor itself.",
+     const_cast<char*>(kRealName)},
+    {"imag", getter<imaginary_part>, setter<set_imag>, "The imaginary part, a view.", const_cast<char*>(kImagName)},
     {"names", getter<names>, setter<set_names_refused>, "None for each dimension: there are no names.", nullptr},
     {},
 };

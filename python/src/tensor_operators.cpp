@@ -141,20 +141,21 @@ Scalar only_element(PyObject* a) {
 }
 PyObject* to_python_int(PyObject* a) {
   return at_border([&]() -> PyObject* {
-    const Scalar s = only_element(a);
+    const Scalar s = real_number(only_element(a), kInt64);
     if (s.is_floating()) return PyLong_FromDouble(s.to_double());
-    return PyLong_FromLongLong(s.to_int64());
+    return from_scalar(s.category() == TypeCategory::Bool ? Scalar(s.to_int64()) : s);
   });
 }
 PyObject* to_python_float(PyObject* a) {
-  return at_border([&] { return PyFloat_FromDouble(only_element(a).to_double()); });
+  return at_border([&] { return PyFloat_FromDouble(real_number(only_element(a), kFloat64).to_double()); });
 }
 PyObject* to_python_index(PyObject* a) {
   return at_border([&] {
     const Tensor& t = tensor_of(a);
     TERCEL_CHECK(t.numel() == 1 && is_integral(t.dtype(), true), TypeError,
                  "only integer tensors of a single element can be converted to an index");
-    return PyLong_FromLongLong(item(t).to_int64());
+    const Scalar s = item(t);
+    return from_scalar(t.dtype() == kBool ? Scalar(s.to_int64()) : s);
   });
 }
 

@@ -5,13 +5,15 @@
 
 namespace tercel {
 
-/** Where the elements of a tensor lie in its storage. */
+/** Where the elements of a tensor lie in its storage, and what they are. */
 struct TERCEL_API Region {
   DimVector sizes, strides;
   int64_t offset = 0;
+  ScalarType dtype = ScalarType::Undefined;  ///< whose elements sizes, strides and offset count; unknown: the other's
 
   Region() = default;
-  explicit Region(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
+  explicit Region(const Tensor& t)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), dtype(t.dtype()) {}
   Region(IntSpan s, IntSpan st, int64_t first) : sizes(s), strides(st), offset(first) {}
 };
 

@@ -4,9 +4,11 @@
 #include "tercel/ops/binary_ops.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/elementwise_impl.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/forms_impl.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unary_ops.h"
+#include "tercel/ops/views.h"
+#include "tercel/ops/views_impl.h"
 
 namespace tercel {
 
@@ -29,10 +31,10 @@ void check_parts(const Tensor& a, const Tensor& b) {
   check_defined(a, F::name, "self");
   check_defined(b, F::name, "other");
   TERCEL_CHECK((a.dtype() == kFloat32 || a.dtype() == kFloat64) && b.is_floating_point(), RuntimeError,
-               "Expected both inputs to be Half, Float or Double tensors but got ", to_string(a.dtype()), " and ",
-               to_string(b.dtype()));
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", to_string(a.dtype()),
-               " but got scalar type ", to_string(b.dtype()), " for second argument");
+               "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_word(a.dtype()),
+               " and ", scalar_type_word(b.dtype()));
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", scalar_type_word(a.dtype()),
+               " but got scalar type ", scalar_type_word(b.dtype()), " for second argument");
 }
 
 template <class F>
@@ -48,7 +50,7 @@ const Tensor& of_two_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   const OperandRef inputs[] = {a, b};
   check_out_variant(F::name, out, inputs);
   TERCEL_CHECK(out.dtype() == complex_dtype(a.dtype()), RuntimeError, "Expected object of scalar type ",
-               to_string(complex_dtype(a.dtype())), " but got scalar type ", to_string(out.dtype()),
+               scalar_type_word(complex_dtype(a.dtype())), " but got scalar type ", scalar_type_word(out.dtype()),
                " for argument 'out'");
   elementwise_to(out, kRule<F>, binary_kernels, index_of<F, BinaryOps>, inputs);
   return out;
@@ -91,19 +93,54 @@ const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angl
   return of_two_out<op::Polar>(out, abs, angle);
 }
 
+Tensor view_as_real(const Tensor& x) {
+  check_strided(x, "view_as_real");
+  TERCEL_CHECK(x.is_complex(), RuntimeError, "view_as_real is only supported for complex tensors");
+  Geometry g(x);
+  for (int64_t& stride : g.strides) stride *= 2;
+  g.offset *= 2;
+  g.sizes.push_back(2);
+  g.strides.push_back(1);
+  Tensor out = g.of(x);
+  out.impl().set_dtype(real_dtype(x.dtype()));
+  make_view("ViewAsRealBackward0", out, x,
+            [] { return [](BackwardCall& call) { call.set(0, view_as_complex(contiguous(call.grad()))); }; });
+  return out;
+}
+
+Tensor view_as_complex(const Tensor& x) {
+  check_strided(x, "view_as_complex");
+  TERCEL_CHECK(x.dtype() == kFloat32 || x.dtype() == kFloat64, RuntimeError,
+               "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ",
+               scalar_type_word(x.dtype()));
+  TERCEL_CHECK(x.dim() > 0, RuntimeError, "Input tensor must have one or more dimensions");
+  TERCEL_CHECK(x.size(-1) == 2, RuntimeError, "Tensor must have a last dimension of size 2");
+  TERCEL_CHECK(x.stride(-1) == 1, RuntimeError, "Tensor must have a last dimension with stride 1");
+  Geometry g(x);
+  g.sizes.pop_back();
+  g.strides.pop_back();
+  for (int64_t& stride : g.strides) {
+    TERCEL_CHECK(stride % 2 == 0, RuntimeError, "Tensor must have a stride divisible by 2 for all but last dimension");
+    stride /= 2;
+  }
+  TERCEL_CHECK(g.offset % 2 == 0, RuntimeError, "Tensor must have a storage_offset divisible by 2");
+  g.offset /= 2;
+  Tensor out = g.of(x);
+  out.impl().set_dtype(complex_dtype(x.dtype()));
+  make_view("ViewAsComplexBackward0", out, x,
+            [] { return [](BackwardCall& call) { call.set(0, view_as_real(call.grad())); }; });
+  return out;
+}
+
 Tensor real(const Tensor& x) {
   check_defined(x, "real", "self");
-  return to(x, real_dtype(x.dtype()));
+  return x.is_complex() ? select(view_as_real(x), -1, 0) : x;
 }
 
 Tensor imag(const Tensor& x) {
   check_defined(x, "imag", "self");
   TERCEL_CHECK(x.is_complex(), RuntimeError, "imag is not implemented for tensors with non-complex dtypes.");
-  Tensor out = of_one<op::Imag>(x);
-  if (should_record(x))
-    record("ImagBackward0", out, {x},
-           [](BackwardCall& call) { call.set(0, complex(zeros_like(call.grad()), call.grad())); });
-  return out;
+  return select(view_as_real(x), -1, 1);
 }
 
 Tensor conj(const Tensor& x) {

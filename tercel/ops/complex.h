@@ -1,6 +1,6 @@
 // Complex numbers and their parts.
 //
-// Results are fresh tensors: of real(), imag() and conj() too, which are views in PyTorch.
+// real(), imag(), view_as_real() and view_as_complex() are views; conj() is a copy.
 // The gradient of a real loss with respect to complex z = x + iy is dL/dx + i dL/dy, PyTorch's convention: backward
 // multiplies by the conjugate of a derivative.
 #pragma once
@@ -16,9 +16,16 @@ TERCEL_API const Tensor& complex_out(const Tensor& out, const Tensor& re, const 
 TERCEL_API Tensor polar(const Tensor& abs, const Tensor& angle);
 TERCEL_API const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);
 
-/** The real part; of a real tensor itself. */
+/** The parts of complex numbers in a new last dimension of size 2; a view. */
+TERCEL_API Tensor view_as_real(const Tensor& x);
+/**
+ * Pairs of float32 or float64 along the last dimension as complex numbers; a view. RuntimeError unless that is of size
+ * 2 and stride 1, and all other strides and the offset are even.
+ */
+TERCEL_API Tensor view_as_complex(const Tensor& x);
+/** The real part, a view; of a real tensor itself. */
 TERCEL_API Tensor real(const Tensor& x);
-/** The imaginary part; RuntimeError for a real tensor. */
+/** The imaginary part, a view; RuntimeError for a real tensor. */
 TERCEL_API Tensor imag(const Tensor& x);
 /** The complex conjugate, a copy; of a real tensor itself. */
 TERCEL_API Tensor conj(const Tensor& x);

@@ -6,6 +6,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
@@ -67,12 +68,8 @@ const Tensor& copy_(const Tensor& x, const Tensor& source) {
   return x;
 }
 
-const Tensor& fill_(const Tensor& x, Scalar value) {
-  check_defined(x, "fill_", "self");
-  TERCEL_CHECK(!value.is_complex() || x.is_complex() || value.to_complex().im == 0, RuntimeError,
-               "value cannot be converted to type ", to_string(x.dtype()), " without overflow");
-  const bool records = should_record(x);
-  check_inplace(x, records);
+void fill_elements(const Tensor& x, Scalar value) {
+  check_number_fits(x.dtype(), value);
   visit_all_types("fill_", x.dtype(), [&]<class T> {
     const T number = value.to<T>();
     if (x.impl().is_non_overlapping_and_dense()) {
@@ -86,21 +83,31 @@ const Tensor& fill_(const Tensor& x, Scalar value) {
       fill_elements_out(x, one);
     }
   });
+}
+
+const Tensor& fill_(const Tensor& x, Scalar value) {
+  check_defined(x, "fill_", "self");
+  const bool records = should_record(x);
+  check_inplace(x, records);
+  fill_elements(x, value);
   x.impl().bump_version();
   if (records)
     record_inplace("FillBackward0", x, {x}, [](BackwardCall& call) { call.set(0, zeros_like(call.grad())); });
   return x;
 }
 
+void zero_elements(const Tensor& x) {
+  if (!x.impl().is_non_overlapping_and_dense()) return fill_elements(x, 0);
+  if (x.numel() == 0) return;
+  auto* first = static_cast<std::byte*>(x.data_ptr());
+  parallel_for(0, static_cast<int64_t>(x.nbytes()), 1 << 20,
+               [&](int64_t begin, int64_t end) { std::memset(first + begin, 0, static_cast<size_t>(end - begin)); });
+}
+
 const Tensor& zero_(const Tensor& x) {
-  if (x.defined() && x.is_contiguous() && !should_record(x)) {
-    if (x.numel() > 0) {
-      auto* first = static_cast<std::byte*>(x.data_ptr());
-      parallel_for(0, static_cast<int64_t>(x.nbytes()), 1 << 20, [&](int64_t begin, int64_t end) {
-        std::memset(first + begin, 0, static_cast<size_t>(end - begin));
-      });
-    }
+  if (x.defined() && !should_record(x)) {
     check_inplace(x, false);
+    zero_elements(x);
     x.impl().bump_version();
     return x;
   }

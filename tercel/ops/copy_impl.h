@@ -11,6 +11,10 @@ namespace tercel {
  */
 void copy_elements_out(const Tensor& dst, const Tensor& src);
 
+/** Every element set to a number that its dtype can hold (RuntimeError); neither version nor history changes. */
+void fill_elements(const Tensor& x, Scalar value);
+void zero_elements(const Tensor& x);
+
 /** dst = the element of `value`, a 0-dimensional tensor, everywhere; dst may be expanded. */
 void fill_elements_out(const Tensor& dst, const Tensor& value);
 

@@ -7,19 +7,20 @@
 #include <utility>
 
 #include "tercel/core/convert.h"
-#include "tercel/ops/copy.h"
+#include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
 
 Tensor zeros(IntSpan sizes, TensorOptions options) {
-  return detail::made(sizes, options, [](Tensor& out) { zero_(out); });
+  return detail::made(sizes, options, [](Tensor& out) { zero_elements(out); });
 }
 Tensor ones(IntSpan sizes, TensorOptions options) { return full(sizes, 1, options); }
 Tensor full(IntSpan sizes, Scalar value) { return full(sizes, value, value.dtype()); }
 Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
-  return detail::made(sizes, options, [&](Tensor& out) { fill_(out, value); });
+  return detail::made(sizes, options, [&](Tensor& out) { fill_elements(out, value); });
 }
 
 namespace {
@@ -33,15 +34,6 @@ bool is_row_major(const Tensor& x) {
   return true;
 }
 
-/** Calls the setter on a new tensor like x, which gets its requires_grad only then. */
-template <class Set>
-Tensor made_like(const Tensor& x, TensorOptions options, MemoryFormat format, Set set) {
-  const bool requires_grad = std::exchange(options.requires_grad, false);
-  Tensor out = empty_like(x, options, format);
-  set(out);
-  return requires_grad ? out.requires_grad_() : out;
-}
-
 }  // namespace
 
 Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
@@ -52,11 +44,11 @@ Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
 }
 Tensor empty_like(const Tensor& x, MemoryFormat format) { return empty_like(x, x.options(), format); }
 Tensor zeros_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
-  return made_like(x, options, format, [](Tensor& out) { zero_(out); });
+  return detail::made_like(x, options, format, [](Tensor& out) { zero_elements(out); });
 }
 Tensor zeros_like(const Tensor& x, MemoryFormat format) { return zeros_like(x, x.options(), format); }
 Tensor full_like(const Tensor& x, Scalar value, TensorOptions options, MemoryFormat format) {
-  return made_like(x, options, format, [value](Tensor& out) { fill_(out, value); });
+  return detail::made_like(x, options, format, [value](Tensor& out) { fill_elements(out, value); });
 }
 Tensor full_like(const Tensor& x, Scalar value, MemoryFormat format) {
   return full_like(x, value, x.options(), format);
@@ -75,6 +67,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step) {
 namespace {
 
 void check_range(const char* op, Scalar start, Scalar end, Scalar step) {
+  for (const Scalar& n : {start, end, step}) check_number_fits(kFloat64, n);
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
   TERCEL_CHECK(s != 0, RuntimeError, op, ": step must be nonzero");
   TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), RuntimeError, op, ": unsupported range: ", a, " -> ", b);
@@ -192,7 +185,7 @@ Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   if (m == -1) m = n;
   TERCEL_CHECK(n >= 0 && m >= 0, RuntimeError, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
   return detail::made({n, m}, options, [&](Tensor& out) {
-    zero_(out);
+    zero_elements(out);
     visit_all_types("eye", out.dtype(), [&]<class T> {
       T* values = out.data<T>();
       for (int64_t i = 0; i < std::min(n, m); ++i) values[i * m + i] = Scalar(1).to<T>();

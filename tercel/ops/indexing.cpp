@@ -1,4 +1,5 @@
 #include "tercel/ops/indexing.h"
+#include "tercel/ops/promotion_impl.h"
 
 #include <algorithm>
 #include <atomic>
@@ -134,8 +135,7 @@ Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value)
   check_defined(x, op, "x");
   check_defined(mask, op, "mask");
   TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, ": expected a bool mask but got ", describe(mask));
-  TERCEL_CHECK(can_cast(value.dtype(), x.dtype()), RuntimeError, op, ": value ", to_string(value),
-               " cannot be converted to type ", to_string(x.dtype()), " without overflow");
+  check_number_fits(x.dtype(), value);
   TERCEL_CHECK(IntSpan(broadcast_sizes(x.sizes(), mask.sizes())) == x.sizes(), RuntimeError, op,
                ": expected a mask that broadcasts to ", x.sizes(), " but got ", mask.sizes());
   return where(mask, value, x);

@@ -90,7 +90,7 @@ Tensor product_of(const char* op, const Tensor& a, const Tensor& b, IntSpan size
     case kComplex64:
     case kComplex128: {
       // Four real products, of the parts.
-      const Tensor ar = real(a), ai = imag(a), br = real(b), bi = imag(b);
+      const Tensor ar = clone(real(a)), ai = clone(imag(a)), br = clone(real(b)), bi = clone(imag(b));
       return complex(sub(float_product(op, ar, br, sizes), float_product(op, ai, bi, sizes)),
                      add(float_product(op, ar, bi, sizes), float_product(op, ai, br, sizes)));
     }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/factories.h"
@@ -69,7 +70,7 @@ Tensor positive(const Tensor& x) {
 Tensor angle(const Tensor& x) {
   check_defined(x, "angle", "self");
   if (x.is_complex()) return atan2(imag(x), real(x));
-  const Tensor floating = x.is_floating_point() ? x : to(x, kFloat32);
+  const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
   // Zero times x: NaN stays, and so does the place in the graph.
   return where(lt(x, 0), kPi, mul(where(isfinite(floating), 0, floating), 0));
 }
@@ -92,7 +93,7 @@ const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> pos
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
-  const Tensor p = eps ? clamp(x.is_floating_point() ? x : to(x, kFloat32), *eps, 1 - *eps) : x;
+  const Tensor p = eps ? clamp(x.is_floating_point() ? x : to(x, default_dtype()), *eps, 1 - *eps) : x;
   return log(div(p, sub(1, p)));
 }
 const Tensor& logit_(const Tensor& x, std::optional<double> eps) {

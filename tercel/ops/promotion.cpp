@@ -1,6 +1,10 @@
 // The dtype that an elementwise op calculates in. See Note [Promotion tiers].
 #include "tercel/ops/promotion_impl.h"
 
+#include <cmath>
+#include <limits>
+
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/tensor_iterator.h"
 
 namespace tercel {
@@ -18,7 +22,7 @@ ScalarType apply_domain(const ElementwiseRule& rule, ScalarType dtype) {
     case Domain::Number:
       if (dtype == kBool) refuse_domain(rule, dtype);
       break;
-    case Domain::Float: return is_differentiable(dtype) ? dtype : kFloat32;
+    case Domain::Float: return is_differentiable(dtype) ? dtype : default_dtype();
     case Domain::Integral:
       if (!is_integral(dtype, true)) refuse_domain(rule, dtype);
       break;
@@ -44,7 +48,8 @@ ScalarType combine_tiers(ScalarType higher, ScalarType lower) {
 
 /** Of a wrapped number: the default type of its category. */
 ScalarType number_dtype(ScalarType t) {
-  return is_complex(t) ? kComplex64 : (is_floating(t) ? kFloat32 : (t == kBool || t == kUInt64 ? t : kInt64));
+  if (is_complex(t)) return complex_dtype(default_dtype());
+  return is_floating(t) ? default_dtype() : (t == kBool || t == kUInt64 ? t : kInt64);
 }
 
 template <class T>
@@ -57,6 +62,39 @@ ScalarType wider_for(ScalarType t, Scalar value) {
   // Beside uint64 stand negative numbers, beside signed types those above int64: float64 has the order right, as one of
   // the two is far from the other unless both are huge.
   return t == kUInt64 || value.is_above_int64() ? kFloat64 : kInt64;
+}
+
+/** Whether a real number lies in the range of T; infinities and NaN do in that of floating types. */
+template <class T>
+bool within(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    // The upper bound as a power of two, which float64 has exactly; neither comparison holds for NaN.
+    return value < std::ldexp(1.0, std::numeric_limits<T>::digits) &&
+           value >= static_cast<double>(std::numeric_limits<T>::min());
+  } else {
+    return !std::isfinite(value) || std::fabs(value) <= static_cast<double>(std::numeric_limits<T>::max());
+  }
+}
+
+/** The dtype as C++ spells it, which is how PyTorch's sentences do. */
+std::string_view cpp_name(ScalarType t) {
+  switch (t) {
+    case kUInt8: return "uint8_t";
+    case kInt8: return "int8_t";
+    case kInt16: return "int16_t";
+    case kInt32: return "int";
+    case kInt64: return "int64_t";
+    case kUInt16: return "uint16_t";
+    case kUInt32: return "uint32_t";
+    case kUInt64: return "uint64_t";
+    case kFloat16: return "at::Half";
+    case kBFloat16: return "at::BFloat16";
+    case kFloat32: return "float";
+    case kFloat64: return "double";
+    case kComplex64: return "c10::complex<float>";
+    case kComplex128: return "c10::complex<double>";
+    default: return to_string(t);
+  }
 }
 
 }  // namespace
@@ -74,6 +112,26 @@ bool holds_number(ScalarType t, Scalar value) {
   }
 }
 
+void check_number_fits(ScalarType t, Scalar value) {
+  const bool fits = visit_all_types("check_number_fits", t, [&]<class T> {
+    if constexpr (std::is_same_v<T, bool>) {
+      return true;
+    } else if constexpr (is_complex_number<T>) {
+      using Part = decltype(T::re);
+      const Complex<double> number = value.to_complex();
+      return within<Part>(number.re) && within<Part>(number.im);
+    } else {
+      if (value.is_complex() && value.to_complex().im != 0) return false;
+      if (!std::is_integral_v<T> || !value.is_integral()) return within<T>(value.to_double());
+      // A negative number as far below zero as an unsigned type goes above wraps.
+      if (std::is_unsigned_v<T> && !value.is_above_int64() && value.to_int64() < 0)
+        return static_cast<uint64_t>(0) - static_cast<uint64_t>(value.to_int64()) <= std::numeric_limits<T>::max();
+      return holds_number(t, value);
+    }
+  });
+  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", cpp_name(t), " without overflow");
+}
+
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {
   ScalarType with_dims = ScalarType::Undefined, without = ScalarType::Undefined, numbers = ScalarType::Undefined;
   for (size_t i = rule.conditions; i < inputs.size(); ++i) {
@@ -83,7 +141,7 @@ ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs
       ScalarType& tier = number ? numbers : (t->dim() > 0 ? with_dims : without);
       tier = tier == dtype ? tier : promote_defined(tier, dtype);
     } else {
-      numbers = promote_defined(numbers, inputs[i].number().dtype());
+      numbers = promote_defined(numbers, number_dtype(inputs[i].number().dtype()));
     }
   }
   ScalarType common = combine_tiers(with_dims, combine_tiers(without, numbers));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
@@ -110,7 +111,7 @@ Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
   const DimMask mask = reduction::dim_mask("logsumexp", given, dims);
   TERCEL_CHECK(!given.is_complex(), NotImplementedError, "\"logsumexp\" not implemented for '",
                scalar_type_word(given.dtype()), "'");
-  const Tensor x = given.is_floating_point() ? given : to(given, kFloat32);
+  const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
   const size_t ndim = x.sizes().size();
   Tensor out;
   {

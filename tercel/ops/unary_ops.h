@@ -167,11 +167,6 @@ struct Conj {
   static constexpr bool no_grad = true;
   template <class V> static TERCEL_HD V fwd(V x) { return conj(x); }
 };
-struct Imag {
-  TERCEL_OP("imag", Complex)
-  static constexpr bool no_grad = true, real = true;
-  template <class V> static TERCEL_HD V fwd(V x) { return V(x.im); }
-};
 
 struct LeakyRelu {
   TERCEL_OP("leaky_relu", Float)
@@ -243,9 +238,7 @@ struct ClampMax {
   X(logical_not, LogicalNot)
 
 /** ... those of complex numbers, whose public functions complex.cpp writes out, ... */
-#define TERCEL_UNARY_COMPLEX_OPS(X) \
-  X(conj, Conj)                     \
-  X(imag, Imag)
+#define TERCEL_UNARY_COMPLEX_OPS(X) X(conj, Conj)
 
 /** ... and those with parameters, whose public functions unary.cpp writes out. */
 #define TERCEL_UNARY_PARAMETER_OPS(X) \

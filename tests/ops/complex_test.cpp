@@ -6,6 +6,7 @@
 #include <complex>
 #include <sstream>
 
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/ops.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
@@ -162,6 +163,75 @@ TEST(ComplexTensor, RealFunctionsOfComplexNumbers) {
   EXPECT_EQ(values_of(out), (std::vector<double>{5, 2}));
 }
 
+TEST(ComplexTensor, PartsAreViews) {
+  const Tensor x = numbers({{3, 4}, {0, -2}}, kComplex128);
+  real(x).mul_(2);
+  imag(x).select(0, 1).fill_(7);
+  EXPECT_EQ(complex_values_of(x), (std::vector<C>{{6, 4}, {0, 7}}));
+  EXPECT_EQ(x.version(), 2u);
+  const Tensor parts = view_as_real(x);
+  EXPECT_EQ(parts.sizes(), IntSpan({2, 2}));
+  EXPECT_TRUE(view_as_complex(parts).is_set_to(x));
+  EXPECT_TRUE(real(of(kFloat32)).dtype() == kFloat32);
+  EXPECT_EQ(message_of<RuntimeError>([&] { view_as_real(of(kFloat32)); }),
+            "view_as_real is only supported for complex tensors");
+  EXPECT_EQ(message_of<RuntimeError>([&] {
+              view_as_complex(full({2, 3}, 1, kFloat32));
+            }),
+            "Tensor must have a last dimension of size 2");
+  EXPECT_EQ(message_of<RuntimeError>([&] { view_as_complex(full({5}, 1, kFloat32).narrow(0, 1, 2)); }),
+            "Tensor must have a storage_offset divisible by 2");
+}
+
+TEST(ComplexTensor, GradientsThroughChangedViews) {
+  const auto check = [](const Function& f, ScalarType dtype, const Sizes& sizes) {
+    Tensor in = random(sizes, dtype, 0.5, 2, 1);
+    Tensor other = random({2}, kFloat64, 0.5, 2, 2);
+    EXPECT_TRUE(gradcheck(f, {in.requires_grad_(), other.requires_grad_()}));
+    EXPECT_TRUE(gradgradcheck(f, {in, other}));
+  };
+  // A real view of complex numbers is changed, ...
+  const Function part_changed = [](const std::vector<Tensor>& in) {
+    const Tensor y = mul(in[0], 2);
+    imag(y).mul_(in[1]);
+    return mul(y, y);
+  };
+  check(part_changed, kComplex128, {2});
+  // ... its base, after the view was made, ...
+  const Function base_changed = [](const std::vector<Tensor>& in) {
+    Tensor y = mul(in[0], 2);
+    const Tensor v = imag(y);
+    y.mul_(in[1]);
+    return mul(v, v);
+  };
+  check(base_changed, kComplex128, {2});
+  // ... and the same for a complex view of real ones.
+  const Function pairs_changed = [](const std::vector<Tensor>& in) {
+    const Tensor y = mul(in[0], 2);
+    view_as_complex(y).mul_(mul(in[1], Scalar(kUnit)));
+    return mul(y, y);
+  };
+  check(pairs_changed, kFloat64, {2, 2});
+  const Function real_base_changed = [](const std::vector<Tensor>& in) {
+    Tensor y = mul(in[0], 2);
+    const Tensor c = view_as_complex(y);
+    y.mul_(unsqueeze(in[1], 1));
+    return mul(c, c);
+  };
+  check(real_base_changed, kFloat64, {2, 2});
+}
+
+TEST(ComplexTensor, DefaultDtype) {
+  set_default_dtype(kFloat64);
+  EXPECT_EQ(add(of(kInt32), Scalar(kUnit)).dtype(), kComplex128);
+  EXPECT_EQ(add(of(kInt32), 1.5).dtype(), kFloat64);
+  EXPECT_EQ(sqrt(of(kInt32)).dtype(), kFloat64);
+  EXPECT_EQ(add(of(kFloat32), 1.5).dtype(), kFloat32);
+  set_default_dtype(kFloat32);
+  EXPECT_EQ(sqrt(of(kInt32)).dtype(), kFloat32);
+  EXPECT_THROW(set_default_dtype(kComplex64), RuntimeError);
+}
+
 TEST(ComplexTensor, ConversionDropsTheImaginaryPart) {
   const Tensor x = numbers({{1.5, 2}, {-3, 0}});
   EXPECT_EQ(values_of(to(x, kFloat32)), (std::vector<double>{1.5, -3}));
@@ -170,7 +240,7 @@ TEST(ComplexTensor, ConversionDropsTheImaginaryPart) {
   EXPECT_EQ(x.select(0, 0).item().to_complex(), Complex<double>(1.5, 2));
   EXPECT_THROW(add_(of(kFloat32), x), RuntimeError);
   EXPECT_EQ(message_of<RuntimeError>([&] { fill_(of(kFloat32), Scalar(C(1, 2))); }),
-            "value cannot be converted to type float32 without overflow");
+            "value cannot be converted to type float without overflow");
   EXPECT_EQ(complex_values_of(full({1}, Scalar(C(1, 2)))), std::vector<C>{C(1, 2)});
   EXPECT_EQ(tensor({Scalar(C(1, 2)), Scalar(3)}).dtype(), kComplex64);
 }

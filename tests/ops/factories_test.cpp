@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "tercel/ops/copy.h"
+#include "tercel/ops/random.h"
 #include "tercel/ops/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -28,6 +32,36 @@ TEST(Factories, FilledTensors) {
   TensorOptions leaf;
   leaf.requires_grad = true;
   EXPECT_TRUE(ones({2}, leaf).requires_grad());
+}
+
+TEST(Factories, NewTensorsHaveVersion0) {
+  const Tensor x = zeros({2});
+  for (const Tensor& y : {x, ones({2}), full({2}, 3), eye(2), arange(2), linspace(0, 1, 2), ones_like(x), zeros_like(x),
+                          rand({2}), randn({2}, kComplex64), randint(0, 2, {2}), randperm(2), rand_like(x, kFloat64)})
+    EXPECT_EQ(y.version(), 0u);
+  EXPECT_EQ(uniform_(zero_(fill_(x, 2))).version(), 3u);
+}
+
+TEST(Factories, NumbersThatDoNotFit) {
+  EXPECT_EQ(message_of<RuntimeError>([] { full({1}, 300, kUInt8); }),
+            "value cannot be converted to type uint8_t without overflow");
+  EXPECT_EQ(values_of(full({1}, -1, kUInt8)), Values{255});
+  EXPECT_EQ(full({1}, Scalar(UINT64_MAX), kUInt64).item<uint64_t>(), UINT64_MAX);
+  for (const ScalarType t : {kInt8, kInt64, kUInt64, kFloat16, kFloat32, kComplex64})
+    EXPECT_THROW(full({1}, 1e300, t), RuntimeError) << to_string(t);
+  EXPECT_THROW(full({1}, Scalar(UINT64_MAX), kInt64), RuntimeError);
+  EXPECT_THROW(full({1}, 0x1p63, kInt64), RuntimeError);
+  EXPECT_EQ(full({1}, -0x1p63, kInt64).item<int64_t>(), INT64_MIN);
+  EXPECT_THROW(full({1}, std::numeric_limits<double>::quiet_NaN(), kInt32), RuntimeError);
+  EXPECT_EQ(values_of(full({1}, 1e300, kBool)), Values{1});
+  EXPECT_EQ(full({1}, std::numeric_limits<double>::infinity(), kFloat16).item<float>(),
+            std::numeric_limits<float>::infinity());
+}
+
+TEST(Factories, ComplexNumbersEvenlySpaced) {
+  const Tensor x = linspace(0, Scalar(Complex<double>(1, 2)), 3, kComplex64);
+  EXPECT_EQ(x.select(0, 1).item().to_complex(), Complex<double>(0.5, 1));
+  EXPECT_THROW(arange(Scalar(Complex<double>(0, 1))), RuntimeError);
 }
 
 TEST(Factories, LikeAnother) {

@@ -113,8 +113,7 @@ inline Row row_of<op::Conj>() {
   row.inplace = [](const std::vector<Tensor>& in) { conj_physical_(in[0]); };
   return row;
 }
-template <>
-inline Row row_of<op::Imag>() {
+inline Row imag_row() {
   Row row = complex_row("imag", [](std::complex<double> x) { return x.imag(); });
   row.run = [](const std::vector<Tensor>& in) { return imag(in[0]); };
   return row;
@@ -122,6 +121,11 @@ inline Row row_of<op::Imag>() {
 inline Row real_row() {
   Row row = complex_row("real", [](std::complex<double> x) { return x.real(); });
   row.run = [](const std::vector<Tensor>& in) { return real(in[0]); };
+  return row;
+}
+inline Row complex_views_row() {
+  Row row = complex_row("view_as_real and view_as_complex", [](std::complex<double> x) { return x; });
+  row.run = [](const std::vector<Tensor>& in) { return view_as_complex(view_as_real(in[0]).clone()); };
   return row;
 }
 inline Row conj_physical_row() {
@@ -180,6 +184,8 @@ inline std::vector<Row> unary_rows() {
     if (row.name == "sin" || row.name == "cos") row.gradcheck.relative = 1e-4;
   }
   rows.push_back(real_row());
+  rows.push_back(imag_row());
+  rows.push_back(complex_views_row());
   rows.push_back(conj_physical_row());
   return rows;
 }
