@@ -260,8 +260,8 @@ Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, dou
     Tensor half = clone(conjugate ? conj(x) : x, MemoryFormat::Contiguous);
     // Of the points that are their own mirrors only the real part counts.
     for (const int64_t k : {int64_t{0}, n / 2})
-      if (k == 0 || !odd) copy_(half.select(dim, k), real(half.select(dim, k)));
-    return real(complex_to_complex(whole_spectrum(half, dim, n), dim, true, scale));
+      if (k == 0 || !odd) zero_(imag(half.select(dim, k)));
+    return clone(real(complex_to_complex(whole_spectrum(half, dim, n), dim, true, scale)));
   }
   const Compute compute = compute_of(dtype);
   if (is_long_along(x, dim, n / 2)) {

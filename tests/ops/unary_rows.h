@@ -124,7 +124,7 @@ inline Row real_row() {
   return row;
 }
 inline Row complex_views_row() {
-  Row row = complex_row("view_as_real and view_as_complex", [](std::complex<double> x) { return x; });
+  Row row = complex_row("view_as_real", [](std::complex<double> x) { return x; });
   row.run = [](const std::vector<Tensor>& in) { return view_as_complex(view_as_real(in[0]).clone()); };
   return row;
 }
