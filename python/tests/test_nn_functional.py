@@ -322,3 +322,15 @@ def test_images_at_any_positions():
          lambda: F.grid_sample(x, far, "cubic"))
     says(ValueError, "expected padding_mode to be 'zeros', 'border', or 'reflection', but got: 'wrap'",
          lambda: F.grid_sample(x, far, padding_mode="wrap"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 64, 1000])
+@pytest.mark.parametrize("columns", [1, 2, 17])
+def test_gradients_of_a_layer_of_one_output(rows, columns):
+    for _ in range(3):
+        x = tc.rand(rows, columns)
+        w, b = tc.ones(1, columns, requires_grad=True), tc.zeros(1, requires_grad=True)
+        (F.linear(x, w, b) * tc.arange(rows).unsqueeze(1)).sum().backward()
+        n = np.arange(rows)
+        assert b.grad.item() == n.sum()
+        np.testing.assert_allclose(w.grad.numpy(), (n @ x.numpy())[None], rtol=1e-4)
