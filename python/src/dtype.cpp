@@ -170,13 +170,17 @@ void register_dtype(nb::module_& m) {
       .def_prop_ro(
           "is_signed",
           [](const DtypeObject& d) { return category_of(d.type) != TypeCategory::Bool && !is_unsigned(d.type); })
-      .def("to_real", [](const DtypeObject& d) { return own(from_dtype(real_dtype(d.type))); })
-      .def("to_complex",
-           [](const DtypeObject& d) {
-             TERCEL_CHECK(is_differentiable(d.type), RuntimeError, "Unknown Complex ScalarType for ",
-                          legacy_name(d.type));
-             return own(from_dtype(complex_dtype(d.type)));
-           })
+      .def(
+          "to_real", [](const DtypeObject& d) { return own(from_dtype(real_dtype(d.type))); },
+          "Of a complex dtype that of its parts; others as they are.")
+      .def(
+          "to_complex",
+          [](const DtypeObject& d) {
+            TERCEL_CHECK(is_differentiable(d.type), RuntimeError, "Unknown Complex ScalarType for ",
+                         legacy_name(d.type));
+            return own(from_dtype(complex_dtype(d.type)));
+          },
+          "The complex dtype whose parts are of this one; RuntimeError for integers.")
       .def_prop_ro("itemsize", [](const DtypeObject& d) { return item_size(d.type); })
       .def_prop_ro("_name", [](const DtypeObject& d) { return std::string(to_string(d.type)); })
       .def_prop_ro("_legacy_name", [](const DtypeObject& d) { return legacy_name(d.type); })
@@ -188,25 +192,16 @@ void register_dtype(nb::module_& m) {
     if (row.short_name) m.attr(row.short_name) = object;
     g_dtypes[static_cast<size_t>(row.type)] = object.release().ptr();
   }
-<<<<<<< HEAD
   m.def(
-      "get_default_dtype", [] { return nb::steal(from_dtype(g_default)); }, "The dtype of tensors of floats.");
+      "get_default_dtype", [] { return nb::steal(from_dtype(default_dtype())); }, "The dtype of tensors of floats.");
   m.def(
       "set_default_dtype",
       [](nb::handle d) {
         const ScalarType wanted = to_dtype(d.ptr());
         TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
-        g_default = wanted;
+        set_default_dtype(wanted);
       },
       "Sets the dtype of tensors of floats; TypeError for one that is not floating.");
-=======
-  m.def("get_default_dtype", [] { return nb::steal(from_dtype(default_dtype())); });
-  m.def("set_default_dtype", [](nb::handle d) {
-    const ScalarType wanted = to_dtype(d.ptr());
-    TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
-    set_default_dtype(wanted);
-  });
->>>>>>> 36c1582 (Every dtype whole in Python; complex numbers as views of their parts)
   m.def(
       "promote_types",
       [](nb::handle a, nb::handle b) {
