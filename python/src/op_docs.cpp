@@ -243,6 +243,8 @@ constexpr OpDoc kOwnDocs[] = {
     {"long", "The tensor in dtype int64; itself if it is that."},
     {"half", "The tensor in dtype float16; itself if it is that."},
     {"bfloat16", "The tensor in dtype bfloat16; itself if it is that."},
+    {"cdouble", "The tensor in dtype complex128; itself if it is that."},
+    {"cfloat", "The tensor in dtype complex64; itself if it is that."},
     {"float", "The tensor in dtype float32; itself if it is that."},
     {"double", "The tensor in dtype float64; itself if it is that."},
     {"cpu", "The tensor itself: there is no other device."},

@@ -138,7 +138,8 @@ Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value)
   check_number_fits(x.dtype(), value);
   TERCEL_CHECK(IntSpan(broadcast_sizes(x.sizes(), mask.sizes())) == x.sizes(), RuntimeError, op,
                ": expected a mask that broadcasts to ", x.sizes(), " but got ", mask.sizes());
-  return where(mask, value, x);
+  const Scalar element = visit_all_types(op, x.dtype(), [&]<class T> { return Scalar(value.to<T>()); });
+  return where(mask, element, x);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ TEST(Indexing, WrongSizesAreRefused) {
   EXPECT_THROW(scatter_add(x, 0, make({1, 2}, kInt64, {0, 0}), empty({3, 2}, kFloat64)), RuntimeError);
   EXPECT_THROW(masked_fill(x, make({3, 3}, kBool, std::vector<double>(9, 0)), 1), RuntimeError);
   EXPECT_THROW(masked_fill(x, make({3, 2}, kInt64, std::vector<double>(6, 0)), 1), RuntimeError);
-  EXPECT_THROW(masked_fill(make({1}, kInt64, {0}), make({1}, kBool, {1}), 1.5), RuntimeError);
+  EXPECT_THROW(masked_fill(make({1}, kInt64, {0}), make({1}, kBool, {1}), 1e20), RuntimeError);
+  EXPECT_EQ(masked_fill(make({1}, kInt64, {0}), make({1}, kBool, {1}), 1.5).dtype(), kInt64);
 }
 
 TEST(Indexing, EmptyAndWithoutDimensions) {
