@@ -129,6 +129,16 @@ def test_numbers_of_python(dtype):
         xp.add(1, 2.0)
 
 
+@pytest.mark.parametrize("dtype", KINDS["c"])
+def test_complex_numbers_of_python(dtype):
+    x = sample((2, 3), dtype)
+    for name in ("add", "subtract", "multiply", "divide", "equal"):
+        agrees(lambda n, a: [getattr(n, name)(a, 1.5 + 1j), getattr(n, name)(2j, a), getattr(n, name)(a, 2)], x)
+    agrees(lambda n, a: [n.where(a == a, a, 1j), n.full((2,), 1j, dtype=a.dtype), n.asarray([1j, 2], dtype=a.dtype)], x)
+    assert xp.add(tc.ones(2), 1j).dtype is tc.complex64 and xp.full(2, 1j).dtype is tc.complex64
+    same(xp.asarray([2 ** 63], dtype=xp.uint64), np.asarray([2 ** 63], dtype=np.uint64))
+
+
 @pytest.mark.parametrize("name, kinds", [
     ("sum", "iufc"), ("prod", "iuf"), ("max", "iuf"), ("min", "iuf"), ("mean", "f"), ("std", "f"), ("var", "f"),
     ("all", "biuf"), ("any", "biuf"), ("count_nonzero", "biuf"), ("argmax", "iuf"), ("argmin", "iuf")])
