@@ -22,8 +22,18 @@ PyTypeObject* type_of(const nb::class_<T>& c) {
   return reinterpret_cast<PyTypeObject*>(c.ptr());
 }
 
+/** The device as it was named: a CPU may have an index, which its tensors do not know. */
+Device named_device(PyObject* o) {
+  if (Py_TYPE(o) == g_device_type) return nb::inst_ptr<DeviceObject>(o)->device;
+  if (PyUnicode_Check(o)) return parse_device(to_text(o));
+  TERCEL_CHECK(PyLong_Check(o), TypeError, "expected a device, not ", Py_TYPE(o)->tp_name);
+  const int64_t index = to_int(o);
+  TERCEL_CHECK(index >= 0 && index < 128, RuntimeError, "Device index must not be negative");
+  return {DeviceType::Cuda, static_cast<int8_t>(index)};
+}
+
 void init_device(DeviceObject* self, nb::handle type, nb::handle index) {
-  Device d = to_device(type.ptr());
+  Device d = named_device(type.ptr());
   if (!index.is_none()) {
     TERCEL_CHECK(d.index < 0, RuntimeError, "type (string) must not include an index because index was passed ",
                  "explicitly: ", to_string(d));
@@ -189,12 +199,8 @@ bool is_memory_format(PyObject* o) { return Py_TYPE(o) == g_memory_format_type; 
 bool is_generator(PyObject* o) { return Py_TYPE(o) == g_generator_type; }
 
 Device to_device(PyObject* o) {
-  if (Py_TYPE(o) == g_device_type) return nb::inst_ptr<DeviceObject>(o)->device;
-  if (PyUnicode_Check(o)) return parse_device(to_text(o));
-  TERCEL_CHECK(PyLong_Check(o), TypeError, "expected a device, not ", Py_TYPE(o)->tp_name);
-  const int64_t index = to_int(o);
-  TERCEL_CHECK(index >= 0 && index < 128, RuntimeError, "Device index must not be negative");
-  return {DeviceType::Cuda, static_cast<int8_t>(index)};
+  const Device device = named_device(o);
+  return device.is_cpu() ? kCpu : device;
 }
 Layout to_layout(PyObject* o) { return nb::inst_ptr<LayoutObject>(o)->layout; }
 MemoryFormat to_memory_format(PyObject* o) { return nb::inst_ptr<MemoryFormatObject>(o)->format; }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "python/src/data.h"
+#include "python/src/out.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/views.h"
 
@@ -22,12 +23,6 @@ indexing::Slice to_slice(PyObject* key) {
 Tensor index_tensor(PyObject* o) {
   Tensor t = tensor_from_data(o, std::nullopt, false);
   return t.numel() == 0 && t.is_floating_point() ? to(t, kInt64) : t;
-}
-
-void warn_of_bytes() {
-  constexpr const char* kAdvice =
-      "indexing with dtype tercel.uint8 is now deprecated, please use a dtype tercel.bool instead.";
-  if (PyErr_WarnEx(PyExc_UserWarning, kAdvice, 1) < 0) raise_pending();
 }
 
 /** Whether a list stands for the tuple of its elements: NumPy's old rule, for fewer than 32 of them. */

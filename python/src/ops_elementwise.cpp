@@ -88,6 +88,13 @@ Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const
         return clamp_(x, low, high);                                                                         \
       })
 
+// A question: its answer is bool, in `out` too.
+#define TERCEL_QUESTION_ENTRY(name)                                                          \
+  entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) { \
+    TERCEL_CHECK(!out.defined() || out.dtype() == kBool, RuntimeError,                       \
+                 #name " does not support non-boolean outputs.");                            \
+    return into(#name, out, name(x));                                                        \
+  })
 #define TERCEL_PLAIN_ENTRY(name) entry(#name "(Tensor input)", [](const Tensor& x) { return name(x); })
 #define TERCEL_OUT_ENTRY(name)                      \
   entry(#name "(Tensor input, *, Tensor out=None)", \
@@ -98,9 +105,9 @@ Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const
 Span<Entry> elementwise_ops() {
   static const Entry table[] = {
       TERCEL_PLAIN_ENTRY(isinf),
-      TERCEL_OUT_ENTRY(isposinf),
-      TERCEL_OUT_ENTRY(isneginf),
-      TERCEL_OUT_ENTRY(signbit),
+      TERCEL_QUESTION_ENTRY(isposinf),
+      TERCEL_QUESTION_ENTRY(isneginf),
+      TERCEL_QUESTION_ENTRY(signbit),
       TERCEL_OUT_ENTRY(bitwise_not),
       TERCEL_PLAIN_ENTRY(positive),
       entry(
@@ -125,9 +132,10 @@ Span<Entry> elementwise_ops() {
             }),
       TERCEL_BOUND_ENTRIES(clamp_min, min, given, none),
       TERCEL_BOUND_ENTRIES(clamp_max, max, none, given),
-      entry("div(Tensor input, Tensor|Scalar other, *, str? rounding_mode, Tensor out=None)",
-            [](const Tensor& x, Operand other, Rounding rounding, const Tensor& out) {
-              return into("div", out, with_operand(other, [&](const auto& y) { return div(x, y, rounding); }));
+      entry("div(Tensor|Scalar input, Tensor|Scalar other, *, str? rounding_mode, Tensor out=None)",
+            [](Operand x, Operand other, Rounding rounding, const Tensor& out) {
+              const Tensor a = x.as_tensor();
+              return into("div", out, with_operand(other, [&](const auto& y) { return div(a, y, rounding); }));
             }),
       entry(
           "div_(Tensor input, Tensor|Scalar other, *, str? rounding_mode)",
@@ -150,7 +158,11 @@ Span<Entry> elementwise_ops() {
             [](const Tensor& x, const Tensor& y) -> Tensor { return ldexp_(x, y); }),
       entry("float_power(Tensor input, Tensor|Scalar exponent, *, Tensor out=None)",
             [](const Tensor& x, Operand y, const Tensor& out) {
-              return into("float_power", out, with_operand(y, [&](const auto& e) { return float_power(x, e); }));
+              const Tensor result = with_operand(y, [&](const auto& e) { return float_power(x, e); });
+              TERCEL_CHECK(!out.defined() || out.dtype() == result.dtype(), RuntimeError,
+                           "the output given to float_power has dtype ", legacy_name(out.dtype()),
+                           " but the operation's result requires dtype ", legacy_name(result.dtype()));
+              return into("float_power", out, result);
             }),
       entry(
           "float_power(Scalar input, Tensor exponent, *, Tensor out=None)",
@@ -174,6 +186,9 @@ Span<Entry> elementwise_ops() {
             }),
       entry("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)",
             [](const Tensor& x, Number nan, Number posinf, Number neginf, const Tensor& out) {
+              TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,
+                           "nan_to_num: dtype of out: ", legacy_name(out.dtype()),
+                           " should be same as input: ", legacy_name(x.dtype()));
               return into("nan_to_num", out, nan_to_num(x, nan.value_or(0), posinf, neginf));
             }),
       entry("nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)",

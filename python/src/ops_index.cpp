@@ -1,11 +1,16 @@
 // Elements picked and placed by tensors of indices and masks.
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/index.h"
 #include "tercel/ops/index_update.h"
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/nonzero.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/scatter.h"
+#include "tercel/ops/views.h"
 
 namespace tercel::python {
 
@@ -17,35 +22,79 @@ Tensor nonzero_into(const Tensor& out, const Tensor& x) {
   return into("nonzero", out, nonzero(x));
 }
 
+using Reduce = std::optional<std::string_view>;
+
+/** What scatter() calls the reductions that it has had longer than scatter_reduce(). */
+ScatterReduction older_reduction(std::string_view name) {
+  TERCEL_CHECK(name == "add" || name == "multiply", RuntimeError, "reduce argument must be either add or multiply.");
+  return name == "add" ? ScatterReduction::Sum : ScatterReduction::Product;
+}
+
+/** The number for each index. */
+Tensor everywhere(Scalar value, const Tensor& index, const Tensor& x) {
+  return expand(full({}, value, x.dtype()), index.sizes());
+}
+
+/** RuntimeError unless `out` has the dtype of the result. */
+void check_out_dtype(const char* op, const Tensor& out, const Tensor& x) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError, op, "(): Expected out tensor to have dtype ",
+               cpp_type_name(x.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
+}
+
+/** A mask of bytes, as older programs have it, and a warning. */
+Tensor mask_of(const char* op, const Tensor& mask) {
+  if (mask.dtype() != kUInt8) return mask;
+  warn(str_cat({op,
+                " received a mask with dtype tercel.uint8, this behavior is now deprecated,please use a mask with "
+                "dtype tercel.bool instead."}));
+  return to(mask, kBool);
+}
+
+std::vector<TensorIndex> indices_of(const std::vector<Tensor>& indices) {
+  for (const Tensor& index : indices)
+    if (index.dtype() == kUInt8 && index.dim() > 0) warn_of_bytes();
+  return {indices.begin(), indices.end()};
+}
+
 }  // namespace
 
 Span<Entry> index_ops() {
   static const Entry table[] = {
       entry("index_select(Tensor input, int dim, Tensor index, *, Tensor out=None)",
             [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& out) {
+              TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,
+                           "index_select(): self and result must have the same scalar type");
               return into("index_select", out, index_select(x, dim, index));
             }),
       entry("gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor out=None)",
             [](const Tensor& x, int64_t dim, const Tensor& index, bool, const Tensor& out) {
+              check_out_dtype("gather", out, x);
               return into("gather", out, gather(x, dim, index));
             }),
-      entry("scatter(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
-              return into("scatter", out, scatter(x, dim, index, source));
+      entry("scatter(Tensor input, int dim, Tensor index, Tensor src, *, str? reduce=None, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Reduce reduce,
+               const Tensor& out) {
+              return into("scatter", out,
+                          reduce ? scatter_reduce(x, dim, index, source, older_reduction(*reduce))
+                                 : scatter(x, dim, index, source));
             }),
       entry(
-          "scatter_(Tensor input, int dim, Tensor index, Tensor src)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
+          "scatter_(Tensor input, int dim, Tensor index, Tensor src, *, str? reduce=None)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Reduce reduce) -> Tensor {
+            if (reduce) return scatter_reduce_(x, dim, index, source, older_reduction(*reduce));
             return scatter_(x, dim, index, source);
           },
           kMethod),
-      entry("scatter(Tensor input, int dim, Tensor index, Scalar value, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, const Tensor& out) {
-              return into("scatter", out, scatter(x, dim, index, value));
+      entry("scatter(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None, Tensor out=None)",
+            [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, Reduce reduce, const Tensor& out) {
+              return into("scatter", out,
+                          reduce ? scatter_reduce(x, dim, index, everywhere(value, index, x), older_reduction(*reduce))
+                                 : scatter(x, dim, index, value));
             }),
       entry(
-          "scatter_(Tensor input, int dim, Tensor index, Scalar value)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value) -> Tensor {
+          "scatter_(Tensor input, int dim, Tensor index, Scalar value, *, str? reduce=None)",
+          [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, Reduce reduce) -> Tensor {
+            if (reduce) return scatter_reduce_(x, dim, index, everywhere(value, index, x), older_reduction(*reduce));
             return scatter_(x, dim, index, value);
           },
           kMethod),
@@ -129,14 +178,19 @@ Span<Entry> index_ops() {
           kMethod),
       entry("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
             [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
-              return index_put(x, std::vector<TensorIndex>(indices.begin(), indices.end()), values, accumulate);
+              return index_put(x, indices_of(indices), values, accumulate);
             }),
       entry("index_put_(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
             [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) -> Tensor {
-              return index_put_(x, std::vector<TensorIndex>(indices.begin(), indices.end()), values, accumulate);
+              return index_put_(x, indices_of(indices), values, accumulate);
             }),
       entry("take(Tensor input, Tensor index, *, Tensor out=None)",
-            [](const Tensor& x, const Tensor& index, const Tensor& out) { return into("take", out, take(x, index)); }),
+            [](const Tensor& x, const Tensor& index, const Tensor& out) {
+              TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,
+                           "take(): self and out expected to have the same dtype, but got self.dtype = ",
+                           legacy_name(x.dtype()), " and out.dtype = ", legacy_name(out.dtype()));
+              return into("take", out, take(x, index));
+            }),
       entry("put(Tensor input, Tensor index, Tensor source, bool accumulate=False)",
             [](const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {
               return put(x, index, source, accumulate);
@@ -151,11 +205,17 @@ Span<Entry> index_ops() {
             [](const Tensor& x, const Tensor& indices, std::optional<int64_t> dim, const Tensor& out) {
               return into("take_along_dim", out, dim ? take_along_dim(x, indices, *dim) : take_along_dim(x, indices));
             }),
-      entry("masked_fill(Tensor input, Tensor mask, Scalar value)",
-            [](const Tensor& x, const Tensor& mask, Scalar value) { return masked_fill(x, mask, value); }),
+      entry("masked_fill(Tensor input, Tensor mask, Tensor|Scalar value)",
+            [](const Tensor& x, const Tensor& given, Operand value) {
+              const Tensor mask = mask_of("masked_fill", given);
+              return value.is_tensor() ? masked_fill(x, mask, *value.tensor) : masked_fill(x, mask, value.scalar);
+            }),
       entry(
-          "masked_fill_(Tensor input, Tensor mask, Scalar value)",
-          [](const Tensor& x, const Tensor& mask, Scalar value) -> Tensor { return masked_fill_(x, mask, value); },
+          "masked_fill_(Tensor input, Tensor mask, Tensor|Scalar value)",
+          [](const Tensor& x, const Tensor& given, Operand value) -> Tensor {
+            const Tensor mask = mask_of("masked_fill_", given);
+            return value.is_tensor() ? masked_fill_(x, mask, *value.tensor) : masked_fill_(x, mask, value.scalar);
+          },
           kMethod),
       entry("masked_select(Tensor input, Tensor mask, *, Tensor out=None)",
             [](const Tensor& x, const Tensor& mask, const Tensor& out) {

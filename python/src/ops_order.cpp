@@ -92,6 +92,13 @@ Span<Entry> order_ops() {
           },
           kFunction),
       entry(
+          "gradient(Tensor input, *, float[] spacing, int[1]? dim=None, int edge_order=1)",
+          [](const Tensor& x, const std::vector<double>& steps, const std::optional<DimVector>& dims,
+             int64_t edge_order) {
+            return gradient(x, Span<double>(steps), dims ? IntSpan(*dims) : IntSpan(), edge_order);
+          },
+          kFunction),
+      entry(
           "gradient(Tensor input, *, Tensor[] spacing, int[1]? dim=None, int edge_order=1)",
           [](const Tensor& x, const std::vector<Tensor>& places, const std::optional<DimVector>& dims,
              int64_t edge_order) {

@@ -37,28 +37,28 @@ void prepare_binary(const char* op, const Tensor& out, const Tensor& a, const Te
 
 /** Which operands of an operation may be numbers, and what the second is called. */
 struct BinaryForm {
-  enum First { Tensors, Numbers, NumbersWithNumbers };
+  enum class First : uint8_t { Tensor, Number, Either };
 
   const char* name;
   const char* second = "other";
   const char* second_type = "Tensor|Scalar";
-  First first = Tensors;
+  First first = First::Tensor;
 };
 constexpr BinaryForm kPlainForm = {nullptr};
 constexpr BinaryForm kBinaryForms[] = {
-    {.name = "pow", .second = "exponent", .first = BinaryForm::Numbers},
-    {.name = "remainder", .first = BinaryForm::Numbers},
-    {.name = "bitwise_and", .first = BinaryForm::Numbers},
-    {.name = "bitwise_or", .first = BinaryForm::Numbers},
-    {.name = "bitwise_xor", .first = BinaryForm::Numbers},
-    {.name = "bitwise_left_shift", .first = BinaryForm::Numbers},
-    {.name = "bitwise_right_shift", .first = BinaryForm::Numbers},
-    {.name = "xlogy", .first = BinaryForm::Numbers},
-    {.name = "special_xlog1py", .first = BinaryForm::Numbers},
-    {.name = "special_zeta", .first = BinaryForm::Numbers},
-    {.name = "mul", .first = BinaryForm::NumbersWithNumbers},
-    {.name = "div", .first = BinaryForm::NumbersWithNumbers},
-    {.name = "floor_divide", .first = BinaryForm::NumbersWithNumbers},
+    {.name = "pow", .second = "exponent", .first = BinaryForm::First::Number},
+    {.name = "remainder", .first = BinaryForm::First::Number},
+    {.name = "bitwise_and", .first = BinaryForm::First::Number},
+    {.name = "bitwise_or", .first = BinaryForm::First::Number},
+    {.name = "bitwise_xor", .first = BinaryForm::First::Number},
+    {.name = "bitwise_left_shift", .first = BinaryForm::First::Number},
+    {.name = "bitwise_right_shift", .first = BinaryForm::First::Number},
+    {.name = "xlogy", .first = BinaryForm::First::Number},
+    {.name = "special_xlog1py", .first = BinaryForm::First::Number},
+    {.name = "special_zeta", .first = BinaryForm::First::Number},
+    {.name = "mul", .first = BinaryForm::First::Either},
+    {.name = "div", .first = BinaryForm::First::Either},
+    {.name = "floor_divide", .first = BinaryForm::First::Either},
     {.name = "maximum", .second_type = "Tensor"},
     {.name = "minimum", .second_type = "Tensor"},
     {.name = "fmax", .second_type = "Tensor"},
@@ -127,12 +127,12 @@ void add_forms(BinaryEntries op, std::vector<Entry>& table) {
     e.signature = keep(str_cat({e.signature, "(", rest, ")"}));
     table.push_back(e);
   };
-  const bool any_two = form.first == BinaryForm::NumbersWithNumbers;
+  const bool any_two = form.first == BinaryForm::First::Either;
   if (any_two) op.result.flags = kMethod;
   add(op.result, str_cat({"Tensor input, ", second, ", *, Tensor out=None"}));
   if (any_two)
     add(op.number_first, str_cat({"Tensor|Scalar input, ", second, ", *, Tensor out=None"}));
-  else if (form.first == BinaryForm::Numbers)
+  else if (form.first == BinaryForm::First::Number)
     add(op.number_first, str_cat({"Scalar input, Tensor ", form.second, ", *, Tensor out=None"}));
   add(op.in_place, str_cat({"Tensor input, ", second}));
 }

@@ -3,6 +3,7 @@
 #include "python/src/out.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/linalg.h"
 #include "tercel/ops/moments.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/softmax.h"
@@ -52,14 +53,17 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
 #define TERCEL_EXTREME_ENTRIES(name, pairwise, arg, all_dims)                                                      \
   entry(#name "(Tensor input, *, Tensor out=None)",                                                                \
         [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); }),                             \
+      entry(#name "(Tensor input, Tensor other, *, Tensor out=None)",                                              \
+            [](const Tensor& x, const Tensor& y, const Tensor& out) { return into(#name, out, pairwise(x, y)); }), \
       entry(#name "(Tensor input, int dim, bool keepdim=False, *, Tensor[] out=None)",                             \
             [](const Tensor& x, int64_t dim, bool keepdim, const std::optional<std::vector<Tensor>>& out) {        \
               return into(#name, out, name(x, dim, keepdim));                                                      \
             }),                                                                                                    \
-      entry(#name "(Tensor input, Tensor other, *, Tensor out=None)",                                              \
-            [](const Tensor& x, const Tensor& y, const Tensor& out) { return into(#name, out, pairwise(x, y)); }), \
       entry(#all_dims "(Tensor input, int[1] dim=(), bool keepdim=False, *, Tensor out=None)",                     \
             [](const Tensor& x, const DimVector& dims, bool keepdim, const Tensor& out) {                          \
+              TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,                               \
+                           "Expected the dtype for input and out to match, but got ", legacy_name(x.dtype()),      \
+                           " for input's dtype and ", legacy_name(out.dtype()), " for out's dtype.");              \
               return into(#all_dims, out, all_dims(x, dims, keepdim));                                             \
             }),                                                                                                    \
       entry(#arg "(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)",                          \
@@ -103,10 +107,14 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
           },                                                                                              \
           kFunction)
 
+/** The dimensions of a matrix. */
+constexpr int64_t kMatrix[] = {-2, -1};
+
 double norm_order(PyObject* p) {
   if (p == Py_None) return 2;
   if (PyUnicode_Check(p)) {
-    TERCEL_CHECK(to_text(p) == "fro", RuntimeError, "norm: the order must be a number or 'fro', not ", to_text(p));
+    TERCEL_CHECK(to_text(p) == "fro", RuntimeError, "norm: the order must be a number, 'fro' or 'nuc', not ",
+                 to_text(p));
     return 2;
   }
   TERCEL_CHECK(is_float_like(p), TypeError, "norm: the order must be a number, not ", Py_TYPE(p)->tp_name);
@@ -131,11 +139,12 @@ Span<Entry> reduce_ops() {
       TERCEL_VARIANCE_ENTRIES(std),
       TERCEL_MOMENTS_ENTRIES(var_mean, var),
       TERCEL_MOMENTS_ENTRIES(std_mean, std),
-      entry("aminmax(Tensor input, *, int? dim=None, bool keepdim=False)",
-            [](const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-              const MinAndMax out = aminmax(x, dim, keepdim);
-              return Named<2>{{"min", "max"}, {out.min, out.max}};
-            }),
+      entry(
+          "aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor[] out=None)",
+          [](const Tensor& x, std::optional<int64_t> dim, bool keepdim, const std::optional<std::vector<Tensor>>& out) {
+            const MinAndMax both = aminmax(x, dim, keepdim);
+            return into("aminmax", out, Named<2>{{"min", "max"}, {both.min, both.max}});
+          }),
       entry("logsumexp(Tensor input, int[1] dim, bool keepdim=False, *, Tensor out=None)",
             [](const Tensor& x, const DimVector& dims, bool keepdim, const Tensor& out) {
               return into("logsumexp", out, logsumexp(x, dims, keepdim));
@@ -150,8 +159,11 @@ Span<Entry> reduce_ops() {
           "norm(Tensor input, object p=\"fro\", int[1]? dim=None, bool keepdim=False, dtype dtype=None, *, Tensor "
           "out=None)",
           [](const Tensor& x, PyObject* p, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) -> Tensor {
-            const double order = norm_order(p);
             const Tensor y = as_dtype(x, dtype);
+            if (PyUnicode_Check(p) && to_text(p) == "nuc")
+              return into("norm", out,
+                          linalg::matrix_norm(y, "nuc", dims ? IntSpan(*dims) : IntSpan(kMatrix), keepdim));
+            const double order = norm_order(p);
             return into("norm", out,
                         dims || keepdim ? norm(y, order, dims ? IntSpan(*dims) : IntSpan(), keepdim) : norm(y, order));
           },

@@ -29,6 +29,10 @@ void warn(const std::string& text) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw nb::python_error();
 }
 
+void warn_of_bytes() {
+  warn("indexing with dtype tercel.uint8 is now deprecated, please use a dtype tercel.bool instead.");
+}
+
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
   check_gradients(op, out, recorded);
   if (out.sizes() == sizes) return;

@@ -9,6 +9,8 @@ namespace tercel::python {
 
 /** A UserWarning; from inside an operation, which may have released the GIL. */
 void warn(const std::string& text);
+/** The warning for an index of bytes, which is an older program's mask. */
+void warn_of_bytes();
 
 /**
  * Makes `out` ready for a result of these sizes: refuses operands that need gradients, and resizes it (with a warning

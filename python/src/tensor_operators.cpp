@@ -6,6 +6,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/special.h"
 #include "tercel/ops/unary.h"
 
@@ -91,7 +92,20 @@ PyObject* unary(PyObject* a) noexcept {
   });
 }
 
-PyObject* positive(PyObject* a) { return Py_NewRef(a); }
+PyObject* plus(PyObject* a) noexcept {
+  return at_border([&] {
+    positive(tensor_of(a));
+    return Py_NewRef(a);
+  });
+}
+
+PyObject* invert(PyObject* a) noexcept {
+  return at_border([&] {
+    TERCEL_CHECK(is_integral(tensor_of(a).dtype(), true), TypeError,
+                 "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return unary<bitwise_not>(a);
+  });
+}
 
 /** x ** y; three arguments are not supported. */
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
@@ -194,9 +208,9 @@ Span<PyType_Slot> tensor_operators() {
       slot(Py_nb_inplace_lshift, in_place<bitwise_left_shift_, bitwise_left_shift_>),
       slot(Py_nb_inplace_rshift, in_place<bitwise_right_shift_, bitwise_right_shift_>),
       slot(Py_nb_negative, unary<neg>),
-      slot(Py_nb_positive, positive),
+      slot(Py_nb_positive, plus),
       slot(Py_nb_absolute, unary<abs>),
-      slot(Py_nb_invert, unary<bitwise_not>),
+      slot(Py_nb_invert, invert),
       slot(Py_nb_bool, truth),
       slot(Py_nb_int, to_python_int),
       slot(Py_nb_float, to_python_float),

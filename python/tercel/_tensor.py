@@ -207,35 +207,45 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     return _unique(self, return_inverse, return_counts, dim, True)
 
 
-def _elementwise(name, self, function, *others):
-    """Puts function(element, ...) of the elements, in their order, into the tensor."""
+def _map_in_place(name, self, others, function):
+    """self = function(each of self, of the others)"""
     if self.requires_grad:
-        raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    lists = (x.detach().expand_as(self).flatten().tolist() for x in (self, *others))
-    values = [function(*elements) for elements in zip(*lists)]
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for i, other in enumerate(others):
+        if not isinstance(other, Tensor):
+            raise TypeError(f"{name}(): argument 'other' (position {i + 1}) must be Tensor, not {type(other).__name__}")
+        if other.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected tercel.{self.dtype._legacy_name}Tensor for 'other' "
+                            f"(got tercel.{other.dtype._legacy_name}Tensor)")
+    if not callable(function):
+        raise TypeError(f"{type(function).__name__!r} object is not callable")
+    rows = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
+    kind = bool if self.dtype is _C.bool else complex if self.is_complex() else float if self.is_floating_point() else int
+    values = [kind(function(*row)) for row in zip(*rows)]
     return self.copy_(_C.tensor(values, dtype=self.dtype).view(self.shape))
 
 
 @_method
 def apply_(self, callable):  # noqa: A002
-    """Puts callable(element) in the place of every element."""
-    return _elementwise("apply_", self, callable)
+    """Each element replaced by what the function makes of it; slow, as is what follows."""
+    return _map_in_place("apply_", self, (), callable)
 
 
 @_method
 def map_(self, tensor, callable):  # noqa: A002
-    """Puts callable(element, other) in the place of every element."""
-    return _elementwise("map_", self, callable, tensor)
+    """Calls the function with each element of this and another tensor; what it returns takes the element's place."""
+    return _map_in_place("map_", self, (tensor,), callable)
 
 
 @_method
 def map2_(self, x, y, callable):  # noqa: A002
     """Calls the function with each element of this and two other tensors; what it returns takes the element's place."""
-    return _elementwise("map2_", self, callable, x, y)
+    return _map_in_place("map2_", self, (x, y), callable)
 
 
 for _one in ("ipu", "maia", "mps", "mtia", "nested", "vulkan", "xla", "xpu"):
     setattr(Tensor, f"is_{_one}", False)  # kinds of tensors that there are none of
+Tensor.__div__, Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__rtruediv__, Tensor.__itruediv__
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.__module__ = "tercel"

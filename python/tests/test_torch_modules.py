@@ -115,7 +115,7 @@ def test_python_functions_of_elements():
     assert x.apply_(lambda v: v * v) is x and x.tolist() == [[0, 9], [1, 16], [4, 25]]
     assert x.map_(tc.ones(1), lambda a, b: a + b).tolist() == [[1, 10], [2, 17], [5, 26]]
     assert tc.zeros(2).map2_(tc.tensor([1.0, 2.0]), tc.tensor([3.0, 5.0]), lambda a, b, c: b * c).tolist() == [3, 10]
-    with pytest.raises(TypeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
+    with pytest.raises(RuntimeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
         tc.ones(1, requires_grad=True).apply_(abs)
 
 

@@ -119,7 +119,7 @@ def test_closeness():
         tc.isclose(x, x.double())
     with pytest.raises(RuntimeError, match="greater than or equal to zero"):
         tc.allclose(x, y, rtol=-1)
-    with pytest.raises(RuntimeError, match="Expected object of data type Float but got data type Double"):
+    with pytest.raises(RuntimeError, match="Expected object of data type float but got data type double"):
         x.equal(x.double())
 
 

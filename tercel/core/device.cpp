@@ -24,18 +24,17 @@ std::string to_string(Device device) {
 Device parse_device(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view type = text.substr(0, colon);
+  TERCEL_CHECK(type == "cpu" || type == "cuda", RuntimeError,
+               "Expected one of cpu, cuda device type at start of device string: ", text);
   Device device;
-  const bool indexed = colon != std::string_view::npos;
-  bool ok = type == "cuda" || (type == "cpu" && !indexed);
   if (type == "cuda") device.type = DeviceType::Cuda;
-  if (indexed) {
-    int index = -1;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, index);
-    ok = ok && error == std::errc() && stop == end && index >= 0 && index < 128;
-    device.index = static_cast<int8_t>(index);
-  }
-  TERCEL_CHECK(ok, RuntimeError, "unknown device '", text, "': expected cpu, cuda or cuda:N");
+  if (colon == std::string_view::npos) return device;
+  int index = -1;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, index);
+  TERCEL_CHECK(error == std::errc() && stop == end && index >= 0 && index < 128, RuntimeError,
+               "Invalid device string: '", text, "'");
+  device.index = static_cast<int8_t>(index);
   return device;
 }
 

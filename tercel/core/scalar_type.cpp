@@ -2,21 +2,41 @@
 
 #include <string>
 
+#include "tercel/core/dtype_words.h"
+
 namespace tercel {
 
 namespace {
 
 struct Name {
   ScalarType type;
-  std::string_view text;
+  std::string_view text, word, cpp;
 };
 
 constexpr Name kNames[] = {
-    {kUInt8, "uint8"},   {kInt8, "int8"},           {kInt16, "int16"},           {kInt32, "int32"},
-    {kInt64, "int64"},   {kFloat16, "float16"},     {kFloat32, "float32"},       {kFloat64, "float64"},
-    {kBool, "bool"},     {kBFloat16, "bfloat16"},   {kUInt16, "uint16"},         {kUInt32, "uint32"},
-    {kUInt64, "uint64"}, {kComplex64, "complex64"}, {kComplex128, "complex128"},
+    {kUInt8, "uint8", "Byte", "unsigned char"},
+    {kInt8, "int8", "Char", "signed char"},
+    {kInt16, "int16", "Short", "short int"},
+    {kInt32, "int32", "Int", "int"},
+    {kInt64, "int64", "Long", "long int"},
+    {kFloat16, "float16", "Half", "c10::Half"},
+    {kFloat32, "float32", "Float", "float"},
+    {kFloat64, "float64", "Double", "double"},
+    {kBool, "bool", "Bool", "bool"},
+    {kBFloat16, "bfloat16", "BFloat16", "c10::BFloat16"},
+    {kUInt16, "uint16", "UInt16", "short unsigned int"},
+    {kUInt32, "uint32", "UInt32", "unsigned int"},
+    {kUInt64, "uint64", "UInt64", "long unsigned int"},
+    {kComplex64, "complex64", "ComplexFloat", "c10::complex<float>"},
+    {kComplex128, "complex128", "ComplexDouble", "c10::complex<double>"},
 };
+constexpr Name kNoName = {ScalarType::Undefined, "undefined", "Undefined", "undefined"};
+
+const Name& name_of(ScalarType t) {
+  for (const Name& name : kNames)
+    if (name.type == t) return name;
+  return kNoName;
+}
 
 /** The signed type that holds both; there is none beside uint64, which makes it float64. */
 ScalarType promote_signs(ScalarType without, ScalarType with) {
@@ -31,11 +51,9 @@ ScalarType promote_signs(ScalarType without, ScalarType with) {
 
 }  // namespace
 
-std::string_view to_string(ScalarType t) {
-  for (const Name& name : kNames)
-    if (name.type == t) return name.text;
-  return "undefined";
-}
+std::string_view to_string(ScalarType t) { return name_of(t).text; }
+std::string_view scalar_type_word(ScalarType t) { return name_of(t).word; }
+std::string_view cpp_type_name(ScalarType t) { return name_of(t).cpp; }
 
 ScalarType parse_scalar_type(std::string_view text) {
   for (const Name& name : kNames)

@@ -1,5 +1,6 @@
 #include "tercel/ops/activation.h"
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/ternary.h"
@@ -12,7 +13,7 @@ namespace {
 
 Tensor floating(const char* op, const Tensor& x) {
   check_defined(x, op, "self");
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+  if (!x.is_floating_point()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
   return x;
 }
 
@@ -21,6 +22,12 @@ Tensor floating(const char* op, const Tensor& x) {
 Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
   check_defined(x, "hardtanh", "self");
   TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "Bool inputs not supported for hardtanh");
+  if (is_integral(x.dtype(), false)) {
+    TERCEL_CHECK(!is_unsigned(x.dtype()) || (min_val.to_double() >= 0 && max_val.to_double() >= 0), RuntimeError,
+                 "cannot do hardtanh on an unsigned type with negative limits");
+    min_val = min_val.to_int64();
+    max_val = max_val.to_int64();
+  }
   return where(le(x, min_val), min_val, where(ge(x, max_val), max_val, x));
 }
 
@@ -83,7 +90,7 @@ Tensor softshrink(const Tensor& x, double lambd) {
   // Times zero, so that NaN stays.
   return where(gt(x, lambd), sub(x, lambd), where(lt(x, -lambd), add(x, lambd), mul(x, 0)));
 }
-Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(floating("tanhshrink", x))); }
+Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }
 
 #define TERCEL_DEFINE_INPLACE(name)                                                         \
   const Tensor& name##_(const Tensor& x) {                                                  \

@@ -1,7 +1,9 @@
 // Products that are added to a tensor in the same pass.
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/matmul.h"
 #include "tercel/ops/matmul_impl.h"
@@ -12,7 +14,7 @@ namespace tercel {
 
 namespace {
 
-Tensor scaled(Tensor x, Scalar factor) { return factor.to_double() == 1 ? std::move(x) : mul(x, factor); }
+Tensor scaled(Tensor x, Scalar factor) { return equals(factor, 1) ? std::move(x) : mul(x, factor); }
 
 void check_summand(const char* op, const Tensor& x, const Tensor& a) {
   check_defined(x, op, "self");
@@ -21,8 +23,16 @@ void check_summand(const char* op, const Tensor& x, const Tensor& a) {
                scalar_type_word(x.dtype()), " and ", scalar_type_word(a.dtype()));
 }
 
+/** plain() of what gemm does not know: complex numbers, 16-bit ones and integers. */
+Tensor composed(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  const auto as_integer = [&](Scalar s) { return is_integral(a.dtype(), true) ? Scalar(s.to_int64()) : s; };
+  const Tensor product = scaled(matmul(a, b), as_integer(alpha));
+  return equals(beta, 0) ? product : add(scaled(x, as_integer(beta)), product);
+}
+
 /** beta * x + alpha * a b, where a and b are matrices or batches of them; not recorded. */
 Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  if (a.dtype() != kFloat32 && a.dtype() != kFloat64) return composed(x, a, b, beta, alpha);
   const bool batched = a.dim() == 3;
   DimVector sizes(a.sizes());
   sizes.back() = b.sizes().back();
@@ -59,9 +69,10 @@ Tensor recorded(const char* op, const char* backward_name, const Tensor& x, cons
            [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b),
             sizes = DimVector(x.sizes()), beta, alpha](BackwardCall& call) {
              const Tensor& g = call.grad();
-             if (call.needs(0)) call.set(0, sum_to_size(scaled(g, beta), sizes));
-             if (call.needs(1)) call.set(1, scaled(matmul(g, transpose(b.get(), -2, -1)), alpha));
-             if (call.needs(2)) call.set(2, scaled(matmul(transpose(a.get(), -2, -1), g), alpha));
+             const auto adjoint = [](const Tensor& m) { return conj(transpose(m, -2, -1)); };
+             if (call.needs(0)) call.set(0, sum_to_size(scaled(g, conjugate(beta)), sizes));
+             if (call.needs(1)) call.set(1, scaled(matmul(g, adjoint(b.get())), conjugate(alpha)));
+             if (call.needs(2)) call.set(2, scaled(matmul(adjoint(a.get()), g), conjugate(alpha)));
            });
   return out;
 }
@@ -100,7 +111,7 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
   TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
   const Tensor summand = expand(x, {a.size(0), b.size(0)});
   const Tensor product = scaled(outer(a, b), alpha);
-  return beta.to_double() == 0 ? product : add(scaled(summand, beta), product);
+  return equals(beta, 0) ? product : add(scaled(summand, beta), product);
 }
 
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {

@@ -229,12 +229,31 @@ void check_exponent(const Pair& in) {
                "pow: Integers to negative integer powers are not allowed.");
 }
 
+bool is_bool_operand(const OperandRef& x) {
+  return x.tensor() ? x.tensor()->defined() && x.tensor()->dtype() == kBool
+                    : x.number().category() == TypeCategory::Bool;
+}
+
+void check_no_bool(const Pair& in) {
+  const bool first = is_bool_operand(in[0]), second = is_bool_operand(in[1]);
+  if (!first && !second) [[likely]]
+    return;
+  TERCEL_CHECK(!first || !second, NotImplementedError,
+               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+               "operator instead.");
+  throw_error<NotImplementedError>(
+      {"Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+       "the `~` or `logical_not()` operator instead."});
+}
+
 template <class F>
 void check_integers(const Pair& in) {
   if constexpr (std::is_same_v<F, op::Fmod> || std::is_same_v<F, op::Remainder> || std::is_same_v<F, op::FloorDivide>)
     check_divisor(F::name, in);
   else if constexpr (std::is_same_v<F, op::Pow>)
     check_exponent(in);
+  else if constexpr (std::is_same_v<F, op::Sub>)
+    check_no_bool(in);
 }
 
 template <class F>
@@ -317,7 +336,7 @@ namespace {
 constexpr ElementwiseRule kAddScaledRule{.op = op::AddScaled::name, .complex = true};
 constexpr int kAddScaled = index_of<op::AddScaled, TernaryOps>;
 
-bool is_one(Scalar alpha) { return equals(alpha, 1); }
+bool is_one(Scalar alpha) { return alpha.category() != TypeCategory::Bool && equals(alpha, 1); }
 
 Scalar negative(Scalar alpha) {
   if (alpha.is_complex()) return -alpha.to_complex();
@@ -328,6 +347,8 @@ Scalar negative(Scalar alpha) {
 void check_alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
   check_defined(a, op, "self");
   check_defined(b, op, "other");
+  TERCEL_CHECK(alpha.category() != TypeCategory::Bool || (a.dtype() == kBool && b.dtype() == kBool), RuntimeError, op,
+               ": Boolean alpha only supported for Boolean results.");
   TERCEL_CHECK(alpha.is_integral() || a.is_differentiable() || b.is_differentiable(), RuntimeError, op,
                ": For integral input tensors, argument alpha must not be a floating point number.");
   TERCEL_CHECK(!alpha.is_complex() || a.is_complex() || b.is_complex(), RuntimeError, op,
@@ -372,11 +393,13 @@ const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
   if (is_one(alpha)) return sub(a, b);
   check_alpha("sub", a, b, alpha);
+  check_no_bool({a, b});
   return add_scaled(a, b, negative(alpha));
 }
 const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
   if (is_one(alpha)) return sub_(a, b);
   check_alpha("sub_", a, b, alpha);
+  check_no_bool({a, b});
   return add_scaled_(a, b, negative(alpha));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/promotion_impl.h"

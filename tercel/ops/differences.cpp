@@ -83,7 +83,7 @@ Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, co
   for (const Tensor& part : {prepend, input, append})
     if (part.defined()) parts.push_back(part);
   Tensor x = parts.size() == 1 ? input : cat(parts, dim);
-  if (n == 0) return clone(x);
+  if (n == 0) return clone(input);
   if (n >= x.size(dim)) return narrow(x, dim, 0, 0);
   for (int64_t i = 0; i < n; ++i) {
     const Tensor later = without_first(x, dim), earlier = without_last(x, dim);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <utility>
 
 #include "tercel/core/convert.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories_impl.h"
 #include "tercel/ops/promotion_impl.h"
@@ -102,12 +102,7 @@ Tensor steps_from(const char* op, Scalar start, Scalar step, int64_t count, Tens
 /** A number for an element of T, which must hold it; unsigned ones also take what wraps around. */
 template <class T>
 T checked_element(Scalar value) {
-  if constexpr (std::is_integral_v<T>) {
-    const double v = value.to_double(), top = static_cast<double>(std::numeric_limits<T>::max());
-    const double bottom = std::is_unsigned_v<T> ? -top : static_cast<double>(std::numeric_limits<T>::min());
-    TERCEL_CHECK(v >= bottom && v <= top, RuntimeError, "value cannot be converted to type ",
-                 to_string(scalar_type_of<T>()), " without overflow");
-  }
+  check_number_fits(scalar_type_of<T>(), value);
   return value.to<T>();
 }
 
@@ -183,7 +178,8 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
 
 Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   if (m == -1) m = n;
-  TERCEL_CHECK(n >= 0 && m >= 0, RuntimeError, "eye: n and m must be greater or equal to 0, got ", n, " and ", m);
+  TERCEL_CHECK(n >= 0, RuntimeError, "eye: n must be greater or equal to 0, got ", n);
+  TERCEL_CHECK(m >= 0, RuntimeError, "eye: m must be greater or equal to 0, got ", m);
   return detail::made({n, m}, options, [&](Tensor& out) {
     zero_elements(out);
     visit_all_types("eye", out.dtype(), [&]<class T> {

@@ -1,4 +1,5 @@
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
 
@@ -16,27 +17,6 @@ void check_target(const char* op, const Tensor& target, const Tensor& result) {
 }
 
 }  // namespace
-
-std::string_view scalar_type_word(ScalarType t) {
-  switch (t) {
-    case ScalarType::UInt8: return "Byte";
-    case ScalarType::Int8: return "Char";
-    case ScalarType::Int16: return "Short";
-    case ScalarType::Int32: return "Int";
-    case ScalarType::Int64: return "Long";
-    case ScalarType::Float16: return "Half";
-    case ScalarType::Float32: return "Float";
-    case ScalarType::Float64: return "Double";
-    case ScalarType::Bool: return "Bool";
-    case ScalarType::BFloat16: return "BFloat16";
-    case ScalarType::UInt16: return "UInt16";
-    case ScalarType::UInt32: return "UInt32";
-    case ScalarType::UInt64: return "UInt64";
-    case ScalarType::Complex64: return "ComplexFloat";
-    case ScalarType::Complex128: return "ComplexDouble";
-    default: return to_string(t);
-  }
-}
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": expected scalar type ", scalar_type_word(a.dtype()),

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/gather_lines_impl.h"
@@ -134,12 +135,10 @@ namespace {
 Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value) {
   check_defined(x, op, "x");
   check_defined(mask, op, "mask");
-  TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, ": expected a bool mask but got ", describe(mask));
+  TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ",
+               cpp_type_name(mask.dtype()));
   check_number_fits(x.dtype(), value);
-  TERCEL_CHECK(IntSpan(broadcast_sizes(x.sizes(), mask.sizes())) == x.sizes(), RuntimeError, op,
-               ": expected a mask that broadcasts to ", x.sizes(), " but got ", mask.sizes());
-  const Scalar element = visit_all_types(op, x.dtype(), [&]<class T> { return Scalar(value.to<T>()); });
-  return where(mask, element, x);
+  return where(mask, full({}, value, TensorOptions(x.dtype(), x.device())), x);
 }
 
 }  // namespace
@@ -147,6 +146,9 @@ Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value)
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) { return filled("masked_fill", x, mask, value); }
 
 const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value) {
+  const DimVector sizes = broadcast_sizes(x.sizes(), mask.sizes());
+  TERCEL_CHECK(IntSpan(sizes) == x.sizes(), RuntimeError, "masked_fill_: output with shape ", x.sizes(),
+               " doesn't match the broadcast shape ", IntSpan(sizes));
   return copy_(x, filled("masked_fill_", x, mask, value));
 }
 

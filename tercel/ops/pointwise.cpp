@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tercel/core/default_dtype.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/factories.h"
@@ -26,7 +27,7 @@ Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, 
 
 void check_real(const char* op, const Tensor& x) {
   check_defined(x, op, "self");
-  TERCEL_CHECK(!x.is_complex(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+  if (x.is_complex()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
 }
 
 }  // namespace
@@ -93,7 +94,8 @@ const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> pos
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
-  const Tensor p = eps ? clamp(x.is_floating_point() ? x : to(x, default_dtype()), *eps, 1 - *eps) : x;
+  // The lower bound wins where it is above the upper one.
+  const Tensor p = eps ? clamp_min(clamp_max(x.is_floating_point() ? x : to(x, default_dtype()), 1 - *eps), *eps) : x;
   return log(div(p, sub(1, p)));
 }
 const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
@@ -101,7 +103,8 @@ const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
 }
 
 Tensor signbit(const Tensor& x) {
-  check_real("signbit", x);
+  check_defined(x, "signbit", "self");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "signbit is not implemented for complex tensors.");
   const NoGradGuard no_grad;
   if (!x.is_floating_point()) return lt(x, 0);
   return lt(copysign(1.0, x), 0);
@@ -114,11 +117,13 @@ Tensor isinf(const Tensor& x) {
   return x.is_floating_point() ? eq(abs(x), kInf) : no_bools(x);
 }
 Tensor isposinf(const Tensor& x) {
-  check_real("isposinf", x);
+  check_defined(x, "isposinf", "self");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "isposinf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, kInf) : no_bools(x);
 }
 Tensor isneginf(const Tensor& x) {
-  check_real("isneginf", x);
+  check_defined(x, "isneginf", "self");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "isneginf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, -kInf) : no_bools(x);
 }
 Tensor isreal(const Tensor& x) {
@@ -217,8 +222,7 @@ const Tensor& float_power_(const Tensor& a, Scalar b) { return float_power_into(
 Tensor round(const Tensor& x, int64_t decimals) {
   check_defined(x, "round", "self");
   if (decimals == 0) return round(x);
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"round_cpu\" not implemented for '",
-               scalar_type_word(x.dtype()), "'");
+  if (!x.is_floating_point()) refuse_dtype("round_cpu", x.dtype());
   const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   return decimals > 0 ? div(round(mul(x, scale)), scale) : mul(round(div(x, scale)), scale);
 }
@@ -288,15 +292,16 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 bool equal(const Tensor& a, const Tensor& b) {
   check_defined(a, "equal", "self");
   check_defined(b, "equal", "other");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of data type ", scalar_type_word(a.dtype()),
-               " but got data type ", scalar_type_word(b.dtype()), " for argument 'other' in call to equal");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of data type ", cpp_type_name(a.dtype()),
+               " but got data type ", cpp_type_name(b.dtype()), " for argument 'other' in call to equal");
   if (a.sizes() != b.sizes()) return false;
   const NoGradGuard no_grad;
   return item(all(eq(a, b))).to_bool();
 }
 
 Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
-  check_real("clamp", x);
+  check_defined(x, "clamp", "self");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "clamp is not supported for complex types");
   const bool lower = min && min->defined(), upper = max && max->defined();
   TERCEL_CHECK(lower || upper, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
   // Whatever is not within the bounds takes them; NaN is within all.

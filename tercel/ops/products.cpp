@@ -73,8 +73,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
     TERCEL_CHECK(size_a == size_b || size_a == 1 || size_b == 1, RuntimeError,
                  "tensordot: contracted dimensions need to match, but first has size ", size_a, " in dim ", dims_a[i],
                  " and second has size ", size_b, " in dim ", dims_b[i]);
-    if (size_a == 1 && size_b != 1) right = sum(right, {static_cast<int64_t>(db)}, true);
-    if (size_b == 1 && size_a != 1) left = sum(left, {static_cast<int64_t>(da)}, true);
+    if (size_a == 1 && size_b != 1) right = sum(right, {static_cast<int64_t>(db)}, true, right.dtype());
+    if (size_b == 1 && size_a != 1) left = sum(left, {static_cast<int64_t>(da)}, true, left.dtype());
   }
   int64_t rows = 1, columns = 1, inner_size = 1;
   for (size_t d = 0; d < na; ++d) {

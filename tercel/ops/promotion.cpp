@@ -5,14 +5,41 @@
 #include <limits>
 
 #include "tercel/core/default_dtype.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/tensor_iterator.h"
 
 namespace tercel {
 
 namespace {
 
+/** What PyTorch says of some ops in a sentence of their own. */
+struct Refusal {
+  std::string_view op;
+  TypeCategory category;
+  const char* sentence;
+};
+constexpr Refusal kRefusals[] = {
+    {"neg", TypeCategory::Bool,
+     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+     "or "
+     "`logical_not()` operator instead."},
+    {"relu", TypeCategory::Bool, "Boolean inputs not supported for relu"},
+    {"sign", TypeCategory::Complex,
+     "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."},
+    {"ceil", TypeCategory::Complex, "ceil is not supported for complex inputs"},
+    {"floor", TypeCategory::Complex, "floor is not supported for complex inputs"},
+    {"trunc", TypeCategory::Complex, "trunc is not supported for complex inputs"},
+    {"round", TypeCategory::Complex, "round is not supported for complex inputs"},
+    {"clamp", TypeCategory::Complex, "clamp is not supported for complex types"},
+    {"clamp_min", TypeCategory::Complex, "clamp is not supported for complex types"},
+    {"clamp_max", TypeCategory::Complex, "clamp is not supported for complex types"},
+};
+
 [[gnu::cold, gnu::noinline]] void refuse_domain(const ElementwiseRule& rule, ScalarType dtype) {
-  throw_error<NotImplementedError>({rule.op, ": not implemented for dtype ", to_string(dtype)});
+  for (const Refusal& refusal : kRefusals)
+    TERCEL_CHECK(refusal.op != rule.op || refusal.category != category_of(dtype), NotImplementedError,
+                 refusal.sentence);
+  refuse_dtype(str_cat({rule.op, "_cpu"}), dtype);
 }
 
 ScalarType apply_domain(const ElementwiseRule& rule, ScalarType dtype) {

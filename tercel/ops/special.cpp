@@ -1,5 +1,6 @@
 #include "tercel/ops/special.h"
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/special_binary_ops.h"
@@ -193,13 +194,15 @@ const Tensor& binary_inplace(const Info& info, const Pair& in) {
   return a;
 }
 
-/** nextafter() has no meaning for integers. */
+/** nextafter() has no meaning for integers; heaviside() does not promote. */
 template <class F>
 void check_dtypes(const Pair& in) {
   if constexpr (std::is_same_v<F, special::op::Nextafter>)
     for (const OperandRef& x : in)
-      TERCEL_CHECK(!x.tensor() || x.tensor()->is_floating_point(), NotImplementedError,
-                   "nextafter: not implemented for dtype ", to_string(x.tensor()->dtype()));
+      if (x.tensor() && !x.tensor()->is_floating_point()) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
+  if constexpr (std::is_same_v<F, special::op::Heaviside>)
+    TERCEL_CHECK(!in[0].tensor() || !in[1].tensor() || in[0].tensor()->dtype() == in[1].tensor()->dtype(), RuntimeError,
+                 "heaviside is not yet implemented for tensors with different dtypes.");
 }
 
 }  // namespace

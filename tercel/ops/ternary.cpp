@@ -1,5 +1,6 @@
 #include "tercel/ops/ternary.h"
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/elementwise_impl.h"
@@ -85,7 +86,18 @@ auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar val
 }
 
 template <class F>
+void check_addc(const Tensor& a, const Tensor& b) {
+  check_defined(a, F::name, "tensor1");
+  check_defined(b, F::name, "tensor2");
+  if constexpr (std::is_same_v<F, op::Addcdiv>)
+    TERCEL_CHECK(a.is_differentiable() || b.is_differentiable(), RuntimeError,
+                 "Integer division with addcdiv is no longer supported: divide by trunc(tensor1 / tensor2) or convert "
+                 "one of the tensors to a floating dtype.");
+}
+
+template <class F>
 Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  check_addc<F>(a, b);
   const OperandRef inputs[] = {x, a, b, value};
   Tensor out = run<F>(inputs);
   if (should_record(x, a, b) && out.is_differentiable())
@@ -96,6 +108,7 @@ Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor
 template <class F>
 const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   check_defined(x, F::name, "self");
+  check_addc<F>(a, b);
   const bool records = should_record(x, a, b) && x.is_differentiable();
   check_inplace(x, records);
   const OperandRef inputs[] = {x, a, b, value};
@@ -120,7 +133,24 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return select(condition, a, b); }
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return select(condition, a, b); }
 
+namespace {
+
+void check_lerp(const Tensor& a, const Tensor& b, const Tensor* weight) {
+  check_defined(a, "lerp", "self");
+  check_defined(b, "lerp", "end");
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "lerp: expected dtype ", cpp_type_name(a.dtype()),
+               " for `end` but got dtype ", cpp_type_name(b.dtype()));
+  if (!weight) return;
+  check_defined(*weight, "lerp", "weight");
+  // A weight without dimensions is as good as a number.
+  TERCEL_CHECK(a.dtype() == weight->dtype() || weight->dim() == 0, RuntimeError, "lerp: expected dtype ",
+               cpp_type_name(a.dtype()), " for `weight` but got dtype ", cpp_type_name(weight->dtype()));
+}
+
+}  // namespace
+
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  check_lerp(a, b, &weight);
   const OperandRef inputs[] = {a, b, weight};
   Tensor out = run<op::Lerp>(inputs);
   if (should_record(a, b, weight)) {
@@ -139,6 +169,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight) {
+  check_lerp(a, b, nullptr);
   const OperandRef inputs[] = {a, b, weight};
   Tensor out = run<op::Lerp>(inputs);
   if (should_record(a, b)) record("LerpBackward0", out, {a, b}, lerp_backward(a, b, weight));
@@ -146,7 +177,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight) {
 }
 
 const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight) {
-  check_defined(a, "lerp_", "self");
+  check_lerp(a, b, nullptr);
   const bool records = should_record(a, b);
   check_inplace(a, records);
   const OperandRef inputs[] = {a, b, weight};

@@ -1,5 +1,6 @@
 #include "tercel/ops/unary.h"
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/tensor_expression_impl.h"
@@ -141,8 +142,7 @@ const Tensor& clamp_max_(const Tensor& x, Scalar high) { return unary_inplace(kI
 
 Tensor bitwise_not(const Tensor& x) {
   check_defined(x, "bitwise_not", "self");
-  TERCEL_CHECK(!x.is_differentiable(), NotImplementedError, "bitwise_not: not implemented for dtype ",
-               to_string(x.dtype()));
+  if (x.is_differentiable()) refuse_dtype("bitwise_not_cpu", x.dtype());
   return x.dtype() == kBool ? logical_not(x) : bitwise_xor(x, -1);
 }
 

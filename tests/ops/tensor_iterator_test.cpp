@@ -94,12 +94,22 @@ TEST(Promotion, InPlaceNeverCastsDown) {
 }
 
 TEST(Promotion, DomainsAreHeld) {
-  EXPECT_EQ(message_of<RuntimeError>([] { sub(of(kBool), of(kBool)); }), "sub: not implemented for dtype bool");
-  EXPECT_EQ(message_of<RuntimeError>([] { neg(of(kBool)); }), "neg: not implemented for dtype bool");
+  EXPECT_EQ(message_of<RuntimeError>([] { sub(of(kBool), of(kBool)); }),
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead.");
+  const char* const one_bool =
+      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+      "`~` or `logical_not()` operator instead.";
+  EXPECT_EQ(message_of<RuntimeError>([] { sub(of(kFloat32), of(kBool)); }), one_bool);
+  EXPECT_EQ(message_of<RuntimeError>([] { sub(1, of(kBool)); }), one_bool);
+  EXPECT_EQ(
+      message_of<RuntimeError>([] { neg(of(kBool)); }),
+      "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+      "`~` or `logical_not()` operator instead.");
   EXPECT_EQ(message_of<RuntimeError>([] { bitwise_and(of(kFloat32), of(kInt32)); }),
-            "bitwise_and: not implemented for dtype float32");
+            "\"bitwise_and_cpu\" not implemented for 'Float'");
   EXPECT_EQ(message_of<RuntimeError>([] { bitwise_not(of(kFloat64)); }),
-            "bitwise_not: not implemented for dtype float64");
+            "\"bitwise_not_cpu\" not implemented for 'Double'");
   EXPECT_EQ(message_of<RuntimeError>([] { where(of(kUInt8), of(kInt8), of(kInt8)); }),
             "where expected condition to be a boolean tensor, but got a tensor with dtype Byte");
 }
