@@ -95,7 +95,7 @@ class OnceDifferentiable {
  private:
   F backward_;
 };
-
+/** The backward function, as one whose results refuse to be differentiated. */
 template <class F>
 OnceDifferentiable<F> once_differentiable(F backward) {
   return OnceDifferentiable<F>(std::move(backward));

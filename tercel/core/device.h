@@ -27,7 +27,7 @@ struct Device {
 
 constexpr Device kCpu{DeviceType::Cpu};
 constexpr Device kCuda{DeviceType::Cuda};
-
+/** "cpu" or "cuda". */
 TERCEL_API std::string_view to_string(DeviceType type);
 /** "cpu", "cuda", "cuda:1". */
 TERCEL_API std::string to_string(Device device);

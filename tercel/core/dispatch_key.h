@@ -26,7 +26,7 @@ enum class DispatchKey : uint8_t {
   AutogradCUDA,
 };
 constexpr int kNumDispatchKeys = 11;
-
+/** The name of the key. */
 TERCEL_API std::string_view to_string(DispatchKey key);
 
 /** A set of keys. */

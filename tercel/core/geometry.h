@@ -26,7 +26,7 @@ inline int64_t numel_of(IntSpan sizes);
 namespace detail {
 [[noreturn]] TERCEL_API void refuse_sizes(IntSpan sizes);
 }
-
+/** The product of the sizes. RuntimeError when it does not fit 64 bits. */
 inline int64_t numel_of(IntSpan sizes) {
   int64_t product = 1;  // of the sizes that are not 0
   bool valid = true, empty = false;

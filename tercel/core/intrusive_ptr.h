@@ -99,7 +99,7 @@ class intrusive_ptr final {
 
   T* target_;
 };
-
+/** A new object, and its first owner. */
 template <class T, class NullType = detail::NullPointer<T>, class... Args>
 intrusive_ptr<T, NullType> make_intrusive(Args&&... args) {
   return intrusive_ptr<T, NullType>::make(std::forward<Args>(args)...);

@@ -52,7 +52,7 @@ constexpr ScalarType kComplex128 = ScalarType::Complex128;
 
 /** Categories in promotion order: a later one wins. */
 enum class TypeCategory : int8_t { Bool = 0, Integral = 1, Floating = 2, Complex = 3 };
-
+/** Bytes of an element. */
 constexpr size_t item_size(ScalarType t) {
   switch (t) {
     case ScalarType::Bool:
@@ -74,7 +74,7 @@ constexpr size_t item_size(ScalarType t) {
   }
   return 0;
 }
-
+/** What kind of numbers a dtype has. */
 constexpr TypeCategory category_of(ScalarType t) {
   switch (t) {
     case ScalarType::Bool: return TypeCategory::Bool;
@@ -96,7 +96,7 @@ constexpr TypeCategory category_of(ScalarType t) {
   }
   return TypeCategory::Integral;
 }
-
+/** Whether the dtype is one of real numbers with a fraction. */
 constexpr bool is_floating(ScalarType t) {
   return t != ScalarType::Undefined && category_of(t) == TypeCategory::Floating;
 }
@@ -132,7 +132,7 @@ TERCEL_API ScalarType parse_scalar_type(std::string_view name);
 TERCEL_API ScalarType promote_types(ScalarType a, ScalarType b);
 /** Whether a result of type `from` may be stored in `to`: never down a category, and bool never holds a number. */
 TERCEL_API bool can_cast(ScalarType from, ScalarType to);
-
+/** The dtype of a C++ type. */
 template <class T>
 constexpr ScalarType scalar_type_of() = delete;
 template <>

@@ -26,7 +26,7 @@ constexpr auto enum_names(CheckMode) {
   return std::to_array<EnumName<CheckMode>>(
       {{CheckMode::None, "none"}, {CheckMode::Sum, "sum"}, {CheckMode::None, "Non"}, {CheckMode::Sum, "Sum"}});
 }
-
+/** Bytes of a key. */
 constexpr int64_t key_bytes(KeyType type) { return type == KeyType::U32 ? 4 : 8; }
 
 /** First 64 bytes of a file (behind the length, in Sum mode); little-endian. */

@@ -110,7 +110,7 @@ struct CsvOptions : ConvertOptions {
         ConvertOptions::fields());
   }
 };
-
+/** The columns of Criteo's text. */
 TERCEL_API TextFormat criteo_format();
 
 /** ConfigError for options that contradict each other. */

@@ -26,7 +26,7 @@ constexpr auto enum_names(FanMode) {
 
 /** By how much the standard deviation grows to make up for the nonlinearity; param is a leaky ReLU's slope. */
 TERCEL_API double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);
-
+/** Uniform numbers in [a, b); below it, normal ones. */
 TERCEL_API const Tensor& uniform_(const Tensor& x, double a = 0, double b = 1);
 TERCEL_API const Tensor& normal_(const Tensor& x, double mean = 0, double std = 1);
 /** Normal numbers, drawn again outside [a, b]. */

@@ -44,7 +44,7 @@ struct UnaryBackward {
       return g * detail::conjugate(Op::dx(saved...));
   }
 };
-
+/** How many operands that is. */
 constexpr int count_uses(Uses uses) { return uses == Uses::None ? 0 : (uses == Uses::Both ? 2 : 1); }
 
 /** Gradient of a binary op's output, those operands that the derivative uses -> gradient of a. */

@@ -5,7 +5,7 @@
 #include "tercel/ops/loop.h"
 
 namespace tercel {
-
+/** Number i is that of op i of its list. */
 TERCEL_DECLARE_KERNELS(ElementwiseFn, unary)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, unary_backward)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, binary)

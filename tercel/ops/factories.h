@@ -6,7 +6,7 @@
 #include "tercel/core/tensor.h"
 
 namespace tercel {
-
+/** One value everywhere, float32 unless options say otherwise. */
 TERCEL_API Tensor zeros(IntSpan sizes, TensorOptions options = {});
 TERCEL_API Tensor ones(IntSpan sizes, TensorOptions options = {});
 /** Every element the value; its dtype is the value's unless options say otherwise. */

@@ -15,7 +15,7 @@
 namespace tercel::fft {
 
 using Length = std::optional<int64_t>;
-
+/** The discrete Fourier transform of n points along a dimension (x cut or filled with zeros), and its inverse. */
 TERCEL_API Tensor fft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 TERCEL_API Tensor ifft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** Of real x: the first n / 2 + 1 points, of which the others are the conjugates. */
@@ -33,7 +33,7 @@ struct Axes {
 };
 /** The last two dimensions. */
 TERCEL_API Axes last_two();
-
+/** The transforms along several dimensions. */
 TERCEL_API Tensor fftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 TERCEL_API Tensor ifftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 /** rfft() of the last of the dimensions, and fft() of the others. */

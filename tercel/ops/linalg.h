@@ -86,7 +86,7 @@ TERCEL_API SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = 
 /** The same for a triangle of a; unitriangular: its diagonal counts as ones. A zero on it gives infinities. */
 TERCEL_API Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
                                    bool unitriangular = false);
-
+/** The inverse of square matrices. LinAlgError for a singular one; of inv_ex() an info that is not 0. */
 struct InvExResult {
   Tensor inverse, info;
 };
@@ -98,7 +98,7 @@ TERCEL_API InvExResult inv_ex(const Tensor& a, bool check_errors = false);
  */
 TERCEL_API Tensor pinv(const Tensor& a, std::optional<double> atol = {}, std::optional<double> rtol = {},
                        bool hermitian = false);
-
+/** The determinant of square matrices. */
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };

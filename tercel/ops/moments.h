@@ -14,7 +14,7 @@ namespace tercel {
 TERCEL_API Tensor var(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
 /** The root of the variance; its gradient is 0 where it is 0. */
 TERCEL_API Tensor std(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
-
+/** Both at once. */
 struct VarAndMean {
   Tensor var, mean;
 };

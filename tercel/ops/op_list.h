@@ -136,7 +136,7 @@ template <class F>
 constexpr bool has_db = has_constant_db<F> || requires(float v) {
   F::db(v, v);
 };
-
+/** Operands that the derivatives use. */
 template <class F>
 constexpr Uses uses_of_da() {
   if constexpr (has_constant_da<F>)

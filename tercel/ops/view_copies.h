@@ -9,11 +9,11 @@
 
 namespace tercel {
 
+/** What the view of the name before _copy sees, as a fresh tensor; gradients flow. */
 TERCEL_API Tensor alias_copy(const Tensor& x);
 TERCEL_API Tensor as_strided_copy(const Tensor& x, IntSpan sizes, IntSpan strides,
                                   std::optional<int64_t> storage_offset = std::nullopt);
-/** No gradient flows. */
-TERCEL_API Tensor detach_copy(const Tensor& x);
+TERCEL_API Tensor detach_copy(const Tensor& x);  ///< through which no gradient flows
 TERCEL_API Tensor diagonal_copy(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 TERCEL_API Tensor expand_copy(const Tensor& x, IntSpan sizes);
 TERCEL_API Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length);

@@ -11,7 +11,7 @@
 #include "tercel/core/tensor.h"
 
 namespace tercel {
-
+/** Makes x itself the view of the name before the underscore. */
 TERCEL_API const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
 TERCEL_API const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
 TERCEL_API const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);

@@ -9,7 +9,7 @@
 #include "tercel/core/tensor.h"
 
 namespace tercel {
-
+/** A copy of x in which the part that the view of the name before _scatter sees is src. */
 TERCEL_API Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t index);
 TERCEL_API Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim = 0, int64_t start = 0,
                                 int64_t end = INT64_MAX, int64_t step = 1);

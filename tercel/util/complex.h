@@ -174,7 +174,7 @@ Complex<T> from_c(CDouble c) {
   return {static_cast<T>(__real__ c), static_cast<T>(__imag__ c)};
 }
 }  // namespace detail
-
+/** The C library's functions of complex numbers. */
 #define TERCEL_COMPLEX_FUNCTION(name)                             \
   template <class T>                                              \
   Complex<T> name(Complex<T> x) {                                 \

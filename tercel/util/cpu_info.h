@@ -32,7 +32,7 @@ TERCEL_API MemoryInfo memory_info();
 
 /** Where the kernel backs memory with transparent huge pages: everywhere, where madvise asks for it, nowhere. */
 enum class HugePageMode : uint8_t { Unknown, Always, Madvise, Never };
-
+/** The mode's name; and which one the system is in. */
 TERCEL_API std::string_view to_string(HugePageMode mode) noexcept;
 TERCEL_API HugePageMode huge_page_mode();
 

@@ -115,7 +115,7 @@ class MessagePart {
 
 /** Joins text, numbers and integer lists ("[2, 3]") into one string. */
 TERCEL_API std::string str_cat(std::initializer_list<detail::MessagePart> parts);
-
+/** Throws an E whose message is the parts, one after the other. */
 template <class E>
 [[noreturn, gnu::cold, gnu::noinline]] void throw_error(std::initializer_list<detail::MessagePart> parts) {
   throw E(str_cat(parts));

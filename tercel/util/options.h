@@ -48,7 +48,7 @@ struct OptionRules {
     return both;
   }
 };
-
+/** What a number may be, and whether it has to be given. */
 constexpr OptionRules at_least(double minimum) { return {.minimum = minimum}; }
 constexpr OptionRules above(double minimum) { return {.minimum = minimum, .above_minimum = true}; }
 constexpr OptionRules at_most(double maximum) { return {.maximum = maximum}; }
@@ -122,7 +122,7 @@ struct OptionField {
   void* (*locate)(void* object) = nullptr;
 };
 
-inline const OptionField* OptionTable::end() const { return fields + count; }
+inline const OptionField* OptionTable::end() const { return fields + count; }  ///< behind the last field
 
 /** The fields of an option struct. */
 template <OptionStruct S>
@@ -218,7 +218,7 @@ TERCEL_API void check_options(OptionTable table, const void* options, std::strin
 TERCEL_API std::string options_help(OptionTable table, const void* defaults);
 
 }  // namespace detail
-
+/** The table of a struct's fields. */
 template <OptionStruct S>
 OptionTable option_table() {
   return {detail::kOptionFields<S>.data(), detail::kOptionFields<S>.size()};
@@ -263,7 +263,7 @@ namespace detail {
 TERCEL_API std::pair<std::string_view, std::string_view> split_assignment(std::string_view owner,
                                                                           std::string_view assignment);
 }  // namespace detail
-
+/** Sets one field from "name=value". ConfigError that says `owner` and what is wrong. */
 template <OptionStruct S>
 void set_option(S& options, std::string_view owner, std::string_view assignment) {
   const auto [name, text] = detail::split_assignment(owner, assignment);

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Every public C++ function has a line of documentation; see tools/doc_lines.py for which comment speaks for what.
+
+Operators, and enum_names() of an enum, say what they are by their names.
+
+    tools/check_docs.py [ROOT]
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from doc_lines import declarations  # noqa: E402
+
+
+# What functors are written with, on plain numbers.
+NOT_FOR_USERS = {"tercel::special"}
+
+
+def is_public(path):
+    """As in tools/check_files.py: private twins and kernels are not installed."""
+    return not path.stem.endswith("_impl") and not {"cpu", "cuda"} & set(path.parts[2:-1])
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    errors = 0
+    for path in sorted((root / "tercel").rglob("*.h")):
+        relative = path.relative_to(root)
+        if not is_public(relative):
+            continue
+        for d in declarations(path.read_text()):
+            if not d.doc and not d.name.startswith(("operator", "enum_names")) and d.namespace not in NOT_FOR_USERS:
+                errors += 1
+                print(f"{relative}:{d.line}: {d.kind} {d.name} has no documentation", file=sys.stderr)
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
