@@ -3,12 +3,10 @@
 
 #include <string_view>
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/core/tensor.h"
 
 namespace tercel {
-
-/** What PyTorch calls a dtype in a sentence: "Float", "Long", "Bool". */
-std::string_view scalar_type_word(ScalarType t);
 
 /** RuntimeError unless both dtypes are the same: "op: expected scalar type Float but found Double". */
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b);

@@ -196,7 +196,6 @@ inline std::vector<Row> pointwise_rows() {
       "mvlgamma",
       [](double x) { return 1.5 * std::log(M_PI) + std::lgamma(x) + std::lgamma(x - 0.5) + std::lgamma(x - 1); },
       [](const TensorList& in) { return mvlgamma(in[0], 3); }, {kFloat32, kFloat64}, 2, 5);
-  gamma.twice_differentiable = false;  // as lgamma
   gamma.inplace = [](const TensorList& in) { mvlgamma_(in[0], 3); };
   rows.push_back(gamma);
   return rows;
