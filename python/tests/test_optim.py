@@ -177,7 +177,7 @@ def test_wrong_arguments():
     says(ValueError, "can't optimize a non-leaf Tensor", lambda: optim.SGD([p * 2], lr=1))
     says(ValueError, "some parameters appear in more than one parameter group",
          lambda: optim.SGD([{"params": [p]}, {"params": [p]}], lr=1))
-    says(TypeError, "optimizer can only optimize Tensors, but one of the params is builtins.int",
+    says(TypeError, "optimizer can only optimize Tensors, but one of the params is int",
          lambda: optim.SGD([3], lr=1))
     optimizer = optim.SGD([p], lr=1)
     says(ValueError, "loaded state dict has a different number of parameter groups",

@@ -182,7 +182,6 @@ class Builder {
     const int64_t input = graph_.tensors[bottom].sparse_input;
     TERCEL_CHECK(input >= 0, ConfigError, where, " its bottom '", graph_.tensors[bottom].name,
                  "' is no sparse input but ", shape_text(graph_.tensors[bottom].shape));
-    TERCEL_CHECK(p.combiner != BagMode::Max, ConfigError, where, " the combiner is 'max', expected sum or mean");
     const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
     const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
     const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
@@ -192,7 +191,8 @@ class Builder {
     node.table = graph_.tables.size();
     node.sparse_input = input;
     node.tops.push_back(add_tensor(name, {slots, p.embedding_vec_size}, where));
-    graph_.tables.emplace_back(name, keys.first, keys.count, p.embedding_vec_size, p.combiner, init);
+    graph_.tables.emplace_back(name, keys.first, keys.count, p.embedding_vec_size,
+                               p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, init);
     graph_.table_optimizers.push_back(
         layer.contains("optimizer")
             ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))

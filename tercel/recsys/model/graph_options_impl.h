@@ -1,12 +1,12 @@
 // Options of a graph's entries that are no layers of their own: what Data has, and embeddings. Private.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "tercel/ops/embedding_bag.h"
 #include "tercel/util/options.h"
 
 namespace tercel::recsys {
@@ -47,11 +47,17 @@ struct SparseOptions {
   }
 };
 
+/** Those of the bags' modes that the graph's embeddings have. */
+enum class Combiner : uint8_t { Sum, Mean };
+constexpr auto enum_names(Combiner) {
+  return std::to_array<EnumName<Combiner>>({{Combiner::Sum, "sum"}, {Combiner::Mean, "mean"}});
+}
+
 struct EmbeddingParameters {
   int64_t workspace_size_per_gpu_in_mb = 0;
   int64_t max_vocabulary_size_global = 0;
   int64_t embedding_vec_size = 16;
-  BagMode combiner = BagMode::Sum;
+  Combiner combiner = Combiner::Sum;
   std::vector<int64_t> slot_size_array;
   double init_stddev = 0;
   double init_range = 0.05;
