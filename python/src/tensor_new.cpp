@@ -15,7 +15,7 @@ Tensor over_storage(const Storage& storage, ScalarType type) {
 Tensor of_argument(PyObject* o, ScalarType type) {
   if (is_storage(o) && PyObject_HasAttrString(o, "dtype")) {
     const nb::object dtype = nb::borrow(o).attr("dtype");
-    TERCEL_CHECK(to_dtype(dtype.ptr()) == type, TypeError, "Expected a Storage of type ", legacy_name(type),
+    TERCEL_CHECK(to_dtype(dtype.ptr()) == type, RuntimeError, "Expected a Storage of type ", legacy_name(type),
                  " or an UntypedStorage, but got type ", legacy_name(to_dtype(dtype.ptr())),
                  " for argument 1 'storage'");
   }
