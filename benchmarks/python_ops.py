@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Small operations from Python: nanoseconds a call, beside NumPy and torch where they can be imported.
+"""Operations from Python beside NumPy and torch where they can be imported: nanoseconds a call of small ones.
 
     PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ops.py
+
+With --large, milliseconds of what puts millions of elements in order, on one thread (NumPy's sort gives no indices).
 """
 
 import importlib
@@ -15,6 +17,26 @@ ROWS = [
     ("sum(0)", "x.sum(0)"), ("item", "s.item()"), ("shape", "x.shape"), ("numpy", "x.numpy()"), ("exp", "m.exp(x)"),
 ]
 NUMPY = {"x.add_(y)": "m.add(x, y, out=x)", "x.view(24)": "x.reshape(24)", "x.t()": "x.T", "x.numpy()": None}
+
+
+LARGE = [
+    ("sort 16 M float32", "x.sort()", "m.sort(x)"), ("sort 16 M int64", "k.sort()", "m.sort(k)"),
+    ("argsort 16 M float32", "x.argsort()", "m.argsort(x)"),
+    ("stable sort 16 M int64", "k.sort(stable=True)", "m.sort(k, kind='stable')"),
+    ("sort rows, 16384 x 1024", "a.sort(dim=1)", "m.sort(a, axis=1)"),
+    ("topk 100 of 16 M", "x.topk(100)", "m.partition(x, -100)[-100:]"),
+    ("topk 10 of rows, 16384 x 1024", "a.topk(10, dim=1)", "m.partition(a, -10, axis=1)[:, -10:]"),
+    ("unique 16 M int64", "m.unique(k)", "m.unique(k)"),
+    ("max with indices, 16384 x 1024", "a.max(dim=1)", None),
+]
+LARGE_SETUP = """
+import numpy, {name} as m
+numbers = numpy.random.default_rng(0)
+x = numbers.standard_normal(1 << 24, dtype='f4')
+k = numbers.integers(0, 1 << 20, 1 << 24)
+x, k = (x, k) if {numpy} else (m.from_numpy(x), m.from_numpy(k))
+a = x.reshape(16384, 1024)
+"""
 
 
 def setup(name):
@@ -35,6 +57,17 @@ def importing(name):
     return min(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(5)) * 1e3
 
 
+def show_large(names):
+    print(f"{'ms':32}" + "".join(f"{n:>10}" for n in names))
+    for label, statement, of_numpy in LARGE:
+        cells = []
+        for name in names:
+            own = of_numpy if name == "numpy" else statement
+            timer = timeit.Timer(own, LARGE_SETUP.format(name=name, numpy=name == "numpy")) if own else None
+            cells.append(f"{min(timer.repeat(5, 1)) * 1e3:10.1f}" if timer else " " * 10)
+        print(f"{label:32}" + "".join(cells), flush=True)
+
+
 def main():
     names = []
     for name in ("tercel", "numpy", "torch"):
@@ -45,6 +78,9 @@ def main():
         if hasattr(module, "set_num_threads"):
             module.set_num_threads(1)
         names.append(name)
+    if "--large" in sys.argv[1:]:
+        show_large(names)
+        return
     print(f"{'ns':10}" + "".join(f"{n:>10}" for n in names))
     for label, statement in ROWS:
         cells = []

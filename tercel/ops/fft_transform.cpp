@@ -203,6 +203,22 @@ void run_halves(const Tensor& x, bool to_real_line, bool conjugate) {
   });
 }
 
+/** Lines of n real numbers from x, or to out, along a dimension, in one pass each. */
+void run_short_real(FftKind kind, const Tensor& x, const Tensor& out, int64_t dim, int64_t n, bool inverse,
+                    double scale) {
+  const Compute compute = compute_of(real_dtype(x.dtype()));
+  const bool odd = n % 2 == 1;
+  const Lines lines(x, out, dim);
+  const std::shared_ptr<const FftPlan> plan = plan_of(odd ? n : n / 2, compute);
+  FftLines loop = lines.loop(compute, x.data_ptr(), out.data_ptr());
+  loop.kind = kind;
+  loop.inverse = inverse;
+  loop.odd = odd;
+  loop.scale = scale;
+  loop.plan = plan.get();
+  run_short(loop);
+}
+
 }  // namespace
 
 Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double scale) {
@@ -228,7 +244,6 @@ Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale) 
     const Tensor whole = complex_to_complex(to(x, complex_dtype(x.dtype())), dim, conjugate, scale);
     return contiguous(whole.narrow(dim, 0, points));
   }
-  const Compute compute = compute_of(x.dtype());
   if (is_long_along(x, dim, n / 2)) {
     const Tensor in = contiguous(x.transpose(dim, -1));
     const Tensor out = with_size(in, in.dim() - 1, points, complex_dtype(x.dtype()));
@@ -240,15 +255,7 @@ Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale) 
   }
   Tensor out = with_size(x, dim, points, complex_dtype(x.dtype()));
   if (out.numel() == 0) return out;
-  const Lines lines(x, out, dim);
-  const std::shared_ptr<const FftPlan> plan = plan_of(odd ? n : n / 2, compute);
-  FftLines loop = lines.loop(compute, x.data_ptr(), out.data_ptr());
-  loop.kind = FftKind::RealToHalf;
-  loop.inverse = conjugate;
-  loop.odd = odd;
-  loop.scale = scale;
-  loop.plan = plan.get();
-  run_short(loop);
+  run_short_real(FftKind::RealToHalf, x, out, dim, n, conjugate, scale);
   return out;
 }
 
@@ -263,7 +270,6 @@ Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, dou
       if (k == 0 || !odd) zero_(imag(half.select(dim, k)));
     return clone(real(complex_to_complex(whole_spectrum(half, dim, n), dim, true, scale)));
   }
-  const Compute compute = compute_of(dtype);
   if (is_long_along(x, dim, n / 2)) {
     const Tensor half = clone(x.transpose(dim, -1), MemoryFormat::Contiguous);
     const Tensor out = with_size(half, half.dim() - 1, n, dtype);
@@ -275,15 +281,7 @@ Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, dou
   }
   Tensor out = with_size(x, dim, n, dtype);
   if (out.numel() == 0) return out;
-  const Lines lines(x, out, dim);
-  const std::shared_ptr<const FftPlan> plan = plan_of(odd ? n : n / 2, compute);
-  FftLines loop = lines.loop(compute, x.data_ptr(), out.data_ptr());
-  loop.kind = FftKind::HalfToReal;
-  loop.inverse = conjugate;
-  loop.odd = odd;
-  loop.scale = scale;
-  loop.plan = plan.get();
-  run_short(loop);
+  run_short_real(FftKind::HalfToReal, x, out, dim, n, conjugate, scale);
   return out;
 }
 

@@ -79,7 +79,7 @@ struct FftCase {
 
   ComplexField reference(ComplexField x) const {
     const size_t last = dims.size() - 1;
-    const auto ends = [&](ComplexField f) {
+    const auto ends = [&](const ComplexField& f) {
       return map_complex_lines(f, dims[last], [&](const ComplexLine& line) {
         if (kind == kReal) return real_dft_of(line, sign, lengths[last], scale);
         ComplexLine out = dft_of(line, sign, lengths[last], scale);

@@ -7,6 +7,7 @@
 #include "tercel/ops/activation.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/pointwise.h"
+#include "tercel/ops/unary.h"
 #include "tests/ops/rows.h"
 
 namespace tercel::test {
