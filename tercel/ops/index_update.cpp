@@ -99,9 +99,8 @@ const Tensor& index_copy_(const Tensor& x, int64_t dim, const Tensor& index, con
   TERCEL_CHECK(source.dim() != 0 || index.numel() == 1, IndexError, op,
                "(): When source is scalar, index should have one element (got ", index.numel(), ")");
   TERCEL_CHECK(source.dim() == x.dim() || source.dim() == 0 || x.dim() == 0, IndexError, op,
-               "(): When source and destination are not scalars, their dimensionality must match. "
-               "Source dimensionality (",
-               source.dim(), "), destination dimensionality (", x.dim(), ")");
+               "(): When source and destination are not scalars, their dimensionality must match. ",
+               "Source dimensionality (", source.dim(), "), destination dimensionality (", x.dim(), ")");
   TERCEL_CHECK(source.dtype() == x.dtype(), RuntimeError, op,
                "(): self and source expected to have the same dtype, but got (self) ", to_string(x.dtype()),
                " and (source) ", to_string(source.dtype()));

@@ -93,8 +93,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
       given == 1 || given == n, ValueError,
       "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions ", "of ",
       x.sizes().subspan(2, n), " and output size of ", IntSpan(options.size),
-      ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
-      "format.");
+      ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) ", "format.");
   TERCEL_CHECK(!options.recompute_scale_factor || options.size.empty(), ValueError,
                "recompute_scale_factor is not meaningful with an explicit size.");
   check_mode(mode, dims);
