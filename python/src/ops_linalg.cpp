@@ -53,7 +53,7 @@ Named<3> older_svd(const Tensor& x, bool some, bool compute_uv) {
     return {{"U", "S", "V"}, {zeros(u, options), s, zeros(v, options)}};
   }
   const linalg::SvdResult r = linalg::svd(x, !some);
-  return {{"U", "S", "V"}, {r.U, r.S, transpose(r.Vh, -2, -1)}};
+  return {{"U", "S", "V"}, {r.U, r.S, adjoint(r.Vh)}};
 }
 
 }  // namespace
@@ -99,13 +99,21 @@ Span<Entry> linear_algebra_ops() {
           [](const Tensor& a, std::string_view uplo, const OutList& out) {
             return into("linalg_eigh", out, named(linalg::eigh(a, triangle(uplo))));
           },
-          kLinalg, "Eigenvalues, rising, and eigenvectors of a symmetric matrix."),
+          kLinalg, "Eigenvalues, rising, and eigenvectors of a symmetric (Hermitian) matrix."),
       entry(
           "linalg_eigvalsh(Tensor input, str UPLO=\"L\", *, Tensor out=None)",
           [](const Tensor& a, std::string_view uplo, const Tensor& out) {
             return into("linalg_eigvalsh", out, linalg::eigvalsh(a, triangle(uplo)));
           },
           kLinalg),
+      entry(
+          "linalg_eig(Tensor input, *, Tensor[] out=None)",
+          [](const Tensor& a, const OutList& out) {
+            const linalg::EigResult r = linalg::eig(a);
+            return into("linalg_eig", out, Named<2>{{"eigenvalues", "eigenvectors"}, {r.eigenvalues, r.eigenvectors}});
+          },
+          kLinalg, "Complex eigenvalues and eigenvectors of any square matrix."),
+      TERCEL_MATRIX_ENTRY(linalg_eigvals, kLinalg, linalg::eigvals, "input"),
       entry(
           "linalg_lu_factor(Tensor A, *, bool pivot=True, Tensor[] out=None)",
           [](const Tensor& a, bool pivot, const OutList& out) {

@@ -206,11 +206,11 @@ def test_products(dtype):
     agrees(lambda n, a, b, c: [n.linalg.diagonal(a), n.linalg.trace(a, offset=1), n.linalg.cross(b, b[1:2, ...])], x, y, v)
 
 
-@pytest.mark.parametrize("dtype", KINDS["f"])
+@pytest.mark.parametrize("dtype", names("fc"))
 def test_linear_algebra(dtype):
     x, y, v = sample((2, 3, 3), dtype, 1), sample((2, 4, 3), dtype, 2), sample((3,), dtype, 3)
-    h = np.matmul(x, x.mT) + 3 * np.eye(3, dtype=dtype)
-    tolerance = 1e-3 if dtype == "float32" else 1e-9
+    h = np.matmul(x, x.conj().mT) + 3 * np.eye(3, dtype=dtype)
+    tolerance = 1e-3 if dtype in ("float32", "complex64") else 1e-9
     for call in (lambda n, a, b: [n.det(a), n.inv(a), *n.slogdet(a), n.matrix_power(a, -2), n.svdvals(b)],
                  lambda n, a, b: [n.pinv(b), n.pinv(a, rtol=0.1), n.matrix_rank(b), n.matrix_rank(a, rtol=0.2)],
                  lambda n, a, b: [n.matrix_norm(b, ord=o, keepdims=o == 2) for o in ("fro", "nuc", 1, -1, 2, -2, np.inf)],

@@ -179,6 +179,102 @@ def test_rectangular_matrices(n, m):
     near(tc.linalg.norm(x, dim=0, keepdim=True), np.linalg.norm(a, axis=0, keepdims=True))
 
 
+DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+
+
+def batch(dtype, *sizes, seed=0):
+    """Matrices of a dtype, as NumPy's and ours, and how near results have to be."""
+    rng = np.random.default_rng(seed)
+    n = rng.standard_normal(sizes) + (1j * rng.standard_normal(sizes) if dtype[0] == "c" else 0)
+    n = n.astype(dtype)
+    return n, tc.from_numpy(n), 2e-3 if dtype in ("float32", "complex64") else 1e-9
+
+
+def same(got, want, tolerance):
+    want = np.asarray(want)
+    assert str(got.dtype) == f"tercel.{want.dtype}" and tuple(got.shape) == want.shape
+    near(got, want, tolerance)
+
+
+@DTYPES
+def test_square_matrices_of_all_dtypes(dtype):
+    (a, x, tolerance), (b, y, _) = batch(dtype, 2, 4, 4), batch(dtype, 2, 4, 3, seed=1)
+    h = a @ a.conj().swapaxes(-1, -2) + np.eye(4, dtype=dtype)
+    k = tc.from_numpy(h)
+    linalg = np.linalg
+    for name in ("inv", "det", "matrix_rank"):
+        same(getattr(tc.linalg, name)(x), getattr(linalg, name)(a), tolerance)
+    same(tc.linalg.solve(x, y), linalg.solve(a, b), tolerance)
+    same(tc.linalg.solve_triangular(x, y, upper=True), linalg.solve(np.triu(a), b), 100 * tolerance)
+    same(tc.linalg.cholesky(k), linalg.cholesky(h), tolerance)
+    same(tc.linalg.cholesky(k, upper=True), linalg.cholesky(h).conj().swapaxes(-1, -2), tolerance)
+    same(tc.cholesky_solve(y, k.cholesky()), linalg.solve(h, b), tolerance)
+    same(tc.linalg.eigvalsh(k), linalg.eigvalsh(h), tolerance)
+    values, vectors = tc.linalg.eigh(k)
+    same(values, linalg.eigh(h).eigenvalues, tolerance)
+    same((vectors * values.unsqueeze(-2)) @ vectors.mH, h, tolerance)
+    for got, want in zip(tc.linalg.slogdet(x), linalg.slogdet(a)):
+        same(got, want, tolerance)
+    for n in (-2, 0, 1, 3):
+        same(tc.linalg.matrix_power(x, n), linalg.matrix_power(a, n), 50 * tolerance)
+    same(tc.linalg.cond(x), linalg.cond(a), 10 * tolerance)
+    p, lower, upper = tc.linalg.lu(x)
+    same(p @ lower @ upper, a, tolerance)
+    same(tc.linalg.lu_solve(*tc.linalg.lu_factor(x), y, adjoint=True), linalg.solve(a.conj().swapaxes(-1, -2), b),
+         tolerance)
+    same(tc.linalg.ldl_solve(*tc.linalg.ldl_factor(k, hermitian=True), y, hermitian=True), linalg.solve(h, b), tolerance)
+    same(tc.linalg.pinv(k, hermitian=True), linalg.pinv(h, hermitian=True), tolerance)
+    same(tc.linalg.tensorinv(x[0].reshape(2, 2, 4), 2), linalg.tensorinv(a[0].reshape(2, 2, 4), 2), tolerance)
+
+
+@DTYPES
+@pytest.mark.parametrize("sizes", [(4, 4), (5, 3), (2, 3, 5)])
+def test_rectangular_matrices_of_all_dtypes(dtype, sizes):
+    (a, x, tolerance), (b, y, _) = batch(dtype, *sizes), batch(dtype, sizes[-2], 2, seed=1)
+    linalg = np.linalg
+    q, r = tc.linalg.qr(x)
+    same(q @ r, a, tolerance)
+    same(abs(r), abs(linalg.qr(a).R), tolerance)
+    for full in (False, True):
+        u, s, vh = tc.linalg.svd(x, full_matrices=full)
+        k = s.shape[-1]
+        same(s, linalg.svd(a).S, tolerance)
+        same((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a, tolerance)
+    u, s, v = tc.svd(x)
+    same((u * s.unsqueeze(-2)) @ v.mH, a, tolerance)
+    same(tc.svd(x, compute_uv=False).S, linalg.svdvals(a), tolerance)
+    same(tc.linalg.svdvals(x), linalg.svdvals(a), tolerance)
+    same(tc.linalg.pinv(x), linalg.pinv(a), tolerance)
+    same(tc.linalg.matrix_rank(x), linalg.matrix_rank(a), 0)
+    for driver in ("gels", "gelsy", "gelsd", "gelss"):
+        same(tc.linalg.lstsq(x, y, driver=driver).solution, linalg.pinv(a) @ b, tolerance)
+    for ord in (1, -1, 2, -2, float("inf"), float("-inf"), "fro", "nuc"):  # noqa: A001
+        same(tc.linalg.matrix_norm(x, ord), linalg.norm(a, ord, axis=(-2, -1)), tolerance)
+    for ord in (0, 1, 2, 3.5, float("inf"), float("-inf")):  # noqa: A001
+        same(tc.linalg.vector_norm(x, ord, dim=-1), linalg.norm(a, ord, axis=-1), tolerance)
+    same(tc.linalg.vecdot(x, x * 2), (a.conj() * a * 2).sum(-1), tolerance)
+
+
+@DTYPES
+def test_eigenvalues_of_any_matrix(dtype):
+    a, x, tolerance = batch(dtype, 3, 5, 5)
+    values, vectors = result = tc.linalg.eig(x)
+    assert type(result).__name__ == "linalg_eig" and result.eigenvectors is vectors
+    assert values.dtype is vectors.dtype is (tc.complex64 if dtype in ("float32", "complex64") else tc.complex128)
+    near(x.to(vectors.dtype) @ vectors, (vectors * values.unsqueeze(-2)).numpy(), tolerance)
+    near(tc.linalg.vector_norm(vectors, dim=-2), np.ones((3, 5)), tolerance)
+    for got in (values, tc.linalg.eigvals(x)):
+        for one, want in zip(got.numpy(), np.linalg.eigvals(a)):
+            apart = abs(one[:, None] - want[None])
+            assert sorted(apart.argmin(1)) == list(range(5)) and apart.min(1).max() < tolerance
+    out = tc.empty(0, dtype=values.dtype), tc.empty(0, dtype=values.dtype)
+    assert tc.linalg.eig(x, out=out).eigenvalues is out[0]
+    near(out[1], vectors.numpy(), 0)
+    near(tc.linalg.eigvals(x, out=out[0]), tc.linalg.eigvals(x).numpy(), 0)
+    with pytest.raises(RuntimeError, match=r"linalg\.eig: A must be batches of square matrices"):
+        tc.linalg.eig(x[:, 1:])
+
+
 def test_named_results_and_out():
     _, x = definite(3)
     result = tc.linalg.eigh(x)

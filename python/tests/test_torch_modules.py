@@ -15,6 +15,7 @@ CALLS = {
     "cummax": lambda x: x.cummax(0), "cummin": lambda x: x.cummin(0), "aminmax": lambda x: x.aminmax(),
     "nanmedian": lambda x: x.nanmedian(0), "linalg_qr": tc.linalg.qr, "linalg_svd": tc.linalg.svd, "svd": tc.svd,
     "linalg_slogdet": tc.linalg.slogdet, "slogdet": tc.slogdet, "qr": tc.qr, "linalg_eigh": tc.linalg.eigh,
+    "linalg_eig": tc.linalg.eig,
     "linalg_lu": tc.linalg.lu, "linalg_lu_factor": tc.linalg.lu_factor, "linalg_inv_ex": tc.linalg.inv_ex,
     "linalg_lstsq": lambda x: tc.linalg.lstsq(x, x), "histogram": lambda x: tc.histogram(x, 2),
     "linalg_cholesky_ex": tc.linalg.cholesky_ex, "geqrf": tc.geqrf,

@@ -33,7 +33,8 @@ void* library() {
 /** Fortran's name of a routine for T: "dpotrf_". */
 template <class T>
 std::string symbol_of(const char* name) {
-  return std::string(1, sizeof(T) == sizeof(float) ? 's' : 'd') + name + "_";
+  const bool single = sizeof(Real<T>) == sizeof(float);
+  return std::string(1, is_complex_number<T> ? (single ? 'c' : 'z') : (single ? 's' : 'd')) + name + "_";
 }
 
 template <class F, class T>
@@ -50,14 +51,29 @@ constexpr size_t kOne = 1;
 constexpr char uplo(bool upper) { return upper ? 'U' : 'L'; }
 int at_least_1(int n) { return std::max(n, 1); }
 
+/** The name of a routine that goes by another one for complex numbers. */
+template <class T>
+constexpr const char* name_for(const char* real, const char* complex) {
+  return is_complex_number<T> ? complex : real;
+}
+
+/** A size of a work space, which LAPACK gives as a number of T. */
+template <class T>
+int size_from(T wanted) {
+  if constexpr (is_complex_number<T>)
+    return at_least_1(static_cast<int>(wanted.re));
+  else
+    return at_least_1(static_cast<int>(wanted));
+}
+
 /** Calls run(work, lwork, info) once to ask for the size of the work space, then with it. */
 template <class T, class Run>
 int with_work(Run run) {
-  T wanted = 0;
+  T wanted(0);
   int lwork = -1, info = 0;
   run(&wanted, &lwork, &info);
   if (info != 0) return info;
-  lwork = at_least_1(static_cast<int>(wanted));
+  lwork = size_from(wanted);
   std::vector<T> work(static_cast<size_t>(lwork));
   run(work.data(), &lwork, &info);
   return info;
@@ -105,7 +121,8 @@ int geqrf(int m, int n, T* a, T* tau) {
 template <class T>
 int orgqr(int m, int n, int k, T* a, const T* tau) {
   static auto* const f =
-      find<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*), T>("orgqr");
+      find<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*), T>(
+          name_for<T>("orgqr", "ungqr"));
   const int lda = at_least_1(m);
   return with_work<T>([&](T* work, const int* lwork, int* info) { f(&m, &n, &k, a, &lda, tau, work, lwork, info); });
 }
@@ -117,41 +134,112 @@ void trsm(bool upper, bool transposed, bool unit, int n, int columns, const T* a
                               T>("trsm");
   const char side = 'L', triangle = uplo(upper), op = transposed ? 'T' : 'N', diagonal = unit ? 'U' : 'N';
   const int ld = at_least_1(n);
-  const T one = 1;
+  const T one(1);
   f(&side, &triangle, &op, &diagonal, &n, &columns, &one, a, &ld, b, &ld, kOne, kOne, kOne, kOne);
 }
 
 template <class T>
-int gesdd(bool full, int m, int n, T* a, T* s, T* u, T* vt) {
-  static auto* const f = find<void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*,
-                                   const int*, T*, const int*, int*, int*, size_t),
-                              T>("gesdd");
+int gesdd(bool full, int m, int n, T* a, Real<T>* s, T* u, T* vt) {
+  using R = Real<T>;
   const int k = std::min(m, n), lda = at_least_1(m), ldu = at_least_1(m), ldvt = at_least_1(full ? n : k);
   const char job = !u ? 'N' : full ? 'A' : 'S';
   std::vector<int> iwork(static_cast<size_t>(at_least_1(k)) * 8);
-  return with_work<T>([&](T* work, const int* lwork, int* info) {
-    f(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, lwork, iwork.data(), info, kOne);
-  });
+  if constexpr (is_complex_number<T>) {
+    static auto* const f = find<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                     const int*, T*, const int*, R*, int*, int*, size_t),
+                                T>("gesdd");
+    const auto small = static_cast<size_t>(k), large = static_cast<size_t>(std::max(m, n));
+    std::vector<R> rwork(u ? std::max(5 * small + 5, 2 * large + 2 * small + 1) * small : 7 * small);
+    return with_work<T>([&](T* work, const int* lwork, int* info) {
+      f(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, lwork, rwork.data(), iwork.data(), info, kOne);
+    });
+  } else {
+    static auto* const f = find<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                     const int*, T*, const int*, int*, int*, size_t),
+                                T>("gesdd");
+    return with_work<T>([&](T* work, const int* lwork, int* info) {
+      f(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, lwork, iwork.data(), info, kOne);
+    });
+  }
 }
 
 template <class T>
-int syevd(bool vectors, bool upper, int n, T* a, T* w) {
-  static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
-                                   const int*, int*, size_t, size_t),
-                              T>("syevd");
+int syevd(bool vectors, bool upper, int n, T* a, Real<T>* w) {
+  using R = Real<T>;
   const char job = vectors ? 'V' : 'N', triangle = uplo(upper);
   const int lda = at_least_1(n);
-  std::vector<int> iwork(static_cast<size_t>(3 + 5 * static_cast<int64_t>(n)));
-  return with_work<T>([&](T* work, const int* lwork, int* info) {
-    const int liwork = *lwork < 0 ? -1 : static_cast<int>(iwork.size());
-    f(&job, &triangle, &n, a, &lda, w, work, lwork, iwork.data(), &liwork, info, kOne, kOne);
-  });
+  const auto size = static_cast<size_t>(n);
+  std::vector<int> iwork(3 + 5 * size);
+  const int ask = -1, iwork_size = static_cast<int>(iwork.size());
+  if constexpr (is_complex_number<T>) {
+    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
+                                     const int*, int*, const int*, int*, size_t, size_t),
+                                T>("heevd");
+    std::vector<R> rwork(vectors ? 1 + 5 * size + 2 * size * size : at_least_1(n));
+    const int rwork_size = static_cast<int>(rwork.size());
+    return with_work<T>([&](T* work, const int* lwork, int* info) {
+      const bool asks = *lwork < 0;
+      f(&job, &triangle, &n, a, &lda, w, work, lwork, rwork.data(), asks ? &ask : &rwork_size, iwork.data(),
+        asks ? &ask : &iwork_size, info, kOne, kOne);
+    });
+  } else {
+    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
+                                     const int*, int*, size_t, size_t),
+                                T>("syevd");
+    return with_work<T>([&](T* work, const int* lwork, int* info) {
+      f(&job, &triangle, &n, a, &lda, w, work, lwork, iwork.data(), *lwork < 0 ? &ask : &iwork_size, info, kOne, kOne);
+    });
+  }
 }
 
 template <class T>
-int sytrf(bool upper, int n, T* a, int* pivots) {
-  static auto* const f =
-      find<void(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t), T>("sytrf");
+int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors) {
+  using R = Real<T>;
+  const char left = 'N', right = vectors ? 'V' : 'N';
+  const int ld = at_least_1(n);
+  const auto size = static_cast<size_t>(n);
+  if constexpr (is_complex_number<T>) {
+    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,
+                                     const int*, T*, const int*, R*, int*, size_t, size_t),
+                                T>("geev");
+    std::vector<R> rwork(2 * size);
+    return with_work<T>([&](T* work, const int* lwork, int* info) {
+      f(&left, &right, &n, a, &ld, w, nullptr, &ld, vectors, &ld, work, lwork, rwork.data(), info, kOne, kOne);
+    });
+  } else {
+    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
+                                     const int*, T*, const int*, int*, size_t, size_t),
+                                T>("geev");
+    std::vector<T> real(size), imaginary(size), columns(vectors ? size * size : 0);
+    const int code = with_work<T>([&](T* work, const int* lwork, int* info) {
+      f(&left, &right, &n, a, &ld, real.data(), imaginary.data(), nullptr, &ld, columns.data(), &ld, work, lwork, info,
+        kOne, kOne);
+    });
+    for (size_t j = 0; j < size; ++j) w[j] = {real[j], imaginary[j]};
+    if (!vectors) return code;
+    for (size_t j = 0; j < size; ++j) {
+      const T* column = columns.data() + j * size;
+      if (imaginary[j] == 0 || j + 1 == size) {
+        for (size_t i = 0; i < size; ++i) vectors[j * size + i] = {column[i], 0};
+        continue;
+      }
+      // A pair: two columns hold the real and the imaginary part of the first.
+      for (size_t i = 0; i < size; ++i) {
+        vectors[j * size + i] = {column[i], column[size + i]};
+        vectors[(j + 1) * size + i] = {column[i], -column[size + i]};
+      }
+      ++j;
+    }
+    return code;
+  }
+}
+
+template <class T>
+int sytrf(bool hermitian, bool upper, int n, T* a, int* pivots) {
+  using F = void(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);
+  static auto* const symmetric = find<F, T>("sytrf");
+  static auto* const complex = find<F, T>(name_for<T>("sytrf", "hetrf"));
+  auto* const f = hermitian ? complex : symmetric;
   const char triangle = uplo(upper);
   const int lda = at_least_1(n);
   return with_work<T>(
@@ -159,10 +247,11 @@ int sytrf(bool upper, int n, T* a, int* pivots) {
 }
 
 template <class T>
-int sytrs(bool upper, int n, int columns, const T* a, const int* pivots, T* b) {
-  static auto* const f =
-      find<void(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t),
-           T>("sytrs");
+int sytrs(bool hermitian, bool upper, int n, int columns, const T* a, const int* pivots, T* b) {
+  using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
+  static auto* const symmetric = find<F, T>("sytrs");
+  static auto* const complex = find<F, T>(name_for<T>("sytrs", "hetrs"));
+  auto* const f = hermitian ? complex : symmetric;
   const char triangle = uplo(upper);
   const int ld = at_least_1(n);
   int info = 0;
@@ -171,7 +260,8 @@ int sytrs(bool upper, int n, int columns, const T* a, const int* pivots, T* b) {
 }
 
 template <class T>
-int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, T rcond, T* s, int* rank) {
+int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Real<T> rcond, Real<T>* s, int* rank) {
+  using R = Real<T>;
   const int lda = at_least_1(m), ldb = at_least_1(std::max(m, n));
   switch (driver) {
     case LeastSquares::Gels: {
@@ -184,55 +274,89 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, T 
       });
     }
     case LeastSquares::Gelsy: {
-      static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
-                                       const T*, int*, T*, const int*, int*),
-                                  T>("gelsy");
-      std::vector<int> columns_order(static_cast<size_t>(at_least_1(n)));
-      return with_work<T>([&](T* work, const int* lwork, int* info) {
-        f(&m, &n, &columns, a, &lda, b, &ldb, columns_order.data(), &rcond, rank, work, lwork, info);
-      });
+      std::vector<int> order(static_cast<size_t>(at_least_1(n)));
+      if constexpr (is_complex_number<T>) {
+        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
+                                         const R*, int*, T*, const int*, R*, int*),
+                                    T>("gelsy");
+        std::vector<R> rwork(2 * order.size());
+        return with_work<T>([&](T* work, const int* lwork, int* info) {
+          f(&m, &n, &columns, a, &lda, b, &ldb, order.data(), &rcond, rank, work, lwork, rwork.data(), info);
+        });
+      } else {
+        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
+                                         const R*, int*, T*, const int*, int*),
+                                    T>("gelsy");
+        return with_work<T>([&](T* work, const int* lwork, int* info) {
+          f(&m, &n, &columns, a, &lda, b, &ldb, order.data(), &rcond, rank, work, lwork, info);
+        });
+      }
     }
     case LeastSquares::Gelsd: {
-      static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, T*, const T*,
-                                       int*, T*, const int*, int*, int*),
-                                  T>("gelsd");
       int iwork_size = 0;
-      T work_size = 0;
-      int info = 0, ask = -1;
-      f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, &work_size, &ask, &iwork_size, &info);
-      if (info != 0) return info;
-      std::vector<int> iwork(static_cast<size_t>(at_least_1(iwork_size)));
-      int lwork = at_least_1(static_cast<int>(work_size));
-      std::vector<T> work(static_cast<size_t>(lwork));
-      f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work.data(), &lwork, iwork.data(), &info);
-      return info;
+      std::vector<int> iwork;
+      R rwork_size = 0;
+      std::vector<R> rwork;
+      // The first call, which asks, gets one number of each work space.
+      const auto run = [&](T* work, const int* lwork, int* info) {
+        const bool asks = *lwork < 0;
+        if (!asks) iwork.resize(static_cast<size_t>(at_least_1(iwork_size)));
+        int* const integers = asks ? &iwork_size : iwork.data();
+        if constexpr (is_complex_number<T>) {
+          static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                           const R*, int*, T*, const int*, R*, int*, int*),
+                                      T>("gelsd");
+          if (!asks) rwork.resize(static_cast<size_t>(size_from(rwork_size)));
+          f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, asks ? &rwork_size : rwork.data(),
+            integers, info);
+        } else {
+          static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                           const R*, int*, T*, const int*, int*, int*),
+                                      T>("gelsd");
+          f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, integers, info);
+        }
+      };
+      return with_work<T>(run);
     }
     case LeastSquares::Gelss: {
-      static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, T*, const T*,
-                                       int*, T*, const int*, int*),
-                                  T>("gelss");
-      return with_work<T>([&](T* work, const int* lwork, int* info) {
-        f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, info);
-      });
+      if constexpr (is_complex_number<T>) {
+        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                         const R*, int*, T*, const int*, R*, int*),
+                                    T>("gelss");
+        std::vector<R> rwork(static_cast<size_t>(at_least_1(std::min(m, n))) * 5);
+        return with_work<T>([&](T* work, const int* lwork, int* info) {
+          f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, rwork.data(), info);
+        });
+      } else {
+        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                         const R*, int*, T*, const int*, int*),
+                                    T>("gelss");
+        return with_work<T>([&](T* work, const int* lwork, int* info) {
+          f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, info);
+        });
+      }
     }
   }
   TERCEL_ASSERT(false);
   return 0;
 }
 
-#define TERCEL_LAPACK_FOR(T)                                    \
-  template int potrf(bool, int, T*);                            \
-  template int getrf(int, int, T*, int*);                       \
-  template int geqrf(int, int, T*, T*);                         \
-  template int orgqr(int, int, int, T*, const T*);              \
-  template void trsm(bool, bool, bool, int, int, const T*, T*); \
-  template int gesdd(bool, int, int, T*, T*, T*, T*);           \
-  template int syevd(bool, bool, int, T*, T*);                  \
-  template int sytrf(bool, int, T*, int*);                      \
-  template int sytrs(bool, int, int, const T*, const int*, T*); \
-  template int least_squares(LeastSquares, int, int, int, T*, T*, T, T*, int*);
+#define TERCEL_LAPACK_FOR(T)                                          \
+  template int potrf(bool, int, T*);                                  \
+  template int getrf(int, int, T*, int*);                             \
+  template int geqrf(int, int, T*, T*);                               \
+  template int orgqr(int, int, int, T*, const T*);                    \
+  template void trsm(bool, bool, bool, int, int, const T*, T*);       \
+  template int gesdd(bool, int, int, T*, Real<T>*, T*, T*);           \
+  template int syevd(bool, bool, int, T*, Real<T>*);                  \
+  template int geev(int, T*, Complex<Real<T>>*, Complex<Real<T>>*);   \
+  template int sytrf(bool, bool, int, T*, int*);                      \
+  template int sytrs(bool, bool, int, int, const T*, const int*, T*); \
+  template int least_squares(LeastSquares, int, int, int, T*, T*, Real<T>, Real<T>*, int*);
 TERCEL_LAPACK_FOR(float)
 TERCEL_LAPACK_FOR(double)
+TERCEL_LAPACK_FOR(Complex<float>)
+TERCEL_LAPACK_FOR(Complex<double>)
 #undef TERCEL_LAPACK_FOR
 
 }  // namespace tercel::lapack

@@ -6,13 +6,29 @@
 // one that never factorises. It is told to run each call on the caller's thread; batches run on ours. A machine without
 // the library gets a RuntimeError that says what to install.
 //
-// Matrices are column-major. Functions return LAPACK's info: 0, or a positive number that says where the matrix is
-// singular, not positive definite or did not converge.
+// T is float, double, or Complex of them. Matrices are column-major. Functions return LAPACK's info: 0, or a positive
+// number that says where the matrix is singular, not positive definite or did not converge.
 #pragma once
 
 #include <cstdint>
 
+#include "tercel/util/complex.h"
+
 namespace tercel::lapack {
+
+namespace detail {
+template <class T>
+struct RealOf {
+  using Type = T;
+};
+template <class T>
+struct RealOf<Complex<T>> {
+  using Type = T;
+};
+}  // namespace detail
+/** Of a complex number the type of its parts. */
+template <class T>
+using Real = typename detail::RealOf<T>::Type;
 
 /** Sizes as LAPACK takes them; RuntimeError, which names `op`, for a number that it cannot. */
 int to_int(const char* op, int64_t size);
@@ -37,16 +53,19 @@ template <class T>
 void trsm(bool upper, bool transposed, bool unit, int n, int columns, const T* a, T* b);
 /** Singular values s [min(m, n)], u [m, k], vt [k, n] with k = min(m, n), or m and n if full; u = null: s alone. */
 template <class T>
-int gesdd(bool full, int m, int n, T* a, T* s, T* u, T* vt);
-/** Eigenvalues w [n] of a symmetric matrix, from a triangle; its vectors over a, if asked for. */
+int gesdd(bool full, int m, int n, T* a, Real<T>* s, T* u, T* vt);
+/** Eigenvalues w [n] of a symmetric (Hermitian) matrix, from a triangle; its vectors over a, if asked for. */
 template <class T>
-int syevd(bool vectors, bool upper, int n, T* a, T* w);
-/** Factors of a symmetric matrix by Bunch and Kaufman, over a triangle. */
+int syevd(bool vectors, bool upper, int n, T* a, Real<T>* w);
+/** Eigenvalues w [n] of a [n, n], which is overwritten, and its vectors [n, n] unless that is null. */
 template <class T>
-int sytrf(bool upper, int n, T* a, int* pivots);
+int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors);
+/** Factors of a symmetric or Hermitian matrix by Bunch and Kaufman, over a triangle. */
+template <class T>
+int sytrf(bool hermitian, bool upper, int n, T* a, int* pivots);
 /** b [n, columns] = a^-1 b, given sytrf's factors. */
 template <class T>
-int sytrs(bool upper, int n, int columns, const T* a, const int* pivots, T* b);
+int sytrs(bool hermitian, bool upper, int n, int columns, const T* a, const int* pivots, T* b);
 
 /** Least squares: gels (full rank, QR), gelsy (pivoted QR), gelsd and gelss (singular values). */
 enum class LeastSquares : uint8_t { Gels, Gelsy, Gelsd, Gelss };
@@ -55,6 +74,6 @@ enum class LeastSquares : uint8_t { Gels, Gelsy, Gelsd, Gelss };
  * singular values of gelsd and gelss, rank the rank that all but gels find.
  */
 template <class T>
-int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, T rcond, T* s, int* rank);
+int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Real<T> rcond, Real<T>* s, int* rank);
 
 }  // namespace tercel::lapack

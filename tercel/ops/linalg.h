@@ -1,10 +1,10 @@
 // Linear algebra: factorizations, solutions, norms. Namespace and names are those of torch.linalg.
 //
-// Matrices are the last two dimensions, all before them are a batch. float32 and float64 (NotImplementedError or
-// RuntimeError for others); batches run on several threads. Results whose matrices come from LAPACK are column-major.
-// Singular input is a LinAlgError, which names the element of the batch; functions in _ex give `info` instead (int32,
-// of the batch's sizes; 0: all is well) and check only if asked. All is differentiable, unless said otherwise. See Note
-// [LAPACK at run time] in lapack_impl.h for where LAPACK comes from.
+// Matrices are the last two dimensions, all before them are a batch. float32, float64, complex64 and complex128
+// (NotImplementedError or RuntimeError for others); batches run on several threads. Results whose matrices come from
+// LAPACK are column-major. Singular input is a LinAlgError, which names the element of the batch; functions in _ex give
+// `info` instead (int32, of the batch's sizes; 0: all is well) and check only if asked. All is differentiable, unless
+// said otherwise. See Note [LAPACK at run time] in lapack_impl.h for where LAPACK comes from.
 #pragma once
 
 #include <optional>
@@ -55,9 +55,20 @@ TERCEL_API Tensor svdvals(const Tensor& a);
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
-/** a = V diag(w) V^H of a symmetric matrix, w rising; uplo 'L' or 'U' is the triangle that is read. */
+/** a = V diag(w) V^H of a symmetric (Hermitian) matrix, w real and rising; uplo 'L' or 'U': the triangle that is read.
+ */
 TERCEL_API EighResult eigh(const Tensor& a, char uplo = 'L');
 TERCEL_API Tensor eigvalsh(const Tensor& a, char uplo = 'L');
+
+struct EigResult {
+  Tensor eigenvalues, eigenvectors;
+};
+/**
+ * a = V diag(w) V^-1 of any square matrix; w and V are complex, V's columns of length 1. The gradient is defined where
+ * no eigenvalue occurs twice, and the loss does not depend on the phase of a vector (RuntimeError).
+ */
+TERCEL_API EigResult eig(const Tensor& a);
+TERCEL_API Tensor eigvals(const Tensor& a);
 
 struct LuFactorResult {
   Tensor LU, pivots;
@@ -103,7 +114,8 @@ struct SlogdetResult {
   Tensor sign, logabsdet;
 };
 TERCEL_API Tensor det(const Tensor& a);
-/** Sign (0 if singular) and logarithm of the magnitude (-inf if singular) of the determinant. */
+/** Sign (0 if singular, det / |det| if complex) and logarithm of the magnitude (-inf if singular) of the determinant d.
+ */
 TERCEL_API SlogdetResult slogdet(const Tensor& a);
 
 struct LstsqResult {
@@ -152,7 +164,7 @@ struct LdlFactorResult {
 struct LdlFactorExResult {
   Tensor LD, pivots, info;
 };
-/** a = L D L^T of a symmetric matrix, by Bunch and Kaufman, for ldl_solve(); not differentiable. */
+/** a = L D L^T (hermitian: L D L^H) of such a matrix, by Bunch and Kaufman, for ldl_solve(); not differentiable. */
 TERCEL_API LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
 TERCEL_API LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
 /** X with A X = b from ldl_factor(A); differentiable in b. */
@@ -192,7 +204,7 @@ struct GeqrfResult {
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
 TERCEL_API GeqrfResult geqrf(const Tensor& a);
-/** The logarithm of the determinant; NaN where that is negative. */
+/** The logarithm of the determinant; NaN where that is real and negative. */
 TERCEL_API Tensor logdet(const Tensor& a);
 
 }  // namespace tercel

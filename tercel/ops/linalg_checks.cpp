@@ -1,7 +1,10 @@
 #include <cmath>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/linalg.h"
 #include "tercel/ops/linalg_impl.h"
@@ -18,9 +21,9 @@ void check_matrices(const char* op, const Tensor& a, const char* name) {
   check_defined(a, op, name);
   check_on_cpu(op, a);
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, op, ": The input tensor ", name, " must have at least 2 dimensions.");
-  TERCEL_CHECK(a.is_floating_point(), NotImplementedError, op,
+  TERCEL_CHECK(a.is_differentiable(), NotImplementedError, op,
                ": Expected a floating point or complex tensor as input. Got ", scalar_type_word(a.dtype()));
-  TERCEL_CHECK(a.dtype() == kFloat32 || a.dtype() == kFloat64, NotImplementedError, op,
+  TERCEL_CHECK(real_dtype(a.dtype()) == kFloat32 || real_dtype(a.dtype()) == kFloat64, NotImplementedError, op,
                ": Low precision dtypes not supported. Got ", scalar_type_word(a.dtype()));
 }
 
@@ -55,6 +58,22 @@ void check_finite(const char* op, const Tensor& a, const char* sentence) {
   const auto* values = static_cast<const bool*>(finite.data_ptr());
   for (int64_t i = 0; i < finite.numel(); ++i)
     if (!values[i]) refuse_matrix(op, finite, i, sentence);
+}
+
+Tensor differences(const Tensor& d) {
+  return add(sub(unsqueeze(d, -2), unsqueeze(d, -1)), eye(d.size(-1), -1, d.options()));
+}
+
+void check_phase(const char* backward, const char* vectors, const Tensor& phases, const char* verdict) {
+  if (!phases.is_complex()) return;
+  // Rather lax: a false alarm is worse than a loss that depends on the phase a little.
+  constexpr double kTolerance = 1e-2;
+  const NoGradGuard no_grad;
+  constexpr const char* kCase =
+      " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on "
+      "this ";
+  TERCEL_CHECK(item(all(le(abs(imag(phases)), kTolerance))).to_bool(), RuntimeError, backward, ": The ", vectors, kCase,
+               verdict);
 }
 
 bool is_vector_case(const Tensor& a, const Tensor& b) {

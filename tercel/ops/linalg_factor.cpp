@@ -3,6 +3,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/diagonals.h"
 #include "tercel/ops/factories.h"
@@ -34,7 +35,7 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
   const Columns matrices(out.L);
   auto* info = out.info.data<int32_t>();
   lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     for_each_matrix(matrices.count, cubed(n),
                     [&](int64_t i) { info[i] = lapack::potrf(/*upper=*/true, n, matrices.at<T>(i)); });
   });
@@ -88,7 +89,7 @@ GeqrfResult plain_geqrf(const char* op, const Tensor& a) {
   const int m = lapack::to_int(op, a.size(-2)), n = lapack::to_int(op, a.size(-1));
   const Columns matrices(out.a);
   lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     T* tau = out.tau.data<T>();
     for_each_matrix(matrices.count, cubed(k), [&](int64_t i) { lapack::geqrf(m, n, matrices.at<T>(i), tau + i * k); });
   });
@@ -108,7 +109,7 @@ Tensor product_of_reflectors(const char* op, const Tensor& a, const Tensor& tau,
   const int m = lapack::to_int(op, rows), n = lapack::to_int(op, columns), reflectors = lapack::to_int(op, k);
   const Columns matrices(q);
   lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     const T* first = factors.data<T>();
     for_each_matrix(matrices.count, cubed(columns),
                     [&](int64_t i) { lapack::orgqr(m, n, reflectors, matrices.at<T>(i), first + i * k); });
@@ -116,8 +117,11 @@ Tensor product_of_reflectors(const char* op, const Tensor& a, const Tensor& tau,
   return q;
 }
 
-/** x with its lower triangle mirrored above. */
-Tensor mirror_lower(const Tensor& x) { return add(tril(x), adjoint(tril(x, -1))); }
+/** x with its lower triangle mirrored above; the diagonal is then real. */
+Tensor mirror_lower(const Tensor& x) {
+  const Tensor below = tril(x, -1);
+  return add(add(below, adjoint(below)), diag_embed(real(diagonal(x, 0, -2, -1))));
+}
 
 /** Gradient of a for those of Q and R, either of which may be undefined. */
 Tensor qr_gradient(const Tensor& g_q, const Tensor& g_r, const Tensor& q, const Tensor& r) {
@@ -215,7 +219,7 @@ SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
   const NoGradGuard no_grad;
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   SvdResult out;
-  out.S = empty(batch_sizes(a, {k}), a.options());
+  out.S = empty(batch_sizes(a, {k}), real_options(a));
   if (vectors) {
     out.U = empty_columns(batch_sizes(a, {m, full ? m : k}), a.options());
     out.Vh = empty_columns(batch_sizes(a, {full ? n : k, n}), a.options());
@@ -232,10 +236,10 @@ SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
   const int rows = lapack::to_int(op, m), columns = lapack::to_int(op, n);
   const Columns matrices(work);
   lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     for_each_matrix(matrices.count, 10 * cubed(k), [&](int64_t i) {
       info.data<int32_t>()[i] =
-          lapack::gesdd(full, rows, columns, matrices.at<T>(i), out.S.data<T>() + i * k,
+          lapack::gesdd(full, rows, columns, matrices.at<T>(i), out.S.data<lapack::Real<T>>() + i * k,
                         vectors ? Columns(out.U).at<T>(i) : nullptr, vectors ? Columns(out.Vh).at<T>(i) : nullptr);
     });
   });
@@ -251,9 +255,6 @@ SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
 /** x - x^H */
 Tensor skew(const Tensor& x) { return sub(x, adjoint(x)); }
 
-/** d_j - d_i off the diagonal, ones on it. */
-Tensor differences(const Tensor& d) { return add(sub(unsqueeze(d, -2), unsqueeze(d, -1)), eye_like(d, d.size(-1))); }
-
 /** Gradient of a for those of U [m, k], S, Vh [k, n], any of which may be undefined. */
 Tensor svd_gradient(const Tensor& gu, const Tensor& gs, const Tensor& gvh, const Tensor& u, const Tensor& s,
                     const Tensor& vh) {
@@ -263,8 +264,20 @@ Tensor svd_gradient(const Tensor& gu, const Tensor& gs, const Tensor& gvh, const
   Tensor inner;
   const auto include = [](Tensor& sum, Tensor term) { sum = sum.defined() ? add(sum, term) : std::move(term); };
   if (gs.defined()) include(inner, diag_embed(gs));
-  if (gu.defined()) include(inner, mul(div(skew(matmul(adjoint(u), gu)), e), unsqueeze(s, -2)));
-  if (gvh.defined()) include(inner, mul(div(skew(matmul(vh, adjoint(gvh))), e), unsqueeze(s, -1)));
+  Tensor phases;
+  if (gu.defined()) {
+    const Tensor turn = skew(matmul(adjoint(u), gu));
+    include(inner, mul(div(turn, e), unsqueeze(s, -2)));
+    phases = diagonal(turn, 0, -2, -1);
+    // A phase of u and the opposite one of v cancel: what is left of it is u's own.
+    if (turn.is_complex() && gvh.defined()) include(inner, diag_embed(div(phases, mul(s, 2))));
+  }
+  if (gvh.defined()) {
+    const Tensor turn = skew(matmul(vh, adjoint(gvh)));
+    include(inner, mul(div(turn, e), unsqueeze(s, -1)));
+    include(phases, diagonal(turn, 0, -2, -1));
+  }
+  check_phase("svd_backward", "singular vectors", phases, "phase term, making it ill-defined.");
   Tensor ga = matmul(matmul(u, inner), vh);
   if (gu.defined() && m > k) {
     const Tensor scaled = div(gu, unsqueeze(s, -2));
@@ -310,16 +323,17 @@ EighResult plain_eigh(const Tensor& a, char uplo, bool vectors) {
   constexpr const char* kOp = "linalg.eigh";
   TERCEL_CHECK(uplo == 'L' || uplo == 'U' || uplo == 'l' || uplo == 'u', RuntimeError,
                "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
-  EighResult out{empty(batch_sizes(a, {a.size(-1)}), a.options()), copy_columns(a)};
+  EighResult out{empty(batch_sizes(a, {a.size(-1)}), real_options(a)), copy_columns(a)};
   if (a.numel() == 0) return out;
   const int n = lapack::to_int(kOp, a.size(-1));
   const bool upper = uplo == 'U' || uplo == 'u';
   const Tensor info = zeros(batch_sizes(a), TensorOptions(kInt32));
   const Columns matrices(out.eigenvectors);
   lapack::require(kOp);
-  visit_types<float, double>(kOp, a.dtype(), [&]<class T> {
+  visit_lapack_types(kOp, a.dtype(), [&]<class T> {
     for_each_matrix(matrices.count, 5 * cubed(n), [&](int64_t i) {
-      info.data<int32_t>()[i] = lapack::syevd(vectors, upper, n, matrices.at<T>(i), out.eigenvalues.data<T>() + i * n);
+      info.data<int32_t>()[i] =
+          lapack::syevd(vectors, upper, n, matrices.at<T>(i), out.eigenvalues.data<lapack::Real<T>>() + i * n);
     });
   });
   check_info(kOp, info, [](int32_t code) {
@@ -346,6 +360,7 @@ EighResult eigh(const Tensor& a, char uplo) {
           return call.set(0, matmul(mul(vectors, unsqueeze(call.grad(0), -2)), adjoint(vectors)));
         // The diagonal of V^H gV is the part along V itself, whose length is fixed.
         const Tensor inside = matmul(adjoint(vectors), call.grad(1));
+        check_phase("linalg_eigh_backward", "eigenvectors", diagonal(inside, 0, -2, -1));
         Tensor inner = div(sub(inside, diag_embed(diagonal(inside, 0, -2, -1))), differences(w.get(call)));
         if (call.grad(0).defined()) inner = add(inner, diag_embed(call.grad(0)));
         call.set(0, matmul(matmul(vectors, inner), adjoint(vectors)));

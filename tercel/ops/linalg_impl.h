@@ -10,13 +10,31 @@
 
 namespace tercel::linalg {
 
-/** RuntimeError unless a is a batch of float32 or float64 matrices on the CPU. */
+/** RuntimeError unless a is a batch of floating or complex matrices of 32 or 64 bit numbers on the CPU. */
 void check_matrices(const char* op, const Tensor& a, const char* name = "A");
 /** The same, of square ones. */
 void check_square(const char* op, const Tensor& a, const char* name = "A");
 /** LinAlgError, with the sentence that describe(info) gives, for the first element of the batch whose info is not 0. */
 template <class Describe>
 void check_info(const char* op, const Tensor& info, Describe describe);
+
+/** visit_types over what LAPACK calculates in. */
+template <class Fn>
+void visit_lapack_types(const char* op, ScalarType t, Fn fn) {
+  visit_types<float, double, Complex<float>, Complex<double>>(op, t, fn);
+}
+
+/** Options of a tensor of real numbers beside a: singular values, residuals. */
+inline TensorOptions real_options(const Tensor& a) { return {real_dtype(a.dtype()), a.device()}; }
+
+/** d_j - d_i off the diagonal, ones on it. */
+Tensor differences(const Tensor& d);
+/**
+ * RuntimeError unless the imaginary parts are zero: vectors are fixed but for a factor of magnitude 1, on which a loss
+ * must not depend. It names the backward function and the vectors; `verdict` ends the sentence.
+ */
+void check_phase(const char* backward, const char* vectors, const Tensor& phases,
+                 const char* verdict = "quantity, so it is ill-defined.");
 
 /** Sizes of a's batch, followed by `rest`. */
 inline DimVector batch_sizes(const Tensor& a, IntSpan rest = {}, size_t matrix_dims = 2) {

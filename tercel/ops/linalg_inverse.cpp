@@ -5,6 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/diagonals.h"
 #include "tercel/ops/factories.h"
@@ -14,6 +15,7 @@
 #include "tercel/ops/linalg.h"
 #include "tercel/ops/linalg_impl.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/ternary.h"
@@ -35,14 +37,14 @@ Tensor parity(const Tensor& pivots, ScalarType dtype) {
   return to(sub(1, mul(remainder(sum(moved, {-1}), 2), 2)), dtype);
 }
 
-/** The derivatives of the determinant by the elements; of any rank, through singular values. */
+/** The conjugate derivatives of the determinant by the elements; of any rank, through singular values. */
 Tensor cofactors(const Tensor& a) {
   const SvdResult f = svd(a, false);
   const int64_t n = a.size(-1);
   const Tensor identity = eye(n, -1, a.options());
   // Row i holds all singular values but the i-th, which is 1.
   const Tensor others = add(mul(unsqueeze(f.S, -2), sub(1, identity)), identity);
-  const Tensor sign = mul(det(f.U), det(f.Vh));
+  const Tensor sign = conj(mul(det(f.U), det(f.Vh)));
   return mul(matmul(mul(f.U, unsqueeze(prod(others, {-1}), -2)), f.Vh), per_matrix(sign));
 }
 
@@ -62,7 +64,7 @@ Tensor det(const Tensor& a) {
       const Tensor& g = call.grad();
       const bool regular = item(all(ne(out.get(call), 0))).to_bool();
       if (regular)
-        call.set(0, mul(adjoint(inv_ex(matrices).inverse), per_matrix(mul(g, out.get(call)))));
+        call.set(0, mul(adjoint(inv_ex(matrices).inverse), per_matrix(mul(g, conj(out.get(call))))));
       else
         call.set(0, mul(cofactors(matrices), per_matrix(g)));
     });
@@ -76,18 +78,22 @@ SlogdetResult slogdet(const Tensor& a) {
     const NoGradGuard no_grad;
     const LuFactorExResult factors = lu_factor_ex(a);
     const Tensor d = diagonal(factors.LU, 0, -2, -1);
-    out.sign = mul(prod(sign(d), {-1}), parity(factors.pivots, a.dtype()));
+    out.sign = mul(prod(sgn(d), {-1}), parity(factors.pivots, a.dtype()));
     out.logabsdet = sum(log(abs(d)), {-1});
   }
   if (should_record(a)) {
     const Tensor outs[] = {out.sign, out.logabsdet};
-    record_outputs("LinalgSlogdetBackward0", outs, {a}, [a = SavedTensor(a)](BackwardCall& call) {
-      // The sign is constant where it has a derivative.
-      if (call.grad(1).defined())
-        call.set(0, mul(adjoint(inv_ex(a.get()).inverse), per_matrix(call.grad(1))));
-      else
-        call.set(0, zeros_like(a.get()));
-    });
+    record_outputs("LinalgSlogdetBackward0", outs, {a},
+                   [a = SavedTensor(a), sign = SavedTensor::output(out.sign)](BackwardCall& call) {
+                     // A real sign is constant where it has a derivative; a complex one is e^{i phi}.
+                     Tensor g = call.grad(1);
+                     if (a.get().is_complex() && call.grad(0).defined()) {
+                       const Tensor turn = imag(mul(conj(call.grad(0)), sign.get(call)));
+                       g = complex(g.defined() ? g : zeros_like(turn), neg(turn));
+                     }
+                     call.set(0,
+                              g.defined() ? mul(adjoint(inv_ex(a.get()).inverse), per_matrix(g)) : zeros_like(a.get()));
+                   });
   }
   return out;
 }
@@ -97,8 +103,8 @@ namespace {
 double default_rtol(const Tensor& a, const std::optional<double>& atol, const std::optional<double>& rtol) {
   if (rtol) return *rtol;
   if (atol && *atol > 0) return 0;
-  const double epsilon = a.dtype() == kFloat32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
-                                               : std::numeric_limits<double>::epsilon();
+  const double epsilon = real_dtype(a.dtype()) == kFloat32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
+                                                           : std::numeric_limits<double>::epsilon();
   return epsilon * static_cast<double>(std::max(a.size(-1), a.size(-2)));
 }
 
@@ -181,16 +187,16 @@ LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::
   const Tensor info = zeros(batch_sizes(a), TensorOptions(kInt32)), rank = zeros(batch_sizes(a), TensorOptions(kInt32));
   const bool values = driver == lapack::LeastSquares::Gelsd || driver == lapack::LeastSquares::Gelss;
   LstsqResult out;
-  out.singular_values = values ? zeros(batch_sizes(a, {k}), a.options()) : empty({0}, a.options());
+  out.singular_values = values ? zeros(batch_sizes(a, {k}), real_options(a)) : empty({0}, real_options(a));
   if (a.numel() > 0 && columns > 0) {
     const int rows = lapack::to_int(kOp, m), cols = lapack::to_int(kOp, n), sides = lapack::to_int(kOp, columns);
     const Columns matrices(work), sides_of(right);
     lapack::require(kOp);
-    visit_types<float, double>(kOp, a.dtype(), [&]<class T> {
+    visit_lapack_types(kOp, a.dtype(), [&]<class T> {
       for_each_matrix(matrices.count, 4 * cubed(k), [&](int64_t i) {
         info.data<int32_t>()[i] = lapack::least_squares(
-            driver, rows, cols, sides, matrices.at<T>(i), sides_of.at<T>(i), static_cast<T>(rcond),
-            values ? out.singular_values.data<T>() + i * k : nullptr, rank.data<int32_t>() + i);
+            driver, rows, cols, sides, matrices.at<T>(i), sides_of.at<T>(i), static_cast<lapack::Real<T>>(rcond),
+            values ? out.singular_values.data<lapack::Real<T>>() + i * k : nullptr, rank.data<int32_t>() + i);
       });
     });
     check_info(kOp, info, [](int32_t code) {
@@ -240,8 +246,8 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
              if (call.needs(1)) call.set(1, matmul(adjoint(p), call.grad()));
            });
   const bool full_rank = driver == lapack::LeastSquares::Gels || item(all(eq(out.rank, n))).to_bool();
-  out.residuals =
-      m > n && full_rank ? sum(square(sub(matmul(matrices, out.solution), right)), {-2}) : empty({0}, a.options());
+  out.residuals = m > n && full_rank ? sum(square(abs(sub(matmul(matrices, out.solution), right))), {-2})
+                                     : empty({0}, real_options(a));
   if (vector) {
     out.solution = squeeze(out.solution, -1);
     if (out.residuals.dim() > 1 || m > n) out.residuals = squeeze(out.residuals, -1);
@@ -288,7 +294,7 @@ Tensor matrix_exp(const Tensor& a) {
                                            1};
     // Divided by the first, so that float32 stays far from its largest number.
     const auto c = [&](size_t i) { return Scalar(kB[i] / kB[0]); };
-    const Tensor x = mul(a, per_matrix(to(scale, a.dtype()))), identity = eye(n, -1, a.options());
+    const Tensor x = mul(a, per_matrix(to(scale, real_dtype(a.dtype())))), identity = eye(n, -1, a.options());
     const Tensor x2 = matmul(x, x), x4 = matmul(x2, x2), x6 = matmul(x4, x2);
     const auto polynomial = [&](size_t first) {
       const Tensor high = matmul(x6, add(add(mul(x6, c(first + 12)), mul(x4, c(first + 10))), mul(x2, c(first + 8))));
@@ -313,7 +319,7 @@ Tensor matrix_exp(const Tensor& a) {
 
 namespace {
 
-LdlFactorExResult plain_ldl(const char* op, const Tensor& a) {
+LdlFactorExResult plain_ldl(const char* op, const Tensor& a, bool hermitian) {
   check_square(op, a);
   const NoGradGuard no_grad;
   const int64_t n = a.size(-1);
@@ -323,10 +329,10 @@ LdlFactorExResult plain_ldl(const char* op, const Tensor& a) {
   const int size = lapack::to_int(op, n);
   const Columns matrices(out.LD);
   lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     for_each_matrix(matrices.count, cubed(n), [&](int64_t i) {
       out.info.data<int32_t>()[i] =
-          lapack::sytrf(/*upper=*/false, size, matrices.at<T>(i), out.pivots.data<int32_t>() + i * n);
+          lapack::sytrf(hermitian, /*upper=*/false, size, matrices.at<T>(i), out.pivots.data<int32_t>() + i * n);
     });
   });
   return out;
@@ -339,15 +345,14 @@ std::string zero_block_sentence(int32_t k) {
 
 }  // namespace
 
-// Of real matrices hermitian and symmetric are the same.
-LdlFactorExResult ldl_factor_ex(const Tensor& a, bool /*hermitian*/, bool check_errors) {
-  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor_ex", a);
+LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
+  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor_ex", a, hermitian);
   if (check_errors) check_info("torch.linalg.ldl_factor_ex", out.info, zero_block_sentence);
   return out;
 }
 
-LdlFactorResult ldl_factor(const Tensor& a, bool /*hermitian*/) {
-  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor", a);
+LdlFactorResult ldl_factor(const Tensor& a, bool hermitian) {
+  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor", a, hermitian);
   check_info("torch.linalg.ldl_factor", out.info, zero_block_sentence);
   return {std::move(out.LD), std::move(out.pivots)};
 }
@@ -390,9 +395,9 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
       const int size = lapack::to_int(kOp, n), columns = lapack::to_int(kOp, b.size(-1));
       const Columns matrices(factors), sides(out);
       lapack::require(kOp);
-      visit_types<float, double>(kOp, b.dtype(), [&]<class T> {
+      visit_lapack_types(kOp, b.dtype(), [&]<class T> {
         for_each_matrix(sides.count, static_cast<double>(n * n * columns), [&](int64_t i) {
-          lapack::sytrs(/*upper=*/false, size, columns, matrices.at<T>(i), places + i * n, sides.at<T>(i));
+          lapack::sytrs(hermitian, /*upper=*/false, size, columns, matrices.at<T>(i), places + i * n, sides.at<T>(i));
         });
       });
     }
@@ -400,7 +405,9 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   if (should_record(right))
     record("LinalgLdlSolveBackward0", out, {right},
            [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
-             call.set(0, ldl_solve(ld.get(), pivots.get(), call.grad(), hermitian));
+             // Of a symmetric matrix the adjoint is the conjugate.
+             const Tensor factors = hermitian ? ld.get() : conj(ld.get());
+             call.set(0, ldl_solve(factors, pivots.get(), call.grad(), hermitian));
            });
   return out;
 }
@@ -446,6 +453,7 @@ Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims) {
 Tensor logdet(const Tensor& a) {
   linalg::check_square("logdet", a);
   const linalg::SlogdetResult parts = linalg::slogdet(a);
+  if (a.is_complex()) return add(log(parts.sign), parts.logabsdet);
   return where(lt(parts.sign, 0), std::numeric_limits<double>::quiet_NaN(), parts.logabsdet);
 }
 

@@ -22,10 +22,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
   check_defined(x, op, "x");
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, op,
+  TERCEL_CHECK(x.is_differentiable(), NotImplementedError, op,
                ": Expected a floating point or complex tensor as input. Got ", scalar_type_word(x.dtype()));
   if (dtype == ScalarType::Undefined) return x;
-  TERCEL_CHECK(is_floating(dtype) && promote_types(dtype, x.dtype()) == dtype, RuntimeError, op,
+  const bool of_complex = x.is_complex();
+  TERCEL_CHECK(is_complex(dtype) == of_complex, RuntimeError, op, ": dtype should be ", of_complex ? "complex" : "real",
+               " for ", of_complex ? "complex" : "real", " inputs, but got ", scalar_type_word(dtype));
+  TERCEL_CHECK(is_differentiable(dtype) && promote_types(dtype, x.dtype()) == dtype, RuntimeError, op,
                ": the dtype of the input ", "(", scalar_type_word(x.dtype()),
                ") should be convertible without narrowing to the specified dtype (", scalar_type_word(dtype), ")");
   return to(x, dtype);

@@ -35,9 +35,9 @@ int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
       if (info == 0) info = static_cast<int>(k + 1);
       continue;
     }
-    for (int64_t i = k + 1; i < m; ++i) a[i + k * m] /= pivot;
+    for (int64_t i = k + 1; i < m; ++i) a[i + k * m] = a[i + k * m] / pivot;
     for (int64_t j = k + 1; j < n; ++j)
-      for (int64_t i = k + 1; i < m; ++i) a[i + j * m] -= a[i + k * m] * a[k + j * m];
+      for (int64_t i = k + 1; i < m; ++i) a[i + j * m] = a[i + j * m] - a[i + k * m] * a[k + j * m];
   }
   return info;
 }
@@ -55,7 +55,7 @@ LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
   auto* pivots = out.pivots.data<int32_t>();
   auto* info = out.info.data<int32_t>();
   if (pivot) lapack::require(op);
-  visit_types<float, double>(op, a.dtype(), [&]<class T> {
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
     for_each_matrix(matrices.count, cubed(k), [&](int64_t i) {
       info[i] = pivot ? lapack::getrf(m, n, matrices.at<T>(i), pivots + i * k)
                       : factor_unpivoted(m, n, matrices.at<T>(i), pivots + i * k);
@@ -170,12 +170,12 @@ Tensor plain_triangular(const Tensor& a, const Tensor& b, bool upper, bool unit)
   const Tensor x = copy_columns(b);
   if (x.numel() == 0) return x;
   // Of a row-major matrix LAPACK sees the transpose.
-  const bool is_columns = adjoint(a).is_contiguous(), transposed = !is_columns && a.is_contiguous();
+  const bool is_columns = transpose(a, -2, -1).is_contiguous(), transposed = !is_columns && a.is_contiguous();
   const Tensor columns = is_columns || transposed ? a : copy_columns(a);
   const Columns factors(columns), results(x);
   const int n = lapack::to_int(kOp, a.size(-1)), k = lapack::to_int(kOp, b.size(-1));
   lapack::require(kOp);
-  visit_types<float, double>(kOp, a.dtype(), [&]<class T> {
+  visit_lapack_types(kOp, a.dtype(), [&]<class T> {
     for_each_matrix(results.count, static_cast<double>(n) * n * k, [&](int64_t i) {
       lapack::trsm(upper != transposed, transposed, unit, n, k, factors.at<T>(i), results.at<T>(i));
     });

@@ -6,6 +6,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/diagonals.h"
 #include "tercel/ops/factories.h"
@@ -243,11 +244,11 @@ Tensor chain_matmul(Span<Tensor> matrices) {
 Tensor linalg::vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
   check_defined(a, "linalg.vecdot", "x");
   check_defined(b, "linalg.vecdot", "y");
-  TERCEL_CHECK(a.is_floating_point(), NotImplementedError,
+  TERCEL_CHECK(a.is_differentiable(), NotImplementedError,
                "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
                scalar_type_word(a.dtype()));
   const DimVector sizes = broadcast_sizes(a.sizes(), b.sizes());
-  return sum(mul(a, b), {wrap_dim(dim, static_cast<int64_t>(sizes.size()))});
+  return sum(mul(conj(a), b), {wrap_dim(dim, static_cast<int64_t>(sizes.size()))});
 }
 
 Tensor matrix_power(const Tensor& a, int64_t n) {

@@ -17,11 +17,15 @@ namespace tercel::test {
 
 inline void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
   ASSERT_EQ(got.sizes(), want.sizes());
-  const std::vector<double> g = values_of(got), w = values_of(want);
-  for (size_t i = 0; i < g.size(); ++i) ASSERT_NEAR(g[i], w[i], tolerance) << "element " << i;
+  ASSERT_EQ(got.is_complex(), want.is_complex());
+  const auto g = complex_values_of(got), w = complex_values_of(want);
+  for (size_t i = 0; i < g.size(); ++i) {
+    ASSERT_NEAR(g[i].real(), w[i].real(), tolerance) << "element " << i;
+    ASSERT_NEAR(g[i].imag(), w[i].imag(), tolerance) << "element " << i;
+  }
 }
 
-inline double tolerance_of(ScalarType t) { return t == kFloat32 ? 2e-4 : 1e-11; }
+inline double tolerance_of(ScalarType t) { return real_dtype(t) == kFloat32 ? 2e-4 : 1e-11; }
 
 inline Tensor matrices(const Sizes& sizes, ScalarType dtype = kFloat64, uint64_t seed = 1) {
   return random(sizes, dtype, -1, 1, seed);

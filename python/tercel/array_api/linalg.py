@@ -94,12 +94,12 @@ def det(x, /):
 
 
 def eigh(x, /):
-    """Eigenvalues, rising, and eigenvectors of symmetric matrices."""
+    """Eigenvalues, rising, and eigenvectors of symmetric (Hermitian) matrices."""
     return EighResult(*_linalg.eigh(x))
 
 
 def eigvalsh(x, /):
-    """Eigenvalues, rising, of symmetric matrices."""
+    """Eigenvalues, rising, of symmetric (Hermitian) matrices."""
     return _linalg.eigvalsh(x)
 
 
@@ -110,8 +110,6 @@ def inv(x, /):
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
     """Norms of matrices: "fro", "nuc", 1, 2, inf and the negative numbers."""
-    if x.is_complex() and ord not in ("nuc", 2, -2):
-        x = _C.abs(x)
     return _linalg.matrix_norm(x, ord, keepdim=keepdims)
 
 
