@@ -151,8 +151,9 @@ void check_number_fits(ScalarType t, Scalar value) {
       if (value.is_complex() && value.to_complex().im != 0) return false;
       if (!std::is_integral_v<T> || !value.is_integral()) return within<T>(value.to_double());
       // A negative number as far below zero as an unsigned type goes above wraps.
-      if (std::is_unsigned_v<T> && !value.is_above_int64() && value.to_int64() < 0)
-        return static_cast<uint64_t>(0) - static_cast<uint64_t>(value.to_int64()) <= std::numeric_limits<T>::max();
+      if constexpr (std::is_unsigned_v<T>)
+        if (!value.is_above_int64() && value.to_int64() < 0)
+          return static_cast<uint64_t>(0) - static_cast<uint64_t>(value.to_int64()) <= std::numeric_limits<T>::max();
       return holds_number(t, value);
     }
   });
