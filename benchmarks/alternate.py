@@ -48,7 +48,7 @@ def main():
     parser.add_argument("--ours", required=True, help="command of this project")
     parser.add_argument("--peer", required=True, help="command of the peer")
     parser.add_argument("--runs", type=int, default=5, help="of each command")
-    parser.add_argument("--row", action="append", help="OURS=PEER: parts of the names of two lines to compare")
+    parser.add_argument("--row", action="append", help="OURS=PEER, or OURS==PEER where names hold a \"=\": parts of the names of two lines to compare")
     parser.add_argument("--same-names", action="store_true", help="compare all lines whose name both sides have")
     parser.add_argument("--markdown", action="store_true", help="show a table: medians and their ratio")
     arguments = parser.parse_args()
@@ -56,16 +56,14 @@ def main():
     for _ in range(arguments.runs):
         for side, times in sides.items():
             times.append(run(getattr(arguments, side)))
-    rows = arguments.row or []
+    rows = [row.split("==" if "==" in row else "=", 1) for row in arguments.row or []]
     if arguments.same_names:
         theirs = {name for name, _, _ in sides["peer"][0]}
-        rows += [f"{name}={name}" for name, _, _ in sides["ours"][0] if name in theirs]
+        rows += [(name, name) for name, _, _ in sides["ours"][0] if name in theirs]
     if arguments.markdown:
         print("| | ours | peer | ratio |\n|---|---|---|---|")
-    for row in rows or ["="]:
-        # Between the names; a name itself may hold "=".
-        cut = len(row) // 2 if row[:len(row) // 2] == row[len(row) // 2 + 1:] else row.index("=")
-        parts = {"ours": row[:cut], "peer": row[cut + 1:]}
+    for ours, peer in rows or [("", "")]:
+        parts = {"ours": ours, "peer": peer}
         result = {}
         for side, runs in sides.items():
             picked = [pick(times, parts[side] or None, getattr(arguments, side)) for times in runs]
