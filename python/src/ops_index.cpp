@@ -56,6 +56,23 @@ std::vector<TensorIndex> indices_of(const std::vector<Tensor>& indices) {
   return {indices.begin(), indices.end()};
 }
 
+/** Fresh and in place; `source_name` is what the signature calls the numbers that are put in. */
+#define TERCEL_REDUCING_ENTRIES(name, source_name)                                                             \
+  entry(#name "(Tensor input, int dim, Tensor index, Tensor " source_name                                      \
+              ", str reduce, *, bool include_self=True, Tensor out=None)",                                     \
+        [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,   \
+           bool include_self, const Tensor& out) {                                                             \
+          return into(#name, out, name(x, dim, index, source, parse_scatter_reduction(reduce), include_self)); \
+        }),                                                                                                    \
+      entry(                                                                                                   \
+          #name "_(Tensor input, int dim, Tensor index, Tensor " source_name                                   \
+                ", str reduce, *, bool include_self=True)",                                                    \
+          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce, \
+             bool include_self) -> Tensor {                                                                    \
+            return name##_(x, dim, index, source, parse_scatter_reduction(reduce), include_self);              \
+          },                                                                                                   \
+          kMethod),
+
 }  // namespace
 
 Span<Entry> index_ops() {
@@ -108,38 +125,10 @@ Span<Entry> index_ops() {
             return scatter_add_(x, dim, index, source);
           },
           kMethod),
-      entry("scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, "
-            "Tensor "
-            "out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-               bool include_self, const Tensor& out) {
-              return into("scatter_reduce", out,
-                          scatter_reduce(x, dim, index, source, parse_scatter_reduction(reduce), include_self));
-            }),
-      entry(
-          "scatter_reduce_(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-             bool include_self) -> Tensor {
-            return scatter_reduce_(x, dim, index, source, parse_scatter_reduction(reduce), include_self);
-          },
-          kMethod),
-      entry("index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, "
-            "Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-               bool include_self, const Tensor& out) {
-              return into("index_reduce", out,
-                          index_reduce(x, dim, index, source, parse_scatter_reduction(reduce), include_self));
-            }),
-      entry(
-          "index_reduce_(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-             bool include_self) -> Tensor {
-            return index_reduce_(x, dim, index, source, parse_scatter_reduction(reduce), include_self);
-          },
-          kMethod),
-      entry("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha,
-               const Tensor& out) { return into("index_add", out, index_add(x, dim, index, source, alpha)); }),
+      TERCEL_REDUCING_ENTRIES(scatter_reduce, "src") TERCEL_REDUCING_ENTRIES(index_reduce, "source")
+          entry("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor out=None)",
+                [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha,
+                   const Tensor& out) { return into("index_add", out, index_add(x, dim, index, source, alpha)); }),
       entry(
           "index_add_(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
           [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) -> Tensor {
