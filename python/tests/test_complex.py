@@ -162,3 +162,13 @@ def test_functions_of_complex_numbers(name):
     z = tc.tensor(n)
     assert np.allclose(getattr(z, name)(), getattr(np, name)(n))
     assert np.allclose(z @ z, n @ n) and np.allclose(z.cumsum(0), n.cumsum(0)) and np.allclose(z ** 2.5, n ** 2.5)
+
+
+def test_covariances():
+    x = np.random.default_rng(7).standard_normal((3, 5, 2)) @ np.array([1, 1j])
+    t, counts, weights = tc.from_numpy(x), np.array([1, 2, 3, 1, 2]), np.array([0.5, 1, 2, 1, 0.25])
+    np.testing.assert_allclose(tc.cov(t).numpy(), np.cov(x), atol=1e-12)
+    np.testing.assert_allclose(
+        tc.cov(t, fweights=tc.from_numpy(counts), aweights=tc.from_numpy(weights)).numpy(),
+        np.cov(x, fweights=counts, aweights=weights), atol=1e-12)
+    np.testing.assert_allclose(tc.corrcoef(t).numpy(), np.corrcoef(x), atol=1e-12)

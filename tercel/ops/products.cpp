@@ -277,7 +277,8 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
   TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "cov(): bool dtype is not supported for input");
   Tensor values = x.dim() < 2 ? reshape(x, {1, -1}) : x;
   const int64_t observations = values.size(1);
-  if (!values.is_floating_point()) values = to(values, kFloat32);
+  if (!values.is_differentiable()) values = to(values, kFloat32);
+  const ScalarType weight_dtype = real_dtype(values.dtype());
 
   const auto check_weights = [&](const char* name, const Tensor& w) {
     TERCEL_CHECK(w.dim() <= 1, RuntimeError, "cov(): expected ", name, " to have one or fewer dimensions but got ",
@@ -305,26 +306,25 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
     w = w.defined() ? mul(w, a) : a;
   }
   Tensor mean_of_rows, norm;
-  const TensorOptions options(values.dtype());
   if (w.defined()) {
-    const Tensor total = to(sum(w), values.dtype());
+    const Tensor total = to(sum(w), weight_dtype);
     TERCEL_CHECK(observations == 0 || item(total).to_double() != 0, RuntimeError,
                  "cov(): weights sum to zero, can't be normalized");
-    w = to(w, values.dtype());
+    w = to(w, weight_dtype);
     mean_of_rows = div(sum(mul(values, w), {1}, true), total);
     // Weights that are not counts take their own share of the correction.
     if (correction != 0 && aweights.defined())
-      norm = sub(total, mul(div(sum(mul(w, to(reshape(aweights, {observations}), values.dtype()))), total),
+      norm = sub(total, mul(div(sum(mul(w, to(reshape(aweights, {observations}), weight_dtype))), total),
                             static_cast<double>(correction)));
     else
       norm = sub(total, static_cast<double>(correction));
   } else {
     mean_of_rows = mean(values, {1}, true);
-    norm = full(IntSpan(), static_cast<double>(observations - correction), options);
+    norm = full(IntSpan(), static_cast<double>(observations - correction), weight_dtype);
   }
   const Tensor centered = sub(values, mean_of_rows);
   const Tensor weighted = w.defined() ? mul(centered, w) : centered;
-  const Tensor out = div(mm(weighted, t(centered)), clamp_min(norm, 0));
+  const Tensor out = div(mm(weighted, conj(t(centered))), clamp_min(norm, 0));
   return x.dim() < 2 ? reshape(out, IntSpan()) : out;
 }
 
@@ -335,8 +335,10 @@ Tensor corrcoef(const Tensor& x) {
                " dimensions");
   const Tensor c = cov(x);
   if (c.dim() == 0) return div(c, c);
-  const Tensor deviation = sqrt(diagonal(c));
-  return clamp(div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0)), -1, 1);
+  const Tensor deviation = sqrt(real(diagonal(c)));
+  const Tensor out = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
+  if (out.is_complex()) return complex(clamp(real(out), -1, 1), clamp(imag(out), -1, 1));
+  return clamp(out, -1, 1);
 }
 
 }  // namespace tercel
