@@ -54,16 +54,45 @@ void dealloc(PyObject* o) {
 PyObject* to_unicode(const std::string& s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
 }
+/** Where operations stand: the flag of their entries, the part of the extension, how the names of that part begin, and
+ * the public module that shows them. */
+struct Place {
+  unsigned flag;
+  const char* part;
+  std::string_view prefix;
+  const char* module;
+};
+constexpr Place kPlaces[] = {
+    {kFunction, nullptr, "", "tercel"},
+    {kNn, "_nn", "", "tercel.nn.functional"},
+    {kLinalg, "_linalg", "linalg_", "tercel.linalg"},
+    {kSpecial, "_special", "special_", "tercel.special"},
+    {kFft, "_fft", "fft_", "tercel.fft"},
+};
+const Place& place_of(PyObject* o) {
+  for (const Place& place : kPlaces)
+    if (place.flag == cast(o).place) return place;
+  return kPlaces[0];  // methods: Tensor is in the module itself
+}
+
 PyObject* get_name(PyObject* o, void*) { return to_unicode(cast(o).op->name()); }
 PyObject* get_qualname(PyObject* o, void*) {
-  return to_unicode(is_method(o) ? "Tensor." + cast(o).op->name() : cast(o).op->name());
+  return to_unicode(is_method(o) ? "Tensor." + cast(o).op->name()
+                                 : cast(o).op->name().substr(place_of(o).prefix.size()));
 }
 PyObject* get_doc(PyObject* o, void*) { return to_unicode(cast(o).op->doc()); }
-PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tercel"); }
+PyObject* get_module(PyObject* o, void*) { return PyUnicode_FromString(place_of(o).module); }
+/** Copies of an operation are itself, and a pickle of it holds its name. */
+PyObject* reduce(PyObject* o, PyObject*) { return get_qualname(o, nullptr); }
 PyObject* repr(PyObject* o) {
   return PyUnicode_FromFormat(is_method(o) ? "<method '%s' of 'tercel.Tensor' objects>" : "<built-in function %s>",
                               cast(o).op->name().c_str());
 }
+
+PyMethodDef g_methods[] = {
+    {"__reduce__", reduce, METH_NOARGS, "How to pickle and to copy it: as the one of its name."},
+    {},
+};
 
 PyGetSetDef g_attributes[] = {
     {"__name__", get_name, nullptr, nullptr, nullptr},
@@ -85,6 +114,7 @@ PyType_Slot g_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_getset, g_attributes},
     {Py_tp_members, g_members},
+    {Py_tp_methods, g_methods},
     {0, nullptr},
 };
 PyType_Spec g_spec = {"tercel.Op", sizeof(OpObject), 0,
@@ -220,24 +250,16 @@ void add_ops(nb::module_&, Span<Entry> table) {
 
 void finish_ops(nb::module_& m) {
   add_aliases();
-  // The module and its parts, whose names the operations of a part begin with.
-  const struct {
-    unsigned flag;
-    nb::object module;
-    size_t prefix;
-  } places[] = {
-      {kFunction, m, 0},
-      {kNn, m.def_submodule("_nn"), 0},
-      {kLinalg, m.def_submodule("_linalg"), std::string_view("linalg_").size()},
-      {kSpecial, m.def_submodule("_special"), std::string_view("special_").size()},
-      {kFft, m.def_submodule("_fft"), std::string_view("fft_").size()},
-  };
+  for (const Place& place : kPlaces)
+    if (place.part) m.def_submodule(place.part);
   PyObject* tensor = reinterpret_cast<PyObject*>(tensor_type);
   for (const auto& [name, op] : all_ops()) {
     unsigned flags = 0;
     for (const Op::Overload& o : op->overloads()) flags |= o.entry.flags;
-    for (const auto& place : places)
-      if ((flags & place.flag) != 0) place.module.attr(name.c_str() + place.prefix) = make_op(*op, place.flag);
+    for (const Place& place : kPlaces)
+      if ((flags & place.flag) != 0)
+        nb::setattr(place.part ? nb::object(m.attr(place.part)) : m, name.c_str() + place.prefix.size(),
+                    make_op(*op, place.flag));
     if ((flags & kMethod) != 0 && PyObject_SetAttrString(tensor, name.c_str(), make_op(*op, kMethod).ptr()) < 0)
       raise_pending();
   }

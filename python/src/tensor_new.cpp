@@ -81,12 +81,21 @@ void register_legacy(nb::module_& m) {
         return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()), std::move(t)));
       },
       nb::arg("cls"), nb::arg("data"), nb::arg("require_grad") = false);
-  m.def("_as_subclass", [](nb::handle type, nb::handle data) {
-    // Its own object: the same tensor, seen once more, with its history.
-    const Tensor& t = tensor_of(data.ptr());
-    return own(
-        wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()), t.as_strided(t.sizes(), t.strides(), t.storage_offset())));
-  });
+  m.def(
+      "_as_subclass",
+      [](nb::handle type, nb::handle data) {
+        TERCEL_CHECK(PyType_Check(type.ptr()), TypeError, "as_subclass(): argument 'cls' must be type, not ",
+                     Py_TYPE(type.ptr())->tp_name);
+        TERCEL_CHECK(
+            PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type), RuntimeError,
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+            "your class inherits from Tensor.");
+        // Its own object: the same tensor, seen once more, with its history.
+        const Tensor& t = tensor_of(data.ptr());
+        return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()),
+                           t.as_strided(t.sizes(), t.strides(), t.storage_offset())));
+      },
+      nb::arg("cls").none(), nb::arg("data"));
 }
 
 }  // namespace tercel::python

@@ -1,5 +1,8 @@
 """How functions and methods are called, and what they say when called wrongly."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -133,6 +136,14 @@ def test_conversions_to_python():
 
 def test_every_operation_has_a_document():
     assert "Tensor input" in tc.add.__doc__ and tc.add.__name__ == "add" and tc.Tensor.add.__qualname__ == "Tensor.add"
+
+
+@pytest.mark.parametrize("op", [tc.add, tc.Tensor.add, tc.Tensor.add_, tc.nn.functional.relu, tc.linalg.norm,
+                                tc.special.erf, tc.fft.fft], ids=repr)
+def test_an_operation_is_copied_and_pickled_as_itself(op):
+    assert copy.copy(op) is op and copy.deepcopy([op])[0] is op
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(op, protocol)) is op
 
 
 def test_indexing():

@@ -62,6 +62,11 @@ def test_subclasses_keep_their_class():
     gc.collect()
     assert type(w.grad) is Named and w.grad.extra == 7
     assert type(tc.ones(2).as_subclass(Named)) is Named
+    with pytest.raises(RuntimeError, match="from a class that does not inherit from Tensor"):
+        tc.ones(2).as_subclass(dict)
+    for not_a_class in (1, None, Named(2)):
+        with pytest.raises(TypeError, match="must be type, not"):
+            tc.ones(2).as_subclass(not_a_class)
 
 
 def test_finalizers_of_subclasses_run_once():
