@@ -26,6 +26,9 @@ LARGE = [
     ("sort rows, 16384 x 1024", "a.sort(dim=1)", "m.sort(a, axis=1)"),
     ("topk 100 of 16 M", "x.topk(100)", "m.partition(x, -100)[-100:]"),
     ("topk 10 of rows, 16384 x 1024", "a.topk(10, dim=1)", "m.partition(a, -10, axis=1)[:, -10:]"),
+    ("topk 100 of rows, 16384 x 1024", "a.topk(100, dim=1)", "m.partition(a, -100, axis=1)[:, -100:]"),
+    ("sort rows, 262144 x 64", "a.view(-1, 64).sort(dim=1)", "m.sort(a.reshape(-1, 64), axis=1)"),
+    ("median of rows, 16384 x 1024", "a.median(dim=1)", "m.median(a, axis=1)"),
     ("unique 16 M int64", "m.unique(k)", "m.unique(k)"),
     ("max with indices, 16384 x 1024", "a.max(dim=1)", None),
 ]

@@ -9,12 +9,12 @@ namespace tercel {
 namespace {
 
 constinit const KernelTable<KeyRangeFn> key_range_kernels = TERCEL_CPU_KERNELS(key_range);
+constinit const KernelTable<SortFewFn> sort_few_kernels = TERCEL_CPU_KERNELS(sort_few);
 constinit const KernelTable<RadixCountFn> radix_count_kernels = TERCEL_CPU_KERNELS(radix_count);
 constinit const KernelTable<RadixScatterFn> radix_scatter_kernels = TERCEL_CPU_KERNELS(radix_scatter);
 
 // A pass over this many elements costs about ten times the hand-over to another thread.
 constexpr int64_t kSortGrain = 16384;
-constexpr int64_t kFew = 128;
 
 int bits_of(uint64_t x) { return static_cast<int>(std::bit_width(x)); }
 
@@ -52,27 +52,6 @@ bool place(uint32_t* counts, int64_t chunks, int64_t buckets, int64_t n) {
   return true;
 }
 
-// Few keys are sorted faster by comparing them. Elements differ in their positions, so any sort is stable.
-void sort_few(const int64_t* keys, SortedKeys& sorted, void* memory) {
-  const uint64_t base = static_cast<uint64_t>(sorted.base);
-  const auto key = [&](int64_t i) {
-    const uint64_t k = static_cast<uint64_t>(keys[i]);
-    return sorted.descending ? base - k : k - base;
-  };
-  sorted.elements = memory;
-  if (sorted.wide) {
-    auto* elements = static_cast<WideElement*>(memory);
-    for (int64_t i = 0; i < sorted.n; ++i) elements[i] = {key(i), static_cast<uint64_t>(i)};
-    std::sort(elements, elements + sorted.n, [](const WideElement& a, const WideElement& b) {
-      return a.key != b.key ? a.key < b.key : a.position < b.position;
-    });
-  } else {
-    auto* elements = static_cast<uint64_t*>(memory);
-    for (int64_t i = 0; i < sorted.n; ++i) elements[i] = key(i) << sorted.position_bits | static_cast<uint64_t>(i);
-    std::sort(elements, elements + sorted.n);
-  }
-}
-
 }  // namespace
 
 void* reserve_scratch(Tensor& buffer, int64_t nbytes) {
@@ -101,8 +80,8 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
   sorted.wide = key_bits + sorted.position_bits > 64;
 
   const int64_t element_bytes = sorted.wide ? sizeof(WideElement) : sizeof(uint64_t);
-  if (n <= kFew) {
-    sort_few(keys, sorted, reserve_scratch(buffers_[0], kFew * int64_t{sizeof(WideElement)}));
+  if (n <= kFewKeys) {
+    sort_few_kernels[kCpu](keys, sorted, reserve_scratch(buffers_[0], kFewKeys * int64_t{sizeof(WideElement)}));
     return sorted;
   }
   void* buffers[2] = {reserve_scratch(buffers_[0], n * element_bytes), reserve_scratch(buffers_[1], n * element_bytes)};

@@ -51,9 +51,15 @@ using RadixCountFn = void(const RadixPass& pass, int64_t begin, int64_t end, uin
 /** Moves elements [begin, end) to offsets[digit]++ of the target. */
 using RadixScatterFn = void(const RadixPass& pass, int64_t begin, int64_t end, uint32_t* offsets);
 
+/** Sorts few keys, [sorted.n], into `memory`; everything but `elements` is set. */
+using SortFewFn = void(const int64_t* keys, SortedKeys& sorted, void* memory);
+
 constexpr int kMaxDigitBits = 11;
+/** Keys that are ordered by comparing them. */
+constexpr int64_t kFewKeys = 128;
 
 TERCEL_DECLARE_KERNELS(KeyRangeFn, key_range)
+TERCEL_DECLARE_KERNELS(SortFewFn, sort_few)
 TERCEL_DECLARE_KERNELS(RadixCountFn, radix_count)
 TERCEL_DECLARE_KERNELS(RadixScatterFn, radix_scatter)
 

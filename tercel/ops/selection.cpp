@@ -1,16 +1,16 @@
 #include "tercel/ops/selection.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <vector>
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/indexing.h"
 #include "tercel/ops/picked_impl.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/select_impl.h"
 #include "tercel/ops/sort.h"
 #include "tercel/ops/sort_impl.h"
 #include "tercel/ops/ternary.h"
@@ -22,19 +22,10 @@ namespace tercel {
 
 namespace {
 
-constinit const KernelTable<SortKeysFn> keys_kernels = TERCEL_CPU_KERNELS(sort_keys);
+constinit const KernelTable<SelectTopFn> top_kernels = TERCEL_CPU_KERNELS(select_top);
+constinit const KernelTable<SelectRankFn> rank_kernels = TERCEL_CPU_KERNELS(select_rank);
 
 constexpr int64_t kGrain = 16384;
-constexpr int64_t kTile = 1024;
-
-/** A key, and where it stands: comparing both keeps equal elements in order. */
-struct Candidate {
-  int64_t key, position;
-
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    return a.key != b.key ? a.key < b.key : a.position < b.position;
-  }
-};
 
 /** Lines along a dimension, one after the other, and picked elements of them with the dimension back in its place. */
 class Lines {
@@ -58,28 +49,35 @@ class Lines {
   }
   const Tensor& tensor() const { return lines_; }
 
-  /** Calls pick(line, indices [k]) for every line, on several threads; gives the elements there. */
-  template <class Pick>
-  ValuesAndIndices pick(int64_t k, Pick pick) const {
-    const NoGradGuard no_grad;
+  /** Room for k elements of each line. */
+  ValuesAndIndices room(int64_t k) const {
     DimVector sizes(lines_.sizes());
     sizes.back() = k;
-    ValuesAndIndices out{empty(sizes, x_.options()), empty(sizes, TensorOptions(kInt64, x_.device()))};
-    if (out.indices.numel() != 0) {
-      const size_t item = x_.itemsize();
-      auto* values = static_cast<std::byte*>(out.values.data_ptr());
-      auto* indices = out.indices.data<int64_t>();
-      parallel_for(0, count(), std::max<int64_t>(1, kGrain / n_), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          pick(i, indices + i * k);
-          for (int64_t j = i * k; j < (i + 1) * k; ++j)
-            std::memcpy(values + static_cast<size_t>(j) * item, line(i) + static_cast<size_t>(indices[j]) * item, item);
-        }
-      });
-    }
-    out.values = contiguous(transpose(out.values, dim_, -1));
-    out.indices = contiguous(transpose(out.indices, dim_, -1));
-    return out;
+    return {empty(sizes, x_.options()), empty(sizes, TensorOptions(kInt64, x_.device()))};
+  }
+  /** Calls visit(begin, end) for lines, on several threads. */
+  template <class Visit>
+  void for_each(Visit visit) const {
+    if (lines_.numel() != 0) parallel_for(0, count(), std::max<int64_t>(1, kGrain / n_), visit);
+  }
+  /** Calls `kernel` for lines, each time with memory of its own. */
+  template <class Fn, class Loop>
+  void run(Fn* kernel, Loop loop, int64_t scratch_bytes, const ValuesAndIndices& out) const {
+    loop.dtype = x_.dtype();
+    loop.lines = lines_.data_ptr();
+    loop.n = n_;
+    loop.values = out.values.data_ptr();
+    loop.indices = out.indices.data<int64_t>();
+    for_each([&](int64_t begin, int64_t end) {
+      const Tensor scratch = empty({scratch_bytes}, kUInt8);
+      Loop own = loop;
+      own.scratch = scratch.data_ptr();
+      kernel(own, begin, end);
+    });
+  }
+  /** What room() gave, with the dimension back in its place. */
+  ValuesAndIndices in_place(const ValuesAndIndices& out) const {
+    return {contiguous(transpose(out.values, dim_, -1)), contiguous(transpose(out.indices, dim_, -1))};
   }
 
   /** The result with the dimension gone unless it is kept, recorded. */
@@ -98,79 +96,32 @@ class Lines {
   int64_t dim_, n_;
 };
 
-/** The k best of the n elements in `line`: smallest keys, or largest. */
-void select_top(const Tensor& like, const std::byte* line, int64_t n, int64_t k, bool largest, bool sorted,
-                int64_t* indices) {
-  const auto keys_of = keys_kernels[like.device()];
-  // What is no better than the worst of k candidates is passed over; when the room for candidates is full, the best k
-  // of them stay. So most elements cost one comparison.
-  const size_t wanted = static_cast<size_t>(k);
-  std::vector<Candidate> best;
-  best.reserve(2 * wanted + kTile);
-  bool bounded = false;
-  int64_t bound = 0;
-  int64_t keys[kTile];
-  const auto keep_best = [&] {
-    std::nth_element(best.begin(), best.begin() + k - 1, best.end());
-    best.resize(wanted);
-    bound = best.back().key;
-    bounded = true;
-  };
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t m = std::min(kTile, n - first);
-    keys_of(like.dtype(), line + static_cast<size_t>(first) * like.itemsize(), m, keys);
-    if (largest)
-      for (int64_t i = 0; i < m; ++i) keys[i] = ~keys[i];
-    for (int64_t i = 0; i < m; ++i)
-      if (!bounded || keys[i] < bound) best.push_back({keys[i], first + i});
-    if (best.size() >= 2 * wanted && best.size() > wanted) keep_best();
+ValuesAndIndices top_of(const Lines& lines, int64_t k, bool largest, bool sorted) {
+  const NoGradGuard no_grad;
+  ValuesAndIndices out = lines.room(k);
+  TopLoop loop{};
+  loop.k = k;
+  loop.largest = largest;
+  lines.run(top_kernels[lines.x().device()], loop, top_scratch_bytes(lines.length(), k), out);
+  if (sorted && k > kMostOrdered && out.values.numel() != 0) {
+    // Equal ones stand in the order of their positions, in which a stable sort leaves them.
+    const ValuesAndIndices order = sort(out.values, -1, largest);
+    out = {order.values, gather(out.indices, -1, order.indices)};
   }
-  if (best.size() > wanted) keep_best();
-  if (sorted) std::sort(best.begin(), best.end());
-  for (size_t i = 0; i < wanted; ++i) indices[i] = best[i].position;
+  return lines.in_place(out);
 }
 
-/** Where the element number `rank` in order stands; reorders `scratch`. */
-int64_t position_of_rank(const int64_t* keys, int64_t n, int64_t rank, std::vector<int64_t>& scratch) {
-  scratch.assign(keys, keys + n);
-  std::nth_element(scratch.begin(), scratch.begin() + rank, scratch.end());
-  const int64_t key = scratch[static_cast<size_t>(rank)];
-  int64_t before = 0;
-  for (int64_t i = 0; i < n; ++i) before += keys[i] < key;
-  int64_t equal = rank - before, i = 0;
-  while (keys[i] != key || equal-- > 0) ++i;
-  return i;
+ValuesAndIndices of_rank(const Lines& lines, RankOf of, int64_t rank = 0) {
+  const NoGradGuard no_grad;
+  const ValuesAndIndices out = lines.room(1);
+  RankLoop loop{};
+  loop.of = of;
+  loop.rank = rank;
+  lines.run(rank_kernels[lines.x().device()], loop, rank_scratch_bytes(lines.length()), out);
+  return lines.in_place(out);
 }
 
-ValuesAndIndices element_of_rank(const Lines& lines, int64_t rank) {
-  const int64_t n = lines.length();
-  return lines.pick(1, [&](int64_t i, int64_t* index) {
-    RowKeys keys;
-    std::vector<int64_t> scratch;
-    *index = position_of_rank(keys.read(lines.x(), lines.line(i), n), n, rank, scratch);
-  });
-}
-
-/** Where the median stands: the first NaN if there is one, unless these are left out. */
-int64_t position_of_median(const int64_t* keys, int64_t n, ScalarType dtype, bool ignore_nan,
-                           std::vector<int64_t>& scratch) {
-  if (!is_floating(dtype)) return position_of_rank(keys, n, (n - 1) / 2, scratch);
-  const int64_t nan = nan_key(dtype), *end = keys + n;
-  const int64_t* first = std::find(keys, end, nan);
-  if (first == end) return position_of_rank(keys, n, (n - 1) / 2, scratch);
-  const int64_t numbers = n - std::count(first, end, nan);
-  if (!ignore_nan || numbers == 0) return first - keys;
-  return position_of_rank(keys, n, (numbers - 1) / 2, scratch);
-}
-
-ValuesAndIndices median_of(const Lines& lines, bool ignore_nan) {
-  const int64_t n = lines.length();
-  return lines.pick(1, [&](int64_t i, int64_t* index) {
-    RowKeys keys;
-    std::vector<int64_t> scratch;
-    *index = position_of_median(keys.read(lines.x(), lines.line(i), n), n, lines.x().dtype(), ignore_nan, scratch);
-  });
-}
+RankOf median_rank(bool ignore_nan) { return ignore_nan ? RankOf::MedianOfNumbers : RankOf::MedianOrNan; }
 
 Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x, bool ignore_nan) {
   check_defined(x, op, "x");
@@ -178,7 +129,7 @@ Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x,
   {
     const NoGradGuard no_grad;
     if (x.numel() == 0) return full({}, std::numeric_limits<double>::quiet_NaN(), x.options());
-    out = view(median_of(Lines(op, reshape(x, {-1}), 0), ignore_nan).values, {});
+    out = view(of_rank(Lines(op, reshape(x, {-1}), 0), median_rank(ignore_nan)).values, {});
   }
   if (should_record(x))
     record(backward_name, out, {x}, [x = SavedTensor(x), out = SavedTensor::output(out)](BackwardCall& call) {
@@ -219,7 +170,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
   const Lines lines("topk", x, dim);
   const int64_t n = lines.length();
   // Much of a long line is sorted faster than it is selected.
-  if (k > kTile && k > n / 8) {
+  if (k > kSelectPiece / 4 && k > n / 8) {
     ValuesAndIndices out;
     {
       const NoGradGuard no_grad;
@@ -229,8 +180,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
     record_picked("TopkBackward0", out.values, x, out.indices, dim, true);
     return out;
   }
-  ValuesAndIndices out =
-      lines.pick(k, [&](int64_t i, int64_t* indices) { select_top(x, lines.line(i), n, k, largest, sorted, indices); });
+  ValuesAndIndices out = top_of(lines, k, largest, sorted);
   if (x.dim() == 0) return lines.finish("TopkBackward0", out, false);
   record_picked("TopkBackward0", out.values, x, out.indices, dim, true);
   return out;
@@ -241,7 +191,7 @@ ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim)
   const Lines lines("kthvalue", x, dim);
   TERCEL_CHECK(k > 0 && k <= lines.length(), RuntimeError, "kthvalue(): selected number k out of range for dimension ",
                lines.dim());
-  return lines.finish("KthvalueBackward0", element_of_rank(lines, k - 1), keepdim);
+  return lines.finish("KthvalueBackward0", of_rank(lines, RankOf::All, k - 1), keepdim);
 }
 
 Tensor median(const Tensor& x) { return median_of_all("median", "MedianBackward0", x, false); }
@@ -249,12 +199,12 @@ Tensor nanmedian(const Tensor& x) { return median_of_all("nanmedian", "Nanmedian
 ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim) {
   check_defined(x, "median", "x");
   const Lines lines("median", x, dim);
-  return lines.finish("MedianBackward1", median_of(lines, false), keepdim);
+  return lines.finish("MedianBackward1", of_rank(lines, median_rank(false)), keepdim);
 }
 ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
   check_defined(x, "nanmedian", "x");
   const Lines lines("nanmedian", x, dim);
-  return lines.finish("NanmedianBackward1", median_of(lines, true), keepdim);
+  return lines.finish("NanmedianBackward1", of_rank(lines, median_rank(true)), keepdim);
 }
 
 ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
@@ -262,10 +212,14 @@ ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
   const Lines lines("mode", x, dim);
   const int64_t n = lines.length();
   const Tensor sorted = argsort(lines.tensor().detach(), -1);
-  const ValuesAndIndices out = lines.pick(1, [&](int64_t i, int64_t* index) {
+  const Tensor where = lines.room(1).indices;
+  lines.for_each([&](int64_t begin, int64_t end) {
     RowKeys keys;
-    *index = position_of_mode(keys.read(lines.x(), lines.line(i), n), sorted.data<int64_t>() + i * n, n);
+    for (int64_t i = begin; i < end; ++i)
+      where.data<int64_t>()[i] =
+          position_of_mode(keys.read(lines.x(), lines.line(i), n), sorted.data<int64_t>() + i * n, n);
   });
+  const ValuesAndIndices out = lines.in_place({gather(lines.tensor().detach(), -1, where), where});
   return lines.finish("ModeBackward0", out, keepdim);
 }
 

@@ -5,8 +5,10 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/indexing.h"
 #include "tercel/ops/sort.h"
 #include "tercel/ops/views.h"
+#include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/selection_rows.h"
 #include "tests/support/errors.h"
@@ -23,6 +25,17 @@ const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor vector(const Values& values, ScalarType dtype = kFloat32) {
   return make({static_cast<int64_t>(values.size())}, dtype, values);
+}
+
+// Three lines, each of another kind.
+Tensor lines_of(int64_t n, ScalarType t, int kind) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, 1, -1, is_floating(t) ? kNan : 2, is_floating(t) ? -inf : 3, 0.0};
+  Values values;
+  for (int64_t i = 0; i < n; ++i) values.push_back(kind == 0 ? 1 : special[(i * i + i / 3) % 7]);
+  for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(kind == 0 ? i % 113 : (n - i) % 100));
+  for (const double v : values_of(random({n}, t, -100, 100, static_cast<uint64_t>(n + kind)))) values.push_back(v);
+  return make({3, n}, t, values);
 }
 
 std::vector<double> gradient_of(const Tensor& out, const Tensor& x) {
@@ -43,6 +56,69 @@ TEST(Selection, TopkIsTheBeginOfAStableSort) {
       }
     }
   }
+}
+
+TEST(Selection, TopkOfLinesOfEveryLength) {
+  for (const ScalarType t : {kFloat32, kFloat64, kBFloat16, kInt64, kUInt8}) {
+    for (const int64_t n : {1, 2, 15, 16, 17, 33, 63, 64, 65, 127, 128, 129, 300, 1000, 4095, 4096, 4097, 9000}) {
+      for (const int kind : {0, 1}) {
+        const Tensor x = lines_of(n, t, kind);
+        for (const bool largest : {false, true}) {
+          const ValuesAndIndices all = sort(x, 1, largest);
+          for (const int64_t k : {1, 2, 3, 10, 31, 33, 100, 128, 129, 500, 1100}) {
+            if (k > n) continue;
+            SCOPED_TRACE(::testing::Message() << to_string(t) << " " << k << " of " << n << ", kind " << kind);
+            const ValuesAndIndices top = topk(x, k, 1, largest);
+            ASSERT_EQ(values_of(top.indices), values_of(narrow(all.indices, 1, 0, k)));
+            ASSERT_EQ(bytes_of(top.values), bytes_of(narrow(all.values, 1, 0, k)));
+            const ValuesAndIndices unsorted = topk(x, k, 1, largest, false);
+            ASSERT_EQ(values_of(sort(unsorted.indices, 1).values), values_of(sort(top.indices, 1).values));
+            ASSERT_EQ(bytes_of(gather(x, 1, unsorted.indices)), bytes_of(unsorted.values));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Selection, RanksInLinesOfEveryLength) {
+  for (const ScalarType t : {kFloat32, kFloat64, kFloat16, kInt64, kInt32, kBool}) {
+    for (const int64_t n : {1, 2, 16, 17, 127, 128, 129, 1000, 8192, 8193, 20'000}) {
+      for (const int kind : {0, 1}) {
+        const Tensor x = lines_of(n, t, kind);
+        const ValuesAndIndices all = sort(x, 1);
+        for (const int64_t k : {int64_t{1}, int64_t{2}, n / 3, n - 1, n}) {
+          if (k < 1 || k > n) continue;
+          SCOPED_TRACE(::testing::Message() << to_string(t) << " " << k << " of " << n << ", kind " << kind);
+          const ValuesAndIndices got = kthvalue(x, k, 1);
+          ASSERT_EQ(values_of(got.indices), values_of(select(all.indices, 1, k - 1)));
+          ASSERT_EQ(bytes_of(got.values), bytes_of(select(all.values, 1, k - 1)));
+        }
+        const Values columns = values_of(median(transpose(x, 0, 1), 0).values), rows = values_of(median(x, 1).values);
+        for (const int64_t line : {0, 1, 2}) {
+          const Values sorted = values_of(select(all.values, 0, line));
+          const double want = std::isnan(sorted.back()) ? kNan : sorted[static_cast<size_t>((n - 1) / 2)];
+          for (const Values& got : {columns, rows}) {
+            const double value = got[static_cast<size_t>(line)];
+            ASSERT_TRUE(value == want || (std::isnan(value) && std::isnan(want))) << value << " for " << want;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SelectionThreads, SameForAnyNumberOfThreads) {
+  const int64_t before = num_threads();
+  const Tensor x = random({40, 3000}, kFloat32, -1, 1, 9);
+  std::vector<std::string> got;
+  for (const int64_t threads : {1, 3}) {
+    set_num_threads(threads);
+    got.push_back(bytes_of(topk(x, 20).indices) + bytes_of(topk(x, 300).indices) + bytes_of(kthvalue(x, 77).indices) +
+                  bytes_of(mode(x, 1).indices));
+  }
+  set_num_threads(before);
+  EXPECT_EQ(got[0], got[1]);
 }
 
 TEST(Selection, TopkSpecialValues) {

@@ -60,6 +60,7 @@ TEST(Sort, EveryLength) {
   for (int64_t n = 0; n < 300; n += n < 20 ? 1 : 23) {
     expect_sorted(random({n}, kFloat32, -1, 1, 3), n % 2 == 0);
     expect_sorted(random({n}, kInt8, -100, 100, 4), n % 2 == 1);
+    expect_sorted(random({n}, kFloat64, -1, 1, 5), n % 2 == 0);
   }
 }
 

@@ -2,7 +2,10 @@
 //
 //   count:    for e in source[begin, end): counts[digit(e)] += 1
 //   scatter:  for e in source[begin, end): target[offsets[digit(e)]++] = e
+#include <limits>
+
 #include "tercel/ops/cpu/key_elements.h"
+#include "tercel/ops/cpu/key_select.h"
 
 namespace tercel::TERCEL_ISA {
 
@@ -33,6 +36,15 @@ void scatter_digits(const Source& source, const RadixPass& pass, int64_t begin, 
     target[offsets[(source.key(i) >> shift) & mask]++] = source.template element<Element>(i);
 }
 
+// The keys as K have the order of those that `source` gives.
+template <class K, class Element>
+void sort_few_of(const RawKeys& source, int64_t n, K turn, Element* elements) {
+  alignas(64) K keys[kFewKeys + kKeySlack / static_cast<int64_t>(sizeof(K))];
+  for (int64_t i = 0; i < n; ++i) keys[i] = static_cast<K>(source.key(i)) ^ turn;
+  store(keys + n, Simd<K>{});
+  for_each_place(keys, n, [&](int64_t i, int64_t place) { elements[place] = source.template element<Element>(i); });
+}
+
 template <class Fn>
 void visit_source(const RadixPass& pass, Fn fn) {
   if (pass.raw)
@@ -52,6 +64,20 @@ KeyRange key_range(const int64_t* keys, int64_t n) {
     largest = keys[i] > largest ? keys[i] : largest;
   }
   return {smallest, largest};
+}
+
+void sort_few(const int64_t* keys, SortedKeys& sorted, void* memory) {
+  const RawKeys source{keys, sorted.base, sorted.position_bits, sorted.descending};
+  const int64_t n = sorted.n;
+  uint64_t most = 0;
+  for (int64_t i = 0; i < n; ++i) most |= source.key(i);
+  sorted.elements = memory;
+  if (sorted.wide)
+    sort_few_of(source, n, std::numeric_limits<int64_t>::min(), static_cast<WideElement*>(memory));
+  else if (most > INT32_MAX)
+    sort_few_of(source, n, std::numeric_limits<int64_t>::min(), static_cast<uint64_t*>(memory));
+  else
+    sort_few_of(source, n, int32_t{0}, static_cast<uint64_t*>(memory));
 }
 
 void radix_count(const RadixPass& pass, int64_t begin, int64_t end, uint32_t* counts) {
