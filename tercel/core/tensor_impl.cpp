@@ -77,6 +77,22 @@ TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes) : TensorImpl(base.
   share_version(base);
 }
 
+TensorImpl::TensorImpl(const TensorImpl* whole) : TensorImpl(Storage(whole->storage_), whole->dtype_, whole->ndim_) {
+  const size_t n = ndim_;
+  const int64_t *size = whole->dims(), *stride = size + whole->capacity();
+  int64_t *own_size = dims(), *own_stride = own_size + capacity();
+  for (size_t d = 0; d < n; ++d) {
+    own_size[d] = size[d];
+    own_stride[d] = stride[d];
+  }
+  storage_offset_ = whole->storage_offset_;
+  numel_ = whole->numel_;
+  layout_ = whole->layout_;
+  constexpr int kOfGeometry = kContiguous | kDense;
+  flags_ = static_cast<uint8_t>((flags_ & ~kOfGeometry) | (whole->flags_ & kOfGeometry));
+  share_version(*whole);
+}
+
 inline void TensorImpl::share_version(const TensorImpl& base) {
   if (flag(kInference) != base.flag(kInference)) [[unlikely]]
     set_flag(kInference, base.flag(kInference));
@@ -162,11 +178,13 @@ void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   set_flag(kDense, contiguous || tercel::is_non_overlapping_and_dense(this->sizes(), this->strides()));
 }
 
-void TensorImpl::swap_dims(size_t a, size_t b) {
-  int64_t* size = dims();
-  int64_t* stride = size + capacity();
-  std::swap(size[a], size[b]);
-  std::swap(stride[a], stride[b]);
+void TensorImpl::take_dims(const TensorImpl& other, const uint8_t* order) {
+  const int64_t *from_size = other.dims(), *from_stride = from_size + other.capacity();
+  int64_t *size = dims(), *stride = size + capacity();
+  for (size_t d = 0; d < ndim_; ++d) {
+    size[d] = from_size[order[d]];
+    stride[d] = from_stride[order[d]];
+  }
   set_flag(kContiguous, is_contiguous_strides(sizes(), strides()));
 }
 
@@ -262,7 +280,7 @@ void TensorImpl::keep_version() {
 }
 
 intrusive_ptr<TensorImpl> TensorImpl::shallow_copy(bool own_version, bool allow_metadata_change) const {
-  auto copy = make_intrusive<TensorImpl>(*this, sizes(), strides(), storage_offset_);
+  auto copy = make_intrusive<TensorImpl>(this);
   copy->set_flag(kWrappedNumber, flag(kWrappedNumber));
   copy->set_flag(kFixedMetadata, !allow_metadata_change);
   if (own_version) copy->set_version_counter(make_intrusive<VersionCounter>(uint32_t{0}));

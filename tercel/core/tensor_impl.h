@@ -3,8 +3,7 @@
 // Note [Version counters]
 // Every in-place change bumps a version, so that backward can tell when a saved tensor was changed. The counter lives
 // in the storage, because views and detach() share it. `.data` does not: such a tensor has a counter of its own in
-// ExtraMeta, which it shares with its views and shallow copies in turn. So has a tensor that was given another storage:
-// its version goes on from where it was.
+// ExtraMeta, which it shares with its views and shallow copies in turn. So has a tensor with another storage put in.
 //
 // Note [Views without history]
 // A view must know its base even when nothing requires a gradient yet: an in-place op with a differentiable operand may
@@ -79,6 +78,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   TensorImpl(const TensorImpl& base, IntSpan sizes, IntSpan strides, int64_t storage_offset);
   /** A view of all elements of a contiguous base, contiguous itself; the caller has checked that there are as many. */
   TensorImpl(const TensorImpl& base, IntSpan sizes);
+  explicit TensorImpl(const TensorImpl* whole);  ///< a view of all of it
   ~TensorImpl() override;
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
@@ -177,8 +177,8 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
   }
-  /** Lets two dimensions change places: the same elements, as dense as they were. For views that are being made. */
-  void swap_dims(size_t a, size_t b);
+  /** Dimension d becomes dimension order[d] of `other`, each once: as dense as it. For views that are being made. */
+  void take_dims(const TensorImpl& other, const uint8_t* order);
   /** Puts metadata in, in place of a base held without metadata. Others may read meanwhile, but not put theirs in. */
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta);
   /** The base of a view that has no metadata; see Note [Views without history]. */

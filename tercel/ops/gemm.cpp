@@ -419,10 +419,26 @@ bool better_transposed(const Gemm<T>& g) {
   return g.trans_a && !g.trans_b && g.n <= kNarrowCols && g.m > 2 * g.n && g.m % kernels<T>().vector == 0;
 }
 
+/** Products that take less time than the preparations of the blocked one. */
+constexpr int64_t kTinyWork = 512;
+
+template <class T>
+void tiny_gemm(const Gemm<T>& g) {
+  const int64_t a_row = g.trans_a ? 1 : g.lda, a_col = g.trans_a ? g.lda : 1;
+  const int64_t b_row = g.trans_b ? 1 : g.ldb, b_col = g.trans_b ? g.ldb : 1;
+  store(g, [&](int64_t i, int64_t j) {
+    const T *a = g.a + i * a_row, *b = g.b + j * b_col;
+    T sum = 0;
+    for (int64_t p = 0; p < g.k; ++p, a += a_col, b += b_row) sum += *a * *b;
+    return g.alpha * sum;
+  });
+}
+
 template <class T>
 void gemm_any(const Gemm<T>& g) {
   if (g.m <= 0 || g.n <= 0) return;
   const int64_t work = g.m * g.n * g.k;
+  if (work <= kTinyWork && !g.a_sums && !g.b_sums) return tiny_gemm(g);
   const int64_t threads = in_parallel_region() ? 1 : std::clamp<int64_t>(work / kWorkPerThread, 1, num_threads());
   if (g.n == 1 || g.m == 1)
     gemv(g, threads);

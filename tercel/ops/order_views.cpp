@@ -1,13 +1,26 @@
 #include "tercel/ops/order_views.h"
-#include "tercel/ops/complex.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <utility>
 
 #include "tercel/ops/complex.h"
 #include "tercel/ops/views_impl.h"
 
 namespace tercel {
+
+namespace {
+
+using Order = std::array<uint8_t, 64>;  // of as many dimensions as can be
+
+Tensor reordered(const Tensor& x, const Order& order) {
+  Tensor out = alias(x);
+  out.impl().take_dims(x.impl(), order.data());
+  return out;
+}
+
+}  // namespace
 
 Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1) {
   const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
@@ -22,8 +35,10 @@ Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1) {
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   check_strided(x, "transpose");
   const auto a = static_cast<size_t>(wrap_dim(dim0, x.dim())), b = static_cast<size_t>(wrap_dim(dim1, x.dim()));
-  Tensor out = alias(x, x.sizes(), x.strides(), x.storage_offset());
-  out.impl().swap_dims(a, b);
+  Order order;
+  std::iota(order.begin(), order.begin() + x.dim(), uint8_t{0});
+  if (a != b) std::swap(order[a], order[b]);
+  Tensor out = reordered(x, order);
   make_view("TransposeBackward0", out, x, [a, b] {
     return [a, b](BackwardCall& call) {
       call.set(0, transpose(call.grad(), static_cast<int64_t>(a), static_cast<int64_t>(b)));
@@ -49,17 +64,20 @@ Tensor permute(const Tensor& x, IntSpan dims) {
       "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
       "dimensions i.e. input.dim() = ",
       n, " is not equal to len(dims) = ", dims.size());
-  DimVector sizes(n), strides(n), inverse(n, -1);
+  Order order;
+  uint64_t named = 0;
   for (size_t i = 0; i < n; ++i) {
-    const auto d = static_cast<size_t>(wrap_dim(dims[i], x.dim()));
-    TERCEL_CHECK(inverse[d] == -1, RuntimeError, "permute(): duplicate dims are not allowed.");
-    inverse[d] = static_cast<int64_t>(i);
-    sizes[i] = x.sizes()[d];
-    strides[i] = x.strides()[d];
+    order[i] = static_cast<uint8_t>(wrap_dim(dims[i], x.dim()));
+    const uint64_t bit = uint64_t{1} << order[i];
+    TERCEL_CHECK((named & bit) == 0, RuntimeError, "permute(): duplicate dims are not allowed.");
+    named |= bit;
   }
-  Tensor out = alias(x, sizes, strides, x.storage_offset());
-  make_view("PermuteBackward0", out, x,
-            [&inverse] { return [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); }; });
+  Tensor out = reordered(x, order);
+  make_view("PermuteBackward0", out, x, [&order, n] {
+    DimVector inverse(n);
+    for (size_t i = 0; i < n; ++i) inverse[order[i]] = static_cast<int64_t>(i);
+    return [inverse](BackwardCall& call) { call.set(0, permute(call.grad(), inverse)); };
+  });
   return out;
 }
 

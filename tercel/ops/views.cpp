@@ -1,6 +1,7 @@
 #include "tercel/ops/views.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
@@ -36,14 +37,19 @@ IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
   return room;
 }
 
+/** Of a contiguous tensor, under sizes that fit. */
+Tensor contiguous_view(const Tensor& x, IntSpan sizes) {
+  return same_elements("ViewBackward0", x, Tensor(make_intrusive<TensorImpl>(x.impl(), sizes)));
+}
+
 }  // namespace
 
 Tensor view(const Tensor& x, IntSpan sizes) {
   check_strided(x, "view");
   DimVector room;
   const IntSpan full = fitting(sizes, x.numel(), room);
-  if (x.is_contiguous()) [[likely]]
-    return same_elements("ViewBackward0", x, Tensor(make_intrusive<TensorImpl>(x.impl(), full)));
+  if (x.is_contiguous() && x.numel() > 0) [[likely]]
+    return contiguous_view(x, full);
   const auto strides = view_strides(x.sizes(), x.strides(), full);
   TERCEL_CHECK(strides, RuntimeError,
                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
@@ -89,6 +95,8 @@ Tensor reshape(const Tensor& x, IntSpan sizes) {
   check_strided(x, "reshape");
   DimVector room;
   const IntSpan full = fitting(sizes, x.numel(), room);
+  if (x.is_contiguous() && x.numel() > 0) [[likely]]
+    return contiguous_view(x, full);
   if (const auto strides = view_strides(x.sizes(), x.strides(), full))
     return same_elements("ViewBackward0", x, full, *strides);
   return view(clone(x, MemoryFormat::Contiguous), full);
@@ -171,10 +179,19 @@ Geometry squeezed(const Tensor& x, const DimMarks& dims) {
 
 Geometry unsqueezed(const Tensor& x, int64_t dim) {
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim() + 1));
-  Geometry g(x);
-  const int64_t stride = d < g.sizes.size() ? g.sizes[d] * g.strides[d] : 1;
-  g.sizes.insert(g.sizes.begin() + d, 1);
-  g.strides.insert(g.strides.begin() + d, stride);
+  const IntSpan sizes = x.sizes(), strides = x.strides();
+  Geometry g;
+  g.offset = x.storage_offset();
+  for (size_t i = 0; i <= sizes.size(); ++i) {
+    if (i == d) {
+      g.sizes.push_back(1);
+      g.strides.push_back(i < sizes.size() ? sizes[i] * strides[i] : 1);
+    }
+    if (i < sizes.size()) {
+      g.sizes.push_back(sizes[i]);
+      g.strides.push_back(strides[i]);
+    }
+  }
   return g;
 }
 
@@ -302,7 +319,27 @@ DimVector broadcast_shapes(Span<IntSpan> shapes) {
 
 // ---- any strides
 
-Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+namespace {
+
+/** Whether it plainly lies inside; false: who knows. For what as_strided() is used for, without checks of overflow. */
+bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  // Of at most 64 dimensions; less than 2^28 each way keeps the sum below 2^62.
+  constexpr int kBits = 28;
+  int64_t highest = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0 || static_cast<uint64_t>(sizes[d] | strides[d]) >> kBits != 0) return false;
+    highest += (sizes[d] - 1) * strides[d];
+  }
+  const size_t items = x.storage()->nbytes() >> std::countr_zero(x.itemsize());
+  return storage_offset >= 0 && highest < static_cast<int64_t>(items) - storage_offset;
+}
+
+}  // namespace
+
+void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  if (sizes.size() == strides.size() && sizes.size() <= 64 && plainly_inside(x, sizes, strides, storage_offset))
+      [[likely]]
+    return;
   TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, "mismatch in length of strides and shape");
   TERCEL_CHECK(storage_offset >= 0, RuntimeError, "Tensor: invalid storage offset ", storage_offset);
   if (numel_of(sizes) > 0) {
@@ -314,15 +351,17 @@ Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t stor
                  (static_cast<size_t>(storage_offset) + static_cast<size_t>(extent.highest) + 1) * x.itemsize(),
                  " are out of bounds for storage of size ", x.storage()->nbytes());
   }
-  return {sizes, strides, storage_offset};
 }
 
 Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
   check_strided(x, "as_strided");
-  const Geometry g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
-  Tensor out = g.of(x);
+  const int64_t offset = storage_offset.value_or(x.storage_offset());
+  check_restrided(x, sizes, strides, offset);
+  Tensor out = alias(x, sizes, strides, offset);
   make_view("AsStridedBackward0", out, x, [&] {
-    return [base = Geometry(x), g](BackwardCall& call) { call.set(0, regather(call.grad(), g, base, false)); };
+    return [base = Geometry(x), g = Geometry(out)](BackwardCall& call) {
+      call.set(0, regather(call.grad(), g, base, false));
+    };
   });
   return out;
 }

@@ -21,6 +21,9 @@ inline Tensor alias(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t off
   return Tensor(make_intrusive<TensorImpl>(x.impl(), sizes, strides, offset));
 }
 
+/** A view of all of x. */
+inline Tensor alias(const Tensor& x) { return Tensor(make_intrusive<TensorImpl>(&x.impl())); }
+
 /** RuntimeError for an undefined tensor, NotImplementedError for one without strides. */
 inline void check_strided(const Tensor& x, const char* op) {
   check_defined(x, op, "self");
@@ -74,7 +77,12 @@ Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1);
 /** Without the marked dimensions of size 1. */
 Geometry squeezed(const Tensor& x, const DimMarks& dims);
 Geometry unsqueezed(const Tensor& x, int64_t dim);
-/** RuntimeError with PyTorch's sentences when an element would lie outside the storage. */
-Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset);
+
+/** RuntimeError with PyTorch's sentences when an element of such a view of x would lie outside the storage. */
+void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset);
+inline Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  check_restrided(x, sizes, strides, storage_offset);
+  return {sizes, strides, storage_offset};
+}
 
 }  // namespace tercel

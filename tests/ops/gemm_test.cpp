@@ -345,15 +345,16 @@ TEST(GemmThreads, SharedAndInsideOneAnother) {
 // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24 if the product is not rounded, and 0 if it is.
 TEST(Gemm, MultipliesAndAddsInOneRounding) {
   const float x = 1 + 0x1p-12f;
-  std::vector<float> a(2 * 6, 0), b(2 * 16, 0), c(6 * 16, 0);
-  for (size_t i = 0; i < 6; ++i) a[2 * i] = 1 + 0x1p-11f, a[2 * i + 1] = x;
+  constexpr size_t k = 8;  // two that count, and zeros: smaller products do without the kernels
+  std::vector<float> a(k * 6, 0), b(k * 16, 0), c(6 * 16, 0);
+  for (size_t i = 0; i < 6; ++i) a[k * i] = 1 + 0x1p-11f, a[k * i + 1] = x;
   for (size_t j = 0; j < 16; ++j) b[j] = -1, b[16 + j] = x;
   Gemm<float> g;
   g.m = 6;
   g.n = 16;
-  g.k = 2;
+  g.k = k;
   g.a = a.data();
-  g.lda = 2;
+  g.lda = k;
   g.b = b.data();
   g.ldb = 16;
   g.c = c.data();
