@@ -25,6 +25,10 @@ nb::object parameter_type() { return nb::module_::import_("tercel.nn").attr("Par
 bool is_parameter(PyObject* o) {
   return is_tensor(o) && parameter_type().ptr() == reinterpret_cast<PyObject*>(Py_TYPE(o));
 }
+/** A subclass whose tensors may come back as plain ones: arrays of tercel.array_api. */
+bool is_saved_as_tensor(PyObject* o) {
+  return is_tensor(o) && PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_saved_as_tensor") == 1;
+}
 bool is_ordered_dict(PyObject* o) { return Py_TYPE(o) == &PyODict_Type; }
 
 class Converter {
@@ -34,7 +38,7 @@ class Converter {
     if (PyBool_Check(o)) return o == Py_True;
     if (PyLong_CheckExact(o)) return to_int64(o);
     if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
-    if (Py_TYPE(o) == tensor_type) return tensor_of(o);
+    if (Py_TYPE(o) == tensor_type || is_saved_as_tensor(o)) return tensor_of(o);
     if (is_parameter(o)) return Value::parameter(tensor_of(o));
     if (nb::isinstance<DtypeObject>(o)) return to_dtype(o);
     if (nb::isinstance<DeviceObject>(o)) return to_device(o);

@@ -9,17 +9,21 @@ from math import e, inf, nan, pi  # noqa: F401
 
 from tercel._C import (  # noqa: F401
     bool, complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
-from tercel.array_api import _dtypes, fft, linalg
-from tercel.array_api._creation import *  # noqa: F401,F403
-from tercel.array_api._dtypes import *  # noqa: F401,F403
-from tercel.array_api._elementwise import *  # noqa: F401,F403
-from tercel.array_api._info import __array_namespace_info__
-from tercel.array_api._manipulation import *  # noqa: F401,F403
-from tercel.array_api._reductions import *  # noqa: F401,F403
-from tercel.array_api._searching import *  # noqa: F401,F403
-from tercel.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot
+from tercel.array_api import (
+    _array, _creation, _dtypes, _elementwise, _manipulation, _reductions, _searching, fft, linalg)
 
-from tercel.array_api import _creation, _elementwise, _manipulation, _reductions, _searching  # isort: skip
+# Before their names are imported (Note [Arrays]).
+for _module in (_creation, _dtypes, _elementwise, _manipulation, _reductions, _searching, fft, linalg):
+    _array.give_arrays(_module)
+
+from tercel.array_api._creation import *  # noqa: E402,F401,F403
+from tercel.array_api._dtypes import *  # noqa: E402,F401,F403
+from tercel.array_api._elementwise import *  # noqa: E402,F401,F403
+from tercel.array_api._info import __array_namespace_info__  # noqa: E402
+from tercel.array_api._manipulation import *  # noqa: E402,F401,F403
+from tercel.array_api._reductions import *  # noqa: E402,F401,F403
+from tercel.array_api._searching import *  # noqa: E402,F401,F403
+from tercel.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot  # noqa: E402
 
 newaxis = None
 __array_api_version__ = "2024.12"

@@ -33,6 +33,8 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         dtype = _dtypes.default_of(max(1, *(_dtypes.rank(x) for x in (start, stop, step))))
     if (stop - start) / step <= 0:
         return _C.empty(0, dtype=dtype, device=device)
+    if dtype.is_complex:
+        return arange(start, stop, step, dtype=_dtypes.part_of(dtype), device=device).to(dtype)
     return _C.arange(start, stop, step, dtype=dtype, device=device)
 
 
@@ -92,10 +94,13 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
         dtype = _dtypes.default_of(3 if is_complex else 2)
     if is_complex or dtype.is_complex:
         start, stop = complex(start), complex(stop)
-        part = _C.float64 if dtype is _C.complex128 else _C.float32
+        part = _dtypes.part_of(dtype)
         re, im = (linspace(a, b, num, dtype=part, device=device, endpoint=endpoint)
                   for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
         return _C.complex(re, im).to(dtype)
+    if dtype.is_floating_point and abs(stop / 2 - start / 2) > _dtypes.finfo(dtype).max / 2:
+        # The whole distance is beyond the dtype, though no value is.
+        return linspace(start / 2, stop / 2, num, dtype=dtype, device=device, endpoint=endpoint) * 2
     if not endpoint:
         return _C.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
     return _C.linspace(start, stop, num, dtype=dtype, device=device)
@@ -110,14 +115,19 @@ def meshgrid(*arrays, indexing="xy"):
     return list(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
 
 
+def _diagonal(x, k):
+    """The diagonal k, or the first beyond the matrices."""
+    return max(-x.shape[-2], min(k, x.shape[-1]))
+
+
 def tril(x, /, *, k=0):
     """The matrices with zeros above the diagonal k."""
-    return _C.tril(x, k)
+    return _C.tril(x, _diagonal(x, k))
 
 
 def triu(x, /, *, k=0):
     """The matrices with zeros below the diagonal k."""
-    return _C.triu(x, k)
+    return _C.triu(x, _diagonal(x, k))
 
 
 zeros.__doc__, ones.__doc__ = "Zeros.", "Ones."

@@ -38,6 +38,11 @@ def complex_of(dtype):
     return _C.complex128 if dtype is _C.float64 else _C.complex64
 
 
+def part_of(dtype):
+    """The dtype of a complex one's parts; other dtypes as they are."""
+    return {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(dtype, dtype)
+
+
 def default_of(place):
     """The default dtype of a kind."""
     floating = _C.get_default_dtype()
@@ -120,13 +125,9 @@ class IntInfo:
     dtype: Any
 
 
-def _real_of(dtype):
-    return {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(dtype, dtype)
-
-
 def finfo(type, /):  # noqa: A002
     """Limits of a floating dtype, or an array's; of the parts of a complex one."""
-    dtype = _real_of(type.dtype if isinstance(type, Tensor) else type)
+    dtype = part_of(type.dtype if isinstance(type, Tensor) else type)
     info = _C.finfo(dtype)
     return FloatInfo(info.bits, info.eps, info.max, info.min, info.smallest_normal, dtype)
 

@@ -65,6 +65,15 @@ def _remainder(x1, x2):
     return _C.where(out == 0, _C.copysign(out, x2), out) if out.is_floating_point() else out
 
 
+def _sign(x):
+    """Tercel's, but of zeros +0, of NaN NaN, and of complex numbers whose magnitude is beyond the dtype right, too."""
+    if x.is_complex():
+        scale = _C.maximum(_C.abs(_C.real(x)), _C.abs(_C.imag(x)))
+        return _C.sgn(x / _C.where(_C.isfinite(scale) & (scale > 0), scale, _C.ones_like(scale)))
+    out = _C.sgn(x)
+    return _C.where(_C.isnan(x), x, _C.add(out, 0.0)) if x.is_floating_point() else out
+
+
 _LOG2_E, _LOG10_E = 1.4426950408889634, 0.4342944819032518
 
 for _row in (
@@ -90,7 +99,7 @@ for _row in (
         ("logical_not", _C.logical_not, "Where false."),
         ("negative", _C.neg, "Numbers with the opposite sign."), ("positive", _C.positive, "The numbers themselves."),
         ("reciprocal", _C.reciprocal, "1 / x."),
-        ("sign", _C.sgn, "-1, 0 or 1; z / |z| of complex numbers."), ("signbit", _C.signbit, "Where the sign bit is set."),
+        ("sign", _sign, "-1, 0 or 1; z / |z| of complex numbers."), ("signbit", _C.signbit, "Where the sign bit is set."),
         ("sin", _C.sin, "Sines."), ("sinh", _C.sinh, "Hyperbolic sines."),
         ("square", _C.square, "x * x."), ("sqrt", _C.sqrt, "Square roots."),
         ("tan", _C.tan, "Tangents."), ("tanh", _C.tanh, "Hyperbolic tangents.")):

@@ -86,9 +86,12 @@ def reshape(x, /, shape, *, copy=None):
 def roll(x, /, shift, *, axis=None):
     """Elements moved on along axes, those at the end to the start; along all elements in a row with axis=None."""
     if axis is None:
-        return _C.roll(x, shift)
+        return _C.roll(x, shift % max(x.numel(), 1))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return _C.roll(x, (shift,) * len(axes) if isinstance(shift, int) else tuple(shift), axes)
+    shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: expected as many shifts as axes, but got {len(shifts)} and {len(axes)}")
+    return x.clone() if not axes else _C.roll(x, [by % max(x.shape[at], 1) for by, at in zip(shifts, axes)], axes)
 
 
 def tile(x, repetitions, /):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tercel import _C, linalg as _linalg
 from tercel._C import Tensor
-from tercel.array_api._dtypes import tensors_of
+from tercel.array_api._dtypes import part_of, tensors_of
 from tercel.array_api._reductions import sum as _sum
 from tercel.functional import broadcast_shapes, tensordot as _tensordot
 
@@ -70,7 +70,8 @@ def cross(x1, x2, /, *, axis=-1):
     a, b = tensors_of("cross", x1, x2)
     if a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(f"cross: expected 3 elements along axis {axis}, but got {a.shape[axis]} and {b.shape[axis]}")
-    return _linalg.cross(a, b, dim=axis)
+    shape = broadcast_shapes(a.shape, b.shape)
+    return _linalg.cross(a.expand(shape), b.expand(shape), dim=axis)
 
 
 def diagonal(x, /, *, offset=0):
@@ -109,7 +110,9 @@ def inv(x, /):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
-    """Norms of matrices: "fro", "nuc", 1, 2, inf and the negative numbers."""
+    """Norms of matrices: "fro", "nuc", 1, 2, inf and the negative numbers; 0 of a matrix without elements."""
+    if 0 in x.shape[-2:]:
+        return _C.zeros((*x.shape[:-2], *(1, 1) * bool(keepdims)), dtype=part_of(x.dtype), device=x.device)
     return _linalg.matrix_norm(x, ord, keepdim=keepdims)
 
 
