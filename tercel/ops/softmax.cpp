@@ -26,9 +26,23 @@ constinit const KernelTable<SoftmaxFn> backward_kernels = TERCEL_CPU_KERNELS(sof
 constexpr int64_t kGrain = 8192;
 // A strip of columns that is still in the cache when it is read again.
 constexpr int64_t kStripBytes = 256 * 1024;
-// Columns of a cache line, and of a page.
-constexpr int64_t kLeastColumns = 16;
-constexpr int64_t kMostColumns = 1024;
+// Columns whose rows are read one after the other at the memory's rate; fewer are worth it where they stay in the
+// cache.
+constexpr int64_t kCachedColumns = 256;
+// The narrowest strip for the sake of several threads.
+constexpr int64_t kLeastColumns = 64;
+// Results that do not stay in a cache.
+constexpr int64_t kStreamBytes = int64_t{32} << 20;
+
+// Sizes alone decide how sums are formed; how wide a strip is does not, and may follow the number of threads.
+void choose_strip(SoftmaxLoop& loop, int64_t outer, int64_t item) {
+  const int64_t fitting = kStripBytes / (loop.n * item);
+  loop.cached = fitting >= std::min(loop.inner, kCachedColumns);
+  loop.strip = kMostStripColumns;
+  if (loop.cached) loop.strip = std::min(loop.strip, std::max(fitting / kLeastColumns * kLeastColumns, kLeastColumns));
+  while (loop.strip >= 2 * kLeastColumns && outer * ((loop.inner + loop.strip - 1) / loop.strip) < 2 * num_threads())
+    loop.strip /= 2;
+}
 
 void run(const KernelTable<SoftmaxFn>& kernels, SoftmaxLoop& loop, const Tensor& like, int64_t dim) {
   const size_t d = static_cast<size_t>(dim);
@@ -42,14 +56,14 @@ void run(const KernelTable<SoftmaxFn>& kernels, SoftmaxLoop& loop, const Tensor&
     if (i > d) loop.inner *= sizes[i];
   }
   loop.compute = compute_of(like.dtype());
+  loop.stream = static_cast<int64_t>(like.nbytes()) >= kStreamBytes;
   const auto kernel = kernels[like.device()];
   if (loop.inner == 1) {
     parallel_for(0, outer, std::max<int64_t>(1, kGrain / loop.n),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
     return;
   }
-  const int64_t fitting = kStripBytes / (loop.n * static_cast<int64_t>(like.itemsize()));
-  loop.strip = std::clamp(fitting / kLeastColumns * kLeastColumns, kLeastColumns, kMostColumns);
+  choose_strip(loop, outer, static_cast<int64_t>(like.itemsize()));
   const int64_t strips = (loop.inner + loop.strip - 1) / loop.strip;
   parallel_for(0, outer * strips, std::max<int64_t>(1, kGrain / (loop.n * loop.strip)),
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });

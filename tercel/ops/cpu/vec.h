@@ -126,5 +126,30 @@ void store_partial(T* p, Vec<T> x, int64_t n) {
 }
 #endif
 
+/** load_partial, with `fill` in the other lanes. */
+#if TERCEL_ISA_LEVEL == 2
+inline Vec<float> load_partial(const float* p, int64_t n, Vec<float> fill) {
+  return Vec<float>::Batch(_mm512_mask_loadu_ps(fill.v, static_cast<__mmask16>((1u << n) - 1u), p));
+}
+inline Vec<double> load_partial(const double* p, int64_t n, Vec<double> fill) {
+  return Vec<double>::Batch(_mm512_mask_loadu_pd(fill.v, static_cast<__mmask8>((1u << n) - 1u), p));
+}
+#elif TERCEL_ISA_LEVEL == 1
+inline Vec<float> load_partial(const float* p, int64_t n, Vec<float> fill) {
+  return Vec<float>::Batch(_mm256_blendv_ps(fill.v, load_partial(p, n).v, _mm256_castsi256_ps(tail_mask(p, n))));
+}
+inline Vec<double> load_partial(const double* p, int64_t n, Vec<double> fill) {
+  return Vec<double>::Batch(_mm256_blendv_pd(fill.v, load_partial(p, n).v, _mm256_castsi256_pd(tail_mask(p, n))));
+}
+#else
+template <class T>
+Vec<T> load_partial(const T* p, int64_t n, Vec<T> fill) {
+  alignas(16) T lanes[Vec<T>::kSize];
+  fill.store(lanes);
+  std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(T));
+  return Vec<T>::load(lanes);
+}
+#endif
+
 }  // namespace
 }  // namespace tercel::TERCEL_ISA
