@@ -208,10 +208,10 @@ Span<Entry> nn_ops() {
           kNn),
       entry(
           "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
-          "dropout_p=0.0, bool is_causal=False, *, float? scale=None)",
+          "dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False)",
           [](const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask, double p, bool causal,
-             std::optional<double> scale) {
-            return scaled_dot_product_attention(query, key, value, mask, p, causal, scale);
+             std::optional<double> scale, bool enable_gqa) {
+            return scaled_dot_product_attention(query, key, value, mask, p, causal, scale, enable_gqa);
           },
           kNn),
       entry(

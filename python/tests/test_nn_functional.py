@@ -334,3 +334,93 @@ def test_gradients_of_a_layer_of_one_output(rows, columns):
         n = np.arange(rows)
         assert b.grad.item() == n.sum()
         np.testing.assert_allclose(w.grad.numpy(), (n @ x.numpy())[None], rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [tc.float16, tc.bfloat16, tc.int64, tc.uint8, tc.complex64, tc.complex128])
+def test_linear_of_any_dtype(dtype):
+    x, w, b = (tc.randint(0, 4, s).to(dtype) for s in ((2, 3, 5), (4, 5), (4,)))
+    if dtype.is_complex:
+        x, w = x * (1 + 2j), w * (1 - 1j)
+    want = x.to(tc.complex128).numpy() @ w.to(tc.complex128).numpy().T
+    got = F.linear(x, w, b)
+    assert got.dtype is dtype
+    np.testing.assert_allclose(got.to(tc.complex128).numpy(), want + b.to(tc.complex128).numpy())
+    np.testing.assert_allclose(F.linear(x[0], w).to(tc.complex128).numpy(), want[0])
+
+
+def test_linear_with_one_row_of_weights():
+    x, w = tc.randn(2, 3, 5, dtype=tc.float64), tc.randn(5, dtype=tc.float64)
+    close(F.linear(x, w), x.numpy() @ w.numpy())
+    close(F.linear(x, w, tc.tensor(2.0, dtype=tc.float64)), x.numpy() @ w.numpy() + 2)
+    says(RuntimeError, "expected input [..., in] and weight [out, in] or [in]", lambda: F.linear(x, tc.ones(1, 2, 5)))
+
+
+def of_complex(op, x, w):
+    """The op on complex numbers from the op on their parts."""
+    a, b = op(x.real, w.real) - op(x.imag, w.imag), op(x.real, w.imag) + op(x.imag, w.real)
+    return tc.complex(a, b)
+
+
+@pytest.mark.parametrize("name, x, w", [("conv1d", (2, 4, 7), (6, 2, 3)), ("conv2d", (2, 4, 5, 6), (6, 2, 3, 2)),
+                                        ("conv3d", (1, 2, 4, 4, 3), (4, 1, 2, 3, 2)),
+                                        ("conv_transpose1d", (2, 4, 7), (4, 3, 3)),
+                                        ("conv_transpose2d", (2, 4, 5, 6), (4, 3, 3, 2))])
+def test_convolutions_of_complex_numbers(name, x, w):
+    conv = getattr(F, name)
+    x, w = (tc.randn(s, dtype=tc.complex128, requires_grad=True) for s in (x, w))
+    want = of_complex(lambda x, w: conv(x, w, stride=2, padding=1, groups=2), x, w)
+    b = tc.randn(want.shape[1], dtype=tc.complex128)
+    got = conv(x, w, b, stride=2, padding=1, groups=2)
+    close(got.detach(), (want + b.view(-1, *[1] * (want.dim() - 2))).detach().numpy())
+    assert tc.autograd.gradcheck(lambda x, w: conv(x, w, b, stride=2, padding=1, groups=2), (x, w))
+
+
+@pytest.mark.parametrize("dtype", [tc.float16, tc.bfloat16, tc.bool, tc.complex64])
+def test_patches_of_any_dtype(dtype):
+    x = tc.randint(0, 2, (2, 3, 5, 4)).to(dtype)
+    patches = F.unfold(x, 2, padding=1)
+    assert patches.dtype is dtype
+    whole = tc.float32 if not dtype.is_complex else tc.complex64
+    assert tc.equal(patches.to(whole), F.unfold(x.real if dtype.is_complex else x.to(whole), 2, padding=1).to(whole))
+    if dtype is not tc.bool:
+        assert tc.equal(F.fold(patches, (5, 4), 2, padding=1), x * 4)
+    says(NotImplementedError, "\"im2col\" not implemented for", lambda: F.unfold(tc.ones(1, 1, 2, 2, dtype=tc.int64), 1))
+
+
+def test_interpolate_pixels():
+    x = tc.randint(0, 256, (1, 3, 4, 5), dtype=tc.uint8)
+    near = F.interpolate(x, scale_factor=2)
+    assert near.dtype is tc.uint8 and tc.equal(near[..., ::2, 1::2], x)
+    smooth = F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=False)
+    assert (smooth.float() - F.interpolate(x.float(), size=(7, 9), mode="bilinear")).abs().max().item() <= 0.5
+    steps = tc.tensor([[[[0, 0, 255, 255]]]], dtype=tc.uint8)
+    assert set(F.interpolate(steps, size=(1, 16), mode="bicubic").unique().tolist()) >= {0, 255}
+
+
+def test_circular_padding_of_what_is_left():
+    x = tc.arange(5.0).view(1, 1, 5)
+    assert F.pad(x, (-1, 2), "circular").tolist() == [[[1, 2, 3, 4, 1, 2]]]
+    assert F.pad(x, (2, -2), "circular").tolist() == [[[1, 2, 0, 1, 2]]]
+    assert F.pad(x, (-2, -1), "circular").tolist() == [[[2, 3]]]
+    says(RuntimeError, "wrapping around more than once", lambda: F.pad(x, (-3, 3), "circular"))
+
+
+def test_average_pooling_by_position():
+    x = tc.arange(16.0).view(1, 1, 4, 4)
+    assert F.avg_pool2d(x, 2, 2, 0, False, True, 1).tolist() == (F.avg_pool2d(x, 2) * 4).tolist()
+    says(TypeError, "avg_pool1d() takes", lambda: F.avg_pool1d(x[0], 2, 2, 0, False, True, 1))
+
+
+def test_dropout_of_complex_numbers():
+    x = tc.full((4000,), 1 + 1j)
+    kept = F.dropout(x, 0.25)
+    assert tc.allclose(kept[kept != 0], x[kept != 0] / 0.75)
+    assert 2850 < (kept != 0).sum().item() < 3150
+
+
+def test_attention_of_grouped_heads():
+    q, k, v = tc.randn(2, 6, 3, 4), tc.randn(2, 2, 5, 4), tc.randn(2, 3, 5, 4)
+    want = F.scaled_dot_product_attention(q, k.repeat_interleave(3, 1), v.repeat_interleave(2, 1))
+    close(F.scaled_dot_product_attention(q, k, v, enable_gqa=True), want.numpy())
+    says(RuntimeError, "Number of heads in key (4) must divide the number of heads in query (6)",
+         lambda: F.scaled_dot_product_attention(q, tc.randn(2, 4, 5, 4), v, enable_gqa=True))

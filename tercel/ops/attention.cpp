@@ -7,6 +7,7 @@
 #include "tercel/ops/dropout.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/rearrange.h"
 #include "tercel/ops/softmax.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/views.h"
@@ -15,7 +16,7 @@ namespace tercel {
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask, double dropout_p, bool is_causal,
-                                    std::optional<double> scale) {
+                                    std::optional<double> scale, bool enable_gqa) {
   constexpr const char* kOp = "scaled_dot_product_attention";
   check_defined(query, kOp, "query");
   check_defined(key, kOp, "key");
@@ -28,6 +29,19 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                " key.dtype: ", to_string(key.dtype()), " and value.dtype: ", to_string(value.dtype()), " instead.");
   TERCEL_CHECK(!is_causal || !attn_mask.defined(), RuntimeError, kOp,
                ": Explicit attn_mask should not be set when is_causal=True");
+  if (enable_gqa) {
+    TERCEL_CHECK(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3, RuntimeError, kOp,
+                 ": enable_gqa needs a dimension of heads, but got ", query.sizes(), ", ", key.sizes(), " and ",
+                 value.sizes());
+    const auto spread = [&](const Tensor& x, const char* name) {
+      const int64_t heads = query.size(-3), groups = x.size(-3);
+      TERCEL_CHECK(groups > 0 && heads % groups == 0, RuntimeError, kOp, ": Number of heads in ", name, " (", groups,
+                   ") must divide the number of heads in query (", heads, ")");
+      return heads == groups ? x : repeat_interleave(x, heads / groups, -3);
+    };
+    return scaled_dot_product_attention(query, spread(key, "key"), spread(value, "value"), attn_mask, dropout_p,
+                                        is_causal, scale);
+  }
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   Tensor scores = matmul(mul(query, factor), transpose(key, -2, -1));
   Tensor mask = attn_mask;

@@ -11,9 +11,11 @@ namespace tercel {
  * softmax(query key^T * scale + mask) value: query [..., length, depth], key [..., source, depth], value
  * [..., source, width] -> [..., length, width]. scale is 1 / sqrt(depth) unless given. The mask broadcasts to [...,
  * length, source]: bool, true where attention is allowed, or numbers to add; causal allows sources up to the position.
+ * With enable_gqa the heads, dimension -3, of key and value may be fewer: each is that of several heads of query.
  */
 TERCEL_API Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                                const Tensor& attn_mask = {}, double dropout_p = 0,
-                                               bool is_causal = false, std::optional<double> scale = {});
+                                               bool is_causal = false, std::optional<double> scale = {},
+                                               bool enable_gqa = false);
 
 }  // namespace tercel

@@ -4,6 +4,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
 #include "tercel/ops/conv_plan_impl.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
@@ -225,8 +226,8 @@ void check_operands(const Arguments& a, const Tensor& x, const Tensor& weight, c
   }
   TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "Input type (", cpp_name(x.dtype()), ") and weight type (",
                cpp_name(weight.dtype()), ") should be the same");
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", a.op, "\" not implemented for '", cpp_name(x.dtype()),
-               "'");
+  TERCEL_CHECK(x.is_floating_point() || x.is_complex(), NotImplementedError, "\"", a.op, "\" not implemented for '",
+               cpp_name(x.dtype()), "'");
 }
 
 DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight) {
@@ -259,6 +260,19 @@ DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight
   return sizes;
 }
 
+Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/** Of complex numbers: a product of parts is one of numbers, since a convolution is linear in both operands. */
+Tensor convolve_complex(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor xs[] = {real(x), imag(x)}, weights[] = {real(weight), imag(weight)};
+  const auto part = [&](int i, int j) { return convolve(a, xs[i], weights[j], Tensor()); };
+  const Tensor out = complex(sub(part(0, 0), part(1, 1)), add(part(0, 1), part(1, 0)));
+  if (!bias.defined()) return out;
+  DimVector column(a.dims + 1, 1);
+  column[0] = bias.size(0);
+  return add(out, view(bias, column));
+}
+
 Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_defined(x, a.op, "input");
   check_defined(weight, a.op, "weight");
@@ -267,6 +281,7 @@ Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const
                dims + 2, "D (batched) input to ", a.op, ", but got input of size: ", x.sizes());
   if (x.dim() == dims + 1) return squeeze(convolve(a, unsqueeze(x, 0), weight, bias), 0);
   check_operands(a, x, weight, bias);
+  if (x.is_complex()) return convolve_complex(a, x, weight, bias);
   if (x.dtype() == kFloat16 || x.dtype() == kBFloat16)
     return to(convolve(a, to(x, kFloat32), to(weight, kFloat32), bias.defined() ? to(bias, kFloat32) : bias),
               x.dtype());
@@ -320,7 +335,7 @@ Tensor convolve_named(const char* op, size_t dims, const Tensor& x, const Tensor
   return convolve(op, dims, image, weight, bias, stride, before, dilation, groups);
 }
 
-ConvPlan patches_plan(const char* op, const Tensor& x, IntSpan sizes, IntSpan kernel, IntSpan dilation, IntSpan padding,
+ConvPlan patches_plan(const char* op, IntSpan sizes, IntSpan kernel, IntSpan dilation, IntSpan padding,
                       IntSpan stride) {
   const auto check = [&](const char* name, IntSpan list, int64_t least) {
     TERCEL_CHECK(list.size() == 1 || list.size() == 2, RuntimeError, op, ": It is expected ", name,
@@ -333,8 +348,6 @@ ConvPlan patches_plan(const char* op, const Tensor& x, IntSpan sizes, IntSpan ke
   check("dilation", dilation, 1);
   check("padding", padding, 0);
   check("stride", stride, 1);
-  TERCEL_CHECK(x.dtype() == kFloat32 || x.dtype() == kFloat64, NotImplementedError, "\"", op,
-               "\" not implemented for '", cpp_name(x.dtype()), "'");
   ConvPlan plan;
   const Spatial in = spread(sizes, 2, 1), k = spread(kernel, 2, 1), s = spread(stride, 2, 1), p = spread(padding, 2, 0),
                 d = spread(dilation, 2, 1);
@@ -353,6 +366,16 @@ ConvPlan patches_plan(const char* op, const Tensor& x, IntSpan sizes, IntSpan ke
                "), but its components must be at least one.");
   return plan;
 }
+
+/** A rearrangement of float and double for elements of any other type that they or pairs of them can stand for. */
+template <class Fn>
+Tensor through_floats(const char* op, const Tensor& x, Fn&& fn) {
+  if (x.is_complex()) return complex(fn(real(x)), fn(imag(x)));
+  TERCEL_CHECK(x.is_floating_point() || x.dtype() == kBool, NotImplementedError, "\"", op, "\" not implemented for '",
+               cpp_name(x.dtype()), "'");
+  return to(fn(to(x, kFloat32)), x.dtype());
+}
+bool is_float_or_double(const Tensor& x) { return x.dtype() == kFloat32 || x.dtype() == kFloat64; }
 
 }  // namespace
 
@@ -387,7 +410,10 @@ Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan pa
                "input, but got: ",
                x.sizes());
   if (x.dim() == 3) return squeeze(im2col(unsqueeze(x, 0), kernel_size, dilation, padding, stride), 0);
-  ConvPlan plan = patches_plan("im2col", x, x.sizes().subspan(2, 2), kernel_size, dilation, padding, stride);
+  if (!is_float_or_double(x))
+    return through_floats("im2col", x,
+                          [&](const Tensor& part) { return im2col(part, kernel_size, dilation, padding, stride); });
+  ConvPlan plan = patches_plan("im2col", x.sizes().subspan(2, 2), kernel_size, dilation, padding, stride);
   plan.n = x.size(0);
   plan.channels = x.size(1);
   Tensor out;
@@ -413,9 +439,13 @@ Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan
                "input, but got: ",
                x.sizes());
   if (x.dim() == 2) return squeeze(col2im(unsqueeze(x, 0), output_size, kernel_size, dilation, padding, stride), 0);
+  if (!is_float_or_double(x))
+    return through_floats("col2im", x, [&](const Tensor& part) {
+      return col2im(part, output_size, kernel_size, dilation, padding, stride);
+    });
   TERCEL_CHECK(output_size.size() == 1 || output_size.size() == 2, RuntimeError,
                "It is expected output_size equals to 2, but got size ", output_size.size());
-  ConvPlan plan = patches_plan("col2im", x, output_size, kernel_size, dilation, padding, stride);
+  ConvPlan plan = patches_plan("col2im", output_size, kernel_size, dilation, padding, stride);
   TERCEL_CHECK(x.size(1) % plan.window() == 0, RuntimeError,
                "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got ",
                "input.size(1)=", x.size(1), " and kernel_size=(", plan.kernel[1], ", ", plan.kernel[2], ").");

@@ -7,6 +7,7 @@
 #include "tercel/ops/pool.h"
 #include "tercel/ops/resample_impl.h"
 #include "tercel/ops/spatial_impl.h"
+#include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -75,6 +76,11 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", x.dim(),
                "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got ",
                to_string(options.mode), ")");
+  if (x.dtype() == kUInt8) {
+    // Pixels: a cubic may leave their range.
+    const Tensor pixels = interpolate(to(x, kFloat32), options);
+    return to(clamp(round(pixels), Scalar(0), Scalar(255)), kUInt8);
+  }
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", kOp, "\" not implemented for '", to_string(x.dtype()),
                "'");
   const InterpolateMode mode = options.mode;

@@ -4,6 +4,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/matmul.h"
 #include "tercel/ops/matmul_impl.h"
@@ -133,14 +134,22 @@ struct Chain {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_defined(x, "linear", "input");
   check_defined(weight, "linear", "weight");
-  TERCEL_CHECK(weight.dim() == 2 && x.dim() >= 1, RuntimeError,
-               "linear: expected input [..., in] and weight [out, in] but got ", x.sizes(), " and ", weight.sizes());
+  TERCEL_CHECK((weight.dim() == 2 || weight.dim() == 1) && x.dim() >= 1, RuntimeError,
+               "linear: expected input [..., in] and weight [out, in] or [in] but got ", x.sizes(), " and ",
+               weight.sizes());
+  if (weight.dim() == 1) {
+    const Tensor out = matmul(x, weight);
+    return bias.defined() ? add(out, bias) : out;
+  }
   check_layer("linear", x, weight, bias, weight.size(1), weight.size(0));
   if (x.dim() != 2) {
     DimVector sizes(x.sizes());
     sizes.back() = weight.size(0);
     return view(linear(as_matrix(x), weight, bias), sizes);
   }
+  // The layer in one pass is that of the dtypes that models are trained in.
+  if (x.dtype() != kFloat32 && x.dtype() != kFloat64)
+    return bias.defined() ? addmm(bias, x, t(weight)) : mm(x, t(weight));
   Tensor out;
   {
     const NoGradGuard no_grad;

@@ -14,7 +14,7 @@ constexpr auto enum_names(Activation) {
   return std::to_array<EnumName<Activation>>({{Activation::None, "Non"}, {Activation::Relu, "Relu"}});
 }
 
-/** x [..., in] weight^T + bias; weight [out, in] as PyTorch keeps it, bias [out] or undefined. */
+/** x [..., in] weight^T + bias; weight [out, in] as PyTorch keeps it, or [in]; bias [out] or undefined. */
 TERCEL_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
 /** activation(x [n, in] weight + bias); weight [in, out] as HugeCTR keeps it, bias [out] or undefined. */

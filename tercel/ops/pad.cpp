@@ -116,7 +116,7 @@ Tensor without_border(const Tensor& grad, const Border& border) {
   return out;
 }
 
-/** Negative numbers of `pad` as a narrower x (constant) or result (others), and the rest as a border. */
+/** Negative numbers of `pad` as a narrower x (constant, circular) or result (others), and the rest as a border. */
 Tensor padded(const Tensor& x, IntSpan pad, PadMode mode, Scalar value) {
   const size_t ndim = x.sizes().size();
   Border border{mode, DimVector(ndim, 0), DimVector(ndim, 0)};
@@ -130,8 +130,8 @@ Tensor padded(const Tensor& x, IntSpan pad, PadMode mode, Scalar value) {
   }
   const bool narrows = std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p < 0; });
   if (!narrows) return with_border(x, border, value);
-  // A border of a border would show other elements: take away afterwards, but in the plain case before.
-  if (mode != PadMode::Constant)
+  // Reflections and edges are those of the whole x: what they show is taken away afterwards.
+  if (mode == PadMode::Reflect || mode == PadMode::Replicate)
     return clone(inside(with_border(x, border, value), removed, 0), MemoryFormat::Contiguous);
   Tensor part = x;
   for (size_t d = 0; d < ndim; ++d) {
@@ -141,6 +141,8 @@ Tensor padded(const Tensor& x, IntSpan pad, PadMode mode, Scalar value) {
     border.after[d] -= removed.before[d] - before;
     border.before[d] -= removed.after[d] - after;
     part = narrow(part, as_dim(d), before, size - before - after);
+    TERCEL_CHECK(mode == PadMode::Constant || std::max(border.before[d], border.after[d]) <= part.sizes()[d],
+                 RuntimeError, "Padding value causes wrapping around more than once.");
   }
   return with_border(part, border, value);
 }

@@ -188,10 +188,10 @@ def _avg_pool(dims):
     plain = getattr(_nn, f"avg_pool{dims}d")
 
     def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,  # noqa: A002
-                 **divisor):
+                 *divisor, **divisor_by_name):
         """The mean of each window."""
         return plain(input, kernel_size, () if stride is None else stride, padding, ceil_mode, count_include_pad,
-                     **divisor)
+                     *divisor, **divisor_by_name)
 
     avg_pool.__name__ = avg_pool.__qualname__ = f"avg_pool{dims}d"
     return avg_pool
