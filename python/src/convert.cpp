@@ -37,10 +37,22 @@ char numpy_scalar_kind(PyObject* o) {
   return result;
 }
 
+namespace {
+
+/** An array of one integer and no dimensions. */
+bool is_integer_array(PyObject* o) {
+  const nb::handle array(o);
+  const nb::object kind = array.attr("dtype").attr("kind");
+  return nb::cast<int>(array.attr("ndim")) == 0 && std::strchr("iu", to_text(kind.ptr())[0]);
+}
+
+}  // namespace
+
 bool is_int_like_slow(PyObject* o) {
   if (PyLong_Check(o)) return !PyBool_Check(o);
   if (is_tensor(o)) return is_zero_dim(o) && is_integral(tensor_of(o).dtype(), false);
-  return PyIndex_Check(o) && !is_ndarray(o);
+  if (is_ndarray(o)) return is_integer_array(o);
+  return PyIndex_Check(o);
 }
 
 bool is_number(PyObject* o) {

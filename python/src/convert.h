@@ -73,6 +73,8 @@ Layout to_layout(PyObject* o);
 MemoryFormat to_memory_format(PyObject* o);
 Generator& to_generator(PyObject* o);
 const Storage& to_storage(PyObject* o);
+/** The same, for elements of a dtype; RuntimeError when the storage has another one. */
+const Storage& storage_of_dtype(PyObject* o, ScalarType type);
 /** Of a tuple or list; of one integer, that one. */
 DimVector to_ints(PyObject* o);
 /** A tuple or list of numbers. */

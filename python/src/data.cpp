@@ -1,4 +1,6 @@
 #include "python/src/data.h"
+#include "python/src/op.h"
+#include "python/src/out.h"
 
 #include <cmath>
 #include <limits>
@@ -12,7 +14,7 @@ namespace {
 
 bool is_text(PyObject* o) { return PyUnicode_Check(o) || PyBytes_Check(o); }
 bool is_sequence(PyObject* o) {
-  if (is_tensor(o)) return tensor_of(o).dim() > 0;
+  if (is_tensor(o)) return false;
   if (is_ndarray(o)) return nb::cast<int>(nb::borrow(o).attr("ndim")) > 0;
   return PySequence_Check(o) && !is_number(o);
 }
@@ -96,7 +98,10 @@ T integer_element(PyObject* o) {
 /** A number for an element of T; RuntimeError where an integer does not fit. */
 template <class T>
 T to_element(PyObject* o) {
-  if (is_tensor(o)) return item(tensor_of(o)).to<T>();
+  if (is_tensor(o)) {
+    TERCEL_CHECK(tensor_of(o).numel() == 1, ValueError, "only one element tensors can be converted to Python scalars");
+    return item(tensor_of(o)).to<T>();
+  }
   if (is_zero_dim_array(o)) return to_element<T>(nb::borrow(o).attr("item")().ptr());
   if constexpr (std::is_same_v<T, double>) {
     if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
@@ -174,39 +179,27 @@ void require_grad(const Tensor& t, bool requires_grad) {
   Tensor(t).requires_grad_(true);
 }
 
-std::optional<ScalarType> optional_dtype(nb::handle o) {
-  if (o.is_none()) return {};
-  TERCEL_CHECK(is_dtype_like(o.ptr()), TypeError, "argument 'dtype' must be tercel.dtype, not ",
-               Py_TYPE(o.ptr())->tp_name);
-  return to_dtype(o.ptr());
-}
-void check_device(nb::handle o) {
-  if (o.is_none()) return;
-  TERCEL_CHECK(to_device(o.ptr()).is_cpu(), NotImplementedError, "tensors are made on the CPU only");
+using Dtype = std::optional<ScalarType>;
+
+void check_device(const std::optional<Device>& device) {
+  TERCEL_CHECK(!device || device->is_cpu(), NotImplementedError, "tensors are made on the CPU only");
 }
 
-nb::object make_tensor(nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad, bool) {
+Tensor make_tensor(PyObject* data, Dtype dtype, std::optional<Device> device, bool requires_grad) {
   check_device(device);
-  if (is_tensor(data.ptr()) &&
-      PyErr_WarnEx(PyExc_UserWarning,
-                   "To copy construct from a tensor, it is recommended to use sourceTensor.clone().detach() or "
-                   "sourceTensor.clone().detach().requires_grad_(True), rather than tercel.tensor(sourceTensor).",
-                   1) < 0)
-    raise_pending();
-  Tensor t = tensor_from_data(data.ptr(), optional_dtype(dtype), false);
+  if (is_tensor(data))
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.clone().detach() or "
+        "sourceTensor.clone().detach().requires_grad_(True), rather than tercel.tensor(sourceTensor).");
+  Tensor t = tensor_from_data(data, dtype, false);
   if (t.requires_grad()) t = t.detach();
   require_grad(t, requires_grad);
-  return own(wrap(std::move(t)));
+  return t;
 }
 
-nb::object as_tensor(nb::handle data, nb::handle dtype, nb::handle device) {
-  check_device(device);
-  return own(wrap(tensor_from_data(data.ptr(), optional_dtype(dtype), true)));
-}
-
-nb::object from_numpy(nb::handle array) {
-  TERCEL_CHECK(is_ndarray(array.ptr()), TypeError, "expected np.ndarray (got ", Py_TYPE(array.ptr())->tp_name, ")");
-  return own(wrap(tensor_from_buffer(array.ptr())));
+Tensor from_numpy(PyObject* array) {
+  TERCEL_CHECK(is_ndarray(array), TypeError, "expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")");
+  return tensor_from_buffer(array);
 }
 
 /** The bytes of a contiguous buffer, whatever its elements and dimensions. */
@@ -242,15 +235,21 @@ Tensor over_buffer(PyObject* buffer, ScalarType type, int64_t count, int64_t off
   return Tensor(make_intrusive<TensorImpl>(whole.storage(), type, IntSpan{n}, IntSpan{1}, offset / size));
 }
 
-nb::object from_buffer(nb::handle buffer, nb::handle dtype, int64_t count, int64_t offset, bool requires_grad) {
-  const Tensor t = over_buffer(buffer.ptr(), to_dtype(dtype.ptr()), count, offset, true);
-  require_grad(t, requires_grad);
-  return own(wrap(t));
+/** A vector over a whole storage, which is of bytes unless it has a dtype. */
+Tensor over_storage(PyObject* storage, std::optional<ScalarType> dtype) {
+  if (!dtype) {
+    const nb::object own_type = nb::getattr(nb::borrow(storage), "dtype", nb::none());
+    dtype = own_type.is_none() ? kUInt8 : to_dtype(own_type.ptr());
+  }
+  const Storage& bytes = storage_of_dtype(storage, *dtype);
+  return Tensor(
+      make_intrusive<TensorImpl>(bytes, *dtype, IntSpan{static_cast<int64_t>(bytes->nbytes() / item_size(*dtype))}));
 }
 
 /** A tensor over the memory of what has some; undefined for numbers and sequences, which have to be read. */
 Tensor over_memory(PyObject* o, std::optional<ScalarType> dtype, bool to_write) {
   if (is_tensor(o)) return tensor_of(o);
+  if (is_storage(o)) return over_storage(o, dtype);
   if (const nb::object array = as_ndarray(o)) return tensor_from_buffer(array.ptr(), to_write);
   if (PyCapsule_CheckExact(o) || PyObject_HasAttrString(o, "__dlpack__")) {
     const nb::object taken = nb::module_::import_("tercel.utils.dlpack").attr("from_dlpack")(nb::borrow(o));
@@ -261,14 +260,14 @@ Tensor over_memory(PyObject* o, std::optional<ScalarType> dtype, bool to_write) 
   return over_buffer(o, dtype.value_or(kUInt8), -1, 0, to_write);
 }
 
-nb::object as_array(nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy, bool requires_grad) {
+Tensor as_array(PyObject* data, Dtype wanted, std::optional<Device> device, std::optional<bool> copy,
+                bool requires_grad) {
   check_device(device);
-  const bool must_copy = copy.ptr() == Py_True, must_share = copy.ptr() == Py_False;
-  const std::optional<ScalarType> wanted = optional_dtype(dtype);
-  Tensor t = over_memory(data.ptr(), wanted, !must_copy);
+  const bool must_copy = copy == true, must_share = copy == false;
+  Tensor t = over_memory(data, wanted, !must_copy);
   if (!t.defined()) {
     TERCEL_CHECK(!must_share, ValueError, "can't alias arbitrary sequence into a tensor.");
-    t = tensor_from_data(data.ptr(), wanted, false);
+    t = tensor_from_data(data, wanted, false);
   } else if (wanted && *wanted != t.dtype()) {
     TERCEL_CHECK(!must_share, ValueError, "can't alias tensor with dtype '", legacy_name(t.dtype()), "' into dtype '",
                  legacy_name(*wanted), "'.");
@@ -279,12 +278,16 @@ nb::object as_array(nb::handle data, nb::handle dtype, nb::handle device, nb::ha
   // A history is kept if a gradient is asked for.
   if (t.requires_grad() && !requires_grad) t = t.detach();
   if (!t.requires_grad()) require_grad(t, requires_grad);
-  return own(wrap(std::move(t)));
+  return t;
 }
 
 }  // namespace
 
 Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool share) {
+  if (is_storage(data)) {
+    const Tensor t = over_storage(data, dtype);
+    return share ? t : clone(t);
+  }
   if (is_tensor(data)) {
     const Tensor& t = tensor_of(data);
     const ScalarType type = dtype.value_or(t.dtype());
@@ -301,19 +304,43 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
   return clone(view, MemoryFormat::Contiguous);
 }
 
-void register_data(nb::module_& m) {
-  const auto none = nb::none();
-  m.def("tensor", make_tensor, nb::arg("data").none(), nb::kw_only(), nb::arg("dtype").none() = none,
-        nb::arg("device").none() = none, nb::arg("requires_grad") = false, nb::arg("pin_memory") = false,
-        "A new tensor with a copy of the data.");
-  m.def("as_tensor", as_tensor, nb::arg("data").none(), nb::arg("dtype").none() = none, nb::arg("device").none() = none,
-        "The data as a tensor, over the same memory where that can be.");
-  m.def("asarray", as_array, nb::arg("obj").none(), nb::kw_only(), nb::arg("dtype").none() = none,
-        nb::arg("device").none() = none, nb::arg("copy").none() = none, nb::arg("requires_grad") = false,
-        "The object as a tensor; copy says whether it must or must not be copied.");
-  m.def("from_numpy", from_numpy, nb::arg("ndarray").none(), "A tensor over the array's memory.");
-  m.def("frombuffer", from_buffer, nb::arg("buffer"), nb::kw_only(), nb::arg("dtype"), nb::arg("count") = -1,
-        nb::arg("offset") = 0, nb::arg("requires_grad") = false, "A vector over the memory of a buffer.");
+Span<Entry> data_ops() {
+  // What they take is an object of Python: the GIL stays.
+  constexpr unsigned kHere = kFunction | kCheap;
+  static const Entry table[] = {
+      entry(
+          "tensor(object data, *, dtype dtype=None, device device=None, bool requires_grad=False, bool "
+          "pin_memory=False)",
+          [](PyObject* data, Dtype dtype, std::optional<Device> device, bool requires_grad, bool) {
+            return make_tensor(data, dtype, device, requires_grad);
+          },
+          kHere, "A new tensor with a copy of the data."),
+      entry(
+          "as_tensor(object data, dtype dtype=None, device device=None)",
+          [](PyObject* data, Dtype dtype, std::optional<Device> device) {
+            check_device(device);
+            return tensor_from_data(data, dtype, true);
+          },
+          kHere, "The data as a tensor, over the same memory where that can be."),
+      entry(
+          "asarray(object obj, *, dtype dtype=None, device device=None, bool? copy=None, bool requires_grad=False)",
+          [](PyObject* data, Dtype dtype, std::optional<Device> device, std::optional<bool> copy, bool requires_grad) {
+            return as_array(data, dtype, device, copy, requires_grad);
+          },
+          kHere, "The object as a tensor; copy says whether it must or must not be copied."),
+      entry(
+          "from_numpy(object ndarray)", [](PyObject* array) { return from_numpy(array); }, kHere,
+          "A tensor over the array's memory."),
+      entry(
+          "frombuffer(object buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False)",
+          [](PyObject* buffer, ScalarType dtype, int64_t count, int64_t offset, bool requires_grad) {
+            const Tensor t = over_buffer(buffer, dtype, count, offset, true);
+            require_grad(t, requires_grad);
+            return t;
+          },
+          kHere, "A vector over the memory of a buffer."),
+  };
+  return table;
 }
 
 }  // namespace tercel::python

@@ -26,7 +26,4 @@ bool is_numeric_buffer(PyObject* o);
 /** numpy.ndarray over the tensor's memory. */
 PyObject* to_numpy(const Tensor& t, bool force);
 
-/** The functions tensor, as_tensor, asarray, from_numpy ... of the module. */
-void register_data(nb::module_& m);
-
 }  // namespace tercel::python

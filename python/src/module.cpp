@@ -2,7 +2,6 @@
 #include <nanobind/stl/string.h>
 
 #include "python/src/autograd.h"
-#include "python/src/data.h"
 #include "python/src/exchange.h"
 #include "python/src/op.h"
 #include "tercel/core/dispatch.h"
@@ -24,16 +23,16 @@ NB_MODULE(_C, m) {
   register_device(m);
   register_op_type(m);
   register_autograd(m);
-  register_data(m);
   register_legacy(m);
   register_dlpack(m);
   register_arrow(m);
   register_files(m);
   register_return_types(m);
   for (const Span<Entry>& table :
-       {pointwise_ops(), elementwise_ops(), activation_ops(), factory_ops(), view_ops(), rearrange_ops(), reduce_ops(),
-        order_ops(), copy_ops(), complex_ops(), product_ops(), linear_algebra_ops(), fft_ops(), index_ops(),
-        random_ops(), nn_ops(), loss_ops(), recurrent_ops(), autograd_ops()})
+       {pointwise_ops(), elementwise_ops(), activation_ops(),     factory_ops(),   view_ops(),
+        rearrange_ops(), reduce_ops(),      order_ops(),          copy_ops(),      data_ops(),
+        complex_ops(),   product_ops(),     linear_algebra_ops(), fft_ops(),       index_ops(),
+        random_ops(),    nn_ops(),          loss_ops(),           recurrent_ops(), autograd_ops()})
     add_ops(m, table);
   finish_ops(m);
   m.def("_version", [] { return std::string(version()); });

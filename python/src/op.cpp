@@ -174,6 +174,7 @@ PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsi
       if (o.signature.match(args, count, keywords, place == kMethod, c.arguments)) [[likely]]
         return o.entry.invoke(c);
     }
+    if (PyObject* result = call_old_form(*this, args, count, keywords, place)) return result;
     explain(args, count, keywords, place);
   } catch (...) {
     set_error_from_exception();

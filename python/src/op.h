@@ -40,6 +40,12 @@ class Op {
   std::vector<Overload> overloads_;
 };
 
+/**
+ * What a call in an order of arguments that PyTorch once had gives, after a warning (op_deprecated.cpp); null if it is
+ * none, or with the error set.
+ */
+PyObject* call_old_form(const Op& op, PyObject* const* args, size_t count, PyObject* keywords, unsigned place);
+
 void register_op_type(nb::module_& m);
 /** Puts the entries' functions into the module and its parts _nn, _linalg, _special and _fft, their methods into
  * Tensor. */
@@ -64,6 +70,7 @@ Span<Entry> rearrange_ops();
 Span<Entry> reduce_ops();
 Span<Entry> order_ops();
 Span<Entry> copy_ops();
+Span<Entry> data_ops();
 Span<Entry> complex_ops();
 Span<Entry> product_ops();
 Span<Entry> linear_algebra_ops();

@@ -52,6 +52,11 @@ PyObject* nested_list(const Tensor& t, int64_t dim, const char* data) {
   return list.release().ptr();
 }
 
+void check_one_truth(const Tensor& x) {
+  TERCEL_CHECK(x.numel() == 1, RuntimeError, "Boolean value of Tensor with ",
+               x.numel() == 0 ? "no values" : "more than one value", " is ambiguous");
+}
+
 /** x.size(), x.size(-1). */
 PyObject* size(const Tensor& x, std::optional<int64_t> dim) {
   return dim ? PyLong_FromLongLong(x.sizes()[static_cast<size_t>(wrap_dim(*dim, x.dim(), false))])
@@ -180,11 +185,18 @@ Span<Entry> copy_ops() {
       entry(
           "is_nonzero(Tensor input)",
           [](const Tensor& x) {
-            TERCEL_CHECK(x.numel() == 1, RuntimeError, "Boolean value of Tensor with ",
-                         x.numel() == 0 ? "no values" : "more than one value", " is ambiguous");
+            check_one_truth(x);
             return item(x).to_bool();
           },
           kAsk),
+      entry(
+          "_assert_async(Tensor input, str assert_msg=\"\")",
+          [](const Tensor& x, std::string_view message) {
+            check_one_truth(x);
+            TERCEL_CHECK(item(x).to_bool(), RuntimeError,
+                         message.empty() ? "Expected Tensor with single nonzero value, but got zero" : message);
+          },
+          kFunction | kCheap),
       entry(
           "is_set_to(Tensor input, Tensor tensor)",
           [](const Tensor& x, const Tensor& other) { return x.is_set_to(other); }, kAskMethod),
@@ -207,11 +219,12 @@ Span<Entry> copy_ops() {
           kAskMethod, "The bytes that the tensor views."),
       entry(
           "set_(Tensor input, Storage source, int storage_offset, int[] size, int[] stride=())",
-          [](const Tensor& x, const Storage& s, int64_t offset, const DimVector& size,
-             const DimVector& strides) -> Tensor { return set_(x, s, offset, size, strides); },
+          [](const Tensor& x, PyObject* source, int64_t offset, const DimVector& size, const DimVector& strides)
+              -> Tensor { return set_(x, storage_of_dtype(source, x.dtype()), offset, size, strides); },
           kAskMethod),
       entry(
-          "set_(Tensor input, Storage source)", [](const Tensor& x, const Storage& s) -> Tensor { return set_(x, s); },
+          "set_(Tensor input, Storage source)",
+          [](const Tensor& x, PyObject* source) -> Tensor { return set_(x, storage_of_dtype(source, x.dtype())); },
           kAskMethod),
       entry(
           "set_(Tensor input, Tensor source)",

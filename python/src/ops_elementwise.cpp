@@ -52,26 +52,23 @@ Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const
 }
 
 // x + value * a * b, or a / b. In its older form the number comes second.
-#define TERCEL_ADDC_ENTRIES(name)                                                                     \
-  entry(#name "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor out=None)",   \
-        [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value, const Tensor& out) {      \
-          return into(#name, out, name(x, a, b, value));                                              \
-        }),                                                                                           \
-      entry(#name "(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2, *, Tensor out=None)", \
-            [](const Tensor& x, Scalar value, const Tensor& a, const Tensor& b, const Tensor& out) {  \
-              return into(#name, out, name(x, a, b, value));                                          \
-            }),                                                                                       \
-      entry(                                                                                          \
-          #name "_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",                 \
-          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) -> Tensor {             \
-            return name##_(x, a, b, value);                                                           \
-          },                                                                                          \
-          kMethod),                                                                                   \
-      entry(                                                                                          \
-          #name "_(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2)",                      \
-          [](const Tensor& x, Scalar value, const Tensor& a, const Tensor& b) -> Tensor {             \
-            return name##_(x, a, b, value);                                                           \
-          },                                                                                          \
+/** RuntimeError where `out` overlaps an operand in part. */
+void check_out(const char* op, const Tensor& out, std::initializer_list<const Tensor*> operands) {
+  if (!out.defined()) return;
+  for (const Tensor* operand : operands) check_overlap(op, out, *operand);
+}
+
+#define TERCEL_ADDC_ENTRIES(name)                                                                   \
+  entry(#name "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor out=None)", \
+        [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value, const Tensor& out) {    \
+          check_out(#name, out, {&x, &a, &b});                                                      \
+          return into(#name, out, name(x, a, b, value));                                            \
+        }),                                                                                         \
+      entry(                                                                                        \
+          #name "_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",               \
+          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) -> Tensor {           \
+            return name##_(x, a, b, value);                                                         \
+          },                                                                                        \
           kMethod)
 
 // One bound: a number or a tensor.
@@ -236,6 +233,7 @@ Span<Entry> elementwise_ops() {
           kMethod),
       entry("lerp(Tensor input, Tensor end, Tensor|Scalar weight, *, Tensor out=None)",
             [](const Tensor& a, const Tensor& b, Operand weight, const Tensor& out) {
+              check_out("lerp", out, {&a, &b, weight.is_tensor() ? weight.tensor : &a});
               return into("lerp", out, with_operand(weight, [&](const auto& w) { return lerp(a, b, w); }));
             }),
       entry(

@@ -207,15 +207,17 @@ Span<Entry> index_ops() {
           },
           kMethod),
       entry("masked_select(Tensor input, Tensor mask, *, Tensor out=None)",
-            [](const Tensor& x, const Tensor& mask, const Tensor& out) {
-              return into("masked_select", out, masked_select(x, mask));
+            [](const Tensor& x, const Tensor& given, const Tensor& out) {
+              return into("masked_select", out, masked_select(x, mask_of("masked_select", given)));
             }),
       entry("masked_scatter(Tensor input, Tensor mask, Tensor source)",
-            [](const Tensor& x, const Tensor& mask, const Tensor& source) { return masked_scatter(x, mask, source); }),
+            [](const Tensor& x, const Tensor& mask, const Tensor& source) {
+              return masked_scatter(x, mask_of("masked_scatter_", mask), source);
+            }),
       entry(
           "masked_scatter_(Tensor input, Tensor mask, Tensor source)",
           [](const Tensor& x, const Tensor& mask, const Tensor& source) -> Tensor {
-            return masked_scatter_(x, mask, source);
+            return masked_scatter_(x, mask_of("masked_scatter_", mask), source);
           },
           kMethod),
       entry("nonzero(Tensor input, *, bool as_tuple, Tensor out=None)",

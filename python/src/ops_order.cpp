@@ -31,9 +31,19 @@ using Pair = std::optional<std::vector<Tensor>>;
           },                                                                            \
           kMethod)
 
-#define TERCEL_RUNNING_EXTREME_ENTRY(name)                     \
-  entry(#name "(Tensor input, int dim, *, Tensor[] out=None)", \
-        [](const Tensor& x, int64_t dim, const Pair& out) { return into(#name, out, name(x, dim)); })
+void check_scalar_type(const Tensor& out, ScalarType wanted) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == wanted, RuntimeError, "expected scalar_type ", legacy_name(wanted),
+               " but found ", legacy_name(out.dtype()));
+}
+
+#define TERCEL_RUNNING_EXTREME_ENTRY(name)                                                                         \
+  entry(#name "(Tensor input, int dim, *, Tensor[] out=None)", [](const Tensor& x, int64_t dim, const Pair& out) { \
+    if (out && out->size() == 2) {                                                                                 \
+      check_scalar_type((*out)[0], x.dtype());                                                                     \
+      check_scalar_type((*out)[1], kInt64);                                                                        \
+    }                                                                                                              \
+    return into(#name, out, name(x, dim));                                                                         \
+  })
 
 #define TERCEL_TRAPEZOID_ENTRIES(name)                                                           \
   entry(                                                                                         \
@@ -76,6 +86,7 @@ Span<Entry> order_ops() {
       TERCEL_RUNNING_EXTREME_ENTRY(cummin),
       entry("logcumsumexp(Tensor input, int dim, *, Tensor out=None)",
             [](const Tensor& x, int64_t dim, const Tensor& out) {
+              check_scalar_type(out, x.dtype());
               return into("logcumsumexp", out, logcumsumexp(x, dim));
             }),
       entry("diff(Tensor input, int n=1, int dim=-1, Tensor prepend=None, Tensor append=None, *, Tensor out=None)",

@@ -126,6 +126,9 @@ Span<Entry> product_ops() {
             [](const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
               return diag_embed(x, offset, dim1, dim2);
             }),
+      entry(
+          "fill_diagonal_(Tensor input, Scalar fill_value, bool wrap=False)",
+          [](const Tensor& x, Scalar value, bool wrap) -> Tensor { return fill_diagonal_(x, value, wrap); }, kMethod),
       entry("trace(Tensor input)", [](const Tensor& x) { return trace(x); }),
       TERCEL_TRIANGLE_ENTRIES(tril),
       TERCEL_TRIANGLE_ENTRIES(triu),

@@ -88,8 +88,11 @@ Span<Entry> rearrange_ops() {
       entry(
           "flipud(Tensor input)", [](const Tensor& x) { return flipud(x); }, kBoth),
       entry(
-          "roll(Tensor input, int[1] shifts, int[1] dims=())",
-          [](const Tensor& x, const DimVector& shifts, const DimVector& dims) { return roll(x, shifts, dims); }, kBoth),
+          "roll(Tensor input, int[1] shifts, int[1]? dims=())",
+          [](const Tensor& x, const DimVector& shifts, const std::optional<DimVector>& dims) {
+            return roll(x, shifts, dims.value_or(DimVector()));
+          },
+          kBoth),
       entry(
           "rot90(Tensor input, int k=1, int[]? dims=None)",
           [](const Tensor& x, int64_t k, const std::optional<DimVector>& dims) {

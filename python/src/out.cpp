@@ -9,7 +9,7 @@ namespace tercel::python {
 namespace {
 
 constexpr const char* kResizeAdvice =
-    ". This behavior is deprecated, and in a future release outputs will not be resized unless they have zero "
+    ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
     "elements. "
     "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
 

@@ -66,8 +66,31 @@ int64_t byte_index(PyObject* self, int64_t i) {
 
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(size_of(self)); }
 
+struct Bytes {
+  Py_ssize_t start, length;
+};
+/** The bytes that a slice means; RuntimeError unless they are neighbours. */
+Bytes bytes_in(PyObject* self, PyObject* slice) {
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_pending();
+  const Py_ssize_t count = PySlice_AdjustIndices(length(self), &start, &stop, step);
+  TERCEL_CHECK(step == 1, RuntimeError, "Trying to slice with a step of ", step, ", but only a step of 1 is supported");
+  return {start, count};
+}
+
+/** A storage of some of the bytes, which it shares; who has their address must find them there. */
+PyObject* part_of(PyObject* self, Bytes part) {
+  const Storage& whole = cast(self)->storage;
+  whole->set_resizable(false);
+  DataPtr block(
+      bytes_of(self) + part.start, new Storage(whole), [](void* kept) { delete static_cast<Storage*>(kept); },
+      whole->device());
+  return wrap_storage(make_intrusive<StorageImpl>(static_cast<size_t>(part.length), std::move(block), nullptr, false));
+}
+
 PyObject* get_item(PyObject* self, PyObject* key) {
   return at_border([&]() -> PyObject* {
+    if (PySlice_Check(key)) return part_of(self, bytes_in(self, key));
     TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
     return PyLong_FromLong(bytes_of(self)[byte_index(self, to_int(key))]);
   });
@@ -75,10 +98,18 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return at_border<int>(-1, [&] {
     TERCEL_CHECK(value, TypeError, "a storage does not support deleting items");
-    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
+    TERCEL_CHECK(is_int_like(value), TypeError, "can only set storage content with a int, but got ",
+                 Py_TYPE(value)->tp_name, " instead");
     const int64_t byte = to_int(value);
     TERCEL_CHECK(byte >= -128 && byte < 256, RuntimeError,
                  "value cannot be converted to type uint8_t without overflow");
+    if (PySlice_Check(key)) {
+      const Bytes part = bytes_in(self, key);
+      if (part.length > 0)
+        std::memset(bytes_of(self) + part.start, static_cast<int>(byte), static_cast<size_t>(part.length));
+      return 0;
+    }
+    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
     bytes_of(self)[byte_index(self, to_int(key))] = static_cast<uint8_t>(byte);
     return 0;
   });
@@ -128,10 +159,19 @@ PyObject* clone_storage(PyObject* self, PyObject*) {
   });
 }
 
-/** UntypedStorage(), of a number of bytes, or of a sequence of bytes. */
-PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject*) {
+/** UntypedStorage(), of a number of bytes, or of a sequence of bytes; device="cpu" may be said. */
+PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return at_border([&] {
-    const Storage storage = create_storage(kCpu);
+    Device device = kCpu;
+    PyObject *name = nullptr, *value = nullptr;
+    for (Py_ssize_t i = 0; kwargs && PyDict_Next(kwargs, &i, &name, &value);) {
+      TERCEL_CHECK(to_text(name) == "device", TypeError, "UntypedStorage() got an unexpected keyword argument '",
+                   to_text(name), "'");
+      if (value != Py_None) device = to_device(value);
+    }
+    TERCEL_CHECK(PyTuple_GET_SIZE(args) <= 1, TypeError, "UntypedStorage() takes at most 1 positional argument but ",
+                 PyTuple_GET_SIZE(args), " were given");
+    const Storage storage = create_storage(device);
     if (PyTuple_GET_SIZE(args) == 0) return wrap_storage(storage);
     PyObject* first = PyTuple_GET_ITEM(args, 0);
     if (is_int_like(first)) {
@@ -196,6 +236,14 @@ const Storage& to_storage(PyObject* o) {
   const nb::object untyped = own(PyObject_GetAttrString(o, kUntyped));
   TERCEL_CHECK(Py_TYPE(untyped.ptr()) == g_type, TypeError, "not a storage: ", Py_TYPE(o)->tp_name);
   return cast(untyped.ptr())->storage;  // the typed storage keeps it
+}
+const Storage& storage_of_dtype(PyObject* o, ScalarType type) {
+  if (Py_TYPE(o) != g_type) {
+    const ScalarType own_type = to_dtype(nb::object(nb::borrow(o).attr("dtype")).ptr());
+    TERCEL_CHECK(own_type == type, RuntimeError, "Expected a Storage of type ", legacy_name(type),
+                 " or an UntypedStorage, but got type ", legacy_name(own_type), " for argument 1 'storage'");
+  }
+  return to_storage(o);
 }
 PyObject* from_storage(const Storage& storage) { return wrap_storage(storage); }
 

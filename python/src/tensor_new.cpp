@@ -6,20 +6,8 @@ namespace tercel::python {
 
 namespace {
 
-/** A vector over a whole storage. */
-Tensor over_storage(const Storage& storage, ScalarType type) {
-  const auto n = static_cast<int64_t>(storage->nbytes() / item_size(type));
-  return Tensor(make_intrusive<TensorImpl>(storage, type, IntSpan{n}));
-}
-
 Tensor of_argument(PyObject* o, ScalarType type) {
-  if (is_storage(o) && PyObject_HasAttrString(o, "dtype")) {
-    const nb::object dtype = nb::borrow(o).attr("dtype");
-    TERCEL_CHECK(to_dtype(dtype.ptr()) == type, RuntimeError, "Expected a Storage of type ", legacy_name(type),
-                 " or an UntypedStorage, but got type ", legacy_name(to_dtype(dtype.ptr())),
-                 " for argument 1 'storage'");
-  }
-  if (is_storage(o)) return over_storage(to_storage(o), type);
+  if (is_storage(o)) return tensor_from_data(o, type, true);
   if (is_tensor(o)) {
     const Tensor& other = tensor_of(o);
     TERCEL_CHECK(other.dtype() == type, TypeError, "expected ", legacy_name(type), "Tensor, but got ",
@@ -43,7 +31,8 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
     if (PyObject* device = PyDict_GetItemString(kwargs, "device"); device && device != Py_None)
       TERCEL_CHECK(to_device(device).is_cpu(), RuntimeError, "legacy constructor expects device type: cpu but device ",
                    "type: ", to_string(to_device(device).type), " was passed");
-    for (const char* name : {"data", "size", "other", "storage"})
+    if (PyObject* size = PyDict_GetItemString(kwargs, "size")) return empty(to_ints(size), type);
+    for (const char* name : {"data", "other", "storage"})
       if (PyObject* given = PyDict_GetItemString(kwargs, name)) data = nb::borrow(given);
   }
   const Py_ssize_t n = PyTuple_GET_SIZE(args);
@@ -55,8 +44,9 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
   if (n == 0) return empty({0}, type);
   if (n == 1) return of_argument(PyTuple_GET_ITEM(args, 0), type);
   for (Py_ssize_t i = 0; i < n; ++i)
-    TERCEL_CHECK(is_int_like(PyTuple_GET_ITEM(args, i)), TypeError, "new() received an invalid combination of ",
-                 "arguments: sizes must be ints, not ", Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
+    TERCEL_CHECK(is_int_like(PyTuple_GET_ITEM(args, i)), TypeError,
+                 "new() received an invalid combination of arguments: sizes must be ints, not ",
+                 Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
   return empty(to_ints(args), type);
 }
 

@@ -137,12 +137,23 @@ PyObject* existing(TensorObject* object, TensorImpl& impl) {
   return Py_NewRef(cast(object));
 }
 
+/**
+ * For an object that somebody came by through a weak reference while its tensor owned it: from here on the object holds
+ * the tensor again, and outlives C++'s use of it.
+ */
+PyObject* fix_weak_reference(PyObject* o, PyObject*) {
+  TensorObject* self = cast(o);
+  if (self->owned_by_tensor) Py_DECREF(existing(self, self->tensor.impl()));
+  Py_RETURN_NONE;
+}
+
 PyMemberDef g_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 PyMethodDef g_methods[] = {
+    {"_fix_weakref", fix_weak_reference, METH_NOARGS, nullptr},
     {"__init_subclass__", init_subclass, METH_NOARGS | METH_CLASS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -165,6 +165,8 @@ def _type_method(self, dtype=None, non_blocking=False):
         dtype = matches[0]
     elif isinstance(dtype, _LegacyType):
         dtype = dtype.dtype
+    elif dtype is Tensor:
+        dtype = _C.get_default_dtype()
     return self.to(dtype)
 
 
@@ -184,9 +186,21 @@ def new(self, *args, **kwargs):
 
 
 @_method
+def storage_type(self):
+    """The class of the typed storage."""
+    return type(self.storage())
+
+
+@_method
 def is_shared(self):
     """Whether other processes see the memory: never."""
     return False
+
+
+@_method
+def pin_memory(self, device=None):
+    """Memory that a GPU reads by itself: RuntimeError, as there is no GPU to read it."""
+    raise RuntimeError("pin_memory(): expected a GPU that could read the memory, but found none")
 
 
 def _unique(x, inverse, counts, dim, consecutive):
@@ -209,8 +223,10 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
 
 def _map_in_place(name, self, others, function):
     """self = function(each of self, of the others)"""
-    if self.requires_grad:
-        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for i, other in enumerate((self, *others)):
+        if isinstance(other, Tensor) and other.requires_grad:
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                               "instead.")
     for i, other in enumerate(others):
         if not isinstance(other, Tensor):
             raise TypeError(f"{name}(): argument 'other' (position {i + 1}) must be Tensor, not {type(other).__name__}")
@@ -220,9 +236,12 @@ def _map_in_place(name, self, others, function):
     if not callable(function):
         raise TypeError(f"{type(function).__name__!r} object is not callable")
     rows = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
+    values = [function(*row) for row in zip(*rows)]
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            raise TypeError(f"{name}: the function must give numbers, not {type(value).__name__}")
     kind = bool if self.dtype is _C.bool else complex if self.is_complex() else float if self.is_floating_point() else int
-    values = [kind(function(*row)) for row in zip(*rows)]
-    return self.copy_(_C.tensor(values, dtype=self.dtype).view(self.shape))
+    return self.copy_(_C.tensor([kind(value) for value in values], dtype=self.dtype).view(self.shape))
 
 
 @_method
@@ -246,6 +265,7 @@ def map2_(self, x, y, callable):  # noqa: A002
 for _one in ("ipu", "maia", "mps", "mtia", "nested", "vulkan", "xla", "xpu"):
     setattr(Tensor, f"is_{_one}", False)  # kinds of tensors that there are none of
 Tensor.__div__, Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__rtruediv__, Tensor.__itruediv__
+_C._TensorBase = _C.TensorBase = Tensor  # one class is both
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.__module__ = "tercel"
@@ -267,6 +287,9 @@ class _LegacyType:
 
     def __instancecheck__(self, other):
         return isinstance(other, Tensor) and other.dtype is self.dtype
+
+    def __mro_entries__(self, bases):
+        raise TypeError(f"type 'tercel.{self.__name__}' is not an acceptable base type")
 
     def __repr__(self):
         return f"<class 'tercel.{self.__name__}'>"

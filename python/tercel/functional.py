@@ -80,7 +80,7 @@ def meshgrid(*tensors, indexing=None):
 
 def cartesian_prod(*tensors):
     """All tuples with one element of each vector."""
-    return _C._cartesian_prod(_listed(tensors))
+    return _C._cartesian_prod(tensors)
 
 
 def block_diag(*tensors):
@@ -97,8 +97,12 @@ def broadcast_shapes(*shapes):
     """The sizes that tensors of those sizes broadcast to."""
     out = []
     for shape in shapes:
+        if not isinstance(shape, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
         sizes = [shape] if isinstance(shape, int) else list(shape)
         for size in sizes:
+            if not isinstance(size, int):
+                raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {size}")
             if size < 0:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
         out[:0] = [1] * (len(sizes) - len(out))

@@ -24,24 +24,28 @@ _PRECISIONS = ("highest", "high", "medium")
 
 
 class _State:
-    deterministic_debug_mode = 0
+    deterministic = warn_only = False
     warn_always = False
     precision = "highest"
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Asks for operations that give the same bits every time; all of them do."""
-    _State.deterministic_debug_mode = 0 if not mode else 1 if warn_only else 2
+    for position, name, value in ((" (position 1)", "mode", mode), ("", "warn_only", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"_set_deterministic_algorithms(): argument '{name}'{position} must be bool, not "
+                            f"{type(value).__name__}")
+    _State.deterministic, _State.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled():
     """What use_deterministic_algorithms() set."""
-    return _State.deterministic_debug_mode > 0
+    return _State.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
     """What use_deterministic_algorithms(warn_only=...) set."""
-    return _State.deterministic_debug_mode == 1
+    return _State.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode):
@@ -52,12 +56,12 @@ def set_deterministic_debug_mode(debug_mode):
     if mode not in (0, 1, 2):
         raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, or 0, 1, 2, but "
                            f"got {debug_mode}")
-    _State.deterministic_debug_mode = mode
+    _State.deterministic, _State.warn_only = mode > 0, mode == 1
 
 
 def get_deterministic_debug_mode():
     """0, 1 or 2: what set_deterministic_debug_mode() set."""
-    return _State.deterministic_debug_mode
+    return 0 if not _State.deterministic else 1 if _State.warn_only else 2
 
 
 def set_float32_matmul_precision(precision):

@@ -158,3 +158,49 @@ def test_indexing():
     y[y > 8] = 0
     assert y.tolist() == [[5, 5, 5, 5], [4, 7, 8, 7], [8, 0, 0, 0]]
     says(ValueError, "slice step cannot be zero", lambda: y[::0])
+
+
+def test_numbers_before_tensors_are_an_old_form():
+    a, b = tc.full((2, 2), 2.0), tc.full((2, 2), 3.0)
+    batch = a.expand(1, 2, 2)
+    calls = {
+        "add": (lambda: tc.add(a, 4, b), lambda: a.add(4, b), 14), "sub": (lambda: tc.sub(a, 2, b), lambda: a.sub(2, b), -4),
+        "addcmul": (lambda: tc.addcmul(a, 2, a, b), lambda: a.addcmul(2, a, b), 14),
+        "addcdiv": (lambda: tc.addcdiv(a, 3, a, b), lambda: a.addcdiv(3, a, b), 4),
+        "addmm": (lambda: tc.addmm(2, a, 3, a, b), lambda: a.addmm(2, 3, a, b), 40),
+        "addbmm": (lambda: tc.addbmm(2, a, batch, batch), lambda: a.addbmm(2, batch, batch), 12),
+        "baddbmm": (lambda: tc.baddbmm(2, batch, 1, batch, batch), lambda: batch.baddbmm(2, 1, batch, batch), 12),
+        "addmv": (lambda: tc.addmv(2, a[0], 1, a, b[0]), lambda: a[0].addmv(2, 1, a, b[0]), 16),
+        "addr": (lambda: tc.addr(2, a, 1, a[0], b[0]), lambda: a.addr(2, 1, a[0], b[0]), 10),
+        "add_": (lambda: tc.Tensor.add_(a.clone(), 4, b), lambda: a.clone().add_(4, b), 14),
+        "addmm_": (lambda: a.clone().addmm_(2, 3, a, b), lambda: a.clone().addmm_(2, a, b), None),
+    }
+    for name, (function, method, value) in calls.items():
+        for call in (function, method):
+            with pytest.warns(UserWarning, match=f"This overload of {name} is deprecated"):
+                got = call()
+            assert value is None or (got == value).all().item(), name
+    out = tc.empty(2, 2)
+    with pytest.warns(UserWarning, match="This overload of add is deprecated"):
+        assert tc.add(a, 4, b, out=out) is out
+    assert (out == 14).all().item()
+    with pytest.raises(TypeError, match=r"addmm\(\) takes 3 positional arguments but 5 were given"):
+        tc.addmm(a, 1, 1, a, b)
+
+
+def test_what_tensors_are_made_of_is_an_operation_like_others():
+    says(TypeError, 'tensor() missing 1 required positional arguments: "data"', lambda: tc.tensor())
+    says(TypeError, "tensor(): argument 'dtype' must be tercel.dtype, not str", lambda: tc.tensor(1, dtype="float"))
+    says(TypeError, "as_tensor() got an unexpected keyword argument 'copy'", lambda: tc.as_tensor(1, copy=True))
+    assert tc.tensor(data=[1], dtype=tc.float64).dtype is tc.float64 and tc.from_numpy(np.ones(2)).shape == (2,)
+    # A tensor in a list is a number.
+    assert tc.tensor([tc.ones(1), tc.tensor(2)]).tolist() == [1, 2] and tc.tensor([[tc.ones(1, 1)]]).shape == (1, 1)
+    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+        tc.tensor([tc.ones(2), tc.ones(2)])
+
+
+def test_arrays_of_one_integer_are_sizes():
+    assert tc.ones(np.array(3), np.int64(4)).shape == tc.ones((np.int64(3), np.array(4))).shape == (3, 4)
+    for wrong in (np.array(3.0), np.array([3]), np.array(True)):
+        with pytest.raises(TypeError):
+            tc.ones((wrong, 2))

@@ -1,6 +1,7 @@
 """Tensors of lists, arrays and buffers; dtypes, devices, storages."""
 
 import array
+import types
 
 import numpy as np
 import pytest
@@ -156,6 +157,13 @@ def test_old_constructors():
     assert tc.Tensor(2, 3).shape == (2, 3) and tc.Tensor([1, 2]).dtype is tc.float32 and tc.Tensor().shape == (0,)
     assert tc.LongTensor([1, 2]).dtype is tc.int64 and tc.FloatTensor(2).shape == (2,)
     assert isinstance(tc.ones(1), tc.FloatTensor) and not isinstance(tc.ones(1), tc.LongTensor)
+    x = tc.ones(0)
+    assert x.new(size=(3, 4)).shape == (3, 4) and x.new([3, 4]).tolist() == [3, 4] and x.new(()).shape == (0,)
+    assert x.int().type(tc.Tensor).dtype is tc.float32
+    with pytest.raises(TypeError, match="new.. received an invalid combination of arguments"):
+        tc.LongTensor((6, 0), 1, 1, 0)
+    with pytest.raises(TypeError, match="type 'tercel.FloatTensor' is not an acceptable base type"):
+        types.new_class("Sub", (tc.FloatTensor,))
     assert tc.ones(1).type() == "tercel.FloatTensor" and tc.ones(1).type(tc.int64).dtype is tc.int64
 
 

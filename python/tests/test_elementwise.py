@@ -173,8 +173,12 @@ def test_choice_between_numbers():
 
 def test_products_added():
     x, a, b = tc.ones(2), tc.tensor([2.0, 3.0]), tc.tensor([4.0, 5.0])
-    assert tc.addcmul(x, a, b, value=2).tolist() == tc.addcmul(x, 2, a, b).tolist() == [17, 31]
-    assert x.clone().addcdiv_(a, b, value=4).tolist() == x.clone().addcdiv_(4, a, b).tolist() == pytest.approx([3, 3.4])
+    assert tc.addcmul(x, a, b, value=2).tolist() == [17, 31]
+    assert x.clone().addcdiv_(a, b, value=4).tolist() == pytest.approx([3, 3.4])
+    memory = tc.ones(4)
+    for call in (tc.addcmul, tc.addcdiv, tc.lerp):
+        with pytest.raises(RuntimeError, match="unsupported operation: some elements of the input tensor"):
+            call(a[:2], memory[:2], memory[:2], out=memory[1:3])
 
 
 IN_PLACE = {"relu": (), "relu6": (), "selu": (), "silu": (), "mish": (), "hardswish": (), "hardsigmoid": (),

@@ -161,3 +161,18 @@ def test_threads_may_free_what_others_made():
     for t in threads:
         t.join()
     assert leaf.grad[0, 0].item() == 8
+
+
+def test_an_object_from_a_weak_reference_can_take_its_tensor_over():
+    x, y = tc.ones(2), tc.ones(2)
+    x.note = 1
+    y.grad = x
+    ref = weakref.ref(x)
+    del x
+    x = ref()
+    x._fix_weakref()
+    x._fix_weakref()
+    del y
+    assert x.note == 1 and x.tolist() == [1, 1] and ref() is x
+    del x
+    assert ref() is None

@@ -119,8 +119,7 @@ def test_closeness():
         tc.isclose(x, x.double())
     with pytest.raises(RuntimeError, match="greater than or equal to zero"):
         tc.allclose(x, y, rtol=-1)
-    with pytest.raises(RuntimeError, match="Expected object of data type float but got data type double"):
-        x.equal(x.double())
+    assert x[:1].equal(x[:1].double()) and tc.equal(tc.tensor([1, 0]), tc.tensor([True, False]))
 
 
 def test_questions_about_tensors():
@@ -183,3 +182,100 @@ def test_switches():
         tc.set_float32_matmul_precision("highest")
         tc.set_warn_always(False)
         tc.set_default_dtype(tc.float32)
+
+
+def test_diagonals_filled():
+    for sizes, wrap in (((7, 3), False), ((7, 3), True), ((8, 3), True), ((3, 7), True), ((3, 3, 3), False)):
+        n = np.zeros(sizes)
+        np.fill_diagonal(n, 4, wrap)
+        x = tc.zeros(sizes)
+        assert x.fill_diagonal_(4, wrap) is x and x.tolist() == n.tolist()
+    part = tc.zeros(7, 3, 3)[:, 1]
+    assert part.fill_diagonal_(1, wrap=True).sum().item() == 6
+    with pytest.raises(RuntimeError, match="dimensions must larger than 1"):
+        tc.zeros(3).fill_diagonal_(1)
+    with pytest.raises(RuntimeError, match="all dimensions of input must be of equal length"):
+        tc.zeros(2, 2, 3).fill_diagonal_(1)
+    leaf = tc.ones(2, 2, requires_grad=True)
+    leaf.clone().fill_diagonal_(3).sum().backward()
+    assert leaf.grad.tolist() == [[0, 1], [1, 0]]
+
+
+def test_masks_of_bytes_select_and_scatter():
+    x, mask = tc.arange(3), tc.tensor([1, 0, 1], dtype=tc.uint8)
+    with pytest.warns(UserWarning, match="masked_select received a mask with dtype tercel.uint8"):
+        assert x.masked_select(mask).tolist() == [0, 2]
+    for scatter in (x.masked_scatter, x.clone().masked_scatter_):
+        with pytest.warns(UserWarning, match="masked_scatter_ received a mask with dtype tercel.uint8"):
+            assert scatter(mask, tc.tensor([7, 8])).tolist() == [7, 1, 8]
+
+
+def test_selecting_from_nothing_checks_the_indices():
+    for sizes, dim, index, sentence in (((0, 3), 0, [0, 1], "self indexing axis dim should be positive"),
+                                        ((0, 3), 1, [0, 5], "INDICES element is out of DATA bounds, id=5 axis_dim=3"),
+                                        ((3, 0), 0, [0, -1], "INDICES element is out of DATA bounds, id=-1 axis_dim=3")):
+        with pytest.raises(RuntimeError, match=sentence):
+            tc.zeros(sizes).index_select(dim, tc.tensor(index))
+    assert tc.zeros(3, 0).index_select(0, tc.tensor([0, 2])).shape == (2, 0)
+    assert tc.zeros(0, 3).index_select(0, tc.tensor([], dtype=tc.int64)).shape == (0, 3)
+
+
+def test_what_is_written_to_may_not_be_read():
+    y, ind = tc.zeros(6), tc.tensor([2, 1, 0])
+    for call in (lambda: ind.put_(ind, ind), lambda: ind.put_(ind, ind.clone()), lambda: ind.put_(ind.clone(), ind),
+                 lambda: y.put_(ind, y[:3]), lambda: y.put_(ind[0], y[0])):
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            call()
+    assert y[:3].put_(ind, y[3:] + 1).tolist() == [1, 1, 1]
+
+
+def test_results_of_scans_have_their_dtype():
+    x = tc.ones(3)
+    for call, wanted, found in ((lambda: tc.cummax(x, 0, out=(tc.empty(0).short(), tc.empty(0).long())), "Float", "Short"),
+                                (lambda: tc.cummin(x, 0, out=(tc.empty(0), tc.empty(0).int())), "Long", "Int"),
+                                (lambda: tc.logcumsumexp(x.double(), 0, out=tc.empty(3)), "Double", "Float")):
+        with pytest.raises(RuntimeError, match=f"expected scalar_type {wanted} but found {found}"):
+            call()
+
+
+def test_asserted_truth():
+    tc._assert_async(tc.tensor(0.1j))
+    for x, sentence in ((tc.ones(0), "Boolean value of Tensor with no values"), (tc.ones(2), "with more than one value"),
+                        (tc.tensor(0), "Expected Tensor with single nonzero value, but got zero")):
+        with pytest.raises(RuntimeError, match=sentence):
+            tc._assert_async(x)
+    with pytest.raises(RuntimeError, match="because"):
+        tc._assert_async(tc.tensor(0), "because")
+
+
+def test_small_rules():
+    assert tc.cov(tc.arange(4.0).view(1, 4)).shape == () and tc.arange(3).roll(1, None).tolist() == [2, 0, 1]
+    with pytest.raises(TypeError, match="expected Tensor as element 0 in argument 0, but got list"):
+        tc.cartesian_prod([tc.ones(1)])
+    for wrong in (1.5, (1.5,)):
+        with pytest.raises(RuntimeError, match="should be of type ints, a tuple of ints, or a list of ints, got 1.5"):
+            tc.broadcast_shapes(wrong)
+    with pytest.raises(TypeError, match="apply_: the function must give numbers, not str"):
+        tc.ones(1).apply_(lambda _: "text")
+    with pytest.raises(RuntimeError, match=r"Can't call map2_\(\) on Variable that requires grad"):
+        tc.ones(1).map2_(tc.ones(1), tc.ones(1, requires_grad=True), lambda a, b, c: a)
+    with pytest.raises(RuntimeError, match="pin_memory"):
+        tc.ones(1).pin_memory()
+    with pytest.raises(RuntimeError, match="torch.block_diag: Input tensors must have 2 or fewer dimensions"):
+        tc.block_diag(tc.ones(1, 1, 1))
+
+
+def test_determinism_is_remembered():
+    try:
+        for mode in (True, False):
+            for warn_only in (True, False):
+                tc.use_deterministic_algorithms(mode, warn_only=warn_only)
+                assert tc.are_deterministic_algorithms_enabled() is mode
+                assert tc.is_deterministic_algorithms_warn_only_enabled() is warn_only
+                assert tc.get_deterministic_debug_mode() == (mode and (1 if warn_only else 2))
+        with pytest.raises(TypeError, match=r"'mode' \(position 1\) must be bool, not int"):
+            tc.use_deterministic_algorithms(1)
+        with pytest.raises(TypeError, match="'warn_only' must be bool, not int"):
+            tc.use_deterministic_algorithms(True, warn_only=1)
+    finally:
+        tc.set_deterministic_debug_mode(0)

@@ -13,7 +13,7 @@ namespace detail {
 void refuse_sizes(IntSpan sizes) {
   for (const int64_t s : sizes)
     TERCEL_CHECK(s >= 0, RuntimeError, "Trying to create tensor with negative dimension ", s, ": ", sizes);
-  throw_error<RuntimeError>({"numel: integer multiplication overflow of sizes ", sizes});
+  throw_error<RuntimeError>({"Storage size calculation overflowed with sizes=", sizes});
 }
 
 }  // namespace detail

@@ -85,8 +85,8 @@ size_t bytes_under(IntSpan sizes, IntSpan strides, ScalarType dtype) {
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_bytes(IntSpan sizes, ScalarType dtype) {
-  throw_error<RuntimeError>(
-      {"empty: Storage size calculation overflowed: ", sizes, " of ", to_string(dtype), " does not fit 64 bits"});
+  throw_error<RuntimeError>({"empty: Storage size calculation overflowed with sizes=", sizes, " of ", to_string(dtype),
+                             " does not fit 64 bits"});
 }
 
 }  // namespace

@@ -128,6 +128,26 @@ Tensor diag(const Tensor& x, int64_t offset) {
 
 Tensor diagflat(const Tensor& x, int64_t offset) { return diag_embed(reshape(x, {-1}), offset); }
 
+const Tensor& fill_diagonal_(const Tensor& x, Scalar value, bool wrap) {
+  const char* op = "fill_diagonal_";
+  check_defined(x, op, "self");
+  TERCEL_CHECK(x.dim() >= 2, RuntimeError, op, ": dimensions must larger than 1, but got ", x.dim());
+  const int64_t rows = x.size(0), columns = x.size(1);
+  int64_t step = 0;
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    TERCEL_CHECK(x.dim() == 2 || x.size(d) == rows, RuntimeError, op,
+                 ": all dimensions of input must be of equal length, but got ", x.sizes());
+    step += x.stride(d);
+  }
+  const int64_t offset = x.storage_offset(), count = std::min(rows, columns);
+  fill_(as_strided(x, {count}, {step}, offset), value);
+  if (wrap && x.dim() == 2 && columns > 0)
+    // Every part of the diagonal begins columns + 1 rows below the one before.
+    for (int64_t top = columns + 1; top < rows; top += columns + 1)
+      fill_(as_strided(x, {std::min(rows - top, columns)}, {step}, offset + top * x.stride(0)), value);
+  return x;
+}
+
 Tensor trace(const Tensor& x) {
   check_defined(x, "trace", "self");
   TERCEL_CHECK(x.dim() == 2, RuntimeError, "trace: expected a matrix, but got tensor with dim ", x.dim());

@@ -13,6 +13,11 @@ TERCEL_API Tensor diag(const Tensor& x, int64_t diagonal = 0);
 TERCEL_API Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
 /** All elements as the diagonal of a square matrix of zeros. */
 TERCEL_API Tensor diagflat(const Tensor& x, int64_t offset = 0);
+/**
+ * Sets the diagonal of a matrix, or of a tensor whose sizes are all the same; `wrap`: of a tall matrix it begins again
+ * below its end, one row further down.
+ */
+TERCEL_API const Tensor& fill_diagonal_(const Tensor& x, Scalar value, bool wrap = false);
 /** The sum of a matrix' diagonal; of integers in int64. */
 TERCEL_API Tensor trace(const Tensor& x);
 

@@ -363,13 +363,6 @@ struct SavedIndices {
   }
 };
 
-void check_distinct(const Tensor& x, const Tensor& other) {
-  TERCEL_CHECK(!x.is_set_to(other) || x.numel() == 0, RuntimeError,
-               "unsupported operation: the input tensor and the written-to tensor refer to a single memory location. "
-               "Please clone() the tensor before performing the operation.");
-  check_overlap("index_put_", x, other);
-}
-
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate);
 
 /** x at the indices: one tensor for each of the first dimensions, an undefined one for a dimension taken whole. */
@@ -408,9 +401,9 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
   const bool records = should_record(x, values);
   check_inplace(x, records);
   check_no_internal_overlap("index_put_", x);
-  check_distinct(x, values);
+  check_apart("index_put_", x, values);
   for (const Tensor& t : indices)
-    if (t.defined()) check_distinct(x, t);
+    if (t.defined()) check_apart("index_put_", x, t);
   Plan plan;
   plan_index(plan, x, indices);
   run(accumulate ? add_kernels : put_kernels, plan, expanded_values(values, plan), Order::Positions);

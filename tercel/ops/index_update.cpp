@@ -10,6 +10,7 @@
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/nonzero.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -203,6 +204,7 @@ const Tensor& put_(const Tensor& x, const Tensor& index, const Tensor& source, b
                source.numel(), ", index.numel() = ", index.numel());
   TERCEL_CHECK(x.numel() > 0 || index.numel() == 0, IndexError, op, "(): tried to put elements into an empty tensor");
   const Tensor whole = as_vector(x);
+  for (const Tensor* other : {&index, &source}) check_apart(op, x, *other);
   index_put_(whole, unravelled(reshape(index, {-1}), whole), reshape(source, {-1}), accumulate);
   return x;
 }

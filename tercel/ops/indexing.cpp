@@ -1,5 +1,4 @@
 #include "tercel/ops/indexing.h"
-#include "tercel/ops/promotion_impl.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,8 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/gather_lines_impl.h"
 #include "tercel/ops/indexing_impl.h"
+#include "tercel/ops/promotion_impl.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/row_gradient.h"
 #include "tercel/ops/scatter.h"
 #include "tercel/ops/tensor_iterator.h"
@@ -93,12 +94,27 @@ Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t di
 
 }  // namespace
 
+namespace {
+
+/** Of a tensor without elements no slice is copied, and so no kernel meets the indices. */
+void check_empty_select(const Tensor& index, int64_t size) {
+  if (index.numel() == 0) return;
+  TERCEL_CHECK(size > 0, RuntimeError, "index_select(): self indexing axis dim should be positive");
+  const Tensor at = to(index, kInt64);
+  const int64_t low = item(min(at)).to_int64(), high = item(max(at)).to_int64();
+  TERCEL_CHECK(low >= 0 && high < size, RuntimeError,
+               "INDICES element is out of DATA bounds, id=", low < 0 ? low : high, " axis_dim=", size);
+}
+
+}  // namespace
+
 Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
   check_defined(x, "index_select", "x");
   check_index("index_select", index);
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "index_select(): Index is supposed to be a vector, but got ",
                describe(index));
   const int64_t dim = wrap_dim(d, x.dim());
+  if (x.numel() == 0 && x.dim() > 0) check_empty_select(index, x.size(dim));
   Tensor out;
   {
     const NoGradGuard no_grad;

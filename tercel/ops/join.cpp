@@ -273,7 +273,7 @@ Tensor block_diag(Span<Tensor> tensors) {
   bool records = false;
   for (const Tensor& t : tensors) {
     check_defined(t, "block_diag", "tensors");
-    TERCEL_CHECK(t.dim() <= 2, RuntimeError, "block_diag: Input tensors must have 2 or fewer dimensions. Input ",
+    TERCEL_CHECK(t.dim() <= 2, RuntimeError, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ",
                  blocks.size(), " has ", t.dim(), " dimensions");
     TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError,
                  "block_diag: input tensors must all be on the same device. Input 0 is on device ",

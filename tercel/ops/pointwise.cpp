@@ -292,8 +292,6 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 bool equal(const Tensor& a, const Tensor& b) {
   check_defined(a, "equal", "self");
   check_defined(b, "equal", "other");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of data type ", cpp_type_name(a.dtype()),
-               " but got data type ", cpp_type_name(b.dtype()), " for argument 'other' in call to equal");
   if (a.sizes() != b.sizes()) return false;
   const NoGradGuard no_grad;
   return item(all(eq(a, b))).to_bool();

@@ -324,8 +324,7 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
   }
   const Tensor centered = sub(values, mean_of_rows);
   const Tensor weighted = w.defined() ? mul(centered, w) : centered;
-  const Tensor out = div(mm(weighted, conj(t(centered))), clamp_min(norm, 0));
-  return x.dim() < 2 ? reshape(out, IntSpan()) : out;
+  return squeeze(div(mm(weighted, conj(t(centered))), clamp_min(norm, 0)));
 }
 
 Tensor corrcoef(const Tensor& x) {

@@ -72,6 +72,13 @@ void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
                "memory location. Please clone() the tensor before performing the operation.");
 }
 
+void check_apart(const char* op, const Tensor& out, const Tensor& in) {
+  TERCEL_CHECK(!out.is_set_to(in) || out.numel() == 0, RuntimeError, op,
+               ": unsupported operation: the input tensor and the written-to tensor refer to a single memory location. "
+               "Please clone() the tensor before performing the operation.");
+  check_overlap(op, out, in);
+}
+
 TensorIterator::TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out) {
   TERCEL_ASSERT(inputs.size() < static_cast<size_t>(kMaxOperands));
   loop_.nargs = static_cast<uint8_t>(inputs.size() + 1);

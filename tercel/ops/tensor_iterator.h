@@ -128,6 +128,8 @@ class TensorIterator {
 
 /** Throws RuntimeError, starting with `op`, unless elements can be written to `out` while `in` is read. */
 void check_overlap(const char* op, const Tensor& out, const Tensor& in);
+/** Refuses elements in common; being the very same elements is no excuse either. */
+void check_apart(const char* op, const Tensor& out, const Tensor& in);
 /** Throws RuntimeError, starting with `op`, if two elements of `out` are the same memory. */
 void check_no_internal_overlap(const char* op, const Tensor& out);
 

@@ -41,7 +41,7 @@ TEST(Geometry, Numel) {
   EXPECT_EQ(message_of<RuntimeError>([] {
               numel_of({kHuge, 4});
             }),
-            "numel: integer multiplication overflow of sizes [4611686018427387904, 4]");
+            "Storage size calculation overflowed with sizes=[4611686018427387904, 4]");
   EXPECT_THROW(numel_of({kHuge, 0, 4}), RuntimeError);
   EXPECT_THROW(numel_of({0, -1}), RuntimeError);
   EXPECT_THROW(numel_of({INT64_MIN, INT64_MIN}), RuntimeError);

@@ -177,9 +177,9 @@ TEST(Empty, RefusesSizes) {
   EXPECT_EQ(message_of<RuntimeError>([] {
               empty({int64_t{1} << 32, int64_t{1} << 32});
             }),
-            "numel: integer multiplication overflow of sizes [4294967296, 4294967296]");
+            "Storage size calculation overflowed with sizes=[4294967296, 4294967296]");
   EXPECT_EQ(message_of<RuntimeError>([] { empty({int64_t{1} << 60}, kFloat64); }),
-            "empty: Storage size calculation overflowed: [1152921504606846976] of float64 does not fit 64 bits");
+            "empty: Storage size calculation overflowed with sizes=[1152921504606846976] of float64 does not fit 64 bits");
   EXPECT_THROW(empty({INT64_MAX, 0, INT64_MAX}), RuntimeError);
   EXPECT_THROW(empty({INT64_MIN}), RuntimeError);
 }

@@ -68,6 +68,14 @@ inline std::vector<Row> diagonals_rows() {
           "triu", {6, 4}, {6, 4}, [](const Tensors& in) { return triu(in[0], -1); },
           [](auto at, int64_t i, int64_t j) { return j >= i - 1 ? at(i, j) : 0.0; }),
       matrix_row(
+          "fill_diagonal_", {7, 3}, {7, 3},
+          [](const Tensors& in) {
+            Tensor x = clone(in[0]);
+            fill_diagonal_(x, 2, true);
+            return x;
+          },
+          [](auto at, int64_t i, int64_t j) { return i % 4 == j ? 2.0 : at(i, j); }),
+      matrix_row(
           "trace", {4, 4}, {}, [](const Tensors& in) { return trace(in[0]); },
           [](auto at, int64_t, int64_t) { return at(0, 0) + at(1, 1) + at(2, 2) + at(3, 3); }),
   };
@@ -80,6 +88,7 @@ inline std::vector<Row> diagonals_rows() {
       row.inplace = [](const Tensors& in) { triu_(in[0], -1); };
       row.out = [](const Tensor& out, const Tensors& in) { triu_out(out, in[0], -1); };
     }
+    if (row.name == "fill_diagonal_") row.inplace = [](const Tensors& in) { fill_diagonal_(in[0], 2, true); };
     if (row.name == "trace") row.scale = 12;
   }
   return rows;
