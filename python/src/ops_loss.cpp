@@ -10,15 +10,17 @@ namespace tercel::python {
 
 namespace {
 
-Reduction reduction_of(std::string_view name) {
+/** `what`: what an unknown one is not, as the loss says it. */
+Reduction reduction_of(std::string_view name, const char* what = "a valid value for reduction") {
   for (const auto& [value, text] : enum_names(Reduction{}))
     if (text == name) return value;
-  throw_error<ValueError>({name, " is not a valid value for reduction"});
+  throw_error<ValueError>({name, " is not ", what});
 }
 
 /** What the two arguments that `reduction` replaced say, if either is given. */
-Reduction reduction_of(std::optional<bool> size_average, std::optional<bool> reduce, std::string_view name) {
-  if (!size_average && !reduce) return reduction_of(name);
+Reduction reduction_of(std::optional<bool> size_average, std::optional<bool> reduce, std::string_view name,
+                       const char* what = "a valid value for reduction") {
+  if (!size_average && !reduce) return reduction_of(name, what);
   if (!reduce.value_or(true)) return Reduction::None;
   return size_average.value_or(true) ? Reduction::Mean : Reduction::Sum;
 }
@@ -116,7 +118,7 @@ Span<Entry> loss_ops() {
           "size_average=None, float eps=1e-8, bool? reduce=None, str reduction=\"mean\")",
           [](const Tensor& x, const Tensor& target, bool log_input, bool full, Flag average, double eps, Flag reduce,
              std::string_view reduction) {
-            return poisson_nll_loss(x, target, log_input, full, eps, reduction_of(average, reduce, reduction));
+            return poisson_nll_loss(x, target, log_input, full, eps, reduction_of(average, reduce, reduction, "valid"));
           },
           kNn),
       entry(
@@ -124,7 +126,7 @@ Span<Entry> loss_ops() {
           "reduction=\"mean\")",
           [](const Tensor& x, const Tensor& target, const Tensor& var, bool full, double eps,
              std::string_view reduction) {
-            return gaussian_nll_loss(x, target, var, full, eps, reduction_of(reduction));
+            return gaussian_nll_loss(x, target, var, full, eps, reduction_of(reduction, "valid"));
           },
           kNn),
       entry(

@@ -424,3 +424,22 @@ def test_attention_of_grouped_heads():
     close(F.scaled_dot_product_attention(q, k, v, enable_gqa=True), want.numpy())
     says(RuntimeError, "Number of heads in key (4) must divide the number of heads in query (6)",
          lambda: F.scaled_dot_product_attention(q, tc.randn(2, 4, 5, 4), v, enable_gqa=True))
+
+
+def test_losses_and_layers_say_what_is_wrong():
+    x, target = tc.ones(5, 4), tc.zeros(5, dtype=tc.int64)
+    says(ValueError, "only p == 1 and p == 2 supported", lambda: F.multi_margin_loss(x, target, p=3))
+    says(ValueError, "weight must be one-dimensional", lambda: F.multi_margin_loss(x, target, weight=tc.tensor(1.0)))
+    says(RuntimeError, "expected scalar type Long but found Float", lambda: F.multi_margin_loss(x, target.float()))
+    says(RuntimeError, "Expected non-empty vector or matrix with optional 0-dim batch size, but got: [5, 0]",
+         lambda: F.multi_margin_loss(x[:, :0], target))
+    says(RuntimeError, "the same number of dimensions, but got: anchor 1D, positive 2D, and negative 2D inputs",
+         lambda: F.triplet_margin_loss(x[0], x, x))
+    says(ValueError, "abc is not valid", lambda: F.poisson_nll_loss(x, x, reduction="abc"))
+    says(ValueError, "abc is not a valid value for reduction", lambda: F.mse_loss(x, x, reduction="abc"))
+    says(RuntimeError, "Not allow zero-dim input tensor.", lambda: F.prelu(tc.tensor(1.0), tc.ones(2)))
+    says(RuntimeError, "a scalar or 1D tensor, but got ndim = 2", lambda: F.prelu(x, tc.ones(2, 4)))
+    says(RuntimeError, "'weight' must be 2-D", lambda: F.embedding(target, tc.ones(3)))
+    says(ValueError, "Input dimension should be at least 3", lambda: F.adaptive_avg_pool2d(x, [2, 2]))
+    says(RuntimeError, "strides should be greater than zero",
+         lambda: F.max_unpool1d(x, target.expand(4, 5).t(), 2, stride=0))

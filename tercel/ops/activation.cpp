@@ -61,10 +61,13 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   check_defined(weight, "prelu", "weight");
   TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "prelu: Type promoting not supported. Got ",
                to_string(x.dtype()), " and ", to_string(weight.dtype()));
+  TERCEL_CHECK(weight.dim() <= 1, RuntimeError,
+               "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = ", weight.dim());
   Tensor slope = weight;
   if (weight.numel() != 1) {
+    TERCEL_CHECK(x.dim() > 0, RuntimeError, "Not allow zero-dim input tensor.");
     const int64_t channels = x.dim() > 1 ? x.size(1) : 1;
-    TERCEL_CHECK(weight.dim() == 1 && weight.numel() == channels, RuntimeError,
+    TERCEL_CHECK(weight.numel() == channels, RuntimeError,
                  "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
                  " and channel size = ", channels, ".");
     DimVector sizes(static_cast<size_t>(x.dim()), 1);

@@ -1,6 +1,7 @@
 #include "tercel/ops/class_loss.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/activation.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
@@ -25,7 +26,7 @@ void check_classes(const Tensor& x, const Tensor& target, const Tensor& weight) 
   check_defined(target, "nll_loss", "target");
   TERCEL_CHECK(x.dim() >= 1, ValueError, "Expected 1 or more dimensions (got 0)");
   TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
-               to_string(target.dtype()));
+               scalar_type_word(target.dtype()));
   if (x.dim() > 1)
     TERCEL_CHECK(target.dim() >= 1 && x.size(0) == target.size(0), ValueError, "Expected input batch_size (", x.size(0),
                  ") to match target batch_size (", target.dim() == 0 ? 0 : target.size(0), ").");
@@ -137,10 +138,11 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
 
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, double margin, const Tensor& weight,
                          Reduction reduction) {
-  TERCEL_CHECK(p == 1 || p == 2, RuntimeError, "only p == 1 and p == 2 supported");
+  TERCEL_CHECK(p == 1 || p == 2, ValueError, "only p == 1 and p == 2 supported");
+  TERCEL_CHECK(!weight.defined() || weight.dim() == 1, ValueError, "weight must be one-dimensional");
   check_defined(x, "multi_margin_loss", "input");
   check_defined(target, "multi_margin_loss", "target");
-  TERCEL_CHECK(x.dim() == 1 || x.dim() == 2, RuntimeError,
+  TERCEL_CHECK((x.dim() == 1 || x.dim() == 2) && x.size(-1) > 0, RuntimeError,
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
   check_classes(x, x.dim() == 1 ? reshape(target, {}) : target, weight);
   const Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x, index = reshape(target, {rows.size(0)});
@@ -162,7 +164,7 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction r
   TERCEL_CHECK(target.sizes() == x.sizes(), RuntimeError, "inconsistent target size: ", target.sizes(),
                " for input of size: ", x.sizes());
   TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
-               to_string(target.dtype()));
+               scalar_type_word(target.dtype()));
   const int64_t classes = x.dim() == 0 ? 1 : x.size(-1), n = x.dim() == 2 ? x.size(0) : 1;
   const Tensor rows = reshape(x, {n, classes}), index = clone(reshape(target, {n, classes}), MemoryFormat::Contiguous);
   const Tensor ended = zeros({n, classes, 1}, kBool), own = zeros({n, 1, classes}, kBool);
@@ -223,6 +225,11 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                            double p, double eps, bool swap, Reduction reduction) {
   check_three("triplet_margin_loss", anchor, positive, negative);
+  TERCEL_CHECK(
+      anchor.dim() == positive.dim() && positive.dim() == negative.dim(), RuntimeError,
+      "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+      "anchor ",
+      anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
   TERCEL_CHECK(margin > 0, ValueError, "margin must be greater than 0, got ", margin);
   const Tensor near = pairwise_distance(anchor, positive, p, eps);
   Tensor far = pairwise_distance(anchor, negative, p, eps);
@@ -233,7 +240,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_defined(x, "soft_margin_loss", "input");
   check_defined(target, "soft_margin_loss", "target");
-  return reduce_loss(softplus(mul(neg(target), x)), reduction);
+  return reduce_loss(softplus(mul(neg(x), target)), reduction);
 }
 
 }  // namespace tercel

@@ -106,7 +106,7 @@ void check_indices(const char* op, const char* name, const Tensor& t) {
 
 void check_weight(const char* op, const Tensor& weight) {
   check_defined(weight, op, "weight");
-  TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": expected weight [rows, dim] but got ", describe(weight));
+  TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": 'weight' must be 2-D, but got ", describe(weight));
   TERCEL_CHECK(weight.is_floating_point(), RuntimeError, op, ": expected a floating weight but got ", describe(weight));
 }
 

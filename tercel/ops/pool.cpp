@@ -46,9 +46,17 @@ std::string with_times(const char* separator, int64_t first, IntSpan rest) {
 void check_input(const char* op, const Tensor& x, size_t dims) {
   check_defined(x, op, "input");
   const int64_t least = static_cast<int64_t>(dims) + 1;
-  bool empty = x.dim() < least || x.dim() > least + 1;
-  for (int64_t d = x.dim() - least; !empty && d < x.dim(); ++d) empty = x.size(d) == 0;
-  TERCEL_CHECK(!empty, RuntimeError, op, ": Expected ", least, "D or ", least + 1,
+  bool fits = x.dim() == least || x.dim() == least + 1, empty = false;
+  for (int64_t d = std::max<int64_t>(x.dim() - least, 0); d < x.dim(); ++d) {
+    if (fits && x.size(d) == 0 && dims == 3)
+      TERCEL_CHECK(std::string_view(op).starts_with("avg"), RuntimeError, op,
+                   ": Expected input's non-batch dimensions to have positive length, but input has a shape of ",
+                   x.sizes(), " and non-batch dimension ", d, " has length zero!");
+    empty = empty || x.size(d) == 0;
+  }
+  TERCEL_CHECK((fits && !empty) || dims != 3, RuntimeError, op,
+               ": non-empty 4D or 5D (batch mode) tensor expected for input, but got ", x.sizes());
+  TERCEL_CHECK(fits && !empty, RuntimeError, op, ": Expected ", least, "D or ", least + 1,
                "D (batch mode) tensor with optional 0 dim batch size for input, but got:", x.sizes());
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
                "'");
@@ -65,8 +73,22 @@ int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, 
   return out;
 }
 
+/** What PyTorch's own loop for one dimension says, which runs where neither indices nor a gradient are asked for. */
+void check_max_pool1d(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+  const auto positive = [](const char* name, int64_t value) {
+    TERCEL_CHECK(value > 0, RuntimeError, "max_pool1d() ", name, " must be greater than zero, but got ", value);
+  };
+  positive("kernel_size", kernel);
+  positive("stride", stride);
+  TERCEL_CHECK(padding >= 0, RuntimeError, "max_pool1d() padding must be non-negative, but got ", padding);
+  TERCEL_CHECK(padding <= kernel / 2, RuntimeError,
+               "max_pool1d() padding should be at most half of kernel size, but got padding=", padding,
+               " and kernel_size=", kernel);
+  positive("dilation", dilation);
+}
+
 Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kernel_list, IntSpan stride_list,
-                     IntSpan padding_list, IntSpan dilation_list, bool ceil_mode) {
+                     IntSpan padding_list, IntSpan dilation_list, bool ceil_mode, bool own_loop = false) {
   const auto check_list = [&](const char* name, IntSpan list, bool may_be_empty) {
     TERCEL_CHECK(list.size() == 1 || list.size() == dims || (may_be_empty && list.empty()), RuntimeError, op, ": ",
                  name, " must either be ", may_be_empty ? "omitted, " : "", "a single int, or a tuple of ",
@@ -81,6 +103,8 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
   const Spatial kernel = spread(kernel_list, dims, 1),
                 stride = spread(stride_list.empty() ? kernel_list : stride_list, dims, 1),
                 padding = spread(padding_list, dims, 0), dilation = spread(dilation_list, dims, 1);
+  own_loop = own_loop && dims == 1;
+  if (own_loop) check_max_pool1d(kernel[2], stride[2], padding[2], dilation[2]);
   for (size_t d = 3 - dims; d < 3; ++d) {
     TERCEL_CHECK(stride[d] != 0, RuntimeError, "stride should not be zero");
     TERCEL_CHECK(kernel[d] > 0 && stride[d] > 0, RuntimeError, "kernel size should be greater than zero, but got ",
@@ -89,8 +113,8 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
                  "dilation should be greater than zero, but got dilation: ", dilation_list);
     TERCEL_CHECK(padding[d] >= 0, RuntimeError, "pad must be non-negative, but got pad: ", padding[d]);
     TERCEL_CHECK(padding[d] <= (checked(op, dilation[d], kernel[d] - 1, 1)) / 2, RuntimeError,
-                 "pad should be at most half of effective kernel size, but got pad=", padding[d],
-                 ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
+                 "pad should be at most half of kernel size, but got pad=", padding[d], ", kernel_size=", kernel[d],
+                 " and dilation=", dilation[d]);
   }
   check_input(op, x, dims);
   const Spatial in = spatial_sizes(x.sizes(), dims);
@@ -99,7 +123,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
   bool fits = true;
   for (size_t d = 0; d < 3; ++d) {
     const int64_t out = pooled_size(op, in[d], kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
-    if (d + dims >= 3) {
+    if (d + std::max<size_t>(dims, 2) >= 3) {  // a line counts as an image of one row
       sizes.push_back(in[d]);
       outs.push_back(out);
     }
@@ -116,6 +140,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
     }
   }
   const int64_t channels = x.size(x.dim() - static_cast<int64_t>(dims) - 1);
+  TERCEL_CHECK(fits || !own_loop, RuntimeError, "max_pool1d() Invalid computed output size: ", outs.back());
   TERCEL_CHECK(fits, RuntimeError, "Given input size: ", with_times("x", channels, sizes),
                ". Calculated output size: ", with_times("x", channels, outs), ". Output size is too small");
   return pooling;
@@ -275,7 +300,8 @@ Tensor adaptive_average(const char* op, const char* backward_name, size_t dims, 
   Tensor max_pool##dims##d(const Tensor& x, IntSpan kernel_size, IntSpan stride, IntSpan padding, IntSpan dilation, \
                            bool ceil_mode) {                                                                        \
     return largest(Backward, x,                                                                                     \
-                   make_pooling("max_pool" #dims "d", dims, x, kernel_size, stride, padding, dilation, ceil_mode),  \
+                   make_pooling("max_pool" #dims "d", dims, x, kernel_size, stride, padding, dilation, ceil_mode,   \
+                                !should_record(x)),                                                                 \
                    false)                                                                                           \
         .values;                                                                                                    \
   }                                                                                                                 \

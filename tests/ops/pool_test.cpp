@@ -62,9 +62,28 @@ TEST(AvgPool, DivisorAndExactMeans) {
 
 TEST(Pool, Errors) {
   const Tensor x = zeros({1, 3, 5, 5});
+  TERCEL_EXPECT_THROW(max_pool2d(x, {3}, {}, {2}), RuntimeError,
+                      "pad should be at most half of kernel size, but got pad=2, kernel_size=3 and dilation=1");
+  const Tensor line = zeros({3, 5});
+  TERCEL_EXPECT_THROW(max_pool1d(line, {0}), RuntimeError,
+                      "max_pool1d() kernel_size must be greater than zero, but got 0");
+  TERCEL_EXPECT_THROW(max_pool1d(line, {2}, {0}), RuntimeError,
+                      "max_pool1d() stride must be greater than zero, but got 0");
+  TERCEL_EXPECT_THROW(max_pool1d(line, {2}, {}, {0}, {0}), RuntimeError,
+                      "max_pool1d() dilation must be greater than zero, but got 0");
+  TERCEL_EXPECT_THROW(max_pool1d(line, {2}, {}, {-1}), RuntimeError,
+                      "max_pool1d() padding must be non-negative, but got -1");
   TERCEL_EXPECT_THROW(
-      max_pool2d(x, {3}, {}, {2}), RuntimeError,
-      "pad should be at most half of effective kernel size, but got pad=2, kernel_size=3 and dilation=1");
+      max_pool1d(line, {2}, {}, {2}), RuntimeError,
+      "max_pool1d() padding should be at most half of kernel size, but got padding=2 and kernel_size=2");
+  TERCEL_EXPECT_THROW(max_pool1d(line, {9}, {1}), RuntimeError, "max_pool1d() Invalid computed output size: -3");
+  TERCEL_EXPECT_THROW(max_pool1d_with_indices(line, {9}, {1}), RuntimeError,
+                      "Given input size: (3x1x5). Calculated output size: (3x1x-3). Output size is too small");
+  TERCEL_EXPECT_THROW(max_pool3d(zeros({2, 3, 0, 4, 4}), {1}), RuntimeError,
+                      "Expected input's non-batch dimensions to have positive length, but input has a shape of "
+                      "[2, 3, 0, 4, 4] and non-batch dimension 2 has length zero!");
+  TERCEL_EXPECT_THROW(avg_pool3d(zeros({0, 1, 4}), {1}), RuntimeError,
+                      "non-empty 4D or 5D (batch mode) tensor expected for input, but got [0, 1, 4]");
   TERCEL_EXPECT_THROW(max_pool2d(x, {7}), RuntimeError,
                       "Given input size: (3x5x5). Calculated output size: (3x0x0). Output size is too small");
   TERCEL_EXPECT_THROW(max_pool2d(x, {2, 2, 2}), RuntimeError,

@@ -201,6 +201,8 @@ def _adaptive(kind, dims):
     plain = getattr(_nn, f"adaptive_{kind}_pool{dims}d")
 
     def pool(input, output_size, return_indices=False):  # noqa: A002
+        if isinstance(output_size, (tuple, list)) and dims > 1 and input.dim() <= len(output_size):
+            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
         if isinstance(output_size, (tuple, list)):  # None keeps the size
             output_size = [input.size(i - dims) if s is None else s for i, s in enumerate(output_size)]
         result = plain(input, output_size)
@@ -254,10 +256,13 @@ def _max_unpool(dims):
         """Each element where max_pool() found it, zeros elsewhere."""
         kernel = _list(kernel_size, dims)
         stride = kernel if stride is None else _list(stride, dims)
+        if min(stride) <= 0:
+            raise RuntimeError(f"strides should be greater than zero, but got stride: {stride}")
         if indices.dtype is not _C.int64:
             raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
         if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(f"{name}: expected input of {dims + 1} or {dims + 2} dimensions but got {input.dim()}")
+            raise RuntimeError(f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor "
+                               f"with {input.dim()} dimensions.")
         if indices.shape != input.shape:
             raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
