@@ -12,8 +12,8 @@ __all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "g
            "has_cudnn", "has_lapack", "has_mkl", "has_mkldnn", "has_mps", "has_openmp", "has_spectral",
            "is_autocast_cpu_enabled", "is_autocast_enabled", "is_deterministic_algorithms_warn_only_enabled",
            "is_vulkan_available", "is_warn_always_enabled", "set_default_device", "set_default_tensor_type",
-           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always",
-           "use_deterministic_algorithms"]
+           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+           "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms"]
 
 # What PyTorch may be built with.
 has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = has_spectral = False
@@ -126,6 +126,12 @@ def set_flush_denormal(mode):
 def get_num_interop_threads():
     """How many operations run at a time within one thread's calls."""
     return 1
+
+
+def set_num_interop_threads(threads):
+    """Nothing: operations of one thread run one after another."""
+    if threads <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
 def compiled_with_cxx11_abi():

@@ -305,3 +305,19 @@ def test_gradients_pass_through():
     x.requires_grad_()
     tc.linalg.slogdet(x).logabsdet.backward()
     near(x.grad, np.linalg.inv(x.detach().numpy()).T)
+
+
+def test_vander_of_batches():
+    x = tc.tensor([[1.0, 2, 3], [4, 5, 6]])
+    near(tc.linalg.vander(x), np.stack([np.vander(row, increasing=True) for row in x.numpy()]))
+    assert tc.linalg.vander(tc.tensor([2, 3]), N=4).tolist() == [[1, 2, 4, 8], [1, 3, 9, 27]]
+    says = pytest.raises(RuntimeError, match="N must be greater than 1, got 1")
+    with says:
+        tc.linalg.vander(x, N=1)
+
+
+def test_norms_by_their_old_names():
+    x = tc.randn(3, 4, dtype=tc.float64)
+    near(tc.frobenius_norm(x), np.linalg.norm(x.numpy()))
+    near(tc.frobenius_norm(x, 1, True), np.linalg.norm(x.numpy(), axis=1, keepdims=True))
+    near(tc.nuclear_norm(x), np.linalg.norm(x.numpy(), "nuc"))

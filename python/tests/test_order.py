@@ -112,3 +112,55 @@ def test_names_and_shapes():
         x.topk(3)
     with pytest.raises(IndexError, match="Expected reduction dim 1 to have non-zero size"):
         tc.zeros(2, 0).kthvalue(1, 1)
+
+
+@pytest.mark.parametrize("bins", [3, [2, 4], "edges"])
+@pytest.mark.parametrize("weighted, density", [(False, False), (True, False), (True, True)])
+def test_histogramdd(bins, weighted, density):
+    points = tc.randn(50, 2, dtype=tc.float64)
+    weight = tc.rand(50, dtype=tc.float64) if weighted else None
+    bounds = None
+    if bins == "edges":
+        bins = [tc.tensor([-1.0, 0.0, 0.5], dtype=tc.float64), tc.tensor([-2.0, 2.0], dtype=tc.float64)]
+    else:
+        bounds = (-1.0, 1.0, -2.0, 1.5)
+    hist, edges = tc.histogramdd(points, bins, range=bounds, weight=weight, density=density)
+    plain = [b.numpy() for b in bins] if isinstance(bins, list) and not isinstance(bins[0], int) else bins
+    want, want_edges = np.histogramdd(points.numpy(), plain, range=bounds and [bounds[:2], bounds[2:]],
+                                      weights=weight.numpy() if weighted else None, density=density)
+    np.testing.assert_allclose(hist.numpy(), want)
+    for got, expected in zip(edges, want_edges):
+        np.testing.assert_allclose(got.numpy(), expected)
+
+
+def test_histogramdd_of_the_data_and_its_errors():
+    points = tc.tensor([[0.0, 1.0], [2.0, 1.0], [2.0, 3.0]])
+    result = tc.histogramdd(points, [2, 1])
+    assert result.hist.tolist() == [[1], [2]] and [e.tolist() for e in result.bin_edges] == [[0, 1, 2], [1, 3]]
+    for call, text in [(lambda: tc.histogramdd(points[0], 2), "at least 2 dimensions"),
+                       (lambda: tc.histogramdd(points, [2]), "expected 2 sequences of bin edges"),
+                       (lambda: tc.histogramdd(points, 2, range=(0, 1)), "range should have 4 elements"),
+                       (lambda: tc.histogramdd(points, 2, range=(1, 0, 0, 1)), "min should not exceed max")]:
+        with pytest.raises(RuntimeError, match=text):
+            call()
+
+
+def test_unravel_index():
+    flat = tc.tensor([[0, 5], [23, 7]])
+    for shape in ((4, 6), (2, 3, 4), 24, (24,)):
+        for got, want in zip(tc.unravel_index(flat, shape), np.unravel_index(flat.numpy(), shape)):
+            assert got.tolist() == want.tolist()
+    for error, call in [(ValueError, lambda: tc.unravel_index(flat.float(), (4, 6))),
+                        (ValueError, lambda: tc.unravel_index(flat, (-4, 6))),
+                        (TypeError, lambda: tc.unravel_index(flat, (4.0, 6)))]:
+        with pytest.raises(error):
+            call()
+
+
+def test_fill_of_a_copy():
+    x = tc.ones(2, 3, requires_grad=True)
+    value = tc.tensor(4.0, requires_grad=True)
+    y = tc.fill(x, value)
+    y.sum().backward()
+    assert y.tolist() == [[4.0] * 3] * 2 and x.tolist() == [[1.0] * 3] * 2
+    assert value.grad.item() == 6 and x.grad.abs().sum().item() == 0
