@@ -2,7 +2,9 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/reduce_rows.h"
@@ -174,6 +176,52 @@ TEST(Reduce, FirstOfEqualOnesIsFound) {
   EXPECT_EQ(values_of(argmin(make({3, 2}, kInt8, {5, 4, 4, 4, 4, 9}), 0)), (std::vector<double>{1, 0}));
   EXPECT_EQ(values_of(max(make({2, 17}, kInt64, std::vector<double>(34, 3)), 0).indices), std::vector<double>(17, 0));
   EXPECT_EQ(number(max(make({2}, kInt64, {9007199254740992.0, 0})).dtype() == kInt64 ? vector({1}) : vector({0})), 1);
+}
+
+TEST(Reduce, BestOfLongRows) {
+  constexpr int64_t kLength = 9000;
+  for (const ScalarType t : {kFloat32, kFloat64, kBFloat16, kInt32, kInt64, kUInt8}) {
+    for (const int64_t at : {0, 15, 16, 1023, 1024, 4095, 4096, 5000, 8191, 8192, 8999}) {
+      SCOPED_TRACE(::testing::Message() << to_string(t) << " at " << at);
+      std::vector<double> values(kLength, 3);
+      values[static_cast<size_t>(at)] = 7;
+      values.back() = 7;
+      const Tensor x = make({1, kLength}, t, values), apart = transpose(make({kLength, 2}, t,
+                                                                             [&] {
+                                                                               std::vector<double> twice;
+                                                                               for (const double v : values) {
+                                                                                 twice.push_back(0);
+                                                                                 twice.push_back(v);
+                                                                               }
+                                                                               return twice;
+                                                                             }()),
+                                                                        0, 1);
+      for (const Tensor& row : {x, narrow(apart, 0, 1, 1)}) {
+        EXPECT_EQ(number(max(row, 1).values), 7);
+        EXPECT_EQ(number(max(row, 1).indices), static_cast<double>(at));
+        if (!is_floating(t)) continue;
+        const Tensor with_nan = clone(row);
+        fill_(narrow(with_nan, 1, 4500, 2), kNan);
+        EXPECT_EQ(number(max(with_nan, 1).indices), 4500);
+        EXPECT_EQ(number(argmin(with_nan, 1)), 4500);
+      }
+    }
+  }
+}
+
+TEST(Reduce, ShortRowsOfEveryLength) {
+  for (const ScalarType t : {kFloat32, kFloat64, kFloat16, kInt32, kInt64, kComplex64}) {
+    for (const int64_t n : {16, 17, 31, 64, 127, 128, 129, 255, 256, 300, 2048, 2049}) {
+      const Tensor x = whole_numbers({3, 6, n}, t), some = slice(x, 1, 1, 6, 2);
+      const std::vector<double> all = values_of(some), got = values_of(sum(some, {2}));
+      ASSERT_EQ(got.size(), 9u);
+      for (size_t row = 0; row < 9; ++row) {
+        double want = 0;
+        for (size_t i = 0; i < static_cast<size_t>(n); ++i) want += all[row * static_cast<size_t>(n) + i];
+        ASSERT_EQ(got[row], want) << to_string(t) << " " << n;
+      }
+    }
+  }
 }
 
 TEST(Reduce, IndicesBeyondWhatAFloatCounts) {

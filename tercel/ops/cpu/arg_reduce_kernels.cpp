@@ -1,6 +1,7 @@
 // The largest or smallest along a dimension, and where it stands first.
 //
-//   rows:     for each tile of the row:  b = best of tile;  if b is better than best: best = b, find it in the tile
+//   rows:     for each tile of the row:  b = best of tile;  if b is better than best: best = b, where = the tile
+//             then find it in that tile
 //   columns:  for each row r:  for each column c:  if x[r][c] is better than best[c]: best[c] = x[r][c], where[c] = r
 #include "tercel/ops/cpu/reduce_vec.h"
 
@@ -8,8 +9,8 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Small enough that the search in a tile costs little beside reading it.
-constexpr int64_t kTile = 512;
+// Of one row, as it lies; what is converted comes in the pieces of a RowReader.
+constexpr int64_t kTile = 4096;
 
 template <class Op, class T>
 T best_of(const T* x, int64_t n) {
@@ -40,8 +41,14 @@ bool is_better(T a, T b) {
 }
 
 template <class T>
-int64_t find_first(const T* x, T value) {
+int64_t find_first(const T* x, int64_t n, T value) {
+  using V = AnyVec<T>;
   int64_t i = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    const V wanted(value);
+    const auto found = [&](V here) { return is_nan(value) ? any(here != here) : any(here == wanted); };
+    while (i + V::kSize <= n && !found(V::load(x + i))) i += V::kSize;
+  }
   if (is_nan(value))
     while (!is_nan(x[i])) ++i;
   else
@@ -53,25 +60,27 @@ template <class Op, class T>
 void rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   const RowReader<T> reader(loop.dtype, loop.compute);
   const bool direct = reader.direct(loop.stride);
+  const int64_t step = direct ? kTile : RowReader<T>::kMax;
   Odometer kept(loop.num_kept, loop.kept_sizes, begin);
-  alignas(64) T tile[kTile];
+  alignas(64) T memory[RowReader<T>::kMax];
   for (int64_t o = begin; o < end; ++o, kept.advance()) {
     const char* in = loop.in + kept.offset(loop.kept_strides);
+    const auto tile = [&](int64_t first, int64_t n) {
+      if (direct) return reinterpret_cast<const T*>(in) + first;
+      reader.read(memory, in + first * loop.stride, loop.stride, n);
+      return static_cast<const T*>(memory);
+    };
+    const auto size_from = [&](int64_t first) { return loop.size - first < step ? loop.size - first : step; };
     T best{};
     int64_t where = 0;
-    for (int64_t i = 0; i < loop.size; i += kTile) {
-      const int64_t n = loop.size - i < kTile ? loop.size - i : kTile;
-      const T* x = reinterpret_cast<const T*>(in) + i;
-      if (!direct) {
-        reader.read(tile, in + i * loop.stride, loop.stride, n);
-        x = tile;
-      }
-      const T here = best_of<Op>(x, n);
-      if (i == 0 || is_better<Op>(here, best)) {
+    for (int64_t first = 0; first < loop.size; first += step) {
+      const T here = best_of<Op>(tile(first, size_from(first)), size_from(first));
+      if (first == 0 || is_better<Op>(here, best)) {
         best = here;
-        where = i + find_first(x, here);
+        where = first;
       }
     }
+    where += find_first(tile(where, size_from(where)), size_from(where), best);
     const int64_t out = kept.offset(loop.out_strides);
     if (loop.values) reinterpret_cast<T*>(loop.values)[out] = best;
     loop.indices[out] = where;

@@ -27,8 +27,10 @@ class Cascade {
     return combine_lanes<Op, T>(total);
   }
 
- private:
   static constexpr int64_t kLeaf = 128 * V::kSize;
+  static T of_leaf(const T* x, int64_t n) { return combine_lanes<Op, T>(leaf(x, n)); }
+
+ private:
   static constexpr int kLevels = 48;
   static constexpr int64_t kAhead = 8;
 
@@ -38,12 +40,15 @@ class Cascade {
     int64_t i = 0;
     if (n >= kAhead * kSize) {
       V part[kAhead];
+      TERCEL_UNROLL
       for (int64_t k = 0; k < kAhead; ++k) part[k] = Op::map(V::load(x + k * kSize));
-      for (i = kAhead * kSize; i + kAhead * kSize <= n; i += kAhead * kSize)
+      for (i = kAhead * kSize; i + kAhead * kSize <= n; i += kAhead * kSize) {
+        TERCEL_UNROLL
         for (int64_t k = 0; k < kAhead; ++k) part[k] = Op::combine(part[k], Op::map(V::load(x + i + k * kSize)));
-      for (int64_t half = kAhead / 2; half > 0; half /= 2)
-        for (int64_t k = 0; k < half; ++k) part[k] = Op::combine(part[k], part[k + half]);
-      total = part[0];
+      }
+      // Written out, so that they stay in registers.
+      total = Op::combine(Op::combine(Op::combine(part[0], part[4]), Op::combine(part[2], part[6])),
+                          Op::combine(Op::combine(part[1], part[5]), Op::combine(part[3], part[7])));
     }
     for (; i + kSize <= n; i += kSize) total = Op::combine(total, Op::map(V::load(x + i)));
     if (i < n) {
@@ -65,10 +70,31 @@ class Cascade {
   uint64_t count_ = 0;
 };
 
+// Rows that are a leaf each, as they lie.
+template <class Op, class T>
+void short_rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
+  Odometer kept(loop.num_kept, loop.kept_sizes, begin);
+  for (int64_t row = begin; row < end;) {
+    // As far as the innermost dimension reaches.
+    const int64_t left = kept.sizes[0] - kept.index[0], count = left < end - row ? left : end - row;
+    const char* in = loop.in + kept.offset(loop.kept_strides);
+    char* out = loop.out + kept.offset(loop.out_strides);
+    for (int64_t i = 0; i < count; ++i, in += loop.kept_strides[0], out += loop.out_strides[0]) {
+      const T result = Cascade<Op, T>::of_leaf(reinterpret_cast<const T*>(in), loop.reduced);
+      std::memcpy(out, &result, sizeof(T));
+    }
+    row += count;
+    kept.index[0] += count - 1;
+    kept.advance();
+  }
+}
+
 template <class Op, class T>
 void rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
   const RowReader<T> reader(loop.dtype, loop.compute);
   const bool direct = reader.direct(loop.reduced_strides[0]);
+  if (direct && loop.num_reduced == 1 && loop.blocks == 1 && loop.reduced <= Cascade<Op, T>::kLeaf)
+    return short_rows<Op, T>(loop, begin, end);
   Odometer kept(loop.num_kept, loop.kept_sizes, begin / loop.blocks);
   int64_t block = begin % loop.blocks;
   alignas(64) T tile[RowReader<T>::kMax];
@@ -195,6 +221,7 @@ void columns(const ReduceLoop& loop, int64_t begin, int64_t end) {
   const RowReader<T> reader(loop.dtype, loop.compute);
   const int64_t columns = loop.kept_sizes[0], column_stride = loop.kept_strides[0];
   const int64_t strips = (columns + S::kWidth - 1) / S::kWidth;
+  const bool in_line = loop.num_reduced == 1;
   int64_t outer_count = 1;
   for (int d = 1; d < loop.num_kept; ++d) outer_count *= loop.kept_sizes[d];
   alignas(64) T tiles[4][S::kWidth + S::kSize];
@@ -213,14 +240,14 @@ void columns(const ReduceLoop& loop, int64_t begin, int64_t end) {
       const int64_t count = stop - row < 4 ? stop - row : 4;
       const T* rows[4];
       for (int64_t r = 0; r < count; ++r) {
-        const char* from = in + reduced.offset(loop.reduced_strides);
+        const char* from = in + (in_line ? (row + r) * loop.reduced_strides[0] : reduced.offset(loop.reduced_strides));
         if (direct) {
           rows[r] = reinterpret_cast<const T*>(from);
         } else {
           reader.read(tiles[r], from, column_stride, width);
           rows[r] = tiles[r];
         }
-        reduced.advance();
+        if (!in_line) reduced.advance();
       }
       sums.add(rows, count);
       row += count;

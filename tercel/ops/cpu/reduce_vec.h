@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tercel/ops/cpu/int_vec.h"
+#include "tercel/ops/cpu/lanes.h"
 #include "tercel/ops/cpu/tile.h"
 #include "tercel/ops/cpu/vec.h"
 #include "tercel/ops/reduce_impl.h"
@@ -46,6 +47,9 @@ using AnyVec = typename VectorFor<T>::type;
 template <class Op, class T>
 T combine_lanes(AnyVec<T> x) {
   using V = AnyVec<T>;
+  if constexpr (std::is_floating_point_v<T>) {
+    return first_lane(combine_all_lanes(x, [](V a, V b) { return Op::combine(a, b); }));
+  }
   T lanes[2 * V::kSize] = {};
   x.store(lanes);
   for (int64_t half = V::kSize / 2; half > 0; half /= 2)

@@ -14,9 +14,7 @@
 // errors of the differences are those of numbers of that size.
 #include "tercel/ops/softmax_impl.h"
 
-#include <utility>
-
-#include "tercel/ops/cpu/simd.h"
+#include "tercel/ops/cpu/lanes.h"
 #include "tercel/ops/cpu/tile.h"
 #include "tercel/ops/cpu/vec_math.h"
 
@@ -56,28 +54,13 @@ Vec<T> larger(Vec<T> a, Vec<T> b) {
   return xsimd::max(a.v, b.v);
 }
 
-template <int kHalf, class T, size_t... kLane>
-TERCEL_ALWAYS_INLINE Vec<T> exchange_halves(Vec<T> v, std::index_sequence<kLane...>) {
-  using Register = typename Vec<T>::Batch::register_type;
-  const Register r = v.v;
-  return typename Vec<T>::Batch(Register(__builtin_shufflevector(r, r, (kLane ^ kHalf)...)));
-}
-// All lanes combined, in all lanes.
-template <int kHalf, class T, class Combine>
-TERCEL_ALWAYS_INLINE Vec<T> combine_all_lanes(Vec<T> v, Combine combine) {
-  if constexpr (kHalf == 0)
-    return v;
-  else
-    return combine_all_lanes<kHalf / 2>(
-        combine(v, exchange_halves<kHalf>(v, std::make_index_sequence<static_cast<size_t>(Vec<T>::kSize)>())), combine);
-}
 template <class T>
 Vec<T> largest_lane(Vec<T> v) {
-  return combine_all_lanes<static_cast<int>(Vec<T>::kSize / 2)>(v, [](Vec<T> a, Vec<T> b) { return larger(a, b); });
+  return combine_all_lanes(v, [](Vec<T> a, Vec<T> b) { return larger(a, b); });
 }
 template <class T>
 Vec<T> sum_of_lanes(Vec<T> v) {
-  return combine_all_lanes<static_cast<int>(Vec<T>::kSize / 2)>(v, [](Vec<T> a, Vec<T> b) { return a + b; });
+  return combine_all_lanes(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
 // Sum over vectors [0, n) of value(i, load, store), in stretches. What is not there counts as value of `fill`.
