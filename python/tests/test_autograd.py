@@ -187,3 +187,13 @@ def test_the_gradient_attribute():
             delattr(x, name)
     with pytest.raises(RuntimeError, match="data set to a tensor that requires gradients must be floating point"):
         x.data = tc.ones(2, dtype=tc.int64)
+
+
+def test_index_fill_counts_each_place_once():
+    x = tc.randn(3, 4, dtype=tc.float64, requires_grad=True)
+    value = tc.tensor(2.0, dtype=tc.float64, requires_grad=True)
+    index = tc.tensor([0, 2, 2, -4, -1])
+    assert tc.autograd.gradcheck(lambda x, value: x.index_fill(1, index, value), (x, value))
+    for wrong in (-5, 4):
+        with pytest.raises(IndexError, match="out of bounds for dimension 1 with size 4"):
+            x.index_fill(1, tc.tensor([0, wrong]), value)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
@@ -11,6 +12,8 @@
 #include "tercel/ops/nonzero.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/tensor_iterator.h"
+#include "tercel/ops/ternary.h"
+#include "tercel/ops/unique.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -127,7 +130,14 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
                value.dim(), " dimension(s).");
   TERCEL_CHECK(category_of(value.dtype()) != TypeCategory::Complex || category_of(x.dtype()) == TypeCategory::Complex,
                RuntimeError, op, "(): Converting complex Scalar to non-complex type is not supported");
-  index_put_(place.x, place.items(), to(value, x.dtype()));
+  if (!should_record(value)) {
+    index_put_(place.x, place.items(), to(value, x.dtype()));
+    return x;
+  }
+  // The gradient of the value counts each place that it fills once.
+  const Tensor negative = bitwise_and(lt(place.index, 0), ge(place.index, -place.size()));
+  const Tensor from_start = where(negative, add(place.index, place.size()), place.index);
+  index_put_(place.x, along(place.dim, unique(from_start).values), to(value, x.dtype()));
   return x;
 }
 
