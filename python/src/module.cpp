@@ -35,6 +35,7 @@ NB_MODULE(_C, m) {
         random_ops(),    nn_ops(),          loss_ops(),           recurrent_ops(), autograd_ops()})
     add_ops(m, table);
   finish_ops(m);
+  register_item();
   m.def("_version", [] { return std::string(version()); });
   m.def("_cpu_capability", [] {
     return cpu_isa() == CpuIsa::Avx512 ? "AVX512" : cpu_isa() == CpuIsa::Avx2 ? "AVX2" : "DEFAULT";

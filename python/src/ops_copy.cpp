@@ -135,13 +135,8 @@ Span<Entry> copy_ops() {
       TERCEL_CAST_ENTRY(cfloat, kComplex64),
       TERCEL_CAST_ENTRY(cdouble, kComplex128),
       entry(
-          "item(Tensor input)",
-          [](const Tensor& x) -> Scalar {
-            TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(),
-                         " elements cannot be converted to Scalar");
-            return item(x);
-          },
-          kAskMethod, "The value of a tensor of one element."),
+          "item(Tensor input)", [](const Tensor& x) { return the_item(x); }, kAskMethod,
+          "The value of a tensor of one element, as a Python number."),
       entry(
           "tolist(Tensor input)", [](const Tensor& x) -> PyObject* { return to_list(x); }, kAskMethod),
       entry(

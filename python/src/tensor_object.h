@@ -43,6 +43,10 @@ void register_tensor(nb::module_& m);
 // The slots and attributes of the type, which stand in files of their own.
 PyGetSetDef* tensor_attributes();
 Span<PyType_Slot> tensor_operators();
+/** Of a tensor of one element; RuntimeError for others. */
+Scalar the_item(const Tensor& t);
+/** Tensor.item as a method of CPython's own kind, which it calls faster than an operation; after finish_ops(). */
+void register_item();
 Span<PyType_Slot> tensor_item_slots();
 Span<PyType_Slot> tensor_buffer_slots();
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);

@@ -173,12 +173,28 @@ PyObject* to_python_index(PyObject* a) {
   });
 }
 
+PyObject* item_method(PyObject* a, PyObject*) {
+  return at_border([&] { return from_scalar(the_item(tensor_of(a))); });
+}
+PyMethodDef g_item = {"item", item_method, METH_NOARGS, "The value of a tensor of one element, as a Python number."};
+
 template <class F>
 PyType_Slot slot(int id, F* function) {
   return {id, reinterpret_cast<void*>(function)};
 }
 
 }  // namespace
+
+Scalar the_item(const Tensor& t) {
+  TERCEL_CHECK(t.numel() == 1, RuntimeError, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  return item(t);
+}
+
+void register_item() {
+  const nb::object method = nb::steal(PyDescr_NewMethod(tensor_type, &g_item));
+  if (!method || PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "item", method.ptr()) < 0)
+    raise_pending();
+}
 
 Span<PyType_Slot> tensor_operators() {
   static const PyType_Slot slots[] = {
