@@ -5,6 +5,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/copy_impl.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -301,6 +302,32 @@ TEST(CopyElements, KeepsEveryBitOfTheSameDtype) {
   const Tensor target = make_strided({4}, {2}, 1, 8, kFloat16);
   copy_elements_out(target, half);
   EXPECT_EQ(bytes_of(target), bytes_of(half));
+}
+
+TEST(CopyElements, TransposesLargeMatrices) {
+  // Rows of whole cache lines, of others, and edges of every kind; a batch; an output that is not dense.
+  for (const Sizes& sizes : {Sizes{1, 2951, 2992}, Sizes{1, 2990, 2951}, Sizes{3, 1777, 1600}, Sizes{1, 17, 600'000}}) {
+    for (const ScalarType t : {kFloat32, kFloat64}) {
+      const int64_t batch = sizes[0], rows = sizes[1], columns = sizes[2];
+      const Tensor x = to(view(arange(0, batch * columns * rows), {batch, columns, rows}), t);
+      const Tensor wide = empty({batch, rows + 1, columns + 16}, x.options());
+      const Tensor dense = contiguous(transpose(x, 1, 2)), some = narrow(narrow(wide, 1, 1, rows), 2, 16, columns);
+      copy_elements_out(some, transpose(x, 1, 2));
+      const auto same = [&]<class T>(const Tensor& got) {
+        const int64_t row_stride = got.stride(1), batch_stride = got.stride(0);
+        const T *in = x.data<T>(), *out = got.data<T>();
+        for (int64_t b = 0; b < batch; ++b)
+          for (int64_t c = 0; c < columns; ++c)
+            for (int64_t r = 0; r < rows; ++r)
+              if (out[b * batch_stride + r * row_stride + c] != in[(b * columns + c) * rows + r]) return false;
+        return true;
+      };
+      for (const Tensor& got : {dense, some}) {
+        const bool right = t == kFloat32 ? same.template operator()<float>(got) : same.template operator()<double>(got);
+        EXPECT_TRUE(right) << to_string(t) << " " << rows << " x " << columns;
+      }
+    }
+  }
 }
 
 TEST(CopyElements, FillsAnExpandedTensor) {

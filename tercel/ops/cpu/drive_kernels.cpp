@@ -62,6 +62,9 @@ struct Driver {
   }
 
   void run() const {
+#if TERCEL_ISA_LEVEL == 2
+    if (copies_lines()) return copy_lines();
+#endif
     for (int a = 1; a < loop.nargs; ++a)
       if (operand[a].transposed) return run_blocks();
     if (loop.n[0] < kShortRow && loop.n[1] > 1) return run_short_rows();
@@ -173,6 +176,48 @@ struct Driver {
         store(to + r * operand[0].stride[1], static_cast<const char*>(row) + r * n0 * compute_item, n0);
     }
   }
+
+#if TERCEL_ISA_LEVEL == 2
+  static constexpr int64_t kLine = 16;
+
+  // Whether a large matrix of elements of 4 bytes is transposed into whole cache lines.
+  bool copies_lines() const {
+    const auto whole = [](int64_t address) { return address % 64 == 0; };
+    return !body && loop.stream && operand[1].transposed && !operand[0].convert && !operand[1].convert &&
+           compute_item == 4 && whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand[0].data))) &&
+           whole(operand[0].stride[1]);
+  }
+  // Lines go straight from memory to memory. A block of the input's rows is fetched while the one before it is written:
+  // row by row, as memory gives it fastest, where the squares of a block take a line of many rows each.
+  void copy_lines() const {
+    constexpr int64_t kRows = 256, kColumns = 128;  // of a block of the input
+    const Operand &to = operand[0], &from = operand[1];
+    for (int64_t i0 = 0; i0 < loop.n[0]; i0 += kRows) {
+      const int64_t rows = std::min(kRows, loop.n[0] - i0);
+      for (int64_t j0 = 0; j0 < loop.n[1]; j0 += kColumns) {
+        const int64_t columns = std::min(kColumns, loop.n[1] - j0);
+        const char* in = from.data + i0 * from.stride[0] + j0 * 4;
+        char* out = to.data + j0 * to.stride[1] + i0 * 4;
+        const int64_t whole_rows = rows / kLine * kLine, whole_columns = columns / kLine * kLine;
+        int64_t fetched = 0;
+        for (int64_t j = 0; j < whole_columns; j += kLine) {
+          for (int64_t i = 0; i < whole_rows; i += kLine) {
+            for (int64_t k = 0; k < kLine; ++k, ++fetched) {
+              const int64_t row = fetched / (kColumns / kLine), line = fetched % (kColumns / kLine);
+              _mm_prefetch(in + row * from.stride[0] + (kColumns + line * kLine) * 4, _MM_HINT_T0);
+            }
+            stream_transposed(out + j * to.stride[1] + i * 4, to.stride[1], in + i * from.stride[0] + j * 4,
+                              from.stride[0]);
+          }
+        }
+        transpose(out + whole_columns * to.stride[1], to.stride[1], in + whole_columns * 4, from.stride[0], rows,
+                  columns - whole_columns, 4);
+        transpose(out + whole_rows * 4, to.stride[1], in + whole_rows * from.stride[0], from.stride[0],
+                  rows - whole_rows, whole_columns, 4);
+      }
+    }
+  }
+#endif
 
   // Transposed operands are turned block by block; a row of a block is then computed like any other.
   void run_blocks() const {

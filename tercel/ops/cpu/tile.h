@@ -196,6 +196,31 @@ struct Transpose<Item16> {
 };
 #endif
 
+#if TERCEL_ISA_LEVEL == 2
+/** 16 x 16 elements of 4 bytes, each row of the result a whole cache line, which is written past the caches. */
+inline void stream_transposed(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
+  // Rows i, i + 4, i + 8 and i + 12 share a register, so that the exchange of quarters is part of the loads.
+  const auto quarter = [](const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); };
+  for (int64_t column = 0; column < 4; ++column) {
+    __m512 r[4];
+    for (int64_t i = 0; i < 4; ++i) {
+      const char* from = in + i * in_stride + column * 16;
+      r[i] = _mm512_castps128_ps512(quarter(from));
+      r[i] = _mm512_mask_broadcast_f32x4(r[i], 0x00f0, quarter(from + 4 * in_stride));
+      r[i] = _mm512_mask_broadcast_f32x4(r[i], 0x0f00, quarter(from + 8 * in_stride));
+      r[i] = _mm512_mask_broadcast_f32x4(r[i], 0xf000, quarter(from + 12 * in_stride));
+    }
+    const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
+    const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
+    char* to = out + 4 * column * out_stride;
+    _mm512_stream_ps(reinterpret_cast<float*>(to), _mm512_shuffle_ps(a, c, 0x44));
+    _mm512_stream_ps(reinterpret_cast<float*>(to + out_stride), _mm512_shuffle_ps(a, c, 0xee));
+    _mm512_stream_ps(reinterpret_cast<float*>(to + 2 * out_stride), _mm512_shuffle_ps(b, d, 0x44));
+    _mm512_stream_ps(reinterpret_cast<float*>(to + 3 * out_stride), _mm512_shuffle_ps(b, d, 0xee));
+  }
+}
+#endif
+
 /**
  * out[j][i] = in[i][j] for i < ni, j < nj; fetches the rows that follow, as the caller is to read them next. They go to
  * the second cache: where rows lie a power of two apart, the first one has no room for as many.
