@@ -35,6 +35,7 @@ void register_autograd(nb::module_& m) {
   register_node(m);
   register_function(m);
   register_saved(m);
+  register_saved_tensor(m);
   m.def(
       "is_grad_enabled", [] { return grad_enabled(); }, "Whether operations are recorded on this thread.");
   m.def("_set_grad_enabled", [](bool enabled) { tercel::detail::t_grad_enabled = enabled; });

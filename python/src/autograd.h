@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "python/src/python.h"
@@ -16,6 +18,8 @@ PyObject* from_node(const intrusive_ptr<Node>& node);
 /** from_node() of a node that no Python function made. */
 PyObject* object_of_node(const intrusive_ptr<Node>& node);
 
+/** The class of contexts. */
+PyTypeObject* context_type();
 /** The node of a Python function's context; null once its graph is gone. TypeError for another object. */
 intrusive_ptr<Node> node_of_context(PyObject* context);
 
@@ -48,7 +52,17 @@ PyObject* node_next_functions(const Node& node);
 /** Adds a hook that sees (gradients of the inputs, of the outputs), or the latter alone; a handle with remove(). */
 PyObject* add_node_hook(Node& node, PyObject* hook, bool before);
 
+/** `_saved_self` and the like of a node, `_raw_saved_self` as a SavedTensor; invalid for another name. */
+nb::object saved_attribute(const intrusive_ptr<Node>& node, std::string_view name);
+/** The names that saved_attribute() knows. */
+nb::list saved_attribute_names(Node& node);
+/** SavedTensor objects of all that the node has saved. */
+nb::object raw_saved_tensors(const intrusive_ptr<Node>& node);
+/** Hooks that call Python's. */
+SavedTensorHooks python_saved_hooks(nb::handle pack, nb::handle unpack);
+
 void register_autograd(nb::module_& m);
+void register_saved_tensor(nb::module_& m);
 void register_node(nb::module_& m);
 void register_function(nb::module_& m);
 void register_saved(nb::module_& m);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "python/src/data.h"
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/core/allocator.h"
 #include "tercel/ops/copy.h"
 
@@ -172,7 +173,7 @@ PyObject* to_numpy(const Tensor& t, bool force) {
   }
   TERCEL_CHECK(t.device().is_cpu(), TypeError, "can't convert ", to_string(t.device()),
                " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
-  TERCEL_CHECK(!t.requires_grad(), RuntimeError,
+  TERCEL_CHECK(!t.requires_grad() || !grad_enabled(), RuntimeError,
                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TERCEL_CHECK(code_of(t.dtype()), TypeError, "Got unsupported ScalarType ", legacy_name(t.dtype()));
   static PyObject* as_array = nb::module_::import_("numpy").attr("asarray").inc_ref().ptr();

@@ -139,6 +139,13 @@ PyObject* saved_tensors(PyObject* self, void*) {
     return tuple_of(static_cast<PythonNode&>(*node).saved_tensors()).release().ptr();
   });
 }
+PyObject* raw_saved(PyObject* self, void*) {
+  return at_border([&] {
+    const intrusive_ptr<Node> node = cast(self).node.lock();
+    if (!node.defined()) tercel::detail::refuse_second_backward();
+    return raw_saved_tensors(node).release().ptr();
+  });
+}
 PyObject* next_functions(PyObject* self, void*) {
   return at_border([&] { return node_next_functions(*node_of(self, "next_functions")); });
 }
@@ -167,6 +174,7 @@ PyMethodDef g_methods[] = {
 };
 PyGetSetDef g_attributes[] = {
     {"saved_tensors", saved_tensors, nullptr, "What forward() gave to save_for_backward().", nullptr},
+    {"_raw_saved_tensors", raw_saved, nullptr, "The same as SavedTensor objects, which take hooks.", nullptr},
     {"next_functions", next_functions, nullptr,
      "For each tensor among the arguments the node that made it, and which "
      "output it was.",
@@ -275,6 +283,8 @@ PyObject* from_node(const intrusive_ptr<Node>& node) {
   if (const auto* custom = dynamic_cast<const PythonNode*>(node.get())) return Py_NewRef(custom->python_context());
   return object_of_node(node);
 }
+
+PyTypeObject* context_type() { return g_context_type; }
 
 intrusive_ptr<Node> node_of_context(PyObject* context) {
   TERCEL_CHECK(PyObject_TypeCheck(context, g_context_type), TypeError, "expected a node of the graph, not ",

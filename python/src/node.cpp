@@ -7,6 +7,7 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/leaf_node_impl.h"
+#include "tercel/autograd/record.h"
 
 namespace tercel::python {
 
@@ -87,6 +88,26 @@ PyObject* call(PyObject* self, PyObject* args, PyObject*) {
   });
 }
 
+/** Of what is saved, by name. */
+PyObject* attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return at_border([&] {
+    nb::python_error missing;
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_pending();
+    nb::object value = saved_attribute(reinterpret_cast<NodeObject*>(self)->node, text);
+    if (!value.is_valid()) throw std::move(missing);
+    return value.release().ptr();
+  });
+}
+PyObject* names_of(PyObject* self, PyObject*) {
+  return at_border([&] {
+    const nb::object usual = nb::borrow(reinterpret_cast<PyObject*>(&PyBaseObject_Type)).attr("__dir__")(nb::borrow(self));
+    return (nb::list(usual) + saved_attribute_names(node_of(self))).release().ptr();
+  });
+}
+
 PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<%s object at %p>", node_of(self).name(), self); }
 
 PyMethodDef g_methods[] = {
@@ -97,6 +118,7 @@ PyMethodDef g_methods[] = {
      "first."},
     {"register_prehook", register_prehook, METH_O,
      "Calls hook(gradients of the outputs) before the node's backward; what it returns replaces them."},
+    {"__dir__", names_of, METH_NOARGS, "The names of its attributes, of what is saved too."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_attributes[] = {
@@ -108,6 +130,7 @@ PyGetSetDef g_attributes[] = {
 };
 PyType_Slot g_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
     {Py_tp_methods, g_methods},
     {Py_tp_getset, g_attributes},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
@@ -136,6 +159,7 @@ Tensor replacement(const Held& hook, const nb::object& result, const Tensor& bef
   TERCEL_CHECK(is_tensor(result.ptr()), TypeError, "expected Variable, but hook returned '",
                Py_TYPE(result.ptr())->tp_name, "'");
   const Tensor& after = tensor_of(result.ptr());
+  if (!before.defined()) return after;
   TERCEL_CHECK(after.dtype() == before.dtype(), RuntimeError, "hook '", name_of(hook.get()),
                "' has changed the type of value (was ", to_string(before.dtype()), " got ", to_string(after.dtype()),
                ")");
@@ -158,6 +182,14 @@ std::optional<std::vector<Tensor>> replacements(const Held& hook, const nb::obje
                  "' has changed the size of value");
   }
   return after;
+}
+
+struct UndefinedGrad {};
+
+Tensor without_gradient(const Tensor& x) {
+  const Tensor out = x.detach();
+  if (should_record(x)) record("UndefinedGradBackward", out, {x}, [](BackwardCall&) {});
+  return out;
 }
 
 class Handle {
@@ -280,12 +312,34 @@ void register_node(nb::module_& m) {
   m.def("_pass_has_targets", tercel::detail::pass_has_targets);
   m.def("_current_graph_task_id", tercel::detail::current_pass);
   m.def("_will_engine_execute_node", [](nb::handle node) {
+    const bool is_context = PyObject_TypeCheck(node.ptr(), context_type());
+    TERCEL_CHECK(is_context || PyObject_TypeCheck(node.ptr(), g_node_type), RuntimeError,
+                 "_will_engine_execute_node expects an grad_fn, but got ", Py_TYPE(node.ptr())->tp_name);
     TERCEL_CHECK(tercel::detail::current_pass() >= 0, RuntimeError,
-                 "_will_engine_execute_node: expected to be called during backward");
-    if (PyObject_TypeCheck(node.ptr(), g_node_type)) return tercel::detail::pass_runs(node_of(node.ptr()));
-    const intrusive_ptr<Node> of_context = node_of_context(node.ptr());
-    return of_context.defined() && tercel::detail::pass_runs(*of_context);
+                 "_get_should_execute_nodes should only be called during the backward pass");
+    const intrusive_ptr<Node> asked =
+        is_context ? node_of_context(node.ptr()) : reinterpret_cast<NodeObject*>(node.ptr())->node;
+    if (!asked.defined()) return false;
+    using tercel::detail::NodeFate;
+    const NodeFate fate = tercel::detail::fate_in_pass(*asked);
+    TERCEL_CHECK(fate != NodeFate::Captured, RuntimeError,
+                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
+                 "This is currently not supported.");
+    return fate == NodeFate::Runs;
   });
+  m.def("_queue_callback", [](nb::handle callback) {
+    tercel::detail::queue_callback([held = hold(callback)] {
+      const WithGil scope;
+      own(PyObject_CallNoArgs(held->get()));
+    });
+  });
+  nb::module_ functions = m.def_submodule("_functions");
+  functions.attr("AccumulateGrad") = nb::borrow(reinterpret_cast<PyObject*>(type_named("AccumulateGrad")));
+  nb::class_<UndefinedGrad>(functions, "UndefinedGrad", "Passes a tensor through, and no gradient back.")
+      .def(nb::init<>())
+      .def("__call__", [](const UndefinedGrad&, nb::handle x) {
+        return own(wrap(without_gradient(tensor_of(x.ptr()))));
+      });
 }
 
 }  // namespace tercel::python

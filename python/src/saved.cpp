@@ -12,7 +12,9 @@ namespace {
 /** Scopes that Python has entered and not left yet, innermost last. */
 thread_local std::vector<std::shared_ptr<void>> t_scopes;
 
-void push_saved_tensors_hooks(nb::handle pack, nb::handle unpack) {
+}  // namespace
+
+SavedTensorHooks python_saved_hooks(nb::handle pack, nb::handle unpack) {
   SavedTensorHooks hooks;
   hooks.pack = [pack = hold(pack)](const Tensor& t) -> std::any {
     const WithGil scope;
@@ -28,7 +30,13 @@ void push_saved_tensors_hooks(nb::handle pack, nb::handle unpack) {
                  Py_TYPE(result.ptr())->tp_name);
     return tensor_of(result.ptr());
   };
-  t_scopes.push_back(std::make_shared<SavedTensorHooksGuard>(std::move(hooks)));
+  return hooks;
+}
+
+namespace {
+
+void push_saved_tensors_hooks(nb::handle pack, nb::handle unpack) {
+  t_scopes.push_back(std::make_shared<SavedTensorHooksGuard>(python_saved_hooks(pack, unpack)));
 }
 
 void push_checkpoint(nb::handle recompute, bool preserve_rng_state, bool determinism_check) {
@@ -67,6 +75,17 @@ void report(const Node& node) {
                          "information."}));
   warn(str_cat(
       {"Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n", extras->trace}));
+  // A node that a backward has recorded: where the node of that backward was recorded, and so on.
+  while (extras && extras->induced_by.defined()) {
+    const Node& inducing = static_cast<const Node&>(*extras->induced_by);
+    extras = inducing.extras_or_null();
+    if (!extras || extras->trace.empty())
+      return warn(str_cat({"\n\nPrevious calculation was induced by ", inducing.name(),
+                           ". No forward pass information available. Enable detect anomaly during forward pass for "
+                           "more information."}));
+    warn(str_cat({"\n\nPrevious calculation was induced by ", inducing.name(),
+                  ". Traceback of forward call that induced the previous calculation:\n", extras->trace}));
+  }
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ PyObject* ndim(const Tensor& t) { return PyLong_FromLongLong(t.dim()); }
 PyObject* itemsize(const Tensor& t) { return PyLong_FromSize_t(t.itemsize()); }
 PyObject* nbytes(const Tensor& t) { return PyLong_FromSize_t(t.nbytes()); }
 PyObject* requires_grad(const Tensor& t) { return PyBool_FromLong(t.requires_grad()); }
+PyObject* retains_gradient(const Tensor& t) { return PyBool_FromLong(retains_grad(t)); }
 PyObject* is_leaf(const Tensor& t) { return PyBool_FromLong(t.is_leaf()); }
 PyObject* is_cpu(const Tensor& t) { return PyBool_FromLong(t.device().is_cpu()); }
 PyObject* is_cuda(const Tensor& t) { return PyBool_FromLong(t.device().is_cuda()); }
@@ -132,6 +133,7 @@ PyGetSetDef g_attributes[] = {
     TERCEL_READ("itemsize", itemsize, "Bytes of an element."),
     TERCEL_READ("nbytes", nbytes, "Bytes of all elements."),
     TERCEL_READ("is_leaf", is_leaf, "Whether no recorded operation made it."),
+    TERCEL_READ("retains_grad", retains_gradient, "Whether backward keeps the gradient of this intermediate result."),
     TERCEL_READ("is_cpu", is_cpu, "Whether the data is on the CPU."),
     TERCEL_READ("is_cuda", is_cuda, "Whether the data is on a GPU: never."),
     TERCEL_READ("is_sparse", is_sparse, "Whether the layout is sparse."),

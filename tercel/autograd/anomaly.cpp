@@ -40,6 +40,7 @@ void set_detect_anomaly(bool enabled, bool check_nan) {
 }
 
 void detail::remember_trace(Node& node) {
+  if (Node* running = running_node()) node.extras().induced_by = intrusive_ptr<Node>::reclaim_copy(running);
   if (anomaly_hooks().trace) node.extras().trace = anomaly_hooks().trace();
 }
 

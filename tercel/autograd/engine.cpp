@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "tercel/autograd/anomaly.h"
@@ -235,15 +237,14 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
                         gradient.rows};
 }
 
-/** Tensor hooks of the outputs, then what was asked to be retained. */
+/** Tensor hooks of the outputs, with an undefined gradient where nothing depends on one, then what was asked to be retained. */
 void run_output_hooks(Node& node, Gradient* incoming) {
   const NodeExtras* extras = node.extras_or_null();
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
-    if (!incoming[i].defined()) continue;
     if (extras) {
       extras->tensor_hooks.for_each(i, [&](const TensorHook& hook) { run_hook(hook, incoming[i], node.name()); });
       for (const NodeExtras::Retained& retained : extras->retained)
-        if (retained.output_nr == i) leave_gradient(retained.tensor, incoming[i]);
+        if (retained.output_nr == i && incoming[i].defined()) leave_gradient(retained.tensor, incoming[i]);
     }
     if (node.is_leaf()) static_cast<LeafNode&>(node).run_leaf_hooks(incoming[i]);
   }
@@ -279,6 +280,12 @@ void run_post_hooks(const Node& node, const NodeExtras& extras, Gradient* outgoi
   });
 }
 
+bool has_any(const Node& node, const Gradient* incoming) {
+  for (uint32_t i = 0; i < node.num_outputs(); ++i)
+    if (incoming[i].defined()) return true;
+  return false;
+}
+
 void apply_node(Scratch& s, const Task& task, const Pass& pass) {
   Node& node = *task.node;
   Gradient* incoming = s.buffer.data() + task.first;
@@ -291,15 +298,23 @@ void apply_node(Scratch& s, const Task& task, const Pass& pass) {
     for (size_t i = 0; i < node.num_edges(); ++i)
       s.wanted[i] = node.edge(i).defined() && s.tasks[s.map.find(node.edge(i).node.get())].is_wanted ? 1 : 0;
   }
+  if (!node.runs_without_gradients() && !has_any(node, incoming)) return;
   BackwardCall call(node, incoming, s.outgoing.data(), pass.targets.empty() ? nullptr : s.wanted.data());
   node.apply(call);
 }
 
+thread_local Node* t_running = nullptr;
+
 /** The same with hooks around it, and in anomaly mode. */
 [[gnu::noinline]] void apply_watched(Scratch& s, const Task& task, const Pass& pass) {
-  const Node& node = *task.node;
+  Node& node = *task.node;
   const NodeExtras* extras = node.extras_or_null();
   std::vector<Tensor> given;
+  struct Running {
+    Node* outer;
+    explicit Running(Node* inner) : outer(std::exchange(t_running, inner)) {}
+    ~Running() { t_running = outer; }
+  } running(&node);
   if (extras) {
     Gradient* incoming = s.buffer.data() + task.first;
     run_pre_hooks(node, *extras, incoming);
@@ -315,13 +330,19 @@ void apply_node(Scratch& s, const Task& task, const Pass& pass) {
   if (extras) run_post_hooks(node, *extras, s.outgoing.data(), given);
 }
 
+/**
+ * Without any gradient, an op's node passes none on and a leaf keeps what it has; hooks and functions of users see
+ * that there is none.
+ */
+bool sees_nothing(const Node& node) {
+  return !node.is_leaf() && (node.extras_or_null() || node.runs_without_gradients());
+}
+
 void run_node(Scratch& s, const Task& task, const Pass& pass) {
   Node& node = *task.node;
   Gradient* incoming = s.buffer.data() + task.first;
-  bool any = false;
-  for (uint32_t i = 0; i < node.num_outputs(); ++i) any |= incoming[i].defined();
   s.outgoing.resize(std::max(s.outgoing.size(), node.num_edges()));
-  if (any && task.is_wanted) {
+  if (task.is_wanted && (has_any(node, incoming) || sees_nothing(node))) {
     if (node.extras_or_null() || node.is_leaf()) run_output_hooks(node, incoming);
     if (pass.captured && task.is_target)
       for (size_t t = 0; t < pass.targets.size(); ++t)
@@ -343,10 +364,8 @@ Tensor seed_of(const Pass& pass, size_t i) {
   Tensor gradient = pass.gradients.empty() ? Tensor() : pass.gradients[i];
   if (!gradient.defined()) {
     TERCEL_CHECK(out.numel() == 1, RuntimeError, "grad can be implicitly created only for scalar outputs");
-    TERCEL_CHECK(!out.is_complex(), RuntimeError,
-                 "grad can be implicitly created only for real scalar outputs but got ", to_string(out.dtype()));
     gradient = empty(out.sizes(), out.options());
-    visit_floating_types("backward", out.dtype(), [&]<class T> { *gradient.data<T>() = T(1.0f); });
+    visit_differentiable_types("backward", out.dtype(), [&]<class T> { *gradient.data<T>() = T(1.0f); });
   }
   TERCEL_CHECK(gradient.sizes() == out.sizes() && gradient.dtype() == out.dtype(), RuntimeError,
                "Mismatch in shape: grad_output[", i, "] is ", describe(gradient), " and output[", i, "] is ",
@@ -359,21 +378,48 @@ struct RunningPass {
   const Pass* pass;
   const Scratch* scratch;
   int64_t number;
+  std::vector<Callable<void()>> callbacks = {};
 };
-thread_local const RunningPass* t_pass = nullptr;
+thread_local RunningPass* t_pass = nullptr;
+thread_local int t_depth = 0;  // of passes inside passes on this thread
 std::atomic<int64_t> g_passes{0};
 
+void run_here(const Pass& pass);
+
+/**
+ * A pass inside a pass takes a piece of the stack, and may have others inside: from time to time they go on with a
+ * thread of their own.
+ */
 void run(const Pass& pass) {
+  constexpr int kDeepest = 60;
+  if (t_depth < kDeepest) return run_here(pass);
+  std::exception_ptr error;
+  std::thread([&, inference = detail::t_inference_mode, hooks = detail::t_saved_tensor_hooks] {
+    detail::t_inference_mode = inference;
+    detail::t_saved_tensor_hooks = hooks;
+    try {
+      run_here(pass);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+}
+
+void run_here(const Pass& pass) {
   TERCEL_CHECK(pass.gradients.empty() || pass.gradients.size() == pass.outputs.size(), RuntimeError,
                "backward: ", pass.gradients.size(), " gradients for ", pass.outputs.size(), " tensors");
   const GradModeGuard grad_mode(pass.create_graph);
   ScratchLease lease;
   Scratch& s = *lease;
-  const RunningPass now{&pass, &s, g_passes.fetch_add(1, std::memory_order_relaxed)};
+  RunningPass now{&pass, &s, g_passes.fetch_add(1, std::memory_order_relaxed)};
   struct Running {
-    const RunningPass* outer;
-    explicit Running(const RunningPass* inner) : outer(std::exchange(t_pass, inner)) {}
-    ~Running() { t_pass = outer; }
+    RunningPass* outer;
+    explicit Running(RunningPass* inner) : outer(std::exchange(t_pass, inner)) { ++t_depth; }
+    ~Running() {
+      t_pass = outer;
+      --t_depth;
+    }
   } running(&now);
   // Holds the roots; everything else is held by edges.
   SmallVector<Node*, 4> held;
@@ -422,6 +468,8 @@ void run(const Pass& pass) {
       if (--s.tasks[next].waiting == 0) make_ready(s, next);
     }
   }
+  // One may queue another.
+  for (size_t i = 0; i < now.callbacks.size(); ++i) Callable<void()>(now.callbacks[i])();
 }
 
 Tensor zeros_like_gradient(const Tensor& input) {
@@ -441,10 +489,16 @@ Edge target_edge(const Tensor& input) {
 
 bool detail::pass_has_targets() { return t_pass && !t_pass->pass->targets.empty(); }
 int64_t detail::current_pass() { return t_pass ? t_pass->number : -1; }
-bool detail::pass_runs(const Node& node) {
-  if (!t_pass) return false;
+Node* detail::running_node() { return t_running; }
+detail::NodeFate detail::fate_in_pass(const Node& node) {
+  if (!t_pass) return NodeFate::Skipped;
   const size_t task = t_pass->scratch->map.find(&node);
-  return task != SIZE_MAX && t_pass->scratch->tasks[task].is_wanted;
+  if (task == SIZE_MAX || !t_pass->scratch->tasks[task].is_wanted) return NodeFate::Skipped;
+  return node.is_leaf() && t_pass->pass->captured ? NodeFate::Captured : NodeFate::Runs;
+}
+void detail::queue_callback(Callable<void()> callback) {
+  TERCEL_CHECK(t_pass != nullptr, RuntimeError, "Final callbacks can only be installed during backward pass.");
+  t_pass->callbacks.push_back(std::move(callback));
 }
 
 void backward(Span<Tensor> outputs, Span<Tensor> gradients, std::optional<bool> retain_graph, bool create_graph,

@@ -175,6 +175,13 @@ void CustomNode::apply(BackwardCall& call) {
   if (context_.once_differentiable_ && grad_enabled()) detail::forbid_second_derivative(call);
 }
 
+std::vector<SavedTensor*> CustomNode::saved() {
+  if (freed_) detail::refuse_second_backward();
+  std::vector<SavedTensor*> out;
+  for (SavedTensor& s : saved_) out.push_back(&s);
+  return out;
+}
+
 void CustomNode::release_saved() {
   freed_ = freed_ || !saved_.empty();
   saved_.clear();

@@ -78,6 +78,8 @@ class TERCEL_API CustomNode : public Node {
 
   void apply(BackwardCall& call) final;
   void release_saved() override;
+  std::vector<SavedTensor*> saved() override;
+  bool runs_without_gradients() const override { return true; }
 
  private:
   friend class FunctionContext;

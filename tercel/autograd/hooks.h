@@ -90,6 +90,8 @@ struct NodeExtras {
   std::vector<Retained> retained;
   /** Where the op was recorded, as anomaly mode's trace function said. */
   std::string trace;
+  /** In anomaly mode, the node whose backward has recorded this one. */
+  intrusive_ptr<intrusive_ptr_target> induced_by;
   /** What another language keeps with the node. */
   std::shared_ptr<void> companion;
 };

@@ -13,6 +13,7 @@
 
 #include "tercel/autograd/gradient.h"
 #include "tercel/autograd/hooks.h"
+#include "tercel/autograd/saved_tensor.h"
 #include "tercel/core/intrusive_ptr.h"
 
 namespace tercel {
@@ -69,6 +70,10 @@ class TERCEL_API Node : public intrusive_ptr_target {
   virtual void apply(BackwardCall& call) = 0;
   /** Frees what was saved for apply(), after which apply() is an error if anything was. */
   virtual void release_saved() {}
+  /** What was saved, in the order of the function's members, undefined ones too. RuntimeError when it was freed. */
+  virtual std::vector<SavedTensor*> saved() { return {}; }
+  /** Whether apply() is to be called also when no output has a gradient. */
+  virtual bool runs_without_gradients() const { return false; }
   /** Whether it is a LeafNode. */
   bool is_leaf() const { return is_leaf_; }
 
@@ -121,22 +126,30 @@ namespace detail {
 TERCEL_API bool pass_has_targets();
 /** The number of the pass that runs on this thread, each its own; -1 outside of one. */
 TERCEL_API int64_t current_pass();
-/** Whether the pass that runs on this thread runs the node, or leaves a leaf's gradient. */
-TERCEL_API bool pass_runs(const Node& node);
+enum class NodeFate : uint8_t { Skipped, Runs, Captured };
+/** What the pass that runs on this thread does with the node; Captured: a leaf whose gradient is left to grad(). */
+TERCEL_API NodeFate fate_in_pass(const Node& node);
+/** The node whose backward runs on this thread, in anomaly mode; null outside of one. */
+TERCEL_API Node* running_node();
+/** Called when the pass that runs on this thread has run all nodes. RuntimeError outside of one. */
+TERCEL_API void queue_callback(Callable<void()> callback);
 /** Lets go of a node, without recursion along the graph; see Note [Long graphs]. */
 TERCEL_API void release_node(intrusive_ptr<Node> node);
 }  // namespace detail
 
 /**
- * A node whose backward is a function object `void(BackwardCall&)`. If the object owns anything (SavedTensor), that is
- * freed after backward, and a second run is refused; one that holds only numbers can run again, and so can one that
- * could save tensors but says that it has not: saves_anything().
+ * A node whose backward is a function object `void(BackwardCall&)`. If the object has saved a tensor, it is destroyed
+ * after backward, and a second run is refused; one that holds only numbers can run again. See Note [What a function
+ * saves].
  */
 template <class F>
 class FunctionNode final : public Node {
  public:
-  FunctionNode(const char* op_name, uint32_t outputs, size_t inputs, F&& function)
-      : Node(op_name, outputs, inputs), function_(std::move(function)) {}
+  FunctionNode(const char* op_name, uint32_t outputs, size_t inputs, F&& function) : Node(op_name, outputs, inputs) {
+    const uint32_t before = detail::t_saved_moves;
+    new (&function_) F(std::move(function));
+    saves_ = detail::t_saved_moves != before;
+  }
   ~FunctionNode() override {
     if (alive_) function_.~F();
   }
@@ -146,12 +159,18 @@ class FunctionNode final : public Node {
     function_(call);
   }
   void release_saved() override {
-    if constexpr (!std::is_trivially_destructible_v<F>) {
-      if constexpr (requires { function_.saves_anything(); })
-        if (alive_ && !function_.saves_anything()) return;
-      if (alive_) function_.~F();
-      alive_ = false;
+    if (!saves_ || !alive_) return;
+    function_.~F();
+    alive_ = false;
+  }
+  std::vector<SavedTensor*> saved() override {
+    if (!alive_) detail::refuse_second_backward();
+    if constexpr (std::is_copy_constructible_v<F> && !std::is_trivially_destructible_v<F>) {
+      detail::SavedTensorFinder finder;
+      const F copy(std::as_const(function_));
+      return std::move(finder.found);
     }
+    return {};
   }
 
   static void* operator new(size_t size) { return detail::allocate_object(size); }
@@ -159,6 +178,7 @@ class FunctionNode final : public Node {
 
  private:
   bool alive_ = true;
+  bool saves_ = false;
   union {
     F function_;
   };

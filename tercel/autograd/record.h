@@ -121,4 +121,11 @@ void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackwa
   if (should_record(x)) record(name, view, {x}, make_backward());
 }
 
+/** The same for several views of x that one op gives. */
+template <class MakeBackward>
+void make_views(const char* name, Span<Tensor> views, const Tensor& x, MakeBackward make_backward) {
+  for (const Tensor& view : views) detail::init_view(view, x, ViewOrigin::MultiOutput);
+  if (should_record(x)) record_outputs(name, views, {x}, make_backward());
+}
+
 }  // namespace tercel

@@ -8,6 +8,8 @@ namespace detail {
 
 constinit thread_local const std::shared_ptr<const SavedTensorHooks>* t_saved_tensor_hooks
     [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local uint32_t t_saved_moves [[gnu::tls_model("initial-exec")]] = 0;
+constinit thread_local std::vector<SavedTensor*>* t_saved_found [[gnu::tls_model("initial-exec")]] = nullptr;
 
 /** What a pack hook returned, and what is needed to give the tensor its place in the graph again. */
 class PackedTensor final : public intrusive_ptr_target {
@@ -56,21 +58,33 @@ void SavedTensor::check_and_pack() {
                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
                "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  pack_with(*detail::t_saved_tensor_hooks);
+}
+
+void SavedTensor::pack_with(const std::shared_ptr<const SavedTensorHooks>& hooks) {
   // What the hook itself saves is not packed, or it would be called without end.
-  const auto* hooks = std::exchange(detail::t_saved_tensor_hooks, nullptr);
   struct Restore {
     const std::shared_ptr<const SavedTensorHooks>* before;
     ~Restore() { detail::t_saved_tensor_hooks = before; }
-  } restore{hooks};
+  } restore{std::exchange(detail::t_saved_tensor_hooks, nullptr)};
   const NoGradGuard no_grad;
   Edge history = output_nr_ >= 0 ? Edge{} : gradient_edge(tensor_);
-  std::any packed = (*hooks)->pack(tensor_);
+  std::any packed = hooks->pack(tensor_);
   TERCEL_CHECK(tensor_.version() == version_, RuntimeError,
                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
                "issue if you need to perform in-place operations on the input to a pack hook.");
-  packed_ = make_intrusive<detail::PackedTensor>(*hooks, std::move(packed), std::move(history));
+  packed_ = make_intrusive<detail::PackedTensor>(hooks, std::move(packed), std::move(history));
   tensor_ = Tensor();
+}
+
+void SavedTensor::register_hooks(const SavedTensorHooks& hooks) {
+  TERCEL_CHECK(!packed_.defined(), RuntimeError,
+               "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+               "hooks is allowed at a time.");
+  TERCEL_CHECK(tensor_.defined(), RuntimeError,
+               "Calling register_hooks on a saved tensor with value None is forbidden");
+  pack_with(std::make_shared<const SavedTensorHooks>(hooks));
 }
 
 SavedTensor SavedTensor::output(const Tensor& output, uint32_t output_nr) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <any>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "tercel/core/tensor.h"
 #include "tercel/util/callable.h"
@@ -33,15 +36,40 @@ class TERCEL_API SavedTensorHooksGuard {
   std::shared_ptr<const SavedTensorHooks> hooks_;
 };
 
+class SavedTensor;
+
 namespace detail {
 TERCEL_API extern constinit thread_local const std::shared_ptr<const SavedTensorHooks>* t_saved_tensor_hooks
     [[gnu::tls_model("initial-exec")]];
 class PackedTensor;
+
+// Note [What a function saves]
+// A node does not know the members of its backward function, a lambda. SavedTensors tell: as the function moves into
+// the node, those that hold a tensor are counted, and so it is known whether anything is to be freed after backward;
+// where somebody asks for what was saved, the function is copied, and its SavedTensors enter themselves into a list.
+TERCEL_API extern constinit thread_local uint32_t t_saved_moves [[gnu::tls_model("initial-exec")]];
+TERCEL_API extern constinit thread_local std::vector<SavedTensor*>* t_saved_found [[gnu::tls_model("initial-exec")]];
 }  // namespace detail
 
 class TERCEL_API SavedTensor {
  public:
   SavedTensor() = default;
+  SavedTensor(SavedTensor&& other) noexcept
+      : tensor_(std::move(other.tensor_)),
+        packed_(std::move(other.packed_)),
+        version_(other.version_),
+        output_nr_(other.output_nr_) {
+    detail::t_saved_moves += defined() ? 1 : 0;
+  }
+  SavedTensor(const SavedTensor& other)
+      : tensor_(other.tensor_), packed_(other.packed_), version_(other.version_), output_nr_(other.output_nr_) {
+    // What is listed belongs to a node, which the list's owner may change.
+    if (detail::t_saved_found) [[unlikely]]
+      detail::t_saved_found->push_back(const_cast<SavedTensor*>(&other));
+  }
+  SavedTensor& operator=(SavedTensor&& other) noexcept = default;
+  SavedTensor& operator=(const SavedTensor& other) = default;
+  ~SavedTensor() = default;
   /** An input of the op. RuntimeError for an inference tensor. */
   explicit SavedTensor(const Tensor& input) : tensor_(input), version_(input.version()) {
     if (input.impl().is_inference() || detail::t_saved_tensor_hooks) [[unlikely]]
@@ -51,6 +79,11 @@ class TERCEL_API SavedTensor {
   static SavedTensor output(const Tensor& output, uint32_t output_nr = 0);
   /** Saves only what is asked for. */
   static SavedTensor when(bool needed, const Tensor& input) { return needed ? SavedTensor(input) : SavedTensor(); }
+
+  /** Packs the tensor with these hooks. RuntimeError when there is none, or when it is packed. */
+  void register_hooks(const SavedTensorHooks& hooks);
+  /** Whether it is a result of the op, not an operand. */
+  bool is_output() const { return output_nr_ >= 0; }
 
   bool defined() const { return tensor_.defined() || packed_.defined(); }
   /** The tensor, with its history; RuntimeError when it was changed in place since. Of an output see below. */
@@ -68,6 +101,7 @@ class TERCEL_API SavedTensor {
  private:
   [[noreturn]] void refuse_changed(const BackwardCall* call) const;
   void check_and_pack();
+  void pack_with(const std::shared_ptr<const SavedTensorHooks>& hooks);
   Tensor unpack() const;
   static bool recording();
 
@@ -76,5 +110,49 @@ class TERCEL_API SavedTensor {
   uint32_t version_ = 0;
   int32_t output_nr_ = -1;  // of an input -1
 };
+
+/** Stands beside a container of SavedTensors, which does not move them one by one, and is counted for them. */
+struct SavedMark {
+  SavedMark() = default;
+  SavedMark(SavedMark&&) noexcept { ++detail::t_saved_moves; }
+  SavedMark(const SavedMark&) = default;
+  SavedMark& operator=(SavedMark&&) = default;
+  SavedMark& operator=(const SavedMark&) = default;
+  ~SavedMark() = default;
+};
+
+/** Any number of them. */
+class SavedTensors {
+ public:
+  explicit SavedTensors(Span<Tensor> tensors) {
+    for (const Tensor& t : tensors) saved_.emplace_back(t);
+  }
+
+  std::vector<Tensor> get() const {
+    std::vector<Tensor> out;
+    for (const SavedTensor& s : saved_) out.push_back(s.get());
+    return out;
+  }
+
+ private:
+  std::vector<SavedTensor> saved_;
+  SavedMark mark_;
+};
+
+namespace detail {
+/** While it lives, SavedTensors of this thread that are copied are listed: see Note [What a function saves]. */
+class TERCEL_API SavedTensorFinder {
+ public:
+  SavedTensorFinder() : before_(std::exchange(t_saved_found, &found)) {}
+  ~SavedTensorFinder() { t_saved_found = before_; }
+  SavedTensorFinder(const SavedTensorFinder&) = delete;
+  SavedTensorFinder& operator=(const SavedTensorFinder&) = delete;
+
+  std::vector<SavedTensor*> found;
+
+ private:
+  std::vector<SavedTensor*>* before_;
+};
+}  // namespace detail
 
 }  // namespace tercel

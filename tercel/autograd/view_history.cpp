@@ -86,12 +86,12 @@ class CopySlices final : public Node {
     for (size_t i = 1; i < num_edges(); ++i) call.set(i, std::move(out[i]));
   }
   void release_saved() override { op_->release_saved(); }
+  std::vector<SavedTensor*> saved() override { return op_->saved(); }
 
  private:
   struct ToBase {
     Region base, view;
     void operator()(BackwardCall& call) const { call.set(0, regather(call.grad(), view, base, false)); }
-    bool saves_anything() const { return false; }
   };
 
   Region base_, view_;

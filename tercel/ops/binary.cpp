@@ -102,8 +102,6 @@ struct BinaryBackward {
   SavedOperand saved[2];
   Target target[2];
 
-  bool saves_anything() const { return saved[0].tensor.defined() || saved[1].tensor.defined(); }
-
   void operator()(BackwardCall& call) const {
     for (int side = 0; side < 2; ++side) {
       const Target& to = target[side];

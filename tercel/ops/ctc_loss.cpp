@@ -217,8 +217,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_le
   }
   if (should_record(log_probs))
     record("CtcLossBackward0", losses, {log_probs},
-           once_differentiable([batch = std::move(batch), kept, zero_infinity](BackwardCall& call) {
-             call.set(0, ctc_gradient(batch, kept, call.grad(), zero_infinity));
+           once_differentiable([batch = std::move(batch), kept = SavedTensor(kept), zero_infinity](BackwardCall& call) {
+             call.set(0, ctc_gradient(batch, kept.get(), call.grad(), zero_infinity));
            }));
   if (reduction != Reduction::Mean) return reduce_loss(losses, reduction);
   const Tensor lengths = empty({static_cast<int64_t>(target_lengths.size())}, kFloat64);

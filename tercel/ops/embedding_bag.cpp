@@ -387,7 +387,7 @@ Tensor with_gradient_by_frequency(const Tensor& weight, const Tensor& indices) {
     counts = to(view(clamp_min(bincount(flat, {}, weight.size(0)), 1), {weight.size(0), 1}), weight.dtype());
   }
   record("EmbeddingScaleBackward0", out, {weight},
-         [counts](BackwardCall& call) { call.set(0, div(call.grad(), counts)); });
+         [counts = SavedTensor(counts)](BackwardCall& call) { call.set(0, div(call.grad(), counts.get())); });
   return out;
 }
 

@@ -349,20 +349,6 @@ bool is_one_step(const Tensor& t, size_t first, size_t count) {
   return true;
 }
 
-/** Index tensors kept for backward. */
-struct SavedIndices {
-  std::vector<SavedTensor> saved;
-
-  explicit SavedIndices(Span<Tensor> indices) {
-    for (const Tensor& t : indices) saved.emplace_back(t);
-  }
-  std::vector<Tensor> get() const {
-    std::vector<Tensor> out;
-    for (const SavedTensor& s : saved) out.push_back(s.get());
-    return out;
-  }
-};
-
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate);
 
 /** x at the indices: one tensor for each of the first dimensions, an undefined one for a dimension taken whole. */
@@ -373,7 +359,7 @@ Tensor get_at(const Tensor& x, Span<Tensor> indices) {
   run(get_kernels, plan, out, Order::Any);
   if (should_record(x))
     record("IndexBackward0", out, {x},
-           [indices = SavedIndices(indices), sizes = DimVector(x.sizes())](BackwardCall& call) {
+           [indices = SavedTensors(indices), sizes = DimVector(x.sizes())](BackwardCall& call) {
              const std::vector<Tensor> at = indices.get();
              call.set(0, put_at(zeros(sizes, call.grad().options()), at, call.grad(), true));
            });
@@ -411,7 +397,7 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
   if (records)
     record_inplace(
         "IndexPutBackward0", x, {x, values},
-        [indices = SavedIndices(indices), value_sizes = DimVector(values.sizes()), accumulate](BackwardCall& call) {
+        [indices = SavedTensors(indices), value_sizes = DimVector(values.sizes()), accumulate](BackwardCall& call) {
           const std::vector<Tensor> at = indices.get();
           const Tensor& g = call.grad();
           if (call.needs(1)) call.set(1, sum_to_size(get_at(g, at), value_sizes));

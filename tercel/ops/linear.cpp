@@ -107,6 +107,7 @@ struct Chain {
     bool has_bias = false, relu = false;
   };
   std::vector<Layer, ObjectAllocator<Layer>> layers;
+  SavedMark mark;
   SavedTensor output;  // of a last layer that ends in a ReLU
 
   // Input 0 of the node is x; layer i has inputs 1 + 2 i (weight) and 2 + 2 i (bias).

@@ -9,6 +9,7 @@
 #include "tercel/ops/reduce_impl.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
+#include "tercel/ops/views.h"
 
 namespace tercel {
 
@@ -62,15 +63,32 @@ Tensor var_of(const Moment& moment, const Tensor& x) {
   return out;
 }
 
+Tensor std_gradient(const Moment& moment, const Tensor& grad, const Tensor& x, const Tensor& root) {
+  return moment.gradient(where(eq(root, 0), 0, div(grad, mul(root, 2.0))), x);
+}
+
 Tensor std_of(const Moment& moment, const Tensor& x) {
   const Tensor out = to(sqrt(moment.variance(x)), real_dtype(x.dtype()));
   if (should_record(x))
     record("StdBackward0", out, {x}, [x = SavedTensor(x), out = SavedTensor::output(out), moment](BackwardCall& call) {
-      const Tensor& root = out.get(call);
-      const Tensor half = div(call.grad(), mul(root, 2.0));
-      call.set(0, moment.gradient(where(eq(root, 0), 0, half), x.get()));
+      call.set(0, std_gradient(moment, call.grad(), x.get(), out.get(call)));
     });
   return out;
+}
+
+/** What measures the spread, and the mean, unrecorded. */
+template <class SpreadOf>
+std::pair<Tensor, Tensor> without_history(const Tensor& x, IntSpan dims, bool keepdim, SpreadOf spread_of) {
+  const NoGradGuard no_grad;
+  return {spread_of(), mean(x, dims, keepdim)};
+}
+
+/** The gradient of x from that of its mean, and the other's, which may be undefined like the first. */
+Tensor with_mean_gradient(const Moment& moment, const Tensor& grad, const Tensor& x, const Tensor& of_spread) {
+  if (!grad.defined()) return of_spread;
+  const Tensor wide = with_reduced_dims(grad, x.sizes().size(), moment.mask, moment.keepdim);
+  const Tensor own = expand(div(wide, static_cast<double>(reduced_count(x, moment.mask))), x.sizes());
+  return of_spread.defined() ? add(of_spread, own) : own;
 }
 
 }  // namespace
@@ -82,10 +100,33 @@ Tensor std(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
   return std_of(Moment("std and var", x, dims, correction, keepdim), x);
 }
 VarAndMean var_mean(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  return {var_of(Moment("var_mean", x, dims, correction, keepdim), x), mean(x, dims, keepdim)};
+  const Moment moment("var_mean", x, dims, correction, keepdim);
+  const auto [spread, center] = without_history(x, dims, keepdim, [&] { return var_of(moment, x); });
+  if (should_record(x)) {
+    const Tensor outs[] = {spread, center};
+    record_outputs("VarMeanBackward0", outs, {x}, [x = SavedTensor(x), moment](BackwardCall& call) {
+      const Tensor value = x.get();
+      call.set(0, with_mean_gradient(moment, call.grad(1), value,
+                                     call.grad(0).defined() ? moment.gradient(call.grad(0), value) : Tensor()));
+    });
+  }
+  return {spread, center};
 }
 StdAndMean std_mean(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  return {std_of(Moment("std_mean", x, dims, correction, keepdim), x), mean(x, dims, keepdim)};
+  const Moment moment("std_mean", x, dims, correction, keepdim);
+  const auto [spread, center] = without_history(x, dims, keepdim, [&] { return std_of(moment, x); });
+  if (should_record(x)) {
+    const Tensor outs[] = {spread, center};
+    record_outputs("StdMeanBackward0", outs, {x},
+                   [x = SavedTensor(x), root = SavedTensor::output(spread), moment](BackwardCall& call) {
+                     const Tensor value = x.get();
+                     call.set(0, with_mean_gradient(moment, call.grad(1), value,
+                                                    call.grad(0).defined()
+                                                        ? std_gradient(moment, call.grad(0), value, root.get(call))
+                                                        : Tensor()));
+                   });
+  }
+  return {spread, center};
 }
 
 }  // namespace tercel

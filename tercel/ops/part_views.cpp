@@ -5,6 +5,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/join.h"
 #include "tercel/ops/views.h"
 #include "tercel/ops/views_impl.h"
 
@@ -19,15 +20,33 @@ int64_t steps_apart(int64_t stride, int64_t step) {
 }
 
 /** Every step-th index of a dimension; the caller has brought start and length into range. */
-Tensor strided_part(const char* name, const Tensor& x, size_t dim, int64_t start, int64_t length, int64_t step,
-                    ViewOrigin origin = ViewOrigin::Ordinary) {
+Tensor strided_alias(const Tensor& x, size_t dim, int64_t start, int64_t length, int64_t step) {
   Geometry g(x);
   g.offset += start * g.strides[dim];
   g.sizes[dim] = length;
   g.strides[dim] = steps_apart(g.strides[dim], step);
+  return g.of(x);
+}
+
+/** The same as a view. */
+Tensor strided_part(const char* name, const Tensor& x, size_t dim, int64_t start, int64_t length, int64_t step,
+                    ViewOrigin origin = ViewOrigin::Ordinary) {
   return part_of(
-      name, x, g.of(x), [=](const Tensor& whole) { return strided_part(name, whole, dim, start, length, step); },
-      origin);
+      name, x, strided_alias(x, dim, start, length, step),
+      [=](const Tensor& whole) { return strided_part(name, whole, dim, start, length, step); }, origin);
+}
+
+/** Gradients of the views of one op, zeros of these sizes where there is none. */
+template <class SizesOf>
+std::vector<Tensor> gradients_of_views(const BackwardCall& call, SizesOf sizes_of) {
+  const uint32_t count = call.node().num_outputs();
+  Tensor zero;
+  for (uint32_t i = 0; i < count && !zero.defined(); ++i)
+    if (call.grad(i).defined()) zero = zeros({}, call.grad(i).options());
+  std::vector<Tensor> gradients;
+  for (uint32_t i = 0; i < count; ++i)
+    gradients.push_back(call.grad(i).defined() ? call.grad(i) : expand(zero, sizes_of(i)));
+  return gradients;
 }
 
 }  // namespace
@@ -74,14 +93,17 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
 
 namespace {
 
-Tensor selected(const char* name, const Tensor& x, size_t dim, int64_t index, ViewOrigin origin) {
+Tensor select_alias(const Tensor& x, size_t dim, int64_t index) {
   Geometry g(x);
   g.offset += index * g.strides[dim];
   g.sizes.erase(g.sizes.begin() + dim);
   g.strides.erase(g.strides.begin() + dim);
-  return part_of(
-      name, x, g.of(x), [=](const Tensor& whole) { return selected(name, whole, dim, index, ViewOrigin::Ordinary); },
-      origin);
+  return g.of(x);
+}
+
+Tensor selected(const Tensor& x, size_t dim, int64_t index) {
+  return part_of("SelectBackward0", x, select_alias(x, dim, index),
+                 [=](const Tensor& whole) { return selected(whole, dim, index); });
 }
 
 }  // namespace
@@ -93,7 +115,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   const int64_t size = x.sizes()[d];
   TERCEL_CHECK(index >= -size && index < size, IndexError, "select(): index ", index,
                " out of range for tensor of size ", x.sizes(), " at dimension ", d);
-  return selected("SelectBackward0", x, d, index < 0 ? index + size : index, ViewOrigin::Ordinary);
+  return selected(x, d, index < 0 ? index + size : index);
 }
 
 namespace {
@@ -156,9 +178,13 @@ Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
 namespace {
 
 /** Before a list of views is made: its length may be any number that somebody wrote down. */
-std::vector<Tensor> room_for(const char* op, int64_t parts) {
+void check_number_of_parts(const char* op, int64_t parts) {
   constexpr int64_t kMost = int64_t{1} << 31;
   TERCEL_CHECK(parts <= kMost, RuntimeError, op, ": ", parts, " tensors are more than ", kMost);
+}
+
+std::vector<Tensor> room_for(const char* op, int64_t parts) {
+  check_number_of_parts(op, parts);
   std::vector<Tensor> out;
   out.reserve(static_cast<size_t>(parts));
   return out;
@@ -170,13 +196,25 @@ size_t dim_to_split(const Tensor& x, int64_t dim, const char* op) {
   return static_cast<size_t>(wrap_dim(dim, x.dim()));
 }
 
-std::vector<Tensor> in_sizes(const Tensor& x, IntSpan sizes, size_t dim) {
-  std::vector<Tensor> parts = room_for("split", static_cast<int64_t>(sizes.size()));
+/** Parts of a dimension, of lengths that the caller has checked, as views of one op. */
+std::vector<Tensor> in_lengths(const char* name, const Tensor& x, std::vector<int64_t> lengths, size_t dim) {
+  std::vector<Tensor> parts;
+  parts.reserve(lengths.size());
   int64_t start = 0;
-  for (const int64_t size : sizes) {
-    parts.push_back(strided_part("SplitBackward0", x, dim, start, size, 1, ViewOrigin::MultiOutput));
-    start += size;
+  for (const int64_t length : lengths) {
+    parts.push_back(strided_alias(x, dim, start, length, 1));
+    start += length;
   }
+  make_views(name, parts, x, [&] {
+    return [sizes = DimVector(x.sizes()), dim, lengths = std::move(lengths)](BackwardCall& call) {
+      const auto sizes_of = [&](size_t part) {
+        DimVector own = sizes;
+        own[dim] = lengths[part];
+        return own;
+      };
+      call.set(0, cat(gradients_of_views(call, sizes_of), static_cast<int64_t>(dim)));
+    };
+  });
   return parts;
 }
 
@@ -194,7 +232,7 @@ std::vector<Tensor> split(const Tensor& x, IntSpan sizes, int64_t dim) {
   }
   TERCEL_CHECK(left == 0, RuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
                " (input tensor's size at dimension ", d, "), but got split_sizes=", sizes);
-  return in_sizes(x, sizes, d);
+  return in_lengths("SplitWithSizesBackward0", x, {sizes.begin(), sizes.end()}, d);
 }
 std::vector<Tensor> split_with_sizes(const Tensor& x, IntSpan split_sizes, int64_t dim) {
   return split(x, split_sizes, dim);
@@ -207,14 +245,11 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
                "split expects split_size be non-negative, but got split_size=", split_size);
   TERCEL_CHECK(split_size > 0 || size == 0, RuntimeError,
                "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
-  std::vector<Tensor> parts = room_for("split", size == 0 ? 1 : (size - 1) / split_size + 1);
-  int64_t start = 0;
-  do {
-    const int64_t length = std::min(size - start, split_size);
-    parts.push_back(strided_part("SplitBackward0", x, d, start, length, 1, ViewOrigin::MultiOutput));
-    start += length;
-  } while (start < size);
-  return parts;
+  const int64_t parts = size == 0 ? 1 : (size - 1) / split_size + 1;
+  check_number_of_parts("split", parts);
+  std::vector<int64_t> lengths(static_cast<size_t>(parts), split_size);
+  lengths.back() = size - (parts - 1) * split_size;
+  return in_lengths("SplitBackward0", x, std::move(lengths), d);
 }
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
@@ -223,10 +258,8 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   const int64_t size = x.sizes()[d];
   if (size > 0) return split(x, (size - 1) / chunks + 1, dim);
   // Of nothing there are as many chunks as were asked for.
-  std::vector<Tensor> parts = room_for("chunk", chunks);
-  for (int64_t i = 0; i < chunks; ++i)
-    parts.push_back(strided_part("SplitBackward0", x, d, 0, 0, 1, ViewOrigin::MultiOutput));
-  return parts;
+  check_number_of_parts("chunk", chunks);
+  return in_lengths("SplitBackward0", x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), d);
 }
 
 std::vector<Tensor> tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
@@ -317,7 +350,14 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim(), false));
   const int64_t size = x.sizes()[d];
   std::vector<Tensor> parts = room_for("unbind", size);
-  for (int64_t i = 0; i < size; ++i) parts.push_back(selected("UnbindBackward0", x, d, i, ViewOrigin::MultiOutput));
+  for (int64_t i = 0; i < size; ++i) parts.push_back(select_alias(x, d, i));
+  make_views("UnbindBackward0", parts, x, [&] {
+    DimVector sizes(x.sizes());
+    sizes.erase(sizes.begin() + d);
+    return [sizes, d](BackwardCall& call) {
+      call.set(0, stack(gradients_of_views(call, [&](size_t) { return sizes; }), static_cast<int64_t>(d)));
+    };
+  });
   return parts;
 }
 

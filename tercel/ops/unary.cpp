@@ -31,7 +31,8 @@ constexpr UnaryInfo kInfo = {{.op = F::name,
                               .complex = takes_complex<F>,
                               .real = is_real_valued<F>,
                               .predicate = is_predicate<F>},
-                             backward_name<F>,
+                             // A square is a power in the graph.
+                             std::is_same_v<F, op::Square> ? "PowBackward0" : backward_name<F>,
                              index_of<F, UnaryOps>,
                              has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing),
                              &unary_gradient<F>};
@@ -57,8 +58,6 @@ struct UnaryBackward {
   const UnaryInfo* info;
   SavedTensor saved;
   Parameters parameters;
-
-  bool saves_anything() const { return saved.defined(); }
 
   void operator()(BackwardCall& call) const {
     const ElementwiseRule rule{.op = info->backward, .complex = true};

@@ -218,6 +218,23 @@ TEST(EngineErrors, SecondBackward) {
   EXPECT_TRUE(message_of([&] { y.backward(); }).starts_with("Trying to backward through the graph a second time"));
 }
 
+TEST(EngineErrors, NodesSayWhatTheyHaveSaved) {
+  Tensor x = leaf({2}), w = leaf({3});
+  const Tensor y = mul(x, w), e = exp(x), s = sum(x);
+  const auto saved = [](const Tensor& t) { return grad_fn(t)->saved(); };
+  ASSERT_EQ(saved(y).size(), 2U);
+  EXPECT_TRUE(saved(y)[0]->get().is_same(x));
+  EXPECT_TRUE(saved(y)[1]->get().is_same(w));
+  ASSERT_EQ(saved(e).size(), 1U);
+  EXPECT_TRUE(saved(e)[0]->is_output());
+  EXPECT_TRUE(saved(s).empty());
+  saved(y)[1]->register_hooks({[](const Tensor& t) -> std::any { return mul(t, 2.0); },
+                               [](const std::any& kept) { return std::any_cast<Tensor>(kept); }});
+  y.backward();
+  EXPECT_EQ(values_of(x.grad()), (Values{6}));
+  EXPECT_TRUE(message_of([&] { saved(y); }).starts_with("Trying to backward through the graph a second time"));
+}
+
 TEST(EngineErrors, SecondBackwardOfWhatSavedNothingIsFine) {
   Tensor x = leaf({2});
   const Tensor y = add(x, x);
@@ -363,7 +380,7 @@ TEST(EngineInplace, ViewMadeWithoutGradientsPassesNone) {
 TEST(EngineInplace, PartsOfASplitAreRefused) {
   Tensor x = leaf({1, 2});
   const std::vector<Tensor> parts = split(mul(x, 1.0), 1);
-  EXPECT_TRUE(message_of([&] { mul_(parts[0], 2.0); }).starts_with("Output 0 of SplitBackward0 is a view"));
+  EXPECT_TRUE(message_of([&] { mul_(parts[1], 2.0); }).starts_with("Output 1 of SplitBackward0 is a view"));
 }
 
 TEST(EngineThreads, PassesOnSeveralThreadsShareLeaves) {

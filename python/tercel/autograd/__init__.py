@@ -10,6 +10,8 @@ from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from tercel.autograd.variable import Variable as Variable
 
+SavedTensor = _C._autograd.SavedTensor
+
 __all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "Function",
            "detect_anomaly", "set_detect_anomaly", "gradcheck", "gradgradcheck", "functional", "graph"]
 
@@ -46,8 +48,6 @@ def _gradients(outputs, given):
         elif out.requires_grad:
             if out.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not out.is_floating_point():
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
             gradient = _C.ones_like(out)
         made.append(gradient)
     return tuple(made)

@@ -60,7 +60,8 @@ def _check_vector(v, others, several):
     for i, (one, other) in enumerate(zip(v, others)):
         if one.size() != other.size():
             prefix = f"Entry {i} in " if len(v) > 1 else ""
-            raise RuntimeError(f"{prefix}v has invalid size: should be {other.size()} but got {one.size()}.")
+            raise RuntimeError(f"{prefix}v has invalid size: should be torch.Size({list(other.size())}) but got "
+                               f"torch.Size({list(one.size())}).")
 
 
 def _vector_like(v, others, several, function, what):
@@ -248,6 +249,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     def single(*given):
         out = func(*given)
         several_outputs, outputs = _outputs_of(lambda *_: out, given, "hessian")
+        _require_history(outputs, strict)
         if several_outputs:
             raise RuntimeError("The function given to hessian should return a single Tensor")
         if outputs[0].nelement() != 1:

@@ -159,11 +159,30 @@ def _compare(func, inputs, outputs, options):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
                 continue
             found = _C.stack(analytic[o][number], 1)
-            if not _C.allclose(found, numerical, rtol=options["rtol"], atol=options["atol"], equal_nan=False):
-                kind = "complex output" if out.is_complex() else "output"
-                raise GradcheckError(f"Jacobian mismatch for output {o} with respect to input {place},\n"
-                                     f"numerical:{numerical}\nanalytical:{found}\n"
-                                     f"(a row for each number of the input, a column for each of the {kind})\n")
+            _compare_jacobians(numerical, found, out, o, place, options)
+
+
+def _compare_jacobians(numerical, found, out, number, place, options):
+    """GradcheckError where the Jacobians of one output with respect to one input differ."""
+    def equal(a, b):
+        return _C.allclose(a, b, rtol=options["rtol"], atol=options["atol"], equal_nan=False)
+
+    if equal(found, numerical):
+        return
+    prefix = ""
+    if out.is_complex():
+        # Columns are real and imaginary parts by turns, or with weights their sum.
+        imaginary = found.size(1) > 1 and not equal(found[:, 1::2], numerical[:, 1::2])
+        prefix = f"While considering the {'imaginary' if imaginary else 'real'} part of complex outputs only, "
+    raise GradcheckError(f"{prefix}Jacobian mismatch for output {number} with respect to input {place},\n"
+                         f"numerical:{numerical}\nanalytical:{found}\n"
+                         f"(a row for each number of the input, a column for each of the output)\n")
+
+
+_UNDEFINED_GRADIENTS = (
+    "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+    "existing callers of this function. If this is true for you, you can call this function with "
+    "\"check_undefined_grad=False\" to disable the feature")
 
 
 def _check_undefined(func, inputs):
@@ -193,6 +212,7 @@ def _check_undefined(func, inputs):
         try:
             found = _grad(with_missing, checked, [_C.randn_like(out) for out in outs], allow_unused=True)
         except RuntimeError as error:
+            warnings.warn(_UNDEFINED_GRADIENTS, stacklevel=6)
             raise GradcheckError("Expected backward function to handle undefined output grads. Please look at \"Notes "
                                  "about undefined output gradients\" in \"tools/autograd/derivatives.yaml\"") from error
         return len(missing) < len(outs) or all(g is None or bool((g == 0).all()) for g in found)
@@ -200,6 +220,7 @@ def _check_undefined(func, inputs):
     everything = set(range(len(outputs)))
     for missing in [everything] + ([{i} for i in everything] if len(everything) > 1 else []):
         if not is_zero(missing):
+            warnings.warn(_UNDEFINED_GRADIENTS, stacklevel=5)
             raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or "
                                  "zero. Please look at \"Notes about undefined output gradients\" in "
                                  "\"tools/autograd/derivatives.yaml\"")
@@ -251,7 +272,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
                    fast_mode=fast_mode)
     try:
         _run(func, _as_tuple(inputs), check_undefined_grad, options)
-    except RuntimeError:
+    except GradcheckError:
         if raise_exception:
             raise
         return False

@@ -4,6 +4,15 @@ from tercel import _C
 from tercel._C import Tensor
 
 
+class _Engine:
+    """What runs backward passes."""
+
+    @staticmethod
+    def queue_callback(callback):
+        """Calls callback() when the backward pass that runs on this thread has run all nodes."""
+        _C._queue_callback(callback)
+
+
 class _VariableType(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor)
@@ -11,6 +20,8 @@ class _VariableType(type):
 
 class Variable(metaclass=_VariableType):
     """Variable(data, requires_grad=False) is a tensor over the same data; isinstance(x, Variable) asks for a tensor."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data=None, requires_grad=False):
         if data is None:

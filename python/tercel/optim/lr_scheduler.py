@@ -5,6 +5,7 @@ schedules work together); the closed form is for jumping to an epoch.
 """
 
 import math
+import warnings
 from bisect import bisect_right
 from collections import Counter
 
@@ -12,7 +13,14 @@ from tercel.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR",
            "ExponentialLR", "PolynomialLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "OneCycleLR",
-           "SequentialLR", "ChainedScheduler", "ReduceLROnPlateau"]
+           "SequentialLR", "ChainedScheduler", "ReduceLROnPlateau", "CyclicLR"]
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is "
+    "used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use "
+    "case: https://github.com/pytorch/pytorch/issues/new/choose.")
+_ORDER = ("See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
 
 
 class LRScheduler:
@@ -28,6 +36,9 @@ class LRScheduler:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        # Whether the optimizer's step() is called first is told by this number, if nobody has put another in its place.
+        optimizer._step_count = 0
+        optimizer._known_step = optimizer.__dict__.get("step")
         self._step_count = 0
         self.step()
 
@@ -52,20 +63,41 @@ class LRScheduler:
 
     def step(self, epoch=None):
         """Goes on by one epoch, or to the given one."""
+        self._check_order()
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
-            rates = self.get_lr()
+            self._set(self.get_lr())
         else:
-            self.last_epoch = epoch
-            closed = getattr(self, "_get_closed_form_lr", self.get_lr)
-            rates = closed()
-        self._set(rates)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            self._go_to(epoch)
+
+    def _go_to(self, epoch):
+        self.last_epoch = epoch
+        self._set(getattr(self, "_get_closed_form_lr", self.get_lr)())
+
+    def _check_order(self):
+        """At the first step after the one that belongs to making it."""
+        if self._step_count != 1:
+            return
+        optimizer = self.optimizer
+        if optimizer.__dict__.get("step") is not optimizer.__dict__.get("_known_step"):
+            warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                          "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. "
+                          + _ORDER, UserWarning, stacklevel=3)
+        elif getattr(optimizer, "_step_count", 0) < 1:
+            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, "
+                          "you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`. "
+                          " Failure to do this will result in PyTorch skipping the first value of the learning rate "
+                          "schedule. " + _ORDER, UserWarning, stacklevel=3)
 
     def _set(self, rates):
         for group, rate in zip(self.optimizer.param_groups, rates):
             group["lr"] = rate
         self._last_lr = self._current()
+
+
+_LRScheduler = LRScheduler  # as it was called before
 
 
 def _check_optimizer(optimizer):
@@ -264,8 +296,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch=None):
         """Goes on by one epoch, or to the given one, which may be a fraction."""
         self._step_count += 1
-        if epoch is None:
-            epoch = self.last_epoch + 1
+        self._go_to(self.last_epoch + 1 if epoch is None else epoch)
+
+    def _go_to(self, epoch):
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         self.T_i, self.T_cur = self.T_0, epoch
@@ -305,7 +338,7 @@ class OneCycleLR(LRScheduler):
         # Where a phase ends, and from and to which of the group's values it goes.
         self._phases = [(up, "initial", "max")]
         if three_phase:
-            self._phases += [(2 * up + 1, "max", "initial"), (total_steps - 1, "initial", "min")]
+            self._phases += [(2 * up, "max", "initial"), (total_steps - 1, "initial", "min")]
         else:
             self._phases += [(total_steps - 1, "max", "min")]
         if last_epoch == -1:
@@ -347,6 +380,70 @@ class OneCycleLR(LRScheduler):
                 else:
                     group["momentum"] = momentum
         return rates
+
+
+class CyclicLR(LRScheduler):
+    """
+    Between base_lr and max_lr, again and again: step_size_up steps up, step_size_down down; how far the cycle (or, in
+    scale_mode "iterations", the step) goes is scale_fn of its number, or what the mode says. The momentum goes the other
+    way.
+    """
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
+                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
+                 last_epoch=-1, verbose=False):
+        _check_optimizer(optimizer)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.max_lrs = _for_groups("max_lr", optimizer, max_lr)
+        self.step_size_up = float(step_size_up)
+        self.total_size = self.step_size_up + float(step_size_up if step_size_down is None else step_size_down)
+        self.mode, self.gamma, self._scale_fn = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn else ("iterations" if mode == "exp_range" else "cycle")
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum with `cycle_momentum` option enabled")
+            self.base_momentums = _for_groups("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _for_groups("max_momentum", optimizer, max_momentum)
+        bases = _for_groups("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for group, base in zip(optimizer.param_groups, bases):
+                group["lr"] = base
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = bases
+
+    def scale_fn(self, x):
+        """How far the cycle, or the step, of this number goes."""
+        if self._scale_fn is not None:
+            return self._scale_fn(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
+
+    def get_lr(self):
+        cycle, place = divmod(self.last_epoch, self.total_size)
+        if place <= self.step_size_up:
+            height = place / self.step_size_up
+        else:
+            height = (self.total_size - place) / (self.total_size - self.step_size_up)
+        height *= self.scale_fn(cycle + 1 if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                group["momentum"] = high - (high - low) * height
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self):
+        """Functions are left out; of an object that is called, the attributes are kept."""
+        state = super().state_dict()
+        function = state.pop("_scale_fn")
+        state["_scale_fn"] = None if function is None or isinstance(function, type(lambda: None)) else dict(vars(function))
+        return state
+
+    def load_state_dict(self, state_dict):
+        state_dict = dict(state_dict)
+        kept = state_dict.pop("_scale_fn", None)
+        self.__dict__.update(state_dict)
+        if kept is not None:
+            self._scale_fn.__dict__.update(kept)
 
 
 def _for_groups(name, optimizer, value):
@@ -397,6 +494,7 @@ class SequentialLR(_Several):
             group["lr"] = group["initial_lr"]
         for scheduler in self._schedulers:
             scheduler.last_epoch -= 1
+        self._schedulers[0]._step_count = 0
         self._schedulers[0].step()
         self._last_lr = self._schedulers[0].get_last_lr()
 
@@ -406,7 +504,8 @@ class SequentialLR(_Several):
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
         if index > 0 and self._milestones[index - 1] == self.last_epoch:
-            scheduler.step(0)
+            scheduler._step_count += 1
+            scheduler._go_to(0)
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()

@@ -1,12 +1,14 @@
 """Optimizer: groups of parameters with their options, and what is kept for each parameter."""
 
+import functools
+import warnings
 from collections import defaultdict
 from copy import deepcopy
 
 from tercel import _C
 from tercel._C import Tensor
 from tercel._tensor import typename
-from tercel.autograd import enable_grad, no_grad
+from tercel.autograd import enable_grad, no_grad, set_grad_enabled
 
 __all__ = ["Optimizer"]
 
@@ -19,12 +21,27 @@ class _Required:
 required = _Required()
 
 
+def _counted(step):
+    """A step() that schedules can see was called."""
+    @functools.wraps(step)
+    def counted(self, *args, **kwargs):
+        self._step_count = getattr(self, "_step_count", 0) + 1
+        return step(self, *args, **kwargs)
+
+    return counted
+
+
 class Optimizer:
     """What all optimizers share.
 
     param_groups is a list of dicts: "params", and the options, which may be changed between steps. state holds a dict for
     each parameter. A subclass defines step().
     """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _counted(cls.step)
 
     def __init__(self, params, defaults):
         if isinstance(params, Tensor):
@@ -57,14 +74,15 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(p))
-            if not p.is_leaf:
+            if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         there = {id(p) for group in self.param_groups for p in group["params"]}
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                          "error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
         if any(id(p) in there for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({**self.defaults, **param_group, "params": params})
@@ -112,8 +130,9 @@ class Optimizer:
                 state[p] = {name: _as_state(name, value, p) for name, value in kept.items()}
             else:
                 state[number] = kept
-        self.param_groups = [{**deepcopy({k: v for k, v in other.items() if k != "params"}), "params": mine["params"]}
-                             for mine, other in zip(self.param_groups, saved)]
+        # Options that were added after the state was saved have their defaults.
+        self.param_groups = [{**self.defaults, **deepcopy({k: v for k, v in other.items() if k != "params"}),
+                              "params": mine["params"]} for mine, other in zip(self.param_groups, saved)]
         self.state = state
 
     def __getstate__(self):
@@ -148,11 +167,25 @@ class ElementwiseOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(p, -p.grad if group["maximize"] else p.grad, self.state[p], group)
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        update = self._update_complex if p.is_complex() else self._update
+                        update(p, -p.grad if group["maximize"] else p.grad, self.state[p], group)
         return loss
+
+    def _update_complex(self, p, grad, state, group):
+        """The parts of a complex number are numbers of their own; the states are complex."""
+        seen = {name: _C.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+                for name, value in state.items()}
+        parts = _C.view_as_real(p)
+        self._update(parts, _C.view_as_real(grad), seen, group)
+        for name, value in seen.items():
+            if not isinstance(value, Tensor) or value.dim() == 0:
+                state[name] = value
+            elif name not in state:
+                state[name] = _C.view_as_complex(value)
 
 
 def check_at_least_zero(**values):

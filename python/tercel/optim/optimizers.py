@@ -2,14 +2,14 @@
 
 Each is written with operations of tensors, in place. The C++ optimizers (tercel/optim/group_optimizer.h) are written so too,
 so binding them would save no pass over memory, and would put groups and states, which belong to the caller here, out
-of reach. Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable,
-differentiable) are taken and make no difference.
+of reach. Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable) are taken
+and make no difference; with `differentiable` the updates are recorded.
 """
 
 from tercel import _C
 from tercel.optim.optimizer import ElementwiseOptimizer, check_at_least_zero, check_betas, count, kept, required
 
-__all__ = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "Ftrl"]
+__all__ = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "Ftrl"]
 
 
 def _decayed(p, grad, group):
@@ -27,7 +27,7 @@ class SGD(ElementwiseOptimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                                      nesterov=nesterov, maximize=maximize))
+                                      nesterov=nesterov, maximize=maximize, differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group)
@@ -53,7 +53,8 @@ class Adam(ElementwiseOptimizer):
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-                                      maximize=maximize))
+                                      maximize=maximize,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
@@ -80,7 +81,8 @@ class AdamW(Adam):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
                  maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize,
+                         differentiable=differentiable)
 
 
 class Adagrad(ElementwiseOptimizer):
@@ -91,7 +93,8 @@ class Adagrad(ElementwiseOptimizer):
         check_at_least_zero(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
                             initial_accumulator_value=initial_accumulator_value, eps=eps)
         super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
-                                      initial_accumulator_value=initial_accumulator_value, maximize=maximize))
+                                      initial_accumulator_value=initial_accumulator_value, maximize=maximize,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         step = count(state)
@@ -107,7 +110,8 @@ class RMSprop(ElementwiseOptimizer):
                  capturable=False, foreach=None, maximize=False, differentiable=False):
         check_at_least_zero(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
-                                      weight_decay=weight_decay, maximize=maximize))
+                                      weight_decay=weight_decay, maximize=maximize,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         count(state)
@@ -134,7 +138,8 @@ class Adadelta(ElementwiseOptimizer):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_at_least_zero(eps=eps, weight_decay=weight_decay)
-        super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize))
+        super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         count(state)
@@ -155,7 +160,8 @@ class Adamax(ElementwiseOptimizer):
         check_at_least_zero(lr=lr, eps=eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize))
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         beta1, beta2 = group["betas"]
@@ -178,7 +184,8 @@ class NAdam(ElementwiseOptimizer):
         check_at_least_zero(weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       momentum_decay=momentum_decay, maximize=maximize,
-                                      decoupled_weight_decay=decoupled_weight_decay))
+                                      decoupled_weight_decay=decoupled_weight_decay,
+                                      differentiable=differentiable))
 
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
@@ -194,6 +201,80 @@ class NAdam(ElementwiseOptimizer):
         root = square.div(1 - beta2**step).sqrt_().add_(group["eps"])
         p.addcdiv_(grad, root, value=-lr * (1 - now) / (1 - product))
         p.addcdiv_(mean, root, value=-lr * after / (1 - product * after))
+
+
+class RAdam(ElementwiseOptimizer):
+    """Adam whose steps are not divided by the root before its variance is known, and are rectified from then on."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
+                 foreach=None, maximize=False, capturable=False, differentiable=False):
+        check_at_least_zero(lr=lr, eps=eps)
+        check_betas(betas)
+        check_at_least_zero(weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
+                                      decoupled_weight_decay=decoupled_weight_decay,
+                                      differentiable=differentiable))
+
+    def _update(self, p, grad, state, group):
+        (beta1, beta2), lr = group["betas"], group["lr"]
+        step = count(state)
+        if group["decoupled_weight_decay"]:
+            p.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = _decayed(p, grad, group)
+        mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
+        square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        rate = lr / (1 - beta1**step)
+        correction = 1 - beta2**step
+        most = 2 / (1 - beta2) - 1  # length of the moving mean, and what it is after so many steps
+        length = most - 2 * step * beta2**step / correction
+        if length <= 5:
+            p.add_(mean, alpha=-rate)
+            return
+        share = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        p.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-rate * (share * correction) ** 0.5)
+
+
+class ASGD(ElementwiseOptimizer):
+    """p -= eta (g + lambd p), with a falling eta; the state "ax" is the mean of p from step t0 on."""
+
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
+                 differentiable=False, capturable=False):
+        check_at_least_zero(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay,
+                                      maximize=maximize, differentiable=differentiable))
+
+    def _update(self, p, grad, state, group):
+        step = count(state)
+        eta, share = state.get("eta", group["lr"]), state.get("mu", 1.0)
+        mean = kept(state, "ax", p)
+        grad = _decayed(p, grad, group)
+        p.mul_(1 - group["lambd"] * eta).add_(grad, alpha=-eta)
+        mean.add_(p - mean, alpha=share)
+        state["eta"] = group["lr"] / (1 + group["lambd"] * group["lr"] * step) ** group["alpha"]
+        state["mu"] = 1 / max(1, step - group["t0"])
+
+
+class Rprop(ElementwiseOptimizer):
+    """Steps by the sign of g alone: they grow while the sign stays and shrink when it changes, which then is no step."""
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
+                 maximize=False, differentiable=False):
+        check_at_least_zero(lr=lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize,
+                                      differentiable=differentiable))
+
+    def _update(self, p, grad, state, group):
+        count(state)
+        (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
+        before, size = kept(state, "prev", p), kept(state, "step_size", p, group["lr"])
+        same = grad * before
+        size.mul_(_C.where(same > 0, grow, _C.where(same < 0, shrink, 1.0)).to(size.dtype)).clamp_(least, most)
+        grad = grad.masked_fill(same < 0, 0)
+        p.addcmul_(grad.sign(), size, value=-1)
+        before.copy_(grad)
 
 
 class Ftrl(ElementwiseOptimizer):

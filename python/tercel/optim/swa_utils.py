@@ -1,0 +1,106 @@
+"""Stochastic weight averaging: a model whose parameters are the means of another's, and its schedule."""
+
+import math
+from copy import deepcopy
+
+from tercel import _C
+from tercel.autograd import no_grad
+from tercel.nn import Module
+from tercel.nn.norm import _BatchNorm
+from tercel.optim.lr_scheduler import LRScheduler
+
+__all__ = ["AveragedModel", "SWALR", "update_bn"]
+
+
+class AveragedModel(Module):
+    """
+    A copy of the model; update_parameters(model) takes the model's parameters as they are now into the mean.
+    avg_fn(mean, parameter, how many there were) gives the next mean, the arithmetic one if it is left out.
+    """
+
+    def __init__(self, model, device=None, avg_fn=None, use_buffers=False):
+        super().__init__()
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", _C.tensor(0, dtype=_C.long, device=device))
+        self.avg_fn = avg_fn or (lambda mean, value, count: mean + (value - mean) / (count + 1))
+        self.use_buffers = use_buffers
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def _averaged(self, model):
+        yield from model.parameters()
+        if self.use_buffers:
+            yield from model.buffers()
+
+    @no_grad()
+    def update_parameters(self, model):
+        """Takes the model's parameters into the mean; the first time it becomes them. Other buffers are copied."""
+        for mean, value in zip(self._averaged(self.module), self._averaged(model)):
+            value = value.detach().to(mean.device)
+            mean.copy_(value if self.n_averaged == 0 else self.avg_fn(mean, value, self.n_averaged.to(mean.device)))
+        if not self.use_buffers:
+            for mine, other in zip(self.module.buffers(), model.buffers()):
+                mine.copy_(other.detach().to(mine.device))
+        self.n_averaged += 1
+
+
+@no_grad()
+def update_bn(loader, model, device=None):
+    """Calculates the running statistics of batch normalization anew, over the inputs that the loader gives."""
+    momenta = {}
+    for module in model.modules():
+        if isinstance(module, _BatchNorm):
+            module.reset_running_stats()
+            momenta[module] = module.momentum
+    if not momenta:
+        return
+    was_training = model.training
+    model.train()
+    for module in momenta:
+        module.momentum = None  # the mean of all batches
+    for batch in loader:
+        if isinstance(batch, (list, tuple)):
+            batch = batch[0]
+        model(batch if device is None else batch.to(device))
+    for module, momentum in momenta.items():
+        module.momentum = momentum
+    model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """From the rates as they are to swa_lr in anneal_epochs epochs; there they stay."""
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        groups = len(optimizer.param_groups)
+        rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * groups
+        if len(rates) != groups:
+            raise ValueError(f"swa_lr must have the same length as optimizer.param_groups: swa_lr has {len(rates)}, "
+                             f"optimizer.param_groups has {groups}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["swa_lr"] = rate
+        self.anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _share(self, step):
+        """How much of the way to swa_lr is done."""
+        way = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return way if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * way)) / 2
+
+    def get_lr(self):
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._share(step - 1), self._share(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            # Where it began follows from where the last step has brought it, whatever has changed the rate since.
+            start = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
+            rates.append(group["swa_lr"] * now + start * (1 - now))
+        return rates

@@ -1,0 +1,323 @@
+"""The graph from Python: what nodes have saved, several outputs, missing gradients, callbacks, passes inside passes."""
+
+import threading
+import warnings
+
+import pytest
+
+import tercel as tc
+from tercel.autograd import Function, Variable
+
+FREED = "after they have already been freed"
+
+
+def leaf(*values):
+    return tc.tensor(values, requires_grad=True)
+
+
+def twice(tensor):
+    """Runs backward twice without keeping the graph."""
+    one = tc.ones_like(tensor)
+    tensor.backward(one)
+    tensor.backward(one)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.sum(), lambda x: x.view(2, 2), lambda x: x.reshape(4, 1), lambda x: x.expand(3, 4), lambda x: x[1:3],
+    lambda x: x.mean(), lambda x: tc.cat([x, x]), lambda x: x + 1, lambda x: x.flip(0), lambda x: x.unbind()[1],
+    lambda x: x.split(2)[0], lambda x: tc.roll(x, 1), lambda x: x.as_strided((2,), (2,)),
+], ids=range(13))
+def test_what_saved_no_tensor_runs_again(f):
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    out = f(x)
+    twice(out)
+    once = leaf(1.0, 2.0, 3.0, 4.0)
+    f(once).backward(tc.ones_like(out))
+    assert x.grad.tolist() == (2 * once.grad).tolist()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x * x, lambda x: x.exp(), lambda x: x[tc.tensor([0, 2])], lambda x: x.var(), lambda x: x @ x,
+    lambda x: tc.nn.functional.linear(x.view(1, 4), tc.ones(2, 4, requires_grad=True)), lambda x: x.prod(),
+    lambda x: x.gather(0, tc.tensor([1])),
+    lambda x: tc.nn.functional.ctc_loss(x.view(4, 1, 1).expand(4, 1, 3).log_softmax(2), tc.tensor([[1]]), (4,), (1,)),
+], ids=range(9))
+def test_what_saved_a_tensor_does_not(f):
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        twice(f(leaf(1.0, 2.0, 3.0, 4.0)))
+
+
+def test_saved_attributes():
+    a, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = a * b
+    assert y.grad_fn._saved_self is a and y.grad_fn._saved_other is b
+    assert {"_saved_self", "_raw_saved_other", "next_functions"} <= set(dir(y.grad_fn))
+    assert (a * b.detach()).grad_fn._saved_self is None, "only what a gradient needs"
+    e = a.exp()
+    assert e.grad_fn._saved_result.equal(e) and e.grad_fn._saved_result.grad_fn is e.grad_fn
+    with tc.no_grad():
+        assert e.grad_fn._saved_result.grad_fn is e.grad_fn
+    assert (a.view(1, 2) @ b.view(2, 1)).grad_fn._saved_mat2.shape == (2, 1)
+    at = tc.tensor([1])
+    picked = tc.ones(2, 2, requires_grad=True)[:, at].grad_fn._saved_indices
+    assert picked[0] is None and picked[1].equal(at)
+    for name in ("_saved_other", "_saved_", "nothing"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(e.grad_fn, name)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match=FREED):
+        y.grad_fn._saved_self
+    assert "_saved_self" not in dir(y.grad_fn)
+
+
+def test_hooks_of_a_saved_tensor():
+    a = leaf(1.0, 2.0)
+    y = a * a
+    saved = y.grad_fn._raw_saved_self
+    assert type(saved) is tc.autograd.SavedTensor
+    saved.register_hooks(lambda x: 2 * x, lambda x: x)
+    assert y.grad_fn._saved_self.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="hooks have already been set"):
+        saved.register_hooks(lambda x: x, lambda x: x)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        y.grad_fn._raw_saved_other.register_hooks(lambda x: x)
+    y.sum().backward()
+    assert a.grad.tolist() == [3, 6]
+    with pytest.raises(RuntimeError, match="after it has been freed"):
+        y.grad_fn._raw_saved_other.register_hooks(lambda x: x, lambda x: x)
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        (a * tc.ones(2)).grad_fn._raw_saved_self.register_hooks(lambda x: x, lambda x: x)
+    with pytest.raises(RuntimeError, match="from Python is forbidden"):
+        tc.autograd.SavedTensor()
+
+    def halved(x):
+        x *= 0.5
+        return x
+
+    with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        (leaf(1.0) + 0).exp().grad_fn._raw_saved_result.register_hooks(halved, lambda x: x)
+
+
+def test_raw_saved_tensors_of_a_function():
+    class Keep(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(1.0, 2.0)
+    y = Keep.apply(x)
+    first, second = y.grad_fn._raw_saved_tensors
+    first.register_hooks(lambda t: t * 3, lambda t: t)
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        second.register_hooks(lambda t: t, lambda t: t)
+    y.sum().backward()
+    assert x.grad.tolist() == [3, 6]
+    with pytest.raises(RuntimeError, match=FREED):
+        y.grad_fn._raw_saved_tensors
+
+
+def test_parts_are_results_of_one_node():
+    x = tc.arange(6.0).requires_grad_()
+    parts = x.unbind()
+    assert len({part.grad_fn for part in parts}) == 1 and [part.output_nr for part in parts] == list(range(6))
+    (parts[1] * 2 + parts[4] * 3).backward()
+    assert x.grad.tolist() == [0, 2, 0, 0, 3, 0]
+    with pytest.raises(RuntimeError, match="Output 4 of UnbindBackward0 is a view and is being modified inplace"):
+        parts[4].add_(1)
+    for parts, name in ((x.split(4), "SplitBackward0"), (x.split([1, 5]), "SplitWithSizesBackward0"),
+                        (x.chunk(2), "SplitBackward0")):
+        assert parts[0].grad_fn is parts[1].grad_fn and parts[0].grad_fn.name() == name
+        (g,) = tc.autograd.grad((parts[1] ** 2).sum(), x, create_graph=True)
+        (h,) = tc.autograd.grad(g.sum(), x)
+        start = 6 - parts[1].numel()
+        assert g.tolist() == [0] * start + [2 * i for i in range(start, 6)]
+        assert h.tolist() == [0] * start + [2] * parts[1].numel()
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+def test_spread_and_mean_are_results_of_one_node(name):
+    x = tc.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 4.0]], dtype=tc.double, requires_grad=True)
+    spread, mean = getattr(tc, name)(x, 1)
+    assert spread.grad_fn is mean.grad_fn
+    for out in ((spread,), (mean,), (spread, mean)):
+        alone = (getattr(tc, name[:3])(x, 1), x.mean(1))
+        expected = tc.autograd.grad([alone[(spread, mean).index(o) if o is spread else 1] for o in out], x,
+                                    [tc.ones(2, dtype=tc.double) for _ in out])
+        found = tc.autograd.grad(list(out), x, [tc.ones(2, dtype=tc.double) for _ in out], retain_graph=True)
+        assert tc.allclose(found[0], expected[0])
+    assert tc.autograd.gradgradcheck(lambda t: getattr(tc, name)(t, 1), x)
+
+
+def test_hooks_see_that_there_is_no_gradient():
+    x = tc.arange(2.0).requires_grad_()
+    first, second = x.unbind()
+    seen = []
+    first.register_hook(seen.append)
+    second.backward()
+    assert seen == [None] and x.grad.tolist() == [0, 1]
+    first.register_hook(lambda g: tc.tensor(5.0))
+    second.backward()
+    assert x.grad.tolist() == [5, 2]
+
+
+def test_functions_run_without_a_gradient():
+    seen = []
+
+    class Look(Function):
+        @staticmethod
+        def forward(ctx, x, materialize):
+            ctx.set_materialize_grads(materialize)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(None if g is None else g.tolist())
+            return g, None
+
+    x = leaf(1.0, 2.0)
+    for materialize in (True, False):
+        missing = tc._C._functions.UndefinedGrad()(Look.apply(x, materialize))
+        missing.sum().backward()
+    assert seen == [[0, 0], None] and x.grad.tolist() == [0, 0]
+
+
+def test_accumulate_grad_is_a_class():
+    node = (leaf(1.0) * 2).grad_fn.next_functions[0][0]
+    assert isinstance(node, tc._C._functions.AccumulateGrad)
+
+
+def test_callbacks_at_the_end_of_a_pass():
+    said = []
+
+    def again():
+        said.append("again")
+        Variable._execution_engine.queue_callback(lambda: said.append("last"))
+
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: Variable._execution_engine.queue_callback(again))
+    x.register_hook(lambda g: said.append("leaf"))
+    y.backward()
+    assert said == ["leaf", "again", "last"]
+    with pytest.raises(RuntimeError, match="only be installed during backward pass"):
+        Variable._execution_engine.queue_callback(again)
+
+
+def test_fate_of_nodes():
+    a, b = leaf(1.0), leaf(2.0)
+    y = a * b
+    other = a * 3
+    kept = y.clone().grad_fn.next_functions[0][0]
+    seen = {}
+    ask = tc._C._will_engine_execute_node
+
+    def look(_):
+        seen["y"], seen["other"] = ask(kept), ask(other.grad_fn)
+
+    y.register_hook(look)
+    y.backward(retain_graph=True)
+    assert seen == {"y": True, "other": False}
+    leaf_node = a.view_as(a).grad_fn.next_functions[0][0]
+    y.register_hook(lambda _: ask(leaf_node))
+    y.backward(inputs=[a], retain_graph=True)
+    with pytest.raises(RuntimeError, match="currently running autograd.grad"):
+        tc.autograd.grad(y, a)
+    with pytest.raises(RuntimeError, match="only be called during the backward pass"):
+        ask(kept)
+    with pytest.raises(RuntimeError, match="expects an grad_fn"):
+        ask(y)
+
+
+def test_passes_inside_passes_leave_the_stack():
+    depth, threads = 300, set()
+
+    class Nested(Function):
+        @staticmethod
+        def forward(ctx, x, left):
+            ctx.left = left
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            threads.add(threading.get_ident())
+            if ctx.left > 0:
+                with tc.enable_grad():
+                    inner = leaf(1.0)
+                    Nested.apply(inner, ctx.left - 1).sum().backward()
+                return inner.grad, None
+            return g * 2, None
+
+    x = leaf(1.0)
+    Nested.apply(x, depth).backward()
+    assert x.grad.tolist() == [2] and len(threads) > 1
+
+    class Failing(Nested):
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.left == 0:
+                raise KeyError("deep down")
+            with tc.enable_grad():
+                Failing.apply(leaf(1.0), ctx.left - 1).sum().backward()
+
+    with pytest.raises(KeyError, match="deep down"):
+        Failing.apply(x, 100).backward()
+
+
+def test_a_complex_scalar_begins_with_one():
+    z = tc.tensor(1 + 2j, requires_grad=True)
+    (z * 3).backward()
+    assert z.grad.item() == 3
+
+
+def test_numpy_of_a_leaf_where_nothing_is_recorded():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with tc.no_grad():
+        assert x.numpy().tolist() == [1]
+
+
+def test_anomaly_names_the_backward_that_recorded_a_node():
+    class Bad(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    class Outer(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return Bad.apply(g * 2)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="Function 'BadBackward' returned nan values in its 0th output"):
+            with tc.autograd.detect_anomaly():
+                x = leaf(1.0)
+                out = Outer.apply(x)
+                seed = leaf(1.0)
+                (g,) = tc.autograd.grad(out, x, seed, create_graph=True)
+                g.backward()
+    texts = [str(w.message) for w in said]
+    assert any("Error detected in BadBackward" in text and "Bad.apply" in text for text in texts)
+    assert any("induced by OuterBackward" in text and "Outer.apply" in text for text in texts)
+
+
+def test_retains_grad():
+    x = leaf(1.0)
+    y = x * 2
+    assert not y.retains_grad
+    y.retain_grad()
+    assert y.retains_grad
