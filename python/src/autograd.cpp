@@ -4,6 +4,7 @@
 #include "python/src/op.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/row_gradient.h"
 
 namespace tercel::python {
@@ -62,6 +63,12 @@ Span<Entry> autograd_ops() {
       entry(
           "detach_(Tensor input)", [](const Tensor& x) -> Tensor { return detach_(x); }, kBoth | kCheap,
           "Forgets the history."),
+      entry(
+          "to_dense(Tensor input, dtype dtype=None, *, bool? masked_grad=None)",
+          [](const Tensor& x, std::optional<ScalarType> dtype, std::optional<bool>) {
+            return dtype ? to(x, *dtype) : x;
+          },
+          kMethod, "The tensor, which is dense already: gradients of rows are shown so."),
       entry(
           "retain_grad(Tensor input)", [](const Tensor& x) { retain_grad(x); }, kMethod | kCheap,
           "Makes backward keep the gradient of an intermediate result."),

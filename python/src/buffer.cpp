@@ -77,7 +77,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor& t = tensor_of(self);
     const char* code = code_of(t.dtype());
     const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!t.defined() || !t.has_storage() || !t.device().is_cpu() || t.requires_grad() || !code ||
+    if (!t.defined() || !t.has_storage() || !t.device().is_cpu() || (t.requires_grad() && grad_enabled()) || !code ||
         (!strided && !t.is_contiguous())) {
       PyErr_SetString(PyExc_BufferError, "the memory of this tensor is not for others");
       return -1;

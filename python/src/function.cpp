@@ -163,7 +163,10 @@ PyObject* register_prehook(PyObject* self, PyObject* hook) {
   return at_border([&] { return add_node_hook(*node_of(self, "register_prehook"), hook, true); });
 }
 
+PyObject* has_node(PyObject* self, PyObject*) { return PyBool_FromLong(cast(self).node.lock().defined()); }
+
 PyMethodDef g_methods[] = {
+    {"_has_node", has_node, METH_NOARGS, "Whether the graph still has it."},
     {"name", name, METH_NOARGS, "The name of the node, such as MyFunctionBackward."},
     {"_sequence_nr", sequence_nr, METH_NOARGS, "Grows with the order of recording on a thread."},
     {"register_hook", register_hook, METH_O,

@@ -103,7 +103,8 @@ PyObject* attribute(PyObject* self, PyObject* name) {
 }
 PyObject* names_of(PyObject* self, PyObject*) {
   return at_border([&] {
-    const nb::object usual = nb::borrow(reinterpret_cast<PyObject*>(&PyBaseObject_Type)).attr("__dir__")(nb::borrow(self));
+    const nb::object usual =
+        nb::borrow(reinterpret_cast<PyObject*>(&PyBaseObject_Type)).attr("__dir__")(nb::borrow(self));
     return (nb::list(usual) + saved_attribute_names(node_of(self))).release().ptr();
   });
 }
@@ -185,6 +186,11 @@ std::optional<std::vector<Tensor>> replacements(const Held& hook, const nb::obje
 }
 
 struct UndefinedGrad {};
+
+/** Tells whether a tensor still lives, without keeping it. */
+struct WeakTensorRef {
+  weak_intrusive_ptr<TensorImpl, tercel::detail::UndefinedTensor> tensor;
+};
 
 Tensor without_gradient(const Tensor& x) {
   const Tensor out = x.detach();
@@ -333,13 +339,16 @@ void register_node(nb::module_& m) {
       own(PyObject_CallNoArgs(held->get()));
     });
   });
+  nb::class_<WeakTensorRef>(m, "_WeakTensorRef", "Tells whether a tensor still lives, without keeping it.")
+      .def("__init__",
+           [](WeakTensorRef* self, nb::handle t) { new (self) WeakTensorRef{tensor_of(t.ptr()).impl_ptr()}; })
+      .def("expired", [](const WeakTensorRef& self) { return self.tensor.expired(); });
   nb::module_ functions = m.def_submodule("_functions");
   functions.attr("AccumulateGrad") = nb::borrow(reinterpret_cast<PyObject*>(type_named("AccumulateGrad")));
   nb::class_<UndefinedGrad>(functions, "UndefinedGrad", "Passes a tensor through, and no gradient back.")
       .def(nb::init<>())
-      .def("__call__", [](const UndefinedGrad&, nb::handle x) {
-        return own(wrap(without_gradient(tensor_of(x.ptr()))));
-      });
+      .def("__call__",
+           [](const UndefinedGrad&, nb::handle x) { return own(wrap(without_gradient(tensor_of(x.ptr())))); });
 }
 
 }  // namespace tercel::python

@@ -1,4 +1,5 @@
-// What nodes have saved for backward, as Python sees it: y.grad_fn._saved_self, and SavedTensor objects that take hooks.
+// What nodes have saved for backward, as Python sees it: y.grad_fn._saved_self, and SavedTensor objects that take
+// hooks.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -62,10 +63,9 @@ constexpr std::string_view kRest = "...";
 std::string saved_name(const std::vector<SavedTensor*>& saved, size_t index) {
   constexpr std::string_view kOperands[] = {"self", "other", "tensor2"}, kResults[] = {"result", "result1", "result2"};
   const bool output = saved[index]->is_output();
-  const auto before = static_cast<size_t>(std::count_if(
-      saved.begin(), saved.begin() + static_cast<std::ptrdiff_t>(index), [&](const SavedTensor* s) {
-        return s->is_output() == output;
-      }));
+  const auto before =
+      static_cast<size_t>(std::count_if(saved.begin(), saved.begin() + static_cast<std::ptrdiff_t>(index),
+                                        [&](const SavedTensor* s) { return s->is_output() == output; }));
   const Span<std::string_view> names = output ? Span<std::string_view>(kResults) : Span<std::string_view>(kOperands);
   return before < names.size() ? std::string(names[before]) : str_cat({"tensor", before + 1});
 }

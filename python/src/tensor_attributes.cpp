@@ -12,6 +12,8 @@ namespace tercel::python {
 
 namespace {
 
+constexpr char kHooksName[] = "_backward_hooks";
+constexpr char kGradFnName[] = "_grad_fn";
 constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad", kRealName[] = "real",
                kImagName[] = "imag";
 
@@ -77,6 +79,19 @@ PyObject* grad_fn_of(const Tensor& t) {
   if (!node) return Py_NewRef(Py_None);
   return from_node(node);
 }
+
+/** As old programs drop the history. */
+void set_grad_fn(PyObject*, const Tensor& t, PyObject* value) {
+  TERCEL_CHECK(value == Py_None, RuntimeError, "_grad_fn can be only set to None");
+  detach_(t);
+}
+
+/** Hooks as old programs register them: a dict of functions. Those that are there are not shown. */
+void set_hooks(PyObject* self, const Tensor&, PyObject* value) {
+  if (value == Py_None) return;
+  for (const nb::handle hook : nb::borrow(value).attr("values")()) nb::borrow(self).attr("register_hook")(hook);
+}
+PyObject* none(const Tensor&) { return Py_NewRef(Py_None); }
 
 void set_requires_grad(PyObject*, const Tensor& t, PyObject* value) {
   TERCEL_CHECK(PyBool_Check(value), RuntimeError, "requires_grad must be a bool");
@@ -149,6 +164,10 @@ PyGetSetDef g_attributes[] = {
     TERCEL_READ("H", hermitian, "The conjugate transpose of a matrix."),
     TERCEL_READ("mH", mh, "adjoint()."),
     TERCEL_READ("grad_fn", grad_fn_of, "The node of the graph that made it, or None."),
+    {"_backward_hooks", getter<none>, setter<set_hooks>, "Hooks to register, as a dict.",
+     const_cast<char*>(kHooksName)},
+    {"_grad_fn", getter<grad_fn_of>, setter<set_grad_fn>, "grad_fn, which can be set to None.",
+     const_cast<char*>(kGradFnName)},
     {"requires_grad", getter<requires_grad>, setter<set_requires_grad>, "Whether operations on it are recorded.",
      const_cast<char*>(kRequiresGradName)},
     {"grad", getter<grad>, setter<set_grad>, "The gradient that backward() left, or None.",

@@ -223,8 +223,9 @@ def test_fate_of_nodes():
     y.backward(retain_graph=True)
     assert seen == {"y": True, "other": False}
     leaf_node = a.view_as(a).grad_fn.next_functions[0][0]
-    y.register_hook(lambda _: ask(leaf_node))
+    y.register_hook(lambda _: seen.update(leaf=ask(leaf_node)))
     y.backward(inputs=[a], retain_graph=True)
+    assert seen["leaf"]
     with pytest.raises(RuntimeError, match="currently running autograd.grad"):
         tc.autograd.grad(y, a)
     with pytest.raises(RuntimeError, match="only be called during the backward pass"):
@@ -321,3 +322,138 @@ def test_retains_grad():
     assert not y.retains_grad
     y.retain_grad()
     assert y.retains_grad
+
+
+def test_a_view_of_a_leaf_that_was_made_before_it_was_one():
+    x = tc.zeros(2, 3)
+    view = x[:]
+    view.add_(1)
+    x.requires_grad = True
+    for t in (x, view):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+            t.add_(1)
+    with tc.no_grad():
+        view.add_(1)
+    assert x.tolist() == [[2] * 3] * 2
+
+
+def test_hooks_that_are_removed_by_others():
+    y = leaf(1.0) * 2
+    said = []
+    y.grad_fn.register_prehook(lambda g: (said.append("first"), second.remove())[:0] or None)
+    second = y.grad_fn.register_prehook(lambda g: said.append("second"))
+    y.backward()
+    assert said == ["first", "second"], "removed for later passes alone"
+    y = leaf(1.0) + 2
+    y.register_hook(lambda g: other.remove())
+    other = y.register_hook(lambda g: said.append("other"))
+    y.backward()
+    y.backward()
+    assert said == ["first", "second", "other"]
+
+
+def test_contexts_without_a_node():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.warns(DeprecationWarning):
+        instance = Same()
+    for name in ("name", "next_functions", "register_hook"):
+        with pytest.raises(RuntimeError, match=f"Attribute '{name}' is invalid"):
+            getattr(instance, name)
+    with pytest.raises(RuntimeError, match="has already been deallocated"):
+        instance.metadata
+    with pytest.raises(AttributeError, match="'Same' object has no attribute 'other'"):
+        instance.other
+    y = Same.apply(leaf(1.0))
+    node = y.grad_fn
+    node.metadata["kept"] = 1
+    assert node.metadata == {"kept": 1}
+    del y
+    with pytest.raises(RuntimeError, match="has already been deallocated"):
+        node.metadata
+
+
+def test_history_can_be_dropped_by_attribute():
+    y = leaf(1.0) * 2
+    assert y._grad_fn is y.grad_fn
+    with pytest.raises(RuntimeError, match="can be only set to None"):
+        y._grad_fn = 3
+    with pytest.raises(RuntimeError, match="Can't delete Tensor._grad_fn"):
+        del y._grad_fn
+    y._grad_fn = None
+    assert y.grad_fn is None and not y.requires_grad
+
+
+def test_weak_references_to_tensors():
+    x = leaf(1.0)
+    ref = tc._C._WeakTensorRef(x)
+    assert not ref.expired()
+    del x
+    assert ref.expired()
+
+
+def test_saved_tensors_hooks_say_whether_they_are_enabled():
+    enabled = tc._C._autograd._saved_tensors_hooks_is_enabled
+    assert enabled()
+    with tc.autograd.graph.disable_saved_tensors_hooks("not here"):
+        assert not enabled()
+    assert enabled()
+
+
+def test_no_derivative():
+    x = leaf(1.0)
+    y = tc.nextafter(x, x)
+    with pytest.raises(NotImplementedError, match="the derivative for 'self' of 'nextafter' is not implemented"):
+        y.backward()
+
+
+def test_out_in_inference_mode():
+    with tc.inference_mode():
+        out = tc.ones(2)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        tc.mul(tc.ones(2), 2.0, out=out)
+    with tc.inference_mode():
+        assert tc.mul(tc.ones(2), 2.0, out=out).tolist() == [2, 2]
+
+
+def test_numbers_among_the_operands_have_an_edge_that_leads_nowhere():
+    x = leaf(1.0)
+    for y in (x + 2, x - 2, x * 2, x / 2):
+        assert [node for node, _ in y.grad_fn.next_functions][1:] == [None]
+        y.backward()
+    for y in (2 - x, x**2, 2**x):
+        assert len(y.grad_fn.next_functions) == 1
+    z = x.clone()
+    z.mul_(3).backward()
+    assert x.grad.tolist() == [1 + 1 + 2 + 0.5 + 3]
+
+
+def test_views_of_inference_tensors_have_no_history():
+    with tc.inference_mode():
+        x = tc.ones(2, 3, requires_grad=True)
+    for out in (x.view(6), *x.unbind()):
+        assert out.is_inference() and not out.requires_grad and out.is_leaf and not out._is_view()
+
+
+def test_hooks_in_a_dict():
+    x = leaf(1.0)
+    seen = []
+    x._backward_hooks = {0: seen.append}
+    (x * 2).backward()
+    assert [g.tolist() for g in seen] == [[2]]
+    with pytest.raises(RuntimeError, match="Can't delete Tensor._backward_hooks"):
+        del x._backward_hooks
+
+
+def test_to_dense_of_a_gradient_of_rows():
+    table = tc.nn.Embedding(3, 2, sparse=True)
+    table(tc.tensor([1, 1])).sum().backward()
+    assert table.weight.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0]]
+    assert tc.ones(1).to_dense(tc.float64).dtype is tc.float64

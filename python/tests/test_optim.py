@@ -4,6 +4,8 @@ import math
 import pickle
 
 import numpy as np
+import warnings
+
 import pytest
 
 import tercel as tc
@@ -261,3 +263,127 @@ def test_clipping():
     q.grad = tc.tensor([float("nan")])
     says(RuntimeError, "is non-finite, so it cannot be clipped",
          lambda: nn.utils.clip_grad_norm_([q], 1.0, error_if_nonfinite=True))
+
+
+def test_cyclic_rates():
+    p = tc.ones(1, requires_grad=True)
+    optimizer = tc.optim.SGD([p], lr=1.0, momentum=0.5)
+    schedule = tc.optim.lr_scheduler.CyclicLR(optimizer, 1, 5, step_size_up=4, step_size_down=2, mode="triangular2",
+                                              base_momentum=1, max_momentum=5)
+    rates, momenta = [], []
+    for _ in range(9):
+        rates.append(optimizer.param_groups[0]["lr"])
+        momenta.append(optimizer.param_groups[0]["momentum"])
+        optimizer.step()
+        schedule.step()
+    assert rates == [1, 2, 3, 4, 5, 3, 1, 1.5, 2] and momenta == [6 - rate for rate in rates]
+    state = schedule.state_dict()
+    other = tc.optim.lr_scheduler.CyclicLR(optimizer, 1, 7)
+    other.load_state_dict(state)
+    assert other.max_lrs == [5] and "optimizer" not in state
+    with pytest.raises(ValueError, match="mode is invalid"):
+        tc.optim.lr_scheduler.CyclicLR(optimizer, 1, 5, mode="up")
+    with pytest.raises(ValueError, match="must support momentum"):
+        tc.optim.lr_scheduler.CyclicLR(tc.optim.Adam([p]), 1, 5)
+
+
+def test_order_of_steps_is_told():
+    def made():
+        optimizer = tc.optim.SGD([tc.ones(1, requires_grad=True)], lr=1.0)
+        return optimizer, tc.optim.lr_scheduler.StepLR(optimizer, 2)
+
+    optimizer, schedule = made()
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        schedule.step()
+    optimizer, schedule = made()
+    optimizer.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schedule.step()
+    with pytest.warns(UserWarning, match="epoch parameter"):
+        schedule.step(3)
+    optimizer, schedule = made()
+    optimizer.step = lambda: None
+    with pytest.warns(UserWarning, match="has been overridden"):
+        schedule.step()
+
+
+def test_average_of_weights():
+    model = tc.nn.Linear(1, 1, bias=False)
+    mean = tc.optim.swa_utils.AveragedModel(model)
+    for value in (1.0, 2.0, 6.0):
+        tc.nn.init.constant_(model.weight, value)
+        mean.update_parameters(model)
+    assert mean.n_averaged.item() == 3 and mean(tc.ones(1, 1)).item() == 3
+    optimizer = tc.optim.SGD(model.parameters(), lr=1.0)
+    schedule = tc.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    rates = []
+    for _ in range(4):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == [1, 0.75, 0.5, 0.5]
+
+
+def test_statistics_of_batches_anew():
+    model = tc.nn.Sequential(tc.nn.BatchNorm1d(1)).eval()
+    tc.optim.swa_utils.update_bn([tc.tensor([[1.0], [3.0]]), (tc.tensor([[5.0], [7.0]]), None)], model)
+    assert model[0].running_mean.item() == 4 and model[0].momentum == 0.1 and not model.training
+
+
+def test_complex_parameters_are_updated_as_pairs():
+    for make in (tc.optim.SGD, tc.optim.Adam, tc.optim.RMSprop, tc.optim.Adagrad, tc.optim.Rprop, tc.optim.ASGD,
+                 tc.optim.RAdam, tc.optim.Adadelta):
+        z = tc.tensor([1 + 2j, -3j], requires_grad=True)
+        pairs = tc.view_as_real(z.detach()).clone().requires_grad_()
+        one, two = make([z], lr=0.1), make([pairs], lr=0.1)
+        for _ in range(3):
+            z.grad = z.detach() * (2 - 1j)
+            pairs.grad = tc.view_as_real(z.grad).clone()
+            one.step()
+            two.step()
+        assert tc.allclose(tc.view_as_real(z.detach()), pairs.detach())
+        assert all(v.dtype is tc.complex64 for v in one.state[z].values() if isinstance(v, tc.Tensor) and v.dim() > 0)
+        one.load_state_dict(one.state_dict())
+        one.step()
+
+
+def test_differentiable_step():
+    start = tc.tensor([1.0, 2.0], requires_grad=True)
+    p = start.clone()
+    with pytest.raises(ValueError, match="can't optimize a non-leaf Tensor"):
+        tc.optim.SGD([p])
+    optimizer = tc.optim.SGD([p], lr=0.5, differentiable=True)
+    p.grad = start * 3
+    optimizer.step()
+    p.sum().backward()
+    assert start.grad.tolist() == [1 - 1.5] * 2
+
+
+def test_old_states_have_the_defaults_of_new_options():
+    optimizer = tc.optim.Adam([tc.ones(1, requires_grad=True)], lr=0.1)
+    state = optimizer.state_dict()
+    for group in state["param_groups"]:
+        del group["maximize"]
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["maximize"] is False
+
+
+def test_sign_steps_and_averages():
+    p = tc.tensor([1.0, 1.0], requires_grad=True)
+    optimizer = tc.optim.Rprop([p], lr=0.1)
+    for g in ([1.0, 1.0], [2.0, -1.0], [1.0, -1.0]):
+        p.grad = tc.tensor(g)
+        optimizer.step()
+    # 0.1, then 0.12 and 0.144; the other one stands still at the change of sign, and goes on with half the step.
+    assert tc.allclose(p, tc.tensor([1 - 0.1 - 0.12 - 0.144, 1 - 0.1 + 0.05]))
+    q = tc.tensor([1.0], requires_grad=True)
+    optimizer = tc.optim.ASGD([q], lr=0.1, lambd=0.0, t0=1)
+    seen = []
+    for _ in range(3):
+        q.grad = tc.ones(1)
+        optimizer.step()
+        seen.append(q.item())
+    assert optimizer.state[q]["ax"].item() == pytest.approx((seen[1] * 0 + seen[2] + seen[1]) / 2, abs=1e-6)
+    with pytest.raises(ValueError, match="Invalid eta values: 2, 1.2"):
+        tc.optim.Rprop([q], etas=(2, 1.2))

@@ -112,20 +112,20 @@ void record_inplace(const char* name, const Tensor& changed, InputRefs inputs, F
 
 /**
  * Makes `view`, a fresh tensor over x's storage, a view of x. make_backward() gives what turns its gradient into x's;
- * it is called only where that is recorded.
+ * it is called only where that is recorded. A view of an inference tensor is another one.
  */
 template <class MakeBackward>
 void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackward make_backward,
                ViewOrigin origin = ViewOrigin::Ordinary) {
   detail::init_view(view, x, origin);
-  if (should_record(x)) record(name, view, {x}, make_backward());
+  if (should_record(x) && !x.impl().is_inference()) record(name, view, {x}, make_backward());
 }
 
 /** The same for several views of x that one op gives. */
 template <class MakeBackward>
 void make_views(const char* name, Span<Tensor> views, const Tensor& x, MakeBackward make_backward) {
   for (const Tensor& view : views) detail::init_view(view, x, ViewOrigin::MultiOutput);
-  if (should_record(x)) record_outputs(name, views, {x}, make_backward());
+  if (should_record(x) && !x.impl().is_inference()) record_outputs(name, views, {x}, make_backward());
 }
 
 }  // namespace tercel

@@ -138,7 +138,11 @@ void check_inplace(const Tensor& changed, bool records) {
                "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
                "normal tensor before doing inplace update.");
   if (!grad_enabled()) return;
-  if (!records && !changed.requires_grad()) return;
+  if (!records && !changed.requires_grad()) {
+    // A view that was made before its base asked for gradients.
+    const TensorImpl* viewed = changed.impl().plain_view_base();
+    if (!viewed || !viewed->requires_grad()) return;
+  }
   const Tensor base = view_base(changed);
   if (base.defined()) {
     const ViewOrigin origin = changed.impl().view_origin();

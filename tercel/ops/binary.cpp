@@ -31,6 +31,8 @@ struct BinaryInfo {
   Partial of[2];
   /** The gradients from ops: see Note [Recorded derivatives]. */
   BinaryGradientFn* recorded_gradient[2];
+  /** Whether a number as the second operand has an edge that leads nowhere, as in PyTorch's graphs. */
+  bool number_has_edge;
 };
 
 template <class F>
@@ -55,7 +57,9 @@ constexpr BinaryInfo kInfo = {
     index_of<F, List>,
     has_no_grad<F>,
     {partial_a<F>(), partial_b<F>()},
-    {&binary_gradient<F, 0>, &binary_gradient<F, 1>}};
+    {&binary_gradient<F, 0>, &binary_gradient<F, 1>},
+    std::is_same_v<F, op::Add> || std::is_same_v<F, op::Sub> || std::is_same_v<F, op::Mul> ||
+        std::is_same_v<F, op::Div>};
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
 bool wants_grad(const OperandRef& operand) { return operand.tensor() && operand.tensor()->requires_grad(); }
@@ -152,8 +156,9 @@ void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& o
   BinaryBackward backward{&info, {}, {}};
   keep_for_backward(backward, in, out);
   const Tensor *a = in[0].tensor(), *b = in[1].tensor();
-  if (a && b)
-    record(info.backward, out, {*a, *b}, std::move(backward));
+  const Tensor none;
+  if (a && (b || info.number_has_edge))
+    record(info.backward, out, {*a, b ? *b : none}, std::move(backward));
   else
     record(info.backward, out, {a ? *a : *b}, std::move(backward));
 }
@@ -173,8 +178,9 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
   if (has(uses, Uses::A)) backward.saved[0].tensor = save_before_change(a);
   keep_for_backward(backward, in, a);
   elementwise_to(a, info.rule, binary_kernels, info.index, in);
-  if (in[1].tensor())
-    record_inplace(info.backward, a, {a, *in[1].tensor()}, std::move(backward));
+  const Tensor none;
+  if (in[1].tensor() || info.number_has_edge)
+    record_inplace(info.backward, a, {a, in[1].tensor() ? *in[1].tensor() : none}, std::move(backward));
   else
     record_inplace(info.backward, a, {a}, std::move(backward));
 }

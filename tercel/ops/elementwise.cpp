@@ -12,6 +12,7 @@ void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> input
   TERCEL_CHECK(!wanted || !grad_enabled(), RuntimeError, op,
                ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                "requires grad.");
+  check_inplace(out, false);
 }
 
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return to(sum_to_size(g, sizes), dtype); }

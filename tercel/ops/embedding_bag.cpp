@@ -117,7 +117,7 @@ Tensor readable(const Tensor& weight) {
 
 int64_t wrap_padding(const char* op, std::optional<int64_t> padding, int64_t rows) {
   if (!padding) return -1;
-  TERCEL_CHECK(*padding >= -rows && *padding < rows, IndexError, op,
+  TERCEL_CHECK(*padding >= -rows && *padding < rows, RuntimeError, op,
                ": padding_idx must be within the number of embeddings, ", -rows, " through ", rows - 1, ", but got ",
                *padding);
   return *padding < 0 ? *padding + rows : *padding;
@@ -135,6 +135,9 @@ int64_t wrap_padding(const char* op, std::optional<int64_t> padding, int64_t row
   if (tables > 1)
     throw_error<IndexError>({lookup.op, ": index ", index, " (at position ", result.position,
                              ") is out of range for weight ", result.bag % tables, " of ", rows, " rows"});
+  if (std::string_view(lookup.op) == "embedding_bag")
+    throw_error<RuntimeError>({lookup.op, ": Expected idx >= 0 && idx < num_embeddings but found idx to be ", index,
+                               " (at position ", result.position, ") for a weight of ", rows, " rows"});
   throw_error<IndexError>({lookup.op, ": index ", index, " (at position ", result.position,
                            ") is out of range for a weight of ", rows, " rows"});
 }
@@ -445,9 +448,12 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
   if (index_weights.defined()) {
     TERCEL_CHECK(options.mode == BagMode::Sum, RuntimeError, lookup.op,
                  ": per_sample_weights are for mode 'sum' but the mode is '", to_string(options.mode), "'");
-    TERCEL_CHECK(index_weights.dtype() == weight.dtype() && index_weights.numel() == lookup.indices.numel(),
-                 RuntimeError, lookup.op, ": expected per_sample_weights of ", to_string(weight.dtype()),
-                 ", one for each of the ", lookup.indices.numel(), " indices, but got ", describe(index_weights));
+    TERCEL_CHECK(index_weights.dtype() == weight.dtype(), RuntimeError, lookup.op,
+                 ": expected per_sample_weights to have the same type as weight, ", to_string(weight.dtype()),
+                 ", but got ", to_string(index_weights.dtype()));
+    TERCEL_CHECK(index_weights.numel() == lookup.indices.numel(), RuntimeError, lookup.op,
+                 ": expected per_sample_weights of ", to_string(weight.dtype()), ", one for each of the ",
+                 lookup.indices.numel(), " indices, but got ", describe(index_weights));
   }
   lookup.padding = wrap_padding(lookup.op, options.padding_idx, weight.size(0));
   if (options.mode == BagMode::Max) {

@@ -62,7 +62,8 @@ Tensor reduce(int op, Compute compute, const Tensor& x, DimMask mask, bool keepd
 }
 
 Tensor with_reduced_dims(Tensor t, size_t ndim, DimMask mask, bool keepdim) {
-  if (keepdim) return t;
+  // A single number can be expanded as it is.
+  if (keepdim || t.dim() == 0) return t;
   for (size_t d = 0; d < ndim; ++d)
     if (is_reduced(mask, d)) t = unsqueeze(t, static_cast<int64_t>(d));
   return t;

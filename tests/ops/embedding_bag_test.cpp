@@ -102,10 +102,11 @@ TEST(EmbeddingBag, WrongIndicesAreNamed) {
             "embedding: index 5 (at position 2) is out of range for a weight of 5 rows");
   EXPECT_EQ(message_of<IndexError>([&] { embedding(weight, int_tensor({-1}, kInt32)); }),
             "embedding: index -1 (at position 0) is out of range for a weight of 5 rows");
-  EXPECT_EQ(message_of<IndexError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               embedding_bag(weight, int_tensor({0, 1, INT64_MIN}), int_tensor({0, 1}));
             }),
-            "embedding_bag: index -9223372036854775808 (at position 2) is out of range for a weight of 5 rows");
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be -9223372036854775808 (at "
+            "position 2) for a weight of 5 rows");
   const std::vector<Tensor> tables = {weight, table(3, 2)};
   EXPECT_EQ(message_of<IndexError>([&] {
               batched_embedding_bag(tables, int_tensor({4, 2, 0, 4}), int_tensor({0, 1, 2, 3, 4}));
@@ -154,10 +155,11 @@ TEST(EmbeddingBag, LargestOfBags) {
   // An empty bag; all three rows, of which 1 and 2 begin alike: the first one gets the gradient.
   EXPECT_EQ(values_of(bags), (std::vector<double>{0, 0, 5, 9, 5, 2}));
   EXPECT_EQ(values_of(gradient_of_sum(bags, weight).values), (std::vector<double>{0, 1, 2, 1, 0, 0}));
-  EXPECT_EQ(message_of<IndexError>([&] {
+  EXPECT_EQ(message_of<RuntimeError>([&] {
               embedding_bag(weight, int_tensor({0, 3}), int_tensor({0}), options);
             }),
-            "embedding_bag: index 3 (at position 1) is out of range for a weight of 3 rows");
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 3 (at position 1) for a "
+            "weight of 3 rows");
   EXPECT_EQ(message_of<RuntimeError>([&] {
               embedding_bag(weight, int_tensor({0, 1, 1}), int_tensor({0, 2, 1}), options);
             }),

@@ -42,14 +42,21 @@ class FunctionCtx:
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
-    @property
-    def metadata(self):
-        """A dict for whatever is to be kept with the node."""
-        return self.__dict__.setdefault("_metadata", {})
+
+_NO_NODE = ("You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has "
+            "already been deallocated. The most likely reason this occurred is because you assigned x.grad_fn to a local "
+            "variable and then let the original variable get deallocated. Keep the tensor as long as its grad_fn.")
 
 
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The context of a call, which is also the node in the graph. See Note [Contexts] in src/function.cpp."""
+
+    @property
+    def metadata(self):
+        """A dict for whatever is to be kept with the node."""
+        if not self._has_node():
+            raise RuntimeError(_NO_NODE)
+        return self.__dict__.setdefault("_metadata", {})
 
     def apply(self, *args):
         """Calls backward(), or vjp(), with gradients of the outputs."""
@@ -61,6 +68,10 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
     def __repr__(self):
         return f"<tercel.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+
+_NODE_ATTRIBUTES = {"name", "next_functions", "register_hook", "register_prehook", "_register_hook_dict",
+                    "saved_tensors", "_raw_saved_tensors", "_sequence_nr"}
 
 
 class _FunctionMeta(type):
@@ -80,6 +91,14 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
                       "should invoke them on the class itself. Instantiating an autograd function will raise an error in "
                       "a future version.", DeprecationWarning, stacklevel=2)
+
+    def __getattr__(self, name):
+        if name == "metadata":
+            raise RuntimeError(_NO_NODE)
+        if name in _NODE_ATTRIBUTES:
+            raise RuntimeError(f"Attribute '{name}' is invalid for this instance of {type(self).__name__}: only the "
+                               "grad_fn of what apply() gave has it.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "

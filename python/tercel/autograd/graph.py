@@ -66,6 +66,9 @@ def _disabled_message():
     return getattr(_disabled, "message", None)
 
 
+_C._autograd._saved_tensors_hooks_is_enabled = lambda: _disabled_message() is None
+
+
 class saved_tensors_hooks:  # noqa: N801
     """
     Inside, of each tensor that an operation saves for backward what pack_hook(tensor) returns is kept; when backward

@@ -42,7 +42,8 @@ class _Backward:
     def __init__(self, module):
         self.module = module
         self.grad_input, self.grad_output = [], []
-        self.inputs_left = self.outputs_left = 0
+        self.inputs_left = self.outputs = self.outputs_left = 0
+        self.came_through = False
 
     def enter(self, args):
         """The arguments, those that need a gradient as views that tell it."""
@@ -67,7 +68,7 @@ class _Backward:
         for i, o in enumerate(outputs):
             place += isinstance(o, Tensor)
             if isinstance(o, Tensor) and o.requires_grad:
-                self.outputs_left += 1
+                self.outputs = self.outputs_left = self.outputs_left + 1
                 outputs[i] = o.view_as(o)
                 outputs[i].register_hook(lambda g, place=place: self._output(g, place))
         return outputs[0] if isinstance(output, Tensor) else tuple(outputs)
@@ -77,6 +78,8 @@ class _Backward:
         self.outputs_left -= 1
         if self.outputs_left > 0:
             return None
+        self.outputs_left = self.outputs  # for the next pass
+        self.came_through = True
         for hook, _ in list(self.module._backward_pre_hooks.values()):
             changed = hook(self.module, tuple(self.grad_output))
             if changed is not None:
@@ -84,14 +87,25 @@ class _Backward:
                 if len(self.grad_output) != 1:
                     raise RuntimeError("Backward pre hooks of a module with several outputs cannot replace gradients")
                 self.grad_output = list(changed)
+        changed = self.grad_output[place]
         if self.inputs == 0:
-            self._call(tuple(self.grad_input))
-        return self.grad_output[place]
+            self._finish()
+        return changed
 
     def _input(self, gradient, place):
+        if not self.came_through:  # a second derivative reaches an input by another way than through the outputs
+            return None
         self.grad_input[place] = gradient
         self.inputs_left -= 1
-        return self._call(tuple(self.grad_input))[place] if self.inputs_left == 0 else None
+        return self._finish()[place] if self.inputs_left == 0 else None
+
+    def _finish(self):
+        """Calls the hooks; keeps no gradient, which may hold the graph that holds this."""
+        self.inputs_left, self.came_through = self.inputs, False
+        gradients = self._call(tuple(self.grad_input))
+        self.grad_input = [None] * len(self.grad_input)
+        self.grad_output = [None] * len(self.grad_output)
+        return gradients
 
     def _call(self, gradients):
         for hook, _ in list(self.module._backward_hooks.values()):
