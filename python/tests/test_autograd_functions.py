@@ -240,7 +240,7 @@ def test_hooks_of_nodes():
     y.sum().backward(retain_graph=True)
     assert len(calls) == 2 and x.grad.tolist() == [9, 9]
     y.grad_fn.register_hook(lambda inputs, outputs: inputs + inputs)
-    with pytest.raises(RuntimeError, match=r"has returned an incorrect number of values \(got 2, but expected 1\)"):
+    with pytest.raises(RuntimeError, match=r"has returned an incorrect number of values \(got 4, but expected 2\)"):
         y.sum().backward()
 
 

@@ -237,21 +237,13 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
                         gradient.rows};
 }
 
-/** The hooks of an output as they are now: one that another of them removes is still called in this pass. */
-template <class F>
-std::vector<F> hooks_now(const HookList<F>& list, uint32_t output_nr = 0) {
-  std::vector<F> now;
-  list.for_each(output_nr, [&](const F& hook) { now.push_back(hook); });
-  return now;
-}
-
 /** Tensor hooks of the outputs, with an undefined gradient where nothing depends on one, then what was asked to be
  * retained. */
 void run_output_hooks(Node& node, Gradient* incoming) {
   const NodeExtras* extras = node.extras_or_null();
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
     if (extras) {
-      for (const TensorHook& hook : hooks_now(extras->tensor_hooks, i)) run_hook(hook, incoming[i], node.name());
+      extras->tensor_hooks.for_each(i, [&](const TensorHook& hook) { run_hook(hook, incoming[i], node.name()); });
       for (const NodeExtras::Retained& retained : extras->retained)
         if (retained.output_nr == i && incoming[i].defined()) leave_gradient(retained.tensor, incoming[i]);
     }
@@ -277,14 +269,16 @@ void replace(const Node& node, Span<Tensor> by, Gradient* gradients, size_t coun
 
 void run_pre_hooks(const Node& node, const NodeExtras& extras, Gradient* incoming) {
   const size_t count = node.num_outputs();
-  for (const NodePreHook& hook : hooks_now(extras.pre_hooks))
+  extras.pre_hooks.for_each(0, [&](const NodePreHook& hook) {
     if (const auto by = hook(tensors_of(node, {incoming, count}))) replace(node, *by, incoming, count);
+  });
 }
 
 void run_post_hooks(const Node& node, const NodeExtras& extras, Gradient* outgoing, const std::vector<Tensor>& given) {
   const size_t count = node.num_edges();
-  for (const NodePostHook& hook : hooks_now(extras.post_hooks))
+  extras.post_hooks.for_each(0, [&](const NodePostHook& hook) {
     if (const auto by = hook(tensors_of(node, {outgoing, count}), given)) replace(node, *by, outgoing, count);
+  });
 }
 
 bool has_any(const Node& node, const Gradient* incoming) {

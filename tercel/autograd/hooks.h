@@ -4,7 +4,8 @@
 // When the gradient of a node's output is complete: the tensor hooks of that output in the order of their registration,
 // then what retain_grad() asked for, so that .grad is what the last hook made of it; then grad() takes what it was
 // asked for. Then the node's pre-hooks, its backward (a leaf: accumulation, then the leaf's post-accumulate hooks), and
-// its post-hooks. Hooks run with gradients on exactly when the pass creates a graph.
+// its post-hooks. Hooks run with gradients on exactly when the pass creates a graph. One that another hook of the same
+// kind and place removes is still called in this pass.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,10 @@
 
 namespace tercel {
 
-/** Sees the gradient of a tensor, and may return another to take its place; an undefined one keeps it. */
+/**
+ * Sees the gradient of a tensor, an undefined one where nothing depends on it but on other results of its node, and may
+ * return another to take its place; an undefined one keeps it.
+ */
 using TensorHook = Callable<Tensor(const Tensor& gradient)>;
 /** Sees a leaf whose .grad has just been added to. */
 using LeafHook = Callable<void(const Tensor& leaf)>;
@@ -63,9 +67,10 @@ class HookList {
   /** Calls visit(function) for the hooks of an output that were there when it began. */
   template <class Visit>
   void for_each(uint32_t output_nr, Visit visit) const {
-    const std::vector<std::shared_ptr<Entry>> now = entries_;
-    for (const auto& entry : now)
-      if (entry->output_nr == output_nr && !entry->removed.load()) visit(entry->function);
+    std::vector<std::shared_ptr<Entry>> now;
+    for (const auto& entry : entries_)
+      if (entry->output_nr == output_nr && !entry->removed.load()) now.push_back(entry);
+    for (const auto& entry : now) visit(entry->function);
   }
 
  private:
