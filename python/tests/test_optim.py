@@ -359,6 +359,24 @@ def test_differentiable_step():
     assert start.grad.tolist() == [1 - 1.5] * 2
 
 
+@pytest.mark.parametrize("make, options", [
+    (optim.SGD, {"momentum": 0.9}), (optim.Adam, {"amsgrad": True}), (optim.AdamW, {}), (optim.Adagrad, {}),
+    (optim.RMSprop, {"centered": True, "momentum": 0.5}), (optim.Adadelta, {}), (optim.Adamax, {}), (optim.NAdam, {}),
+    (optim.RAdam, {}), (optim.ASGD, {}),
+])
+def test_steps_are_differentiated(make, options):
+    def moved(start, scale):
+        p = start.clone()
+        optimizer = make([p], lr=0.1, differentiable=True, **options)
+        for k in range(3):
+            p.grad = scale * (k + 1)
+            optimizer.step()
+        return p
+
+    inputs = tc.tensor([1.0, 2.0], dtype=tc.float64), tc.tensor([0.5, 3.0], dtype=tc.float64)
+    assert tc.autograd.gradcheck(moved, [x.requires_grad_() for x in inputs])
+
+
 def test_old_states_have_the_defaults_of_new_options():
     optimizer = tc.optim.Adam([tc.ones(1, requires_grad=True)], lr=0.1)
     state = optimizer.state_dict()

@@ -167,12 +167,17 @@ class ElementwiseOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        differentiable = bool(self.defaults.get("differentiable"))
+        with set_grad_enabled(differentiable):
             for group in self.param_groups:
                 for p in group["params"]:
-                    if p.grad is not None:
-                        update = self._update_complex if p.is_complex() else self._update
-                        update(p, -p.grad if group["maximize"] else p.grad, self.state[p], group)
+                    if p.grad is None:
+                        continue
+                    state = self.state[p]
+                    if differentiable:  # the graph of the last step needs its states as they are
+                        state.update({name: value.clone() for name, value in state.items() if isinstance(value, Tensor)})
+                    update = self._update_complex if p.is_complex() else self._update
+                    update(p, -p.grad if group["maximize"] else p.grad, state, group)
         return loss
 
     def _update_complex(self, p, grad, state, group):

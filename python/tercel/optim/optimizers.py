@@ -16,6 +16,24 @@ def _decayed(p, grad, group):
     return grad if group["weight_decay"] == 0 else grad.add(p, alpha=group["weight_decay"])
 
 
+def _guarded_root(square, group, divisor=1.0):
+    """sqrt(square) / divisor + eps, in place where no step is recorded."""
+    root = square.sqrt()
+    if group["differentiable"]:
+        return root / divisor + group["eps"]
+    return (root if divisor == 1 else root.div_(divisor)).add_(group["eps"])
+
+
+def _largest(state, name, values, group):
+    """The largest of a state and the values, which becomes the state."""
+    before = state[name]
+    if group["differentiable"]:
+        state[name] = _C.maximum(before, values)
+    else:
+        _C.maximum(before, values, out=before)
+    return state[name]
+
+
 class SGD(ElementwiseOptimizer):
     """buf = momentum buf + (1 - dampening) g; p -= lr buf, or, with nesterov, lr (g + momentum buf)."""
 
@@ -67,10 +85,9 @@ class Adam(ElementwiseOptimizer):
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
-            largest = kept(state, "max_exp_avg_sq", p)
-            _C.maximum(largest, square, out=largest)
-            square = largest
-        root = square.sqrt().div_((1 - beta2**step) ** 0.5).add_(group["eps"])
+            kept(state, "max_exp_avg_sq", p)
+            square = _largest(state, "max_exp_avg_sq", square, group)
+        root = _guarded_root(square, group, (1 - beta2**step) ** 0.5)
         p.addcdiv_(mean, root, value=-lr / (1 - beta1**step))
 
 
@@ -100,7 +117,7 @@ class Adagrad(ElementwiseOptimizer):
         step = count(state)
         grad = _decayed(p, grad, group)
         total = kept(state, "sum", p, group["initial_accumulator_value"]).addcmul_(grad, grad)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-group["lr"] / (1 + (step - 1) * group["lr_decay"]))
+        p.addcdiv_(grad, _guarded_root(total, group), value=-group["lr"] / (1 + (step - 1) * group["lr_decay"]))
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -121,7 +138,7 @@ class RMSprop(ElementwiseOptimizer):
         if group["centered"]:
             mean = kept(state, "grad_avg", p).lerp_(grad, 1 - alpha)
             root = root.addcmul(mean, mean, value=-1)
-        root = root.sqrt().add_(group["eps"])
+        root = _guarded_root(root, group)
         if momentum == 0:
             p.addcdiv_(grad, root, value=-group["lr"])
         else:
@@ -147,7 +164,10 @@ class Adadelta(ElementwiseOptimizer):
         rho, eps = group["rho"], group["eps"]
         square, moved = kept(state, "square_avg", p), kept(state, "acc_delta", p)
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = moved.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+        if group["differentiable"]:
+            delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
+        else:
+            delta = moved.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
         moved.mul_(rho).addcmul_(delta, delta, value=1 - rho)
         p.add_(delta, alpha=-group["lr"])
 
@@ -168,8 +188,8 @@ class Adamax(ElementwiseOptimizer):
         step = count(state)
         grad = _decayed(p, grad, group)
         mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
-        largest = kept(state, "exp_inf", p).mul_(beta2)
-        _C.maximum(largest, grad.abs().add_(group["eps"]), out=largest)
+        kept(state, "exp_inf", p).mul_(beta2)
+        largest = _largest(state, "exp_inf", grad.abs().add_(group["eps"]), group)
         p.addcdiv_(mean, largest, value=-group["lr"] / (1 - beta1**step))
 
 
@@ -198,7 +218,7 @@ class NAdam(ElementwiseOptimizer):
         product = kept(state, "mu_product", _C.empty((), dtype=_C.float32), 1.0).mul_(now).item()
         mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
         square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        root = square.div(1 - beta2**step).sqrt_().add_(group["eps"])
+        root = _guarded_root(square / (1 - beta2**step), group)
         p.addcdiv_(grad, root, value=-lr * (1 - now) / (1 - product))
         p.addcdiv_(mean, root, value=-lr * after / (1 - product * after))
 
@@ -232,7 +252,7 @@ class RAdam(ElementwiseOptimizer):
             p.add_(mean, alpha=-rate)
             return
         share = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
-        p.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-rate * (share * correction) ** 0.5)
+        p.addcdiv_(mean, _guarded_root(square, group), value=-rate * (share * correction) ** 0.5)
 
 
 class ASGD(ElementwiseOptimizer):
