@@ -156,7 +156,8 @@ void TensorImpl::move_dims(size_t ndim) {
 void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   int64_t* size = dims();
   int64_t* stride = size + capacity();
-  int64_t numel = 1;  // of the dimensions that are not empty
+  int64_t numel = 1;   // of the dimensions that are not empty
+  uint64_t reach = 1;  // of the elements in memory, modulo 2^64
   bool valid = true, empty = false, contiguous = true;
   for (size_t d = ndim_; d-- > 0;) {
     const int64_t s = size[d] = sizes[d];
@@ -164,6 +165,7 @@ void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
     if (s == 1) continue;
     if (s > 0) [[likely]] {
       contiguous &= step == numel;
+      reach += static_cast<uint64_t>(s - 1) * static_cast<uint64_t>(step);
       valid &= !__builtin_mul_overflow(numel, s, &numel);
     } else {
       empty = true;
@@ -175,7 +177,10 @@ void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   numel_ = empty ? 0 : numel;
   contiguous |= empty;
   set_flag(kContiguous, contiguous);
-  set_flag(kDense, contiguous || tercel::is_non_overlapping_and_dense(this->sizes(), this->strides()));
+  // As many places as elements: what is dense fulfils that, and most views that are not do not.
+  const bool may_be_dense = reach == static_cast<uint64_t>(numel);
+  set_flag(kDense,
+           contiguous || (may_be_dense && tercel::is_non_overlapping_and_dense(this->sizes(), this->strides())));
 }
 
 void TensorImpl::take_dims(const TensorImpl& other, const uint8_t* order) {

@@ -323,8 +323,9 @@ namespace {
 
 /** Whether it plainly lies inside; false: who knows. For what as_strided() is used for, without checks of overflow. */
 bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
-  // Of at most 64 dimensions; less than 2^28 each way keeps the sum below 2^62.
+  // Less than 2^28 each way keeps the sum of 64 dimensions below 2^62.
   constexpr int kBits = 28;
+  if (sizes.size() != strides.size() || sizes.size() > 64) return false;
   int64_t highest = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0 || static_cast<uint64_t>(sizes[d] | strides[d]) >> kBits != 0) return false;
@@ -334,12 +335,7 @@ bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t sto
   return storage_offset >= 0 && highest < static_cast<int64_t>(items) - storage_offset;
 }
 
-}  // namespace
-
-void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
-  if (sizes.size() == strides.size() && sizes.size() <= 64 && plainly_inside(x, sizes, strides, storage_offset))
-      [[likely]]
-    return;
+[[gnu::noinline]] void check_thoroughly(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
   TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, "mismatch in length of strides and shape");
   TERCEL_CHECK(storage_offset >= 0, RuntimeError, "Tensor: invalid storage offset ", storage_offset);
   if (numel_of(sizes) > 0) {
@@ -351,6 +347,13 @@ void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t st
                  (static_cast<size_t>(storage_offset) + static_cast<size_t>(extent.highest) + 1) * x.itemsize(),
                  " are out of bounds for storage of size ", x.storage()->nbytes());
   }
+}
+
+}  // namespace
+
+void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
+  if (!plainly_inside(x, sizes, strides, storage_offset)) [[unlikely]]
+    check_thoroughly(x, sizes, strides, storage_offset);
 }
 
 Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {

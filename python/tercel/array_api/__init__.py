@@ -1,7 +1,8 @@
 """The Python array API standard, version 2024.12, over Tercel's tensors.
 
-Arrays are `tercel.Tensor`, whose operators are PyTorch's; the functions here have the standard's names, arguments and
-promotion: a tensor without dimensions counts as much as any other, and of Python's numbers only the kind does.
+The functions take any `tercel.Tensor` and return tensors of a subclass with the standard's operators. They have the
+standard's names, arguments and promotion: a tensor without dimensions counts as much as any other, and of Python's
+numbers only the kind does.
 `docs/design/python.md` says what follows from that.
 """
 
