@@ -2,6 +2,7 @@
 
 from tercel.nn import functional, init, utils  # noqa: F401
 from tercel.nn.activation import *  # noqa: F401,F403
+from tercel.nn.adaptive import *  # noqa: F401,F403
 from tercel.nn.attention import *  # noqa: F401,F403
 from tercel.nn.containers import *  # noqa: F401,F403
 from tercel.nn.conv import *  # noqa: F401,F403
@@ -12,3 +13,5 @@ from tercel.nn.norm import *  # noqa: F401,F403
 from tercel.nn.padding import *  # noqa: F401,F403
 from tercel.nn.parameter import Buffer, Parameter  # noqa: F401
 from tercel.nn.rnn import *  # noqa: F401,F403
+from tercel.nn.sampling import *  # noqa: F401,F403
+from tercel.nn.transformer import *  # noqa: F401,F403

@@ -9,7 +9,7 @@ from tercel.nn.parameter import Parameter
 __all__ = ["ReLU", "ReLU6", "Hardtanh", "LeakyReLU", "PReLU", "ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Sigmoid",
            "LogSigmoid", "Hardsigmoid", "Hardswish", "Tanh", "Tanhshrink", "Hardshrink", "Softshrink", "Threshold",
            "Softplus", "Softsign", "GLU", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "CosineSimilarity",
-           "PairwiseDistance"]
+           "PairwiseDistance", "RReLU"]
 
 
 class _Plain(Module):
@@ -93,6 +93,20 @@ class LeakyReLU(Module):
 
     def extra_repr(self):
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+
+
+class RReLU(Module):
+    """x above 0, a multiple of x below: drawn for each element while training, the mean of lower and upper else."""
+
+    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input):  # noqa: A002
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
 
 
 class PReLU(Module):

@@ -1,14 +1,13 @@
-"""Attention, and layers of transformers."""
+"""Attention in several heads."""
 
 from tercel import _C
 from tercel.nn import functional as F
 from tercel.nn import init
 from tercel.nn.linear import Linear
 from tercel.nn.module import Module
-from tercel.nn.norm import Dropout, LayerNorm
 from tercel.nn.parameter import Parameter, _bias
 
-__all__ = ["MultiheadAttention", "TransformerEncoderLayer"]
+__all__ = ["MultiheadAttention"]
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -74,40 +73,3 @@ class MultiheadAttention(Module):
             key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
             self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal)
         return output.transpose(0, 1) if turn else output, weights
-
-
-class TransformerEncoderLayer(Module):
-    """Self-attention, then two Linear layers with an activation between; around each a sum with its input and a norm."""
-
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
-                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
-        super().__init__()
-        options = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **options)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        if isinstance(activation, str):
-            if activation not in ("relu", "gelu"):
-                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-            activation = getattr(F, activation)
-        self.activation = activation
-
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        def attend(x):
-            y, _ = self.self_attn(x, x, x, key_padding_mask=src_key_padding_mask, need_weights=False,
-                                  attn_mask=src_mask, is_causal=is_causal)
-            return self.dropout1(y)
-
-        def feed(x):
-            return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-        if self.norm_first:
-            x = src + attend(self.norm1(src))
-            return x + feed(self.norm2(x))
-        x = self.norm1(src + attend(src))
-        return self.norm2(x + feed(x))

@@ -270,7 +270,9 @@ class Upsample(Module):
 
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
         super().__init__()
-        self.size, self.scale_factor, self.mode = size, scale_factor, mode
+        self.size, self.mode = size, mode
+        several = isinstance(scale_factor, (tuple, list))
+        self.scale_factor = tuple(map(float, scale_factor)) if several else float(scale_factor) if scale_factor else None
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
     def forward(self, input):  # noqa: A002

@@ -10,6 +10,10 @@ from tercel import _C
 from tercel._C import tanh, sigmoid, softsign  # noqa: F401
 from tercel._C._nn import *  # noqa: F401,F403
 from tercel._C import _nn
+from tercel._layers import channel_shuffle, conv_tbc, native_channel_shuffle, rrelu_  # noqa: F401
+from tercel._layers import rrelu as _rrelu
+from tercel.nn._fractional import (fractional_max_pool2d, fractional_max_pool2d_with_indices,  # noqa: F401
+                                   fractional_max_pool3d, fractional_max_pool3d_with_indices)
 
 _dropout = _nn.dropout
 _embedding = _nn.embedding
@@ -56,6 +60,26 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
 def softmin(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
     """softmax() of -input."""
     return _softmax(-input, _softmax_dim("softmin", dim, input.dim()), dtype)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):  # noqa: A002
+    """x above 0, a multiple of x below: drawn for each element while training, the mean of lower and upper else."""
+    return (rrelu_ if inplace else _rrelu)(input, lower, upper, training)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Draws from a distribution by its logits, softly: softmax() of them with Gumbel noise, divided by tau.
+
+    With hard, ones where the result is largest and zeros elsewhere; the gradient is the soft result's.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -_C.empty_like(logits.detach()).exponential_().log()
+    soft = _softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = _C.zeros_like(soft.detach()).scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
 
 
 def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
@@ -197,7 +221,7 @@ def _avg_pool(dims):
     return avg_pool
 
 
-def _adaptive(kind, dims):
+def _adaptive(kind, dims, suffix=""):
     plain = getattr(_nn, f"adaptive_{kind}_pool{dims}d")
 
     def pool(input, output_size, return_indices=False):  # noqa: A002
@@ -206,9 +230,9 @@ def _adaptive(kind, dims):
         if isinstance(output_size, (tuple, list)):  # None keeps the size
             output_size = [input.size(i - dims) if s is None else s for i, s in enumerate(output_size)]
         result = plain(input, output_size)
-        return result if kind == "avg" or return_indices else result[0]
+        return result if kind == "avg" or return_indices or suffix else result[0]
 
-    pool.__name__ = pool.__qualname__ = f"adaptive_{kind}_pool{dims}d"
+    pool.__name__ = pool.__qualname__ = f"adaptive_{kind}_pool{dims}d{suffix}"
     pool.__doc__ = plain.__doc__
     return pool
 
@@ -286,6 +310,8 @@ max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", d) for d in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive("max", d) for d in (1, 2, 3))
+adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices = (
+    _adaptive("max", d, "_with_indices") for d in (1, 2, 3))
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,  # noqa: A002
@@ -303,6 +329,26 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
     return _nn._interpolate(input, as_list(size), [float(f) for f in as_list(scale_factor)], mode, align_corners,
                             bool(recompute_scale_factor))
+
+
+def _deprecated_upsample(name, **fixed):
+    def function(input, size=None, scale_factor=None):  # noqa: A002
+        """interpolate() by its old name, which is deprecated."""
+        warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+        return interpolate(input, size, scale_factor, **fixed)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+upsample_nearest = _deprecated_upsample("upsample_nearest", mode="nearest")
+upsample_bilinear = _deprecated_upsample("upsample_bilinear", mode="bilinear", align_corners=True)
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):  # noqa: A002
+    """interpolate() by its old name, which is deprecated."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def _check_attention(query, key, value, embed_dim, heads, key_padding_mask, attn_mask):

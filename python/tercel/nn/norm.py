@@ -7,7 +7,7 @@ from tercel.nn.module import Module
 from tercel.nn.parameter import Parameter
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
-           "LayerNorm", "RMSNorm", "GroupNorm", "LocalResponseNorm", "Dropout",
+           "LayerNorm", "RMSNorm", "GroupNorm", "LocalResponseNorm", "CrossMapLRN2d", "Dropout",
            "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
 
 
@@ -204,6 +204,31 @@ class LocalResponseNorm(Module):
 
     def forward(self, input):  # noqa: A002
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """By the mean of squares of neighbouring channels of images [n, channels, height, width]; from Caffe.
+
+    As in PyTorch, the first channel stays in the sum for all that come after its neighbours, and of an even size one
+    channel less is seen. LocalResponseNorm has neither.
+    """
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):  # noqa: A002
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        reach, channels = (self.size - 1) // 2, input.size(1)
+        squares = F.pad(input.square(), (0, 0, 0, 0, reach, reach))
+        total = sum(squares.narrow(1, i, channels) for i in range(2 * reach + 1))
+        later = (_C.arange(channels) > reach).to(input.dtype).view(-1, 1, 1)
+        total = total + later * input[:, :1].square()
+        return input * (total * (self.alpha / self.size) + self.k) ** -self.beta
 
     def extra_repr(self):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
