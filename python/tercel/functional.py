@@ -37,6 +37,8 @@ def einsum(*args):
         equation, *operands = args
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
+    if not operands:
+        raise ValueError("einsum(): must provide at least one operand")
     return _C._einsum(equation, tuple(operands))
 
 

@@ -122,3 +122,66 @@ def test_out_and_defaults():
 def test_errors(call, kind, text):
     with pytest.raises(kind, match=text):
         call(tc.ones(3, 4))
+
+
+def frames_by_hand(x, n, hop, window):
+    """[frequencies, frames] of a signal that is not continued."""
+    return np.stack([np.fft.fft(x[i:i + n] * window) for i in range(0, len(x) - n + 1, hop)], axis=-1)
+
+
+@pytest.mark.parametrize("complex_signal", [False, True])
+@pytest.mark.parametrize("win_length", [8, 5])
+def test_short_time_transforms(complex_signal, win_length):
+    signal, window = sample((40,), real=not complex_signal), np.hanning(win_length + 2)[1:-1]
+    x, w = tc.from_numpy(signal), tc.from_numpy(window)
+    left = (8 - win_length) // 2
+    padded = np.pad(window, (left, 8 - win_length - left))
+    for center in (False, True):
+        for normalized in (False, True):
+            around = np.pad(signal, 4, mode="reflect") if center else signal
+            want = frames_by_hand(around, 8, 2, padded) / (np.sqrt(8) if normalized else 1)
+            if not complex_signal:
+                want = want[:5]
+            got = tc.stft(x, 8, 2, win_length, w, center=center, normalized=normalized, return_complex=True)
+            near(got, want)
+            if center:
+                back = tc.istft(got, 8, 2, win_length, w, normalized=normalized, return_complex=complex_signal, length=40)
+                near(back, signal)
+    both = tc.stft(tc.stack([x, 2 * x]), 8, 2, win_length, w, onesided=False, return_complex=True)
+    near(both[1], 2 * both[0].numpy())
+    near(tc.istft(both, 8, 2, win_length, w, onesided=False, return_complex=True)[0, :38].real, signal.real[:38])
+
+
+def test_older_forms_of_short_time_transforms():
+    x, w = tc.randn(20, dtype=tc.float64), tc.ones(4, dtype=tc.float64)
+    with pytest.warns(UserWarning, match="return_complex=False is deprecated"):
+        pairs = x.stft(4, window=w)
+    assert pairs.shape == (3, 21, 2)
+    with pytest.warns(UserWarning, match="pairs of real numbers is deprecated"):
+        near(tc.istft(pairs, 4, window=w), x.numpy())
+    with pytest.warns(UserWarning, match="A window was not provided"):
+        near(tc.stft(x, 4, return_complex=True), tc.view_as_complex(pairs).numpy())
+    y = x.clone().requires_grad_()
+    z = tc.stft(y, 4, window=w, return_complex=True)
+    tc.istft(z, 4, window=w).sum().backward()
+    near(y.grad, np.ones(20))
+    with pytest.warns(UserWarning, match="Result is being padded with zeros"):
+        assert tc.istft(z.detach(), 4, window=w, length=30)[-8:].tolist() == [0] * 8
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda x, w: x.stft(30, window=tc.ones(30), center=False, return_complex=True), "expected 0 < n_fft < 20, but got n_fft=30"),
+    (lambda x, w: x.stft(4, 0, window=w, return_complex=True), "expected hop_length > 0"),
+    (lambda x, w: x.stft(4, win_length=5, window=w, return_complex=True), "expected 0 < win_length <= n_fft"),
+    (lambda x, w: x.stft(4, window=tc.ones(3), return_complex=True), "expected a 1D window tensor of size equal to win_length=4"),
+    (lambda x, w: x.stft(4, window=w, onesided=True, return_complex=True) if x.is_complex() else
+        (x + 0j).stft(4, window=w, onesided=True), "Cannot have onesided output if window or input is complex"),
+    (lambda x, w: x.view(1, 1, 20).stft(4, window=w, center=False, return_complex=True), "expected a 1D or 2D tensor"),
+    (lambda x, w: tc.istft(tc.ones(3, 5, dtype=tc.complex64), 4, 9, window=w), "expected 0 < hop_length <= win_length"),
+    (lambda x, w: tc.istft(tc.ones(3, 5, dtype=tc.complex64), 4, window=tc.zeros(4)), "window overlap add min"),
+    (lambda x, w: tc.istft(tc.ones(3, 5, dtype=tc.complex64), 6, window=w), "match n_fft when onesided=False|onesided=True"),
+    (lambda x, w: tc.istft(tc.ones(3, 0, dtype=tc.complex64), 4, window=w), "input tensor cannot be empty"),
+])
+def test_refused_frames(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call(tc.ones(20), tc.ones(4))

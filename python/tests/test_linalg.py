@@ -321,3 +321,141 @@ def test_norms_by_their_old_names():
     near(tc.frobenius_norm(x), np.linalg.norm(x.numpy()))
     near(tc.frobenius_norm(x, 1, True), np.linalg.norm(x.numpy(), axis=1, keepdims=True))
     near(tc.nuclear_norm(x), np.linalg.norm(x.numpy(), "nuc"))
+
+
+@pytest.mark.parametrize("dtype", [tc.float32, tc.complex128])
+def test_dtypes_of_out(dtype):
+    """Most take exactly the result's; older ones what it can be cast to. Each says so in PyTorch's words."""
+    a = tc.eye(2, dtype=dtype) + 1
+    word, cpp = {tc.float32: ("Float", "float"), tc.complex128: ("ComplexDouble", "c10::complex<double>")}[dtype]
+    linalg = tc.linalg
+    for call in (linalg.cholesky, linalg.inv, linalg.det, tc.inverse):
+        with pytest.raises(RuntimeError, match=f"^Expected out tensor to have dtype {cpp}, but got int instead"):
+            call(a, out=tc.empty(0, dtype=tc.int32))
+    with pytest.raises(RuntimeError, match="^Expected out tensor to have dtype"):
+        linalg.qr(a, out=(tc.empty(0, dtype=dtype), tc.empty(0, dtype=tc.int32)))
+    for call, name in ((linalg.pinv, "linalg.pinv"), (tc.cholesky_inverse, "cholesky_inverse"),
+                       (lambda x, out: linalg.matrix_power(x, 2, out=out), "matrix_power")):
+        with pytest.raises(RuntimeError, match=f"{name}: Expected result to be safely castable from {word} dtype, but got "
+                                               "result with dtype Int"):
+            call(a, out=tc.empty(0, dtype=tc.int32))
+    wide = tc.empty(0, dtype=tc.complex128)
+    assert linalg.pinv(a, out=wide) is wide and wide.shape == (2, 2)
+    with pytest.raises(RuntimeError, match="torch.linalg.eig: Expected eigenvectors to be safely castable"):
+        linalg.eig(a, out=(tc.empty(0, dtype=tc.complex128), tc.empty(0)))
+    with pytest.raises(RuntimeError, match="from Long dtype, but got result with dtype Bool"):
+        linalg.matrix_rank(a, out=tc.empty(0, dtype=tc.bool))
+
+
+def test_tolerances_of_each_matrix():
+    values = tc.tensor([[3.0, 2.0, 0.5], [1.0, 0.2, 0.1]], dtype=tc.float64)
+    a = tc.diag_embed(values)
+    rank = tc.linalg.matrix_rank
+    assert rank(a, atol=tc.tensor([1, 0])).tolist() == [2, 3]
+    assert rank(a, rtol=tc.tensor([0.5, 0.15])).tolist() == [2, 2]
+    assert rank(a, atol=tc.tensor(0.15), rtol=tc.tensor(0.5)).tolist() == [2, 1]
+    assert rank(a, tol=tc.tensor([2.5, 0.15])).tolist() == rank(a, tc.tensor([2.5, 0.15])).tolist() == [1, 2]
+    assert rank(a, atol=0.15).tolist() == [3, 2]
+    inverse = tc.linalg.pinv(a, rtol=tc.tensor([0.5, 0.0]))
+    near(tc.diagonal(inverse, 0, -2, -1), [[1 / 3, 0.5, 0], [1, 5, 10]])
+    near(tc.linalg.pinv(a, rcond=tc.tensor(0.5)), tc.linalg.pinv(a, rcond=0.5).numpy())
+    for call, name in ((lambda: tc.linalg.pinv(a, atol=tc.tensor(1j)), "pinv: atol"),
+                       (lambda: tc.linalg.pinv(a, rcond=tc.tensor(1j)), "pinv: rcond"),
+                       (lambda: rank(a, rtol=tc.tensor(1j)), "matrix_rank: rtol")):
+        with pytest.raises(RuntimeError, match=f"torch.linalg.{name} tensor of complex type is not supported. Got Complex"):
+            call()
+    with pytest.raises(RuntimeError, match=r"linalg.pinv\(Float\{\[1\]\}\): expected a tensor with 2 or more dimensions"):
+        tc.linalg.pinv(tc.ones(1))
+
+
+@pytest.mark.parametrize("dtype", [tc.float64, tc.complex128])
+def test_products_with_q(dtype):
+    """ormqr() multiplies by all of Q, which geqrf() left in reflectors."""
+    a, w = tc.randn(2, 5, 3, dtype=dtype), tc.randn(2, 5, 4, dtype=dtype)
+    reflectors, tau = tc.geqrf(a)
+    q = tc.linalg.qr(a, mode="complete").Q
+    for other, left in ((w, True), (w.mT, False)):
+        for transpose in (False, True):
+            used = q.mH if transpose else q
+            near(tc.ormqr(reflectors, tau, other, left, transpose), (used @ other if left else other @ used).numpy())
+    out = tc.empty(0, dtype=dtype)
+    assert reflectors.ormqr(tau, w, out=out) is out
+    near(out, (q @ w).numpy())
+    for call, text in ((lambda: tc.ormqr(reflectors, tau, w[..., :4, :]), r"other.shape\[-2\] must be equal to input.shape"),
+                       (lambda: tc.ormqr(reflectors, tau[0], w), "Expected tau to have one dimension less than input"),
+                       (lambda: tc.ormqr(reflectors, tau, w.real.float()), "Expected input and other to have the same dtype"),
+                       (lambda: tc.ormqr(reflectors, tau, w[0, 0]), "other must have at least 2 dimensions")):
+        with pytest.raises(RuntimeError, match=f"torch.ormqr: .*{text}"):
+            call()
+    x = reflectors.detach().clone().requires_grad_()
+    tc.ormqr(x, tau, w).abs().sum().backward()
+    assert x.grad.isfinite().all()
+
+
+def test_names_from_before_linalg():
+    n, x = definite(3)
+    with pytest.warns(UserWarning, match="symeig is deprecated"):
+        values, vectors = tc.symeig(x, eigenvectors=True)
+        alone = x.symeig()
+    near(values, np.linalg.eigvalsh(n))
+    near(x @ vectors, (vectors * values).numpy())
+    assert alone.eigenvectors.numel() == 0 and alone.eigenvalues.tolist() == pytest.approx(values.tolist())
+    outs = tc.empty(1, dtype=tc.float64), tc.empty(0, dtype=tc.float64)
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        assert x.symeig(True, out=outs).eigenvectors is outs[1]
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="but got eigenvalues with dtype Int"):
+        x.symeig(out=(tc.empty(0, dtype=tc.int32), outs[1]))
+    for call in (tc.eig, tc.lstsq, tc.solve, tc.matrix_rank, x.solve):
+        with pytest.raises(RuntimeError, match="This function was deprecated since version 1.9 and is now removed"):
+            call(x, x)
+    assert tc.backends.cuda.preferred_linalg_library() == "default"
+
+
+def test_matrices_that_other_libraries_trip_over():
+    for shape in ((3, 150_000), (150_000, 2)):
+        a = tc.randn(shape, dtype=tc.complex64)
+        u, s, vh = tc.linalg.svd(a, full_matrices=False)
+        assert u.shape == (shape[0], min(shape)) and vh.shape == (min(shape), shape[1])
+        near((u * s) @ vh, a.numpy(), 1e-4)
+        near(tc.linalg.svdvals(a), s.numpy(), 1e-4)
+        near(s ** 2, np.linalg.eigvalsh((a @ a.mH if shape[0] < shape[1] else a.mH @ a).numpy())[::-1], 1e-3)
+    singular = tc.diag(tc.tensor([1.0, 1.0, 0.0]))
+    assert all(tc.linalg.cond(singular, p) == float("inf") for p in (1, -1, 2, "fro", "nuc"))
+    assert tc.linalg.cond(tc.ones(2, 0, 0)).tolist() == tc.linalg.cond(tc.ones(2, 0, 0), "fro").tolist() == [0, 0]
+    for norm in ("other", 5):
+        with pytest.raises(RuntimeError, match=f"linalg.cond got an invalid norm type: {norm}"):
+            tc.linalg.cond(singular, norm)
+    with pytest.raises(tc.linalg.LinAlgError, match="cholesky_inverse: .Batch element 1.: The diagonal element 2 is zero"):
+        tc.cholesky_inverse(tc.tensor([[[1.0, 0], [0, 1]], [[1.0, 0], [0, 0]]]))
+    factor, pivots = tc.linalg.lu_factor(tc.eye(2))
+    for pivot, text in ((0, "greater or equal to 1"), (3, r"smaller or equal to LU.size\(-2\)")):
+        pivots[0] = pivot
+        with pytest.raises(RuntimeError, match=f"Pivots given to lu_solve must all be {text}. Did you properly"):
+            tc.linalg.lu_solve(factor, pivots, tc.ones(2, 1), adjoint=True)
+        with pytest.raises(RuntimeError, match=r"pivots passed to lu_unpack must be between 1 and LU.size\(-2\)"):
+            tc.lu_unpack(factor, pivots)
+    with pytest.raises(tc.linalg.LinAlgError, match="torch.linalg.eig: input tensor should not contain infs or NaNs"):
+        tc.linalg.eig(tc.full((2, 2, 2), float("nan")))
+    with pytest.raises(ValueError, match="at least one operand"):
+        tc.einsum("", [])
+
+
+@pytest.mark.parametrize("dtype", [tc.int32, tc.uint8, tc.bfloat16, tc.complex64])
+def test_linear_layers_of_other_dtypes(dtype):
+    x, w, b = (tc.ones(s, dtype=dtype) for s in ((2, 3, 4), (5, 4), (5,)))
+    out = tc.nn.functional.linear(x, w, b)
+    assert out.dtype is dtype and out.shape == (2, 3, 5) and bool((out == 5).all())
+    assert bool((tc.nn.functional.linear(x, w) == 4).all())
+
+
+def test_factors_of_outer_products():
+    x, v = tc.ones(2, 2, dtype=tc.int64), tc.ones(2, dtype=tc.int64)
+    assert tc.addr(x, v, v, beta=2, alpha=3).tolist() == [[5, 5], [5, 5]]
+    for name in ("beta", "alpha"):
+        for factor, text in ((True, f"Boolean {name} only supported for Boolean results"),
+                             (0.5, f"For integral input tensors, argument {name} must not be a floating point number")):
+            with pytest.raises(RuntimeError, match=text):
+                tc.addr(x, v, v, **{name: factor})
+        with pytest.raises(RuntimeError, match=f"argument {name} must not be a complex number"):
+            tc.addr(x.float(), v, v, **{name: 1j})
+    assert tc.addr(x.bool(), v.bool(), v.bool(), beta=True, alpha=False).all()

@@ -103,12 +103,29 @@ Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Sca
   return squeeze(addmm(unsqueeze(expand(x, {a.size(0)}), 1), a, unsqueeze(v, 1), beta, alpha), 1);
 }
 
+namespace {
+
+/** A factor must not be of a higher kind than the result. */
+void check_factor(const char* op, const char* name, Scalar factor, ScalarType result) {
+  TERCEL_CHECK(factor.category() != TypeCategory::Bool || result == kBool, RuntimeError, op, ": Boolean ", name,
+               " only supported for Boolean results.");
+  TERCEL_CHECK(factor.is_integral() || !is_integral(result, true), RuntimeError, op,
+               ": For integral input tensors, argument ", name, " must not be a floating point number.");
+  TERCEL_CHECK(!factor.is_complex() || is_complex(result), RuntimeError, op,
+               ": For non-complex input tensors, argument ", name, " must not be a complex number.");
+}
+
+}  // namespace
+
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_defined(x, "addr", "self");
   check_defined(a, "addr", "vec1");
   check_defined(b, "addr", "vec2");
   TERCEL_CHECK(a.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
   TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  const ScalarType type = promote_types(promote_types(a.dtype(), b.dtype()), x.dtype());
+  check_factor("addr", "beta", beta, type);
+  check_factor("addr", "alpha", alpha, type);
   const Tensor summand = expand(x, {a.size(0), b.size(0)});
   const Tensor product = scaled(outer(a, b), alpha);
   return equals(beta, 0) ? product : add(scaled(summand, beta), product);

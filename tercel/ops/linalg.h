@@ -103,12 +103,19 @@ struct InvExResult {
 };
 TERCEL_API Tensor inv(const Tensor& a);
 TERCEL_API InvExResult inv_ex(const Tensor& a, bool check_errors = false);
+/** What counts as zero: one number, one for each matrix (real, broadcast), or the default. */
+struct TERCEL_API Tolerance {
+  Tolerance() = default;
+  Tolerance(double number);                        // NOLINT(google-explicit-constructor)
+  Tolerance(const std::optional<double>& number);  // NOLINT(google-explicit-constructor)
+  Tolerance(Tensor numbers);                       // NOLINT(google-explicit-constructor)
+  Tensor value;
+};
 /**
  * The inverse of Moore and Penrose: singular values up to max(atol, rtol * the largest) count as zero. rtol is by
  * default max(m, n) * epsilon, or 0 if atol is given. hermitian: a is symmetric.
  */
-TERCEL_API Tensor pinv(const Tensor& a, std::optional<double> atol = {}, std::optional<double> rtol = {},
-                       bool hermitian = false);
+TERCEL_API Tensor pinv(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The determinant of square matrices. */
 struct SlogdetResult {
   Tensor sign, logabsdet;
@@ -130,7 +137,7 @@ TERCEL_API LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<dou
                              std::string_view driver = "gelsy");
 
 /** How many singular values exceed the tolerance of pinv(); int64, not differentiable. */
-TERCEL_API Tensor matrix_rank(const Tensor& a, std::optional<double> atol = {}, std::optional<double> rtol = {},
+TERCEL_API Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {},
                               bool hermitian = false);
 /** The exponential of square matrices. */
 TERCEL_API Tensor matrix_exp(const Tensor& a);

@@ -9,6 +9,8 @@
 #include "tercel/ops/linalg.h"
 #include "tercel/ops/linalg_impl.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/reduce.h"
+#include "tercel/ops/unary.h"
 
 namespace tercel::linalg {
 
@@ -21,7 +23,7 @@ EigResult plain_eig(const char* op, const Tensor& a, bool vectors) {
   EigResult out{empty(batch_sizes(a, {n}), options), {}};
   if (vectors) out.eigenvectors = empty_columns(a.sizes(), options);
   if (a.numel() == 0) return out;
-  check_finite(op, a, "input tensor should not contain infs or NaNs.");
+  TERCEL_CHECK(all(isfinite(a)).item<bool>(), LinAlgError, op, ": input tensor should not contain infs or NaNs.");
   const Tensor work = copy_columns(a), info = zeros(batch_sizes(a), TensorOptions(kInt32));
   const int size = lapack::to_int(op, n);
   const Columns matrices(work);

@@ -197,7 +197,8 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
                ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   TERCEL_CHECK(batch_sizes(a) == DimVector(tau.sizes().subspan(0, tau.sizes().size() - 1)), RuntimeError, kOp,
                ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", tau.sizes());
-  check_same_dtype(kOp, a, tau);
+  TERCEL_CHECK(tau.dtype() == a.dtype(), RuntimeError, kOp, ": tau dtype ", scalar_type_word(tau.dtype()),
+               " does not match input dtype ", scalar_type_word(a.dtype()));
   if (!should_record(a, tau)) return product_of_reflectors(kOp, a, tau, a.size(-1));
   // One reflector after the other, from the last: each is differentiable.
   const int64_t m = a.size(-2);
@@ -215,9 +216,42 @@ namespace {
 constexpr const char* kNotFinite =
     "The algorithm failed to converge because the input matrix contained non-finite values.";
 
+/** Rows of a complex matrix from which on OpenBLAS 0.3.21 reads beyond a buffer (zgemv), and how many are safe. */
+constexpr int64_t kMostComplexRows = 32768;
+
+SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors);
+
+/** Of matrices with very many rows: of the triangles that blocks of rows leave, whose Q the vectors go through. */
+SvdResult tall_svd(const char* op, const Tensor& a, bool vectors) {
+  const int64_t m = a.size(-2), n = a.size(-1), step = std::max(kMostComplexRows / 2, 2 * n);
+  std::vector<Tensor> bases, triangles;
+  for (int64_t at = 0; at < m; at += step) {
+    const QrResult f = qr(narrow(a, -2, at, std::min(step, m - at)), vectors ? "reduced" : "r");
+    bases.push_back(f.Q);
+    triangles.push_back(f.R);
+  }
+  SvdResult out = plain_svd(op, cat(triangles, -2), false, vectors);
+  if (!vectors) return out;
+  std::vector<Tensor> parts;
+  for (int64_t i = 0, row = 0; i < static_cast<int64_t>(bases.size()); ++i) {
+    const Tensor& q = bases[static_cast<size_t>(i)];
+    parts.push_back(matmul(q, narrow(out.U, -2, row, q.size(-1))));
+    row += q.size(-1);
+  }
+  out.U = cat(parts, -2);
+  return out;
+}
+
 SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
   const NoGradGuard no_grad;
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+  if (a.is_complex() && std::max(m, n) > kMostComplexRows && std::max(m, n) > 4 * k && k > 0 && !(full && vectors)) {
+    check_finite(op, a, kNotFinite);
+    if (m >= n) return tall_svd(op, a, vectors);
+    const SvdResult turned = tall_svd(op, adjoint(a), vectors);
+    if (!vectors) return turned;
+    return {adjoint(turned.Vh), turned.S, adjoint(turned.U)};
+  }
   SvdResult out;
   out.S = empty(batch_sizes(a, {k}), real_options(a));
   if (vectors) {
@@ -395,6 +429,17 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
 
 Tensor cholesky_inverse(const Tensor& factor, bool upper) {
   linalg::check_square("cholesky_inverse", factor, "A");
+  if (factor.numel() > 0) {
+    const NoGradGuard no_grad;
+    const Tensor zeros = contiguous(eq(diagonal(factor, 0, -2, -1), 0));
+    const int64_t n = factor.size(-1);
+    const auto* found = static_cast<const bool*>(zeros.data_ptr());
+    for (int64_t i = 0; i < zeros.numel(); ++i)
+      if (found[i])
+        linalg::refuse_matrix(
+            "cholesky_inverse", select(zeros, -1, 0), i / n,
+            str_cat({"The diagonal element ", i % n + 1, " is zero, the inversion could not be completed."}));
+  }
   return cholesky_solve(eye(factor.size(-1), -1, factor.options()), factor, upper);
 }
 

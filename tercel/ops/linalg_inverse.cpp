@@ -100,19 +100,29 @@ SlogdetResult slogdet(const Tensor& a) {
 
 namespace {
 
-double default_rtol(const Tensor& a, const std::optional<double>& atol, const std::optional<double>& rtol) {
-  if (rtol) return *rtol;
-  if (atol && *atol > 0) return 0;
+/** The part of the largest magnitude that counts as zero where nothing is said. */
+double default_rtol(const Tensor& a) {
   const double epsilon = real_dtype(a.dtype()) == kFloat32 ? static_cast<double>(std::numeric_limits<float>::epsilon())
                                                            : std::numeric_limits<double>::epsilon();
   return epsilon * static_cast<double>(std::max(a.size(-1), a.size(-2)));
 }
 
 /** Which of the magnitudes [..., k] count as different from zero. */
-Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const std::optional<double>& atol,
-                       const std::optional<double>& rtol) {
-  const Tensor relative = mul(amax(magnitudes, {-1}, true), default_rtol(a, atol, rtol));
-  return gt(magnitudes, clamp_min(relative, atol.value_or(0)));
+Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const Tolerance& given_atol,
+                       const Tolerance& given_rtol) {
+  const Tensor &atol = given_atol.value, &rtol = given_rtol.value;
+  Tensor part = rtol;
+  if (!part.defined()) part = full({}, default_rtol(a), TensorOptions(kFloat64));
+  if (!rtol.defined() && atol.defined()) part = where(gt(atol, 0), 0, part);
+  Tensor bound = mul(amax(magnitudes, {-1}, true), unsqueeze(part, -1));
+  if (atol.defined()) bound = maximum(bound, unsqueeze(atol, -1));
+  return gt(magnitudes, bound);
+}
+
+void check_tolerance(const char* op, const char* name, const Tolerance& tolerance) {
+  const Tensor& given = tolerance.value;
+  TERCEL_CHECK(!given.defined() || !given.is_complex(), RuntimeError, "torch.", op, ": ", name,
+               " tensor of complex type is not supported. Got ", scalar_type_word(given.dtype()));
 }
 
 /** Gradient of a for that of its pseudo-inverse p. */
@@ -130,8 +140,19 @@ Tensor pinv_gradient(const Tensor& g, const Tensor& p, const Tensor& a) {
 
 }  // namespace
 
-Tensor pinv(const Tensor& a, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+Tolerance::Tolerance(double number) : value(full({}, number, TensorOptions(kFloat64))) {}
+Tolerance::Tolerance(const std::optional<double>& number) {
+  if (number) *this = Tolerance(*number);
+}
+Tolerance::Tolerance(Tensor numbers) : value(std::move(numbers)) {}
+
+Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool hermitian) {
+  check_defined(a, "linalg.pinv", "A");
+  TERCEL_CHECK(a.dim() >= 2, RuntimeError, "linalg.pinv(", scalar_type_word(a.dtype()), "{", a.sizes(),
+               "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   check_matrices("linalg.pinv", a);
+  check_tolerance("linalg.pinv", "atol", atol);
+  check_tolerance("linalg.pinv", "rtol", rtol);
   if (hermitian) check_square("linalg.pinv", a);
   const int64_t m = a.size(-2), n = a.size(-1);
   Tensor out;
@@ -156,8 +177,10 @@ Tensor pinv(const Tensor& a, std::optional<double> atol, std::optional<double> r
   return out;
 }
 
-Tensor matrix_rank(const Tensor& a, std::optional<double> atol, std::optional<double> rtol, bool hermitian) {
+Tensor matrix_rank(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool hermitian) {
   check_matrices("linalg.matrix_rank", a);
+  check_tolerance("linalg.matrix_rank", "atol", atol);
+  check_tolerance("linalg.matrix_rank", "rtol", rtol);
   if (hermitian) check_square("linalg.matrix_rank", a);
   const NoGradGuard no_grad;
   if (a.numel() == 0) return zeros(batch_sizes(a), TensorOptions(kInt64));
@@ -236,7 +259,7 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
     *x = expand(*x, sizes);
   }
   const int64_t m = a.size(-2), n = a.size(-1);
-  const double cutoff = rcond.value_or(default_rtol(a, {}, {}));
+  const double cutoff = rcond.value_or(default_rtol(a));
   LstsqResult out = plain_lstsq(matrices, right, cutoff, driver);
   if (should_record(matrices, right))
     record("LinalgLstsqBackward0", out.solution, {matrices, right},

@@ -144,7 +144,10 @@ template <class Norm>
 Tensor condition(const Tensor& a, Norm norm_of) {
   check_square("linalg.cond", a);
   const InvExResult inverse = inv_ex(a);
-  return where(ne(inverse.info, 0), kInfinity, mul(norm_of(a), norm_of(inverse.inverse)));
+  // Some norms refuse what is left of the inverse of a singular matrix.
+  const Tensor singular = ne(inverse.info, 0);
+  const Tensor usable = where(unsqueeze(unsqueeze(singular, -1), -1), 0, inverse.inverse);
+  return where(singular, kInfinity, mul(norm_of(a), norm_of(usable)));
 }
 
 }  // namespace
@@ -153,6 +156,9 @@ Tensor cond(const Tensor& a) { return cond(a, 2.0); }
 
 Tensor cond(const Tensor& a, double ord) {
   check_matrices("linalg.cond", a);
+  TERCEL_CHECK(std::abs(ord) == 1 || std::abs(ord) == 2 || std::isinf(ord), RuntimeError,
+               "linalg.cond got an invalid norm type: ", ord);
+  if (a.size(-1) == 0 && a.size(-2) == 0) return zeros(batch_sizes(a), real_options(a));
   if (std::abs(ord) != 2) return condition(a, [&](const Tensor& x) { return matrix_norm(x, ord); });
   TERCEL_CHECK(a.size(-1) > 0 && a.size(-2) > 0, RuntimeError,
                "linalg.cond: expected matrices that are not empty but got ", a.sizes());
@@ -162,6 +168,8 @@ Tensor cond(const Tensor& a, double ord) {
 
 Tensor cond(const Tensor& a, std::string_view ord) {
   check_matrices("linalg.cond", a);
+  TERCEL_CHECK(ord == "fro" || ord == "nuc", RuntimeError, "linalg.cond got an invalid norm type: ", ord);
+  if (a.size(-1) == 0 && a.size(-2) == 0) return zeros(batch_sizes(a), real_options(a));
   return condition(a, [&](const Tensor& x) { return matrix_norm(x, ord); });
 }
 

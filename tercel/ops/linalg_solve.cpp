@@ -24,6 +24,8 @@ namespace linalg {
 
 namespace {
 
+constexpr const char *kLuSolve = "lu_solve", *kLuUnpack = "lu_unpack";
+
 /** LU factors in place without exchanging rows, column by column. */
 template <class T>
 int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
@@ -64,8 +66,17 @@ LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
   return out;
 }
 
+/** How a pivot that names no row of LU is refused. */
+void refuse_pivot(const char* op, int64_t row) {
+  constexpr const char* kAdvice = "Did you properly pass the result of lu_factor?";
+  TERCEL_CHECK(op != kLuSolve || row < 0, RuntimeError,
+               "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). ", kAdvice);
+  TERCEL_CHECK(op != kLuSolve, RuntimeError, "Pivots given to lu_solve must all be greater or equal to 1. ", kAdvice);
+  throw_error<RuntimeError>({"pivots passed to ", op, " must be between 1 and LU.size(-2) inclusive. ", kAdvice});
+}
+
 /** The rows of P, as numbers: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
-Tensor row_order(const Tensor& pivots, int64_t m, bool reverse) {
+Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) {
   const NoGradGuard no_grad;
   const Tensor source = contiguous(pivots);
   const int64_t k = source.size(-1), count = k == 0 ? numel_of(batch_sizes(source, {}, 1)) : source.numel() / k;
@@ -77,9 +88,7 @@ Tensor row_order(const Tensor& pivots, int64_t m, bool reverse) {
     for (int64_t i = 0; i < m; ++i) rows[static_cast<size_t>(i)] = i;
     for (int64_t i = 0; i < k; ++i) {
       const int64_t other = swaps[b * k + i] - 1;
-      TERCEL_CHECK(other >= 0 && other < m, RuntimeError,
-                   "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass the "
-                   "result of lu_factor?");
+      if (other < 0 || other >= m) refuse_pivot(op, other);
       std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(other)]);
     }
     // rows[i] is the row of A that has come to place i.
@@ -127,7 +136,7 @@ Tensor lu_gradient(const Tensor& g_l, const Tensor& g_u, const Tensor& lower, co
     const Tensor parts[] = {ga, below};
     ga = cat(parts, -2);
   }
-  return take_rows(ga, row_order(pivots, m, /*reverse=*/true));
+  return take_rows(ga, row_order(kLuUnpack, pivots, m, /*reverse=*/true));
 }
 
 Tensor lower_of(const Tensor& lu) {
@@ -245,12 +254,13 @@ LuResult lu(const Tensor& a, bool pivot) {
 Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool adjoint_of) {
   const int64_t n = lu.size(-1);
   if (!adjoint_of) {
-    const Tensor y = triangular(lu, take_rows(b, row_order(pivots, n, false)), /*upper=*/false, /*unit=*/true);
+    const Tensor y =
+        triangular(lu, take_rows(b, row_order(kLuSolve, pivots, n, false)), /*upper=*/false, /*unit=*/true);
     return triangular(lu, y, /*upper=*/true, false);
   }
   const Tensor factors = adjoint(lu);
   const Tensor y = triangular(factors, b, /*upper=*/false, false);
-  return take_rows(triangular(factors, y, /*upper=*/true, true), row_order(pivots, n, true));
+  return take_rows(triangular(factors, y, /*upper=*/true, true), row_order(kLuSolve, pivots, n, true));
 }
 
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint_of) {
@@ -379,7 +389,7 @@ LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_dat
     TERCEL_CHECK(pivots.sizes() == IntSpan(expected), RuntimeError, "lu_unpack: expected LU_pivots of sizes ",
                  IntSpan(expected), " but got ", pivots.sizes());
     const NoGradGuard no_grad;
-    const Tensor order = linalg::row_order(pivots, m, true);
+    const Tensor order = linalg::row_order(linalg::kLuUnpack, pivots, m, true);
     out.P = linalg::take_rows(expand(eye(m, -1, lu.options()), linalg::batch_sizes(lu, {m, m})), order);
   } else {
     out.P = empty({0}, lu.options());

@@ -220,7 +220,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   check_defined(b, "dot", "tensor");
   TERCEL_CHECK(a.dim() == 1 && b.dim() == 1, RuntimeError, "dot: 1D tensors expected, but got ", a.dim(), "D and ",
                b.dim(), "D tensors");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot: expected both vectors to have same dtype, but found ",
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot : expected both vectors to have same dtype, but found ",
                scalar_type_word(a.dtype()), " and ", scalar_type_word(b.dtype()));
   TERCEL_CHECK(a.size(0) == b.size(0), RuntimeError, "dot: inconsistent tensor size, expected tensor ", a.sizes(),
                " and src ", b.sizes(), " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
