@@ -457,3 +457,10 @@ def test_to_dense_of_a_gradient_of_rows():
     table(tc.tensor([1, 1])).sum().backward()
     assert table.weight.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0]]
     assert tc.ones(1).to_dense(tc.float64).dtype is tc.float64
+
+
+def test_random_numbers_are_new():
+    for x in (tc.rand(2), tc.randn(2), tc.randint(3, (2,)), tc.randperm(3), tc.rand_like(tc.ones(2))):
+        assert x._version == 0
+    with tc.inference_mode():
+        assert tc.rand(2).is_inference()

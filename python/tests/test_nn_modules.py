@@ -449,3 +449,38 @@ def test_convolutional_networks_learn():
         schedule.step()
     net.eval()
     assert loss.item() < 0.1 and (net(images).argmax(1) == labels).sum().item() >= 62
+
+
+def test_sequences_are_repeated():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    assert [type(m).__name__ for m in net * 2] == [type(m).__name__ for m in 2 * net] == ["Linear", "ReLU"] * 2
+    assert (net * 2)[2] is net[0]
+    net *= 3
+    assert list(net._modules) == list("012345")
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        net * 1.5
+    with pytest.raises(ValueError, match="Non-positive multiplication factor 0"):
+        net * 0
+
+
+def test_statistics_that_are_no_longer_tracked():
+    norm = nn.BatchNorm1d(2)
+    norm.track_running_stats = False
+    norm(tc.randn(4, 2))
+    assert norm.num_batches_tracked.item() == 0 and norm.running_mean.tolist() == [0, 0]
+    old = {name: value for name, value in nn.BatchNorm1d(2).state_dict().items() if name != "num_batches_tracked"}
+    nn.BatchNorm1d(2).load_state_dict(old)
+
+
+def test_backward_hooks_of_second_passes():
+    net = nn.Sequential(nn.Linear(2, 2))
+    seen = []
+    net[0].register_full_backward_hook(lambda module, inputs, outputs: seen.append(inputs[0] is not None))
+    x = tc.ones(1, 2, requires_grad=True)
+    out = net(x).pow(2).sum()
+    out.backward(retain_graph=True)
+    out.backward(retain_graph=True)
+    assert seen == [True, True]
+    (g,) = tc.autograd.grad(out, x, create_graph=True)
+    tc.autograd.grad(g.sum(), x)
+    assert len(seen) == 3, "a second derivative reaches the input by another way"

@@ -295,16 +295,26 @@ const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
   return record_overwritten("RandomBackward0", x);
 }
 
+namespace {
+
+/** A new tensor that fill() draws. It is seen through another one, as nobody could have seen it before: version 0. */
+template <class Fill>
+Tensor drawn(IntSpan sizes, TensorOptions options, Fill fill) {
+  return detail::made(sizes, options, [&](Tensor& out) { fill(out.data()); });
+}
+
+}  // namespace
+
 Tensor rand(IntSpan sizes, TensorOptions options, Generator& generator) {
-  return detail::made(sizes, options, [&](Tensor& out) { uniform_(out, 0, 1, generator); });
+  return drawn(sizes, options, [&](const Tensor& out) { uniform_(out, 0, 1, generator); });
 }
 
 Tensor randn(IntSpan sizes, TensorOptions options, Generator& generator) {
-  return detail::made(sizes, options, [&](Tensor& out) { normal_(out, 0, 1, generator); });
+  return drawn(sizes, options, [&](const Tensor& out) { normal_(out, 0, 1, generator); });
 }
 
 Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
-  return detail::made(sizes, options, [&](Tensor& out) { random_(out, low, high, generator); });
+  return drawn(sizes, options, [&](const Tensor& out) { random_(out, low, high, generator); });
 }
 
 Tensor randperm(int64_t n, Generator& generator) { return randperm(n, kInt64, generator); }
@@ -321,7 +331,7 @@ Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
     const PhiloxBlock block = philox(state.offset + static_cast<uint64_t>(i));
     std::swap(p[i], p[uniform_int(low_half(block), static_cast<uint64_t>(i) + 1)]);
   }
-  return detail::made({n}, options, [&](Tensor& out) { copy_(out, numbers); });
+  return drawn({n}, options, [&](const Tensor& out) { copy_(out, numbers); });
 }
 
 }  // namespace tercel

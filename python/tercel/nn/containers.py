@@ -106,6 +106,27 @@ class Sequential(_Ordered):
                              f"{type(other)} is given.")
         return Sequential(*self, *other)
 
+    def __mul__(self, count):
+        self._check_count(count)
+        return Sequential(*list(self) * count)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count):
+        self._check_count(count)
+        modules = list(self)
+        for _ in range(count - 1):
+            for module in modules:
+                self.append(module)
+        return self
+
+    @staticmethod
+    def _check_count(count):
+        if not isinstance(count, int):
+            raise TypeError(f"unsupported operand type(s) for *: {Sequential} and {type(count)}")
+        if count <= 0:
+            raise ValueError(f"Non-positive multiplication factor {count} for {Sequential}")
+
 
 class ModuleList(_Ordered):
     """A list of modules, all of them registered."""

@@ -74,7 +74,7 @@ class _BatchNorm(_RunningNorm):
     def forward(self, input):  # noqa: A002
         self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # the mean of all batches
                 momentum = 1.0 / self.num_batches_tracked.item()
@@ -85,7 +85,7 @@ class _BatchNorm(_RunningNorm):
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
         # Before version 2 there was no count of batches.
-        if (local_metadata.get("version") or 2) < 2 and self.track_running_stats:
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:
             state_dict.setdefault(prefix + "num_batches_tracked", _C.tensor(0, dtype=_C.int64))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
