@@ -33,9 +33,10 @@ Tensor make_randint(int64_t low, int64_t high, IntSpan size, Generator& g, const
   return randint(low, high, size, options, g);
 }
 
+// Numbers of a new tensor are drawn through its data(): see drawn() in ops/random.cpp.
 Tensor make_randint_like(const Tensor& x, int64_t low, int64_t high, Generator& g, const FactoryOptions& o,
                          std::optional<MemoryFormat> format) {
-  return filled_like(x, o, format, [&](const Tensor& out) { fill_random(out, low, high, g); });
+  return filled_like(x, o, format, [&](const Tensor& out) { fill_random(out.data(), low, high, g); });
 }
 
 #define TERCEL_GENERATOR ", *, Generator? generator=None"
@@ -80,13 +81,13 @@ Span<Entry> random_ops() {
       entry(
           "rand_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [&](const Tensor& out) { uniform_(out, 0, 1, g); });
+            return filled_like(x, o, f, [&](const Tensor& out) { uniform_(out.data(), 0, 1, g); });
           },
           kFunction),
       entry(
           "randn_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [&](const Tensor& out) { normal_(out, 0, 1, g); });
+            return filled_like(x, o, f, [&](const Tensor& out) { normal_(out.data(), 0, 1, g); });
           },
           kFunction),
       entry(
