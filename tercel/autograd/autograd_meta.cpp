@@ -47,10 +47,19 @@ std::mutex& detail::shared_mutex(const Tensor& t) {
   return mutexes[reinterpret_cast<uintptr_t>(&t.impl()) / 64 % kMutexes];
 }
 
+namespace {
+
+/** Locks nothing while there are no threads to share with, as counts of references do. */
+std::unique_lock<std::mutex> lock_first_use(const Tensor& t) {
+  return detail::single_threaded() ? std::unique_lock<std::mutex>() : std::unique_lock(detail::shared_mutex(t));
+}
+
+}  // namespace
+
 AutogradMeta& ensure_autograd_meta(const Tensor& t) {
   TERCEL_CHECK(t.defined(), RuntimeError, "gradient: the tensor is undefined");
   if (AutogradMeta* meta = autograd_meta(t)) return *meta;
-  const std::lock_guard lock(detail::shared_mutex(t));
+  const std::unique_lock lock = lock_first_use(t);
   AutogradMeta* meta = autograd_meta(t);
   return meta ? *meta : make_autograd_meta(t);
 }
@@ -72,7 +81,7 @@ Edge gradient_edge(const Tensor& t) {
   detail::refresh_view_history(t);
   AutogradMeta& meta = ensure_autograd_meta(t);
   if (meta.grad_fn.defined()) return {meta.grad_fn, meta.output_nr};
-  const std::lock_guard lock(detail::shared_mutex(t));
+  const std::unique_lock lock = lock_first_use(t);
   intrusive_ptr<Node> leaf = meta.leaf_node.lock();
   if (!leaf.defined()) {
     leaf = make_intrusive<LeafNode>(t);
