@@ -143,10 +143,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return bias.defined() ? add(out, bias) : out;
   }
   check_layer("linear", x, weight, bias, weight.size(1), weight.size(0));
-  if (x.dtype() != kFloat32 && x.dtype() != kFloat64) {
-    const Tensor product = matmul(x, t(weight));
-    return bias.defined() ? add(product, bias) : product;
-  }
   if (x.dim() != 2) {
     DimVector sizes(x.sizes());
     sizes.back() = weight.size(0);
