@@ -85,11 +85,19 @@ float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n
   __m128 sums[4] = {_mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps()};
   float rest = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (i + ahead < n)
-      for (int64_t j = 0; j < dim; j += 16) __builtin_prefetch(base + pick[i + ahead] * dim + j);
+    if (i + ahead < n) {
+      const float* row = base + pick[i + ahead] * dim;
+      // Without a loop for the first lines, whose end the processor would have to guess for each row.
+      __builtin_prefetch(row);
+      if (dim > 16) __builtin_prefetch(row + 16);
+      if (dim > 32) __builtin_prefetch(row + 32);
+      if (dim > 48) __builtin_prefetch(row + 48);
+      for (int64_t j = 64; j < dim; j += 16) __builtin_prefetch(row + j);
+    }
     const float* row = base + pick[i] * dim;
     int64_t j = 0;
     for (; j + 16 <= dim; j += 16)
+#pragma GCC unroll 4  // else they would be sums in memory, and the additions the limit
       for (int64_t k = 0; k < 4; ++k) sums[k] = _mm_add_ps(sums[k], _mm_loadu_ps(row + j + 4 * k));
     for (; j < dim; ++j) rest += row[j];
   }

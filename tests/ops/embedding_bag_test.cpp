@@ -36,6 +36,22 @@ TEST(EmbeddingBag, GathersRowsOfEverySizeAndTable) {
   }
 }
 
+TEST(EmbeddingBag, SumsOfLongBagsOfEveryWidth) {
+  // More indices than are fetched ahead; whole numbers, whose sums are exact.
+  const Sizes starts = {0, 3, 3, 40, 41, 141, 160};
+  const Tensor index = random({200}, kInt64, 0, 29, 5);
+  for (const ScalarType t : {kFloat32, kFloat64, kBFloat16}) {
+    for (const int64_t dim : {1, 7, 16, 31, 64, 65, 128, 200, 300}) {
+      SCOPED_TRACE(::testing::Message() << to_string(t) << " " << dim);
+      const Tensor weight = to(random({30, dim}, kInt32, -1, 1, 7), t), factor = to(random({200}, kInt32, 0, 1, 8), t);
+      EXPECT_EQ(values_of(embedding_bag(weight, index, int_tensor(starts), {BagMode::Sum, false, 4})),
+                values_of(bag_reference(weight, index, starts, BagMode::Sum, {}, 4)));
+      EXPECT_EQ(values_of(embedding_bag(weight, index, int_tensor(starts), {BagMode::Sum, false, {}}, factor)),
+                values_of(bag_reference(weight, index, starts, BagMode::Sum, factor)));
+    }
+  }
+}
+
 TEST(EmbeddingBag, LargeResultIsWrittenPastTheCaches) {
   const Tensor weight = table(1000, 64);
   const Tensor index = random({140000}, kInt64, 0, 999, 3);

@@ -14,6 +14,8 @@ namespace tercel::TERCEL_ISA {
 namespace {
 
 constexpr int64_t kPrefetchAhead = 16;
+// Of sums, which take longer for a row.
+constexpr int64_t kSumAhead = 32;
 // Long rows are read in order; the hardware fetches what comes after the first lines.
 constexpr int64_t kMaxPrefetchBytes = 512;
 
@@ -65,8 +67,10 @@ TERCEL_ALWAYS_INLINE void prefetch_row(const void* table, int64_t index, int64_t
   // An index that is out of range gives an address, which is never read: integers, as it may lie outside the table.
   const uintptr_t row =
       reinterpret_cast<uintptr_t>(table) + static_cast<uintptr_t>(index) * static_cast<uintptr_t>(row_bytes);
-  for (int64_t byte = 0; byte < fetch_bytes; byte += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(row + static_cast<uintptr_t>(byte)));
+  // Without a loop, whose end the processor would have to guess for each row.
+  TERCEL_UNROLL
+  for (int64_t byte = 0; byte < kMaxPrefetchBytes; byte += 64)
+    if (byte < fetch_bytes) __builtin_prefetch(reinterpret_cast<const void*>(row + static_cast<uintptr_t>(byte)));
 }
 
 // Copies one row; Bytes is 0 when it is known at run time only.
@@ -137,19 +141,32 @@ struct Bag {
   int64_t padding;
   int64_t count;  // of indices that are not padding
   bool mean;
+  // Rows of the indices that follow within [0, fetch_end), whatever their bags, are fetched by the first columns' pass:
+  // one for each that is used, as the processor is held up by as many at once as a bag has.
+  int64_t fetch_end, fetch_bytes;
+
+  TERCEL_ALWAYS_INLINE void fetch_ahead_of(int64_t i) const {
+    if (i + kSumAhead < fetch_end)
+      prefetch_row(table, static_cast<int64_t>(indices[i + kSumAhead]), stride * static_cast<int64_t>(sizeof(T)),
+                   fetch_bytes);
+  }
 };
 
-template <int N, class T, class I>
-TERCEL_ALWAYS_INLINE void sum_columns(const Bag<T, I>& bag, int64_t column, T* out) {
+// The bag as a value, so that its fields stay in registers.
+template <int N, bool kWeighted, class T, class I>
+TERCEL_ALWAYS_INLINE void sum_columns_of(const Bag<T, I> bag, int64_t column, T* out) {
   Simd<T> sum[N] = {};
   for (int64_t i = bag.begin; i < bag.end; ++i) {
+    bag.fetch_ahead_of(i);
     const int64_t index = static_cast<int64_t>(bag.indices[i]);
     if (index == bag.padding) continue;
     const T* row = bag.table + index * bag.stride + column;
-    if (bag.weights) {
+    if constexpr (kWeighted) {
       const Simd<T> weight = broadcast(bag.weights[i]);
+      TERCEL_UNROLL
       for (int v = 0; v < N; ++v) sum[v] = multiply_add(load(row + v * kLanes<T>), weight, sum[v]);
     } else {
+      TERCEL_UNROLL
       for (int v = 0; v < N; ++v) sum[v] += load(row + v * kLanes<T>);
     }
   }
@@ -158,12 +175,21 @@ TERCEL_ALWAYS_INLINE void sum_columns(const Bag<T, I>& bag, int64_t column, T* o
   for (int v = 0; v < N; ++v) store(out + column + v * kLanes<T>, sum[v]);
 }
 
+template <int N, class T, class I>
+void sum_columns(const Bag<T, I>& bag, int64_t column, T* out) {
+  if (bag.weights)
+    sum_columns_of<N, true>(bag, column, out);
+  else
+    sum_columns_of<N, false>(bag, column, out);
+}
+
 // Columns [first, first + columns), at most 64, of any dtype.
 template <class T, class I>
 void sum_few_columns(const Bag<T, I>& bag, int64_t first, int64_t columns, T* out) {
   using A = ComputeType<T>;
   A sum[64] = {};
   for (int64_t i = bag.begin; i < bag.end; ++i) {
+    bag.fetch_ahead_of(i);
     const int64_t index = static_cast<int64_t>(bag.indices[i]);
     if (index == bag.padding) continue;
     const T* row = bag.table + index * bag.stride + first;
@@ -179,16 +205,21 @@ void sum_few_columns(const Bag<T, I>& bag, int64_t first, int64_t columns, T* ou
 }
 
 template <class T, class I>
-void sum_bag(const Bag<T, I>& bag, int64_t dim, T* out) {
+void sum_bag(Bag<T, I>& bag, int64_t dim, T* out) {
   int64_t column = 0;
+  const auto pass = [&](int64_t columns, auto sum) {
+    sum();
+    column += columns;
+    bag.fetch_end = 0;
+  };
   if constexpr (sizeof(T) > 2) {
     constexpr int64_t kLane = kLanes<T>;
-    for (; column + 8 * kLane <= dim; column += 8 * kLane) sum_columns<8>(bag, column, out);
-    if (column + 4 * kLane <= dim) sum_columns<4>(bag, column, out), column += 4 * kLane;
-    if (column + 2 * kLane <= dim) sum_columns<2>(bag, column, out), column += 2 * kLane;
-    if (column + kLane <= dim) sum_columns<1>(bag, column, out), column += kLane;
+    while (column + 8 * kLane <= dim) pass(8 * kLane, [&] { sum_columns<8>(bag, column, out); });
+    if (column + 4 * kLane <= dim) pass(4 * kLane, [&] { sum_columns<4>(bag, column, out); });
+    if (column + 2 * kLane <= dim) pass(2 * kLane, [&] { sum_columns<2>(bag, column, out); });
+    if (column + kLane <= dim) pass(kLane, [&] { sum_columns<1>(bag, column, out); });
   }
-  for (; column < dim; column += 64) sum_few_columns(bag, column, dim - column < 64 ? dim - column : 64, out);
+  while (column < dim) pass(64, [&] { sum_few_columns(bag, column, dim - column < 64 ? dim - column : 64, out); });
 }
 
 template <class T, class I>
@@ -199,6 +230,7 @@ BagResult sum_bags(const Bags<I>& bags, T* out, int64_t begin, int64_t end) {
   const int64_t fetch = used_bytes < kMaxPrefetchBytes ? used_bytes : kMaxPrefetchBytes;
   const int64_t last = bags.end(end - 1);
   int64_t fetched = bags.begin(begin), fetched_bag = begin;
+  const bool one_table = loop.num_tables == 1;
   BagResult result;
   for (int64_t b = begin; b < end; ++b) {
     const int64_t table = b % loop.num_tables;
@@ -210,8 +242,11 @@ BagResult sum_bags(const Bags<I>& bags, T* out, int64_t begin, int64_t end) {
                   bags.end(b),
                   loop.padding,
                   0,
-                  loop.mean};
-    const int64_t ahead = bag.end + kPrefetchAhead < last ? bag.end + kPrefetchAhead : last;
+                  loop.mean,
+                  one_table ? last : 0,
+                  fetch};
+    // In several tables, a bag at a time: which table an index belongs to is known by its bag.
+    const int64_t ahead = one_table ? fetched : bag.end + kPrefetchAhead < last ? bag.end + kPrefetchAhead : last;
     for (; fetched < ahead; ++fetched) {
       while (fetched >= bags.end(fetched_bag)) ++fetched_bag;
       prefetch_row(loop.tables[fetched_bag % loop.num_tables], static_cast<int64_t>(bags.indices[fetched]), row_bytes,
