@@ -170,7 +170,7 @@ def unravel_index(indices, shape):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {shape}")
     if any(size < 0 for size in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
-    places = []
+    places, indices = [], indices.to(_C.int64)
     for size in reversed(sizes):
         places.append(indices % size)
         indices = indices.div(size, rounding_mode="floor")

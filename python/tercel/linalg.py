@@ -7,12 +7,12 @@ from tercel._C._linalg import *  # noqa: F401,F403
 
 def vander(x, *, N=None):  # noqa: N803
     """The powers 0 to N - 1, or as many as there are elements, of x [..., n]: [..., n, N]."""
-    if x.dim() == 0:
-        raise RuntimeError("Expected dim >= 1")
+    if x.dim() == 0 and N is None:
+        raise RuntimeError("vander(): expected at least 1 dimension, or N")
     count = x.size(-1) if N is None else N
-    if count <= 1 and N is not None:
-        raise RuntimeError(f"N must be greater than 1, got {N}")
+    if count <= 1:
+        raise RuntimeError(f"N must be greater than 1, got {count}.")
     if x.dtype is _C.bool or not (x.is_floating_point() or x.is_complex()):
         x = x.to(_C.int64)
-    factors = _C.cat([_C.ones_like(x).unsqueeze(-1), x.unsqueeze(-1).expand(*x.shape, max(count, 1) - 1)], -1)
-    return factors[..., :count].cumprod(-1)
+    factors = _C.cat([_C.ones_like(x).unsqueeze(-1), x.unsqueeze(-1).expand(*x.shape, count - 1)], -1)
+    return factors.cumprod(-1)

@@ -149,7 +149,8 @@ def test_unravel_index():
     flat = tc.tensor([[0, 5], [23, 7]])
     for shape in ((4, 6), (2, 3, 4), 24, (24,)):
         for got, want in zip(tc.unravel_index(flat, shape), np.unravel_index(flat.numpy(), shape)):
-            assert got.tolist() == want.tolist()
+            assert got.tolist() == want.tolist() and got.dtype is tc.int64
+    assert tc.unravel_index(flat.to(tc.uint8), (4, 6))[0].dtype is tc.int64
     for error, call in [(ValueError, lambda: tc.unravel_index(flat.float(), (4, 6))),
                         (ValueError, lambda: tc.unravel_index(flat, (-4, 6))),
                         (TypeError, lambda: tc.unravel_index(flat, (4.0, 6)))]:
