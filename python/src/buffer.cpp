@@ -87,7 +87,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     for (const int64_t s : t.strides()) kept->strides.push_back(s * static_cast<Py_ssize_t>(t.itemsize()));
     t.storage()->set_resizable(false);  // who has the address must find the memory there
     view->obj = Py_NewRef(self);
-    static char nothing;
+    alignas(64) static char nothing;  // as any element wants it
     view->buf = t.numel() > 0 ? t.data_ptr() : &nothing;
     view->len = static_cast<Py_ssize_t>(t.nbytes());
     view->itemsize = static_cast<Py_ssize_t>(t.itemsize());
@@ -159,8 +159,8 @@ Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
     TERCEL_CHECK(view->strides[d] % view->itemsize == 0, ValueError,
                  "given numpy array strides not a multiple of the element byte size. Copy numpy array to reallocate "
                  "the memory.");
-  TERCEL_CHECK(reinterpret_cast<uintptr_t>(view->buf) % static_cast<size_t>(view->itemsize) == 0, ValueError,
-               "given numpy array is not aligned to its element size. Copy the array first.");
+  TERCEL_CHECK(view->len == 0 || reinterpret_cast<uintptr_t>(view->buf) % static_cast<size_t>(view->itemsize) == 0,
+               ValueError, "given numpy array is not aligned to its element size. Copy the array first.");
   if (view->readonly && to_write) warn_not_writable(exporter);
   guard.view = nullptr;
   return adopt(view.release(), type);

@@ -21,6 +21,7 @@ struct DeviceObject {
 };
 struct LayoutObject {
   Layout layout;
+  std::string_view name;
 };
 struct MemoryFormatObject {
   MemoryFormat format;

@@ -157,6 +157,11 @@ T* store(PyObject* o, IntSpan sizes, size_t depth, T* out) {
 Tensor from_sequence(PyObject* data, std::optional<ScalarType> dtype) {
   TERCEL_CHECK(!is_text(data), TypeError, "new(): invalid data type '", Py_TYPE(data)->tp_name, "'");
   const DimVector sizes = infer_sizes(data);
+  if ((PyList_Check(data) || PyTuple_Check(data)) && !sizes.empty() && sizes[0] > 0 &&
+      is_ndarray(PySequence_Fast_GET_ITEM(data, 0)))
+    warn(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+        "single numpy.ndarray with numpy.array() before converting to a tensor.");
   const ScalarType type = dtype ? *dtype : infer_dtype(data);
   Tensor out = empty(sizes, type);
   visit_all_types("tensor", type, [&]<class T>() { store(data, sizes, 0, static_cast<T*>(out.data_ptr())); });

@@ -74,16 +74,19 @@ void register_layouts(nb::module_& m) {
   nb::class_<LayoutObject> layout(m, "layout", nb::is_final(), "How a tensor's elements are stored.");
   layout.def("__repr__",
              [](const LayoutObject& l) {
-               return str_cat({"tercel.", to_string(l.layout)});
+               return str_cat({"tercel.", l.name});
              })
-      .def("__reduce__", [](const LayoutObject& l) { return std::string(to_string(l.layout)); });
+      .def("__reduce__", [](const LayoutObject& l) { return std::string(l.name); });
   g_layout_type = type_of(layout);
   const char* names[] = {"strided", "sparse_coo", "sparse_csr", "_opaque"};
   for (int i = 0; i < kNumLayouts; ++i) {
-    nb::object object = nb::cast(LayoutObject{static_cast<Layout>(i)});
+    nb::object object = nb::cast(LayoutObject{static_cast<Layout>(i), names[i]});
     m.attr(names[i]) = object;
     g_layouts[i] = object.release().ptr();
   }
+  // Names of layouts that no tensor has.
+  for (const char* name : {"sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"})
+    m.attr(name) = LayoutObject{Layout::Opaque, name};
   nb::class_<MemoryFormatObject> format(m, "memory_format", nb::is_final(), "The order of dimensions in memory.");
   const auto name_of = [](const MemoryFormatObject& f) {
     const bool plain = f.format == MemoryFormat::Contiguous || f.format == MemoryFormat::Preserve;

@@ -21,13 +21,18 @@ inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, con
   return out;
 }
 
+/** `out`, filled, whose history may now begin. */
+inline Tensor finished(const Tensor& out, const FactoryOptions& o) {
+  return o.requires_grad ? Tensor(out).requires_grad_() : out;
+}
+
 /** What make(options) gives, or that in `out`, whose dtype is then the one that counts. */
 template <class Make>
 Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarType otherwise, Make make) {
   if (!out.defined()) return make(o.resolve(otherwise));
   const Tensor result = make(TensorOptions(out.dtype()));
   sized(op, out, result.sizes(), o);
-  return into(op, out, result);
+  return finished(into(op, out, result), o);
 }
 
 /** A fresh tensor like x: its order of dimensions unless a format is asked for. */

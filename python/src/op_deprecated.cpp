@@ -11,8 +11,8 @@ namespace {
 /** The numbers of these are keyword-only arguments of the operation, and of its form in place. */
 const std::vector<Signature>& old_forms() {
   static const auto* forms = new std::vector<Signature>{
-      Signature("add(Tensor input, Scalar alpha, Tensor other, *, Tensor out=None)"),
-      Signature("sub(Tensor input, Scalar alpha, Tensor other, *, Tensor out=None)"),
+      Signature("add(Tensor input, Scalar alpha, Tensor|Scalar other, *, Tensor out=None)"),
+      Signature("sub(Tensor input, Scalar alpha, Tensor|Scalar other, *, Tensor out=None)"),
       Signature("addcdiv(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2, *, Tensor out=None)"),
       Signature("addcmul(Tensor input, Scalar value, Tensor tensor1, Tensor tensor2, *, Tensor out=None)"),
 #define TERCEL_OLD_PRODUCT_FORMS(name, first, second)                                          \

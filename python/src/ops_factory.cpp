@@ -85,7 +85,7 @@ Span<Entry> factory_ops() {
       entry(
           "empty(int[] size, *, Tensor out=None, memory_format memory_format=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, std::optional<MemoryFormat> format, FactoryOptions o) {
-            if (out.defined()) return sized("empty", out, size, o);
+            if (out.defined()) return finished(sized("empty", out, size, o), o);
             if (!format || *format == MemoryFormat::Contiguous) return empty(size, o.resolve());
             return empty_strided(size, strides_for(size, *format), o.resolve());
           },
@@ -99,19 +99,19 @@ Span<Entry> factory_ops() {
       entry(
           "zeros(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? zero_(sized("zeros", out, size, o)) : zeros(size, o.resolve());
+            return out.defined() ? finished(zero_(sized("zeros", out, size, o)), o) : zeros(size, o.resolve());
           },
           kFunction),
       entry(
           "ones(int[] size, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? fill_(sized("ones", out, size, o), 1) : ones(size, o.resolve());
+            return out.defined() ? finished(fill_(sized("ones", out, size, o), 1), o) : ones(size, o.resolve());
           },
           kFunction),
       entry(
           "full(int[] size, Scalar fill_value, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](const DimVector& size, Scalar value, const Tensor& out, FactoryOptions o) -> Tensor {
-            return out.defined() ? fill_(sized("full", out, size, o), value)
+            return out.defined() ? finished(fill_(sized("full", out, size, o), value), o)
                                  : full(size, value, o.resolve(dtype_for(value)));
           },
           kFunction),

@@ -1,4 +1,5 @@
 // Elementwise operations in families: all come from the library's own lists, so that what is added there appears here.
+#include <algorithm>
 #include <string>
 
 #include "python/src/op.h"
@@ -17,7 +18,13 @@ namespace tercel::python {
 
 namespace {
 
+/** Those that have one dtype throughout: an `out` of another one is refused even where the result could be cast. */
+constexpr std::string_view kSameDtype[] = {"ceil", "floor", "frac", "neg", "round", "sgn", "sign", "trunc"};
+
 void prepare_unary(const char* op, const Tensor& out, const Tensor& x) {
+  const bool same = std::find(std::begin(kSameDtype), std::end(kSameDtype), op) != std::end(kSameDtype);
+  TERCEL_CHECK(!same || out.dtype() == x.dtype(), RuntimeError, "Found dtype ", legacy_name(out.dtype()),
+               " but expected ", legacy_name(x.dtype()));
   prepare_out(op, out, x.sizes(), x.requires_grad());
 }
 void prepare_binary(const char* op, const Tensor& out, const Tensor& a, const Tensor& b) {

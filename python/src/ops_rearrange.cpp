@@ -37,11 +37,17 @@ Span<Entry> rearrange_ops() {
           },
           kFunction, "Tensors of the same sizes along a new dimension."),
       entry(
-          "split_copy(Tensor input, int split_size, int dim=0)",
-          [](const Tensor& x, int64_t size, int64_t dim) { return split_copy(x, size, dim); }, kFunction),
+          "split_copy(Tensor input, int split_size, int dim=0, *, Tensor[] out=None)",
+          [](const Tensor& x, int64_t size, int64_t dim, const std::optional<std::vector<Tensor>>& out) {
+            return into_each("split_copy", out, split_copy(x, size, dim));
+          },
+          kFunction),
       entry(
-          "split_with_sizes_copy(Tensor input, int[] split_sizes, int dim=0)",
-          [](const Tensor& x, const DimVector& sizes, int64_t dim) { return split_copy(x, sizes, dim); }, kFunction),
+          "split_with_sizes_copy(Tensor input, int[] split_sizes, int dim=0, *, Tensor[] out=None)",
+          [](const Tensor& x, const DimVector& sizes, int64_t dim, const std::optional<std::vector<Tensor>>& out) {
+            return into_each("split_with_sizes_copy", out, split_copy(x, sizes, dim));
+          },
+          kFunction),
       entry(
           "hstack(Tensor[] tensors, *, Tensor out=None)",
           [](const std::vector<Tensor>& list, const Tensor& out) { return into("hstack", out, hstack(list)); },

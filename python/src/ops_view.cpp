@@ -1,5 +1,7 @@
 // Views.
 #include "python/src/op.h"
+#include "python/src/out.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/view_copies.h"
 #include "tercel/ops/view_inplace.h"
 #include "tercel/ops/views.h"
@@ -200,64 +202,103 @@ Span<Entry> view_ops() {
           },
           kViewMethod),
       entry(
-          "narrow_copy(Tensor input, int dim, int start, int length)",
-          [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-            return narrow_copy(x, dim, start, length);
+          "narrow_copy(Tensor input, int dim, int start, int length, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, int64_t start, int64_t length, const Tensor& out) {
+            return into("narrow_copy", out, narrow_copy(x, dim, start, length));
           },
           kBoth),
       entry(
-          "alias_copy(Tensor input)", [](const Tensor& x) { return alias_copy(x); }, kFunction),
+          "alias_copy(Tensor input, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& out) { return into("alias_copy", out, alias_copy(x)); }, kFunction),
       entry(
-          "detach_copy(Tensor input)", [](const Tensor& x) { return detach_copy(x); }, kFunction),
+          "detach_copy(Tensor input, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& out) { return into("detach_copy", out, detach_copy(x)); }, kFunction),
       entry(
-          "t_copy(Tensor input)", [](const Tensor& x) { return t_copy(x); }, kFunction),
+          "t_copy(Tensor input, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& out) { return into("t_copy", out, t_copy(x)); }, kFunction),
       entry(
-          "as_strided_copy(Tensor input, int[] size, int[] stride, int? storage_offset=None)",
-          [](const Tensor& x, const DimVector& size, const DimVector& stride, std::optional<int64_t> offset) {
-            return as_strided_copy(x, size, stride, offset);
+          "as_strided_copy(Tensor input, int[] size, int[] stride, int? storage_offset=None, *, Tensor out=None)",
+          [](const Tensor& x, const DimVector& size, const DimVector& stride, std::optional<int64_t> offset,
+             const Tensor& out) { return into("as_strided_copy", out, as_strided_copy(x, size, stride, offset)); },
+          kFunction),
+      entry(
+          "diagonal_copy(Tensor input, int offset=0, int dim1=0, int dim2=1, *, Tensor out=None)",
+          [](const Tensor& x, int64_t offset, int64_t a, int64_t b, const Tensor& out) {
+            return into("diagonal_copy", out, diagonal_copy(x, offset, a, b));
           },
           kFunction),
       entry(
-          "diagonal_copy(Tensor input, int offset=0, int dim1=0, int dim2=1)",
-          [](const Tensor& x, int64_t offset, int64_t a, int64_t b) { return diagonal_copy(x, offset, a, b); },
-          kFunction),
-      entry(
-          "expand_copy(Tensor input, int[] size, *, bool implicit=False)",
-          [](const Tensor& x, const DimVector& size, bool) { return expand_copy(x, size); }, kFunction),
-      entry(
-          "permute_copy(Tensor input, int[] dims)",
-          [](const Tensor& x, const DimVector& dims) { return permute_copy(x, dims); }, kFunction),
-      entry(
-          "select_copy(Tensor input, int dim, int index)",
-          [](const Tensor& x, int64_t dim, int64_t index) { return select_copy(x, dim, index); }, kFunction),
-      entry(
-          "slice_copy(Tensor input, int dim=0, int? start=None, int? end=None, int step=1)",
-          [](const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
-            return slice_copy(x, dim, bound(start, step < 0 ? INT64_MAX : 0),
-                              bound(end, step < 0 ? INT64_MIN : INT64_MAX), step);
+          "expand_copy(Tensor input, int[] size, *, bool implicit=False, Tensor out=None)",
+          [](const Tensor& x, const DimVector& size, bool, const Tensor& out) {
+            return into("expand_copy", out, expand_copy(x, size));
           },
           kFunction),
       entry(
-          "squeeze_copy(Tensor input)", [](const Tensor& x) { return squeeze_copy(x); }, kFunction),
-      entry(
-          "squeeze_copy(Tensor input, int dim)", [](const Tensor& x, int64_t dim) { return squeeze_copy(x, dim); },
+          "permute_copy(Tensor input, int[] dims, *, Tensor out=None)",
+          [](const Tensor& x, const DimVector& dims, const Tensor& out) {
+            return into("permute_copy", out, permute_copy(x, dims));
+          },
           kFunction),
       entry(
-          "transpose_copy(Tensor input, int dim0, int dim1)",
-          [](const Tensor& x, int64_t a, int64_t b) { return transpose_copy(x, a, b); }, kFunction),
-      entry(
-          "unbind_copy(Tensor input, int dim=0)", [](const Tensor& x, int64_t dim) { return unbind_copy(x, dim); },
+          "select_copy(Tensor input, int dim, int index, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, int64_t index, const Tensor& out) {
+            return into("select_copy", out, select_copy(x, dim, index));
+          },
           kFunction),
       entry(
-          "unfold_copy(Tensor input, int dimension, int size, int step)",
-          [](const Tensor& x, int64_t dim, int64_t size, int64_t step) { return unfold_copy(x, dim, size, step); },
+          "slice_copy(Tensor input, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step,
+             const Tensor& out) {
+            return into("slice_copy", out,
+                        slice_copy(x, dim, bound(start, step < 0 ? INT64_MAX : 0),
+                                   bound(end, step < 0 ? INT64_MIN : INT64_MAX), step));
+          },
           kFunction),
       entry(
-          "unsqueeze_copy(Tensor input, int dim)", [](const Tensor& x, int64_t dim) { return unsqueeze_copy(x, dim); },
+          "squeeze_copy(Tensor input, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& out) { return into("squeeze_copy", out, squeeze_copy(x)); }, kFunction),
+      entry(
+          "squeeze_copy(Tensor input, int dim, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, const Tensor& out) {
+            return into("squeeze_copy", out, squeeze_copy(x, dim));
+          },
           kFunction),
       entry(
-          "view_copy(Tensor input, int[] size)",
-          [](const Tensor& x, const DimVector& size) { return view_copy(x, size); }, kFunction),
+          "transpose_copy(Tensor input, int dim0, int dim1, *, Tensor out=None)",
+          [](const Tensor& x, int64_t a, int64_t b, const Tensor& out) {
+            return into("transpose_copy", out, transpose_copy(x, a, b));
+          },
+          kFunction),
+      entry(
+          "unbind_copy(Tensor input, int dim=0, *, Tensor[] out=None)",
+          [](const Tensor& x, int64_t dim, const std::optional<std::vector<Tensor>>& out) {
+            return into_each("unbind_copy", out, unbind_copy(x, dim));
+          },
+          kFunction),
+      entry(
+          "unfold_copy(Tensor input, int dimension, int size, int step, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, int64_t size, int64_t step, const Tensor& out) {
+            return into("unfold_copy", out, unfold_copy(x, dim, size, step));
+          },
+          kFunction),
+      entry(
+          "unsqueeze_copy(Tensor input, int dim, *, Tensor out=None)",
+          [](const Tensor& x, int64_t dim, const Tensor& out) {
+            return into("unsqueeze_copy", out, unsqueeze_copy(x, dim));
+          },
+          kFunction),
+      entry(
+          "view_copy(Tensor input, dtype dtype, *, Tensor out=None)",
+          [](const Tensor& x, ScalarType dtype, const Tensor& out) {
+            return into("view_copy", out, clone(view(x, dtype), MemoryFormat::Contiguous));
+          },
+          kFunction),
+      entry(
+          "view_copy(Tensor input, int[] size, *, Tensor out=None)",
+          [](const Tensor& x, const DimVector& size, const Tensor& out) {
+            return into("view_copy", out, view_copy(x, size));
+          },
+          kFunction),
   };
   return table;
 }

@@ -61,6 +61,14 @@ std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Te
   return filled;
 }
 
+std::vector<Tensor> into_each(const char* op, const std::optional<std::vector<Tensor>>& out,
+                              const std::vector<Tensor>& results) {
+  if (!out) return results;
+  TERCEL_CHECK(out->size() == results.size(), RuntimeError, op, "() expected an out= argument of size ", results.size(),
+               ", got size ", out->size());
+  return into(op, *out, Span<Tensor>(results));
+}
+
 ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result) {
   if (!out) return result;
   const Tensor both[] = {result.values, result.indices};

@@ -23,6 +23,9 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded
 Tensor into(const char* op, const Tensor& out, const Tensor& result);
 /** The same for several results, and as many tensors. */
 std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results);
+/** The results, or what they were put into. */
+std::vector<Tensor> into_each(const char* op, const std::optional<std::vector<Tensor>>& out,
+                              const std::vector<Tensor>& results);
 template <size_t N>
 Named<N> into(const char* op, const std::optional<std::vector<Tensor>>& out, Named<N> result) {
   if (!out) return result;

@@ -184,3 +184,10 @@ def test_set_and_resize():
     a.set_(tc.arange(4.0).untyped_storage(), 1, (2,), (2,))
     assert a.tolist() == [1, 3]
     assert tc.ones(2).resize_(4).shape == (4,)
+
+
+def test_lists_of_arrays_and_empty_arrays():
+    with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
+        assert tc.tensor([np.array([0]), np.array([1])]).tolist() == [[0], [1]]
+    for dtype in (tc.complex128, tc.float64, tc.bool):
+        assert tc.from_numpy(tc.empty(0, 5, 4, dtype=dtype).numpy()).shape == (0, 5, 4)

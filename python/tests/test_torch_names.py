@@ -279,3 +279,104 @@ def test_determinism_is_remembered():
             tc.use_deterministic_algorithms(True, warn_only=1)
     finally:
         tc.set_deterministic_debug_mode(0)
+
+
+def test_an_out_that_holds_more_changes_no_result():
+    half, byte = tc.tensor(33000.0, dtype=tc.float16), tc.tensor(5, dtype=tc.uint8)
+    assert tc.add(half, half, out=tc.empty(0, dtype=tc.float64)).item() == float("inf")
+    assert tc.exp(tc.tensor(11.5, dtype=tc.float16), out=tc.empty(0)).item() == float("inf")
+    assert tc.sub(byte, byte + 3, out=tc.empty(0, dtype=tc.int64)).item() == 253
+    assert tc.neg(byte, out=tc.empty(0, dtype=tc.uint8)).item() == 251
+    for op in (tc.neg, tc.floor, tc.ceil, tc.round, tc.trunc, tc.frac, tc.sign, tc.sgn):
+        with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+            op(tc.ones(1), out=tc.empty(0, dtype=tc.float64))
+    for op in (tc.complex, tc.polar):
+        with pytest.raises(RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type Float"):
+            op(tc.ones(2), tc.ones(2), out=tc.empty(2))
+
+
+def test_both_bounds_make_the_dtype():
+    one, zero = tc.ones((), dtype=tc.float64), tc.zeros(3)
+    assert tc.clamp(tc.tensor([1, 2, 3], dtype=tc.int32), one, zero + 2).dtype is tc.float32
+    assert tc.clamp(tc.tensor([1, 2, 3], dtype=tc.int32), zero, one * 2).tolist() == [1, 2, 2]
+
+
+def test_copies_of_views_go_into_out():
+    x = tc.arange(4.0).view(2, 2)
+    calls = {"alias_copy": (), "detach_copy": (), "t_copy": (), "as_strided_copy": ((2,), (1,)), "diagonal_copy": (),
+             "expand_copy": ((3, 2, 2),), "narrow_copy": (0, 0, 1), "permute_copy": ((1, 0),), "select_copy": (0, 1),
+             "slice_copy": (1, 0, 1), "squeeze_copy": (), "transpose_copy": (0, 1), "unfold_copy": (0, 2, 1),
+             "unsqueeze_copy": (0,), "view_copy": ((4,),)}
+    for name, args in calls.items():
+        out = tc.empty(0)
+        assert getattr(tc, name)(x, *args, out=out) is out, name
+        assert out.tolist() == getattr(tc, name)(x, *args).tolist() and out.data_ptr() != x.data_ptr()
+    assert tc.view_copy(tc.ones(2), tc.int32, out=tc.empty(0, dtype=tc.int32)).tolist() == [0x3F800000] * 2
+    for name, args in {"split_copy": (1,), "split_with_sizes_copy": ([1, 1],), "unbind_copy": ()}.items():
+        outs = (tc.empty(0), tc.empty(0))
+        getattr(tc, name)(x, *args, out=outs)
+        assert [o.flatten().tolist() for o in outs] == x.tolist()
+        with pytest.raises(RuntimeError, match=rf"{name}\(\) expected an out= argument of size 2, got size 1"):
+            getattr(tc, name)(x, *args, out=outs[:1])
+
+
+def test_joins_keep_channels_last():
+    x = tc.arange(48.0).view(2, 3, 2, 4)
+    last = x.contiguous(memory_format=tc.channels_last)
+    for dim in range(-4, 4):
+        got = tc.cat([last, last[:, :, :, :]], dim)
+        assert got.is_contiguous(memory_format=tc.channels_last) and got.tolist() == tc.cat([x, x], dim).tolist()
+        assert tc.cat([last, x], dim).is_contiguous() and not got._is_view()
+    part = tc.cat([last[:, :, :, :3], last[:, :, :, 3:].double()], -1)
+    assert part.tolist() == x.tolist() and part.stride() == last.stride() and part.dtype is tc.float64
+    deep = tc.ones(2, 3, 2, 2, 2).to(memory_format=tc.channels_last_3d)
+    assert tc.cat([deep, deep], 1).is_contiguous(memory_format=tc.channels_last_3d)
+    leaf = last.clone().requires_grad_()
+    (tc.cat([leaf, leaf], 1) * tc.cat([x, -3 * x], 1)).sum().backward()
+    assert leaf.grad.tolist() == (-2 * x).tolist()
+    assert tc.cat([tc.ones(0), tc.ones(0)], 5).shape == (0,)
+
+
+def test_strides_and_kinds_of_reshaped_tensors():
+    x = tc.arange(5.0)
+    assert x.expand(1, 1, 5).stride() == x.unsqueeze(0).unsqueeze(0).stride() == (5, 5, 1)
+    assert x.expand(2, 1, 5).stride() == (0, 5, 1) and tc.tensor(1.0).expand(1, 1).stride() == (0, 0)
+    turned = tc.arange(6.0).view(2, 3).T.requires_grad_(False)
+    copy = turned.flatten()
+    assert not copy._is_view() and copy._base is None and copy.tolist() == [0, 3, 1, 4, 2, 5]
+    leaf = tc.arange(6.0).view(2, 3).requires_grad_()
+    (leaf.T.reshape(6) * tc.arange(6.0)).sum().backward()
+    assert leaf.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+    copied = leaf.T.reshape(6)
+    copied.mul_(2)  # no view of the leaf
+    assert type(copied.grad_fn).__name__ and leaf.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_indices_place_numbers_of_one_dtype():
+    x = tc.zeros(2, 2, dtype=tc.float64)
+    for key in ([0], (slice(None), [1])):
+        with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+            x[key] = tc.ones(1, dtype=tc.int32)
+    x[[0]] = 2
+    x[x > 0] = tc.tensor([3])
+    x[1] = tc.tensor([4, 5])
+    assert x.tolist() == [[3, 3], [4, 5]]
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        tc.arange(4)[[0, 1]] = tc.ones(3)
+
+
+def test_layouts():
+    names = ["strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
+    for name in names:
+        layout = getattr(tc, name)
+        assert isinstance(layout, tc.layout) and repr(layout) == f"tercel.{name}" and layout.__reduce__() == name
+        if name != "strided":
+            with pytest.raises(NotImplementedError, match="is not implemented for sparse types"):
+                tc.zeros(2, layout=layout)
+
+
+def test_factories_with_out_may_require_a_gradient():
+    for make in (tc.empty, tc.zeros, tc.ones, lambda *a, **k: tc.full(*a, 2, **k)):
+        out = tc.empty(0)
+        assert make((2, 3), out=out, requires_grad=True) is out and out.requires_grad and out.shape == (2, 3)
+    assert tc.arange(3.0, out=tc.empty(0), requires_grad=True).requires_grad

@@ -22,6 +22,11 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
   out.impl().bump_version();
 }
 
+/** The same for a form with `out`, which rounds and wraps around as the one without does, though `out` may hold more.
+ */
+void elementwise_out(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
+                     Span<OperandRef> inputs);
+
 /** RuntimeError unless `out` exists and neither it nor an input wants a gradient. */
 void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs);
 

@@ -381,9 +381,6 @@ Tensor expanded_values(const Tensor& values, const Plan& plan) {
 }
 
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate) {
-  TERCEL_CHECK(x.dtype() == values.dtype(), RuntimeError,
-               "Index put requires the source and destination dtypes match, got ", to_string(x.dtype()),
-               " for the destination and ", to_string(values.dtype()), " for the source.");
   const bool records = should_record(x, values);
   check_inplace(x, records);
   check_no_internal_overlap("index_put_", x);
@@ -392,7 +389,11 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
     if (t.defined()) check_apart("index_put_", x, t);
   Plan plan;
   plan_index(plan, x, indices);
-  run(accumulate ? add_kernels : put_kernels, plan, expanded_values(values, plan), Order::Positions);
+  const Tensor source = expanded_values(values, plan);
+  TERCEL_CHECK(x.dtype() == values.dtype(), RuntimeError,
+               "Index put requires the source and destination dtypes match, got ", to_string(x.dtype()),
+               " for the destination and ", to_string(values.dtype()), " for the source.");
+  run(accumulate ? add_kernels : put_kernels, plan, source, Order::Positions);
   x.impl().bump_version();
   if (records)
     record_inplace(
@@ -443,7 +444,7 @@ const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& v
   if (one_mask && value.numel() == 1 && !value.requires_grad())
     fill_at(basic.view, basic.tensors[0], value.item());
   else
-    put_at(basic.view, basic.tensors, without_lead(to(value, x.dtype())), false);
+    put_at(basic.view, basic.tensors, without_lead(value), false);
   return x;
 }
 

@@ -64,8 +64,7 @@ Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
     }
   }
   if (!first) {
-    shape.sizes = {0};
-    shape.dim = wrap_dim(dim, 1);
+    shape.sizes = {0};  // whatever the dimension
   }
   return shape;
 }
@@ -116,9 +115,36 @@ void join(const Tensor& out, Span<Tensor> tensors, const Shape& shape) {
   }
 }
 
+/** The format of them all, if it is one of channels-last. */
+MemoryFormat common_format(Span<Tensor> tensors) {
+  const MemoryFormat format = tensors[0].suggest_memory_format();
+  for (const Tensor& t : tensors)
+    if (t.suggest_memory_format() != format) return MemoryFormat::Contiguous;
+  return format;
+}
+
 Tensor joined(Span<Tensor> tensors, const Shape& shape) {
-  Tensor out = empty(shape.sizes, TensorOptions(shape.dtype, tensors[0].device()));
-  join(out, tensors, shape);
+  const TensorOptions options(shape.dtype, tensors[0].device());
+  const MemoryFormat format = common_format(tensors);
+  if (format == MemoryFormat::Contiguous) {
+    Tensor out = empty(shape.sizes, options);
+    join(out, tensors, shape);
+    return out;
+  }
+  // Row-major with the channels behind the others.
+  DimVector order;
+  for (int64_t d = 0; d < tensors[0].dim(); ++d)
+    if (d != 1) order.push_back(d);
+  order.push_back(1);
+  Tensor out = empty(shape.sizes, options, format);
+  std::vector<Tensor> turned;
+  for (const Tensor& t : tensors) turned.push_back(permute(t, order));
+  Shape turned_shape = shape;
+  for (size_t d = 0; d < order.size(); ++d) {
+    turned_shape.sizes[d] = shape.sizes[static_cast<size_t>(order[d])];
+    if (order[d] == shape.dim) turned_shape.dim = static_cast<int64_t>(d);
+  }
+  join(permute(out, order), turned, turned_shape);
   return out;
 }
 

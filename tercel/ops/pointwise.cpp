@@ -304,6 +304,11 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
   TERCEL_CHECK(lower || upper, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
   // Whatever is not within the bounds takes them; NaN is within all.
   Tensor out = x;
+  // Both bounds have their say in the dtype, whichever comes first.
+  if (lower && upper) {
+    const OperandRef operands[] = {x, *min, *max};
+    out = to(x, promote_operands({.op = "clamp"}, operands));
+  }
   if (lower) out = where(logical_or(ge(out, *min), isnan(out)), out, *min);
   if (upper) out = where(logical_or(le(out, *max), isnan(out)), out, *max);
   return out;

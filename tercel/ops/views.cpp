@@ -99,7 +99,17 @@ Tensor reshape(const Tensor& x, IntSpan sizes) {
     return contiguous_view(x, full);
   if (const auto strides = view_strides(x.sizes(), x.strides(), full))
     return same_elements("ViewBackward0", x, full, *strides);
-  return view(clone(x, MemoryFormat::Contiguous), full);
+  Tensor out;
+  {
+    // The copy belongs to nobody else: the result is no view of it.
+    const NoGradGuard no_grad;
+    const Tensor copy = clone(x, MemoryFormat::Contiguous);
+    out = Tensor(make_intrusive<TensorImpl>(copy.impl(), full));
+  }
+  if (should_record(x))
+    record("UnsafeViewBackward0", out, {x},
+           [old = DimVector(x.sizes())](BackwardCall& call) { call.set(0, reshape(call.grad(), old)); });
+  return out;
 }
 
 Tensor view_as(const Tensor& x, const Tensor& other) {
@@ -280,6 +290,9 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
                  ") at non-singleton dimension ", d, ".  Target sizes: ", sizes, ".  Tensor sizes: ", x.sizes());
     strides[d] = out_sizes[d] == size ? x.strides()[d - lead] : 0;
   }
+  // A new dimension of size 1 has the stride that unsqueeze() gives it.
+  for (size_t d = old == 0 ? 0 : lead; d-- > 0;)
+    if (out_sizes[d] == 1) strides[d] = out_sizes[d + 1] * strides[d + 1];
   Tensor out = alias(x, out_sizes, strides, x.storage_offset());
   make_view("ExpandBackward0", out, x, [&x] {
     return [shape = DimVector(x.sizes())](BackwardCall& call) { call.set(0, sum_to_size(call.grad(), shape)); };

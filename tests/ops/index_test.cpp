@@ -121,7 +121,8 @@ TEST(Index, SetItem) {
   EXPECT_EQ(values_of(x), (std::vector<double>{0, 0, 0, 0, 0, 2, 0, 1, 0, 2, 0, 1}));
   x.index_put_({x > 1}, 7);
   EXPECT_EQ(values_of(x), (std::vector<double>{0, 0, 0, 0, 0, 7, 0, 1, 0, 7, 0, 1}));
-  x.index_put_({make({2}, kInt64, {0, -1}), make({2}, kInt64, {3, 0})}, make({2}, kFloat64, {5, 6}));
+  x.index_put_({make({2}, kInt64, {0, -1}), make({2}, kInt64, {3, 0})}, make({2}, kFloat32, {5, 6}));
+  EXPECT_THROW(x.index_put_({make({1}, kInt64, {0})}, make({1}, kFloat64, {5})), RuntimeError);
   EXPECT_EQ(values_of(x), (std::vector<double>{0, 0, 0, 5, 0, 7, 0, 1, 6, 7, 0, 1}));
   x.index_put_({make({3}, kBool, {1, 0, 0})}, make({4}, kFloat32, {1, 2, 3, 4}));
   EXPECT_EQ(values_of(x.index({0})), (std::vector<double>{1, 2, 3, 4}));
