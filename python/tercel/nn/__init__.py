@@ -6,12 +6,13 @@ from tercel.nn.adaptive import *  # noqa: F401,F403
 from tercel.nn.attention import *  # noqa: F401,F403
 from tercel.nn.containers import *  # noqa: F401,F403
 from tercel.nn.conv import *  # noqa: F401,F403
+from tercel.nn.lazy import *  # noqa: F401,F403
 from tercel.nn.linear import *  # noqa: F401,F403
 from tercel.nn.loss import *  # noqa: F401,F403
 from tercel.nn.module import Module  # noqa: F401
 from tercel.nn.norm import *  # noqa: F401,F403
 from tercel.nn.padding import *  # noqa: F401,F403
-from tercel.nn.parameter import Buffer, Parameter  # noqa: F401
+from tercel.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter  # noqa: F401
 from tercel.nn.rnn import *  # noqa: F401,F403
 from tercel.nn.sampling import *  # noqa: F401,F403
 from tercel.nn.transformer import *  # noqa: F401,F403

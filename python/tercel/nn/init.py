@@ -1,6 +1,7 @@
 """Initial values. Each function fills a tensor in place, without recording, and gives it back."""
 
 import math
+import warnings
 
 from tercel import _C
 from tercel._C import _nn
@@ -139,3 +140,22 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     for column in range(columns):
         tensor[_C.randperm(rows)[:zeros], column] = 0
     return tensor
+
+
+def _deprecated(function):
+    new = function.__name__
+    old = new[:-1]
+
+    def deprecated(*args, **kwargs):
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = deprecated.__qualname__ = old
+    deprecated.__doc__ = f"{new}() by its old name, which is deprecated."
+    return deprecated
+
+
+uniform, normal, constant, eye, dirac, orthogonal, sparse = map(_deprecated, (
+    uniform_, normal_, constant_, eye_, dirac_, orthogonal_, sparse_))
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = map(_deprecated, (
+    xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_))

@@ -1,13 +1,24 @@
 """Work on the gradients, or the values, of all parameters of a model."""
 
 import math
+import warnings
 
 from tercel import _C
 from tercel._C import Tensor
 from tercel.autograd import no_grad
 from tercel.nn.utils import rnn  # noqa: F401
+from tercel.nn.utils.fusion import (fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval,
+                                    fuse_linear_bn_weights)
+from tercel.nn.utils.init import skip_init
+from tercel.nn.utils.memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
+from tercel.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from tercel.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+           "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
+           "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
+           "parameters_to_vector", "remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm",
+           "vector_to_parameters", "weight_norm"]
 
 
 def _as_list(parameters):
@@ -32,13 +43,28 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 @no_grad()
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales all gradients together so that their norm is at most max_norm; gives back what it was."""
-    grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
-    total = get_total_norm(grads, norm_type, error_if_nonfinite)
-    factor = min(float(max_norm) / (total.item() + 1e-6), 1.0)
-    if factor != 1.0:  # not a number too
-        for grad in grads:
-            grad.mul_(factor)
+    parameters = _as_list(parameters)
+    total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales all gradients together by max_norm / total_norm, unless that is more than 1."""
+    factor = min(float(max_norm) / (float(total_norm) + 1e-6), 1.0)
+    if factor == 1.0:  # never so if not a number
+        return
+    for p in _as_list(parameters):
+        if p.grad is not None:
+            p.grad.mul_(factor)
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """clip_grad_norm_() by its old name, which is deprecated."""
+    warnings.warn("`tercel.nn.utils.clip_grad_norm` is now deprecated in favor of `tercel.nn.utils.clip_grad_norm_`.",
+                  FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @no_grad()

@@ -1,0 +1,20 @@
+"""Modules without first values."""
+
+import inspect
+
+from tercel.nn.module import Module
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """module_cls(*args, **kwargs), but reset_parameters() is not called: whoever fills the parameters need not wait.
+
+    Modules below it, and values that are set elsewhere, are as always.
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    silent = type(module_cls.__name__, (module_cls,), {"reset_parameters": lambda self: None})
+    module = silent(*args, **kwargs)
+    module.__class__ = module_cls
+    return module

@@ -1,0 +1,96 @@
+"""Weights of largest singular value one (Miyato and others, Spectral Normalization for Generative Adversarial Networks)."""
+
+from tercel import _C
+from tercel._C import _nn
+from tercel.autograd import no_grad
+from tercel.nn import conv
+from tercel.nn.parameter import Parameter, is_lazy
+from tercel.nn.utils._computed import ComputedWeight
+
+
+class SpectralNorm(ComputedWeight):
+    """Divides a weight by its largest singular value; see Note [Computed weights] in _computed.py.
+
+    The singular vectors u and v are buffers; every call in training moves them closer by the power method.
+    """
+
+    kind = "spectral_norm"
+    _version = 1
+
+    def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
+        super().__init__(name)
+        if n_power_iterations <= 0:
+            raise ValueError("Expected n_power_iterations to be positive, but got "
+                             f"n_power_iterations={n_power_iterations}")
+        self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
+
+    def as_matrix(self, weight):
+        """Slices along the dimension as rows."""
+        return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
+
+    def unit(self, x):
+        """The vector, of length one."""
+        return _nn.normalize(x, 2.0, 0, self.eps)
+
+    def compute_weight(self, module):
+        return self._normalized(module, module.training)
+
+    def _normalized(self, module, move):
+        weight = getattr(module, self.name + "_orig")
+        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        matrix = self.as_matrix(weight)
+        if move:
+            with no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(self.unit(matrix.t().mv(u)))
+                    u.copy_(self.unit(matrix.mv(v)))
+                u, v = u.clone(), v.clone()  # a later call moves the buffers, which backward must not see
+        return weight / _C.dot(u, matrix.mv(v))
+
+    def hang_on(self, module):
+        super().hang_on(module)
+        self.handles.append(module.register_state_dict_post_hook(self.note_version))
+
+    def note_version(self, module, state_dict, prefix, local_metadata):
+        """PyTorch's mark of states that have v beside u."""
+        local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = self._version
+
+    def restore(self, module):
+        """The weight of now as a parameter."""
+        with no_grad():
+            weight = self._normalized(module, move=False).detach()
+        for suffix in ("", "_u", "_v", "_orig"):
+            delattr(module, self.name + suffix)
+        module.register_parameter(self.name, Parameter(weight))
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divides the parameter by its largest singular value, as a matrix whose rows are slices along the dimension.
+
+    The parameter is name_orig from now on, and the dimension the outputs' unless given.
+    """
+    if dim is None:
+        dim = 1 if isinstance(module, (conv.ConvTranspose1d, conv.ConvTranspose2d, conv.ConvTranspose3d)) else 0
+    SpectralNorm.check_free(module, name)
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters[name]
+    if weight is None:
+        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    if is_lazy(weight):
+        raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
+                         "the dummy forward before applying spectral normalization")
+    with no_grad():
+        rows, columns = hook.as_matrix(weight).shape
+        u, v = (hook.unit(weight.new_empty(size).normal_(0, 1)) for size in (rows, columns))
+    del module._parameters[name]
+    module.register_parameter(name + "_orig", weight)
+    setattr(module, name, weight.detach())
+    module.register_buffer(name + "_u", u)
+    module.register_buffer(name + "_v", v)
+    hook.hang_on(module)
+    return module
+
+
+def remove_spectral_norm(module, name="weight"):
+    """Makes the weight, as it is now, a parameter again."""
+    return SpectralNorm.take_away(module, name)
