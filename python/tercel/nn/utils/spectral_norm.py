@@ -8,6 +8,35 @@ from tercel.nn.parameter import Parameter, is_lazy
 from tercel.nn.utils._computed import ComputedWeight
 
 
+def _as_matrix(weight, dim):
+    """Slices along the dimension as rows."""
+    return weight.movedim(dim, 0).reshape(weight.size(dim), -1)
+
+
+def _unit(x, eps):
+    return _nn.normalize(x, 2.0, 0, eps)
+
+
+@no_grad()
+def _singular_vectors(matrix, eps):
+    """Vectors of length one to begin with."""
+    return (_unit(matrix.new_empty(size).normal_(0, 1), eps) for size in matrix.shape)
+
+
+@no_grad()
+def _power_steps(matrix, u, v, steps, eps):
+    """Moves u and v, in place, towards the singular vectors of the largest singular value."""
+    for _ in range(steps):
+        v.copy_(_unit(matrix.t().mv(u), eps))
+        u.copy_(_unit(matrix.mv(v), eps))
+
+
+def _default_dim(module, dim):
+    """The outputs' unless given."""
+    transposed = (conv.ConvTranspose1d, conv.ConvTranspose2d, conv.ConvTranspose3d)
+    return dim if dim is not None else 1 if isinstance(module, transposed) else 0
+
+
 class SpectralNorm(ComputedWeight):
     """Divides a weight by its largest singular value; see Note [Computed weights] in _computed.py.
 
@@ -24,27 +53,16 @@ class SpectralNorm(ComputedWeight):
                              f"n_power_iterations={n_power_iterations}")
         self.n_power_iterations, self.dim, self.eps = n_power_iterations, dim, eps
 
-    def as_matrix(self, weight):
-        """Slices along the dimension as rows."""
-        return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
-
-    def unit(self, x):
-        """The vector, of length one."""
-        return _nn.normalize(x, 2.0, 0, self.eps)
-
     def compute_weight(self, module):
         return self._normalized(module, module.training)
 
     def _normalized(self, module, move):
         weight = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
-        matrix = self.as_matrix(weight)
+        matrix = _as_matrix(weight, self.dim)
         if move:
-            with no_grad():
-                for _ in range(self.n_power_iterations):
-                    v.copy_(self.unit(matrix.t().mv(u)))
-                    u.copy_(self.unit(matrix.mv(v)))
-                u, v = u.clone(), v.clone()  # a later call moves the buffers, which backward must not see
+            _power_steps(matrix, u, v, self.n_power_iterations, self.eps)
+            u, v = u.clone(), v.clone()  # a later call moves the buffers, which backward must not see
         return weight / _C.dot(u, matrix.mv(v))
 
     def hang_on(self, module):
@@ -69,19 +87,15 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
     The parameter is name_orig from now on, and the dimension the outputs' unless given.
     """
-    if dim is None:
-        dim = 1 if isinstance(module, (conv.ConvTranspose1d, conv.ConvTranspose2d, conv.ConvTranspose3d)) else 0
     SpectralNorm.check_free(module, name)
-    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    hook = SpectralNorm(name, n_power_iterations, _default_dim(module, dim), eps)
     weight = module._parameters[name]
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     if is_lazy(weight):
         raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
                          "the dummy forward before applying spectral normalization")
-    with no_grad():
-        rows, columns = hook.as_matrix(weight).shape
-        u, v = (hook.unit(weight.new_empty(size).normal_(0, 1)) for size in (rows, columns))
+    u, v = _singular_vectors(_as_matrix(weight.detach(), hook.dim), eps)
     del module._parameters[name]
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.detach())

@@ -1,0 +1,208 @@
+"""Parameters that are functions of other parameters.
+
+Note [Parametrized modules]
+A parametrized tensor leaves its module: what it is computed from stands in module.parametrizations[name], a
+ParametrizationList, and the module's class becomes a subclass of its own whose property of that name computes the tensor.
+So no method of the module has to know.
+"""
+
+import contextlib
+import copy
+
+from tercel._C import Tensor
+from tercel.autograd import no_grad
+from tercel.nn.containers import ModuleDict, ModuleList
+from tercel.nn.parameter import Parameter
+
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+           "type_before_parametrizations"]
+
+_cache: dict = {}
+_cached = 0  # how many cached() are open
+
+
+@contextlib.contextmanager
+def cached():
+    """Inside, each parametrized tensor is computed once."""
+    global _cached
+    _cached += 1
+    try:
+        yield
+    finally:
+        _cached -= 1
+        if _cached == 0:
+            _cache.clear()
+
+
+def _check_same(what, old, new):
+    if new.dtype is not old.dtype:
+        raise ValueError(f"{what} may not change the dtype of the tensor, unless `unsafe` flag is enabled.\n"
+                         f"unparametrized dtype: {old.dtype}\nparametrized dtype: {new.dtype}")
+    if new.shape != old.shape:
+        raise ValueError(f"{what} may not change the shape of the tensor, unless `unsafe` flag is enabled.\n"
+                         f"unparametrized shape: {old.shape}\nparametrized shape: {new.shape}")
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, in the order in which they are applied, and what they are applied to.
+
+    That is the parameter or buffer `original`, or original0, original1 ... if the first one's right_inverse() gives several.
+    """
+
+    def __init__(self, modules, original, unsafe=False):
+        modules = list(modules)
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        with no_grad():
+            value = original
+            for module in reversed(modules):
+                if hasattr(module, "right_inverse"):
+                    value = module.right_inverse(value)
+        self.is_tensor = isinstance(value, Tensor)
+        if not self.is_tensor and not isinstance(value, (tuple, list)):
+            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                             f"Got {type(value).__name__}")
+        self.ntensors = 1 if self.is_tensor else len(value)
+        for name, part in zip(self._names(), [value] if self.is_tensor else value):
+            if not isinstance(original, Parameter):
+                self.register_buffer(name, part)
+            elif part is original:
+                self.register_parameter(name, original)
+            else:
+                self.register_parameter(name, Parameter(part.detach(), original.requires_grad))
+        if not unsafe:
+            with no_grad():
+                _check_same("Registering a parametrization", original, self())
+
+    def _names(self):
+        return ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
+
+    def right_inverse(self, value):
+        """Sets what the tensor is computed from so that it becomes the value."""
+        with no_grad():
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
+            parts = [value] if self.is_tensor else list(value)
+            if len(parts) != self.ntensors:
+                raise ValueError("'right_inverse' must return a sequence of tensors of length "
+                                 f"{self.ntensors}. Got a sequence of length {len(parts)}.")
+            for name, part in zip(self._names(), parts):
+                original = getattr(self, name)
+                if not self.unsafe:
+                    _check_same("Assigning to a parametrized tensor", original, part)
+                original.data = part.detach().clone()
+
+    def forward(self):
+        first, *others = self
+        x = first(*(getattr(self, name) for name in self._names()))
+        for module in others:
+            x = module(x)
+        return x
+
+
+def _of(name):
+    """The property that stands for the tensor."""
+
+    def get(module):
+        if not _cached:
+            return module.parametrizations[name]()
+        key = id(module), name
+        if key not in _cache:
+            _cache[key] = module.parametrizations[name]()
+        return _cache[key]
+
+    def set_(module, value):
+        module.parametrizations[name].right_inverse(value)
+
+    return property(get, set_, doc="Computed by the module's parametrizations.")
+
+
+def _no_state(module):
+    raise RuntimeError("Serialization of parametrized modules is only supported through state_dict().")
+
+
+def _copy(module, memo):
+    """A copy of a parametrized module has a class of its own too: its parametrizations can be removed."""
+    made = object.__new__(_subclass(type(module).__bases__[0], type(module)))
+    memo[id(module)] = made
+    made.__dict__.update(copy.deepcopy(module.__dict__, memo))
+    return made
+
+
+def _subclass(cls, like=None):
+    tensors = {} if like is None else {name: value for name, value in vars(like).items() if isinstance(value, property)}
+    return type(f"Parametrized{cls.__name__}", (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__,
+                                                        "__getstate__": _no_state, "__deepcopy__": _copy, **tensors})
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether the module, or its tensor of that name, is parametrized."""
+    found = getattr(module, "parametrizations", None)
+    if not isinstance(found, ModuleDict):
+        return False
+    return len(found) > 0 if tensor_name is None else tensor_name in found
+
+
+def type_before_parametrizations(module):
+    """The class that the module had before it was parametrized."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Makes the parameter or buffer what the module `parametrization` computes of it, after those that it has already.
+
+    If the parametrization has right_inverse(), that gives the value it is computed from at first. Shape and dtype must stay
+    unless unsafe is True.
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            with no_grad():
+                value = getattr(module, tensor_name)
+                _check_same("Registering a parametrization", value, parametrization(value))
+        module.parametrizations[tensor_name].append(parametrization)
+        module.parametrizations[tensor_name].unsafe |= unsafe
+    elif tensor_name in module._parameters or tensor_name in module._buffers:
+        found = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            module.__class__ = _subclass(type(module))
+            module.parametrizations = ModuleDict()
+        setattr(type(module), tensor_name, _of(tensor_name))
+        module.parametrizations[tensor_name] = found
+    else:
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+                         f"'{tensor_name}'")
+    return module
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Makes the tensor a parameter or buffer again: with the value of now, or with the original one."""
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    found = module.parametrizations[tensor_name]
+    if not leave_parametrized and not found.is_tensor:
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms "
+                         "of a sequence of tensors.")
+    originals = [getattr(found, name) for name in found._names()]
+    trained = any(isinstance(t, Parameter) for t in originals)
+    if leave_parametrized:
+        with no_grad():
+            value = getattr(module, tensor_name).detach().clone()
+    else:
+        value = originals[0]
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if len(module.parametrizations) == 0:
+        module.__class__ = type(module).__bases__[0]
+        del module.parametrizations
+    if trained:
+        kept = value if isinstance(value, Parameter) else Parameter(value, any(t.requires_grad for t in originals))
+        module.register_parameter(tensor_name, kept)
+    else:
+        module.register_buffer(tensor_name, value)
+    return module
