@@ -69,7 +69,7 @@ TEST(Products, WrongOperands) {
       "inconsistent tensor size, expected tensor [3] and src [4] to have the same number of elements, but "
       "got 3 and 4 elements respectively");
   TERCEL_EXPECT_THROW(dot(v, d), RuntimeError,
-                      "dot: expected both vectors to have same dtype, but found Float and Double");
+                      "dot : expected both vectors to have same dtype, but found Float and Double");
   TERCEL_EXPECT_THROW(outer(a, v), RuntimeError, "outer: Expected 1-D argument self, but got 2-D");
   TERCEL_EXPECT_THROW(addr(a, v, a), RuntimeError, "addr: Expected 1-D argument vec2, but got 2-D");
   TERCEL_EXPECT_THROW(inner(a, empty({2, 4})), RuntimeError,
