@@ -131,3 +131,13 @@ def test_scatters():
     assert z.diagonal_scatter(tc.ones(3)).sum().item() == 3
     assert z.as_strided_scatter(tc.ones(2), (2,), (5,)).flatten().tolist()[:6] == [1, 0, 0, 0, 0, 1]
     assert tc.narrow_copy(z, 1, 0, 2).shape == tc.slice_copy(z, 1, None, 2).shape == (3, 2)
+
+
+def test_one_element_of_a_slice_is_changed_in_place():
+    for size in (2, 3):
+        x = tc.arange(2.0, 2.0 + size)
+        x[1::2] *= -1
+        assert x.tolist() == [2, -3, 4][:size]
+    y = tc.ones(1, 1, 3)
+    y[:, :, 1:2] += 2
+    assert y.tolist() == [[[1, 3, 1]]]

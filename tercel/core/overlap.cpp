@@ -135,17 +135,29 @@ bool has_internal_overlap(IntSpan sizes, IntSpan strides) {
   return false;
 }
 
+namespace {
+/** Whether sizes and steps are the same, but for dimensions of size 1 in front. */
+bool same_elements(const ByteLayout& a, const ByteLayout& b) {
+  const auto from = [](const ByteLayout& l) {
+    size_t d = 0;
+    while (d < l.sizes.size() && l.sizes[d] == 1) ++d;
+    return d;
+  };
+  const size_t first_a = from(a), first_b = from(b);
+  if (a.sizes.size() - first_a != b.sizes.size() - first_b) return false;
+  for (size_t d = first_a, e = first_b; d < a.sizes.size(); ++d, ++e)
+    if (a.sizes[d] != b.sizes[e] || (a.sizes[d] != 1 && a.strides[d] != b.strides[e])) return false;
+  return true;
+}
+}  // namespace
+
 Overlap overlap_of(const ByteLayout& a, const ByteLayout& b) {
   if (numel_of(a.sizes) == 0 || numel_of(b.sizes) == 0) return Overlap::None;
   const Extent ea = extent_of(a.sizes, a.strides), eb = extent_of(b.sizes, b.strides);
   const int64_t a_low = a.origin + ea.lowest * a.item_size, a_end = a.origin + (ea.highest + 1) * a.item_size;
   const int64_t b_low = b.origin + eb.lowest * b.item_size, b_end = b.origin + (eb.highest + 1) * b.item_size;
   if (a_end <= b_low || b_end <= a_low) return Overlap::None;
-  if (a.origin == b.origin && a.item_size == b.item_size && a.sizes == b.sizes) {
-    bool same = true;
-    for (size_t d = 0; d < a.sizes.size(); ++d) same &= a.sizes[d] == 1 || a.strides[d] == b.strides[d];
-    if (same) return Overlap::Full;
-  }
+  if (a.origin == b.origin && a.item_size == b.item_size && same_elements(a, b)) return Overlap::Full;
   const Terms a_terms = terms_of(a.sizes, a.strides, a.item_size), b_terms = terms_of(b.sizes, b.strides, b.item_size);
   // Elements at a_low + sum(ca x) and b_low + sum(cb y), all coefficients positive, share a byte when their distance
   // lies in (-item_size of a, item_size of b). With y counted from its limit: sum(ca x) + sum(cb y') = distance.

@@ -35,7 +35,14 @@ Overlap overlap_by_enumeration(const ByteLayout& a, const ByteLayout& b) {
   for (const int64_t offset : in_b)
     for (int64_t i = 0; i < b.item_size; ++i) shared |= bytes.count(b.origin + offset * b.item_size + i) > 0;
   if (!shared) return Overlap::None;
-  const bool same_elements = a.origin == b.origin && a.item_size == b.item_size && a.sizes == b.sizes && in_a == in_b;
+  // A dimension of size 1 in front makes no other tensor of it.
+  const auto sizes_of = [](const ByteLayout& l) {
+    DimVector sizes(l.sizes);
+    while (!sizes.empty() && sizes[0] == 1) sizes.erase(sizes.begin());
+    return sizes;
+  };
+  const bool same_elements =
+      a.origin == b.origin && a.item_size == b.item_size && sizes_of(a) == sizes_of(b) && in_a == in_b;
   return same_elements ? Overlap::Full : Overlap::Partial;
 }
 
@@ -117,6 +124,7 @@ TEST(Overlap, Cases) {
   const Geometry empty{{0, 3}, {3, 1}}, one{{1}, {1}}, one_elsewhere{{1}, {9}};
   EXPECT_EQ(overlap_of(layout(empty, 0, 4), layout(row, 0, 4)), Overlap::None);
   EXPECT_EQ(overlap_of(layout(one, 0, 4), layout(one_elsewhere, 0, 4)), Overlap::Full);
+  EXPECT_EQ(overlap_of(layout(one, 0, 4), layout({{}, {}}, 0, 4)), Overlap::Full);  // x[1:2] = x[1]
   EXPECT_EQ(overlap_of(layout(one, 0, 4), layout(row, 0, 4)), Overlap::Partial);
 }
 
