@@ -113,7 +113,7 @@ def test_removal(leave):
     parametrize.remove_parametrizations(layer, "weight", leave_parametrized=leave)
     assert parametrize.is_parametrized(layer, "bias") and not parametrize.is_parametrized(layer, "weight")
     assert tc.equal(layer.weight, value if leave else before) and isinstance(layer.weight, nn.Parameter)
-    assert leave or layer.weight is weight
+    assert layer.weight is weight
     parametrize.remove_parametrizations(layer, "bias", leave_parametrized=False)
     assert type(layer) is nn.Linear and not hasattr(layer, "parametrizations")
 
@@ -149,9 +149,26 @@ def test_what_is_refused():
             layer, "other", Twice())
     refused(ValueError, "may not change the shape of the tensor, unless `unsafe` flag is enabled.", register, layer,
             "weight", First())
+    pair, none = Product(), Product()
+    pair.forward = lambda a, b=None: (a, a)
+    none.right_inverse = lambda x: (x, None)
+    refused(ValueError, "A parametrization must return a tensor. Got tuple.", register, layer, "weight", pair)
+    refused(ValueError, "Got element 1 of the sequence with type NoneType.", register, layer, "weight", none)
+    double = Twice()
+    double.right_inverse = lambda x: x.double()
+    refused(ValueError, "it may not change the dtype", register, layer, "weight", double)
+    none.right_inverse = lambda x: None
+    refused(ValueError, "'right_inverse' must return a Tensor or a Sequence of tensors", register, layer, "weight", none)
     assert type(layer) is nn.Linear and "weight" in layer.state_dict()
     register(layer, "weight", Symmetric())
     refused(ValueError, "may not change the shape of the tensor", register, layer, "weight", First())
+    refused(ValueError, "must return a tensor. Got tuple", register, layer, "weight", pair)
+    wrong = Twice()
+    wrong.right_inverse = lambda x: (x, x)
+    refused(ValueError, "parametrization.right_inverse must return a tensor. Got: tuple", register, layer, "weight", wrong)
+    wrong.right_inverse = lambda x: x.double()
+    refused(ValueError, "right_inverse must have the same dtype as module.weight", register, layer, "weight", wrong)
+    assert len(layer.parametrizations.weight) == 1
     refused(RuntimeError, "parametrization Symmetric does not implement right_inverse.", setattr, layer, "weight",
             tc.ones(3, 3))
     refused(ValueError, "does not have a parametrization on bias", parametrize.remove_parametrizations, layer, "bias")
@@ -172,6 +189,15 @@ def test_weight_norm(dim):
     assert tc.allclose(layer.weight, 3 * before, atol=1e-6)
     layer.weight = before
     assert tc.allclose(layer.weight, before, atol=1e-6)
+
+
+def test_the_power_method_of_spectral_norm():
+    tc.manual_seed(2)
+    layer = parametrizations.spectral_norm(nn.Linear(5, 7, dtype=tc.float64))
+    weight, v = layer.parametrizations.weight.original.detach(), layer.parametrizations.weight[0]._v.clone()
+    u = weight @ v / (weight @ v).norm()
+    v = weight.T @ u / (weight.T @ u).norm()
+    assert tc.allclose(layer.weight, weight / (u @ weight @ v))
 
 
 @pytest.mark.parametrize("make, dim", [(lambda: nn.Linear(5, 7), 0), (lambda: nn.ConvTranspose2d(4, 3, 2), 1)])

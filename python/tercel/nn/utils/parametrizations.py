@@ -45,14 +45,15 @@ class _SpectralNorm(Module):
             u, v = _singular_vectors(matrix, eps)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
-            _power_steps(matrix, u, v, 15, eps)  # a good start, for who never trains
+            _power_steps(matrix.t(), v, u, 15, eps)  # a good start, for who never trains
 
     def forward(self, weight):
         if weight.dim() == 1:
             return _unit(weight, self.eps)
         matrix = _as_matrix(weight, self.dim)
         if self.training:
-            _power_steps(matrix.detach(), self._u, self._v, self.n_power_iterations, self.eps)
+            # Of the two vectors u moves first here, v first in the spectral norm by hooks: as in PyTorch.
+            _power_steps(matrix.detach().t(), self._v, self._u, self.n_power_iterations, self.eps)
         u, v = self._u.clone(), self._v.clone()  # a later call moves the buffers, which backward must not see
         return weight / _C.dot(u, matrix.mv(v))
 

@@ -35,6 +35,8 @@ def cached():
 
 
 def _check_same(what, old, new):
+    if not isinstance(new, Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
     if new.dtype is not old.dtype:
         raise ValueError(f"{what} may not change the dtype of the tensor, unless `unsafe` flag is enabled.\n"
                          f"unparametrized dtype: {old.dtype}\nparametrized dtype: {new.dtype}")
@@ -64,7 +66,14 @@ class ParametrizationList(ModuleList):
         if not self.is_tensor and not isinstance(value, (tuple, list)):
             raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
                              f"Got {type(value).__name__}")
+        if self.is_tensor and not unsafe and value.dtype is not original.dtype:
+            raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                             f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {value.dtype}")
         self.ntensors = 1 if self.is_tensor else len(value)
+        for i, part in enumerate(() if self.is_tensor else value):
+            if not isinstance(part, Tensor):
+                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                                 f"Got element {i} of the sequence with type {type(part).__name__}.")
         for name, part in zip(self._names(), [value] if self.is_tensor else value):
             if not isinstance(original, Parameter):
                 self.register_buffer(name, part)
@@ -163,7 +172,18 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         if not unsafe:
             with no_grad():
                 value = getattr(module, tensor_name)
-                _check_same("Registering a parametrization", value, parametrization(value))
+                result = parametrization(value)
+                _check_same("Registering a parametrization", value, result)
+                if hasattr(parametrization, "right_inverse"):
+                    inverse = parametrization.right_inverse(result)
+                    if not isinstance(inverse, Tensor):
+                        raise ValueError("parametrization.right_inverse must return a tensor. "
+                                         f"Got: {type(inverse).__name__}")
+                    for what in ("dtype", "shape"):
+                        if getattr(inverse, what) != getattr(value, what):
+                            raise ValueError(f"The tensor returned by parametrization.right_inverse must have the same "
+                                             f"{what} as module.{tensor_name}: {getattr(value, what)}, but got "
+                                             f"{getattr(inverse, what)}.")
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._parameters or tensor_name in module._buffers:
@@ -190,11 +210,14 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
                          "of a sequence of tensors.")
     originals = [getattr(found, name) for name in found._names()]
     trained = any(isinstance(t, Parameter) for t in originals)
+    value = originals[0]
     if leave_parametrized:
         with no_grad():
-            value = getattr(module, tensor_name).detach().clone()
-    else:
-        value = originals[0]
+            result = getattr(module, tensor_name).detach().clone()
+        if found.is_tensor and result.dtype is value.dtype:  # optimizers that hold the original go on with it
+            value.data = result
+        else:
+            value = result
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     if len(module.parametrizations) == 0:
