@@ -276,3 +276,17 @@ def test_parts_of_adaptive_softmax():
     refused(RuntimeError, "multi-target not supported", layer, tc.zeros(2, 16), target.view(1, 2))
     refused(RuntimeError, "Target values should be in [0, 19], but values in range [1, 20] were found.", layer,
             tc.zeros(2, 16), tc.tensor([1, 20]))
+
+
+@pytest.mark.parametrize("layer, sizes", [(nn.LayerNorm(4), (3, 0, 4)), (nn.RMSNorm(4), (0, 4)),
+                                          (nn.GroupNorm(2, 4), (0, 4, 3)),
+                                          (nn.TransformerEncoderLayer(4, 2, 8, 0.0), (5, 0, 4)),
+                                          (nn.TransformerEncoderLayer(4, 2, 8, 0.0, dtype=tc.bfloat16), (0, 2, 4))])
+def test_gradients_of_no_elements_are_zeros(layer, sizes):
+    x = tc.zeros(sizes, dtype=next(layer.parameters()).dtype, requires_grad=True)
+    y = layer(x)
+    assert y.shape == x.shape and y.dtype is x.dtype
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    for name, p in layer.named_parameters():
+        assert p.grad is not None and p.grad.abs().sum() == 0, name

@@ -138,6 +138,14 @@ Tensor normalise(const char* op, const char* backward_name, const Tensor& x, con
   return to(view(norm_rows(backward_name, rows, flat(weight), flat(bias), r), x.sizes()), x.dtype());
 }
 
+/// A norm of no elements: on it weight and bias have gradients all the same, of zeros.
+Tensor norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Tensor out = clone(x);
+  for (const Tensor* t : {&weight, &bias})
+    if (t->defined()) out = add(out, to(sum(*t), x.dtype()));
+  return out;
+}
+
 Rows last_dims(const char* op, const Tensor& x, IntSpan shape, const Tensor& weight, const Tensor& bias) {
   check_defined(x, op, "input");
   TERCEL_CHECK(!shape.empty(), RuntimeError,
@@ -171,7 +179,7 @@ void check_channels(const char* op, const char* name, const Tensor& t, int64_t c
 Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
   Rows r = last_dims("layer_norm", x, normalized_shape, weight, bias);
   r.eps = eps;
-  if (x.numel() == 0) return clone(x);
+  if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
   return normalise("layer_norm", "NativeLayerNormBackward0", x, weight, bias, r);
 }
 
@@ -180,7 +188,7 @@ Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight,
   r.centre = false;
   r.eps = eps.value_or(x.dtype() == kFloat64 ? std::numeric_limits<double>::epsilon()
                                              : std::numeric_limits<float>::epsilon());
-  if (x.numel() == 0) return clone(x);
+  if (x.numel() == 0) return norm_of_nothing(x, weight, {});
   return normalise("rms_norm", "RmsNormBackward0", x, weight, {}, r);
 }
 
@@ -194,7 +202,7 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
                " and num_groups=", num_groups);
   check_channels("group_norm", "weight", weight, channels);
   check_channels("group_norm", "bias", bias, channels);
-  if (x.numel() == 0) return clone(x);
+  if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
   const int64_t rows = x.size(0) * num_groups;
   return normalise("group_norm", "NativeGroupNormBackward0", x, weight, bias,
                    {rows, x.numel() / rows, channels / num_groups, num_groups, true, eps});
