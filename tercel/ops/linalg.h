@@ -130,8 +130,9 @@ struct LstsqResult {
 };
 /**
  * The X of least |a X - b|, and of least |X| among those. driver "gelsy" (the default), "gels" (full rank only),
- * "gelsd", "gelss". residuals [..., columns] if m > n and all of a is of full rank; rank but for gels; singular values
- * for gelsd and gelss; else empty. Of the results, solution and residuals are differentiable (full rank).
+ * "gelsd", "gelss". residuals [..., columns] if m > n and all of a is of full rank, but for gelsy; rank but for gels;
+ * singular values for gelsd and gelss; else empty. Of the results, solution and residuals are differentiable (full
+ * rank).
  */
 TERCEL_API LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {},
                              std::string_view driver = "gelsy");

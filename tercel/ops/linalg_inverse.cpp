@@ -269,8 +269,10 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
              if (call.needs(1)) call.set(1, matmul(adjoint(p), call.grad()));
            });
   const bool full_rank = driver == lapack::LeastSquares::Gels || item(all(eq(out.rank, n))).to_bool();
-  out.residuals = m > n && full_rank ? sum(square(abs(sub(matmul(matrices, out.solution), right))), {-2})
-                                     : empty({0}, real_options(a));
+  // PyTorch leaves them out for gelsy, though they could be had.
+  const bool residuals = m > n && full_rank && driver != lapack::LeastSquares::Gelsy;
+  out.residuals =
+      residuals ? sum(square(abs(sub(matmul(matrices, out.solution), right))), {-2}) : empty({0}, real_options(a));
   if (vector) {
     out.solution = squeeze(out.solution, -1);
     if (out.residuals.dim() > 1 || m > n) out.residuals = squeeze(out.residuals, -1);

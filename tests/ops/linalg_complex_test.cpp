@@ -322,7 +322,7 @@ TEST(LinalgComplex, LeastSquares) {
         const linalg::LstsqResult f = linalg::lstsq(a, b, {}, driver);
         const double tolerance = 50 * tolerance_of(dtype);
         expect_close(f.solution, matmul(linalg::pinv(a), b), tolerance);
-        if (sizes[sizes.size() - 2] > sizes.back())
+        if (sizes[sizes.size() - 2] > sizes.back() && std::string(driver) != "gelsy")
           expect_close(f.residuals, sum(square(abs(sub(matmul(a, f.solution), b))), {-2}), tolerance);
         if (f.singular_values.numel() > 0) expect_close(f.singular_values, linalg::svdvals(a), tolerance);
         if (f.rank.numel() > 0) {

@@ -201,11 +201,11 @@ TEST(LinalgSolve, LeastSquares) {
         const linalg::LstsqResult out = linalg::lstsq(a, b, {}, driver);
         expect_close(out.solution, matmul(linalg::pinv(a), b), 100 * tolerance_of(dtype));
         EXPECT_EQ(out.rank.numel() == 0, std::string(driver) == "gels");
-        EXPECT_EQ(out.residuals.numel() > 0, sizes[sizes.size() - 2] > sizes.back());
+        EXPECT_EQ(out.residuals.numel() > 0, sizes[sizes.size() - 2] > sizes.back() && std::string(driver) != "gelsy");
         if (std::string(driver) == "gelsd") expect_close(out.singular_values, linalg::svdvals(a), tolerance_of(dtype));
       }
   const linalg::LstsqResult line =
-      linalg::lstsq(make({3, 2}, kFloat64, {1, 0, 1, 1, 1, 2}), make({3}, kFloat64, {0, 2, 1}));
+      linalg::lstsq(make({3, 2}, kFloat64, {1, 0, 1, 1, 1, 2}), make({3}, kFloat64, {0, 2, 1}), {}, "gelsd");
   expect_close(line.solution, make({2}, kFloat64, {0.5, 0.5}), 1e-12);
   expect_close(line.residuals, make({}, kFloat64, {1.5}), 1e-12);
   EXPECT_EQ(values_of(linalg::lstsq(singular(), ones({2, 1}, kFloat64)).rank), (std::vector<double>{1}));
