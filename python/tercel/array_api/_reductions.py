@@ -138,9 +138,22 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     return _cumulative("cumulative_sum", _C.cumsum, 0, x, axis, dtype, include_initial)
 
 
+def _products(x, axis, dtype):
+    """Products up to each element; complex ones of 2, 4, 8 ... neighbours, each made of two of the former."""
+    x = x.to(dtype)
+    if not x.is_complex():
+        return _C.cumprod(x, axis, dtype=dtype)
+    reach = 1
+    while reach < x.shape[axis]:
+        rest = x.shape[axis] - reach
+        x = _C.cat([_C.narrow(x, axis, 0, reach), _C.narrow(x, axis, reach, rest) * _C.narrow(x, axis, 0, rest)], axis)
+        reach *= 2
+    return x.clone() if reach == 1 else x
+
+
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """Products of the elements up to each along an axis; include_initial begins with 1."""
-    return _cumulative("cumulative_prod", _C.cumprod, 1, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_prod", _products, 1, x, axis, dtype, include_initial)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
