@@ -226,3 +226,39 @@ def test_old_names_of_first_values(name):
         warnings.simplefilter("error")
         y = getattr(nn.init, f"{name}_")(tc.zeros_like(x), *OLD[name])
     assert tc.equal(x, y) and x.abs().sum() > 0
+
+
+def test_functional_call():
+    call = utils.stateless.functional_call
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 3))
+    net.eval()
+    x = tc.rand(4, 3)
+    own = net[0].weight
+    weight = tc.rand(3, 3, requires_grad=True)
+    y = call(net, {"0.weight": weight, "1.running_mean": tc.ones(3)}, x)
+    with tc.no_grad():
+        expected = net[2]((x @ weight.T + net[0].bias - 1) / (1 + 1e-5) ** 0.5)
+    assert tc.allclose(y, expected, atol=1e-5)
+    y.sum().backward()
+    assert weight.grad is not None and own.grad is None
+    assert net[0].weight is own and net[1].running_mean.tolist() == [0] * 3
+    refused(AttributeError, "no parameter or buffer named '0.other'", call, net, {"0.other": weight}, (x,))
+    refused(TypeError, "expected a tensor for '0.weight', but got int", call, net, {"0.weight": 1}, (x,))
+    refused(RuntimeError, "Missing key(s): ['0.bias'", call, net, {"0.weight": weight}, (x,), strict=True)
+    assert tc.equal(call(net, dict(net.state_dict()), (), {"input": x}, strict=True), net(x))
+    # The module is as before after an error too.
+    refused(RuntimeError, "", call, net, {"0.weight": tc.rand(3, 7)}, x)
+    assert net[0].weight is own
+
+
+def test_functional_call_of_tied_weights():
+    call = utils.stateless.functional_call
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
+    net[1].weight = net[0].weight
+    x, weight = tc.rand(2, 3), tc.rand(3, 3)
+    assert tc.allclose(call(net, {"0.weight": weight}, x), x @ weight.T @ weight.T)
+    assert tc.allclose(call(net, {"0.weight": weight}, x, tie_weights=False), x @ weight.T @ net[1].weight.T)
+    assert tc.allclose(call(net, {"1.weight": weight}, x, strict=True), x @ weight.T @ weight.T)
+    refused(ValueError, "'0.weight' and '1.weight' are tied, but were given different values", call, net,
+            {"0.weight": weight, "1.weight": weight + 1}, x)
+    assert net[0].weight is net[1].weight
