@@ -159,8 +159,9 @@ Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
     TERCEL_CHECK(view->strides[d] % view->itemsize == 0, ValueError,
                  "given numpy array strides not a multiple of the element byte size. Copy numpy array to reallocate "
                  "the memory.");
-  TERCEL_CHECK(view->len == 0 || reinterpret_cast<uintptr_t>(view->buf) % static_cast<size_t>(view->itemsize) == 0,
-               ValueError, "given numpy array is not aligned to its element size. Copy the array first.");
+  const size_t alignment = static_cast<size_t>(view->itemsize) / (is_complex(type) ? 2 : 1);
+  TERCEL_CHECK(view->len == 0 || reinterpret_cast<uintptr_t>(view->buf) % alignment == 0, ValueError,
+               "given numpy array is not aligned to its element size. Copy the array first.");
   if (view->readonly && to_write) warn_not_writable(exporter);
   guard.view = nullptr;
   return adopt(view.release(), type);

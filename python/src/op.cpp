@@ -153,7 +153,7 @@ void add_aliases() {
 
 Op::Op(std::string name, const Op& other, unsigned flags) : name_(std::move(name)) {
   for (const Overload& o : other.overloads_) {
-    if (flags != 0 && (o.entry.flags & kFunction) == 0) continue;
+    if (flags != 0 && (o.entry.flags & (kFunction | kSpecial)) == 0) continue;
     Overload& own = overloads_.emplace_back(Overload{Signature(o.signature, name_), o.entry});
     if (flags != 0) own.entry.flags = flags;
   }

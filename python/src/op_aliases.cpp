@@ -41,6 +41,8 @@ Span<OpAlias> op_aliases() {
       {"special_log_softmax", "log_softmax"},
       {"special_logit", "logit"},
       {"special_logsumexp", "logsumexp"},
+      {"special_modified_bessel_i0", "i0"},
+      {"special_modified_bessel_i1", "special_i1"},
       {"special_multigammaln", "mvlgamma"},
       {"special_polygamma", "polygamma"},
       {"special_psi", "digamma"},

@@ -238,7 +238,7 @@ Span<Entry> copy_ops() {
           [](const Tensor& x, const Tensor& other, std::optional<MemoryFormat> f) -> Tensor {
             return f ? resize_as_(x, other, *f) : resize_as_(x, other);
           },
-          kAskMethod),
+          kAskMethod | kFunction),
   };
   return table;
 }

@@ -1,6 +1,7 @@
 // Elementwise operations that stand in no list: those with parameters, of three tensors, and made of others.
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/pointwise.h"
@@ -179,6 +180,14 @@ Span<Entry> elementwise_ops() {
       entry("frexp(Tensor input, *, Tensor[] out=None)",
             [](const Tensor& x, const std::optional<std::vector<Tensor>>& out) {
               const MantissaAndExponent parts = frexp(x);
+              if (out && out->size() == 2) {
+                TERCEL_CHECK((*out)[0].dtype() == x.dtype(), RuntimeError,
+                             "torch.frexp() expects mantissa to have dtype ", cpp_type_name(x.dtype()), " but got ",
+                             cpp_type_name((*out)[0].dtype()));
+                TERCEL_CHECK((*out)[1].dtype() == kInt32, RuntimeError,
+                             "torch.frexp() expects exponent to have int dtype but got ",
+                             cpp_type_name((*out)[1].dtype()));
+              }
               return into("frexp", out, Named<2>{{"mantissa", "exponent"}, {parts.mantissa, parts.exponent}});
             }),
       entry("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)",

@@ -1,6 +1,7 @@
 // Scans and differences along a dimension; order, selection by rank, searching and counting.
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/differences.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/histogram.h"
@@ -19,16 +20,16 @@ using Dim = std::optional<int64_t>;
 using Dtype = std::optional<ScalarType>;
 using Pair = std::optional<std::vector<Tensor>>;
 
-#define TERCEL_SCAN_ENTRIES(name)                                                       \
-  entry(#name "(Tensor input, int dim, *, dtype dtype=None, Tensor out=None)",          \
-        [](const Tensor& x, int64_t dim, Dtype dtype, const Tensor& out) {              \
-          return into(#name, out, name(x, dim, dtype.value_or(ScalarType::Undefined))); \
-        }),                                                                             \
-      entry(                                                                            \
-          #name "_(Tensor input, int dim, *, dtype dtype=None)",                        \
-          [](const Tensor& x, int64_t dim, Dtype dtype) {                               \
-            return name##_(x, dim, dtype.value_or(ScalarType::Undefined));              \
-          },                                                                            \
+#define TERCEL_SCAN_ENTRIES(name)                                              \
+  entry(#name "(Tensor input, int dim, *, dtype dtype=None, Tensor out=None)", \
+        [](const Tensor& x, int64_t dim, Dtype dtype, const Tensor& out) {     \
+          return into(#name, out, name(x, dim, dtype_of(dtype, out)));         \
+        }),                                                                    \
+      entry(                                                                   \
+          #name "_(Tensor input, int dim, *, dtype dtype=None)",               \
+          [](const Tensor& x, int64_t dim, Dtype dtype) {                      \
+            return name##_(x, dim, dtype.value_or(ScalarType::Undefined));     \
+          },                                                                   \
           kMethod)
 
 void check_scalar_type(const Tensor& out, ScalarType wanted) {
@@ -60,19 +61,35 @@ void check_scalar_type(const Tensor& out, ScalarType wanted) {
               return into(#name, out, name(x, dim, keepdim));                          \
             })
 
+void check_quantile_out(const Tensor& x, const Tensor& out) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,
+               "quantile() out tensor must be same dtype as the input tensor");
+}
+
 #define TERCEL_QUANTILE_ENTRIES(name)                                                                          \
   entry(#name                                                                                                  \
         "(Tensor input, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\", Tensor " \
         "out=None)",                                                                                           \
         [](const Tensor& x, const Tensor& q, Dim dim, bool keepdim, std::string_view how, const Tensor& out) { \
+          check_quantile_out(x, out);                                                                          \
           return into(#name, out, name(x, q, dim, keepdim, how));                                              \
         }),                                                                                                    \
       entry(#name                                                                                              \
             "(Tensor input, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\", "     \
             "Tensor out=None)",                                                                                \
             [](const Tensor& x, double q, Dim dim, bool keepdim, std::string_view how, const Tensor& out) {    \
+              check_quantile_out(x, out);                                                                      \
               return into(#name, out, name(x, q, dim, keepdim, how));                                          \
             })
+
+Named<2> histogram_into(const Pair& out, const Tensor& x, const Histogram& result) {
+  static constexpr const char* kNames[] = {"hist", "bin_edges"};
+  for (size_t i = 0; out && i < std::min<size_t>(out->size(), 2); ++i)
+    TERCEL_CHECK((*out)[i].dtype() == x.dtype(), RuntimeError, "torch.histogram: input tensor and ", kNames[i],
+                 " tensor should have the same dtype, but got input ", cpp_type_name(x.dtype()), " and ", kNames[i],
+                 " ", cpp_type_name((*out)[i].dtype()));
+  return into("histogram", out, Named<2>{{kNames[0], kNames[1]}, {result.hist, result.bin_edges}});
+}
 
 Tensor as_tensor(const Operand& o) { return o.is_tensor() ? *o.tensor : scalar_tensor(o.scalar); }
 
@@ -195,13 +212,13 @@ Span<Entry> order_ops() {
             [](const Tensor& x, int64_t bins, Scalar low, Scalar high, const Tensor& out) {
               return into("histc", out, histc(x, bins, low, high));
             }),
-      entry("histogram(Tensor input, Tensor bins, *, Tensor weight=None, bool density=False)",
-            [](const Tensor& x, const Tensor& bins, const Tensor& weight, bool density) {
-              const Histogram out = histogram(x, bins, weight, density);
-              return Named<2>{{"hist", "bin_edges"}, {out.hist, out.bin_edges}};
+      entry("histogram(Tensor input, Tensor bins, *, Tensor weight=None, bool density=False, Tensor[] out=None)",
+            [](const Tensor& x, const Tensor& bins, const Tensor& weight, bool density, const Pair& out) {
+              return histogram_into(out, x, histogram(x, bins, weight, density));
             }),
-      entry("histogram(Tensor input, int bins, *, float[]? range=None, Tensor weight=None, bool density=False)",
-            [](const Tensor& x, int64_t bins, PyObject* range, const Tensor& weight, bool density) {
+      entry("histogram(Tensor input, int bins, *, float[]? range=None, Tensor weight=None, bool density=False, "
+            "Tensor[] out=None)",
+            [](const Tensor& x, int64_t bins, PyObject* range, const Tensor& weight, bool density, const Pair& out) {
               std::optional<std::pair<double, double>> ends;
               if (range != Py_None) {
                 TERCEL_CHECK(PySequence_Size(range) == 2, RuntimeError,
@@ -209,8 +226,7 @@ Span<Entry> order_ops() {
                 const nb::object low = own(PySequence_GetItem(range, 0)), high = own(PySequence_GetItem(range, 1));
                 ends = std::pair{to_float(low.ptr()), to_float(high.ptr())};
               }
-              const Histogram out = histogram(x, bins, ends, weight, density);
-              return Named<2>{{"hist", "bin_edges"}, {out.hist, out.bin_edges}};
+              return histogram_into(out, x, histogram(x, bins, ends, weight, density));
             }),
       entry(
           "segment_reduce(Tensor data, str reduce, *, Tensor lengths=None, Tensor indices=None, Tensor offsets=None, "

@@ -31,21 +31,30 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
         [](const Tensor& x, Dtype dtype) { return dtype ? name(x, IntSpan(), false, *dtype) : name(x); }), \
       entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, dtype dtype=None, Tensor out=None)", \
             [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {          \
-              return into(#name, out, name(x, span_of(dims), keepdim, or_undefined(dtype)));               \
+              return into(#name, out, name(x, span_of(dims), keepdim, dtype_of(dtype, out)));              \
             })
 
 /** The same without what is NaN. */
 #define TERCEL_NAN_SUM_ENTRY(name)                                                                          \
   entry(#name "(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype dtype=None, Tensor out=None)", \
         [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {               \
-          return into(#name, out, name(x, span_of(dims), keepdim, or_undefined(dtype)));                    \
+          return into(#name, out, name(x, span_of(dims), keepdim, dtype_of(dtype, out)));                   \
         })
+
+void check_truth(const char* op, const Tensor& out) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == kBool || out.dtype() == kUInt8, RuntimeError, op,
+               " only supports bool tensor for result, got: ", legacy_name(out.dtype()));
+}
 
 #define TERCEL_TRUTH_ENTRIES(name)                                                       \
   entry(#name "(Tensor input, *, Tensor out=None)",                                      \
-        [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); }),   \
+        [](const Tensor& x, const Tensor& out) {                                         \
+          check_truth(#name, out);                                                       \
+          return into(#name, out, name(x));                                              \
+        }),                                                                              \
       entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, Tensor out=None)", \
             [](const Tensor& x, const Dims& dims, bool keepdim, const Tensor& out) {     \
+              check_truth(#name, out);                                                   \
               return into(#name, out, TERCEL_SUM_LIKE(name, x, dims, keepdim));          \
             })
 
@@ -59,12 +68,12 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
             [](const Tensor& x, int64_t dim, bool keepdim, const std::optional<std::vector<Tensor>>& out) {        \
               return into(#name, out, name(x, dim, keepdim));                                                      \
             }),                                                                                                    \
-      entry(#all_dims "(Tensor input, int[1] dim=(), bool keepdim=False, *, Tensor out=None)",                     \
-            [](const Tensor& x, const DimVector& dims, bool keepdim, const Tensor& out) {                          \
+      entry(#all_dims "(Tensor input, int[1]? dim=(), bool keepdim=False, *, Tensor out=None)",                    \
+            [](const Tensor& x, const Dims& dims, bool keepdim, const Tensor& out) {                               \
               TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,                               \
                            "Expected the dtype for input and out to match, but got ", legacy_name(x.dtype()),      \
                            " for input's dtype and ", legacy_name(out.dtype()), " for out's dtype.");              \
-              return into(#all_dims, out, all_dims(x, dims, keepdim));                                             \
+              return into(#all_dims, out, all_dims(x, span_of(dims), keepdim));                                    \
             }),                                                                                                    \
       entry(#arg "(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)",                          \
             [](const Tensor& x, std::optional<int64_t> dim, bool keepdim, const Tensor& out) {                     \
@@ -131,7 +140,7 @@ Span<Entry> reduce_ops() {
             [](const Tensor& x, Dtype dtype) { return prod(x, IntSpan(), false, or_undefined(dtype)); }),
       entry("prod(Tensor input, int dim, bool keepdim=False, *, dtype dtype=None, Tensor out=None)",
             [](const Tensor& x, int64_t dim, bool keepdim, Dtype dtype, const Tensor& out) {
-              return into("prod", out, prod(x, {dim}, keepdim, or_undefined(dtype)));
+              return into("prod", out, prod(x, {dim}, keepdim, dtype_of(dtype, out)));
             }),
       TERCEL_NAN_SUM_ENTRY(nansum),
       TERCEL_NAN_SUM_ENTRY(nanmean),

@@ -1,6 +1,7 @@
 #include "python/src/out.h"
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/resize.h"
 
@@ -42,6 +43,13 @@ void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded
   resize_(out, sizes);
 }
 
+ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out) {
+  if (!out.defined()) return given.value_or(ScalarType::Undefined);
+  TERCEL_CHECK(!given || *given == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
+               cpp_type_name(*given), ", but got ", cpp_type_name(out.dtype()), " instead");
+  return out.dtype();
+}
+
 Tensor into(const char* op, const Tensor& out, const Tensor& result) {
   if (!out.defined()) return result;
   check_gradients(op, out, result.requires_grad());
@@ -74,7 +82,7 @@ ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& 
   const Tensor both[] = {result.values, result.indices};
   for (size_t i = 0; i < std::min<size_t>(out->size(), 2); ++i)
     TERCEL_CHECK((*out)[i].dtype() == both[i].dtype(), RuntimeError, "Expected out tensor to have dtype ",
-                 to_string(both[i].dtype()), ", but got ", to_string((*out)[i].dtype()), " instead");
+                 cpp_type_name(both[i].dtype()), ", but got ", cpp_type_name((*out)[i].dtype()), " instead");
   const std::vector<Tensor> filled = into(op, *out, Span<Tensor>(both));
   return {filled[0], filled[1]};
 }

@@ -18,6 +18,12 @@ void warn_of_bytes();
  */
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded);
 
+/**
+ * What an operation that takes a dtype calculates in: that, else the dtype of `out`, where there is one. RuntimeError
+ * for two that differ.
+ */
+ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out);
+
 /** Puts a finished result into `out`, or gives it back where there is none. RuntimeError for a dtype it cannot go to.
  */
 Tensor into(const char* op, const Tensor& out, const Tensor& result);

@@ -42,9 +42,10 @@ const char* spoken(Kind kind) {
 }
 
 struct Alias {
-  std::string_view name, numpy;
+  const char *name, *numpy;
 };
-constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"}, {"other", "x2"}};
+constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"input", "x"},
+                              {"input", "a"},  {"input", "x1"},         {"other", "x2"}};
 
 std::string_view trim(std::string_view s) {
   while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
@@ -109,11 +110,23 @@ Parameter parse_parameter(const char* whole, std::string_view text) {
   if (!known) refuse(whole, type);
   p.name = intern(name);
   for (const Alias& a : kAliases)
-    if (a.name == name) p.alias = intern(a.numpy);
+    if (a.name == name && !p.alias) p.alias = intern(a.numpy);
   return p;
 }
 
 bool same_text(PyObject* a, PyObject* b) { return a == b || PyUnicode_Compare(a, b) == 0; }
+
+/** Whether a keyword is the parameter's name, or one that NumPy has for it. */
+bool goes_by(const Parameter& p, PyObject* keyword) {
+  if (same_text(p.name, keyword)) return true;
+  if (!p.alias) return false;
+  if (same_text(p.alias, keyword)) return true;
+  for (const Alias& a : kAliases)
+    if (PyUnicode_CompareWithASCIIString(p.name, a.name) == 0 &&
+        PyUnicode_CompareWithASCIIString(keyword, a.numpy) == 0)
+      return true;
+  return false;
+}
 
 std::string text_of(PyObject* unicode) {
   const char* s = PyUnicode_AsUTF8(unicode);
@@ -217,8 +230,7 @@ int Signature::find(PyObject* keyword) const {
   for (size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i].name == keyword) return static_cast<int>(i);
   for (size_t i = 0; i < parameters_.size(); ++i)
-    if (same_text(parameters_[i].name, keyword) || (parameters_[i].alias && same_text(parameters_[i].alias, keyword)))
-      return static_cast<int>(i);
+    if (goes_by(parameters_[i], keyword)) return static_cast<int>(i);
   return -1;
 }
 

@@ -29,14 +29,14 @@ from math import e, inf, nan, pi  # noqa: F401,E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
-    from tercel import (array_api, backends, cpu, cuda, distributed, jit, nn, optim, overrides,  # noqa: F401
+    from tercel import (array_api, backends, cpu, cuda, distributed, jit, masked, nn, optim, overrides,  # noqa: F401
                         return_types, testing, types, version)
 
 newaxis = None
 __version__ = _C._version()
 
 # What a program that only calculates does not wait for.
-_LATER = frozenset(("array_api", "backends", "cpu", "cuda", "distributed", "jit", "nn", "optim", "overrides",
+_LATER = frozenset(("array_api", "backends", "cpu", "cuda", "distributed", "jit", "masked", "nn", "optim", "overrides",
                     "return_types", "testing", "types", "version"))
 
 

@@ -77,6 +77,14 @@ def test_what_numpy_may_not_give():
         tc.from_numpy(np.zeros(2, "M8[s]"))
     with pytest.raises(ValueError, match="strides not a multiple"):
         tc.from_numpy(np.zeros(3, dtype=[("a", "i1"), ("b", "f4")])["b"])
+    with pytest.raises(ValueError, match="not aligned"):
+        tc.from_numpy(np.zeros(3).view("u1")[1:9].view("f8"))
+    # A complex number is aligned as its parts are.
+    halves = np.zeros(6)
+    halves[:] = range(6)
+    for start in (0, 1):
+        z = halves[start:start + 4].view("c16")
+        assert tc.from_numpy(z).tolist() == z.tolist()
     with pytest.raises(TypeError, match="expected np.ndarray"):
         tc.from_numpy([1])
 

@@ -332,3 +332,88 @@ def test_signs_and_their_dtypes():
         tc.float_power(tc.ones(1), 2, out=tc.ones(1))
     with pytest.raises(RuntimeError, match="dtype of out: Double should be same as input: Float"):
         tc.nan_to_num(tc.ones(1), out=tc.ones(1).double())
+
+
+def test_bessel_functions_and_their_kin():
+    x = tc.tensor([0.5, 2.5, 9.0], dtype=tc.float64)
+    special = tc.special
+    # The Wronskians: of J and Y 2 / (pi x), of I and K 1 / x.
+    cross = special.bessel_j1(x) * special.bessel_y0(x) - special.bessel_j0(x) * special.bessel_y1(x)
+    assert (cross * x).tolist() == pytest.approx([2 / math.pi] * 3)
+    k0, k1 = special.modified_bessel_k0(x), special.modified_bessel_k1(x)
+    assert ((special.modified_bessel_i0(x) * k1 + special.modified_bessel_i1(x) * k0) * x).tolist() == pytest.approx([1] * 3)
+    assert special.scaled_modified_bessel_k0(x).tolist() == pytest.approx((k0 * x.exp()).tolist())
+    assert special.scaled_modified_bessel_k1(x).tolist() == pytest.approx((k1 * x.exp()).tolist())
+    assert special.spherical_bessel_j0(x).tolist() == pytest.approx((x.sin() / x).tolist())
+    assert special.spherical_bessel_j0(tc.zeros(1)).item() == 1
+    assert special.erfcx(x).tolist() == pytest.approx((x.square().exp() * x.erfc()).tolist(), rel=1e-6)
+    assert special.erfcx(tc.tensor(1e4, dtype=tc.float64)).item() == pytest.approx(1e-4 / math.sqrt(math.pi))
+    # Ai'' = x Ai, by differences.
+    at, h = tc.tensor([-5.0, -2.1, -1.0, 0.0, 1.0, 4.0], dtype=tc.float64), 1e-3
+    bend = (special.airy_ai(at + h) - 2 * special.airy_ai(at) + special.airy_ai(at - h)) / h**2
+    assert bend.tolist() == pytest.approx((at * special.airy_ai(at)).tolist(), abs=1e-6)
+    assert special.airy_ai(tc.zeros(1, dtype=tc.float64)).item() == pytest.approx(0.3550280538878172)
+    for name in ("bessel_y0", "bessel_y1"):
+        assert getattr(special, name)(tc.zeros(1)).item() == -math.inf
+        assert math.isnan(getattr(special, name)(-tc.ones(1)).item())
+    with pytest.raises(NotImplementedError, match="derivative for 'self' of 'special_airy_ai'"):
+        special.airy_ai(tc.ones(1, requires_grad=True)).sum().backward()
+
+
+def test_orthogonal_polynomials():
+    x = tc.linspace(-0.9, 0.9, 5, dtype=tc.float64)
+    angle, half = x.acos(), x.acos() / 2
+    for n in (0, 1, 2, 5, 63, 64, 65, 1000):
+        expected = {
+            "t": (n * angle).cos(), "u": ((n + 1) * angle).sin() / angle.sin(),
+            "v": ((2 * n + 1) * half).cos() / half.cos(), "w": ((2 * n + 1) * half).sin() / half.sin(),
+        }
+        for kind, values in expected.items():
+            function = getattr(tc.special, f"chebyshev_polynomial_{kind}")
+            shifted = getattr(tc.special, f"shifted_chebyshev_polynomial_{kind}")
+            assert function(x, n).tolist() == pytest.approx(values.tolist(), abs=1e-9)
+            assert shifted((x + 1) / 2, n).tolist() == pytest.approx(values.tolist(), abs=1e-6)
+    big = tc.tensor([-3.0, 1.0, 3.0], dtype=tc.float64)
+    for kind in "tuvw":
+        function = getattr(tc.special, f"chebyshev_polynomial_{kind}")
+        assert (2 * big * function(big, 70) - function(big, 69)).tolist() == pytest.approx(function(big, 71).tolist())
+    n = tc.tensor([-1, 0, 1, 2, 3])
+    assert tc.special.hermite_polynomial_h(2.0, n).tolist() == [0, 1, 4, 14, 40]
+    assert tc.special.hermite_polynomial_he(2.0, n).tolist() == [0, 1, 2, 3, 2]
+    assert tc.special.laguerre_polynomial_l(2.0, n).tolist() == pytest.approx([0, 1, -1, -1, -1 / 3])
+    assert tc.special.legendre_polynomial_p(2.0, n).tolist() == pytest.approx([0, 1, 2, 5.5, 17])
+    assert math.isnan(tc.special.legendre_polynomial_p(tc.zeros(1), math.nan).item())
+
+
+def test_results_into_wider_tensors_are_those_of_their_own_dtype():
+    byte, half = tc.tensor([200], dtype=tc.uint8), tc.tensor([60000.0], dtype=tc.float16)
+    assert tc.add(byte, byte, out=tc.zeros(1, dtype=tc.int64)).tolist() == [144]
+    assert tc.pow(2, tc.tensor([17], dtype=tc.uint8), out=tc.zeros(1, dtype=tc.int64)).tolist() == [0]
+    assert tc.bitwise_left_shift(byte, 1, out=tc.zeros(1, dtype=tc.int32)).tolist() == [144]
+    assert tc.mul(half, 2, out=tc.zeros(1)).tolist() == [math.inf]
+    assert tc.exp(tc.ones(1), out=tc.zeros(1, dtype=tc.float64)).item() == tc.ones(1).exp().item()
+
+
+def test_corners_as_pytorch_has_them():
+    far = tc.tensor([math.inf, -math.inf, 5.0])
+    assert tc.angle(far).tolist() == pytest.approx([0, math.pi, 0]) and tc.angle(tc.tensor(math.nan)).isnan()
+    assert F.hardshrink(tc.tensor([0.3, 0.5, -0.3], dtype=tc.bfloat16), 0.3).tolist() == [0, 0.5, 0]
+    assert tc.logit(tc.tensor([True, False])).tolist() == [math.inf, -math.inf]
+    for complex_function, same in ((tc.sinc, lambda z: (math.pi * z).sin() / (math.pi * z)),):
+        z = tc.tensor([0.5 + 1j, -2j], dtype=tc.complex128)
+        tc.testing.assert_close(complex_function(z), same(z))
+    assert tc.dist(tc.tensor([1j, 2]), tc.tensor([1j, 3])).item() == 1
+    yes = tc.tensor([True, False])
+    assert tc.add(yes, yes, alpha=0).tolist() == [True, False] and tc.add(yes, True, alpha=2).dtype == tc.bool
+    ones = tc.ones(1, dtype=tc.int8)
+    with pytest.raises(RuntimeError, match="argument alpha must not be a floating point number"):
+        tc.add(ones, ones, alpha=1.0)
+    with pytest.raises(NotImplementedError, match="heaviside is not yet implemented for complex tensors"):
+        tc.heaviside(tc.ones(1, dtype=tc.complex64), tc.ones(1, dtype=tc.complex64))
+    with pytest.raises(RuntimeError, match="expects exponent to have int dtype but got float"):
+        tc.frexp(tc.ones(1), out=(tc.empty(0), tc.empty(0)))
+    large = tc.tensor(2**53)
+    assert not tc.isclose(large, large + 1, rtol=0, atol=0) and tc.isclose(large, large + 1, rtol=0, atol=1)
+    x = tc.arange(3.0)
+    x[1:2] = x[1:2]  # the same element, seen twice
+    assert tc.add(x1=x, x2=x).tolist() == [0, 2, 4] and tc.sum(a=x, axis=0).item() == 3

@@ -70,8 +70,7 @@ def test_searching_and_counting(n, right):
     same(tc.isin(x, tc.tensor([1, 2])), np.isin(n, [1, 2]))
     same(x.double().histc(7, -9, 9), np.histogram(n, 7, (-9, 9))[0])
     hist, edges = tc.histogram(x.double(), 5)
-    ends = (n.min(), n.max()) if n.min() != n.max() else (n.min() - 1, n.max() + 1)
-    same(edges, np.linspace(*ends, 6))
+    same(edges, np.histogram_bin_edges(n.astype("f8"), 5))
     assert hist.sum().item() == n.size
     same((x.reshape(-1).long() + 9).bincount(minlength=30), np.bincount(n.reshape(-1).astype("i8") + 9, minlength=30))
 
@@ -165,3 +164,67 @@ def test_fill_of_a_copy():
     y.sum().backward()
     assert y.tolist() == [[4.0] * 3] * 2 and x.tolist() == [[1.0] * 3] * 2
     assert value.grad.item() == 6 and x.grad.abs().sum().item() == 0
+
+
+def test_an_output_says_what_a_reduction_calculates_in():
+    x = tc.tensor([[1.5, 2.5], [3.5, 4.5]])
+    for function in (tc.sum, tc.nansum, tc.mean, tc.prod, tc.cumsum, tc.cumprod):
+        out = tc.empty(0, dtype=tc.float64)
+        assert function(x, 0, out=out) is out
+        assert out.tolist() == function(x.double(), 0).tolist()
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float, but got double instead"):
+            function(x, 0, dtype=tc.float32, out=out)
+    assert tc.sum(x, 0, out=tc.empty(0, dtype=tc.int64)).tolist() == [4, 6]
+    for function in (tc.any, tc.all):
+        assert function(x, 0, out=tc.empty(0, dtype=tc.bool)).tolist() == [True, True]
+        assert function(x, out=tc.empty(0, dtype=tc.uint8)).item() == 1
+        for dims in ((), (0,)):
+            with pytest.raises(RuntimeError, match=r"only supports bool tensor for result, got: Float"):
+                function(x, *dims, out=tc.empty(0))
+    assert x.amax(None).item() == 4.5 and tc.amin(x, dim=None, keepdim=True).tolist() == [[1.5]]
+    with pytest.raises(RuntimeError, match=r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"):
+        x.quantile(1.5)
+    with pytest.raises(RuntimeError, match="out tensor must be same dtype as the input tensor"):
+        tc.quantile(x, 0.5, out=tc.empty(0, dtype=tc.int32))
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype long int, but got float instead"):
+        tc.max(x, 0, out=(tc.empty(0), tc.empty(0)))
+
+
+def test_running_products_of_complex_numbers():
+    n = np.exp(1j * np.arange(14).reshape(2, 7)) * 1.1
+    x = tc.from_numpy(n)
+    same(x.cumprod(1).real, n.cumprod(1).real)
+    same(x.cumprod(0).imag, n.cumprod(0).imag)
+    assert x[0, 0].cumprod(0).item() == n[0, 0] and x[:, :0].cumprod(1).shape == (2, 0)
+    y = x.clone().requires_grad_()
+    assert tc.autograd.gradcheck(lambda t: t.cumprod(1), (y,))
+    with tc.no_grad():
+        y[0, 2] = 0
+    assert tc.autograd.gradcheck(lambda t: t.cumprod(1), (y,))
+
+
+def test_histograms():
+    x = tc.tensor([[0.0, 1.0], [1.0, 2.0], [2.0, 1.5], [5.0, 1.0]])
+    assert tc.histogram(tc.ones(3), 2).bin_edges.tolist() == [0.5, 1, 1.5]
+    out = tc.empty(0), tc.empty(0)
+    assert tc.histogram(x, 2, out=out).hist is out[0] and out[0].tolist() == [7, 1]
+    with pytest.raises(RuntimeError, match="input tensor and hist tensor should have the same dtype"):
+        tc.histogram(x, 2, out=(tc.empty(0, dtype=tc.float64), tc.empty(0)))
+    with pytest.raises(RuntimeError, match="bins must be > 0"):
+        tc.histogram(x, tc.ones(1))
+    with pytest.raises(RuntimeError, match="at least 1 element"):
+        tc.histogram(x, tc.ones(0))
+
+
+def test_no_indices_have_any_dtype():
+    assert tc.gather(tc.ones(3), 0, tc.empty(0, dtype=tc.uint8)).shape == (0,)
+    with pytest.raises(RuntimeError, match="for index"):
+        tc.gather(tc.ones(3), 0, tc.zeros(1, dtype=tc.uint8))
+    assert tc.resize_as_(tc.ones(4), tc.ones(2, 2)).shape == (2, 2)
+
+
+def test_bytes_that_are_bools_count_once():
+    odd = tc.tensor([2, 255, 0, 7, 128, 1, 0, 0] * 3, dtype=tc.uint8).view(tc.bool)
+    places = [i for i in range(24) if i % 8 not in (2, 6, 7)]
+    assert odd.nonzero().squeeze(1).tolist() == places and tc.arange(24)[odd].tolist() == places
+    assert tc.arange(24).masked_select(odd).tolist() == places

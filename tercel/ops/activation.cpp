@@ -2,6 +2,8 @@
 
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
@@ -85,7 +87,9 @@ Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   floating("hardshrink", x);
-  return where(logical_and(ge(x, -lambd), le(x, lambd)), 0, x);
+  // The bound is a number of x's dtype: of 16 bits, it is rounded as the elements were.
+  const Tensor bound = to(scalar_tensor(lambd, TensorOptions(kFloat64)), x.dtype());
+  return where(logical_and(ge(x, neg(bound)), le(x, bound)), 0, x);
 }
 Tensor softshrink(const Tensor& x, double lambd) {
   floating("softshrink", x);

@@ -342,6 +342,11 @@ constexpr int kAddScaled = index_of<op::AddScaled, TernaryOps>;
 
 bool is_one(Scalar alpha) { return alpha.category() != TypeCategory::Bool && equals(alpha, 1); }
 
+/** The multiplier of two bools is one too. */
+Scalar alpha_for(const Tensor& a, const Tensor& b, Scalar alpha) {
+  return a.dtype() == kBool && b.dtype() == kBool ? Scalar(alpha.to<bool>()) : alpha;
+}
+
 Scalar negative(Scalar alpha) {
   if (alpha.is_complex()) return -alpha.to_complex();
   if (alpha.is_floating()) return -alpha.to_double();
@@ -385,24 +390,24 @@ const Tensor& add_scaled_(const Tensor& a, const Tensor& b, Scalar alpha) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (is_one(alpha)) return add(a, b);
   check_alpha("add", a, b, alpha);
-  return add_scaled(a, b, alpha);
+  if (is_one(alpha)) return add(a, b);
+  return add_scaled(a, b, alpha_for(a, b, alpha));
 }
 const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (is_one(alpha)) return add_(a, b);
   check_alpha("add_", a, b, alpha);
-  return add_scaled_(a, b, alpha);
+  if (is_one(alpha)) return add_(a, b);
+  return add_scaled_(a, b, alpha_for(a, b, alpha));
 }
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (is_one(alpha)) return sub(a, b);
   check_alpha("sub", a, b, alpha);
+  if (is_one(alpha)) return sub(a, b);
   check_no_bool({a, b});
   return add_scaled(a, b, negative(alpha));
 }
 const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
-  if (is_one(alpha)) return sub_(a, b);
   check_alpha("sub_", a, b, alpha);
+  if (is_one(alpha)) return sub_(a, b);
   check_no_bool({a, b});
   return add_scaled_(a, b, negative(alpha));
 }

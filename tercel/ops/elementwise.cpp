@@ -1,10 +1,17 @@
 #include "tercel/ops/elementwise_impl.h"
 
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/sum_to_size.h"
 
 namespace tercel {
+
+void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
+                           int op, Span<OperandRef> inputs) {
+  const NoGradGuard no_grad;
+  copy_(out, elementwise(rule, kernels, op, inputs));
+}
 
 void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs) {
   check_defined(out, op, "out");

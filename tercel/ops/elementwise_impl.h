@@ -15,10 +15,18 @@ inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<Element
   return out;
 }
 
-/** The result written to `out`, whose version moves on. */
+/** The result calculated for itself and converted to `out`. */
+void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
+                           int op, Span<OperandRef> inputs);
+
+/** The result written to `out`, whose version moves on. It is one of its own dtype first, which may be a narrow one. */
 inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs) {
-  TensorIterator(rule, inputs, out).run(kernels, op);
+  TensorIterator iterator(rule, inputs, out);
+  const ScalarType common = iterator.common_dtype();
+  if (common != out.dtype() && !rule.predicate && native_dtype(compute_of(common)) != common) [[unlikely]]
+    return elementwise_converted(out, rule, kernels, op, inputs);
+  iterator.run(kernels, op);
   out.impl().bump_version();
 }
 

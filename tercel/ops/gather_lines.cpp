@@ -54,7 +54,7 @@ GatherShape gather_shape(const Tensor& indexed, int64_t dim, const Tensor& index
 
 void check_index(const char* op, const Tensor& index) {
   check_defined(index, op, "index");
-  TERCEL_CHECK(index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
+  TERCEL_CHECK(index.numel() == 0 || index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
                "(): Expected dtype int32 or int64 for index, but got ", describe(index));
 }
 

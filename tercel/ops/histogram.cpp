@@ -64,13 +64,14 @@ Tensor filled(int64_t bins, int64_t n, const Tensor& weights, BinOf bin_of) {
 struct Range {
   double low, high;
 
+  static Range of(const Tensor& x) {
+    const MinAndMax extremes = aminmax(x);
+    return {extremes.min.item<double>(), extremes.max.item<double>()};
+  }
   /** What it is if the bounds are the same: that of the elements, or one of width 2. */
   Range resolved(const Tensor& x) const {
     Range out = *this;
-    if (out.low == out.high && x.numel() > 0) {
-      const MinAndMax extremes = aminmax(x);
-      out = {extremes.min.item<double>(), extremes.max.item<double>()};
-    }
+    if (out.low == out.high && x.numel() > 0) out = of(x);
     if (out.low == out.high) {
       out.low -= 1;
       out.high += 1;
@@ -164,14 +165,16 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
 Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weight, bool density) {
   check_histogram("histogram", given);
   check_defined(bins, "histogram", "bins");
-  TERCEL_CHECK(bins.dim() == 1 && bins.numel() > 1, RuntimeError,
-               "torch.histogramdd(): bins tensor should have one dimension, but got ", bins.dim(),
-               " dimensions in the bins tensor for dimension 0");
   TERCEL_CHECK(bins.dtype() == given.dtype(), RuntimeError,
                "torch.histogramdd(): input tensor and bins tensors should have the same dtype, but got input with "
                "dtype ",
-               scalar_type_word(given.dtype()), " and bins for dimension 0 with dtype ",
-               scalar_type_word(bins.dtype()));
+               cpp_type_name(given.dtype()), " and bins for dimension 0 with dtype ", cpp_type_name(bins.dtype()));
+  TERCEL_CHECK(bins.dim() == 1, RuntimeError, "torch.histogramdd(): bins tensor should have one dimension, but got ",
+               bins.dim(), " dimensions in the bins tensor for dimension 0");
+  TERCEL_CHECK(bins.numel() > 0, RuntimeError,
+               "torch.histogramdd(): bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+               "for dimension 0");
+  check_bins(bins.numel() - 1);
   check_weight(given, weight);
   const NoGradGuard no_grad;
   const Tensor edges = contiguous(to(bins, kFloat64)), x = contiguous(to(given, kFloat64));
@@ -188,12 +191,12 @@ Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<doubl
   check_bins(bins);
   Range range = given_range ? Range{given_range->first, given_range->second} : Range{0, 0};
   const NoGradGuard no_grad;
-  if (!given_range) range = range.resolved(x);
+  if (!given_range && x.numel() > 0) range = Range::of(x);
   TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError,
                "torch.histogramdd: dimension 0's range [", range.low, ", ", range.high, "] is not finite");
   TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
                range.low, " max ", range.high, " for dimension 0");
-  if (range.low == range.high) range = {range.low - 1, range.high + 1};
+  if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
   const Tensor edges = linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
   return histogram(x, edges, weight, density);
 }

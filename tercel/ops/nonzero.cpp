@@ -26,6 +26,11 @@ void for_each_true(const uint8_t* truth, int64_t begin, int64_t end, Visit visit
   for (; i + 8 <= end; i += 8) {
     uint64_t word;
     std::memcpy(&word, truth + i, 8);
+    // One bit for each byte, also where a byte that is true is not 1.
+    word |= word >> 4 & 0x0f0f0f0f0f0f0f0f;
+    word |= word >> 2 & 0x0303030303030303;
+    word |= word >> 1 & 0x0101010101010101;
+    word &= 0x0101010101010101;
     for (; word != 0; word &= word - 1) visit(i + std::countr_zero(word) / 8);
   }
   for (; i < end; ++i)
@@ -34,7 +39,7 @@ void for_each_true(const uint8_t* truth, int64_t begin, int64_t end, Visit visit
 
 int64_t count_true(const uint8_t* truth, int64_t begin, int64_t end) {
   int64_t count = 0;
-  for (int64_t i = begin; i < end; ++i) count += truth[i];
+  for (int64_t i = begin; i < end; ++i) count += truth[i] != 0;
   return count;
 }
 

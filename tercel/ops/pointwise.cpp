@@ -73,7 +73,7 @@ Tensor angle(const Tensor& x) {
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
   // Zero times x: NaN stays, and so does the place in the graph.
-  return where(lt(x, 0), kPi, mul(where(isfinite(floating), 0, floating), 0));
+  return where(lt(x, 0), kPi, mul(where(isnan(floating), floating, 0), 0));
 }
 
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
@@ -95,7 +95,8 @@ const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> pos
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
   // The lower bound wins where it is above the upper one.
-  const Tensor p = eps ? clamp_min(clamp_max(x.is_floating_point() ? x : to(x, default_dtype()), 1 - *eps), *eps) : x;
+  const Tensor number = x.is_floating_point() ? x : to(x, default_dtype());
+  const Tensor p = eps ? clamp_min(clamp_max(number, 1 - *eps), *eps) : number;
   return log(div(p, sub(1, p)));
 }
 const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
@@ -276,11 +277,13 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   TERCEL_CHECK(atol >= 0, RuntimeError, "atol must be greater than or equal to zero, but got ", atol);
   const NoGradGuard no_grad;
   Tensor close = eq(a, b);
+  if (equal_nan && a.is_differentiable()) close = logical_or(close, logical_and(isnan(a), isnan(b)));
+  // Exactly the same: also of integers that float64 cannot tell apart.
+  if (rtol == 0 && atol == 0) return close;
   if (!a.is_differentiable()) {
     const Tensor x = to(a, kFloat64), y = to(b, kFloat64);
     return logical_or(close, le(abs(sub(x, y)), add(abs(mul(y, rtol)), atol)));
   }
-  if (equal_nan) close = logical_or(close, logical_and(isnan(a), isnan(b)));
   const Tensor distance = abs(sub(a, b)), allowed = add(abs(mul(b, rtol)), atol);
   return logical_or(close, logical_and(isfinite(distance), le(distance, allowed)));
 }

@@ -99,6 +99,7 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, std::optional<int64_t> 
 
 Tensor number_like(const Tensor& x, double q) {
   check_defined(x, "quantile", "x");
+  TERCEL_CHECK(q >= 0 && q <= 1, RuntimeError, "quantile() q must be in the range [0, 1] but got ", q);
   return scalar_tensor(q, TensorOptions(x.is_floating_point() ? x.dtype() : kFloat32));
 }
 

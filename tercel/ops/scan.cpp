@@ -153,13 +153,27 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, 
   return where(first, at_first, where(eq(zeros_so_far, 0), before, 0));
 }
 
+/** Products of 2, 4, 8 ... neighbours, each made of two of the former. */
+Tensor complex_products(const Tensor& x, int64_t dim) {
+  const NoGradGuard no_grad;
+  if (x.dim() == 0) return clone(x);
+  const int64_t n = x.size(dim);
+  Tensor out = clone(x);
+  for (int64_t reach = 1; reach < n; reach *= 2) {
+    const Tensor parts[] = {narrow(out, dim, 0, reach),
+                            mul(narrow(out, dim, reach, n - reach), narrow(out, dim, 0, n - reach))};
+    out = cat(parts, dim);
+  }
+  return out;
+}
+
 Tensor product_scan(const Tensor& x, int64_t dim) {
-  check_real("cumprod", x);
-  const Tensor out = to(scan_along(ScanOp::Product, x, dim, false), x.dtype());
+  const Tensor out =
+      x.is_complex() ? complex_products(x, dim) : to(scan_along(ScanOp::Product, x, dim, false), x.dtype());
   if (should_record(x))
     record("CumprodBackward0", out, {x}, [x = SavedTensor(x), out = SavedTensor::output(out), dim](BackwardCall& call) {
       if (x.get().dim() == 0) return call.set(0, call.take());
-      call.set(0, cumprod_backward(call.grad(), x.get(), out.get(call), dim));
+      call.set(0, cumprod_backward(call.grad(), conj(x.get()), conj(out.get(call)), dim));
     });
   return out;
 }

@@ -2,7 +2,7 @@
 //
 // out[i] combines x[0] to x[i]. Sums and products of integers and bool are int64 (of uint64 in that) unless a dtype is
 // given, to which x is converted first. float32 and 16-bit floats are combined in float64 and rounded once for every
-// element. Results do not depend on the number of threads. Of complex numbers there are sums only
+// element. Results do not depend on the number of threads. Complex numbers have sums and products only
 // (NotImplementedError).
 #pragma once
 

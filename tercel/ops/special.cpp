@@ -45,9 +45,17 @@ concept HasGradientB = requires(double v) {
 };
 
 template <class F>
+constexpr UnaryGradientFn* recorded_gradient() {
+  if constexpr (has_dx<F> || has_dy<F>)
+    return &unary_gradient<F>;
+  else
+    return nullptr;
+}
+
+template <class F>
 constexpr Info kUnaryInfo = {
-    rule_of<F>(), backward_name<F>,  index_of<F, SpecialUnaryOps>, false, false, has_output_gradient<F>,
-    {true, true}, &unary_gradient<F>};
+    rule_of<F>(), backward_name<F>,       index_of<F, SpecialUnaryOps>,   false,
+    false,        has_output_gradient<F>, {has_dx<F> || has_dy<F>, true}, recorded_gradient<F>()};
 
 template <class F, int kSide>
 constexpr BinaryGradientFn* recorded_gradient() {
@@ -69,11 +77,17 @@ constexpr Info kBinaryInfo = {rule_of<F>(),
                               nullptr,
                               {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
 
+void check_gradient(const Info& info, int side) {
+  TERCEL_CHECK(info.has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",
+               "' of '", info.rule.op, "' is not implemented");
+}
+
 struct UnaryBackward {
   const Info* info;
   SavedTensor saved;
 
   void operator()(BackwardCall& call) const {
+    check_gradient(*info, 0);
     const ElementwiseRule rule{.op = info->backward, .complex = true};
     const Tensor kept = saved.get(call);
     if (should_record(call.grad(), kept)) return call.set(0, info->recorded_unary(call.grad(), kept, {}));
@@ -147,8 +161,7 @@ struct BinaryBackward {
     const auto ref = [&](int i) { return kept[i].defined() ? OperandRef(kept[i]) : OperandRef(saved[i].number); };
     for (int side = 0; side < 2; ++side) {
       if (input[side] < 0 || !call.needs(static_cast<size_t>(input[side]))) continue;
-      TERCEL_CHECK(info->has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",
-                   "' of '", info->rule.op, "' is not implemented");
+      check_gradient(*info, side);
       Tensor g;
       if (should_record(call.grad(), kept[0], kept[1])) {
         g = info->recorded_binary[side](call.grad(), {kept[0], saved[0].number}, {kept[1], saved[1].number});
@@ -201,9 +214,13 @@ void check_dtypes(const Pair& in) {
   if constexpr (std::is_same_v<F, special::op::Nextafter>)
     for (const OperandRef& x : in)
       if (x.tensor() && !x.tensor()->is_floating_point()) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
-  if constexpr (std::is_same_v<F, special::op::Heaviside>)
+  if constexpr (std::is_same_v<F, special::op::Heaviside>) {
+    for (const OperandRef& x : in)
+      TERCEL_CHECK(!x.tensor() || !x.tensor()->is_complex(), NotImplementedError,
+                   "heaviside is not yet implemented for complex tensors.");
     TERCEL_CHECK(!in[0].tensor() || !in[1].tensor() || in[0].tensor()->dtype() == in[1].tensor()->dtype(), RuntimeError,
                  "heaviside is not yet implemented for tensors with different dtypes.");
+  }
 }
 
 }  // namespace

@@ -67,6 +67,22 @@ TERCEL_UNARY(special_ndtri)
 TERCEL_UNARY(special_log_ndtr)
 /** -x log x; 0 at 0, -infinity below. */
 TERCEL_UNARY(special_entr)
+/** Bessel functions of the first and second kind, of order 0 and 1; those of the second kind are NaN below 0. */
+TERCEL_UNARY(special_bessel_j0)
+TERCEL_UNARY(special_bessel_j1)
+TERCEL_UNARY(special_bessel_y0)
+TERCEL_UNARY(special_bessel_y1)
+/** Modified Bessel functions of the second kind, of order 0 and 1; NaN below 0; scaled, times exp(x). */
+TERCEL_UNARY(special_modified_bessel_k0)
+TERCEL_UNARY(special_modified_bessel_k1)
+TERCEL_UNARY(special_scaled_modified_bessel_k0)
+TERCEL_UNARY(special_scaled_modified_bessel_k1)
+/** sin(x) / x; 1 at 0. */
+TERCEL_UNARY(special_spherical_bessel_j0)
+/** Airy's function Ai. No gradient (NotImplementedError). */
+TERCEL_UNARY(special_airy_ai)
+/** exp(x^2) erfc(x), without overflow for large x. */
+TERCEL_UNARY(special_erfcx)
 
 /** The n-th derivative of digamma. RuntimeError for a negative n. */
 TERCEL_API Tensor polygamma(int64_t n, const Tensor& x);
@@ -102,6 +118,23 @@ TERCEL_BINARY(lcm)
 TERCEL_BINARY(bitwise_left_shift)
 /** a / 2^b of integers, rounded downwards; any other shift leaves the sign alone. */
 TERCEL_BINARY(bitwise_right_shift)
+
+/** Chebyshev's polynomials of the first (T) to fourth kind (W), of degree n and argument x; of 2x - 1: shifted. */
+TERCEL_BINARY(special_chebyshev_polynomial_t)
+TERCEL_BINARY(special_chebyshev_polynomial_u)
+TERCEL_BINARY(special_chebyshev_polynomial_v)
+TERCEL_BINARY(special_chebyshev_polynomial_w)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_t)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_u)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_v)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_w)
+/** Hermite's polynomials, of physicists (H) and of statisticians (He). */
+TERCEL_BINARY(special_hermite_polynomial_h)
+TERCEL_BINARY(special_hermite_polynomial_he)
+/** Laguerre's polynomials. */
+TERCEL_BINARY(special_laguerre_polynomial_l)
+/** Legendre's polynomials. */
+TERCEL_BINARY(special_legendre_polynomial_p)
 
 }  // namespace tercel
 

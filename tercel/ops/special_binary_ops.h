@@ -118,6 +118,25 @@ struct RightShift {
     return Int<T>(a.v >> (b.bits() <= kLast ? static_cast<int>(b.bits()) : kLast)) * Int<T>(std::is_signed_v<T> || b.bits() <= kLast);
   }
 };
+// Polynomials of a degree.
+#define TERCEL_POLYNOMIAL(Functor, function, value) \
+  struct Functor { \
+    TERCEL_OP(#function, Float) \
+    template <class V> static V fwd(V x, V n) { return value; } \
+  };
+TERCEL_POLYNOMIAL(ChebyshevPolynomialT, special_chebyshev_polynomial_t, special_chebyshev_polynomial_t(x, n))
+TERCEL_POLYNOMIAL(ChebyshevPolynomialU, special_chebyshev_polynomial_u, special_chebyshev_polynomial_u(x, n))
+TERCEL_POLYNOMIAL(ChebyshevPolynomialV, special_chebyshev_polynomial_v, special_chebyshev_polynomial_v(x, n))
+TERCEL_POLYNOMIAL(ChebyshevPolynomialW, special_chebyshev_polynomial_w, special_chebyshev_polynomial_w(x, n))
+TERCEL_POLYNOMIAL(HermitePolynomialH, special_hermite_polynomial_h, special_hermite_polynomial_h(x, n))
+TERCEL_POLYNOMIAL(HermitePolynomialHe, special_hermite_polynomial_he, special_hermite_polynomial_he(x, n))
+TERCEL_POLYNOMIAL(LaguerrePolynomialL, special_laguerre_polynomial_l, special_laguerre_polynomial_l(x, n))
+TERCEL_POLYNOMIAL(LegendrePolynomialP, special_legendre_polynomial_p, special_legendre_polynomial_p(x, n))
+TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialT, special_shifted_chebyshev_polynomial_t, special_chebyshev_polynomial_t(x + x - V(1), n))
+TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialU, special_shifted_chebyshev_polynomial_u, special_chebyshev_polynomial_u(x + x - V(1), n))
+TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialV, special_shifted_chebyshev_polynomial_v, special_chebyshev_polynomial_v(x + x - V(1), n))
+TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialW, special_shifted_chebyshev_polynomial_w, special_chebyshev_polynomial_w(x + x - V(1), n))
+#undef TERCEL_POLYNOMIAL
 // Of integers the whole part of the quotient; of floating numbers that of the rounded one.
 struct DivTrunc {
   TERCEL_OP("div", Number)
@@ -132,22 +151,34 @@ struct DivTrunc {
 }  // namespace tercel::special::op
 
 /** X(public function, functor) of special ops of two tensors. */
-#define TERCEL_SPECIAL_BINARY_OPS(X) \
-  X(igamma, Igamma)                  \
-  X(igammac, Igammac)                \
-  X(special_zeta, Zeta)              \
-  X(logaddexp2, Logaddexp2)          \
-  X(copysign, Copysign)              \
-  X(xlogy, Xlogy)                    \
-  X(special_xlog1py, Xlog1py)        \
-  X(fmax, Fmax)                      \
-  X(fmin, Fmin)                      \
-  X(heaviside, Heaviside)            \
-  X(nextafter, Nextafter)            \
-  X(gcd, Gcd)                        \
-  X(lcm, Lcm)                        \
-  X(bitwise_left_shift, LeftShift)   \
-  X(bitwise_right_shift, RightShift)
+#define TERCEL_SPECIAL_BINARY_OPS(X)                                     \
+  X(igamma, Igamma)                                                      \
+  X(igammac, Igammac)                                                    \
+  X(special_zeta, Zeta)                                                  \
+  X(logaddexp2, Logaddexp2)                                              \
+  X(copysign, Copysign)                                                  \
+  X(xlogy, Xlogy)                                                        \
+  X(special_xlog1py, Xlog1py)                                            \
+  X(fmax, Fmax)                                                          \
+  X(fmin, Fmin)                                                          \
+  X(heaviside, Heaviside)                                                \
+  X(nextafter, Nextafter)                                                \
+  X(gcd, Gcd)                                                            \
+  X(lcm, Lcm)                                                            \
+  X(bitwise_left_shift, LeftShift)                                       \
+  X(bitwise_right_shift, RightShift)                                     \
+  X(special_chebyshev_polynomial_t, ChebyshevPolynomialT)                \
+  X(special_chebyshev_polynomial_u, ChebyshevPolynomialU)                \
+  X(special_chebyshev_polynomial_v, ChebyshevPolynomialV)                \
+  X(special_chebyshev_polynomial_w, ChebyshevPolynomialW)                \
+  X(special_hermite_polynomial_h, HermitePolynomialH)                    \
+  X(special_hermite_polynomial_he, HermitePolynomialHe)                  \
+  X(special_laguerre_polynomial_l, LaguerrePolynomialL)                  \
+  X(special_legendre_polynomial_p, LegendrePolynomialP)                  \
+  X(special_shifted_chebyshev_polynomial_t, ShiftedChebyshevPolynomialT) \
+  X(special_shifted_chebyshev_polynomial_u, ShiftedChebyshevPolynomialU) \
+  X(special_shifted_chebyshev_polynomial_v, ShiftedChebyshevPolynomialV) \
+  X(special_shifted_chebyshev_polynomial_w, ShiftedChebyshevPolynomialW)
 
 namespace tercel {
 

@@ -105,7 +105,9 @@ struct Parts {
 
 template <class F>
 constexpr Parts unary_parts() {
-  return {{bodies_of<F, Forward, 1, true>(), bodies_of<F, GradientA, 2, false>(), Bodies()}};
+  Parts out = {{bodies_of<F, Forward, 1, true>(), Bodies(), Bodies()}};
+  if constexpr (has_dx<F> || has_dy<F>) out.part[1] = bodies_of<F, GradientA, 2, false>();
+  return out;
 }
 
 template <class F>

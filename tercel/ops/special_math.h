@@ -24,15 +24,47 @@ double i1(double x);
 double i1e(double x);
 /** sin(pi x) / (pi x); 1 at 0. */
 double sinc(double x);
+inline Complex<double> sinc(Complex<double> x) {
+  const Complex<double> angle = x * 3.141592653589793;
+  return x == Complex<double>(0) ? Complex<double>(1) : sin(angle) / angle;
+}
 /** The normal distribution function, its inverse and its logarithm. */
 double ndtr(double x);
 double ndtri(double p);
 double log_ndtr(double x);
 /** -x log x; 0 at 0, -infinity below. */
 double entr(double x);
+/** Bessel functions of the first and second kind, of order 0 and 1; the second kind is of x >= 0. */
+double special_bessel_j0(double x);
+double special_bessel_j1(double x);
+double special_bessel_y0(double x);
+double special_bessel_y1(double x);
+/** Modified Bessel functions of the second kind, for x >= 0, and the same times exp(x). */
+double special_modified_bessel_k0(double x);
+double special_modified_bessel_k1(double x);
+double special_scaled_modified_bessel_k0(double x);
+double special_scaled_modified_bessel_k1(double x);
+/** sin(x) / x; 1 at 0. */
+double special_spherical_bessel_j0(double x);
+/** Airy's function Ai. */
+double special_airy_ai(double x);
+/** exp(x^2) erfc(x). */
+double special_erfcx(double x);
 /** Regularised incomplete gamma functions, lower and upper, for a, x >= 0. */
 double igamma(double a, double x);
 double igammac(double a, double x);
+
+// Orthogonal polynomials of degree n, of which the whole part counts; 0 of a negative one.
+/** Chebyshev's of the first to fourth kind. */
+double special_chebyshev_polynomial_t(double x, double n);
+double special_chebyshev_polynomial_u(double x, double n);
+double special_chebyshev_polynomial_v(double x, double n);
+double special_chebyshev_polynomial_w(double x, double n);
+/** Hermite's, of physicists and of statisticians. */
+double special_hermite_polynomial_h(double x, double n);
+double special_hermite_polynomial_he(double x, double n);
+double special_laguerre_polynomial_l(double x, double n);
+double special_legendre_polynomial_p(double x, double n);
 
 /** x log y and x log(1 + y), 0 where x is; NaN where y is. */
 double xlogy(double x, double y);

@@ -3,8 +3,8 @@
 // Note [Special ops]
 // They are functors as in Note [Functors], of one or two tensors, and go through the same iterator, tiles and threads.
 // But V is a plain number: double, in which float32 too is calculated, Complex<double> where the op takes them, Int<T>
-// where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; where
-// one of the two is left out, asking for that gradient is an error.
+// where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; asking
+// for a gradient that is left out is an error.
 #pragma once
 
 #include "tercel/ops/op_list.h"
@@ -120,7 +120,7 @@ struct I1e {
   template <class V> static V dx(V x) { return where(x == V(0), V(0.5), i0e(x) - i1e(x) * (sign(x) + V(1) / where(x == V(0), V(1), x))); }
 };
 struct Sinc {
-  TERCEL_OP("sinc", Float)
+  TERCEL_OP("sinc", Float) TERCEL_TAKES_COMPLEX
   TERCEL_SPECIAL_FWD(sinc)
   // At 0 the series, whose own derivative is right there.
   template <class V> static V dx(V x) {
@@ -148,6 +148,63 @@ struct Entr {
   TERCEL_SPECIAL_FWD(entr)
   template <class V> static V dx(V x) { return -log(x) - V(1); }
 };
+struct BesselJ0 {
+  TERCEL_OP("special_bessel_j0", Float)
+  TERCEL_SPECIAL_FWD(special_bessel_j0)
+  template <class V> static V dx(V x) { return -special_bessel_j1(x); }
+};
+struct BesselJ1 {
+  TERCEL_OP("special_bessel_j1", Float)
+  TERCEL_SPECIAL_FWD(special_bessel_j1)
+  template <class V> static V dx(V x) { return where(x == V(0), V(0.5), special_bessel_j0(x) - special_bessel_j1(x) / where(x == V(0), V(1), x)); }
+};
+struct BesselY0 {
+  TERCEL_OP("special_bessel_y0", Float)
+  TERCEL_SPECIAL_FWD(special_bessel_y0)
+  template <class V> static V dx(V x) { return -special_bessel_y1(x); }
+};
+struct BesselY1 {
+  TERCEL_OP("special_bessel_y1", Float)
+  TERCEL_SPECIAL_FWD(special_bessel_y1)
+  template <class V> static V dx(V x) { return special_bessel_y0(x) - special_bessel_y1(x) / x; }
+};
+struct ModifiedBesselK0 {
+  TERCEL_OP("special_modified_bessel_k0", Float)
+  TERCEL_SPECIAL_FWD(special_modified_bessel_k0)
+  template <class V> static V dx(V x) { return -special_modified_bessel_k1(x); }
+};
+struct ModifiedBesselK1 {
+  TERCEL_OP("special_modified_bessel_k1", Float)
+  TERCEL_SPECIAL_FWD(special_modified_bessel_k1)
+  template <class V> static V dx(V x) { return -special_modified_bessel_k0(x) - special_modified_bessel_k1(x) / x; }
+};
+struct ScaledModifiedBesselK0 {
+  TERCEL_OP("special_scaled_modified_bessel_k0", Float)
+  TERCEL_SPECIAL_FWD(special_scaled_modified_bessel_k0)
+  template <class V> static V dx(V x) { return special_scaled_modified_bessel_k0(x) - special_scaled_modified_bessel_k1(x); }
+};
+struct ScaledModifiedBesselK1 {
+  TERCEL_OP("special_scaled_modified_bessel_k1", Float)
+  TERCEL_SPECIAL_FWD(special_scaled_modified_bessel_k1)
+  template <class V> static V dx(V x) { return (V(1) - V(1) / x) * special_scaled_modified_bessel_k1(x) - special_scaled_modified_bessel_k0(x); }
+};
+struct SphericalBesselJ0 {
+  TERCEL_OP("special_spherical_bessel_j0", Float)
+  TERCEL_SPECIAL_FWD(special_spherical_bessel_j0)
+  template <class V> static V dx(V x) {
+    const V quotient = (cos(x) - special_spherical_bessel_j0(x)) / where(x == V(0), V(1), x);
+    return where(x == V(0), V(-0.3333333333333333) * x, quotient);
+  }
+};
+struct AiryAi {
+  TERCEL_OP("special_airy_ai", Float)
+  TERCEL_SPECIAL_FWD(special_airy_ai)
+};
+struct Erfcx {
+  TERCEL_OP("special_erfcx", Float)
+  TERCEL_SPECIAL_FWD(special_erfcx)
+  template <class V> static V dx(V x) { return V(2) * x * special_erfcx(x) - V(1.1283791670955126); }  // 2 / sqrt(pi)
+};
 #undef TERCEL_SPECIAL_FWD
 
 // clang-format on
@@ -155,32 +212,43 @@ struct Entr {
 }  // namespace tercel::special::op
 
 /** X(public function, functor) of special ops of one tensor. */
-#define TERCEL_SPECIAL_UNARY_OPS(X) \
-  X(tan, Tan)                       \
-  X(asin, Asin)                     \
-  X(acos, Acos)                     \
-  X(atan, Atan)                     \
-  X(sinh, Sinh)                     \
-  X(cosh, Cosh)                     \
-  X(asinh, Asinh)                   \
-  X(acosh, Acosh)                   \
-  X(atanh, Atanh)                   \
-  X(log2, Log2)                     \
-  X(log10, Log10)                   \
-  X(exp2, Exp2)                     \
-  X(erfc, Erfc)                     \
-  X(erfinv, Erfinv)                 \
-  X(lgamma, Lgamma)                 \
-  X(digamma, Digamma)               \
-  X(i0, I0)                         \
-  X(i0e, I0e)                       \
-  X(i1, I1)                         \
-  X(i1e, I1e)                       \
-  X(sinc, Sinc)                     \
-  X(special_ndtr, Ndtr)             \
-  X(special_ndtri, Ndtri)           \
-  X(special_log_ndtr, LogNdtr)      \
-  X(special_entr, Entr)
+#define TERCEL_SPECIAL_UNARY_OPS(X)                            \
+  X(tan, Tan)                                                  \
+  X(asin, Asin)                                                \
+  X(acos, Acos)                                                \
+  X(atan, Atan)                                                \
+  X(sinh, Sinh)                                                \
+  X(cosh, Cosh)                                                \
+  X(asinh, Asinh)                                              \
+  X(acosh, Acosh)                                              \
+  X(atanh, Atanh)                                              \
+  X(log2, Log2)                                                \
+  X(log10, Log10)                                              \
+  X(exp2, Exp2)                                                \
+  X(erfc, Erfc)                                                \
+  X(erfinv, Erfinv)                                            \
+  X(lgamma, Lgamma)                                            \
+  X(digamma, Digamma)                                          \
+  X(i0, I0)                                                    \
+  X(i0e, I0e)                                                  \
+  X(i1, I1)                                                    \
+  X(i1e, I1e)                                                  \
+  X(sinc, Sinc)                                                \
+  X(special_ndtr, Ndtr)                                        \
+  X(special_ndtri, Ndtri)                                      \
+  X(special_log_ndtr, LogNdtr)                                 \
+  X(special_entr, Entr)                                        \
+  X(special_bessel_j0, BesselJ0)                               \
+  X(special_bessel_j1, BesselJ1)                               \
+  X(special_bessel_y0, BesselY0)                               \
+  X(special_bessel_y1, BesselY1)                               \
+  X(special_modified_bessel_k0, ModifiedBesselK0)              \
+  X(special_modified_bessel_k1, ModifiedBesselK1)              \
+  X(special_scaled_modified_bessel_k0, ScaledModifiedBesselK0) \
+  X(special_scaled_modified_bessel_k1, ScaledModifiedBesselK1) \
+  X(special_spherical_bessel_j0, SphericalBesselJ0)            \
+  X(special_airy_ai, AiryAi)                                   \
+  X(special_erfcx, Erfcx)
 
 namespace tercel {
 

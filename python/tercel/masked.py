@@ -1,0 +1,224 @@
+"""Reductions and normalisations of the elements that a mask picks.
+
+A mask is a bool tensor that broadcasts to the input; without one every element counts. What is masked out has no part in
+a result, which where no element is left is that of none: 0 for a sum, NaN for a mean.
+"""
+
+import builtins
+
+import tercel
+from tercel import linalg
+
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
+           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+
+
+def _lowest(dtype):
+    if dtype == tercel.bool:
+        return False
+    return -float("inf") if dtype.is_floating_point else tercel.iinfo(dtype).min
+
+
+def _highest(dtype):
+    if dtype == tercel.bool:
+        return True
+    return float("inf") if dtype.is_floating_point else tercel.iinfo(dtype).max
+
+
+# What leaves a result as it is, by reduction; of a dtype.
+_NEUTRAL = {
+    "sum": lambda dtype: 0, "cumsum": lambda dtype: 0, "norm": lambda dtype: 0, "normalize": lambda dtype: 0,
+    "prod": lambda dtype: 1, "cumprod": lambda dtype: 1,
+    "amax": _lowest, "argmax": _lowest, "logsumexp": _lowest, "logaddexp": _lowest, "softmax": _lowest,
+    "log_softmax": _lowest,
+    "amin": _highest, "argmin": _highest, "softmin": _highest,
+    "median": lambda dtype: float("nan"),
+}
+
+
+def _input_mask(input, *, mask=None):
+    """The mask at the input's sizes."""
+    if mask is None:
+        raise ValueError("masked operations: expected a mask but got None")
+    if mask.dim() > input.dim():
+        raise IndexError("masked operations: the mask has more dimensions than the input: "
+                         f"{mask.dim()} and {input.dim()}")
+    return mask.to(tercel.bool).broadcast_to(input.shape)
+
+
+def _filled(op, input, mask, neutral=None):
+    """The input with what leaves the result as it is in the place of what is masked out."""
+    if mask is None:
+        return input
+    value = _NEUTRAL[op](input.dtype) if neutral is None else neutral
+    return tercel.where(_input_mask(input, mask=mask), input, tercel.scalar_tensor(value, dtype=input.dtype))
+
+
+def _dims(dim, input):
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
+        return tuple(range(input.dim()))
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    size = builtins.max(input.dim(), 1)
+    wrapped = []
+    for d in dims:
+        if not -size <= d < size:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {d})")
+        if d % size in wrapped:
+            raise RuntimeError(f"dim={d % size} appears multiple times in the list of dims")
+        wrapped.append(d % size)
+    return tuple(wrapped)
+
+
+def _summed_dtype(input, dtype):
+    if dtype is None and not (input.is_floating_point() or input.is_complex()):
+        return tercel.int64
+    return input.dtype if dtype is None else dtype
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
+    """The sum over dimensions (all if none are given); of integers in int64."""
+    x = _filled("sum", input.to(_summed_dtype(input, dtype)), mask)
+    dims = _dims(dim, input)
+    return x.sum(dims, keepdim=builtins.bool(keepdim)) if input.dim() else x.clone()
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product over dimensions (all if none are given); of integers in int64."""
+    x = _filled("prod", input.to(_summed_dtype(input, dtype)), mask)
+    for d in sorted(_dims(dim, input), reverse=True):
+        x = x.prod(d, keepdim=builtins.bool(keepdim))
+    return x
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """Running sums along a dimension."""
+    return _filled("cumsum", input.to(_summed_dtype(input, dtype)), mask).cumsum(_dims(dim, input)[0])
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """Running products along a dimension."""
+    return _filled("cumprod", input.to(_summed_dtype(input, dtype)), mask).cumprod(_dims(dim, input)[0])
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The largest over dimensions (all if none are given)."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("amax", x, mask).amax(_dims(dim, input), builtins.bool(keepdim))
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The smallest over dimensions (all if none are given)."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("amin", x, mask).amin(_dims(dim, input), builtins.bool(keepdim))
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Where the largest stands along a dimension, or among all."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("argmax", x, mask).argmax(dim, builtins.bool(keepdim))
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """Where the smallest stands along a dimension, or among all."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("argmin", x, mask).argmin(dim, builtins.bool(keepdim))
+
+
+def _count(input, dim, keepdim, mask):
+    ones = tercel.ones(input.shape, dtype=tercel.int64, device=input.device)
+    return sum(ones, dim, keepdim=keepdim, mask=mask)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean over dimensions (all if none are given)."""
+    if dtype is None and not (input.is_floating_point() or input.is_complex()):
+        return sum(input, dim, keepdim=keepdim, mask=mask) / _count(input, dim, keepdim, mask)
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The middle element along a dimension, the lower of two."""
+    x = input if dtype is None else input.to(dtype)
+    if not x.is_floating_point():
+        x = x.to(tercel.get_default_dtype())
+    d = _dims(dim, input)[0]
+    if mask is None:
+        return x.median(d, builtins.bool(keepdim)).values
+    inside = _input_mask(x, mask=mask)
+    result = _filled("median", x, mask).nanmedian(d, builtins.bool(keepdim)).values
+    holds_nan = (x.isnan() & inside).any(d, keepdim=builtins.bool(keepdim))
+    return tercel.where(holds_nan, tercel.scalar_tensor(float("nan"), dtype=x.dtype), result)
+
+
+def logsumexp(input, dim, *, keepdim=False, dtype=None, mask=None):
+    """log(sum(exp(input))) over dimensions, without overflow in between."""
+    x = input if dtype is None else input.to(dtype)
+    if not x.is_floating_point():
+        x = x.to(tercel.get_default_dtype())
+    return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim))
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(input) + exp(other)), where each has a mask of its own."""
+    x, y = (t if dtype is None else t.to(dtype) for t in (input, other))
+    return tercel.logaddexp(_filled("logaddexp", x, input_mask), _filled("logaddexp", y, other_mask))
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The vector norm over dimensions (all if none are given)."""
+    order = float(ord)
+    x = input if dtype is None else input.to(dtype)
+    neutral = float("inf") if order == -float("inf") else None
+    return linalg.vector_norm(_filled("norm", x, mask, neutral), order, _dims(dim, input), builtins.bool(keepdim))
+
+
+def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
+    if unbiased is not None and correction is not None:
+        raise ValueError("masked.var: at most one of unbiased and correction can be given")
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    result = dtype or input.dtype
+    if not (result.is_floating_point or result.is_complex):
+        result = tercel.float32
+    x = input.to(result)
+    count = _count(input, dim, True, mask)
+    middle = sum(x, dim, keepdim=True, mask=mask) / count
+    far = x - middle
+    square = (far * far.conj()).real if far.is_complex() else far * far
+    total = sum(square, dim, keepdim=keepdim, mask=mask)
+    return total / (count.reshape(total.shape) - correction).clamp_min(0)
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance over dimensions (all if none are given)."""
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation over dimensions (all if none are given)."""
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """The softmax along a dimension; 0 for what is masked out."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("softmax", x, mask).softmax(_dims(dim, input)[0])
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """The logarithm of the softmax along a dimension; -inf for what is masked out."""
+    x = input if dtype is None else input.to(dtype)
+    return _filled("log_softmax", x, mask).log_softmax(_dims(dim, input)[0])
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """The softmax of the negative; 0 for what is masked out."""
+    x = input if dtype is None else input.to(dtype)
+    return (-_filled("softmin", x, mask)).softmax(_dims(dim, input)[0])
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The input divided by its norm along a dimension (by eps, if that is larger); 0 for what is masked out."""
+    x = input if dtype is None else input.to(dtype)
+    size = norm(x, ord, dim, keepdim=True, mask=mask)
+    return _filled("normalize", x, mask) / size.clamp_min(eps)
