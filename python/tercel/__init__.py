@@ -44,6 +44,9 @@ def __getattr__(name):
     if name in _LATER:
         from importlib import import_module
         return import_module(f"tercel.{name}")
+    if name.startswith("_foreach_"):
+        from tercel import _foreach
+        return getattr(_foreach, name)
     if name == "Storage":
         return storage.default_class()  # noqa: F405
     raise AttributeError(f"module 'tercel' has no attribute '{name}'")

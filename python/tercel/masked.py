@@ -113,15 +113,15 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the largest stands along a dimension, or among all."""
+    """Where the largest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
     x = input if dtype is None else input.to(dtype)
-    return _filled("argmax", x, mask).argmax(dim, builtins.bool(keepdim))
+    return _filled("argmax", x, mask).argmax(dim, builtins.bool(keepdim)).to(x.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the smallest stands along a dimension, or among all."""
+    """Where the smallest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
     x = input if dtype is None else input.to(dtype)
-    return _filled("argmin", x, mask).argmin(dim, builtins.bool(keepdim))
+    return _filled("argmin", x, mask).argmin(dim, builtins.bool(keepdim)).to(x.dtype)
 
 
 def _count(input, dim, keepdim, mask):
@@ -150,7 +150,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return tercel.where(holds_nan, tercel.scalar_tensor(float("nan"), dtype=x.dtype), result)
 
 
-def logsumexp(input, dim, *, keepdim=False, dtype=None, mask=None):
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input))) over dimensions, without overflow in between."""
     x = input if dtype is None else input.to(dtype)
     if not x.is_floating_point():
@@ -186,7 +186,7 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask):
     far = x - middle
     square = (far * far.conj()).real if far.is_complex() else far * far
     total = sum(square, dim, keepdim=keepdim, mask=mask)
-    return total / (count.reshape(total.shape) - correction).clamp_min(0)
+    return (total / (count.reshape(total.shape) - correction).clamp_min(0)).to(result)
 
 
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):

@@ -84,6 +84,8 @@ def test_dtypes_gradients_and_errors():
     assert masked.mean(counts, mask=mask).item() == 2 and masked.amax(counts, 1, mask=mask).tolist() == [1, 3]
     assert masked.amin(counts, 1, mask=tc.tensor([False, False])).tolist() == [127, 127]
     assert masked.mean(counts, dtype=tc.float64).dtype == tc.float64 and masked.var(counts).dtype == tc.float32
+    assert masked.argmax(counts).dtype == tc.int8 and masked.argmin(counts, dtype=tc.float64).dtype == tc.float64
+    assert masked.logsumexp(tc.zeros(2)).item() == pytest.approx(math.log(2))
     z = tc.tensor([1 + 1j, 3 - 1j, 100j])
     assert masked.var(z, mask=tc.tensor([True, True, False])).item() == pytest.approx(4)
     x = tc.ones(3, requires_grad=True)

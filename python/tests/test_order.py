@@ -206,6 +206,7 @@ def test_running_products_of_complex_numbers():
 def test_histograms():
     x = tc.tensor([[0.0, 1.0], [1.0, 2.0], [2.0, 1.5], [5.0, 1.0]])
     assert tc.histogram(tc.ones(3), 2).bin_edges.tolist() == [0.5, 1, 1.5]
+    assert tc.histogram(tc.ones(0), 2).bin_edges.tolist() == [0, 0.5, 1]
     out = tc.empty(0), tc.empty(0)
     assert tc.histogram(x, 2, out=out).hist is out[0] and out[0].tolist() == [7, 1]
     with pytest.raises(RuntimeError, match="input tensor and hist tensor should have the same dtype"):

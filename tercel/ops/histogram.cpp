@@ -191,7 +191,7 @@ Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<doubl
   check_bins(bins);
   Range range = given_range ? Range{given_range->first, given_range->second} : Range{0, 0};
   const NoGradGuard no_grad;
-  if (!given_range && x.numel() > 0) range = Range::of(x);
+  if (!given_range) range = x.numel() > 0 ? Range::of(x) : Range{0, 1};
   TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError,
                "torch.histogramdd: dimension 0's range [", range.low, ", ", range.high, "] is not finite");
   TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
