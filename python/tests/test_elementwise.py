@@ -341,7 +341,8 @@ def test_bessel_functions_and_their_kin():
     cross = special.bessel_j1(x) * special.bessel_y0(x) - special.bessel_j0(x) * special.bessel_y1(x)
     assert (cross * x).tolist() == pytest.approx([2 / math.pi] * 3)
     k0, k1 = special.modified_bessel_k0(x), special.modified_bessel_k1(x)
-    assert ((special.modified_bessel_i0(x) * k1 + special.modified_bessel_i1(x) * k0) * x).tolist() == pytest.approx([1] * 3)
+    cross = special.modified_bessel_i0(x) * k1 + special.modified_bessel_i1(x) * k0
+    assert (cross * x).tolist() == pytest.approx([1] * 3)
     assert special.scaled_modified_bessel_k0(x).tolist() == pytest.approx((k0 * x.exp()).tolist())
     assert special.scaled_modified_bessel_k1(x).tolist() == pytest.approx((k1 * x.exp()).tolist())
     assert special.spherical_bessel_j0(x).tolist() == pytest.approx((x.sin() / x).tolist())
