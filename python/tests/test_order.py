@@ -229,3 +229,11 @@ def test_bytes_that_are_bools_count_once():
     places = [i for i in range(24) if i % 8 not in (2, 6, 7)]
     assert odd.nonzero().squeeze(1).tolist() == places and tc.arange(24)[odd].tolist() == places
     assert tc.arange(24).masked_select(odd).tolist() == places
+
+
+def test_gradients_of_renorm_in_place():
+    x = tc.tensor([[3.0, 4.0], [0.3, 0.4]], dtype=tc.float64, requires_grad=True)
+    tc.renorm(x, 2, 0, 1).square().sum().backward()
+    expected, x.grad = x.grad, None
+    x.clone().renorm_(2, 0, 1).square().sum().backward()
+    assert x.grad.tolist() == expected.tolist()

@@ -171,11 +171,9 @@ constexpr int count_inputs() {
   }
 }
 
-constexpr size_t kBackwardNameSize = 48;
-
 template <class F>
 constexpr auto make_backward_name() {
-  std::array<char, kBackwardNameSize> out{};
+  std::array<char, 32> out{};
   size_t n = 0;
   bool upper = true;
   for (const char* c = F::name; *c != '\0'; ++c) {
@@ -190,7 +188,7 @@ constexpr auto make_backward_name() {
   return out;
 }
 template <class F>
-constexpr std::array<char, kBackwardNameSize> kBackwardName = make_backward_name<F>();
+constexpr std::array<char, 32> kBackwardName = make_backward_name<F>();
 
 template <class F>
 constexpr bool check_unary_op() {

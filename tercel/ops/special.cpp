@@ -34,6 +34,13 @@ constexpr ElementwiseRule rule_of() {
   return {.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
 }
 template <class F>
+constexpr const char* node_name() {
+  if constexpr (requires { F::node_name; })
+    return F::node_name;
+  else
+    return backward_name<F>;
+}
+template <class F>
 constexpr bool has_output_gradient = detail::HasDy<F, double>;
 template <class F>
 concept HasGradientA = requires(double v) {
@@ -54,7 +61,7 @@ constexpr UnaryGradientFn* recorded_gradient() {
 
 template <class F>
 constexpr Info kUnaryInfo = {
-    rule_of<F>(), backward_name<F>,       index_of<F, SpecialUnaryOps>,   false,
+    rule_of<F>(), node_name<F>(),         index_of<F, SpecialUnaryOps>,   false,
     false,        has_output_gradient<F>, {has_dx<F> || has_dy<F>, true}, recorded_gradient<F>()};
 
 template <class F, int kSide>
@@ -67,7 +74,7 @@ constexpr BinaryGradientFn* recorded_gradient() {
 
 template <class F>
 constexpr Info kBinaryInfo = {rule_of<F>(),
-                              backward_name<F>,
+                              node_name<F>(),
                               index_of<F, SpecialBinaryOps>,
                               true,
                               // Backward through nextafter() is an error.

@@ -122,6 +122,7 @@ struct RightShift {
 #define TERCEL_POLYNOMIAL(Functor, function, value) \
   struct Functor { \
     TERCEL_OP(#function, Float) \
+    static constexpr const char* node_name = "Special" #Functor "Backward0"; \
     template <class V> static V fwd(V x, V n) { return value; } \
   };
 TERCEL_POLYNOMIAL(ChebyshevPolynomialT, special_chebyshev_polynomial_t, special_chebyshev_polynomial_t(x, n))

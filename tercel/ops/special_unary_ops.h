@@ -4,7 +4,7 @@
 // They are functors as in Note [Functors], of one or two tensors, and go through the same iterator, tiles and threads.
 // But V is a plain number: double, in which float32 too is calculated, Complex<double> where the op takes them, Int<T>
 // where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; asking
-// for a gradient that is left out is an error.
+// for a gradient that is left out is an error. node_name is what backward is called, where that is long.
 #pragma once
 
 #include "tercel/ops/op_list.h"
@@ -170,26 +170,31 @@ struct BesselY1 {
 };
 struct ModifiedBesselK0 {
   TERCEL_OP("special_modified_bessel_k0", Float)
+  static constexpr const char* node_name = "SpecialModifiedBesselK0Backward0";
   TERCEL_SPECIAL_FWD(special_modified_bessel_k0)
   template <class V> static V dx(V x) { return -special_modified_bessel_k1(x); }
 };
 struct ModifiedBesselK1 {
   TERCEL_OP("special_modified_bessel_k1", Float)
+  static constexpr const char* node_name = "SpecialModifiedBesselK1Backward0";
   TERCEL_SPECIAL_FWD(special_modified_bessel_k1)
   template <class V> static V dx(V x) { return -special_modified_bessel_k0(x) - special_modified_bessel_k1(x) / x; }
 };
 struct ScaledModifiedBesselK0 {
   TERCEL_OP("special_scaled_modified_bessel_k0", Float)
+  static constexpr const char* node_name = "SpecialScaledModifiedBesselK0Backward0";
   TERCEL_SPECIAL_FWD(special_scaled_modified_bessel_k0)
   template <class V> static V dx(V x) { return special_scaled_modified_bessel_k0(x) - special_scaled_modified_bessel_k1(x); }
 };
 struct ScaledModifiedBesselK1 {
   TERCEL_OP("special_scaled_modified_bessel_k1", Float)
+  static constexpr const char* node_name = "SpecialScaledModifiedBesselK1Backward0";
   TERCEL_SPECIAL_FWD(special_scaled_modified_bessel_k1)
   template <class V> static V dx(V x) { return (V(1) - V(1) / x) * special_scaled_modified_bessel_k1(x) - special_scaled_modified_bessel_k0(x); }
 };
 struct SphericalBesselJ0 {
   TERCEL_OP("special_spherical_bessel_j0", Float)
+  static constexpr const char* node_name = "SpecialSphericalBesselJ0Backward0";
   TERCEL_SPECIAL_FWD(special_spherical_bessel_j0)
   template <class V> static V dx(V x) {
     const V quotient = (cos(x) - special_spherical_bessel_j0(x)) / where(x == V(0), V(1), x);

@@ -7,6 +7,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/reduce_impl.h"
 #include "tercel/ops/ternary.h"
@@ -91,7 +92,7 @@ Tensor renorm(const Tensor& x, double p, int64_t d, double maxnorm) {
   return to(mul(wide, scale), x.dtype());
 }
 const Tensor& renorm_(const Tensor& x, double p, int64_t dim, double maxnorm) {
-  return assign_inplace("renorm_", x, renorm(x, p, dim, maxnorm));
+  return assign_inplace("renorm_", x, [&](const Tensor& before) { return renorm(before, p, dim, maxnorm); });
 }
 
 }  // namespace tercel
