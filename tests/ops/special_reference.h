@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <complex>
 #include <vector>
 
 namespace tercel::test {
@@ -139,6 +140,7 @@ inline double legendre(double x, double n) {
   return polynomial(x, n, {0, 1}, [](int k) { return Rule{0, (2.0L * k + 1) / (k + 1), k / (k + 1.0L)}; });
 }
 inline double sinc(double x) { return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x); }
+inline std::complex<double> sinc(std::complex<double> x) { return std::sin(M_PI * x) / (M_PI * x); }
 inline double shift(double a, double b, bool left) {
   const auto x = static_cast<int64_t>(a), n = static_cast<int64_t>(b);
   return static_cast<double>(left ? x * (int64_t{1} << n) : x >> n);

@@ -138,13 +138,13 @@ TERCEL_POLYNOMIAL_ROW(ChebyshevPolynomialT, special_chebyshev_polynomial_t, -2, 
 TERCEL_POLYNOMIAL_ROW(ChebyshevPolynomialU, special_chebyshev_polynomial_u, -2, 2, reference::chebyshev(a, b, {0, 2}))
 TERCEL_POLYNOMIAL_ROW(ChebyshevPolynomialV, special_chebyshev_polynomial_v, -2, 2, reference::chebyshev(a, b, {-1, 2}))
 TERCEL_POLYNOMIAL_ROW(ChebyshevPolynomialW, special_chebyshev_polynomial_w, -2, 2, reference::chebyshev(a, b, {1, 2}))
-TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialT, special_shifted_chebyshev_polynomial_t,
+TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialT, special_shifted_chebyshev_polynomial_t, -0.2, 1.2,
                       reference::chebyshev(2 * a - 1, b, {0, 1}))
-TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialU, special_shifted_chebyshev_polynomial_u,
+TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialU, special_shifted_chebyshev_polynomial_u, -0.2, 1.2,
                       reference::chebyshev(2 * a - 1, b, {0, 2}))
-TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialV, special_shifted_chebyshev_polynomial_v,
+TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialV, special_shifted_chebyshev_polynomial_v, -0.2, 1.2,
                       reference::chebyshev(2 * a - 1, b, {-1, 2}))
-TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialW, special_shifted_chebyshev_polynomial_w,
+TERCEL_POLYNOMIAL_ROW(ShiftedChebyshevPolynomialW, special_shifted_chebyshev_polynomial_w, -0.2, 1.2,
                       reference::chebyshev(2 * a - 1, b, {1, 2}))
 TERCEL_POLYNOMIAL_ROW(HermitePolynomialH, special_hermite_polynomial_h, -2, 2, reference::hermite_h(a, b))
 TERCEL_POLYNOMIAL_ROW(HermitePolynomialHe, special_hermite_polynomial_he, -2, 2, reference::hermite_he(a, b))
