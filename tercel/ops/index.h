@@ -71,8 +71,8 @@ class TERCEL_API TensorIndex {
 /** x[items], see Note [Indexing]. IndexError for too many items, an index out of range, shapes that do not fit. */
 TERCEL_API Tensor index(const Tensor& x, Span<TensorIndex> items);
 /**
- * x[items] = value, broadcast; leading dimensions of size 1 of the value do not count. It is converted to x's dtype, but
- * where tensors of indices stand among the items: then RuntimeError unless it has that dtype.
+ * x[items] = value, broadcast; leading dimensions of size 1 of the value do not count. It is converted to x's dtype,
+ * but where tensors of indices stand among the items: then RuntimeError unless it has that dtype.
  */
 TERCEL_API const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& value);
 TERCEL_API const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scalar value);
