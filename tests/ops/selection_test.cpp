@@ -216,7 +216,10 @@ TEST(Selection, QuantileErrors) {
             "quantile() input tensor must be either float or double dtype");
   EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, vector({0.5}, kFloat64)); }),
             "quantile() q tensor must be same dtype as the input tensor");
-  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, 1.5); }), "quantile() q values must be in the range [0, 1]");
+  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, 1.5); }),
+            "quantile() q must be in the range [0, 1] but got 1.5");
+  EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, vector({1.5}, kFloat32)); }),
+            "quantile() q values must be in the range [0, 1]");
   EXPECT_EQ(message_of<RuntimeError>([&] { quantile(x, 0.5, {}, false, "cubic"); }),
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got cubic");
 }
