@@ -201,6 +201,10 @@ TEST(FloatDivision, FloorsAtTheEdges) {
   const Tensor a = make({7}, kFloat64, {-7, 7, 1, -1, 0, 5, 1});
   const Tensor b = make({7}, kFloat64, {2, -2, -inf, inf, -3, 0, 0.1});
   EXPECT_EQ(values_of(floor_divide(a, b)), (std::vector<double>{-4, -4, -1, -1, -0.0, inf, 9}));
+  const Tensor endless = make({3}, kFloat64, {inf, -inf, inf});
+  for (const double q : values_of(floor_divide(endless, make({3}, kFloat64, {2, -2, inf})))) EXPECT_TRUE(std::isnan(q));
+  EXPECT_EQ(values_of(floor_divide(endless, 0)), (std::vector<double>{inf, -inf, inf}));
+  EXPECT_EQ(values_of(floor_divide(make({1}, kFloat64, {1e300}), 1e-300)), std::vector<double>{inf});
 }
 
 TEST(IntegerPower, IsExact) {

@@ -159,7 +159,7 @@ Vec<T> remainder(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b), zero(0);
   return where((r != zero) & ((r < zero) ^ (b < zero)), r + b, r);
 }
-/** The whole number below a / b, also where the rounded quotient lies above it. */
+/** The whole number below a / b, also where the rounded quotient lies above it; of infinity there is none. */
 template <class T>
 Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   const Vec<T> zero(0), rough = a / b;
@@ -169,7 +169,8 @@ Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   // By an infinite divisor: minus one where the signs differ.
   const Vec<T> by_infinity = where((a != zero) & ((a < zero) ^ (b < zero)), Vec<T>(-1), copysign(zero, rough));
   const Mask<T> ordinary = (b != zero) & isfinite(rough);
-  return where(ordinary, where(isfinite(b), whole, by_infinity), rough);
+  const Vec<T> of_finite = where(ordinary, where(isfinite(b), whole, by_infinity), rough);
+  return where((b == zero) | isfinite(a), of_finite, a - a);
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ TERCEL_HD T remainder(T a, T b) {
 template <Real T>
 TERCEL_HD T floor_divide(T a, T b) {
   const T rough = a / b;
-  if (b == T(0) || !isfinite(rough)) return rough;
+  if (b == T(0)) return rough;
+  if (!isfinite(a)) return a - a;
+  if (!isfinite(rough)) return rough;
   if (!isfinite(b)) return a != T(0) && (a < T(0)) != (b < T(0)) ? T(-1) : copysign(T(0), rough);
   const T near = round((a - remainder(a, b)) / b);
   return near == T(0) ? copysign(T(0), rough) : near;
