@@ -117,6 +117,7 @@ void join(const Tensor& out, Span<Tensor> tensors, const Shape& shape) {
 
 /** The format of them all, if it is one of channels-last. */
 MemoryFormat common_format(Span<Tensor> tensors) {
+  if (tensors[0].dim() < 4) return MemoryFormat::Contiguous;
   const MemoryFormat format = tensors[0].suggest_memory_format();
   for (const Tensor& t : tensors)
     if (t.suggest_memory_format() != format) return MemoryFormat::Contiguous;
