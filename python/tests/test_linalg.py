@@ -402,7 +402,8 @@ def test_names_from_before_linalg():
     near(x @ vectors, (vectors * values).numpy())
     assert alone.eigenvectors.numel() == 0 and alone.eigenvalues.tolist() == pytest.approx(values.tolist())
     outs = tc.empty(1, dtype=tc.float64), tc.empty(0, dtype=tc.float64)
-    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"), \
+            pytest.warns(UserWarning, match="symeig is deprecated"):
         assert x.symeig(True, out=outs).eigenvectors is outs[1]
     with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="but got eigenvalues with dtype Int"):
         x.symeig(out=(tc.empty(0, dtype=tc.int32), outs[1]))
@@ -460,3 +461,28 @@ def test_factors_of_outer_products():
         with pytest.raises(RuntimeError, match=f"argument {name} must not be a complex number"):
             tc.addr(x.float(), v, v, **{name: 1j})
     assert tc.addr(x.bool(), v.bool(), v.bool(), beta=True, alpha=False).all()
+
+
+@pytest.mark.parametrize("shape", [(20, 8), (8, 20), (3, 12, 12)])
+@pytest.mark.parametrize("dtype", [tc.float64, tc.complex128])
+def test_svd_of_low_rank(shape, dtype):
+    *batch, m, n = shape
+    x = tc.randn(*batch, m, 3, dtype=dtype) @ tc.randn(*batch, 3, n, dtype=dtype)
+    u, s, v = tc.svd_lowrank(x, q=5)
+    assert u.shape == (*batch, m, 5) and s.shape == (*batch, 5) and v.shape == (*batch, n, 5)
+    near((u * s.unsqueeze(-2)) @ v.mH, x.numpy())
+    near(s[..., :3], np.linalg.svd(x.numpy(), compute_uv=False)[..., :3])
+    mean = tc.randn(m, n, dtype=dtype)
+    near(tc.svd_lowrank(x + mean, q=5, M=mean)[1][..., :3], s[..., :3].numpy())
+
+
+def test_principal_components():
+    x = tc.randn(50, 2, dtype=tc.float64) @ tc.randn(2, 9, dtype=tc.float64) + 7
+    u, s, v = tc.pca_lowrank(x, q=4)
+    near((u * s) @ v.T + x.mean(0), x.numpy())
+    near(s[:2] ** 2 / 49, np.linalg.eigvalsh(np.cov(x.numpy().T))[::-1][:2])
+    assert tc.pca_lowrank(x)[1].shape == (6,)
+    for call, text in [(lambda: tc.pca_lowrank(x, q=10), "q\\(=10\\) must be non-negative integer and not greater than"),
+                       (lambda: tc.svd_lowrank(x, niter=-1), "niter\\(=-1\\) must be non-negative integer")]:
+        with pytest.raises(ValueError, match=text):
+            call()
