@@ -178,8 +178,9 @@ TEST(Empty, RefusesSizes) {
               empty({int64_t{1} << 32, int64_t{1} << 32});
             }),
             "Storage size calculation overflowed with sizes=[4294967296, 4294967296]");
-  EXPECT_EQ(message_of<RuntimeError>([] { empty({int64_t{1} << 60}, kFloat64); }),
-            "empty: Storage size calculation overflowed with sizes=[1152921504606846976] of float64 does not fit 64 bits");
+  EXPECT_EQ(
+      message_of<RuntimeError>([] { empty({int64_t{1} << 60}, kFloat64); }),
+      "empty: Storage size calculation overflowed with sizes=[1152921504606846976] of float64 does not fit 64 bits");
   EXPECT_THROW(empty({INT64_MAX, 0, INT64_MAX}), RuntimeError);
   EXPECT_THROW(empty({INT64_MIN}), RuntimeError);
 }

@@ -59,6 +59,14 @@ def _times(factor, call):
     return function
 
 
+def _floor_divide(x1, x2):
+    """Of infinity by a number: infinity, where Tercel's is NaN as in PyTorch."""
+    whole = _C.floor_divide(x1, x2)
+    if not whole.is_floating_point():
+        return whole
+    return _C.where(_C.isinf(x1) & _C.isfinite(x2), _C.div(x1, x2), whole)
+
+
 def _remainder(x1, x2):
     """PyTorch's, but zeros have the divisor's sign too."""
     out = _C.remainder(x1, x2)
@@ -107,7 +115,7 @@ for _row in (
 
 for _row in (
         ("add", _C.add, "Sums."), ("subtract", _C.sub, "Differences."), ("multiply", _C.mul, "Products."),
-        ("divide", _C.div, "Quotients."), ("floor_divide", _C.floor_divide, "Quotients, rounded down."),
+        ("divide", _C.div, "Quotients."), ("floor_divide", _floor_divide, "Quotients, rounded down."),
         ("remainder", _remainder, "Remainders, with the divisor's sign."), ("pow", _C.pow, "x1 to the power of x2."),
         ("atan2", _C.atan2, "The angle of (x2, x1)."), ("hypot", _C.hypot, "sqrt(x1^2 + x2^2)."),
         ("logaddexp", _C.logaddexp, "log(exp(x1) + exp(x2))."), ("copysign", _C.copysign, "|x1| with the sign of x2."),
