@@ -37,7 +37,7 @@ newaxis = None
 __version__ = _C._version()
 
 # What a program that only calculates does not wait for.
-_LATER = frozenset(("array_api", "backends", "cpu", "cuda", "distributed", "jit", "masked", "nn", "optim", "overrides",
+_LATER = frozenset(("__config__", "array_api", "backends", "cpu", "cuda", "distributed", "jit", "masked", "nn", "optim", "overrides",
                     "return_types", "testing", "types", "version"))
 
 

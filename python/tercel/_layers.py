@@ -5,7 +5,11 @@ import math
 from tercel import _C
 from tercel._C import _nn
 
-__all__ = ["channel_shuffle", "conv_tbc", "native_channel_shuffle", "rrelu", "rrelu_"]
+__all__ = ["channel_shuffle", "conv_tbc", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_channel_shuffle",
+           "rrelu", "rrelu_"]
+
+_GRID_MODES = ("bilinear", "nearest", "bicubic")
+_GRID_PADDING = ("zeros", "border", "reflection")
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):  # noqa: A002
@@ -59,3 +63,22 @@ def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
     if weight.size(2) != bias.size(0):
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
     return _nn.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):  # noqa: A002
+    """nn.functional.grid_sample() with its modes by number: bilinear, nearest, bicubic; zeros, border, reflection."""
+    return _nn.grid_sample(input, grid, _GRID_MODES[interpolation_mode], _GRID_PADDING[padding_mode], align_corners)
+
+
+def _grid_sampler(dims):
+    def sampler(input, grid, interpolation_mode, padding_mode, align_corners):  # noqa: A002
+        if input.dim() != dims + 2:
+            raise RuntimeError(f"grid_sampler_{dims}d(): expected {dims + 2}D input, but got sizes {list(input.shape)}")
+        return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+    sampler.__name__ = sampler.__qualname__ = f"grid_sampler_{dims}d"
+    sampler.__doc__ = f"grid_sampler() of input [n, channels, {'depth, ' if dims == 3 else ''}height, width]."
+    return sampler
+
+
+grid_sampler_2d, grid_sampler_3d = map(_grid_sampler, (2, 3))

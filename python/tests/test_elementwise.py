@@ -228,7 +228,7 @@ def test_sentences_about_bools():
     (lambda: tc.gcd(tc.ones(1), tc.ones(1)), "\"gcd_cpu\" not implemented for 'Float'"),
     (lambda: tc.nextafter(tc.tensor([1]), tc.tensor([1])), "\"nextafter_cpu\" not implemented for 'Long'"),
     (lambda: F.elu(tc.tensor([1])), "\"elu_cpu\" not implemented for 'Long'"),
-    (lambda: F.conv1d(tc.ones(1, 1, 1), tc.ones(1, 1, 1).double()), "Input type (float) and weight type (double)"),
+    (lambda: F.conv1d(tc.ones(1, 1, 1), tc.ones(1, 1, 1).double()), "Input type (Float) and weight type (Double)"),
     (lambda: tc.lerp(tc.ones(1), tc.ones(1).double(), 0.5), "expected dtype float for `end` but got dtype double"),
     (lambda: tc.lerp(tc.ones(1), tc.ones(1), tc.ones(1).half()), "expected dtype float for `weight` but got dtype c10"),
     (lambda: tc.heaviside(tc.ones(1), tc.ones(1).double()), "not yet implemented for tensors with different dtypes"),

@@ -443,3 +443,22 @@ def test_losses_and_layers_say_what_is_wrong():
     says(ValueError, "Input dimension should be at least 3", lambda: F.adaptive_avg_pool2d(x, [2, 2]))
     says(RuntimeError, "strides should be greater than zero",
          lambda: F.max_unpool1d(x, target.expand(4, 5).t(), 2, stride=0))
+
+
+def test_grid_sampler_by_numbers():
+    x, grid = tc.rand(1, 2, 4, 5), tc.rand(1, 3, 3, 2) * 2 - 1
+    for m, mode in enumerate(("bilinear", "nearest", "bicubic")):
+        for p, padding in enumerate(("zeros", "border", "reflection")):
+            want = F.grid_sample(x, grid, mode, padding, True)
+            assert tc.equal(tc.grid_sampler(x, grid, m, p, True), want)
+            assert tc.equal(tc.grid_sampler_2d(x, grid, m, p, True), want)
+    says(RuntimeError, "grid_sampler_3d(): expected 5D input", lambda: tc.grid_sampler_3d(x, grid, 0, 0, True))
+
+
+def test_multilabel_margin_of_one_number():
+    assert F.multilabel_margin_loss(tc.tensor(2.0), tc.tensor([0])).item() == 0
+    says(RuntimeError, "inconsistent target size", lambda: F.multilabel_margin_loss(tc.ones(2), tc.tensor([0])))
+
+
+def test_config_is_text():
+    assert tc.__version__ in tc.__config__.show() and str(tc.get_num_threads()) in tc.__config__.parallel_info()

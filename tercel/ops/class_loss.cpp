@@ -161,7 +161,8 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction r
   check_defined(target, "multilabel_margin_loss", "target");
   TERCEL_CHECK(x.dim() <= 2 && (x.dim() == 0 || x.size(-1) > 0), RuntimeError,
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
-  TERCEL_CHECK(target.sizes() == x.sizes(), RuntimeError, "inconsistent target size: ", target.sizes(),
+  const bool one_number = x.dim() == 0 && target.dim() == 1 && target.numel() == 1;
+  TERCEL_CHECK(target.sizes() == x.sizes() || one_number, RuntimeError, "inconsistent target size: ", target.sizes(),
                " for input of size: ", x.sizes());
   TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
                scalar_type_word(target.dtype()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/conv_plan_impl.h"
@@ -221,11 +222,11 @@ void check_operands(const Arguments& a, const Tensor& x, const Tensor& weight, c
                  a.transposed ? "transposed=1, " : "", "weight of size ", weight.sizes(),
                  ", expected bias to be 1-dimensional with ", outputs, " elements, but got bias of size ", bias.sizes(),
                  " instead");
-    TERCEL_CHECK(bias.dtype() == x.dtype(), RuntimeError, "Input type (", cpp_name(x.dtype()), ") and bias type (",
-                 cpp_name(bias.dtype()), ") should be the same");
+    TERCEL_CHECK(bias.dtype() == x.dtype(), RuntimeError, "Input type (", scalar_type_word(x.dtype()),
+                 ") and bias type (", scalar_type_word(bias.dtype()), ") should be the same");
   }
-  TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "Input type (", cpp_name(x.dtype()), ") and weight type (",
-               cpp_name(weight.dtype()), ") should be the same");
+  TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "Input type (", scalar_type_word(x.dtype()),
+               ") and weight type (", scalar_type_word(weight.dtype()), ") should be the same");
   TERCEL_CHECK(x.is_floating_point() || x.is_complex(), NotImplementedError, "\"", a.op, "\" not implemented for '",
                cpp_name(x.dtype()), "'");
 }

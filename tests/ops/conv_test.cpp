@@ -98,7 +98,7 @@ TEST(Conv, Errors) {
                       "greater than actual input size");
   TERCEL_EXPECT_THROW(conv2d(x, w, zeros({3})), RuntimeError, "expected bias to be 1-dimensional with 4 elements");
   TERCEL_EXPECT_THROW(conv2d(x, w, zeros({4}, kFloat64)), RuntimeError,
-                      "Input type (float) and bias type (double) should be the same");
+                      "Input type (Float) and bias type (Double) should be the same");
   TERCEL_EXPECT_THROW(conv2d(x, w, {}, {0}), RuntimeError, "non-positive stride is not supported");
   TERCEL_EXPECT_THROW(conv2d(x, w, {}, {1}, {-1}), RuntimeError, "negative padding is not supported");
   TERCEL_EXPECT_THROW(conv2d(x, w, {}, {1}, {0}, {0}), RuntimeError, "dilation should be greater than zero");

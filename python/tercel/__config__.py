@@ -1,0 +1,18 @@
+"""How the library was built and what it runs with, as text."""
+
+from tercel import _C
+
+
+def show():
+    """The version and the instruction set that the kernels use."""
+    return f"Tercel {_C._version()} built with:\n  - C++ 20\n  - CPU capability usage: {_C._cpu_capability()}\n"
+
+
+def parallel_info():
+    """How many threads an operation may use."""
+    return f"Tercel/Parallel:\n\tget_num_threads() : {_C.get_num_threads()}\n"
+
+
+def _cxx_flags():
+    """The language that the library is compiled as."""
+    return "-std=c++20"
