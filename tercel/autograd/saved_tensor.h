@@ -111,7 +111,7 @@ class TERCEL_API SavedTensor {
   int32_t output_nr_ = -1;  // of an input -1
 };
 
-/** Stands beside a container of SavedTensors, which does not move them one by one, and is counted for them. */
+/** Moves with a container of SavedTensors, which does not move them one by one, and is counted for them. */
 struct SavedMark {
   SavedMark() = default;
   SavedMark(SavedMark&&) noexcept { ++detail::t_saved_moves; }
@@ -122,7 +122,7 @@ struct SavedMark {
 };
 
 /** Any number of them. */
-class SavedTensors {
+class SavedTensors : private SavedMark {
  public:
   explicit SavedTensors(Span<Tensor> tensors) {
     for (const Tensor& t : tensors) saved_.emplace_back(t);
@@ -136,7 +136,6 @@ class SavedTensors {
 
  private:
   std::vector<SavedTensor> saved_;
-  SavedMark mark_;
 };
 
 namespace detail {

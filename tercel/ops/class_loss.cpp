@@ -226,11 +226,10 @@ Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targe
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
                            double p, double eps, bool swap, Reduction reduction) {
   check_three("triplet_margin_loss", anchor, positive, negative);
-  TERCEL_CHECK(
-      anchor.dim() == positive.dim() && positive.dim() == negative.dim(), RuntimeError,
-      "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-      "anchor ",
-      anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(), "D inputs");
+  TERCEL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(), RuntimeError,
+               "The anchor, positive, and negative tensors are expected to have the same number of dimensions, ",
+               "but got: anchor ", anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
+               "D inputs");
   TERCEL_CHECK(margin > 0, ValueError, "margin must be greater than 0, got ", margin);
   const Tensor near = pairwise_distance(anchor, positive, p, eps);
   Tensor far = pairwise_distance(anchor, negative, p, eps);
