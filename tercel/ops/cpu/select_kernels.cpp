@@ -130,8 +130,9 @@ class Top {
       if (count_ < 2 * k || loop_.n <= kSelectPiece) return true;
       // What follows must be better than the worst that stays: an equal one stands further behind.
       const K worst = keep_best();
+      if (worst == std::numeric_limits<K>::min()) return false;
       bound = worst - 1;
-      return worst != std::numeric_limits<K>::min();
+      return true;
     });
   }
 
