@@ -1,7 +1,6 @@
 """Linear algebra that PyTorch has beside torch.linalg, older or newer than that, made of operations."""
 
 import warnings
-from typing import NamedTuple
 
 from tercel import _C
 from tercel import linalg as _linalg
@@ -53,9 +52,7 @@ def _word(x):
     return x.type().rpartition(".")[2].replace("Tensor", "")
 
 
-class _Symeig(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
+_SYMEIG_FIELDS = ["eigenvalues", "eigenvectors"]
 
 
 def symeig(input, eigenvectors=False, upper=True, *, out=None):  # noqa: A002
@@ -69,13 +66,13 @@ def symeig(input, eigenvectors=False, upper=True, *, out=None):  # noqa: A002
     else:
         found = (_linalg.eigvalsh(input, triangle), input.new_empty(0))
     if out is not None:
-        for name, to, result in zip(_Symeig._fields, out, found):
+        for name, to, result in zip(_SYMEIG_FIELDS, out, found):
             if not _C.can_cast(result.dtype, to.dtype):
                 raise RuntimeError(f"torch.symeig: Expected {name} to be safely castable from {_word(result)} dtype, but got "
                                    f"{name} with dtype {_word(to)}")
             _C.add(result, 0, out=to)
         found = tuple(out)
-    return _Symeig(*found)
+    return _C._return_type("symeig", _SYMEIG_FIELDS)(found)
 
 
 def _removed(name, advice):

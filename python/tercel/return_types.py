@@ -12,7 +12,7 @@ _FIELDS = {
     "linalg_slogdet": "sign logabsdet", "linalg_solve_ex": "result info", "linalg_svd": "U S Vh", "lu_unpack": "P L U",
     "max": "values indices", "median": "values indices", "min": "values indices", "mode": "values indices",
     "nanmedian": "values indices", "qr": "Q R", "slogdet": "sign logabsdet", "sort": "values indices", "svd": "U S V",
-    "topk": "values indices", "triangular_solve": "solution cloned_coefficient",
+    "symeig": "eigenvalues eigenvectors", "topk": "values indices", "triangular_solve": "solution cloned_coefficient",
 }
 
 __all__ = list(_FIELDS)

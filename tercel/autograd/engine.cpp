@@ -299,7 +299,6 @@ void apply_node(Scratch& s, const Task& task, const Pass& pass) {
     for (size_t i = 0; i < node.num_edges(); ++i)
       s.wanted[i] = node.edge(i).defined() && s.tasks[s.map.find(node.edge(i).node.get())].is_wanted ? 1 : 0;
   }
-  if (!node.runs_without_gradients() && !has_any(node, incoming)) return;
   BackwardCall call(node, incoming, s.outgoing.data(), pass.targets.empty() ? nullptr : s.wanted.data());
   node.apply(call);
 }
@@ -316,13 +315,14 @@ thread_local Node* t_running = nullptr;
     explicit Running(Node* inner) : outer(std::exchange(t_running, inner)) {}
     ~Running() { t_running = outer; }
   } running(&node);
+  Gradient* incoming = s.buffer.data() + task.first;
   if (extras) {
-    Gradient* incoming = s.buffer.data() + task.first;
     run_pre_hooks(node, *extras, incoming);
     if (!extras->post_hooks.empty()) given = tensors_of(node, {incoming, node.num_outputs()});
   }
   try {
-    apply_node(s, task, pass);
+    // It may be here for its hooks alone.
+    if (node.is_leaf() || node.runs_without_gradients() || has_any(node, incoming)) apply_node(s, task, pass);
     if (anomaly_enabled() && anomaly_checks_nan()) detail::check_nan(node, {s.outgoing.data(), node.num_edges()});
   } catch (...) {
     if (anomaly_enabled()) detail::report_anomaly(node);
