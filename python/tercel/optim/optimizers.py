@@ -16,6 +16,14 @@ def _decayed(p, grad, group):
     return grad if group["weight_decay"] == 0 else grad.add(p, alpha=group["weight_decay"])
 
 
+def _after_decay(p, grad, group, shrinks):
+    """The gradient with the decay added, or as it is when the parameter itself shrinks."""
+    if not shrinks:
+        return _decayed(p, grad, group)
+    p.mul_(1 - group["lr"] * group["weight_decay"])
+    return grad
+
+
 def _guarded_root(square, group, divisor=1.0):
     """sqrt(square) / divisor + eps, in place where no step is recorded."""
     root = square.sqrt()
@@ -77,10 +85,7 @@ class Adam(ElementwiseOptimizer):
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
-        if self._shrinks:
-            p.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = _decayed(p, grad, group)
+        grad = _after_decay(p, grad, group, self._shrinks)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -210,10 +215,7 @@ class NAdam(ElementwiseOptimizer):
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
-        if group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = _decayed(p, grad, group)
+        grad = _after_decay(p, grad, group, group["decoupled_weight_decay"])
         now, after = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
         product = kept(state, "mu_product", _C.empty((), dtype=_C.float32), 1.0).mul_(now).item()
         mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
@@ -238,10 +240,7 @@ class RAdam(ElementwiseOptimizer):
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
-        if group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = _decayed(p, grad, group)
+        grad = _after_decay(p, grad, group, group["decoupled_weight_decay"])
         mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
         square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         rate = lr / (1 - beta1**step)
