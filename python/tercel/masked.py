@@ -69,6 +69,10 @@ def _dims(dim, input):
     return tuple(wrapped)
 
 
+def _as(input, dtype):
+    return input if dtype is None else input.to(dtype)
+
+
 def _summed_dtype(input, dtype):
     if dtype is None and not (input.is_floating_point() or input.is_complex()):
         return tercel.int64
@@ -102,25 +106,25 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The largest over dimensions (all if none are given)."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("amax", x, mask).amax(_dims(dim, input), builtins.bool(keepdim))
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The smallest over dimensions (all if none are given)."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("amin", x, mask).amin(_dims(dim, input), builtins.bool(keepdim))
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Where the largest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("argmax", x, mask).argmax(dim, builtins.bool(keepdim)).to(x.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """Where the smallest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("argmin", x, mask).argmin(dim, builtins.bool(keepdim)).to(x.dtype)
 
 
@@ -131,14 +135,12 @@ def _count(input, dim, keepdim, mask):
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The mean over dimensions (all if none are given)."""
-    if dtype is None and not (input.is_floating_point() or input.is_complex()):
-        return sum(input, dim, keepdim=keepdim, mask=mask) / _count(input, dim, keepdim, mask)
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask)
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The middle element along a dimension, the lower of two."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     if not x.is_floating_point():
         x = x.to(tercel.get_default_dtype())
     d = _dims(dim, input)[0]
@@ -152,7 +154,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input))) over dimensions, without overflow in between."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     if not x.is_floating_point():
         x = x.to(tercel.get_default_dtype())
     return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim))
@@ -160,14 +162,14 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """log(exp(input) + exp(other)), where each has a mask of its own."""
-    x, y = (t if dtype is None else t.to(dtype) for t in (input, other))
+    x, y = _as(input, dtype), _as(other, dtype)
     return tercel.logaddexp(_filled("logaddexp", x, input_mask), _filled("logaddexp", y, other_mask))
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm over dimensions (all if none are given)."""
     order = float(ord)
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     neutral = float("inf") if order == -float("inf") else None
     return linalg.vector_norm(_filled("norm", x, mask, neutral), order, _dims(dim, input), builtins.bool(keepdim))
 
@@ -201,24 +203,24 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 def softmax(input, dim, *, dtype=None, mask=None):
     """The softmax along a dimension; 0 for what is masked out."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("softmax", x, mask).softmax(_dims(dim, input)[0])
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """The logarithm of the softmax along a dimension; -inf for what is masked out."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return _filled("log_softmax", x, mask).log_softmax(_dims(dim, input)[0])
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
     """The softmax of the negative; 0 for what is masked out."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     return (-_filled("softmin", x, mask)).softmax(_dims(dim, input)[0])
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """The input divided by its norm along a dimension (by eps, if that is larger); 0 for what is masked out."""
-    x = input if dtype is None else input.to(dtype)
+    x = _as(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
     return _filled("normalize", x, mask) / size.clamp_min(eps)
