@@ -200,7 +200,7 @@ const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
 const Tensor& binary_out(const BinaryInfo& info, const KernelTable<ElementwiseFn>& kernels, const Tensor& out,
                          const Pair& in) {
   check_out_variant(info.rule.op, out, in);
-  elementwise_out(out, info.rule, kernels, info.index, in);
+  elementwise_to(out, info.rule, kernels, info.index, in);
   return out;
 }
 

@@ -2,7 +2,6 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
-#include "tercel/ops/copy_impl.h"
 #include "tercel/ops/sum_to_size.h"
 
 namespace tercel {
@@ -21,19 +20,6 @@ void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> input
                ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                "requires grad.");
   check_inplace(out, false);
-}
-
-void elementwise_out(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
-                     Span<OperandRef> inputs) {
-  TensorIterator iterator(rule, inputs, out);
-  const ScalarType common = iterator.common_dtype();
-  // Kernels calculate these in a wider type, and would write that.
-  const bool narrow = common == kFloat16 || common == kBFloat16 || is_integral(common, false);
-  if (narrow && item_size(common) < item_size(out.dtype()))
-    copy_elements_out(out, elementwise(rule, kernels, op, inputs));
-  else
-    iterator.run(kernels, op);
-  out.impl().bump_version();
 }
 
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return to(sum_to_size(g, sizes), dtype); }

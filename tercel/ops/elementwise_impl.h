@@ -19,7 +19,10 @@ inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<Element
 void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs);
 
-/** The result written to `out`, whose version moves on. It is one of its own dtype first, which may be a narrow one. */
+/**
+ * The result written to `out`, whose version moves on. It rounds and wraps around in its own dtype first, which may be
+ * narrower than that of the kernel and of `out`.
+ */
 inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs) {
   TensorIterator iterator(rule, inputs, out);
@@ -29,11 +32,6 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
   iterator.run(kernels, op);
   out.impl().bump_version();
 }
-
-/** The same for a form with `out`, which rounds and wraps around as the one without does, though `out` may hold more.
- */
-void elementwise_out(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
-                     Span<OperandRef> inputs);
 
 /** RuntimeError unless `out` exists and neither it nor an input wants a gradient. */
 void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs);

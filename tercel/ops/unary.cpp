@@ -106,7 +106,7 @@ const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parame
 const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
   const OperandRef inputs[] = {x};
   check_out_variant(info.rule.op, out, inputs);
-  elementwise_out(out, info.rule, unary_kernels, info.index, inputs);
+  elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
   return out;
 }
 
