@@ -3,6 +3,7 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/core/load_element.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/resize.h"
 #include "tercel/ops/views.h"
@@ -36,11 +37,7 @@ PyObject* to_list(const Tensor& x) {
 }
 
 PyObject* element(const char* at, ScalarType type) {
-  return visit_all_types("tolist", type, [&]<class T>() -> PyObject* {
-    T value;
-    std::memcpy(&value, at, sizeof(T));
-    return from_scalar(Scalar(value));
-  });
+  return visit_all_types("tolist", type, [&]<class T>() { return from_scalar(Scalar(load_unaligned<T>(at))); });
 }
 
 PyObject* nested_list(const Tensor& t, int64_t dim, const char* data) {

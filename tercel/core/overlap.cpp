@@ -137,7 +137,7 @@ bool has_internal_overlap(IntSpan sizes, IntSpan strides) {
 
 namespace {
 /** Whether sizes and steps are the same, but for dimensions of size 1 in front. */
-bool same_elements(const ByteLayout& a, const ByteLayout& b) {
+bool same_layout(const ByteLayout& a, const ByteLayout& b) {
   const auto from = [](const ByteLayout& l) {
     size_t d = 0;
     while (d < l.sizes.size() && l.sizes[d] == 1) ++d;
@@ -157,7 +157,7 @@ Overlap overlap_of(const ByteLayout& a, const ByteLayout& b) {
   const int64_t a_low = a.origin + ea.lowest * a.item_size, a_end = a.origin + (ea.highest + 1) * a.item_size;
   const int64_t b_low = b.origin + eb.lowest * b.item_size, b_end = b.origin + (eb.highest + 1) * b.item_size;
   if (a_end <= b_low || b_end <= a_low) return Overlap::None;
-  if (a.origin == b.origin && a.item_size == b.item_size && same_elements(a, b)) return Overlap::Full;
+  if (a.origin == b.origin && a.item_size == b.item_size && same_layout(a, b)) return Overlap::Full;
   const Terms a_terms = terms_of(a.sizes, a.strides, a.item_size), b_terms = terms_of(b.sizes, b.strides, b.item_size);
   // Elements at a_low + sum(ca x) and b_low + sum(cb y), all coefficients positive, share a byte when their distance
   // lies in (-item_size of a, item_size of b). With y counted from its limit: sum(ca x) + sum(cb y') = distance.

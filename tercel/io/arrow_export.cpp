@@ -1,6 +1,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tercel/core/load_element.h"
 #include "tercel/io/arrow.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/error.h"
@@ -108,7 +109,7 @@ Tensor pack_bools(const Tensor& t) {
   Tensor bits = empty({(t.numel() + 7) / 8}, kUInt8);
   if (bits.numel() > 0) std::memset(bits.data_ptr(), 0, bits.nbytes());
   for (int64_t i = 0; i < t.numel(); ++i)
-    if (plain.data<bool>()[i]) bits.data<uint8_t>()[i / 8] |= static_cast<uint8_t>(1 << (i % 8));
+    if (load_element(plain.data<bool>() + i)) bits.data<uint8_t>()[i / 8] |= static_cast<uint8_t>(1 << (i % 8));
   return bits;
 }
 

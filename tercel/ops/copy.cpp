@@ -5,6 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/core/load_element.h"
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/promotion_impl.h"
@@ -118,7 +119,7 @@ const Tensor& zero_(const Tensor& x) {
 Scalar item(const Tensor& x) {
   check_defined(x, "item", "self");
   TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
-  return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(*x.data<T>()); });
+  return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(load_element(x.data<T>())); });
 }
 
 Tensor Tensor::clone(MemoryFormat format) const { return tercel::clone(*this, format); }

@@ -8,6 +8,7 @@
 
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/core/convert.h"
+#include "tercel/core/load_element.h"
 
 namespace tercel {
 
@@ -96,14 +97,14 @@ class Printer {
 
   Complex<double> number_at(int64_t offset) const {
     return visit_all_types("print", t_.dtype(), [&]<class T> {
-      return convert<Complex<double>>(static_cast<const T*>(t_.data_ptr())[offset]);
+      return convert<Complex<double>>(load_element(static_cast<const T*>(t_.data_ptr()) + offset));
     });
   }
 
   /** Of an integer or bool. */
   std::string whole_text_of(int64_t offset) const {
     return visit_all_types("print", t_.dtype(), [&]<class T> {
-      const T value = static_cast<const T*>(t_.data_ptr())[offset];
+      const T value = load_element(static_cast<const T*>(t_.data_ptr()) + offset);
       if constexpr (std::is_same_v<T, bool>)
         return std::string(value ? "True" : "False");
       else if constexpr (std::is_integral_v<T>)

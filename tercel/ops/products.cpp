@@ -65,8 +65,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
   // A dimension of size 1 on one side goes with any size on the other, whose sum is then taken.
   Tensor left = a, right = b;
   for (size_t i = 0; i < dims_a.size(); ++i) {
-    const auto da = static_cast<size_t>(wrap_dim(dims_a[i], a.dim())),
-               db = static_cast<size_t>(wrap_dim(dims_b[i], b.dim()));
+    const auto da = static_cast<size_t>(wrap_dim(dims_a[i], a.dim(), false)),
+               db = static_cast<size_t>(wrap_dim(dims_b[i], b.dim(), false));
     TERCEL_CHECK(!used_a[da] && !used_b[db], RuntimeError, "tensordot: dim ", used_a[da] ? da : db,
                  " appears multiple times in the list of dims");
     used_a[da] = used_b[db] = true;

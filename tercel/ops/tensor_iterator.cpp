@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tercel/core/convert.h"
+#include "tercel/core/load_element.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/promotion_impl.h"
 #include "tercel/util/parallel.h"
@@ -32,11 +33,7 @@ bool integers_only(Span<OperandRef> inputs) {
 }
 
 Scalar read_number(const void* p, ScalarType dtype) {
-  return visit_all_types("elementwise", dtype, [&]<class T>() {
-    T value;
-    std::memcpy(&value, p, sizeof(T));
-    return Scalar(value);
-  });
+  return visit_all_types("elementwise", dtype, [&]<class T>() { return Scalar(load_unaligned<T>(p)); });
 }
 
 struct ByteRange {

@@ -1,4 +1,5 @@
 #include "tercel/core/convert.h"
+#include "tercel/core/load_element.h"
 
 #include "tercel/ops/cpu/tile.h"
 
@@ -10,7 +11,7 @@ void convert_row(void* out_data, const void* in_data, int64_t n) {
   auto* out = static_cast<To*>(out_data);
   const auto* in = static_cast<const From*>(in_data);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(load_element(in + i));
 }
 
 #if TERCEL_ISA_LEVEL > 0

@@ -2,21 +2,13 @@
 // when the indexed dimension is an outer one.
 #pragma once
 
-#include <cstring>
-
+#include "tercel/core/load_element.h"
 #include "tercel/ops/indexing_impl.h"
 
 namespace tercel::TERCEL_ISA {
 namespace {
 
 constexpr int64_t kColumns = 256;
-
-template <class T>
-T read_as(const char* p) {
-  T value;
-  std::memcpy(&value, p, sizeof(T));
-  return value;
-}
 
 // Calls visit(indexed, index, other, columns) for runs of lines that lie side by side; columns share all but the last
 // dimension. Stops when it returns false.
@@ -54,7 +46,7 @@ bool walk(const GatherLoop& loop, int64_t begin, int64_t end, Element element) {
       const char* index_row = index + i * loop.index_stride;
       char* other_row = other + i * loop.other_stride;
       for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = static_cast<int64_t>(read_as<I>(index_row + c * index_step));
+        const int64_t at = static_cast<int64_t>(load_unaligned<I>(index_row + c * index_step));
         if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(loop.size)) [[unlikely]]
           return false;
         element(indexed + c * indexed_step + at * loop.indexed_stride, other_row + c * other_step);

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "tercel/core/load_element.h"
 #include "tercel/ops/cpu/wrapping.h"
 
 namespace tercel::TERCEL_ISA {
@@ -95,11 +96,11 @@ void add(const IndexLoop& loop, int64_t begin, int64_t end) {
       auto* to = reinterpret_cast<T*>(x);
       const auto* from = reinterpret_cast<const T*>(y);
 #pragma GCC ivdep
-      for (int64_t k = 0; k < count; ++k) to[k] = plus(to[k], from[k]);
+      for (int64_t k = 0; k < count; ++k) to[k] = plus(load_element(to + k), load_element(from + k));
     } else {
       for (int64_t k = 0; k < count; ++k) {
         auto& to = *reinterpret_cast<T*>(x + k * x_step);
-        to = plus(to, *reinterpret_cast<const T*>(y + k * y_step));
+        to = plus(load_element(&to), load_element(reinterpret_cast<const T*>(y + k * y_step)));
       }
     }
   });

@@ -27,7 +27,7 @@ bool set_lines(const GatherLoop& loop, int64_t begin, int64_t end) {
 template <class I, class T, class Combine>
 bool combine_items(const GatherLoop& loop, int64_t begin, int64_t end, Combine combine) {
   return walk<I>(loop, begin, end, [combine](char* indexed, const char* other) {
-    const T result = combine(read_as<T>(indexed), read_as<T>(other));
+    const T result = combine(load_unaligned<T>(indexed), load_unaligned<T>(other));
     std::memcpy(indexed, &result, sizeof(T));
   });
 }

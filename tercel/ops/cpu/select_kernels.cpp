@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "tercel/core/load_element.h"
 #include "tercel/ops/cpu/key_select.h"
 #include "tercel/ops/cpu/order_keys.h"
 #include "tercel/ops/sort_impl.h"
@@ -25,12 +26,12 @@ template <class T>
 void write_keys(const void* in, int64_t n, bool flip, OrderKey<T>* keys) {
   const auto* x = static_cast<const T*>(in);
   const OrderKey<T> turn = flip ? -1 : 0;
-  for (int64_t i = 0; i < n; ++i) keys[i] = order_key(x[i]) ^ turn;
+  for (int64_t i = 0; i < n; ++i) keys[i] = order_key(load_element(x + i)) ^ turn;
 }
 
 template <class T>
 void take(void* values, const void* line, const int64_t* indices, int64_t k) {
-  for (int64_t j = 0; j < k; ++j) static_cast<T*>(values)[j] = static_cast<const T*>(line)[indices[j]];
+  for (int64_t j = 0; j < k; ++j) static_cast<T*>(values)[j] = load_element(static_cast<const T*>(line) + indices[j]);
 }
 
 // Elements that are put in order as they are.

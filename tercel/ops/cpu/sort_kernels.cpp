@@ -1,8 +1,8 @@
 // From elements to the integers that are sorted, and back.
-#include "tercel/ops/sort_impl.h"
-
+#include "tercel/core/load_element.h"
 #include "tercel/ops/cpu/key_elements.h"
 #include "tercel/ops/cpu/order_keys.h"
+#include "tercel/ops/sort_impl.h"
 
 namespace tercel::TERCEL_ISA {
 
@@ -13,7 +13,7 @@ constexpr int64_t kPrefetchAhead = 16;
 template <class T>
 void keys_of(const void* in, int64_t n, int64_t* keys) {
   const auto* x = static_cast<const T*>(in);
-  for (int64_t i = 0; i < n; ++i) keys[i] = order_key(x[i]);
+  for (int64_t i = 0; i < n; ++i) keys[i] = order_key(load_element(x + i));
 }
 
 template <class T, class Source>

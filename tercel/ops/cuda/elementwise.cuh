@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "tercel/core/convert.h"
+#include "tercel/core/load_element.h"
 #include "tercel/ops/cuda/scalar_math.cuh"
 #include "tercel/ops/loop.h"
 #include "tercel/ops/op_list.h"
@@ -35,7 +36,7 @@ __device__ T load(const char* p, ScalarType dtype) {
     case ScalarType::Float16: return convert<T>(*reinterpret_cast<const Half*>(p));
     case ScalarType::Float32: return convert<T>(*reinterpret_cast<const float*>(p));
     case ScalarType::Float64: return convert<T>(*reinterpret_cast<const double*>(p));
-    case ScalarType::Bool: return convert<T>(*reinterpret_cast<const bool*>(p));
+    case ScalarType::Bool: return convert<T>(load_element(reinterpret_cast<const bool*>(p)));
     case ScalarType::BFloat16: return convert<T>(*reinterpret_cast<const BFloat16*>(p));
     case ScalarType::UInt16: return convert<T>(*reinterpret_cast<const uint16_t*>(p));
     case ScalarType::UInt32: return convert<T>(*reinterpret_cast<const uint32_t*>(p));
