@@ -1,7 +1,7 @@
 // Cuts a matrix product into blocks and threads; the arithmetic is in cpu/gemm_kernels.cpp.
 //
 // Note [GEMM loops]
-//   for each phase (kNc columns of B x kKc steps of k):      B's block is packed, shared by all threads
+//   for each phase (up to kNc columns of B x kMostSteps steps of k):      B's block is packed, shared by all threads
 //     for each thread's share of the strips and panels:
 //       for each block of strips (kStripBytes of packed A):  packed A, its own
 //         for each panel, for each strip: a tile
@@ -21,8 +21,11 @@ namespace tercel {
 
 namespace {
 
-// Steps of k in a block: C goes through the registers once for each.
-constexpr int64_t kKc = 512;
+// Steps of k in a block: C goes through the registers once for each. Above kMostSteps a block of B is kept to
+// kBlockBytes, down to kFewestSteps.
+constexpr int64_t kMostSteps = 512;
+constexpr int64_t kFewestSteps = 256;
+constexpr int64_t kBlockBytes = 1 << 20;
 // Columns of a block of B.
 constexpr int64_t kNc = 1024;
 // Bytes of a block of packed A: less than half of a 512 KB L2, since it is there twice.
@@ -30,9 +33,11 @@ constexpr int64_t kStripBytes = 192 << 10;
 // A block of B up to this size stays in L2 while all strips pass: then panels are the inner loop, and C is written
 // row by row.
 constexpr int64_t kSmallPanelBytes = 96 << 10;
-// A that lies along k is read in place if fewer columns or steps use it than these.
+// A that lies along k is read in place if fewer columns or steps use it than these, or if it is no larger than this:
+// then nothing is computed yet in whose shadow most of it could be packed.
 constexpr int64_t kPackCols = 128;
 constexpr int64_t kPackSteps = 32;
+constexpr int64_t kPackBytes = 256 << 10;
 // A that lies across k is read in place if no more panels use it than this, and B if no more strips do.
 constexpr int64_t kInPlacePanels = 2;
 constexpr int64_t kInPlaceStrips = 3;
@@ -59,15 +64,26 @@ int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
 /** A range of `count` things cut into `parts` nearly equal ones: the start of part i. */
 int64_t cut(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
 
-/** The rows of A as strips of equal height, the last ones one less. */
+/** Rows [begin, end) of A as strips of equal height, the last ones one less. */
 struct Strips {
-  int64_t count, rows, high;
+  int64_t begin, count, rows, high;
 
-  Strips(int64_t m, int64_t max_rows)
-      : count(ceil_div(m, max_rows)), rows(ceil_div(m, count)), high(m - count * (rows - 1)) {}
-  int64_t start(int64_t i) const { return i * rows - std::max<int64_t>(0, i - high); }
+  Strips(int64_t first_row, int64_t end, int64_t max_rows)
+      : begin(first_row),
+        count(ceil_div(end - begin, max_rows)),
+        rows(count == 0 ? 0 : ceil_div(end - begin, count)),
+        high(end - begin - count * (rows - 1)) {}
+  int64_t start(int64_t i) const { return begin + i * rows - std::max<int64_t>(0, i - high); }
   int64_t size(int64_t i) const { return i < high ? rows : rows - 1; }
 };
+
+/** How many equal blocks k is cut into for a product of n columns. */
+template <class T>
+int64_t blocks_of_steps(int64_t k, int64_t n) {
+  if (k <= kMostSteps) return 1;
+  const int64_t row_bytes = std::min(n, kNc) * static_cast<int64_t>(sizeof(T));
+  return ceil_div(k, std::clamp(kBlockBytes / row_bytes, kFewestSteps, kMostSteps));
+}
 
 /** Memory for one call, in parts of whole cache lines. */
 class Workspace {
@@ -170,37 +186,39 @@ class BlockedGemm {
   BlockedGemm(const Gemm<T>& g, int64_t threads)
       : g_(g),
         kernels_(kernels<T>()),
-        strips_(g.m, kernels_.strip_rows),
-        k_blocks_(std::max<int64_t>(1, ceil_div(g.k, kKc))),
+        k_blocks_(blocks_of_steps<T>(g.k, g.n)),
         kc_(round_up(std::max<int64_t>(1, ceil_div(g.k, k_blocks_)), 8)),
         panels_(ceil_div(g.n, kernels_.panel_cols)),
         n_blocks_(ceil_div(g.n, kNc)),
         block_panels_(ceil_div(panels_, n_blocks_)),
         phases_(k_blocks_ * n_blocks_) {
     small_panels_ = panel_step() * block_panels_ * static_cast<int64_t>(sizeof(T)) <= kSmallPanelBytes;
-    pack_b_ = g.trans_b || g.n % kernels_.vector != 0 || strips_.count > kInPlaceStrips;
+    pack_b_ = g.trans_b || g.n % kernels_.vector != 0 || ceil_div(g.m, kernels_.strip_rows) > kInPlaceStrips;
     if (g.trans_a)
       source_ = panels_ <= kInPlacePanels || !pack_b_ ? GemmSource::Columns : GemmSource::Packed;
     else
-      source_ = pack_b_ && (g.n < kPackCols || g.k < kPackSteps) ? GemmSource::Rows : GemmSource::Packed;
+      source_ =
+          pack_b_ && (g.n < kPackCols || g.k < kPackSteps || g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
+              ? GemmSource::Rows
+              : GemmSource::Packed;
     // The grid of threads whose largest share is smallest; each column of the grid packs its strips once more.
     int64_t best = INT64_MAX;
     for (int64_t cols = 1; cols <= threads; ++cols) {
       if (threads % cols != 0) continue;
-      const int64_t cost = ceil_div(strips_.count, threads / cols) * (ceil_div(block_panels_, cols) + 1);
+      const int64_t cost = strips_in_row(threads / cols) * (ceil_div(block_panels_, cols) + 1);
       if (cost < best) best = cost, grid_cols_ = cols;
     }
     grid_rows_ = threads / grid_cols_;
     const int64_t max_strips =
         std::max<int64_t>(1, kStripBytes / (kc_ * kernels_.strip_rows * static_cast<int64_t>(sizeof(T))));
-    const int64_t share = ceil_div(strips_.count, grid_rows_);
+    const int64_t share = strips_in_row(grid_rows_);
     block_strips_ = ceil_div(share, ceil_div(share, max_strips));
   }
 
   /** Allocates what run() works in; it may then run several times, for other operands of the same shape. */
   void prepare() {
     const int64_t tasks = grid_rows_ * grid_cols_;
-    a_sums_count_ = g_.a_sums && pack_a() ? strips_.count * sums_step() : 0;
+    a_sums_count_ = g_.a_sums && pack_a() ? grid_rows_ * a_sums_step() : 0;
     b_sums_count_ = g_.b_sums && pack_b_ ? n_blocks_ * block_panels_ * sums_step() : 0;
     const int64_t strips = workspace_.add<T>(pack_a() ? 2 * tasks * block_strips_ * strip_step() : 0);
     const int64_t panels =
@@ -232,8 +250,12 @@ class BlockedGemm {
         for (int64_t task = first; task < last; ++task) run_phase(phase, task);
       });
     }
-    for (int64_t i = 0; a_sums_count_ > 0 && i < strips_.count; ++i)
-      add_scaled(g_.a_sums + strips_.start(i), g_.beta, a_sums_ + i * sums_step(), strips_.size(i));
+    for (int64_t row = 0; a_sums_count_ > 0 && row < grid_rows_; ++row) {
+      const Strips strips = strips_of(row * grid_cols_);
+      for (int64_t i = 0; i < strips.count; ++i)
+        add_scaled(g_.a_sums + strips.start(i), g_.beta, a_sums_ + row * a_sums_step() + i * sums_step(),
+                   strips.size(i));
+    }
     if (b_sums_count_ > 0) add_scaled(g_.b_sums, g_.beta, b_sums_, g_.n);
     add_missing_sums(g_, g_.a_sums && a_sums_count_ == 0, g_.b_sums && b_sums_count_ == 0);
   }
@@ -245,6 +267,8 @@ class BlockedGemm {
   int64_t strip_step() const { return kc_ * kernels_.strip_rows + kPackGap; }
   int64_t panel_step() const { return kc_ * kernels_.panel_cols + kPackGap; }
   int64_t sums_step() const { return kernels_.panel_cols; }
+  // Between the sums of the strips of rows of the grid.
+  int64_t a_sums_step() const { return strips_in_row(grid_rows_) * sums_step(); }
 
   int64_t k0(int64_t phase) const { return phase % k_blocks_ * kc_; }
   int64_t depth(int64_t phase) const { return std::min(kc_, g_.k - k0(phase)); }
@@ -252,9 +276,12 @@ class BlockedGemm {
   int64_t panels(int64_t phase) const { return std::min(block_panels_, panels_ - first_panel(phase)); }
   T* packed_panels(int64_t phase) const { return panels_packed_ + phase % 2 * block_panels_ * panel_step(); }
 
-  int64_t first_strip(int64_t task) const { return cut(strips_.count, grid_rows_, task / grid_cols_); }
-  int64_t last_strip(int64_t task) const { return cut(strips_.count, grid_rows_, task / grid_cols_ + 1); }
-  int64_t strip_blocks(int64_t task) const { return ceil_div(last_strip(task) - first_strip(task), block_strips_); }
+  /** Strips in a row of a grid of so many rows, at most. */
+  int64_t strips_in_row(int64_t grid_rows) const { return ceil_div(ceil_div(g_.m, grid_rows), kernels_.strip_rows); }
+  Strips strips_of(int64_t task) const {
+    const int64_t row = task / grid_cols_;
+    return {cut(g_.m, grid_rows_, row), cut(g_.m, grid_rows_, row + 1), kernels_.strip_rows};
+  }
   // `block` counts a task's blocks of strips over all phases.
   T* packed_strips(int64_t task, int64_t block) const {
     return strips_packed_ + (2 * task + block % 2) * block_strips_ * strip_step();
@@ -263,28 +290,30 @@ class BlockedGemm {
   /** The packing of a task's block of strips: of the high ones and of the others. None after the last block. */
   void strip_tasks(PackTask<T>* result, int64_t task, int64_t block) const {
     result[0] = result[1] = {};
-    const int64_t blocks = strip_blocks(task);
-    if (!pack_a() || blocks == 0 || block >= phases_ * blocks) return;
+    if (!pack_a()) return;
+    const Strips strips = strips_of(task);
+    const int64_t blocks = ceil_div(strips.count, block_strips_);
+    if (blocks == 0 || block >= phases_ * blocks) return;
     const int64_t phase = block / blocks;
-    const int64_t first = first_strip(task) + block % blocks * block_strips_;
-    const int64_t last = std::min(first + block_strips_, last_strip(task));
-    const int64_t middle = std::clamp(strips_.high, first, last);
+    const int64_t first = block % blocks * block_strips_;
+    const int64_t last = std::min(first + block_strips_, strips.count);
+    const int64_t middle = std::clamp(strips.high, first, last);
     // A strip's sums are taken once: by the first column of the grid, for the first block of panels.
     const bool sums = g_.a_sums && phase < k_blocks_ && task % grid_cols_ == 0;
     for (const bool high : {true, false}) {
       PackTask<T>& part = result[high ? 0 : 1];
       const int64_t begin = high ? first : middle;
-      const int64_t row = strips_.start(begin);
+      const int64_t row = strips.start(begin);
       part.source = g_.a + (g_.trans_a ? k0(phase) * g_.lda + row : row * g_.lda + k0(phase));
       part.ld = g_.lda;
       part.transposed = !g_.trans_a;
-      part.lines = strips_.start(high ? middle : last) - row;
+      part.lines = strips.start(high ? middle : last) - row;
       part.readable = g_.m - row;
       part.k = depth(phase);
-      part.part_lines = std::max<int64_t>(1, high ? strips_.rows : strips_.rows - 1);
+      part.part_lines = std::max<int64_t>(1, high ? strips.rows : strips.rows - 1);
       part.packed = packed_strips(task, block) + (begin - first) * strip_step();
       part.part_step = strip_step();
-      part.sums = sums ? a_sums_ + begin * sums_step() : nullptr;
+      part.sums = sums ? a_sums_ + task / grid_cols_ * a_sums_step() + begin * sums_step() : nullptr;
       part.sums_step = sums_step();
     }
   }
@@ -324,10 +353,11 @@ class BlockedGemm {
     const int64_t end = cut(panels(phase), grid_cols_, task % grid_cols_ + 1);
     const int64_t col = (first_panel(phase) + begin) * kernels_.panel_cols;
     const bool last_k = k0(phase) + depth(phase) >= g_.k;
+    const Strips strips = strips_of(task);
     GemmBlock<T> block;
     block.n = std::min((end - begin) * kernels_.panel_cols, g_.n - col);
     block.k = depth(phase);
-    block.strip_rows = strips_.rows;
+    block.strip_rows = strips.rows;
     block.source = source_;
     block.lda = g_.lda;
     block.strip_step = strip_step();
@@ -345,13 +375,13 @@ class BlockedGemm {
 
     PackTask<T> next[3];
     next[2] = panels_task(task, phase + 1);
-    const int64_t blocks = strip_blocks(task);
+    const int64_t blocks = ceil_div(strips.count, block_strips_);
     for (int64_t i = 0; i < blocks; ++i) {
-      const int64_t first = first_strip(task) + i * block_strips_;
-      const int64_t row = strips_.start(first);
+      const int64_t first = i * block_strips_;
+      const int64_t row = strips.start(first);
       strip_tasks(next, task, phase * blocks + i + 1);
-      block.strips = std::min(block_strips_, last_strip(task) - first);
-      block.high_strips = std::clamp<int64_t>(strips_.high - first, 0, block.strips);
+      block.strips = std::min(block_strips_, strips.count - first);
+      block.high_strips = std::clamp<int64_t>(strips.high - first, 0, block.strips);
       if (pack_a())
         block.a = packed_strips(task, phase * blocks + i);
       else
@@ -367,7 +397,6 @@ class BlockedGemm {
 
   Gemm<T> g_;
   const GemmKernels<T>& kernels_;
-  const Strips strips_;
   const int64_t k_blocks_, kc_;                     // blocks of k, and steps in each
   const int64_t panels_, n_blocks_, block_panels_;  // panels, blocks of them, and panels in each
   const int64_t phases_;

@@ -192,16 +192,14 @@ Geometry unsqueezed(const Tensor& x, int64_t dim) {
   const IntSpan sizes = x.sizes(), strides = x.strides();
   Geometry g;
   g.offset = x.storage_offset();
-  for (size_t i = 0; i <= sizes.size(); ++i) {
-    if (i == d) {
-      g.sizes.push_back(1);
-      g.strides.push_back(i < sizes.size() ? sizes[i] * strides[i] : 1);
-    }
-    if (i < sizes.size()) {
-      g.sizes.push_back(sizes[i]);
-      g.strides.push_back(strides[i]);
-    }
+  g.sizes.resize(sizes.size() + 1, 1);
+  g.strides.resize(sizes.size() + 1, 1);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t to = i < d ? i : i + 1;
+    g.sizes[to] = sizes[i];
+    g.strides[to] = strides[i];
   }
+  if (d < sizes.size()) g.strides[d] = sizes[d] * strides[d];
   return g;
 }
 
