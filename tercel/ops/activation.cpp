@@ -27,8 +27,7 @@ Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
   if (is_integral(x.dtype(), false)) {
     TERCEL_CHECK(!is_unsigned(x.dtype()) || (min_val.to_double() >= 0 && max_val.to_double() >= 0), RuntimeError,
                  "cannot do hardtanh on an unsigned type with negative limits");
-    min_val = min_val.to_int64();
-    max_val = max_val.to_int64();
+    return clamp(x, min_val.to_int64(), max_val.to_int64());
   }
   return where(le(x, min_val), min_val, where(ge(x, max_val), max_val, x));
 }

@@ -10,6 +10,7 @@
 #include "tercel/ops/index.h"
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/nonzero.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/ternary.h"
@@ -90,8 +91,13 @@ const Tensor& index_add_(const Tensor& x, int64_t dim, const Tensor& index, cons
                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
                x.sizes(), " source.shape = ", source.sizes());
   check_not_negative(op, place.index, place.dim, place.size());
-  const bool as_is = !alpha.is_floating() && alpha.to_int64() == 1;
-  index_put_(place.x, place.items(), as_is ? from : to(mul(from, alpha), x.dtype()), true);
+  check_number_fits(x.dtype(), alpha);
+  // A number of the elements' type, as PyTorch has it: integers are added a whole number of times.
+  const Scalar factor = x.is_differentiable() ? alpha
+                        : x.dtype() == kBool  ? Scalar(alpha.to_bool())
+                                              : Scalar(alpha.to_int64());
+  const bool as_is = !factor.is_floating() && !factor.is_complex() && factor.to_int64() == 1;
+  index_put_(place.x, place.items(), as_is ? from : to(mul(from, factor), x.dtype()), true);
   return x;
 }
 
@@ -142,6 +148,8 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
 }
 
 const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
+  check_defined(x, "index_fill_", "self");
+  check_number_fits(x.dtype(), value);
   return index_fill_(x, dim, index, scalar_tensor(value));
 }
 

@@ -128,7 +128,7 @@ Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x,
   Tensor out;
   {
     const NoGradGuard no_grad;
-    if (x.numel() == 0) return full({}, std::numeric_limits<double>::quiet_NaN(), x.options());
+    if (x.numel() == 0) return to(full({}, std::numeric_limits<double>::quiet_NaN()), x.dtype());
     out = view(of_rank(Lines(op, reshape(x, {-1}), 0), median_rank(ignore_nan)).values, {});
   }
   if (should_record(x))

@@ -5,6 +5,7 @@
 #include "tercel/ops/complex.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/ternary_ops.h"
 #include "tercel/ops/unary.h"
 
@@ -127,11 +128,24 @@ auto lerp_backward(const Tensor& a, const Tensor& b, Scalar weight) {
   };
 }
 
+/** Integers would wrap, while a floating number becomes an infinity. */
+void check_integer_fits(const Tensor& out, Scalar number) {
+  if (!out.is_differentiable()) check_number_fits(out.dtype(), number);
+}
+
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return select(condition, a, b); }
-Tensor where(const Tensor& condition, const Tensor& a, Scalar b) { return select(condition, a, b); }
-Tensor where(const Tensor& condition, Scalar a, const Tensor& b) { return select(condition, a, b); }
+Tensor where(const Tensor& condition, const Tensor& a, Scalar b) {
+  Tensor out = select(condition, a, b);
+  check_integer_fits(out, b);
+  return out;
+}
+Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
+  Tensor out = select(condition, a, b);
+  check_integer_fits(out, a);
+  return out;
+}
 
 namespace {
 

@@ -1,8 +1,11 @@
 #include "tercel/ops/unary.h"
 
+#include <limits>
+
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/unary_ops.h"
 
@@ -130,14 +133,43 @@ const Tensor& leaky_relu_(const Tensor& x, Scalar slope) {
 Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
   return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});
 }
-Tensor clamp(const Tensor& x, Scalar low, Scalar high) { return unary(kInfo<op::Clamp>, x, {{low, high}, 2}); }
-const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high) {
-  return unary_inplace(kInfo<op::Clamp>, x, {{low, high}, 2});
+
+namespace {
+
+/**
+ * A bound of integers. One beyond the range of their type, which as a number of the type would wrap, is the end of that
+ * range. RuntimeError if nothing of the type is within the bound.
+ */
+Scalar bound_for(const Tensor& x, Scalar bound, bool is_lower) {
+  if (!x.defined() || !is_integral(x.dtype(), false) || !bound.is_integral() || holds_number(x.dtype(), bound))
+    return bound;
+  return visit_types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(
+      "clamp", x.dtype(), [&]<class T> {
+        const bool below = !bound.is_above_int64() && bound.to_int64() < 0;
+        TERCEL_CHECK(below == is_lower, RuntimeError, "Clamp ", is_lower ? "min" : "max", " value ", to_string(bound),
+                     " is outside the representable range of ", scalar_type_word(x.dtype()));
+        return Scalar(below ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+      });
 }
-Tensor clamp_min(const Tensor& x, Scalar low) { return unary(kInfo<op::ClampMin>, x, {{low}, 1}); }
-const Tensor& clamp_min_(const Tensor& x, Scalar low) { return unary_inplace(kInfo<op::ClampMin>, x, {{low}, 1}); }
-Tensor clamp_max(const Tensor& x, Scalar high) { return unary(kInfo<op::ClampMax>, x, {{high}, 1}); }
-const Tensor& clamp_max_(const Tensor& x, Scalar high) { return unary_inplace(kInfo<op::ClampMax>, x, {{high}, 1}); }
+
+}  // namespace
+
+Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
+  return unary(kInfo<op::Clamp>, x, {{bound_for(x, low, true), bound_for(x, high, false)}, 2});
+}
+const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high) {
+  return unary_inplace(kInfo<op::Clamp>, x, {{bound_for(x, low, true), bound_for(x, high, false)}, 2});
+}
+Tensor clamp_min(const Tensor& x, Scalar low) { return unary(kInfo<op::ClampMin>, x, {{bound_for(x, low, true)}, 1}); }
+const Tensor& clamp_min_(const Tensor& x, Scalar low) {
+  return unary_inplace(kInfo<op::ClampMin>, x, {{bound_for(x, low, true)}, 1});
+}
+Tensor clamp_max(const Tensor& x, Scalar high) {
+  return unary(kInfo<op::ClampMax>, x, {{bound_for(x, high, false)}, 1});
+}
+const Tensor& clamp_max_(const Tensor& x, Scalar high) {
+  return unary_inplace(kInfo<op::ClampMax>, x, {{bound_for(x, high, false)}, 1});
+}
 
 Tensor bitwise_not(const Tensor& x) {
   check_defined(x, "bitwise_not", "self");
