@@ -407,12 +407,32 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
   return x;
 }
 
-/** A mask over the first dimensions of x, and a number. */
-void fill_at(const Tensor& x, const Tensor& mask, Scalar value) {
-  check_mask(x, mask, 0);
+/** Where the only index stands, if that is a mask; else -1. */
+int64_t place_of_only_mask(Span<Tensor> indices) {
+  int64_t place = -1;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!indices[i].defined()) continue;
+    if (place >= 0 || !is_mask(indices[i])) return -1;
+    place = static_cast<int64_t>(i);
+  }
+  return place;
+}
+
+/** A mask over the dimensions of x from `first` on, and a number. */
+void fill_at(const Tensor& x, const Tensor& mask, int64_t first, Scalar value) {
+  check_mask(x, mask, first);
   DimVector sizes(mask.sizes());
-  sizes.resize(static_cast<size_t>(x.dim()), 1);
+  sizes.resize(static_cast<size_t>(x.dim() - first), 1);
   masked_fill_(x, to(reshape(mask, sizes), kBool), value);
+}
+
+/** x at the indices becomes the values. One number goes through a mask whatever its dtype. */
+void assign_at(const Tensor& x, Span<Tensor> indices, const Tensor& values) {
+  const int64_t place = values.numel() == 1 && !values.requires_grad() ? place_of_only_mask(indices) : -1;
+  if (place >= 0)
+    fill_at(x, indices[static_cast<size_t>(place)], place, values.item());
+  else
+    put_at(x, indices, values, false);
 }
 
 /** Without leading dimensions of size 1. */
@@ -440,11 +460,7 @@ const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& v
     copy_(basic.view, broadcasts ? expand(source, basic.view.sizes()) : source);
     return x;
   }
-  const bool one_mask = basic.tensors.size() == 1 && is_mask(basic.tensors[0]);
-  if (one_mask && value.numel() == 1 && !value.requires_grad())
-    fill_at(basic.view, basic.tensors[0], value.item());
-  else
-    put_at(basic.view, basic.tensors, without_lead(value), false);
+  assign_at(basic.view, basic.tensors, without_lead(value));
   return x;
 }
 
@@ -456,7 +472,10 @@ const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scalar value) {
 const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate) {
   check_defined(values, "index_put_", "values");
   const Basic basic = apply_basic(x, items);
-  put_at(basic.view, basic.tensors, values, accumulate);
+  if (accumulate)
+    put_at(basic.view, basic.tensors, values, true);
+  else
+    assign_at(basic.view, basic.tensors, values);
   return x;
 }
 
