@@ -8,6 +8,8 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/join.h"
+#include "tercel/ops/rearrange.h"
+#include "tercel/ops/scan.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -95,12 +97,12 @@ Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   const int64_t columns = n.value_or(x.numel());
   TERCEL_CHECK(columns >= 0, RuntimeError, "N must be non-negative.");
   const Tensor base = to(x, promote_types(x.dtype(), kInt64));
-  numel_of({base.numel(), columns});
-  if (columns == 0 || base.numel() == 0) return empty({base.numel(), columns}, base.options());
-  std::vector<Tensor> powers = {ones({base.numel()}, base.options())};
-  for (int64_t i = 1; i < columns; ++i) powers.push_back(i == 1 ? base : mul(powers.back(), base));
-  if (!increasing) std::reverse(powers.begin(), powers.end());
-  return stack(powers, 1);
+  const int64_t rows = base.numel();
+  if (columns == 0 || rows == 0) return empty({rows, columns}, base.options());
+  const Tensor powers[] = {ones({rows, 1}, base.options()),
+                           cumprod(expand(unsqueeze(base, 1), {rows, columns - 1}), 1)};
+  const Tensor out = cat(powers, 1);
+  return increasing ? out : flip(out, {1});
 }
 
 }  // namespace tercel

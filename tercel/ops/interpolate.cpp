@@ -128,7 +128,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
            : n == 2 ? adaptive_avg_pool2d(x, sizes)
                     : adaptive_avg_pool3d(x, sizes);
   }
-  numel_of(IntSpan(out.data(), 3));
+  check_room(x, n, out);
   const bool align = options.align_corners.value_or(false);
   SpatialMap map;
   for (size_t d = 0; d < 3; ++d) {

@@ -160,10 +160,12 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
                "'");
   const Spatial in = spatial_sizes(x.sizes(), dims), out = spread(output_size, dims, 1);
+  for (const int64_t size : out)
+    TERCEL_CHECK(size >= 0, RuntimeError, op,
+                 ": elements of output_size must be greater than or equal to 0 but received ", output_size);
+  check_room(x, dims, out);
   Pooling pooling{op, dims, {}};
   for (size_t d = 0; d < 3; ++d) {
-    TERCEL_CHECK(out[d] >= 0, RuntimeError, op,
-                 ": elements of output_size must be greater than or equal to 0 but received ", output_size);
     numel_of(IntSpan{out[d], in[d]});
     for (int64_t o = 0; o < out[d]; ++o) {
       const int64_t begin = o * in[d] / out[d], end = ((o + 1) * in[d] + out[d] - 1) / out[d];

@@ -5,6 +5,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/allocator.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/pool_impl.h"
 #include "tercel/ops/spatial_impl.h"
 #include "tercel/util/parallel.h"
@@ -102,6 +103,12 @@ Taps Taps::transposed() const {
       t.weight[at] = weight[static_cast<size_t>(k)];
     }
   return t;
+}
+
+void check_room(const Tensor& x, size_t dims, const Spatial& out) {
+  DimVector sizes(x.sizes());
+  std::copy_n(out.end() - static_cast<ptrdiff_t>(dims), dims, sizes.end() - static_cast<ptrdiff_t>(dims));
+  empty(sizes, x.options());
 }
 
 Tensor resampled(const char* backward_name, const Tensor& x, size_t dims, SpatialMap map) {

@@ -32,6 +32,9 @@ inline int64_t checked(const char* op, int64_t a, int64_t b, int64_t c) {
   return out;
 }
 
+/** Fails as a result of these sizes in place of x's last `dims` would, before anything else of that size is made. */
+void check_room(const Tensor& x, size_t dims, const Spatial& out);
+
 /** Whether t [n, channels, `dims` more] lies with channels last, and not in row-major order as well. */
 inline bool is_channels_last(const Tensor& t, size_t dims) {
   if (t.is_contiguous() || t.dim() != static_cast<int64_t>(dims) + 2) return false;
