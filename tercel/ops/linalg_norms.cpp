@@ -37,14 +37,7 @@ Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
 }  // namespace
 
 Tensor vector_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, ScalarType dtype) {
-  const Tensor x = floating("linalg.vector_norm", input, dtype);
-  if (x.numel() == 0 && (ord < 0 || ord == kInfinity)) {
-    bool reduces_nothing = dims.empty();
-    for (const int64_t d : dims) reduces_nothing |= x.size(d) == 0;
-    TERCEL_CHECK(!reduces_nothing, RuntimeError, "linalg.vector_norm cannot compute the ", ord,
-                 " norm on an empty tensor because the operation does not have an identity");
-  }
-  return tercel::norm(x, ord, dims, keepdim);
+  return tercel::norm(floating("linalg.vector_norm", input, dtype), ord, dims, keepdim);
 }
 
 namespace {

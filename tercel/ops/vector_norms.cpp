@@ -34,10 +34,7 @@ Tensor norm_value(const Tensor& x, double p, DimMask mask, bool keepdim) {
   if (p == 2) return sqrt(reduce(op_index<op::SquareSum>, compute, x, mask, keepdim));
   if (p == HUGE_VAL) return reduce(op_index<op::AbsMax>, compute, x, mask, keepdim);
   const Tensor magnitudes = abs(to(x, native_dtype(compute)));
-  if (p == -HUGE_VAL) {
-    TERCEL_CHECK(reduced_count(x, mask) != 0, RuntimeError, "norm: the -infinity norm of no elements is not defined");
-    return reduce(op_index<op::Min>, compute, magnitudes, mask, keepdim);
-  }
+  if (p == -HUGE_VAL) return reduce(op_index<op::Min>, compute, magnitudes, mask, keepdim);
   return pow(reduce(op_index<op::Sum>, compute, pow(magnitudes, p), mask, keepdim), 1 / p);
 }
 
@@ -56,6 +53,9 @@ Tensor norm_gradient(const Tensor& grad, const Tensor& x, const Tensor& norms, d
 
 Tensor norm_of(const Tensor& x, double p, DimMask mask, bool keepdim) {
   check_floating("norm", x.dtype());
+  TERCEL_CHECK((p >= 0 && p != HUGE_VAL) || reduced_count(x, mask) != 0, RuntimeError,
+               "linalg.vector_norm cannot compute the ", p,
+               " norm on an empty tensor because the operation does not have an identity");
   if (x.is_complex()) return norm_of(abs(x), p, mask, keepdim);
   const Tensor out = to(norm_value(x, p, mask, keepdim), x.dtype());
   if (should_record(x))
