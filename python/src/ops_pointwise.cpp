@@ -21,22 +21,25 @@ namespace {
 /** Those that have one dtype throughout: an `out` of another one is refused even where the result could be cast. */
 constexpr std::string_view kSameDtype[] = {"ceil", "floor", "frac", "neg", "round", "sgn", "sign", "trunc"};
 
-void prepare_unary(const char* op, const Tensor& out, const Tensor& x) {
+// Whether the operation may write to `out`, which has the result's sizes. Otherwise the result is put there when it is
+// there, so that an `out` that cannot take it keeps its own sizes.
+bool takes_unary(const char* op, const Tensor& out, const Tensor& x) {
   const bool same = std::find(std::begin(kSameDtype), std::end(kSameDtype), op) != std::end(kSameDtype);
   TERCEL_CHECK(!same || out.dtype() == x.dtype(), RuntimeError, "Found dtype ", legacy_name(out.dtype()),
                " but expected ", legacy_name(x.dtype()));
-  prepare_out(op, out, x.sizes(), x.requires_grad());
+  check_gradients(op, out, x.requires_grad());
+  return out.sizes() == x.sizes();
 }
-void prepare_binary(const char* op, const Tensor& out, const Tensor& a, const Tensor& b) {
-  prepare_out(op, out, broadcast_sizes(a.sizes(), b.sizes()), a.requires_grad() || b.requires_grad());
+bool takes_binary(const char* op, const Tensor& out, const Tensor& a, const Tensor& b) {
+  check_gradients(op, out, a.requires_grad() || b.requires_grad());
+  return out.sizes() == IntSpan(broadcast_sizes(a.sizes(), b.sizes()));
 }
 
 #define TERCEL_PREDICATE_ENTRY(name, Functor)                                                          \
   entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) -> Tensor { \
     if (!out.defined()) [[likely]]                                                                     \
       return name(x);                                                                                  \
-    prepare_unary(#name, out, x);                                                                      \
-    return name##_out(out, x);                                                                         \
+    return takes_unary(#name, out, x) ? name##_out(out, x) : into(#name, out, name(x));                \
   }),
 #define TERCEL_UNARY_ENTRIES(name, Functor) \
   TERCEL_PREDICATE_ENTRY(name, Functor)     \
@@ -109,8 +112,7 @@ const BinaryForm& form_of(std::string_view name) {
     if (!out.defined()) [[likely]]                                                                   \
       return other.is_tensor() ? name(x, *other.tensor) : name(x, other.scalar);                     \
     const Tensor y = other.as_tensor();                                                              \
-    prepare_binary(#name, out, x, y);                                                                \
-    return name##_out(out, x, y);                                                                    \
+    return takes_binary(#name, out, x, y) ? name##_out(out, x, y) : into(#name, out, name(x, y));    \
   }                                                                                                  \
   Tensor name##_call(const Operand& x, const Operand& other, const Tensor& out) {                    \
     if (!x.is_tensor() && other.is_tensor() && !out.defined()) return name(x.scalar, *other.tensor); \

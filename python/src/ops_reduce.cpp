@@ -1,6 +1,7 @@
 // Reductions.
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/linalg.h"
@@ -8,6 +9,7 @@
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/softmax.h"
 #include "tercel/ops/vector_norms.h"
+#include "tercel/ops/views.h"
 
 namespace tercel::python {
 
@@ -46,17 +48,24 @@ void check_truth(const char* op, const Tensor& out) {
                " only supports bool tensor for result, got: ", legacy_name(out.dtype()));
 }
 
-#define TERCEL_TRUTH_ENTRIES(name)                                                       \
-  entry(#name "(Tensor input, *, Tensor out=None)",                                      \
-        [](const Tensor& x, const Tensor& out) {                                         \
-          check_truth(#name, out);                                                       \
-          return into(#name, out, name(x));                                              \
-        }),                                                                              \
-      entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, Tensor out=None)", \
-            [](const Tensor& x, const Dims& dims, bool keepdim, const Tensor& out) {     \
-              check_truth(#name, out);                                                   \
-              return into(#name, out, TERCEL_SUM_LIKE(name, x, dims, keepdim));          \
+/** An empty list of dimensions is none of them; to other reductions it is all. */
+#define TERCEL_TRUTH_ENTRIES(name)                                                            \
+  entry(#name "(Tensor input, *, Tensor out=None)",                                           \
+        [](const Tensor& x, const Tensor& out) {                                              \
+          check_truth(#name, out);                                                            \
+          return into(#name, out, name(x));                                                   \
+        }),                                                                                   \
+      entry(#name "(Tensor input, int[1]? dim, bool keepdim=False, *, Tensor out=None)",      \
+            [](const Tensor& x, const Dims& dims, bool keepdim, const Tensor& out) {          \
+              check_truth(#name, out);                                                        \
+              if (dims && dims->empty()) return into(#name, out, name(unsqueeze(x, 0), {0})); \
+              return into(#name, out, TERCEL_SUM_LIKE(name, x, dims, keepdim));               \
             })
+
+void check_positions(const Tensor& out) {
+  TERCEL_CHECK(!out.defined() || out.dtype() == kInt64, RuntimeError,
+               "Expected out tensor to have dtype long int, but got ", cpp_type_name(out.dtype()), " instead");
+}
 
 /** The largest or smallest: of all, along a dimension, of two tensors. */
 #define TERCEL_EXTREME_ENTRIES(name, pairwise, arg, all_dims)                                                      \
@@ -77,6 +86,7 @@ void check_truth(const char* op, const Tensor& out) {
             }),                                                                                                    \
       entry(#arg "(Tensor input, int? dim=None, bool keepdim=False, *, Tensor out=None)",                          \
             [](const Tensor& x, std::optional<int64_t> dim, bool keepdim, const Tensor& out) {                     \
+              check_positions(out);                                                                                \
               return into(#arg, out, arg(x, dim, keepdim));                                                        \
             })
 

@@ -14,15 +14,6 @@ constexpr const char* kResizeAdvice =
     "elements. "
     "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
 
-void check_gradients(const char* op, const Tensor& out, bool recorded) {
-  TERCEL_CHECK(!recorded || !grad_enabled(), RuntimeError, op,
-               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
-  TERCEL_CHECK(!out.requires_grad() || !grad_enabled(), RuntimeError, op,
-               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
-}
-
 }  // namespace
 
 void warn(const std::string& text) {
@@ -32,6 +23,15 @@ void warn(const std::string& text) {
 
 void warn_of_bytes() {
   warn("indexing with dtype tercel.uint8 is now deprecated, please use a dtype tercel.bool instead.");
+}
+
+void check_gradients(const char* op, const Tensor& out, bool recorded) {
+  TERCEL_CHECK(!recorded || !grad_enabled(), RuntimeError, op,
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
+  TERCEL_CHECK(!out.requires_grad() || !grad_enabled(), RuntimeError, op,
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
 }
 
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
@@ -50,11 +50,19 @@ ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out) {
   return out.dtype();
 }
 
-Tensor into(const char* op, const Tensor& out, const Tensor& result) {
-  if (!out.defined()) return result;
+namespace {
+
+void check_into(const char* op, const Tensor& out, const Tensor& result) {
   check_gradients(op, out, result.requires_grad());
   TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", legacy_name(result.dtype()),
                " can't be cast to the desired output type ", legacy_name(out.dtype()));
+}
+
+}  // namespace
+
+Tensor into(const char* op, const Tensor& out, const Tensor& result) {
+  if (!out.defined()) return result;
+  check_into(op, out, result);
   prepare_out(op, out, result.sizes(), false);
   const NoGradGuard guard;
   copy_(out, result);
@@ -64,6 +72,9 @@ Tensor into(const char* op, const Tensor& out, const Tensor& result) {
 std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results) {
   TERCEL_CHECK(out.size() == results.size(), TypeError, op, "() expected a tuple of ", results.size(),
                " elements for out");
+  // All of them before the first is written to.
+  for (size_t i = 0; i < out.size(); ++i)
+    if (out[i].defined()) check_into(op, out[i], results[i]);
   std::vector<Tensor> filled;
   for (size_t i = 0; i < out.size(); ++i) filled.push_back(into(op, out[i], results[i]));
   return filled;

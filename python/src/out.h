@@ -12,6 +12,8 @@ void warn(const std::string& text);
 /** The warning for an index of bytes, which is an older program's mask. */
 void warn_of_bytes();
 
+/** RuntimeError if `out`, or what goes into it, takes part in a graph; `recorded` says so of the latter. */
+void check_gradients(const char* op, const Tensor& out, bool recorded);
 /**
  * Makes `out` ready for a result of these sizes: refuses operands that need gradients, and resizes it (with a warning
  * if it had elements and other sizes).
