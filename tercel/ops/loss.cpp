@@ -151,8 +151,7 @@ Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool l
   check_pair("kl_div", x, target);
   if (log_target) return reduce_loss(mul(exp(target), sub(target, x)), reduction);
   // t log t is 0 at 0; the logarithm is taken of 1 there, so that its gradient is a number.
-  const Tensor positive = gt(target, 0);
-  const Tensor entropy = mul(target, log(where(positive, target, 1)));
+  const Tensor entropy = mul(target, log(where(eq(target, 0), 1, target)));
   return reduce_loss(sub(entropy, mul(target, x)), reduction);
 }
 

@@ -99,7 +99,8 @@ double special_spherical_bessel_j0(double x) {
 
 double special_airy_ai(double x) {
   if (std::isnan(x)) return x;
-  if (std::isinf(x)) return 0;
+  constexpr double kUnderflow = 110;
+  if (std::isinf(x) || x > kUnderflow) return 0;
   if (std::abs(x) < 2.1) return airy_series(x);
   const double size = std::abs(x), zeta = 2.0 / 3 * size * std::sqrt(size);
   if (x > 0) return std::sqrt(size / 3) / kPi * scaled_k(1.0 / 3, zeta).lower * std::exp(-zeta);

@@ -68,28 +68,27 @@ double bessel(int order, double x) {
   return half * bessel_scaled(order, x) * half;
 }
 
+/** log1p(u) - u, in which the large parts cancel. */
+double log1p_rest(double u) {
+  if (std::abs(u) >= 0.1) return std::log1p(u) - u;
+  double term = -u * u, sum = 0;
+  for (int k = 2; k < 40; ++k, term *= -u) {
+    sum += term / k;
+    if (std::abs(term) < kEpsilon / 8 * std::abs(sum)) break;
+  }
+  return sum;
+}
+
 /** x^a exp(-x) / gamma(a + 1). */
 double gamma_density(double a, double x) {
   if (a > 10) {
-    // By Stirling: the large logarithms cancel in log1p(u) - u.
-    const double u = (x - a) / a;
+    // By Stirling.
     const double a2 = a * a;
     const double correction =
         (1.0 / 12 -
          (1.0 / 360 - (1.0 / 1260 - (1.0 / 1680 - (1.0 / 1188 - 691.0 / 360360 / a2) / a2) / a2) / a2) / a2) /
         a;
-    double log_ratio;  // log1p(u) - u
-    if (std::abs(u) < 0.1) {
-      double term = -u * u, sum = 0;
-      for (int k = 2; k < 40; ++k, term *= -u) {
-        sum += term / k;
-        if (std::abs(term) < kEpsilon / 8 * std::abs(sum)) break;
-      }
-      log_ratio = sum;
-    } else {
-      log_ratio = std::log1p(u) - u;
-    }
-    return std::exp(a * log_ratio - correction) / std::sqrt(2 * kPi * a);
+    return std::exp(a * log1p_rest((x - a) / a) - correction) / std::sqrt(2 * kPi * a);
   }
   return std::exp(a * std::log(x) - x - lgamma(a + 1));
 }
@@ -117,6 +116,25 @@ double upper_fraction(double a, double x) {
   return gamma_density(a, x) * a * h;
 }
 
+/** From here on series and fraction take too many steps, and the function of a normal distribution is near. */
+constexpr double kLargeA = 1e6;
+
+/** Lower and upper for a large a, by Temme's uniform expansion: the error function and a correction of order 1/sqrt(a).
+ */
+std::pair<double, double> incomplete_gamma_of_large(double a, double x) {
+  const double half_square = -log1p_rest((x - a) / a);
+  const double exponent = a * half_square;
+  constexpr double kUnderflow = 745;
+  if (exponent > kUnderflow) return x < a ? std::pair(0.0, 1.0) : std::pair(1.0, 0.0);
+  const double eta = std::copysign(std::sqrt(2 * half_square), x - a);
+  const double first =
+      -1.0 / 3 + eta * (1.0 / 12 - eta * (2.0 / 135 - eta * (1.0 / 864 + eta * (1.0 / 2835 - eta * (139.0 / 777600)))));
+  const double second = -1.0 / 540 - eta * (1.0 / 288 - eta * (1.0 / 378));
+  const double rest = std::exp(-exponent) / std::sqrt(2 * kPi * a) * (first + second / a);
+  const double tail = std::erfc(std::sqrt(exponent)) / 2;
+  return x < a ? std::pair(tail - rest, 1 - (tail - rest)) : std::pair(1 - (tail + rest), tail + rest);
+}
+
 /** Lower and upper. */
 std::pair<double, double> incomplete_gamma(double a, double x) {
   if (!(a >= 0) || !(x >= 0)) return {kNan, kNan};
@@ -124,6 +142,7 @@ std::pair<double, double> incomplete_gamma(double a, double x) {
   if (x == 0) return {0, 1};
   if (a == kInf) return x == kInf ? std::pair(kNan, kNan) : std::pair(0.0, 1.0);
   if (x == kInf) return {1, 0};
+  if (a > kLargeA) return incomplete_gamma_of_large(a, x);
   if (x < a + 1) {
     const double lower = lower_series(a, x);
     return {lower, 1 - lower};
@@ -158,9 +177,9 @@ double digamma(double x) {
   if (x == 0) return std::copysign(kInf, -x);
   if (x == kInf) return kInf;
   if (x < 0) {
-    const double whole = std::trunc(x);
+    const double whole = std::nearbyint(x);
     if (whole == x) return kNan;
-    // Of the fraction alone, whose tangent is exact where that of a large number is not.
+    // Of the distance to the pole alone, which is exact: the tangent of a number near pi would not be.
     return digamma(1 - x) - kPi / std::tan(kPi * (x - whole));
   }
   // Upwards to where the asymptotic series has the digits.

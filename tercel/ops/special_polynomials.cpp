@@ -17,8 +17,8 @@ constexpr double kLongRecurrence = 64;
  */
 template <class Next>
 double by_recurrence(double n, double first, Next next) {
-  if (std::isnan(n)) return n;
   if (n < 0) return 0;
+  if (!std::isfinite(n)) return std::numeric_limits<double>::quiet_NaN();
   const double degree = std::trunc(n);
   if (degree == 0) return 1;
   double before = 1, p = first;

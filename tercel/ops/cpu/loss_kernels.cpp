@@ -1,7 +1,7 @@
 // Losses with their derivatives, in one pass.
 //
 //   e = exp(-|x|)
-//   loss = max(x, 0) - x * y + log1p(e)
+//   loss = x * ((x >= 0 ? 1 : 0) - y) + log1p(e), which has no difference of infinities
 //   grad = (x >= 0 ? 1 : e) / (1 + e) - y
 #include "tercel/ops/loss_impl.h"
 
@@ -35,7 +35,7 @@ TERCEL_ALWAYS_INLINE void step(const Arrays<T>& a, int64_t i, Load load_from, St
   const V weight = a.weight ? load_from(a.weight + i) : one;
   const V e = exp(-abs(x));
   const Mask<T> positive = x >= zero;
-  store_to(a.loss + i, weight * (where(positive, x, zero) - x * y + log1p(e)));
+  store_to(a.loss + i, weight * (x * (where(positive, one, zero) - y) + log1p(e)));
   if (a.grad) store_to(a.grad + i, V(a.scale) * weight * (where(positive, one, e) / (one + e) - y));
 }
 
