@@ -32,6 +32,13 @@ def _guarded_root(square, group, divisor=1.0):
     return (root if divisor == 1 else root.div_(divisor)).add_(group["eps"])
 
 
+def _moments(p, grad, state, betas):
+    """The moving means of the gradient and of its square, which are a state's."""
+    beta1, beta2 = betas
+    mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
+    return mean, kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+
+
 def _largest(state, name, values, group):
     """The largest of a state and the values, which becomes the state."""
     before = state[name]
@@ -86,9 +93,7 @@ class Adam(ElementwiseOptimizer):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
         grad = _after_decay(p, grad, group, self._shrinks)
-        mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        mean, square = _moments(p, grad, state, group["betas"])
         if group["amsgrad"]:
             kept(state, "max_exp_avg_sq", p)
             square = _largest(state, "max_exp_avg_sq", square, group)
@@ -218,8 +223,7 @@ class NAdam(ElementwiseOptimizer):
         grad = _after_decay(p, grad, group, group["decoupled_weight_decay"])
         now, after = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
         product = kept(state, "mu_product", _C.empty((), dtype=_C.float32), 1.0).mul_(now).item()
-        mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
-        square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        mean, square = _moments(p, grad, state, group["betas"])
         root = _guarded_root(square / (1 - beta2**step), group)
         p.addcdiv_(grad, root, value=-lr * (1 - now) / (1 - product))
         p.addcdiv_(mean, root, value=-lr * after / (1 - product * after))
@@ -241,8 +245,7 @@ class RAdam(ElementwiseOptimizer):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
         grad = _after_decay(p, grad, group, group["decoupled_weight_decay"])
-        mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
-        square = kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        mean, square = _moments(p, grad, state, group["betas"])
         rate = lr / (1 - beta1**step)
         correction = 1 - beta2**step
         most = 2 / (1 - beta2) - 1  # length of the moving mean, and what it is after so many steps
