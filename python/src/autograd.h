@@ -22,6 +22,8 @@ PyObject* object_of_node(const intrusive_ptr<Node>& node);
 PyTypeObject* context_type();
 /** The node of a Python function's context; null once its graph is gone. TypeError for another object. */
 intrusive_ptr<Node> node_of_context(PyObject* context);
+/** Whether `node`, which is not looked into, is that of the context, and only one thing holds it. With the GIL. */
+bool owns_context_alone(const Node* node, PyObject* context);
 
 /** A Python object that C++ keeps, and lets go of on any thread. */
 class Held {

@@ -235,8 +235,8 @@ void take_over(const nb::object& context, FunctionContext& to, const std::vector
 }
 
 /** What forward() returned, its tensors as results of the node. */
-nb::object wrapped(const intrusive_ptr<CustomNode>& node, const std::vector<Tensor>& inputs, const nb::object& returned,
-                   bool records) {
+nb::object wrapped(const intrusive_ptr<CustomNode>& node, const nb::object& context, const std::vector<Tensor>& inputs,
+                   const nb::object& returned, bool records) {
   const bool several = PyTuple_Check(returned.ptr());
   const nb::object all = several ? returned : own(PyTuple_Pack(1, returned.ptr()));
   std::vector<Tensor> outputs;
@@ -246,7 +246,9 @@ nb::object wrapped(const intrusive_ptr<CustomNode>& node, const std::vector<Tens
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.ptr()); ++i) {
     const Tensor& result = results[static_cast<size_t>(i)];
     PyTuple_SET_ITEM(tuple.ptr(), i,
-                     result.defined() ? own(wrap(result)).release().ptr() : Py_NewRef(PyTuple_GET_ITEM(all.ptr(), i)));
+                     !result.defined() ? Py_NewRef(PyTuple_GET_ITEM(all.ptr(), i))
+                     : records         ? own(wrap_result(result, context.ptr())).release().ptr()
+                                       : own(wrap(result)).release().ptr());
   }
   return several ? tuple : own(Py_NewRef(PyTuple_GET_ITEM(tuple.ptr(), 0)));
 }
@@ -277,7 +279,7 @@ nb::object apply_function(const nb::object& type, const nb::object& arguments) {
     returned = type.attr("_run_forward")(context, arguments);
   }
   take_over(context, node->context(), inputs, records);
-  return wrapped(node, inputs, returned, records);
+  return wrapped(node, context, inputs, returned, records);
 }
 
 }  // namespace
@@ -285,6 +287,11 @@ nb::object apply_function(const nb::object& type, const nb::object& arguments) {
 PyObject* from_node(const intrusive_ptr<Node>& node) {
   if (const auto* custom = dynamic_cast<const PythonNode*>(node.get())) return Py_NewRef(custom->python_context());
   return object_of_node(node);
+}
+
+bool owns_context_alone(const Node* node, PyObject* context) {
+  const weak_intrusive_ptr<Node>& own_node = cast(context).node;
+  return node && own_node.unsafe_get() == node && own_node.use_count() == 1;
 }
 
 PyTypeObject* context_type() { return g_context_type; }

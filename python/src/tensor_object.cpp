@@ -4,7 +4,9 @@
 #include <new>
 #include <vector>
 
+#include "python/src/autograd.h"
 #include "python/src/storage.h"
+#include "tercel/autograd/autograd_meta.h"
 
 namespace tercel::python {
 
@@ -64,11 +66,12 @@ void dealloc(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   const bool plain = type == tensor_type;
   if (!plain && type->tp_finalize && PyObject_CallFinalizerFromDealloc(o) < 0) return;
-  if (!plain || self->dict) PyObject_GC_UnTrack(o);
+  if (!plain || self->tracked) PyObject_GC_UnTrack(o);
   if (self->tensor.defined()) self->tensor.impl().set_peer(nullptr);
   if (self->weak_references) PyObject_ClearWeakRefs(o);
   if (!plain) clear_slots(o);
   Py_CLEAR(self->dict);
+  Py_CLEAR(self->context);
   self->tensor.~Tensor();
   if (plain && g_free.count < FreeList::kMost) [[likely]]
     g_free.objects[g_free.count++] = self;
@@ -94,26 +97,41 @@ void drop_object(void* peer) noexcept {
 
 int traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
+  TensorObject* self = cast(o);
+  Py_VISIT(self->context);
   // What C++ holds too is not garbage, whatever Python can reach.
-  if (cast(o)->tensor.use_count() <= 1) Py_VISIT(cast(o)->dict);
+  if (self->tensor.use_count() > 1) return 0;
+  Py_VISIT(self->dict);
+  if (self->context && self->tensor.defined()) {
+    const AutogradMeta* meta = autograd_meta(self->tensor);
+    // The node's reference. Other threads may work on the tensor without the GIL: the node is compared, not looked
+    // into.
+    if (meta && owns_context_alone(meta->grad_fn.get(), self->context)) Py_VISIT(self->context);
+  }
   return 0;
 }
 
 int clear(PyObject* o) {
   Py_CLEAR(cast(o)->dict);
+  Py_CLEAR(cast(o)->context);
   return 0;
 }
 
 /** See Note [Tracking]. */
+void track(PyObject* o) {
+  if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+  cast(o)->tracked = true;
+}
+
 int set_attribute(PyObject* o, PyObject* name, PyObject* value) {
   const int result = PyObject_GenericSetAttr(o, name, value);
-  if (cast(o)->dict && !PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+  if (cast(o)->dict) track(o);
   return result;
 }
 
 PyObject* get_dict(PyObject* o, void*) {
   PyObject* dict = PyObject_GenericGetDict(o, nullptr);
-  if (dict && !PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+  if (dict) track(o);
   return dict;
 }
 
@@ -171,9 +189,17 @@ PyObject* wrap(Tensor tensor) {
   new (&self->tensor) Tensor(std::move(tensor));
   self->dict = nullptr;
   self->weak_references = nullptr;
-  self->owned_by_tensor = false;
+  self->context = nullptr;
+  self->owned_by_tensor = self->tracked = false;
   impl.set_peer(self);
   return cast(self);
+}
+
+PyObject* wrap_result(Tensor tensor, PyObject* context) {
+  PyObject* object = wrap(std::move(tensor));
+  Py_XSETREF(cast(object)->context, Py_NewRef(context));
+  track(object);
+  return object;
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {

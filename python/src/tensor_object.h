@@ -9,7 +9,9 @@
 //
 // Note [Tracking]
 // The cycle collector can only find something in a tensor that has attributes. So a plain tensor is allocated with room
-// for the collector's header, but enters its lists only with its first attribute.
+// for the collector's header, but enters its lists only with its first attribute, or as the result of a function
+// written in Python: that one's context may hold the result. The node owns the context; where the tensor alone owns the
+// node, it is the tensor that tells the collector of that reference.
 #pragma once
 
 #include "python/src/python.h"
@@ -21,7 +23,9 @@ struct TensorObject {
   PyObject_HEAD Tensor tensor;
   PyObject* dict;
   PyObject* weak_references;
+  PyObject* context;  ///< of the Python function whose result it is; null for nearly all
   bool owned_by_tensor;
+  bool tracked;  ///< of plain objects; still so once the collector has cleared what it found
 };
 
 extern PyTypeObject* tensor_type;
@@ -34,6 +38,8 @@ inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObje
 PyObject* wrap(Tensor tensor);
 /** The same for an object of a subclass; TypeError when the tensor has an object of another class. */
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
+/** wrap() of a result of a Python function with that context; see Note [Tracking]. */
+PyObject* wrap_result(Tensor tensor, PyObject* context);
 /** wrap() of each, as a tuple. */
 PyObject* wrap_tuple(Span<Tensor> tensors);
 

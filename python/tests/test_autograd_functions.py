@@ -452,3 +452,141 @@ def test_accumulated_gradients_have_a_history():
     assert x.grad.grad_fn.name() == "CopyBackwards" and x.grad.grad_fn.next_functions[0] == (None, 0)
     x.grad.backward()
     assert x.grad.tolist() == [8]
+
+
+@pytest.mark.parametrize("backward_first", [False, True])
+def test_a_result_among_the_attributes_of_its_context(backward_first):
+    class Remember(Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            ctx.kept = kept
+            out = x.clone()
+            ctx.save_for_backward(out)
+            return out
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.saved_tensors[0] + 0 * ctx.kept["out"], None
+
+    def weak():
+        x, kept = leaf(3.0), {}
+        kept["out"] = out = Remember.apply(x, kept)
+        if backward_first:
+            out.sum().backward()
+            assert x.grad.tolist() == [3]
+        return weakref.ref(out), weakref.ref(out.grad_fn)
+
+    gc.disable()
+    try:
+        out, context = weak()
+        assert out() is not None and context() is not None, "they hold each other"
+    finally:
+        gc.enable()
+    gc.collect()
+    assert out() is None and context() is None
+
+
+def test_contexts_in_use_are_not_collected():
+    class Remember(Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            ctx.kept = kept
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * ctx.kept["factor"], None
+
+    def downstream():
+        kept = {"factor": 5}
+        kept["out"] = out = Remember.apply(x, kept)
+        return out.exp()  # the graph holds what Python does not
+
+    x = leaf(0.0)
+    y = downstream()
+    gc.collect()
+    y.backward()
+    assert x.grad.tolist() == [5]
+
+
+def test_views_of_functions_and_changed_bases():
+    class View(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 7  # which a history made anew from the base would pass by
+
+    says = "is a view and its base or another view of its base has been modified inplace. This view "
+    base = leaf(1.0, 2.0).clone()
+    view = View.apply(base)
+    base.mul_(2)
+    for use in (lambda: view + 1, lambda: view.grad_fn):
+        with pytest.raises(RuntimeError, match="Output 0 of ViewBackward " + says + "was created inside a custom Function"):
+            use()
+    base = leaf(1.0, 2.0).clone()
+    first, _ = base.unbind()
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="Output 0 of UnbindBackward0 " + says + "is the output of a function that"):
+        first + 1
+
+
+@pytest.mark.parametrize("op, call", [
+    ("_unique2", lambda x: tc.unique(x)),
+    ("_unique2", lambda x: tc.unique(x, return_inverse=True, return_counts=True)),
+    ("unique_dim", lambda x: tc.unique(x.view(2, 2), dim=0)),
+    ("unique_consecutive", lambda x: tc.unique_consecutive(x)),
+    ("unique_consecutive", lambda x: tc.unique_consecutive(x.view(2, 2), dim=0)),
+    ("histogram", lambda x: tc.histogram(x, 3)),
+    ("histogram", lambda x: tc.histogram(x.detach(), 3, weight=x)),
+    ("bincount", lambda x: tc.bincount(tc.tensor([0, 1, 1, 0]), x)),
+    ("binomial", lambda x: tc.binomial(tc.ones_like(x), x)),
+    ("geqrf", lambda x: tc.geqrf(x.view(2, 2))),
+    ("linalg_ldl_factor_ex", lambda x: tc.linalg.ldl_factor(x.view(2, 2))),
+    ("linalg_ldl_solve", lambda x: tc.linalg.ldl_solve(x.view(2, 2), tc.tensor([1, 2], dtype=tc.int32), tc.ones(2, 2).double())),
+    ("heaviside", lambda x: tc.heaviside(x, tc.zeros_like(x))),
+])
+def test_derivatives_that_are_not_there(op, call):
+    x = leaf(0.1, 0.4, 0.2, 0.3)
+    out = call(x)
+    for part in out if isinstance(out, tuple) else (out,):
+        assert part.requires_grad == part.is_floating_point()
+    with pytest.raises(NotImplementedError, match=f"the derivative for .*'{op}' is not implemented"):
+        (out[0] if isinstance(out, tuple) else out).sum().backward()
+    with tc.no_grad():
+        out = call(x)
+        assert not (out[0] if isinstance(out, tuple) else out).requires_grad
+
+
+def test_arguments_that_get_no_gradient():
+    scores, weight = tc.randn(2, 4), tc.ones(4, requires_grad=True)
+    target = tc.tensor([0, 3])
+    F = tc.nn.functional
+    for op, call in [("nll_loss_forward", lambda: F.nll_loss(scores, target, weight)),
+                     ("nll_loss_forward", lambda: F.cross_entropy(scores, target, weight)),
+                     ("nll_loss2d_forward", lambda: F.nll_loss(scores.view(1, 4, 2), tc.zeros(1, 2).long(), weight)),
+                     ("multi_margin_loss", lambda: F.multi_margin_loss(scores, target, weight=weight))]:
+        with pytest.raises(RuntimeError, match=f"The function '{op}' is not differentiable with respect to argument "
+                                               "'weight'. This input cannot have requires_grad True."):
+            call()
+        with tc.no_grad():
+            call()
+    for name in ("running_mean", "running_var"):
+        state = {"running_mean": tc.zeros(4), "running_var": tc.ones(4), name: weight}
+        with pytest.raises(RuntimeError, match=f"'native_batch_norm' is not differentiable .* argument '{name}'"):
+            F.batch_norm(scores, **state)
+
+
+def test_gradients_of_the_q_of_quantiles():
+    x = tc.tensor([4.0, 1.0, 8.0, 2.0], dtype=tc.float64)
+    q = leaf(0.1, 0.5, 0.9)
+    for function in (tc.quantile, tc.nanquantile):
+        (g,) = tc.autograd.grad(function(x, q).sum(), q)
+        assert tc.allclose(g, 3 * tc.tensor([1.0, 2.0, 4.0]).double())  # the steps between neighbours, three of them
+        assert tc.autograd.gradcheck(lambda q: function(x.view(2, 2), q, dim=1), q)
+        assert not function(x, q, interpolation="lower").requires_grad
+    gap = tc.tensor([1.0, float("nan"), 3.0], dtype=tc.float64)
+    (g,) = tc.autograd.grad(tc.nanquantile(gap, q).sum(), q)
+    assert g.tolist() == [2, 2, 2]

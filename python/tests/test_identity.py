@@ -176,3 +176,17 @@ def test_an_object_from_a_weak_reference_can_take_its_tensor_over():
     assert x.note == 1 and x.tolist() == [1, 1] and ref() is x
     del x
     assert ref() is None
+
+
+def test_collected_cycles_leave_the_collector_in_order():
+    """What the collector has cleared is still in its lists when it dies."""
+    for _ in range(3):
+        for _ in range(2000):  # more than are kept for reuse
+            x = tc.ones(2)
+            x.first = None  # from here on the collector knows it, before the list
+            x.me = [x]
+        del x
+        gc.collect()
+        kept = [bytearray(200) for _ in range(5000)]
+        gc.collect()
+        assert not any(map(any, kept))

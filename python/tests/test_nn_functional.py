@@ -462,3 +462,24 @@ def test_multilabel_margin_of_one_number():
 
 def test_config_is_text():
     assert tc.__version__ in tc.__config__.show() and str(tc.get_num_threads()) in tc.__config__.parallel_info()
+
+
+def test_sizes_that_are_too_large_or_too_small():
+    for layer in (tc.nn.AdaptiveMaxPool1d, tc.nn.AdaptiveAvgPool1d):
+        with pytest.raises(RuntimeError, match="overflow"):
+            layer(0x3fffffffffffffff)(tc.empty(2, 2, 2))
+    for x in (tc.ones(1, 3), tc.ones(1, 3, 1, 1)):
+        says(ValueError, "Expected more than 1 value per channel when training", lambda: F.group_norm(x, 3))
+    assert F.group_norm(tc.ones(2, 3), 3).shape == (2, 3)
+
+
+def test_batch_norm_of_nothing():
+    norm = tc.nn.BatchNorm2d(3)
+    x = tc.zeros(0, 3, 2, 2, requires_grad=True)
+    out = norm(x)
+    out.sum().backward()
+    assert out.shape == x.grad.shape == x.shape
+    assert norm.weight.grad.tolist() == norm.bias.grad.tolist() == norm.running_mean.tolist() == [0, 0, 0]
+    assert norm.running_var.tolist() == [1, 1, 1]
+    (g,) = tc.autograd.grad(norm(x).sum(), norm.weight, create_graph=True)
+    assert g.tolist() == [0, 0, 0]

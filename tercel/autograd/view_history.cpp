@@ -26,8 +26,26 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
   return base->has_history() ? base : nullptr;
 }
 
+/** For a view that belongs to the function that made it, and is bypassed if its history is made anew from the base. */
+[[noreturn]] void refuse_function_view(const Tensor& view, const Node* made_by, const char* what_is_modified) {
+  const bool several = view.impl().view_origin() == ViewOrigin::MultiOutput;
+  throw_error<RuntimeError>(
+      {"Output ", made_by ? autograd_meta(view)->output_nr : 0u, " of ",
+       made_by ? made_by->name() : "a multi-output view", " is a view and ", what_is_modified, " modified inplace. ",
+       several ? "This view is the output of a function that returns multiple views. Such functions do not allow the "
+                 "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+               : "This view was created inside a custom Function (or because an input was returned as-is) and the "
+                 "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+                 "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
+                 "the output of the custom Function."});
+}
+
 /** refresh_view_history() where there is something to do. */
 [[gnu::noinline]] void refresh_from(const Tensor& base, const Tensor& t) {
+  const AutogradMeta* before = autograd_meta(t);
+  if ((t.impl().view_origin() == ViewOrigin::MultiOutput || t.impl().view_origin() == ViewOrigin::CustomFunction) &&
+      before && before->grad_fn)
+    refuse_function_view(t, before->grad_fn.get(), "its base or another view of its base has been");
   TERCEL_CHECK(t.impl().view_origin() != ViewOrigin::NoGrad && t.impl().view_origin() != ViewOrigin::Inference,
                RuntimeError, "A view was created in ",
                t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
@@ -148,16 +166,7 @@ void check_inplace(const Tensor& changed, bool records) {
     const ViewOrigin origin = changed.impl().view_origin();
     if (origin == ViewOrigin::MultiOutput || origin == ViewOrigin::CustomFunction) {
       const intrusive_ptr<Node> made_by = grad_fn(changed);
-      throw_error<RuntimeError>(
-          {"Output ", made_by.defined() ? autograd_meta(changed)->output_nr : 0u, " of ",
-           made_by.defined() ? made_by->name() : "a multi-output view", " is a view and is being modified inplace. ",
-           origin == ViewOrigin::MultiOutput
-               ? "This view is the output of a function that returns multiple views. Such functions do not allow the "
-                 "output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
-               : "This view was created inside a custom Function (or because an input was returned as-is) and the "
-                 "autograd logic to handle view+inplace would override the custom backward associated with the custom "
-                 "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
-                 "the output of the custom Function."});
+      refuse_function_view(changed, made_by.get(), "is being");
     }
     TERCEL_CHECK(
         origin != ViewOrigin::NoGrad && origin != ViewOrigin::Inference, RuntimeError, "A view was created in ",

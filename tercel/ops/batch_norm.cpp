@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/batch_norm_impl.h"
 #include "tercel/ops/binary.h"
@@ -90,6 +91,10 @@ Channels statistics(const Tensor& rows, const Tensor& running_mean, const Tensor
     channels.inverse_std = rsqrt(add(to(running_var, rows.dtype()), options.eps));
     return channels;
   }
+  if (rows.size(0) == 0) {  // nothing to learn from
+    channels.mean = channels.inverse_std = zeros({rows.size(1)}, like);
+    return channels;
+  }
   channels.mean = empty({rows.size(1)}, like);
   channels.inverse_std = empty({rows.size(1)}, like);
   const Tensor var = empty({rows.size(1)}, like);
@@ -140,7 +145,9 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   check_channels(bias, "bias", channels);
   TERCEL_CHECK(options.training || (running_mean.defined() && running_var.defined()), RuntimeError, kOp,
                ": Expected running_mean and running_var to be defined when training=False");
-  TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels > 1, RuntimeError, kOp,
+  check_without_gradient("native_batch_norm", "running_mean", running_mean);
+  check_without_gradient("native_batch_norm", "running_var", running_var);
+  TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels != 1, RuntimeError, kOp,
                ": Expected more than 1 value per channel when training, got input size ", x.sizes());
 
   Tensor out;

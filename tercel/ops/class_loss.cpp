@@ -1,5 +1,6 @@
 #include "tercel/ops/class_loss.h"
 
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/activation.h"
@@ -47,7 +48,11 @@ struct Picked {
   Tensor weight;   // of each sample
 };
 
-Picked pick(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
+/** What PyTorch's error calls it. */
+const char* nll_name(const Tensor& x) { return x.dim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward"; }
+
+Picked pick(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
+  check_without_gradient(op, "weight", weight);
   const NoGradGuard no_grad;
   Picked p;
   p.ignored = eq(target, ignore_index);
@@ -110,7 +115,7 @@ void check_three(const char* op, const Tensor& a, const Tensor& b, const Tensor&
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction,
                 int64_t ignore_index) {
   check_classes(x, target, weight);
-  const Picked p = pick(x, target, weight, ignore_index);
+  const Picked p = pick(nll_name(x), x, target, weight, ignore_index);
   return weighted(picked_losses(x, p), p, reduction);
 }
 
@@ -128,7 +133,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight
   check_classes(x, target, weight);
   const int64_t dim = class_dim(x);
   const Tensor logs = log_softmax(x, dim);
-  const Picked p = pick(x, target, weight, ignore_index);
+  const Picked p = pick(nll_name(x), x, target, weight, ignore_index);
   const Tensor hard = weighted(picked_losses(logs, p), p, reduction);
   if (label_smoothing == 0) return hard;
   const Tensor all = weight.defined() ? mul(logs, of_classes(weight, x)) : logs;
@@ -146,7 +151,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
   check_classes(x, x.dim() == 1 ? reshape(target, {}) : target, weight);
   const Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x, index = reshape(target, {rows.size(0)});
-  const Picked picked = pick(rows, index, weight, INT64_MIN);
+  const Picked picked = pick("multi_margin_loss", rows, index, weight, INT64_MIN);
   const Tensor column = unsqueeze(picked.index, 1);
   Tensor terms = relu(add(sub(rows, gather(rows, 1, column)), margin));
   if (p == 2) terms = square(terms);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/differences.h"
@@ -119,7 +120,6 @@ Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
   TERCEL_CHECK(is_integral(given.dtype(), false), NotImplementedError, "\"bincount_cpu\" not implemented for '",
                scalar_type_word(given.dtype()), "'");
   TERCEL_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
-  const NoGradGuard no_grad;
   const Tensor x = contiguous(to(given, kInt64));
   TERCEL_CHECK(given.dim() == 1 && (given.numel() == 0 || min(x).item().to_int64() >= 0), RuntimeError,
                "bincount only supports 1-d non-negative integral inputs.");
@@ -132,12 +132,18 @@ Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
   const int64_t bins = std::max(largest + 1, minlength);
   const int64_t* numbers = x.data<int64_t>();
   const auto bin_of = [numbers](int64_t i) { return numbers[i]; };
-  if (weights.defined() && weights.dtype() == kFloat32) {
-    const Tensor sums = zeros({bins}, kFloat32);
-    sum_into<float>(sums, contiguous(weights), bin_of);
-    return sums;
+  Tensor sums;
+  {
+    const NoGradGuard no_grad;
+    if (weights.defined() && weights.dtype() == kFloat32) {
+      sums = zeros({bins}, kFloat32);
+      sum_into<float>(sums, contiguous(weights), bin_of);
+    } else {
+      sums = filled(bins, n, weights, bin_of);
+    }
   }
-  return filled(bins, n, weights, bin_of);
+  if (weights.defined()) record_not_implemented("NotImplemented", {sums}, {weights}, "bincount");
+  return sums;
 }
 
 Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
@@ -176,13 +182,19 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
                "for dimension 0");
   check_bins(bins.numel() - 1);
   check_weight(given, weight);
-  const NoGradGuard no_grad;
-  const Tensor edges = contiguous(to(bins, kFloat64)), x = contiguous(to(given, kFloat64));
-  const double *limits = edges.data<double>(), *values = x.data<double>();
-  const int64_t count = bins.numel() - 1;
-  const Tensor hist =
-      filled(count, x.numel(), weight, [=](int64_t i) { return interval_of(limits, count, values[i]); });
-  return {with_density(to(hist, given.dtype()), bins, density), clone(bins)};
+  Histogram out;
+  {
+    const NoGradGuard no_grad;
+    const Tensor edges = contiguous(to(bins, kFloat64)), x = contiguous(to(given, kFloat64));
+    const double *limits = edges.data<double>(), *values = x.data<double>();
+    const int64_t count = bins.numel() - 1;
+    const Tensor hist =
+        filled(count, x.numel(), weight, [=](int64_t i) { return interval_of(limits, count, values[i]); });
+    out = {with_density(to(hist, given.dtype()), bins, density), clone(bins)};
+  }
+  const Tensor& weights = weight.defined() ? weight : given;
+  record_not_implemented("NotImplemented", {out.hist, out.bin_edges}, {given, bins, weights}, "histogram");
+  return out;
 }
 
 Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> given_range,
@@ -190,8 +202,7 @@ Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<doubl
   check_histogram("histogram", x);
   check_bins(bins);
   Range range = given_range ? Range{given_range->first, given_range->second} : Range{0, 0};
-  const NoGradGuard no_grad;
-  if (!given_range) range = x.numel() > 0 ? Range::of(x) : Range{0, 1};
+  if (!given_range) range = x.numel() > 0 ? Range::of(x.detach()) : Range{0, 1};
   TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError,
                "torch.histogramdd: dimension 0's range [", range.low, ", ", range.high, "] is not finite");
   TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",

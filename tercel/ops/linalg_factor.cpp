@@ -1,6 +1,7 @@
 // Cholesky, QR, singular values, eigenvalues of symmetric matrices.
 #include <algorithm>
 
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
@@ -411,7 +412,9 @@ Tensor eigvalsh(const Tensor& a, char uplo) {
 
 GeqrfResult geqrf(const Tensor& a) {
   linalg::check_matrices("torch.geqrf", a, "input");
-  return linalg::plain_geqrf("torch.geqrf", a);
+  GeqrfResult out = linalg::plain_geqrf("torch.geqrf", a);
+  record_not_implemented("GeqrfBackward0", {out.a, out.tau}, {a}, "geqrf");
+  return out;
 }
 
 Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
@@ -373,12 +374,14 @@ std::string zero_block_sentence(int32_t k) {
 LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
   LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor_ex", a, hermitian);
   if (check_errors) check_info("torch.linalg.ldl_factor_ex", out.info, zero_block_sentence);
+  record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
   return out;
 }
 
 LdlFactorResult ldl_factor(const Tensor& a, bool hermitian) {
   LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor", a, hermitian);
   check_info("torch.linalg.ldl_factor", out.info, zero_block_sentence);
+  record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
   return {std::move(out.LD), std::move(out.pivots)};
 }
 
@@ -427,9 +430,11 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
       });
     }
   }
-  if (should_record(right))
-    record("LinalgLdlSolveBackward0", out, {right},
+  if (should_record(right, ld))
+    record("LinalgLdlSolveBackward0", out, {right, ld},
            [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
+             TERCEL_CHECK(!call.needs(1), NotImplementedError,
+                          "the derivative for 'LD' of 'linalg_ldl_solve' is not implemented.");
              // Of a symmetric matrix the adjoint is the conjugate.
              const Tensor factors = hermitian ? ld.get() : conj(ld.get());
              call.set(0, ldl_solve(factors, pivots.get(), call.grad(), hermitian));

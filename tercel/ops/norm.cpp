@@ -203,6 +203,8 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
   check_channels("group_norm", "weight", weight, channels);
   check_channels("group_norm", "bias", bias, channels);
   if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
+  TERCEL_CHECK(x.numel() != num_groups, ValueError,
+               "Expected more than 1 value per channel when training, got input size ", x.sizes());
   const int64_t rows = x.size(0) * num_groups;
   return normalise("group_norm", "NativeGroupNormBackward0", x, weight, bias,
                    {rows, x.numel() / rows, channels / num_groups, num_groups, true, eps});

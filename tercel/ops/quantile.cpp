@@ -62,7 +62,7 @@ Tensor interpolated(const Tensor& sorted, const Tensor& ranks, Interpolation int
     case Interpolation::Nearest: return element_at(sorted, round(ranks));
     default: break;
   }
-  const Tensor low = floor(ranks);
+  const Tensor low = floor(ranks.detach());
   const Tensor below = element_at(sorted, low), above = element_at(sorted, ceil(ranks));
   if (interpolation == Interpolation::Midpoint) return lerp(below, above, 0.5);
   return lerp(below, above, to(sub(ranks, low), sorted.dtype()));
@@ -75,14 +75,9 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, std::optional<int64_t> 
   const Tensor x = d && given.dim() > 0 ? given : reshape(given, {-1});
   const int64_t dim = d ? wrap_dim(*d, given.dim()) : 0;
   const Tensor sorted = sort(transpose(x, dim, -1), -1).values;
-  Tensor ranks;
-  {
-    const NoGradGuard no_grad;
-    ranks = ranks_in(sorted, q, ignore_nan);
-    DimVector sizes(sorted.sizes());
-    sizes.back() = q.numel();
-    ranks = expand(ranks, sizes);
-  }
+  DimVector rank_sizes(sorted.sizes());
+  rank_sizes.back() = q.numel();
+  const Tensor ranks = expand(ranks_in(sorted.detach(), q, ignore_nan), rank_sizes);
   // The dimension back in its place, now of q's size; then q's first, and a 1 in its place.
   Tensor out = transpose(interpolated(sorted, ranks, interpolation), dim, -1);
   out = transpose(unsqueeze(out, 0), 0, dim + 1);

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/core/convert.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
@@ -270,8 +271,11 @@ Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator) {
                "binomial expects all elements of count to be non-negative");
   TERCEL_CHECK(all_within(chances, 0, 1), RuntimeError, "binomial expects all elements of prob to be in [0, 1]");
   const double *n = counts.data<double>(), *at = chances.data<double>();
-  return draw_each(sizes, count.dtype(), generator,
-                   [n, at](int64_t i, Draws& draws) { return draw_binomial(std::floor(n[i]), at[i], draws); });
+  const Tensor out = draw_each(sizes, count.dtype(), generator, [n, at](int64_t i, Draws& draws) {
+    return draw_binomial(std::floor(n[i]), at[i], draws);
+  });
+  record_not_implemented("NotImplemented", {out}, {count, p}, "binomial");
+  return out;
 }
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator& generator) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/not_implemented.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/indexing.h"
@@ -144,17 +145,29 @@ UniqueValues unique_slices(const Tensor& given, int64_t d, bool in_order, bool r
 
 UniqueValues unique(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
   check_real("unique", x);
-  const NoGradGuard no_grad;
-  if (!dim) return unique_elements(x, return_inverse, return_counts);
-  return unique_slices(x, *dim, true, return_inverse, return_counts);
+  UniqueValues out;
+  {
+    const NoGradGuard no_grad;
+    out = dim ? unique_slices(x, *dim, true, return_inverse, return_counts)
+              : unique_elements(x, return_inverse, return_counts);
+  }
+  if (dim)
+    record_not_implemented("UniqueDimBackward0", {out.values}, {x}, "unique_dim");
+  else
+    record_not_implemented("Unique2Backward0", {out.values}, {x}, "_unique2");
+  return out;
 }
 
 UniqueValues unique_consecutive(const Tensor& x, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
   check_real("unique_consecutive", x);
-  const NoGradGuard no_grad;
-  if (dim) return unique_slices(x, *dim, false, return_inverse, return_counts);
-  UniqueValues out = unique_slices(reshape(x, {-1}), 0, false, return_inverse, return_counts);
-  if (return_inverse) out.inverse = view(out.inverse, x.sizes());
+  UniqueValues out;
+  {
+    const NoGradGuard no_grad;
+    out = dim ? unique_slices(x, *dim, false, return_inverse, return_counts)
+              : unique_slices(reshape(x, {-1}), 0, false, return_inverse, return_counts);
+    if (!dim && return_inverse) out.inverse = view(out.inverse, x.sizes());
+  }
+  record_not_implemented("UniqueConsecutiveBackward0", {out.values}, {x}, "unique_consecutive");
   return out;
 }
 

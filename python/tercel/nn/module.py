@@ -7,10 +7,14 @@ from tercel import _C
 from tercel._C import Tensor
 from tercel._tensor import typename
 from tercel.autograd import no_grad
-from tercel.nn._hooks import HookHandle, call_with_hooks
+from tercel.nn._hooks import (HOOKS_OF_ALL, HookHandle, call_with_hooks, register_backward_hook,
+                              register_module_backward_hook, register_module_forward_hook,
+                              register_module_forward_pre_hook, register_module_full_backward_hook,
+                              register_module_full_backward_pre_hook)
 from tercel.nn.parameter import Buffer, Parameter
 
-__all__ = ["Module"]
+__all__ = ["Module", "register_module_backward_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
+           "register_module_full_backward_hook", "register_module_full_backward_pre_hook"]
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -54,7 +58,8 @@ class Module:
         for name, value in (("training", True), ("_parameters", {}), ("_buffers", {}),
                             ("_non_persistent_buffers_set", set()), ("_modules", {}), ("_forward_hooks", OrderedDict()),
                             ("_forward_pre_hooks", OrderedDict()), ("_backward_hooks", OrderedDict()),
-                            ("_backward_pre_hooks", OrderedDict()), ("_state_dict_hooks", OrderedDict()),
+                            ("_is_full_backward_hook", None), ("_backward_pre_hooks", OrderedDict()),
+                            ("_state_dict_hooks", OrderedDict()),
                             ("_state_dict_pre_hooks", OrderedDict()), ("_load_state_dict_pre_hooks", OrderedDict()),
                             ("_load_state_dict_post_hooks", OrderedDict())):
             object.__setattr__(self, name, value)
@@ -64,7 +69,8 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
-        if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
+        if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+                or HOOKS_OF_ALL):
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -371,7 +377,11 @@ class Module:
 
     def register_full_backward_hook(self, hook, prepend=False):
         """hook(module, grad_input, grad_output) when the gradients of the inputs are there; may return others."""
-        return HookHandle(self._backward_hooks, hook, prepend)
+        return register_backward_hook(self, hook, True, prepend)
+
+    def register_backward_hook(self, hook):
+        """hook(module, grad_input, grad_output) on the node that made the output: use register_full_backward_hook()."""
+        return register_backward_hook(self, hook, False)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """hook(module, grad_output) before the module's backward; may return others."""
