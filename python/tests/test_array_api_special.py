@@ -81,7 +81,7 @@ TWO = {
         ("inf", "inf", NAN), ("zero", "zero", NAN), (0.0, "+", 0.0), (-0.0, "+", -0.0), (0.0, "-", -0.0), (-0.0, "-", 0.0),
         ("+", 0.0, INF), ("+", -0.0, -INF), ("-", 0.0, -INF), ("-", -0.0, INF), (INF, "+finite", INF),
         (INF, "-finite", -INF), (-INF, "+finite", -INF), (-INF, "-finite", INF), ("+finite", INF, 0.0),
-        ("+finite", -INF, -1.0), ("-finite", INF, -1.0), ("-finite", -INF, 0.0)],
+        ("+finite", -INF, -0.0), ("-finite", INF, -0.0), ("-finite", -INF, 0.0)],
     "remainder": NANS + [
         ("inf", "inf", NAN), ("zero", "zero", NAN), ("zero", "+", 0.0), ("zero", "-", -0.0), ("nonzero", "zero", NAN),
         ("inf", "finite", NAN), ("+finite", INF, FIRST), ("+finite", -INF, SECOND), ("-finite", INF, SECOND),

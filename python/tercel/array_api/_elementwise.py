@@ -6,6 +6,8 @@ standard treats all arrays alike. So operands come to one dtype before PyTorch's
 numbers become tensors of it.
 """
 
+from math import inf
+
 from tercel import _C
 from tercel._C import Tensor
 from tercel.array_api._dtypes import tensors_of
@@ -60,11 +62,11 @@ def _times(factor, call):
 
 
 def _floor_divide(x1, x2):
-    """Of infinity by a number: infinity, where Tercel's is NaN as in PyTorch."""
+    """The quotient rounded down, where Tercel has NaN or -1 as PyTorch: of infinity by a number, or the other way round."""
     whole = _C.floor_divide(x1, x2)
     if not whole.is_floating_point():
         return whole
-    return _C.where(_C.isinf(x1) & _C.isfinite(x2), _C.div(x1, x2), whole)
+    return _C.where(_C.isinf(x1) ^ _C.isinf(x2), _C.div(x1, x2), whole)
 
 
 def _remainder(x1, x2):
@@ -82,10 +84,22 @@ def _sign(x):
     return _C.where(_C.isnan(x), x, _C.add(out, 0.0)) if x.is_floating_point() else out
 
 
+def _abs(x):
+    """Tercel's, but infinite wherever a part is, whatever the other."""
+    out = _C.abs(x)
+    return _C.where(_C.isinf(_C.real(x)) | _C.isinf(_C.imag(x)), inf, out) if x.is_complex() else out
+
+
+def _expm1(x):
+    """Tercel's, but e to an infinite power is infinity or 0 whatever the angle, where PyTorch has NaN + NaN j."""
+    out = _C.expm1(x)
+    return _C.where(_C.isinf(_C.real(x)), _C.exp(x) - 1, out) if x.is_complex() else out
+
+
 _LOG2_E, _LOG10_E = 1.4426950408889634, 0.4342944819032518
 
 for _row in (
-        ("abs", _C.abs, "Magnitudes."),
+        ("abs", _abs, "Magnitudes."),
         ("acos", _C.acos, "Inverse cosines."), ("acosh", _C.acosh, "Inverse hyperbolic cosines."),
         ("asin", _C.asin, "Inverse sines."), ("asinh", _C.asinh, "Inverse hyperbolic sines."),
         ("atan", _C.atan, "Inverse tangents."), ("atanh", _C.atanh, "Inverse hyperbolic tangents."),
@@ -95,7 +109,7 @@ for _row in (
         ("trunc", _by_parts(_C.trunc), "Rounded towards zero."),
         ("conj", _C.conj_physical, "Complex conjugates."),
         ("cos", _C.cos, "Cosines."), ("cosh", _C.cosh, "Hyperbolic cosines."),
-        ("exp", _C.exp, "e to the power of each."), ("expm1", _C.expm1, "exp(x) - 1."),
+        ("exp", _C.exp, "e to the power of each."), ("expm1", _expm1, "exp(x) - 1."),
         ("real", lambda x: _C.real(x) if x.is_complex() else x.clone(), "Real parts."),
         ("imag", lambda x: _C.imag(x), "Imaginary parts."),
         ("isfinite", _parts_both(_C.logical_and, _C.isfinite), "Where neither infinite nor NaN."),
