@@ -250,7 +250,8 @@ struct Signature<R (F::*)(A...) const> {
     if constexpr (std::is_void_v<R>) {
       F{}(std::get<I>(values)...);
       return Py_NewRef(Py_None);
-    } else if constexpr (cheap || std::is_same_v<R, PyObject*>) {
+    } else if constexpr (cheap || std::is_same_v<R, PyObject*> || (std::is_same_v<A, PyObject*> || ...)) {
+      // What handles objects of Python needs the GIL, and releases it itself where it computes.
       return to_python(call, F{}(std::get<I>(values)...));
     } else {
       return to_python(call, [&]() -> std::remove_cvref_t<R> {

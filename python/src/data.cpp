@@ -150,7 +150,14 @@ T* store(PyObject* o, IntSpan sizes, size_t depth, T* out) {
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
   TERCEL_CHECK(n == sizes[depth], ValueError, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ",
                n, ")");
-  for (Py_ssize_t i = 0; i < n; ++i) out = store(PySequence_Fast_GET_ITEM(fast.ptr(), i), sizes, depth + 1, out);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    // Elements' own __float__ may change the list.
+    TERCEL_CHECK(PySequence_Fast_GET_SIZE(fast.ptr()) == n, RuntimeError, "a sequence changed while it was read");
+    PyObject* const element = PySequence_Fast_GET_ITEM(fast.ptr(), i);
+    const nb::object held =
+        PyFloat_CheckExact(element) || PyLong_CheckExact(element) ? nb::object() : nb::borrow(element);
+    out = store(element, sizes, depth + 1, out);
+  }
   return out;
 }
 
@@ -276,8 +283,10 @@ Tensor as_array(PyObject* data, Dtype wanted, std::optional<Device> device, std:
   } else if (wanted && *wanted != t.dtype()) {
     TERCEL_CHECK(!must_share, ValueError, "can't alias tensor with dtype '", legacy_name(t.dtype()), "' into dtype '",
                  legacy_name(*wanted), "'.");
+    const WithoutGil scope(t.numel() >= kGilGrain);
     t = to(t, *wanted);
   } else if (must_copy) {
+    const WithoutGil scope(t.numel() >= kGilGrain);
     t = clone(t);
   }
   // A history is kept if a gradient is asked for.
@@ -305,6 +314,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
   const ScalarType own_type = tensor_from_buffer(array.ptr(), false).dtype();
   const ScalarType type = dtype.value_or(own_type);
   const Tensor view = tensor_from_buffer(array.ptr(), share && type == own_type);
+  const WithoutGil scope(view.numel() >= kGilGrain);
   if (share || type != own_type) return to(view, type);
   return clone(view, MemoryFormat::Contiguous);
 }

@@ -224,8 +224,12 @@ Span<Entry> index_ops() {
             [](const Tensor& x, bool as_tuple, const Tensor& out) -> PyObject* {
               TERCEL_CHECK(!as_tuple || !out.defined(), RuntimeError,
                            "nonzero does not support the out kwarg when as_tuple is True");
-              if (as_tuple) return wrap_tuple(nonzero_tuple(x));
-              return wrap(nonzero_into(out, x));
+              std::vector<Tensor> places;
+              {
+                const WithoutGil scope(x.numel() >= kGilGrain);
+                places = as_tuple ? nonzero_tuple(x) : std::vector<Tensor>{nonzero_into(out, x)};
+              }
+              return as_tuple ? wrap_tuple(places) : wrap(places[0]);
             }),
       entry("nonzero(Tensor input, *, Tensor out=None)",
             [](const Tensor& x, const Tensor& out) { return nonzero_into(out, x); }),

@@ -226,6 +226,7 @@ Span<Entry> order_ops() {
                 const nb::object low = own(PySequence_GetItem(range, 0)), high = own(PySequence_GetItem(range, 1));
                 ends = std::pair{to_float(low.ptr()), to_float(high.ptr())};
               }
+              const WithoutGil scope(x.numel() >= kGilGrain);
               return histogram_into(out, x, histogram(x, bins, ends, weight, density));
             }),
       entry(

@@ -174,19 +174,20 @@ Span<Entry> reduce_ops() {
       TERCEL_TRUTH_ENTRIES(all),
       entry("count_nonzero(Tensor input, int[1]? dim=None)",
             [](const Tensor& x, const Dims& dims) { return count_nonzero(x, dims ? IntSpan(*dims) : IntSpan()); }),
-      entry(
-          "norm(Tensor input, object p=\"fro\", int[1]? dim=None, bool keepdim=False, dtype dtype=None, *, Tensor "
-          "out=None)",
-          [](const Tensor& x, PyObject* p, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) -> Tensor {
-            const Tensor y = as_dtype(x, dtype);
-            if (PyUnicode_Check(p) && to_text(p) == "nuc")
-              return into("norm", out,
-                          linalg::matrix_norm(y, "nuc", dims ? IntSpan(*dims) : IntSpan(kMatrix), keepdim));
-            const double order = norm_order(p);
-            return into("norm", out,
-                        dims || keepdim ? norm(y, order, dims ? IntSpan(*dims) : IntSpan(), keepdim) : norm(y, order));
-          },
-          kBoth | kCheap),
+      entry("norm(Tensor input, object p=\"fro\", int[1]? dim=None, bool keepdim=False, dtype dtype=None, *, Tensor "
+            "out=None)",
+            [](const Tensor& x, PyObject* p, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) -> Tensor {
+              const bool nuclear = PyUnicode_Check(p) && to_text(p) == "nuc";
+              const double order = nuclear ? 0 : norm_order(p);
+              const WithoutGil scope(x.numel() >= kGilGrain);
+              const Tensor y = as_dtype(x, dtype);
+              if (nuclear)
+                return into("norm", out,
+                            linalg::matrix_norm(y, "nuc", dims ? IntSpan(*dims) : IntSpan(kMatrix), keepdim));
+              return into(
+                  "norm", out,
+                  dims || keepdim ? norm(y, order, dims ? IntSpan(*dims) : IntSpan(), keepdim) : norm(y, order));
+            }),
       entry("renorm(Tensor input, Scalar p, int dim, Scalar maxnorm, *, Tensor out=None)",
             [](const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm, const Tensor& out) {
               return into("renorm", out, renorm(x, p.to_double(), dim, maxnorm.to_double()));

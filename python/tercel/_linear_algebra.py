@@ -70,6 +70,7 @@ def symeig(input, eigenvectors=False, upper=True, *, out=None):  # noqa: A002
             if not _C.can_cast(result.dtype, to.dtype):
                 raise RuntimeError(f"torch.symeig: Expected {name} to be safely castable from {_word(result)} dtype, but got "
                                    f"{name} with dtype {_word(to)}")
+        for to, result in zip(out, found):
             _C.add(result, 0, out=to)
         found = tuple(out)
     return _C._return_type("symeig", _SYMEIG_FIELDS)(found)

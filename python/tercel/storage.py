@@ -178,7 +178,7 @@ def _from_buffer(cls, buffer, byte_order="native", count=-1, offset=0, *, dtype=
     if offset + count * dtype.itemsize > raw.nbytes:
         raise ValueError(f"buffer has only {raw.nbytes - offset} elements after offset {offset}, but specified a size "
                          f"of {count}")
-    data = _C.tensor(list(raw[offset:offset + count * dtype.itemsize]), dtype=_C.uint8)
+    data = _C.tensor(raw[offset:offset + count * dtype.itemsize], dtype=_C.uint8)
     if byte_order not in ("native", sys.byteorder):
         part = dtype.itemsize // (2 if dtype.is_complex else 1)
         data = data.view(-1, part).flip(1).reshape(-1)

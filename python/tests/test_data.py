@@ -199,3 +199,30 @@ def test_lists_of_arrays_and_empty_arrays():
         assert tc.tensor([np.array([0]), np.array([1])]).tolist() == [[0], [1]]
     for dtype in (tc.complex128, tc.float64, tc.bool):
         assert tc.from_numpy(tc.empty(0, 5, 4, dtype=dtype).numpy()).shape == (0, 5, 4)
+
+
+def test_a_sequence_that_changes_while_it_is_read():
+    class Element:
+        def __float__(self):
+            rows[0].clear()
+            del rows[1:]
+            return 1.0
+
+    for at in (0, 3):
+        rows = [[1.0] * 10 for _ in range(100)]
+        rows[0][at] = Element()
+        with pytest.raises(RuntimeError, match="a sequence changed while it was read"):
+            tc.tensor(rows, dtype=tc.float64)
+
+
+def test_large_results_of_objects_of_python():
+    class Ends(list):
+        def __getitem__(self, i):
+            return super().__getitem__(i) / 2
+
+    x = tc.linspace(0, 1, 100000)
+    assert tc.histogram(x, 2, range=Ends([0, 2])).hist.tolist() == [50000, 50000]
+    assert x.norm("fro").item() == pytest.approx(x.norm(2).item()) and x.view(2, -1).norm("nuc").item() > 0
+    assert x.nonzero(as_tuple=True)[0].numel() == x.nonzero(as_tuple=False).shape[0] == 99999
+    n = x.numpy()
+    assert tc.tensor(n).equal(x) and tc.asarray(n, dtype=tc.float64, copy=True).sum() == x.double().sum()

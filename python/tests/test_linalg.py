@@ -407,6 +407,10 @@ def test_names_from_before_linalg():
         assert x.symeig(True, out=outs).eigenvectors is outs[1]
     with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="but got eigenvalues with dtype Int"):
         x.symeig(out=(tc.empty(0, dtype=tc.int32), outs[1]))
+    first = tc.zeros_like(outs[0])
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="but got eigenvectors with dtype Int"):
+        x.symeig(True, out=(first, tc.empty(0, dtype=tc.int32)))
+    assert not first.any()
     for call in (tc.eig, tc.lstsq, tc.solve, tc.matrix_rank, x.solve):
         with pytest.raises(RuntimeError, match="This function was deprecated since version 1.9 and is now removed"):
             call(x, x)

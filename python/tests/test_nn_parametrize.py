@@ -223,3 +223,22 @@ def test_spectral_norm(make, dim):
             dim=3)
     refused(ValueError, "Expected n_power_iterations to be positive", parametrizations.spectral_norm, nn.Linear(3, 4),
             n_power_iterations=0)
+
+
+def test_a_refused_assignment_changes_none_of_the_originals():
+    class Halves(nn.Module):
+        second = staticmethod(lambda x: x)
+
+        def forward(self, a, b):
+            return a + b
+
+        def right_inverse(self, x):
+            return x / 2, self.second(x / 2)
+
+    layer, halves = nn.Linear(2, 2), Halves()
+    parametrize.register_parametrization(layer, "weight", halves)
+    before = layer.weight.tolist()
+    halves.second = lambda x: x.double()
+    with pytest.raises(ValueError, match="may not change the dtype"):
+        layer.weight = tc.zeros(2, 2)
+    assert layer.weight.tolist() == before

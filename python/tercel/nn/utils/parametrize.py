@@ -99,10 +99,11 @@ class ParametrizationList(ModuleList):
             if len(parts) != self.ntensors:
                 raise ValueError("'right_inverse' must return a sequence of tensors of length "
                                  f"{self.ntensors}. Got a sequence of length {len(parts)}.")
-            for name, part in zip(self._names(), parts):
-                original = getattr(self, name)
-                if not self.unsafe:
+            originals = [getattr(self, name) for name in self._names()]
+            if not self.unsafe:
+                for original, part in zip(originals, parts):
                     _check_same("Assigning to a parametrized tensor", original, part)
+            for original, part in zip(originals, parts):
                 original.data = part.detach().clone()
 
     def forward(self):

@@ -17,10 +17,9 @@ def _unit(x, eps):
     return _nn.normalize(x, 2.0, 0, eps)
 
 
-@no_grad()
 def _singular_vectors(matrix, eps):
     """Vectors of length one to begin with."""
-    return (_unit(matrix.new_empty(size).normal_(0, 1), eps) for size in matrix.shape)
+    return [_unit(matrix.new_empty(size).normal_(0, 1), eps) for size in matrix.shape]
 
 
 @no_grad()
