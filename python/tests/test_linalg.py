@@ -490,3 +490,17 @@ def test_principal_components():
                        (lambda: tc.svd_lowrank(x, niter=-1), "niter\\(=-1\\) must be non-negative integer")]:
         with pytest.raises(ValueError, match=text):
             call()
+
+
+def test_matrices_that_are_no_numbers():
+    nan, inf = float("nan"), float("inf")
+    for rows, order in (([[nan, 1.0], [1.0, 2.0]], 1), ([[2.0, nan], [nan, 2.0]], 2), ([[2.0, 1.0], [1.0, nan]], 2)):
+        for dtype in (tc.float32, tc.complex128):
+            x = tc.tensor(rows, dtype=dtype)
+            assert tc.linalg.cholesky_ex(x).info.item() == order
+            with pytest.raises(tc.linalg.LinAlgError, match=f"the leading minor of order {order} is not"):
+                tc.linalg.cholesky(x)
+    for driver in ("gels", "gelsy", "gelsd", "gelss"):
+        for wrong in (nan, inf):
+            with pytest.raises(tc.linalg.LinAlgError, match="lstsq: .*contained non-finite values"):
+                tc.linalg.lstsq(tc.tensor([[wrong, 1.0], [1.0, 2.0]]), tc.ones(2, 1), driver=driver)

@@ -237,3 +237,20 @@ def test_gradients_of_renorm_in_place():
     expected, x.grad = x.grad, None
     x.clone().renorm_(2, 0, 1).square().sum().backward()
     assert x.grad.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", [tc.int16, tc.bool, tc.bfloat16, tc.float64], ids=repr)
+def test_the_best_of_no_rows(dtype):
+    x = tc.ones(0, 5, dtype=dtype)
+    for f in (tc.max, tc.min):
+        values, indices = f(x, -1)
+        assert (values.dtype, values.shape, indices.dtype) == (dtype, (0,), tc.int64)
+
+
+def test_selections_of_nothing_have_a_gradient():
+    x = tc.ones(3, 2, requires_grad=True)
+    x.topk(0, 0).values.sum().backward()
+    assert x.grad.tolist() == [[0, 0]] * 3
+    assert tc.topk(tc.ones(0, 3, requires_grad=True), 2).values.requires_grad
+    assert tc.median(tc.ones(0, requires_grad=True)).requires_grad
+    assert [t.item() for t in tc.topk(tc.tensor(5.0), 0)] == [5, 0]

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -60,10 +62,16 @@ constexpr const char* name_for(const char* real, const char* complex) {
 /** A size of a work space, which LAPACK gives as a number of T. */
 template <class T>
 int size_from(T wanted) {
+  Real<T> size;
   if constexpr (is_complex_number<T>)
-    return at_least_1(static_cast<int>(wanted.re));
+    size = wanted.re;
   else
-    return at_least_1(static_cast<int>(wanted));
+    size = wanted;
+  // Above 2^24 the number may have been rounded down to a float32.
+  const double enough = std::nextafter(size, std::numeric_limits<Real<T>>::infinity());
+  TERCEL_CHECK(enough >= 0 && enough < INT_MAX, RuntimeError, "LAPACK: its work space for such matrices has more than ",
+               INT_MAX, " numbers");
+  return at_least_1(static_cast<int>(enough));
 }
 
 /** Calls run(work, lwork, info) once to ask for the size of the work space, then with it. */

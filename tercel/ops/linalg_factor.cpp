@@ -37,8 +37,13 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
   auto* info = out.info.data<int32_t>();
   lapack::require(op);
   visit_lapack_types(op, a.dtype(), [&]<class T> {
-    for_each_matrix(matrices.count, cubed(n),
-                    [&](int64_t i) { info[i] = lapack::potrf(/*upper=*/true, n, matrices.at<T>(i)); });
+    for_each_matrix(matrices.count, cubed(n), [&](int64_t i) {
+      T* factor = matrices.at<T>(i);
+      info[i] = lapack::potrf(/*upper=*/true, n, factor);
+      // OpenBLAS goes on after a NaN, which it takes for positive.
+      for (int k = 0; info[i] == 0 && k < n; ++k)
+        if (const T d = factor[k * int64_t{n} + k]; d != d) info[i] = k + 1;
+    });
   });
   return out;
 }
@@ -213,9 +218,6 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
 }
 
 namespace {
-
-constexpr const char* kNotFinite =
-    "The algorithm failed to converge because the input matrix contained non-finite values.";
 
 /** Rows of a complex matrix from which on OpenBLAS 0.3.21 reads beyond a buffer (zgemv), and how many are safe. */
 constexpr int64_t kMostComplexRows = 32768;

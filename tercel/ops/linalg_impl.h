@@ -92,6 +92,8 @@ void check_info(const char* op, const Tensor& info, Describe describe) {
 
 /** LinAlgError if a matrix holds an infinity or NaN, which LAPACK might not come back from. */
 void check_finite(const char* op, const Tensor& a, const char* sentence);
+inline constexpr const char* kNotFinite =
+    "The algorithm failed to converge because the input matrix contained non-finite values.";
 
 /** Whether b is a vector (or a batch of them) for a in solve(). */
 bool is_vector_case(const Tensor& a, const Tensor& b);

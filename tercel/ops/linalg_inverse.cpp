@@ -205,6 +205,7 @@ LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::
   constexpr const char* kOp = "torch.linalg.lstsq";
   const NoGradGuard no_grad;
   const int64_t m = a.size(-2), n = a.size(-1), columns = b.size(-1), k = std::min(m, n);
+  check_finite(kOp, a, kNotFinite);
   const Tensor work = copy_columns(a), right = empty_columns(batch_sizes(a, {std::max(m, n), columns}), a.options());
   zero_(right);
   narrow(right, -2, 0, m).copy_(b);

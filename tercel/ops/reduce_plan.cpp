@@ -268,8 +268,9 @@ void arg_reduce_over(int op, const Tensor& x, int64_t dim, Tensor* values, Tenso
   const DimVector sizes = kept_sizes(x, mask);
   const Compute compute = compute_of(x.dtype());
   indices = empty(sizes, TensorOptions(kInt64, x.device()));
-  if (values) *values = empty(sizes, TensorOptions(native_dtype(compute), x.device()));
-  if (indices.numel() == 0) return;
+  const bool none = indices.numel() == 0;
+  if (values) *values = empty(sizes, TensorOptions(none ? x.dtype() : native_dtype(compute), x.device()));
+  if (none) return;
 
   Plan plan = make_plan(x, mask, 1);
   plan.geometry.finish();

@@ -128,8 +128,8 @@ Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x,
   Tensor out;
   {
     const NoGradGuard no_grad;
-    if (x.numel() == 0) return to(full({}, std::numeric_limits<double>::quiet_NaN()), x.dtype());
-    out = view(of_rank(Lines(op, reshape(x, {-1}), 0), median_rank(ignore_nan)).values, {});
+    out = x.numel() == 0 ? to(full({}, std::numeric_limits<double>::quiet_NaN()), x.dtype())
+                         : view(of_rank(Lines(op, reshape(x, {-1}), 0), median_rank(ignore_nan)).values, {});
   }
   if (should_record(x))
     record(backward_name, out, {x}, [x = SavedTensor(x), out = SavedTensor::output(out)](BackwardCall& call) {
@@ -162,10 +162,12 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
   check_defined(x, "topk", "x");
   const int64_t dim = wrap_dim(d, x.dim());
   TERCEL_CHECK(k >= 0 && k <= (x.dim() == 0 ? 1 : x.size(dim)), RuntimeError, "selected index k out of range");
-  if (k == 0 || x.numel() == 0) {
+  if (x.dim() != 0 && (k == 0 || x.numel() == 0)) {
     DimVector sizes(x.sizes());
-    if (x.dim() != 0) sizes[static_cast<size_t>(dim)] = k;
-    return {zeros(sizes, x.options()), zeros(sizes, TensorOptions(kInt64, x.device()))};
+    sizes[static_cast<size_t>(dim)] = k;
+    const ValuesAndIndices out{empty(sizes, x.options()), empty(sizes, TensorOptions(kInt64, x.device()))};
+    record_picked("TopkBackward0", out.values, x, out.indices, dim, true);
+    return out;
   }
   const Lines lines("topk", x, dim);
   const int64_t n = lines.length();
@@ -180,7 +182,8 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
     record_picked("TopkBackward0", out.values, x, out.indices, dim, true);
     return out;
   }
-  ValuesAndIndices out = top_of(lines, k, largest, sorted);
+  // A number is the best of itself, also where none is asked for.
+  ValuesAndIndices out = top_of(lines, x.dim() == 0 ? 1 : k, largest, sorted);
   if (x.dim() == 0) return lines.finish("TopkBackward0", out, false);
   record_picked("TopkBackward0", out.values, x, out.indices, dim, true);
   return out;
