@@ -404,3 +404,12 @@ def test_sign_steps_and_averages():
     assert optimizer.state[q]["ax"].item() == pytest.approx((seen[2] + seen[3]) / 2, abs=1e-6)
     with pytest.raises(ValueError, match="Invalid eta values: 2, 1.2"):
         tc.optim.Rprop([q], etas=(2, 1.2))
+
+
+def test_factors_of_steps_have_the_parameters_precision():
+    w = tc.ones(1, dtype=tc.float64, requires_grad=True)
+    made = optim.Rprop([w], lr=0.1)
+    for _ in range(2):
+        w.grad = tc.ones(1, dtype=tc.float64)
+        made.step()
+    assert made.state[w]["step_size"].item() == 0.1 * 1.2

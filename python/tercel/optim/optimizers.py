@@ -293,7 +293,7 @@ class Rprop(ElementwiseOptimizer):
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
         before, size = kept(state, "prev", p), kept(state, "step_size", p, group["lr"])
         same = grad * before
-        size.mul_(_C.where(same > 0, grow, _C.where(same < 0, shrink, 1.0)).to(size.dtype)).clamp_(least, most)
+        size.mul_(_C.ones_like(size).masked_fill_(same > 0, grow).masked_fill_(same < 0, shrink)).clamp_(least, most)
         grad = grad.masked_fill(same < 0, 0)
         p.addcmul_(grad.sign(), size, value=-1)
         before.copy_(grad)
