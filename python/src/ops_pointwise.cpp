@@ -32,7 +32,11 @@ bool takes_unary(const char* op, const Tensor& out, const Tensor& x) {
 }
 bool takes_binary(const char* op, const Tensor& out, const Tensor& a, const Tensor& b) {
   check_gradients(op, out, a.requires_grad() || b.requires_grad());
-  return out.sizes() == IntSpan(broadcast_sizes(a.sizes(), b.sizes()));
+  const DimVector sizes = broadcast_sizes(a.sizes(), b.sizes());
+  const bool same = out.sizes() == IntSpan(sizes);
+  TERCEL_CHECK(same || (!out.is_same(a) && !out.is_same(b)), RuntimeError, "output with shape ", out.sizes(),
+               " doesn't match the broadcast shape ", IntSpan(sizes));
+  return same;
 }
 
 #define TERCEL_PREDICATE_ENTRY(name, Functor)                                                          \

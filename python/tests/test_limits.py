@@ -129,6 +129,9 @@ def test_out_keeps_its_sizes_when_the_result_cannot_go_there():
         assert out.tolist() == [0, 0, 0, 0]
     with pytest.warns(UserWarning, match="resized"):
         assert tc.mul(x, x, out=tc.zeros(4)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        tc.add(row := tc.ones(3), x, out=row)
+    assert row.tolist() == [1, 1, 1]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype long int, but got float instead"):
         tc.argmax(x, 0, out=tc.empty(3))
 
