@@ -13,12 +13,16 @@ namespace tercel {
 namespace {
 
 using detail::check_random;
-using detail::fill_by_blocks;
 using detail::fill_by_number;
-using detail::high_half;
-using detail::low_half;
+using detail::fill_by_words;
 using detail::open_uniform;
 using detail::record_overwritten;
+
+constexpr KernelTable<UniformF32Fn> kUniformF32 = TERCEL_CPU_KERNELS(uniform_numbers_f32);
+constexpr KernelTable<UniformF64Fn> kUniformF64 = TERCEL_CPU_KERNELS(uniform_numbers_f64);
+constexpr KernelTable<NormalF32Fn> kNormalF32 = TERCEL_CPU_KERNELS(normal_numbers_f32);
+constexpr KernelTable<NormalF64Fn> kNormalF64 = TERCEL_CPU_KERNELS(normal_numbers_f64);
+constexpr KernelTable<RandomLogFn> kLog = TERCEL_CPU_KERNELS(random_log);
 
 /** A type as error messages of PyTorch name it. */
 template <class T>
@@ -59,25 +63,33 @@ double highest() {
   return static_cast<double>(std::numeric_limits<T>::max());
 }
 
-/**
- * Calls draw64 with double's and draw32 with other types' blocks of numbers; of a complex tensor, numbers are its
- * parts. draw32 gets the type whose values it makes.
+/** Fills x as put(normal, count, out) makes its numbers of standard normal ones, an even number of them but at the end.
  */
-template <class Draw32, class Draw64>
-void fill_floating(const Tensor& x, const char* op, Generator& generator, Draw32 draw32, Draw64 draw64) {
-  visit_floating_types(op, real_dtype(x.dtype()), [&]<class T> {
-    if constexpr (std::is_same_v<T, double>)
-      fill_by_blocks<T, 2>(x, generator, draw64);
+template <class T, class Put>
+void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
+  constexpr bool kDouble = std::is_same_v<T, double>;
+  constexpr int64_t kWords = kDouble ? 2 : 1;
+  using Number = std::conditional_t<kDouble, double, float>;
+  fill_by_words<T, kWords>(x, generator, [put](const uint32_t* words, int64_t count, T* out) {
+    alignas(64) Number normal[detail::kBatchWords / kWords];
+    constexpr int64_t kTogether = 2 * kRandomLanes;
+    const int64_t rounded = (count + kTogether - 1) / kTogether * kTogether;
+    if constexpr (kDouble)
+      kNormalF64[kCpu](words, rounded, normal);
     else
-      fill_by_blocks<T, 4>(x, generator, [&](PhiloxBlock block, T* out) { draw32(block, out); });
+      kNormalF32[kCpu](words, rounded, normal);
+    put(normal, count, out);
   });
 }
 
-/** Fills a tensor of floating numbers with value(u), u uniform in (0, 1). */
-template <class Value>
-void fill_from_uniform(const Tensor& x, const char* op, Generator& generator, Value value) {
-  visit_floating_types(op, x.dtype(), [&]<class T> {
-    fill_by_number<T>(x, generator, [value](uint64_t bits) { return convert<T>(value(open_uniform(bits))); });
+/** Fills x with value(u), or value(log u) if so, u uniform in (0, 1). */
+template <bool kOfLog, class T, class Value>
+void fill_from_uniform(const Tensor& x, Generator& generator, Value value) {
+  fill_by_words<T, 2>(x, generator, [value](const uint32_t* words, int64_t count, T* out) {
+    double u[detail::kBatchWords / 2];
+    for (int64_t i = 0; i < count; ++i) u[i] = open_uniform(random_u64(words[2 * i], words[2 * i + 1]));
+    if (kOfLog) kLog[kCpu](count, u);
+    for (int64_t i = 0; i < count; ++i) out[i] = convert<T>(value(u[i]));
   });
 }
 
@@ -181,17 +193,22 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator& gene
                  cpp_name<T>(), ">::max(), but found to=", high, " and from=", low,
                  " which result in to-from to exceed the limit");
   });
-  const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low);
-  fill_floating(
-      x, "uniform_", generator,
-      [=]<class T>(PhiloxBlock block, T* out) {
-        for (int i = 0; i < 4; ++i)
-          out[i] = below(low32 + span32 * uniform_of<T>(block.word[i]), low32, T(static_cast<float>(high)));
-      },
-      [=](PhiloxBlock block, double* out) {
-        out[0] = below(low + (high - low) * uniform_f64(low_half(block)), low, high);
-        out[1] = below(low + (high - low) * uniform_f64(high_half(block)), low, high);
+  const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low),
+             high32 = static_cast<float>(high);
+  visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
+    if constexpr (std::is_same_v<T, double>)
+      fill_by_words<T, 2>(x, generator, [=](const uint32_t* words, int64_t count, T* out) {
+        kUniformF64[kCpu](words, count, low, high - low, high, out);
       });
+    else
+      fill_by_words<T, 1>(x, generator, [=](const uint32_t* words, int64_t count, T* out) {
+        if constexpr (std::is_same_v<T, float>)
+          kUniformF32[kCpu](words, count, low32, span32, high32, out);
+        else
+          for (int64_t i = 0; i < count; ++i)
+            out[i] = below(low32 + span32 * uniform_of<T>(words[i]), low32, T(high32));
+      });
+  });
   return record_overwritten("UniformBackward0", x);
 }
 
@@ -202,22 +219,18 @@ const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& ge
   const bool pairs = is_complex(x.dtype());
   if (pairs) stddev *= std::sqrt(0.5);
   const double second_mean = pairs ? 0 : mean;
-  const auto mean32 = static_cast<float>(mean), second32 = static_cast<float>(second_mean);
-  const auto stddev32 = static_cast<float>(stddev);
-  fill_floating(
-      x, "normal_", generator,
-      [=]<class T>(PhiloxBlock block, T* out) {
-        for (int i = 0; i < 4; i += 2) {
-          const NormalPairF32 pair = normal_f32(block.word[i], block.word[i + 1]);
-          out[i] = T(mean32 + stddev32 * pair.first);
-          out[i + 1] = T(second32 + stddev32 * pair.second);
-        }
-      },
-      [=](PhiloxBlock block, double* out) {
-        const NormalPairF64 pair = normal_f64(low_half(block), high_half(block));
-        out[0] = mean + stddev * pair.first;
-        out[1] = second_mean + stddev * pair.second;
-      });
+  visit_floating_types("normal_", real_dtype(x.dtype()), [&]<class T> {
+    fill_from_normal<T>(x, generator, [=]<class Number>(const Number* normal, int64_t count, T* out) {
+      const auto first = static_cast<Number>(mean), second = static_cast<Number>(second_mean);
+      const auto factor = static_cast<Number>(stddev);
+      int64_t i = 0;
+      for (; i + 2 <= count; i += 2) {
+        out[i] = T(first + factor * normal[i]);
+        out[i + 1] = T(second + factor * normal[i + 1]);
+      }
+      if (i < count) out[i] = T(first + factor * normal[i]);
+    });
+  });
   return record_overwritten("NormalBackward0", x);
 }
 
@@ -225,10 +238,8 @@ const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator
   check_random(x, "log_normal_");
   TERCEL_CHECK(stddev > 0, RuntimeError, "log_normal_ expects std > 0.0, but found std=", stddev);
   visit_floating_types("log_normal_", x.dtype(), [&]<class T> {
-    fill_by_blocks<T, 2>(x, generator, [mean, stddev](PhiloxBlock block, T* out) {
-      const NormalPairF64 pair = normal_f64(low_half(block), high_half(block));
-      out[0] = convert<T>(std::exp(mean + stddev * pair.first));
-      out[1] = convert<T>(std::exp(mean + stddev * pair.second));
+    fill_from_normal<T>(x, generator, [=]<class Number>(const Number* normal, int64_t count, T* out) {
+      for (int64_t i = 0; i < count; ++i) out[i] = convert<T>(std::exp(mean + stddev * static_cast<double>(normal[i])));
     });
   });
   return record_overwritten("LogNormalBackward0", x);
@@ -244,8 +255,10 @@ const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator)
   }
   // In float16 the smallest would be rounded to 0.
   const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
-  fill_from_uniform(x, "exponential_", generator,
-                    [=](double u) { return std::max(-std::log(u) / lambda, std::isinf(lambda) ? 0 : least); });
+  visit_floating_types("exponential_", x.dtype(), [&]<class T> {
+    fill_from_uniform<true, T>(x, generator,
+                               [=](double log_u) { return std::max(-log_u / lambda, std::isinf(lambda) ? 0 : least); });
+  });
   return record_overwritten("ExponentialBackward0", x);
 }
 
@@ -253,8 +266,10 @@ const Tensor& cauchy_(const Tensor& x, double median, double sigma, Generator& g
   check_random(x, "cauchy_");
   TERCEL_CHECK(sigma > 0, RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
   check_continuous(x, "Cauchy");
-  fill_from_uniform(x, "cauchy_", generator,
-                    [=](double u) { return median + sigma * std::tan(3.14159265358979323846 * (u - 0.5)); });
+  visit_floating_types("cauchy_", x.dtype(), [&]<class T> {
+    fill_from_uniform<false, T>(
+        x, generator, [=](double u) { return median + sigma * std::tan(3.14159265358979323846 * (u - 0.5)); });
+  });
   return record_overwritten("CauchyBackward0", x);
 }
 
@@ -264,9 +279,7 @@ const Tensor& geometric_(const Tensor& x, double p, Generator& generator) {
   TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "geometric_: not implemented for dtype bool");
   const double log_q = std::log1p(-p);
   visit_real_types("geometric_", x.dtype(), [&]<class T> {
-    fill_by_number<T>(x, generator, [log_q](uint64_t bits) {
-      return convert<T>(std::max(1.0, std::ceil(std::log(open_uniform(bits)) / log_q)));
-    });
+    fill_from_uniform<true, T>(x, generator, [log_q](double log_u) { return std::max(1.0, std::ceil(log_u / log_q)); });
   });
   return record_overwritten("GeometricBackward0", x);
 }
@@ -322,14 +335,20 @@ Tensor randperm(int64_t n, Generator& generator) { return randperm(n, kInt64, ge
 Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
   check_permutation(n, options.dtype);
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(n));
-  const Philox philox{state.seed, 0};
   const Tensor numbers = empty({n}, kInt64);
   int64_t* p = numbers.data<int64_t>();
   std::iota(p, p + n, int64_t{0});
   // Fisher-Yates: element i changes places with one of those up to it.
-  for (int64_t i = n - 1; i > 0; --i) {
-    const PhiloxBlock block = philox(state.offset + static_cast<uint64_t>(i));
-    std::swap(p[i], p[uniform_int(low_half(block), static_cast<uint64_t>(i) + 1)]);
+  alignas(64) uint32_t words[detail::kBatchWords];
+  for (int64_t end = n; end > 1;) {
+    const int64_t first = std::max<int64_t>(end - detail::kBatchBlocks, 0);
+    const int64_t blocks = (end - first + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
+    detail::random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(first), blocks, words);
+    for (int64_t i = end - 1; i >= std::max<int64_t>(first, 1); --i) {
+      const uint32_t* block = words + 4 * (i - first);
+      std::swap(p[i], p[uniform_int(random_u64(block[0], block[1]), static_cast<uint64_t>(i) + 1)]);
+    }
+    end = first;
   }
   return drawn({n}, options, [&](const Tensor& out) { copy_(out, numbers); });
 }

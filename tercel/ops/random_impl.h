@@ -12,9 +12,12 @@
 #include "tercel/core/generator.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/random_kernels_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::detail {
+
+inline constexpr KernelTable<RandomWordsFn> random_words_kernels = TERCEL_CPU_KERNELS(random_words);
 
 inline uint64_t low_half(PhiloxBlock b) { return random_u64(b.word[0], b.word[1]); }
 inline uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3]); }
@@ -46,25 +49,37 @@ void fill_contiguous(const Tensor& x, Write write) {
   copy_(x, target);
 }
 
+/** Blocks of random words that are drawn at a time. */
+constexpr int64_t kBatchBlocks = 256;
+constexpr int64_t kBatchWords = 4 * kBatchBlocks;
+
+/** Calls use(words, number of the first, count) with words [0, count) of the generator's range, on several threads. */
+template <class Use>
+void for_each_batch(int64_t count, const GeneratorState& state, Use use) {
+  parallel_for(0, (count + 3) / 4, 1 << 12, [&](int64_t first, int64_t last) {
+    alignas(64) uint32_t words[kBatchWords];
+    for (int64_t b = first; b < last; b += kBatchBlocks) {
+      const int64_t blocks = std::min(kBatchBlocks, last - b);
+      const int64_t rounded = (blocks + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
+      random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(b), rounded, words);
+      use(words, 4 * b, std::min(4 * blocks, count - 4 * b));
+    }
+  });
+}
+
 /**
- * Fills x in the order of its indices: block i of the generator's range gives numbers i * width to i * width + width,
- * as draw(block, values) writes them. T is x's type, or that of the parts of its complex numbers.
+ * Fills x in the order of its indices, as fill(words, count, out) writes the next `count` numbers, each from the next
+ * kWords words (1, 2 or 4). T is x's type, or that of the parts of its complex numbers. There are kBatchWords words,
+ * random ones for count rounded up to whole blocks.
  */
-template <class T, int64_t kWidth, class Draw>
-void fill_by_blocks(const Tensor& x, Generator& generator, Draw draw) {
+template <class T, int64_t kWords, class Fill>
+void fill_by_words(const Tensor& x, Generator& generator, Fill fill) {
   fill_contiguous(x, [&](const Tensor& target) {
     const int64_t count = target.numel() * static_cast<int64_t>(target.itemsize() / sizeof(T));
-    const int64_t blocks = (count + kWidth - 1) / kWidth;
-    const GeneratorState state = generator.reserve(static_cast<uint64_t>(blocks));
-    const Philox philox{state.seed, 0};
+    const GeneratorState state = generator.reserve(static_cast<uint64_t>((count * kWords + 3) / 4));
     T* out = static_cast<T*>(target.data_ptr());
-    parallel_for(0, blocks, 1 << 12, [&](int64_t first, int64_t last) {
-      for (int64_t b = first; b < last; ++b) {
-        T values[kWidth];
-        draw(philox(state.offset + static_cast<uint64_t>(b)), values);
-        const int64_t at = b * kWidth, n = std::min(kWidth, count - at);
-        for (int64_t i = 0; i < n; ++i) out[at + i] = values[i];
-      }
+    for_each_batch(count * kWords, state, [&](const uint32_t* words, int64_t first, int64_t n) {
+      fill(words, n / kWords, out + first / kWords);
     });
   });
 }
@@ -72,9 +87,8 @@ void fill_by_blocks(const Tensor& x, Generator& generator, Draw draw) {
 /** The same with number(bits) for each element, of 64 random bits. */
 template <class T, class Number>
 void fill_by_number(const Tensor& x, Generator& generator, Number number) {
-  fill_by_blocks<T, 2>(x, generator, [number](PhiloxBlock block, T* out) {
-    out[0] = number(low_half(block));
-    out[1] = number(high_half(block));
+  fill_by_words<T, 2>(x, generator, [number](const uint32_t* words, int64_t count, T* out) {
+    for (int64_t i = 0; i < count; ++i) out[i] = number(random_u64(words[2 * i], words[2 * i + 1]));
   });
 }
 

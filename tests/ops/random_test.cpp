@@ -7,6 +7,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/random_kernels_impl.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/sample_statistics.h"
@@ -236,6 +237,80 @@ TEST(RandomThreads, SameNumbersForAnyNumberOfThreads) {
     EXPECT_TRUE(got == want) << threads << " threads";
   }
   set_num_threads(before);
+}
+
+TEST(Random, SameNumbersOnEveryInstructionSet) {
+  const CpuIsa before = cpu_isa();
+  std::string want;
+  for (const CpuIsa isa : {CpuIsa::Generic, CpuIsa::Avx2, CpuIsa::Avx512}) {
+    if (isa > best_cpu_isa()) continue;
+    set_cpu_isa(isa);
+    Generator generator(10);
+    std::string got;
+    for (const ScalarType t : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64})
+      got += bytes_of(randn({3'001}, t, generator)) + bytes_of(uniform_(empty({3'001}, t), -1, 2, generator));
+    for (const ScalarType t : {kFloat32, kFloat64})
+      got += bytes_of(exponential_(empty({3'001}, t), 2, generator)) +
+             bytes_of(log_normal_(empty({3'001}, t), 0, 1, generator)) +
+             bytes_of(bernoulli_(empty({3'001}, t), 0.3, generator));
+    got += bytes_of(geometric_(empty({3'001}, kInt64), 0.01, generator)) + bytes_of(randperm(3'001, generator)) +
+           bytes_of(randint(0, 1'000'000, {3'001}, kInt64, generator));
+    if (isa == CpuIsa::Generic) want = got;
+    EXPECT_TRUE(got == want) << to_string(isa);
+  }
+  set_cpu_isa(before);
+}
+
+TEST(Random, NumbersAreThoseOfTheStream) {
+  constexpr int64_t kCount = 40'003;  // several batches, and no whole block at the end
+  const Philox philox{11, 0};
+  const auto bits = [&](int64_t i) {
+    const PhiloxBlock block = philox(static_cast<uint64_t>(i / 2));
+    return random_u64(block.word[i % 2 * 2], block.word[i % 2 * 2 + 1]);
+  };
+  const auto drawn = [&](ScalarType type, auto draw) {
+    Generator generator(11);
+    return values_of(draw(empty({kCount}, type), generator));
+  };
+  const auto normal = [](const Tensor& x, Generator& generator) { return normal_(x, 0, 1, generator); };
+  const auto uniform = [](const Tensor& x, Generator& generator) { return uniform_(x, 0, 1, generator); };
+  const auto exponential = [](const Tensor& x, Generator& generator) { return exponential_(x, 1, generator); };
+  const Values normal32 = drawn(kFloat32, normal), normal64 = drawn(kFloat64, normal);
+  const Values uniform32 = drawn(kFloat32, uniform), uniform64 = drawn(kFloat64, uniform);
+  const Values exponential64 = drawn(kFloat64, exponential);
+  for (int64_t i = 0; i < kCount; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const PhiloxBlock block = philox(static_cast<uint64_t>(i / 4));
+    ASSERT_EQ(uniform32[at], uniform_f32(block.word[i % 4])) << i;
+    ASSERT_EQ(uniform64[at], uniform_f64(bits(i))) << i;
+    const NormalPairF32 pair32 = normal_f32(block.word[i % 4 / 2 * 2], block.word[i % 4 / 2 * 2 + 1]);
+    ASSERT_NEAR(normal32[at], i % 2 == 0 ? pair32.first : pair32.second, 2e-6) << i;
+    const NormalPairF64 pair64 = normal_f64(bits(i / 2 * 2), bits(i / 2 * 2 + 1));
+    ASSERT_NEAR(normal64[at], i % 2 == 0 ? pair64.first : pair64.second, 4e-15) << i;
+    const double u = (static_cast<double>(bits(i) >> 12) + 0.5) * 0x1p-52;
+    ASSERT_NEAR(exponential64[at], -std::log(u), 1e-15 * std::max(1.0, -std::log(u))) << i;
+  }
+}
+
+TEST(Random, NormalNumbersOfExtremeBits) {
+  constexpr KernelTable<NormalF32Fn> kF32 = TERCEL_CPU_KERNELS(normal_numbers_f32);
+  constexpr KernelTable<NormalF64Fn> kF64 = TERCEL_CPU_KERNELS(normal_numbers_f64);
+  std::vector<uint32_t> words(64, 0);
+  float f32[32];
+  double f64[32];
+  kF32[kCpu](words.data(), 32, f32);
+  kF64[kCpu](words.data(), 32, f64);
+  EXPECT_NEAR(f32[0], std::sqrt(48 * std::log(2.0)), 1e-6);
+  EXPECT_NEAR(f64[0], std::sqrt(106 * std::log(2.0)), 1e-14);
+  EXPECT_EQ(f32[1], 0);
+  EXPECT_EQ(f64[1], 0);
+  std::fill(words.begin(), words.end(), UINT32_MAX);
+  kF32[kCpu](words.data(), 32, f32);
+  kF64[kCpu](words.data(), 32, f64);
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_EQ(f32[i], 0) << i;
+    EXPECT_EQ(f64[i], 0) << i;
+  }
 }
 
 }  // namespace tercel::test

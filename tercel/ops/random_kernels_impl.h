@@ -1,0 +1,37 @@
+// Random numbers in bulk: what random.cpp and sampling.cpp hand to the kernels.
+//
+// Note [Reproducible numbers]
+// The results are the same bits on every instruction set: integers, and floating additions, products, quotients and
+// square roots in one order, each rounded by itself. So logarithms and sines are the kernels' own.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+
+namespace tercel {
+
+/** Blocks that are computed side by side; what is asked of the kernels is rounded up to so many. */
+constexpr int64_t kRandomLanes = 16;
+
+/** The words of blocks [first, first + blocks) of a Philox stream in order, four each; blocks % kRandomLanes = 0. */
+using RandomWordsFn = void(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* words);
+/** Numbers of [0, 1), multiples of 2^-24, times span plus low; `low` where that is not below high. */
+using UniformF32Fn = void(const uint32_t* words, int64_t count, float low, float span, float high, float* out);
+/** The same, multiples of 2^-53, each from two words. */
+using UniformF64Fn = void(const uint32_t* words, int64_t count, double low, double span, double high, double* out);
+/** Standard normal numbers (Box and Muller, 1958), a pair from each two words: |x| <= 5.77; count % 32 = 0. */
+using NormalF32Fn = void(const uint32_t* words, int64_t count, float* out);
+/** The same, each from two words: |x| <= 8.58. */
+using NormalF64Fn = void(const uint32_t* words, int64_t count, double* out);
+/** values = log(values), of positive normal numbers; within 2 units in the last place. */
+using RandomLogFn = void(int64_t count, double* values);
+
+TERCEL_DECLARE_KERNELS(RandomWordsFn, random_words)
+TERCEL_DECLARE_KERNELS(UniformF32Fn, uniform_numbers_f32)
+TERCEL_DECLARE_KERNELS(UniformF64Fn, uniform_numbers_f64)
+TERCEL_DECLARE_KERNELS(NormalF32Fn, normal_numbers_f32)
+TERCEL_DECLARE_KERNELS(NormalF64Fn, normal_numbers_f64)
+TERCEL_DECLARE_KERNELS(RandomLogFn, random_log)
+
+}  // namespace tercel
