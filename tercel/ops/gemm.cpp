@@ -43,6 +43,11 @@ constexpr int64_t kInPlacePanels = 2;
 constexpr int64_t kInPlaceStrips = 3;
 // A product that is this narrow is computed transposed, if that lets B be read in place.
 constexpr int64_t kNarrowCols = 16;
+// A product of so few rows and of so many steps is made of dot products, if both operands lie along k: with more rows
+// packing B pays, and with fewer steps adding up the lanes of the sums takes too long. More rows where steps are many.
+constexpr int64_t kDotRows = 8, kDotSteps = 16;
+constexpr int64_t kMostDotRows = 24, kManyDotSteps = 256;
+constexpr int64_t kDotCols = 64;
 // Multiplications that are worth another thread.
 constexpr int64_t kWorkPerThread = 1 << 18;
 
@@ -132,11 +137,14 @@ void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
   }
 }
 
-/** C = mask(relu(value + beta * C + bias)) for value(i, j): what the tiles do, for the products that need none. */
+/**
+ * C = mask(relu(value + beta * C + bias)) for value(i, j) in columns [first, last): what the tiles do, for the products
+ * that need none.
+ */
 template <class T, class Value>
-void store(const Gemm<T>& g, Value value) {
+void store(const Gemm<T>& g, int64_t first, int64_t last, Value value) {
   for (int64_t i = 0; i < g.m; ++i) {
-    for (int64_t j = 0; j < g.n; ++j) {
+    for (int64_t j = first; j < last; ++j) {
       T& c = g.c[i * g.ldc + j];
       T x = value(i, j);
       if (g.beta != T(0)) x += g.beta * c;
@@ -176,8 +184,22 @@ void gemv(const Gemm<T>& g, int64_t threads) {
     else
       kernel.sum_rows(g.k, last - first, matrix + first, ld, vector, y + first);
   });
-  store(g, [&](int64_t i, int64_t j) { return g.alpha * y[column ? i : j]; });
+  store(g, 0, g.n, [&](int64_t i, int64_t j) { return g.alpha * y[column ? i : j]; });
   add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
+}
+
+/** A few rows times a matrix of which k runs along the rows too: a linear layer of a small batch. */
+template <class T>
+void gemm_of_dots(const Gemm<T>& g, int64_t threads) {
+  const GemmKernels<T>& kernel = kernels<T>();
+  parallel_for(0, ceil_div(g.n, kDotCols), ceil_div(ceil_div(g.n, kDotCols), threads), [&](int64_t begin, int64_t end) {
+    alignas(64) T sums[kMostDotRows * kDotCols];
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * kDotCols, last = std::min(first + kDotCols, g.n);
+      kernel.dots(g.m, last - first, g.k, g.a, g.lda, g.b + first * g.ldb, g.ldb, sums, kDotCols);
+      store(g, first, last, [&](int64_t i, int64_t j) { return g.alpha * sums[i * kDotCols + j - first]; });
+    }
+  });
 }
 
 template <class T>
@@ -439,8 +461,14 @@ void gemm_transposed(const Gemm<T>& g, int64_t threads) {
   t.ldc = g.m;
   t.alpha = g.alpha;
   blocked_gemm(t, threads);
-  store(g, [&](int64_t i, int64_t j) { return c[j * g.m + i]; });
+  store(g, 0, g.n, [&](int64_t i, int64_t j) { return c[j * g.m + i]; });
   add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
+}
+
+template <class T>
+bool made_of_dots(const Gemm<T>& g) {
+  if (g.trans_a || !g.trans_b || g.k < kDotSteps) return false;
+  return g.m <= (g.k < kManyDotSteps ? kDotRows : kMostDotRows);
 }
 
 template <class T>
@@ -455,7 +483,7 @@ template <class T>
 void tiny_gemm(const Gemm<T>& g) {
   const int64_t a_row = g.trans_a ? 1 : g.lda, a_col = g.trans_a ? g.lda : 1;
   const int64_t b_row = g.trans_b ? 1 : g.ldb, b_col = g.trans_b ? g.ldb : 1;
-  store(g, [&](int64_t i, int64_t j) {
+  store(g, 0, g.n, [&](int64_t i, int64_t j) {
     const T *a = g.a + i * a_row, *b = g.b + j * b_col;
     T sum = 0;
     for (int64_t p = 0; p < g.k; ++p, a += a_col, b += b_row) sum += *a * *b;
@@ -471,6 +499,8 @@ void gemm_any(const Gemm<T>& g) {
   const int64_t threads = in_parallel_region() ? 1 : std::clamp<int64_t>(work / kWorkPerThread, 1, num_threads());
   if (g.n == 1 || g.m == 1)
     gemv(g, threads);
+  else if (made_of_dots(g))
+    gemm_of_dots(g, threads);
   else if (better_transposed(g))
     gemm_transposed(g, threads);
   else

@@ -63,15 +63,14 @@ double highest() {
   return static_cast<double>(std::numeric_limits<T>::max());
 }
 
-/** Fills x as put(normal, count, out) makes its numbers of standard normal ones, an even number of them but at the end.
- */
+/** Fills x as put(normal, count, out) makes its numbers of standard normal ones: pairs of them, but at the end. */
 template <class T, class Put>
 void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
   constexpr bool kDouble = std::is_same_v<T, double>;
   constexpr int64_t kWords = kDouble ? 2 : 1;
   using Number = std::conditional_t<kDouble, double, float>;
   fill_by_words<T, kWords>(x, generator, [put](const uint32_t* words, int64_t count, T* out) {
-    alignas(64) Number normal[detail::kBatchWords / kWords];
+    alignas(64) Number normal[detail::kBatchWords];
     constexpr int64_t kTogether = 2 * kRandomLanes;
     const int64_t rounded = (count + kTogether - 1) / kTogether * kTogether;
     if constexpr (kDouble)

@@ -223,6 +223,27 @@ TYPED_TEST(Gemms, SeveralBlocks) {
   }
 }
 
+// Few rows with both operands along k: dot products.
+TYPED_TEST(Gemms, FewRows) {
+  unsigned seed = 0;
+  for (const int64_t m : {2, 3, 4, 5, 8, 9, 23, 24, 25})
+    for (const int64_t n : {2, 3, 4, 7, 63, 66, 131})
+      for (const int64_t k : {15, 16, 17, 33, 255, 256, 263}) {
+        ++seed;
+        run_case<TypeParam>({.m = m,
+                             .n = n,
+                             .k = k,
+                             .trans_b = true,
+                             .alpha = seed % 3 == 0 ? -0.5 : 1.0,
+                             .beta = seed % 4 == 0 ? 1.5 : 0.0,
+                             .bias = seed % 2 == 0,
+                             .relu = seed % 5 == 0,
+                             .mask = seed % 7 == 0,
+                             .extra = static_cast<int64_t>(seed % 3)},
+                            seed);
+      }
+}
+
 // The shapes of a DLRM step, with what is fused into each, for a small batch; both orders of the weights.
 TYPED_TEST(Gemms, LinearLayers) {
   unsigned seed = 0;

@@ -8,6 +8,7 @@
 #include "tercel/ops/cpu/gemm_kernels.h"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "tercel/ops/cpu/gemm_pack.h"
@@ -408,10 +409,91 @@ void sum_rows(int64_t rows, int64_t cols, const T* a, int64_t lda, const T* x, T
   if (j < cols) sum_some_cols<T, 1, true>(rows, a + j, lda, x, y + j, static_cast<int>(cols - j));
 }
 
+// ---- products of few rows, with both operands in place
+
+// Rows of A and of B whose products with each other are summed at once.
+constexpr int kDotRowsA = TERCEL_ISA_LEVEL == 2 ? 4 : 2;
+constexpr int kDotRowsB = 4;  // see sums_of_lanes
+
+/** The vector of elements index(0), index(1), ... of those of a and then of b. */
+template <class T, class Index, size_t... kLane>
+TERCEL_ALWAYS_INLINE Simd<T> pick(Simd<T> a, Simd<T> b, Index, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(a, b, Index{}(static_cast<int>(kLane))...);
+}
+template <class T, class Index>
+TERCEL_ALWAYS_INLINE Simd<T> pick(Simd<T> a, Simd<T> b, Index index) {
+  return pick<T>(a, b, index, std::make_index_sequence<static_cast<size_t>(kLanes<T>)>{});
+}
+
+/** out[i] = sum of v[i]'s lanes. Sums of halves of two vectors fill one, and so on. */
+template <class T>
+TERCEL_ALWAYS_INLINE void sums_of_lanes(const Simd<T> (&v)[4], T* out) {
+  constexpr int kAll = kLanes<T>, kHalf = kAll / 2, kQuarter = kAll / 4;
+  if constexpr (kQuarter == 0) {
+    TERCEL_UNROLL
+    for (int i = 0; i < 4; ++i) out[i] = v[i][0] + v[i][1];
+  } else {
+    const auto halves = [](Simd<T> a, Simd<T> b) __attribute__((always_inline)) {
+      return pick<T>(a, b, [](int i) { return i < kHalf ? i : i + kHalf; }) +
+             pick<T>(a, b, [](int i) { return i < kHalf ? i + kHalf : i + kAll; });
+    };
+    const Simd<T> x = halves(v[0], v[1]), y = halves(v[2], v[3]);
+    Simd<T> sums = pick<T>(x, y, [](int i) { return i / kQuarter * kHalf + i % kQuarter; }) +
+                   pick<T>(x, y, [](int i) { return i / kQuarter * kHalf + i % kQuarter + kQuarter; });
+    if constexpr (kQuarter > 2) sums += pick<T>(sums, sums, [](int i) { return i ^ 2; });
+    if constexpr (kQuarter > 1) sums += pick<T>(sums, sums, [](int i) { return i ^ 1; });
+    TERCEL_UNROLL
+    for (int i = 0; i < 4; ++i) out[i] = sums[i * kQuarter];
+  }
+}
+
+template <class T, int kRowsA, int kRowsB>
+void dot_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+  Simd<T> acc[kRowsA][kRowsB] = {};
+  const auto step = [&](auto load_vector) __attribute__((always_inline)) {
+    Simd<T> av[kRowsA];
+    TERCEL_UNROLL
+    for (int i = 0; i < kRowsA; ++i) av[i] = load_vector(a + i * lda);
+    TERCEL_UNROLL
+    for (int j = 0; j < kRowsB; ++j) {
+      const Simd<T> bv = load_vector(b + j * ldb);
+      TERCEL_UNROLL
+      for (int i = 0; i < kRowsA; ++i) acc[i][j] = add_product<T>(acc[i][j], av[i], bv);
+    }
+  };
+  TERCEL_NO_UNROLL
+  for (; k >= kLanes<T>; k -= kLanes<T>, a += kLanes<T>, b += kLanes<T>) step([](const T* p) { return load(p); });
+  if (k > 0) step([k](const T* p) { return load_part<T>(p, static_cast<int>(k)); });
+  TERCEL_UNROLL
+  for (int i = 0; i < kRowsA; ++i) {
+    Simd<T> four[4] = {};
+    T sums[4];
+    TERCEL_UNROLL
+    for (int j = 0; j < kRowsB; ++j) four[j] = acc[i][j];
+    sums_of_lanes<T>(four, sums);
+    std::memcpy(c + i * ldc, sums, kRowsB * sizeof(T));
+  }
+}
+
+template <class T, int kRowsB, int kRowsA = kDotRowsA>
+void dots_of(int64_t m, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+  for (; m >= kRowsA; m -= kRowsA, a += kRowsA * lda, c += kRowsA * ldc)
+    dot_tile<T, kRowsA, kRowsB>(k, a, lda, b, ldb, c, ldc);
+  if constexpr (kRowsA > 1)
+    if (m > 0) dots_of<T, kRowsB, kRowsA - 1>(m, k, a, lda, b, ldb, c, ldc);
+}
+
+template <class T>
+void dots(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+  int64_t j = 0;
+  for (; j + kDotRowsB <= n; j += kDotRowsB) dots_of<T, kDotRowsB>(m, k, a, lda, b + j * ldb, ldb, c + j, ldc);
+  for (; j < n; ++j) dots_of<T, 1>(m, k, a, lda, b + j * ldb, ldb, c + j, ldc);
+}
+
 template <class T>
 const GemmKernels<T>& kernels() {
-  static constexpr GemmKernels<T> kKernels{kStripRows, kPanelCols<T>, kLanes<T>,   &multiply<T>,
-                                           &pack<T>,   &dot_rows<T>,  &sum_rows<T>};
+  static constexpr GemmKernels<T> kKernels{kStripRows, kPanelCols<T>, kLanes<T>, &multiply<T>,
+                                           &pack<T>,   &dot_rows<T>,  &dots<T>,  &sum_rows<T>};
   return kKernels;
 }
 

@@ -93,6 +93,8 @@ struct GemmKernels {
   void (*pack)(PackTask<T>& task);
   /** y[i] = sum over j of a[i * lda + j] * x[j]. */
   void (*dot_rows)(int64_t rows, int64_t cols, const T* a, int64_t lda, const T* x, T* y);
+  /** c[i * ldc + j] = sum over l of a[i * lda + l] * b[j * ldb + l]: a product whose operands both lie along k. */
+  void (*dots)(int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc);
   /** y[j] = sum over i of a[i * lda + j] * x[i]; x null means ones. */
   void (*sum_rows)(int64_t rows, int64_t cols, const T* a, int64_t lda, const T* x, T* y);
 };

@@ -159,7 +159,7 @@ void normal_numbers_f64(const uint32_t* words, int64_t count, double* out) {
     }
     for (int i = 0; i < kPairs; ++i) {
       const double radius = std::sqrt(-2 * log_of(of_radius[i] * 0x1p-53));
-      const auto q = static_cast<int32_t>(of_angle[i] * 4 + 0.5);
+      const int32_t q = (static_cast<int32_t>(of_angle[i] * 8) + 1) >> 1;
       double cosine, sine;
       cos_and_sin(q, of_angle[i] - static_cast<double>(q) * 0.25, kCosF64, kSinF64, cosine, sine);
       c[i] = radius * cosine;
