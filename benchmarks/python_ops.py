@@ -3,7 +3,8 @@
 
     PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ops.py
 
-With --large, milliseconds of what puts millions of elements in order, on one thread (NumPy's sort gives no indices).
+With --large, milliseconds of what puts millions of elements in order, on one thread (NumPy's sort gives no indices);
+with --medium, of random numbers and of linear layers for small batches.
 """
 
 import importlib
@@ -32,6 +33,25 @@ LARGE = [
     ("unique 16 M int64", "m.unique(k)", "m.unique(k)"),
     ("max with indices, 16384 x 1024", "a.max(dim=1)", None),
 ]
+MEDIUM = [
+    *((f"linear 512 to 2048, batch {n}", f"m.nn.functional.linear(b{n}, w, c)", f"b{n} @ w.T + c") for n in (1, 4, 8, 16)),
+    ("rand 1 M float32", "m.rand(1 << 20)", "numbers.random(1 << 20, 'f4')"),
+    ("randn 1 M float32", "m.randn(1 << 20)", "numbers.standard_normal(1 << 20, 'f4')"),
+    ("randn 1 M float64", "m.randn(1 << 20, dtype=m.float64)", "numbers.standard_normal(1 << 20)"),
+    ("exponential 1 M float32", "x.exponential_()", "numbers.standard_exponential(1 << 20, 'f4')"),
+    ("randint 1 M int64", "m.randint(0, 100, (1 << 20,))", "numbers.integers(0, 100, 1 << 20)"),
+    ("bernoulli 1 M float32", "x.bernoulli_(0.3)", None),
+    ("dropout 1 M float32", "m.nn.functional.dropout(x)", None),
+    ("randperm 1 M", "m.randperm(1 << 20)", "numbers.permutation(1 << 20)"),
+]
+MEDIUM_SETUP = """
+import numpy, {name} as m
+numbers = numpy.random.default_rng(0)
+if not {numpy}: import {name}.nn
+array = numpy.asarray if {numpy} else m.from_numpy
+w, c, x, b1, b4, b8, b16 = (array(numbers.standard_normal(s, dtype='f4'))
+                            for s in ((2048, 512), 2048, 1 << 20, (1, 512), (4, 512), (8, 512), (16, 512)))
+"""
 LARGE_SETUP = """
 import numpy, {name} as m
 numbers = numpy.random.default_rng(0)
@@ -60,14 +80,14 @@ def importing(name):
     return min(float(subprocess.run(run, capture_output=True, text=True, check=True).stdout) for _ in range(5)) * 1e3
 
 
-def show_large(names):
+def show_table(names, rows, preparation, repeats, digits):
     print(f"{'ms':32}" + "".join(f"{n:>10}" for n in names))
-    for label, statement, of_numpy in LARGE:
+    for label, statement, of_numpy in rows:
         cells = []
         for name in names:
             own = of_numpy if name == "numpy" else statement
-            timer = timeit.Timer(own, LARGE_SETUP.format(name=name, numpy=name == "numpy")) if own else None
-            cells.append(f"{min(timer.repeat(5, 1)) * 1e3:10.1f}" if timer else " " * 10)
+            timer = timeit.Timer(own, preparation.format(name=name, numpy=name == "numpy")) if own else None
+            cells.append(f"{min(timer.repeat(repeats, 1)) * 1e3:10.{digits}f}" if timer else " " * 10)
         print(f"{label:32}" + "".join(cells), flush=True)
 
 
@@ -82,7 +102,10 @@ def main():
             module.set_num_threads(1)
         names.append(name)
     if "--large" in sys.argv[1:]:
-        show_large(names)
+        show_table(names, LARGE, LARGE_SETUP, 5, 1)
+        return
+    if "--medium" in sys.argv[1:]:
+        show_table(names, MEDIUM, MEDIUM_SETUP, 50, 3)
         return
     print(f"{'ns':10}" + "".join(f"{n:>10}" for n in names))
     for label, statement in ROWS:
