@@ -343,10 +343,14 @@ Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
     const int64_t first = std::max<int64_t>(end - detail::kBatchBlocks, 0);
     const int64_t blocks = (end - first + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
     detail::random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(first), blocks, words);
-    for (int64_t i = end - 1; i >= std::max<int64_t>(first, 1); --i) {
+    int64_t other[detail::kBatchBlocks];
+    for (int64_t i = first; i < end; ++i) {
       const uint32_t* block = words + 4 * (i - first);
-      std::swap(p[i], p[uniform_int(random_u64(block[0], block[1]), static_cast<uint64_t>(i) + 1)]);
+      other[i - first] =
+          static_cast<int64_t>(uniform_int(random_u64(block[0], block[1]), static_cast<uint64_t>(i) + 1));
+      __builtin_prefetch(p + other[i - first], 1);
     }
+    for (int64_t i = end - 1; i >= first; --i) std::swap(p[i], p[other[i - first]]);
     end = first;
   }
   return drawn({n}, options, [&](const Tensor& out) { copy_(out, numbers); });
