@@ -13,4 +13,5 @@
 #include "tercel/util/error.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/version.h"
+#include "tercel/util/warning.h"
 // IWYU pragma: end_exports

@@ -2,7 +2,8 @@
 """Every public op has a conformance row (tests/ops/*_rows.h; see Note [Conformance rows] in tests/ops/conformance.h).
 
 The build runs this before it compiles tests/ops: an op without a row does not compile. (Ops in functor lists are held to
-it by the compiler, too.) In-place and out forms go with the op of their name.
+it by the compiler, too.) In-place and out forms go with the op of their name. A form with an `out` that is made by a macro
+(ops/*out_forms.h) has a row in tests/ops/*out_forms_test.cpp, and a method of Tensor is called in tensor_methods_test.cpp.
 
     tools/check_op_rows.py [ROOT]
 """
@@ -21,6 +22,7 @@ FORM = re.compile(r"(_out|_)$")
 NO_ROW = {
     "factories.h": "makes tensors of numbers (tests/ops/factories_test.cpp)",
     "linalg.h": "factorizations are held to what they promise: A = Q R (tests/ops/linalg_*_test.cpp)",
+    "out.h": "puts results into tensors (tests/ops/out_forms_test.cpp)",
     "nonzero.h": "the sizes of its results depend on values (tests/ops/index_test.cpp)",
     "random.h": "makes random numbers (tests/ops/random_test.cpp)",
     "resize.h": "changes sizes and storages, no element (tests/ops/resize_test.cpp)",
@@ -59,9 +61,31 @@ def ops_without_row(root):
     return missing
 
 
+OUT_FORM = re.compile(r'^TERCEL_\w*OUTS?\d?\((?:"\w+", \w+, )?(\w+)', re.MULTILINE)
+OUT_ROW = re.compile(r"^ *(?:ROW\d?|OF_OUT|MADE|LIST)\((?:\w+::)?(\w+),", re.MULTILINE)
+METHOD = re.compile(r"^  (?!return\b)[\w:<>&]+ (\w+)\([^;]*\) const;", re.MULTILINE)
+CALLED_METHOD = re.compile(r"\bSAME(?:_INPLACE)?\((\w+)|\.(\w+)\(")
+
+
+def forms_without_test(root):
+    ops, tests = root / "tercel/ops", root / "tests/ops"
+    if not (tests / "tensor_methods_test.cpp").exists():
+        return []
+    rows = {op for path in tests.glob("*out_forms_test.cpp") for op in OUT_ROW.findall(path.read_text())}
+    called = {op for pair in CALLED_METHOD.findall((tests / "tensor_methods_test.cpp").read_text()) for op in pair}
+    missing = []
+    for header in sorted(ops.glob("*out_forms.h")):
+        missing += [f"tercel/ops/{header.name}: {op}_out() has no row in tests/ops/*out_forms_test.cpp"
+                    for op in OUT_FORM.findall(header.read_text()) if op not in rows]
+    for header in sorted((root / "tercel/core").glob("tensor_*_methods.h")):
+        missing += [f"tercel/core/{header.name}: {method}() is not called in tests/ops/tensor_methods_test.cpp"
+                    for method in METHOD.findall(header.read_text()) if method not in called]
+    return missing
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
-    missing = ops_without_row(root)
+    missing = ops_without_row(root) + forms_without_test(root)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0

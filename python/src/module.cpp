@@ -4,9 +4,11 @@
 #include "python/src/autograd.h"
 #include "python/src/exchange.h"
 #include "python/src/op.h"
+#include "python/src/out.h"
 #include "tercel/core/dispatch.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/version.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::python {
 
@@ -28,6 +30,7 @@ NB_MODULE(_C, m) {
   register_arrow(m);
   register_files(m);
   register_return_types(m);
+  set_warning_handler(warn);
   for (const Span<Entry>& table :
        {pointwise_ops(), elementwise_ops(), activation_ops(),     factory_ops(),   view_ops(),
         rearrange_ops(), reduce_ops(),      order_ops(),          copy_ops(),      data_ops(),

@@ -6,6 +6,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/diagonals.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/views.h"
 
 namespace tercel::python {
@@ -23,53 +24,13 @@ using OutList = std::optional<std::vector<Tensor>>;
       #name "(Tensor " argument ", *, Tensor out=None)",     \
       [](const Tensor& a, const Tensor& out) { return given(#name, out, function(a)); }, flags)
 
-/** Operations whose `out` may have any dtype that the result can be cast to, and how PyTorch names them otherwise. */
-struct CastableOut {
-  std::string_view op;
-  const char *words, *result = "result";
-};
-constexpr CastableOut kCastableOuts[] = {
-    {"cholesky_inverse", "cholesky_inverse"},
-    {"cholesky_solve", "cholesky_solve"},
-    {"geqrf", "torch.geqrf", nullptr},
-    {"linalg_cond", "linalg.cond"},
-    {"linalg_eig", "torch.linalg.eig", nullptr},
-    {"linalg_eigvals", "torch.linalg.eigvals", "eigenvalues"},
-    {"linalg_householder_product", "torch.linalg.householder_product"},
-    {"linalg_lstsq", "torch.linalg.lstsq", nullptr},
-    {"linalg_matrix_power", "matrix_power"},
-    {"linalg_matrix_rank", "torch.linalg.matrix_rank"},
-    {"linalg_pinv", "linalg.pinv"},
-    {"linalg_tensorinv", "tensorinv"},
-    {"linalg_tensorsolve", "tensorsolve"},
-    {"orgqr", "torch.linalg.householder_product"},
-};
-
-/** Refuses an `out` of the wrong dtype; `part` is the name of one of several results. */
-void check_out(std::string_view op, const Tensor& out, const Tensor& result, const char* part) {
-  for (const CastableOut& rule : kCastableOuts) {
-    if (rule.op != op) continue;
-    const char* name = rule.result ? rule.result : part;
-    TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, rule.words, ": Expected ", name,
-                 " to be safely castable from ", scalar_type_word(result.dtype()), " dtype, but got ", name,
-                 " with dtype ", scalar_type_word(out.dtype()));
-    return;
-  }
-  TERCEL_CHECK(op != "linalg_multi_dot" || result.dtype() == out.dtype(), RuntimeError,
-               "multi_dot(): expected out tensor to have dtype ", cpp_type_name(result.dtype()), " but got ",
-               cpp_type_name(out.dtype()));
-  TERCEL_CHECK(result.dtype() == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
-               cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
-}
-
 Tensor given(const char* op, const Tensor& out, const Tensor& result) {
-  if (out.defined()) check_out(op, out, result, "result");
-  return into(op, out, result);
+  return out.defined() ? put_linalg_out(op, out, result) : result;
 }
 template <size_t N>
 Named<N> given(const char* op, const OutList& out, Named<N> result) {
   for (size_t i = 0; out && i < std::min(N, out->size()); ++i)
-    check_out(op, (*out)[i], result.values[i], result.names[i]);
+    check_linalg_out(op, (*out)[i], result.values[i], result.names[i]);
   return into(op, out, std::move(result));
 }
 

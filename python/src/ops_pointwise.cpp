@@ -21,29 +21,18 @@ namespace {
 /** Those that have one dtype throughout: an `out` of another one is refused even where the result could be cast. */
 constexpr std::string_view kSameDtype[] = {"ceil", "floor", "frac", "neg", "round", "sgn", "sign", "trunc"};
 
-// Whether the operation may write to `out`, which has the result's sizes. Otherwise the result is put there when it is
-// there, so that an `out` that cannot take it keeps its own sizes.
-bool takes_unary(const char* op, const Tensor& out, const Tensor& x) {
+void check_unary_out(const char* op, const Tensor& out, const Tensor& x) {
   const bool same = std::find(std::begin(kSameDtype), std::end(kSameDtype), op) != std::end(kSameDtype);
   TERCEL_CHECK(!same || out.dtype() == x.dtype(), RuntimeError, "Found dtype ", legacy_name(out.dtype()),
                " but expected ", legacy_name(x.dtype()));
-  check_gradients(op, out, x.requires_grad());
-  return out.sizes() == x.sizes();
-}
-bool takes_binary(const char* op, const Tensor& out, const Tensor& a, const Tensor& b) {
-  check_gradients(op, out, a.requires_grad() || b.requires_grad());
-  const DimVector sizes = broadcast_sizes(a.sizes(), b.sizes());
-  const bool same = out.sizes() == IntSpan(sizes);
-  TERCEL_CHECK(same || (!out.is_same(a) && !out.is_same(b)), RuntimeError, "output with shape ", out.sizes(),
-               " doesn't match the broadcast shape ", IntSpan(sizes));
-  return same;
 }
 
 #define TERCEL_PREDICATE_ENTRY(name, Functor)                                                          \
   entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) -> Tensor { \
     if (!out.defined()) [[likely]]                                                                     \
       return name(x);                                                                                  \
-    return takes_unary(#name, out, x) ? name##_out(out, x) : into(#name, out, name(x));                \
+    check_unary_out(#name, out, x);                                                                    \
+    return name##_out(out, x);                                                                         \
   }),
 #define TERCEL_UNARY_ENTRIES(name, Functor) \
   TERCEL_PREDICATE_ENTRY(name, Functor)     \
@@ -115,8 +104,7 @@ const BinaryForm& form_of(std::string_view name) {
   Tensor name##_call(const Tensor& x, const Operand& other, const Tensor& out) {                     \
     if (!out.defined()) [[likely]]                                                                   \
       return other.is_tensor() ? name(x, *other.tensor) : name(x, other.scalar);                     \
-    const Tensor y = other.as_tensor();                                                              \
-    return takes_binary(#name, out, x, y) ? name##_out(out, x, y) : into(#name, out, name(x, y));    \
+    return other.is_tensor() ? name##_out(out, x, *other.tensor) : name##_out(out, x, other.scalar); \
   }                                                                                                  \
   Tensor name##_call(const Operand& x, const Operand& other, const Tensor& out) {                    \
     if (!x.is_tensor() && other.is_tensor() && !out.defined()) return name(x.scalar, *other.tensor); \

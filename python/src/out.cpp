@@ -1,20 +1,8 @@
 #include "python/src/out.h"
 
-#include "tercel/autograd/grad_mode.h"
-#include "tercel/core/dtype_words.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/resize.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::python {
-
-namespace {
-
-constexpr const char* kResizeAdvice =
-    ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
-    "elements. "
-    "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
-
-}  // namespace
 
 void warn(const std::string& text) {
   const WithGil scope;
@@ -25,77 +13,29 @@ void warn_of_bytes() {
   warn("indexing with dtype tercel.uint8 is now deprecated, please use a dtype tercel.bool instead.");
 }
 
-void check_gradients(const char* op, const Tensor& out, bool recorded) {
-  TERCEL_CHECK(!recorded || !grad_enabled(), RuntimeError, op,
-               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
-  TERCEL_CHECK(!out.requires_grad() || !grad_enabled(), RuntimeError, op,
-               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
-}
-
-void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
-  check_gradients(op, out, recorded);
-  if (out.sizes() == sizes) return;
-  if (out.numel() > 0)
-    warn(str_cat({"An output with one or more elements was resized since it had shape ", out.sizes(),
-                  ", which does not match the required output shape ", sizes, kResizeAdvice}));
-  resize_(out, sizes);
-}
-
 ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out) {
-  if (!out.defined()) return given.value_or(ScalarType::Undefined);
-  TERCEL_CHECK(!given || *given == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
-               cpp_type_name(*given), ", but got ", cpp_type_name(out.dtype()), " instead");
-  return out.dtype();
+  return dtype_for_out(given.value_or(ScalarType::Undefined), out);
 }
-
-namespace {
-
-void check_into(const char* op, const Tensor& out, const Tensor& result) {
-  check_gradients(op, out, result.requires_grad());
-  TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", legacy_name(result.dtype()),
-               " can't be cast to the desired output type ", legacy_name(out.dtype()));
-}
-
-}  // namespace
 
 Tensor into(const char* op, const Tensor& out, const Tensor& result) {
-  if (!out.defined()) return result;
-  check_into(op, out, result);
-  prepare_out(op, out, result.sizes(), false);
-  const NoGradGuard guard;
-  copy_(out, result);
-  return out;
+  return out.defined() ? put_out(op, out, result) : result;
 }
 
 std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results) {
   TERCEL_CHECK(out.size() == results.size(), TypeError, op, "() expected a tuple of ", results.size(),
                " elements for out");
-  // All of them before the first is written to.
-  for (size_t i = 0; i < out.size(); ++i)
-    if (out[i].defined()) check_into(op, out[i], results[i]);
-  std::vector<Tensor> filled;
-  for (size_t i = 0; i < out.size(); ++i) filled.push_back(into(op, out[i], results[i]));
-  return filled;
+  return put_out(op, Span<Tensor>(out), results);
 }
 
 std::vector<Tensor> into_each(const char* op, const std::optional<std::vector<Tensor>>& out,
                               const std::vector<Tensor>& results) {
-  if (!out) return results;
-  TERCEL_CHECK(out->size() == results.size(), RuntimeError, op, "() expected an out= argument of size ", results.size(),
-               ", got size ", out->size());
-  return into(op, *out, Span<Tensor>(results));
+  return out ? put_out(op, Span<Tensor>(*out), Span<Tensor>(results)) : results;
 }
 
 ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result) {
   if (!out) return result;
-  const Tensor both[] = {result.values, result.indices};
-  for (size_t i = 0; i < std::min<size_t>(out->size(), 2); ++i)
-    TERCEL_CHECK((*out)[i].dtype() == both[i].dtype(), RuntimeError, "Expected out tensor to have dtype ",
-                 cpp_type_name(both[i].dtype()), ", but got ", cpp_type_name((*out)[i].dtype()), " instead");
-  const std::vector<Tensor> filled = into(op, *out, Span<Tensor>(both));
-  return {filled[0], filled[1]};
+  TERCEL_CHECK(out->size() == 2, TypeError, op, "() expected a tuple of 2 elements for out");
+  return put_out(op, (*out)[0], (*out)[1], result);
 }
 
 }  // namespace tercel::python

@@ -4,21 +4,14 @@
 #include <algorithm>
 
 #include "python/src/call.h"
+#include "tercel/ops/out.h"
 
 namespace tercel::python {
 
-/** A UserWarning; from inside an operation, which may have released the GIL. */
+/** A UserWarning; from inside an operation, which may have released the GIL. Warnings of the library go here too. */
 void warn(const std::string& text);
 /** The warning for an index of bytes, which is an older program's mask. */
 void warn_of_bytes();
-
-/** RuntimeError if `out`, or what goes into it, takes part in a graph; `recorded` says so of the latter. */
-void check_gradients(const char* op, const Tensor& out, bool recorded);
-/**
- * Makes `out` ready for a result of these sizes: refuses operands that need gradients, and resizes it (with a warning
- * if it had elements and other sizes).
- */
-void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded);
 
 /**
  * What an operation that takes a dtype calculates in: that, else the dtype of `out`, where there is one. RuntimeError

@@ -117,6 +117,10 @@ HookHandle Tensor::register_hook(Callable<Tensor(const Tensor&)> hook) const {
   return tercel::register_hook(*this, std::move(hook));
 }
 void Tensor::retain_grad() const { tercel::retain_grad(*this); }
+bool Tensor::retains_grad() const { return tercel::retains_grad(*this); }
+uint32_t Tensor::output_nr() const { return tercel::output_nr(*this); }
+Tensor& Tensor::detach_() const { return const_cast<Tensor&>(tercel::detach_(*this)); }
+void Tensor::set_data(const Tensor& data) const { tercel::set_data(*this, data); }
 
 Tensor Tensor::detach() const {
   TERCEL_CHECK(defined(), RuntimeError, "detach: the tensor is undefined");

@@ -1,9 +1,9 @@
 // The tensor: a handle to sizes and strides over shared storage.
 //
 // Note [Tensor methods]
-// What only reads metadata is defined here. The methods below "Operations" are one-line spellings of functions in
-// tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in PyTorch, and defined by
-// the layers that know how. Nothing in this layer calls them.
+// What only reads metadata is defined here. The methods of the two bases, and those below "Operations", are one-line
+// spellings of functions in tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in
+// PyTorch, and defined by the layers that know how (ops/tensor_*_methods.cpp). Nothing in this layer calls them.
 #pragma once
 
 #include <concepts>
@@ -15,12 +15,13 @@
 
 #include "tercel/core/scalar.h"
 #include "tercel/core/tensor_impl.h"
+#include "tercel/core/tensor_shape_methods.h"
+#include "tercel/core/tensor_value_methods.h"
 #include "tercel/util/callable.h"
 
 namespace tercel {
 
 class HookHandle;
-class TensorIndex;
 
 /** What a new tensor is to be. */
 struct TensorOptions {
@@ -41,7 +42,7 @@ struct UndefinedTensor {
 };
 }  // namespace detail
 
-class TERCEL_API Tensor {
+class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
  public:
   using ImplPtr = intrusive_ptr<TensorImpl, detail::UndefinedTensor>;
 
@@ -102,64 +103,12 @@ class TERCEL_API Tensor {
   }
 
   // Operations; see Note [Tensor methods].
-  // views (ops/views.h)
-  Tensor view(IntSpan sizes) const;
-  Tensor reshape(IntSpan sizes) const;
-  Tensor transpose(int64_t dim0, int64_t dim1) const;
-  Tensor t() const;
-  Tensor permute(IntSpan dims) const;
-  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
-  Tensor select(int64_t dim, int64_t index) const;
-  Tensor slice(int64_t dim, int64_t start = 0, int64_t end = INT64_MAX, int64_t step = 1) const;
-  Tensor squeeze() const;
-  Tensor squeeze(int64_t dim) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor expand(IntSpan sizes) const;
-  Tensor expand_as(const Tensor& other) const;
-  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
-  Tensor as_strided(IntSpan sizes, IntSpan strides) const;
-  Tensor as_strided(IntSpan sizes, IntSpan strides, int64_t storage_offset) const;
-  /** select(0, index). */
-  Tensor operator[](int64_t index) const;
-  // indexing (ops/index.h): x.index({Slice(1, 3), None, "..."})
-  Tensor index(std::initializer_list<TensorIndex> items) const;
-  Tensor& index_put_(std::initializer_list<TensorIndex> items, const Tensor& value);
-  Tensor& index_put_(std::initializer_list<TensorIndex> items, Scalar value);
-  // copies and conversions (ops/copy.h)
-  Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
-  Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
-  Tensor to(ScalarType dtype, bool copy = false, MemoryFormat format = MemoryFormat::Preserve) const;
-  Tensor to(MemoryFormat format) const;
-  Tensor& copy_(const Tensor& source);
-  Tensor& fill_(Scalar value);
-  Tensor& zero_();
   /** The value of a tensor of one element, as T. */
   template <class T>
   T item() const {
     return item().to<T>();
   }
   Scalar item() const;
-  // sizes and storage (ops/resize.h)
-  Tensor& resize_(IntSpan sizes);
-  Tensor& resize_(IntSpan sizes, MemoryFormat format);
-  Tensor& resize_as_(const Tensor& other);
-  Tensor& set_(const Tensor& source);
-  Tensor& set_(const Storage& source);
-  Tensor& set_(const Storage& source, int64_t storage_offset, IntSpan sizes, IntSpan strides = {});
-  // arithmetic (ops/binary.h)
-  Tensor& add_(const Tensor& other, Scalar alpha = 1);
-  Tensor& add_(Scalar other);
-  Tensor& sub_(const Tensor& other, Scalar alpha = 1);
-  Tensor& mul_(const Tensor& other);
-  Tensor& mul_(Scalar other);
-  Tensor& div_(const Tensor& other);
-  Tensor& div_(Scalar other);
-  // reductions and products (ops/reduce.h, ops/matmul.h)
-  Tensor sum() const;
-  Tensor sum(IntSpan dims, bool keepdim = false) const;
-  Tensor mean() const;
-  Tensor mean(IntSpan dims, bool keepdim = false) const;
-  Tensor matmul(const Tensor& other) const;
   // gradients (autograd/autograd.h)
   bool requires_grad() const { return impl_->requires_grad(); }
   Tensor& requires_grad_(bool requires_grad = true);
@@ -172,6 +121,13 @@ class TERCEL_API Tensor {
                 bool create_graph = false, Span<Tensor> inputs = {}) const;
   HookHandle register_hook(Callable<Tensor(const Tensor& gradient)> hook) const;
   void retain_grad() const;
+  bool retains_grad() const;
+  /** Which result of the operation that made it this is. */
+  uint32_t output_nr() const;
+  /** Leaves the graph: a leaf that needs no gradient from now on. */
+  Tensor& detach_() const;
+  /** Takes the other's data and keeps its own history. */
+  void set_data(const Tensor& data) const;
   /** Same data, no history; shares the version counter. */
   Tensor detach() const;
   /** Same data, no history, own version counter: changes through it go unseen by backward. */

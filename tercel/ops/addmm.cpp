@@ -7,6 +7,7 @@
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/matmul.h"
 #include "tercel/ops/matmul_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/views.h"
 
@@ -145,8 +146,7 @@ Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Sc
   }                                                                                                           \
   const Tensor& name##_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, \
                            Scalar alpha) {                                                                    \
-    const NoGradGuard no_grad;                                                                                \
-    return assign_out(#name, out, name(x, a, b, beta, alpha));                                                \
+    return put_out(#name, out, name(x, a, b, beta, alpha));                                                   \
   }
 TERCEL_ADD_FORMS(addmm)
 TERCEL_ADD_FORMS(addmv)

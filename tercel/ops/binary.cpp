@@ -4,6 +4,7 @@
 
 #include "tercel/ops/binary_ops.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/ternary_ops.h"
 #include "tercel/ops/unary.h"
@@ -199,7 +200,8 @@ const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
 
 const Tensor& binary_out(const BinaryInfo& info, const KernelTable<ElementwiseFn>& kernels, const Tensor& out,
                          const Pair& in) {
-  check_out_variant(info.rule.op, out, in);
+  if (!takes_result(info.rule.op, out, in))
+    return put_out(info.rule.op, out, elementwise(info.rule, kernels, info.index, in));
   elementwise_to(out, info.rule, kernels, info.index, in);
   return out;
 }
@@ -267,6 +269,12 @@ Tensor checked(const Pair& in) {
 }
 
 template <class F>
+const Tensor& checked_out(const Tensor& out, const Pair& in) {
+  check_integers<F>(in);
+  return binary_out(kInfo<F, BinaryOps>, binary_kernels, out, in);
+}
+
+template <class F>
 Tensor with_number(const Tensor& a, Scalar b) {
   if constexpr (std::is_same_v<F, op::Pow>) {
     // Common powers have kernels of their own, many times as fast.
@@ -301,8 +309,15 @@ const Tensor& inplace(const Pair& in) {
   }                                                                               \
   const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
     const Pair in = {a, b};                                                       \
-    check_integers<op::F>(in);                                                    \
-    return binary_out(kInfo<op::F, BinaryOps>, binary_kernels, out, in);          \
+    return checked_out<op::F>(out, in);                                           \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) {        \
+    const Pair in = {a, b};                                                       \
+    return checked_out<op::F>(out, in);                                           \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {        \
+    const Pair in = {a, b};                                                       \
+    return checked_out<op::F>(out, in);                                           \
   }                                                                               \
   const Tensor& name##_(const Tensor& a, const Tensor& b) {                       \
     const Pair in = {a, b};                                                       \
@@ -329,6 +344,14 @@ TERCEL_BINARY_OPS(TERCEL_DEFINE_BINARY)
     return compare(kInfo<op::F, CompareOps>, in);                                 \
   }                                                                               \
   const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
+    const Pair in = {a, b};                                                       \
+    return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) {        \
+    const Pair in = {a, b};                                                       \
+    return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {        \
     const Pair in = {a, b};                                                       \
     return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
   }
@@ -410,35 +433,6 @@ const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
   if (is_one(alpha)) return sub_(a, b);
   check_no_bool({a, b});
   return add_scaled_(a, b, negative(alpha));
-}
-
-Tensor& Tensor::add_(const Tensor& other, Scalar alpha) {
-  tercel::add_(*this, other, alpha);
-  return *this;
-}
-Tensor& Tensor::add_(Scalar other) {
-  tercel::add_(*this, other);
-  return *this;
-}
-Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) {
-  tercel::sub_(*this, other, alpha);
-  return *this;
-}
-Tensor& Tensor::mul_(const Tensor& other) {
-  tercel::mul_(*this, other);
-  return *this;
-}
-Tensor& Tensor::mul_(Scalar other) {
-  tercel::mul_(*this, other);
-  return *this;
-}
-Tensor& Tensor::div_(const Tensor& other) {
-  tercel::div_(*this, other);
-  return *this;
-}
-Tensor& Tensor::div_(Scalar other) {
-  tercel::div_(*this, other);
-  return *this;
 }
 
 }  // namespace tercel

@@ -3,7 +3,7 @@
 // For each name there are, with the same meaning,
 //   Tensor name(a, b)                    a fresh tensor; a or b may be a number,
 //   const Tensor& name_(a, b)            into a,
-//   const Tensor& name_out(out, a, b)    into a tensor to whose shape a and b broadcast; not recorded.
+//   const Tensor& name_out(out, a, b)    into `out`: Note [Out forms] in out.h.
 // Shapes are broadcast, dtypes promoted (docs/design/ops.md): a number changes the dtype only if it is of a higher
 // category, and integers wrap. A fresh result keeps the order of dimensions in memory of its operands. In-place and out
 // forms are a RuntimeError where the dtype cannot hold the result, and where memory overlaps in part.
@@ -11,11 +11,13 @@
 
 #include "tercel/core/tensor.h"
 
-#define TERCEL_BINARY_RESULT(name)                          \
-  TERCEL_API Tensor name(const Tensor& a, const Tensor& b); \
-  TERCEL_API Tensor name(const Tensor& a, Scalar b);        \
-  TERCEL_API Tensor name(Scalar a, const Tensor& b);        \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b);
+#define TERCEL_BINARY_RESULT(name)                                                          \
+  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);                                 \
+  TERCEL_API Tensor name(const Tensor& a, Scalar b);                                        \
+  TERCEL_API Tensor name(Scalar a, const Tensor& b);                                        \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b);        \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b);
 #define TERCEL_BINARY(name)                                           \
   TERCEL_BINARY_RESULT(name)                                          \
   TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b); \

@@ -5,6 +5,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unary_ops.h"
 #include "tercel/ops/views.h"
@@ -48,10 +49,11 @@ template <class F>
 const Tensor& of_two_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   check_parts<F>(a, b);
   const OperandRef inputs[] = {a, b};
-  check_out_variant(F::name, out, inputs);
+  const bool takes = takes_result(F::name, out, inputs);
   TERCEL_CHECK(out.dtype() == complex_dtype(a.dtype()), RuntimeError, "Expected object of scalar type ",
                scalar_type_word(complex_dtype(a.dtype())), " but got scalar type ", scalar_type_word(out.dtype()),
                " for argument 'out'");
+  if (!takes) return put_out(F::name, out, elementwise(kRule<F>, binary_kernels, index_of<F, BinaryOps>, inputs));
   elementwise_to(out, kRule<F>, binary_kernels, index_of<F, BinaryOps>, inputs);
   return out;
 }

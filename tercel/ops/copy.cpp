@@ -122,24 +122,6 @@ Scalar item(const Tensor& x) {
   return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(load_element(x.data<T>())); });
 }
 
-Tensor Tensor::clone(MemoryFormat format) const { return tercel::clone(*this, format); }
-Tensor Tensor::contiguous(MemoryFormat format) const { return tercel::contiguous(*this, format); }
-Tensor Tensor::to(ScalarType type, bool copy, MemoryFormat format) const {
-  return tercel::to(*this, type, copy, format);
-}
-Tensor Tensor::to(MemoryFormat format) const { return tercel::to(*this, format); }
-Tensor& Tensor::copy_(const Tensor& source) {
-  tercel::copy_(*this, source);
-  return *this;
-}
-Tensor& Tensor::fill_(Scalar value) {
-  tercel::fill_(*this, value);
-  return *this;
-}
-Tensor& Tensor::zero_() {
-  tercel::zero_(*this);
-  return *this;
-}
 Scalar Tensor::item() const { return tercel::item(*this); }
 
 }  // namespace tercel

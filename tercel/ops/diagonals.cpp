@@ -5,6 +5,7 @@
 
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/views.h"
 #include "tercel/ops/views_impl.h"
@@ -158,8 +159,8 @@ Tensor tril(const Tensor& x, int64_t d) { return triangle(Triangle::Lower, x, d)
 Tensor triu(const Tensor& x, int64_t d) { return triangle(Triangle::Upper, x, d); }
 const Tensor& tril_(const Tensor& x, int64_t d) { return assign_inplace("tril_", x, tril(x, d)); }
 const Tensor& triu_(const Tensor& x, int64_t d) { return assign_inplace("triu_", x, triu(x, d)); }
-const Tensor& tril_out(const Tensor& out, const Tensor& x, int64_t d) { return assign_out("tril", out, tril(x, d)); }
-const Tensor& triu_out(const Tensor& out, const Tensor& x, int64_t d) { return assign_out("triu", out, triu(x, d)); }
+const Tensor& tril_out(const Tensor& out, const Tensor& x, int64_t d) { return put_out("tril", out, tril(x, d)); }
+const Tensor& triu_out(const Tensor& out, const Tensor& x, int64_t d) { return put_out("triu", out, triu(x, d)); }
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/sum_to_size.h"
 
 namespace tercel {
@@ -12,14 +13,21 @@ void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const
   copy_(out, elementwise(rule, kernels, op, inputs));
 }
 
-void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs) {
+bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs) {
   check_defined(out, op, "out");
-  bool wanted = out.requires_grad();
-  for (const OperandRef& input : inputs) wanted |= input.tensor() && input.tensor()->requires_grad();
-  TERCEL_CHECK(!wanted || !grad_enabled(), RuntimeError, op,
-               ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
+  bool recorded = false;
+  DimVector sizes;
+  for (const OperandRef& input : inputs) {
+    const Tensor* t = input.tensor();
+    if (!t) continue;
+    check_defined(*t, op, "input");
+    recorded |= t->requires_grad();
+    sizes = sizes.empty() ? DimVector(t->sizes()) : broadcast_sizes(sizes, t->sizes());
+  }
+  check_out_gradients(op, out, recorded);
+  if (out.sizes() != IntSpan(sizes)) return false;
   check_inplace(out, false);
+  return true;
 }
 
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return to(sum_to_size(g, sizes), dtype); }

@@ -33,8 +33,11 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
   out.impl().bump_version();
 }
 
-/** RuntimeError unless `out` exists and neither it nor an input wants a gradient. */
-void check_out_variant(const char* op, const Tensor& out, Span<OperandRef> inputs);
+/**
+ * Whether the op may write straight to `out`, which then has the result's sizes: otherwise the result is put there when
+ * it is there. RuntimeError unless `out` exists, and where it or an input wants a gradient.
+ */
+bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs);
 
 /** The gradient of an operand of those sizes and that dtype, from the gradient of what it was broadcast to. */
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype);

@@ -1,4 +1,3 @@
-#include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
@@ -34,12 +33,6 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& resu
                " and output tensor size ", result.sizes(), " should match");
   check_target(op, x, result);
   return copy_(x, result);
-}
-
-const Tensor& assign_out(const char* op, const Tensor& out, const Tensor& result) {
-  check_target(op, out, result);
-  const NoGradGuard no_grad;
-  return copy_(out, result);
 }
 
 }  // namespace tercel

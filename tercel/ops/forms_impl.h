@@ -1,4 +1,4 @@
-// In-place and out forms of ops that are computed as a fresh tensor first, and what such ops check of their operands.
+// In-place forms of ops that are computed as a fresh tensor first, and what such ops check of their operands.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,5 @@ void check_on_cpu(const char* op, const Tensor& x);
 
 /** x = result, recorded as a copy; RuntimeError unless sizes agree and x's dtype can hold the result. */
 const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result);
-/** out = result, not recorded; RuntimeError as above. */
-const Tensor& assign_out(const char* op, const Tensor& out, const Tensor& result);
 
 }  // namespace tercel

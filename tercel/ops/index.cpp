@@ -484,16 +484,4 @@ Tensor index_put(const Tensor& x, Span<TensorIndex> items, const Tensor& values,
   return index_put_(clone(x), items, values, accumulate);
 }
 
-Tensor Tensor::index(std::initializer_list<TensorIndex> items) const { return tercel::index(*this, items); }
-
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> items, const Tensor& value) {
-  set_item(*this, items, value);
-  return *this;
-}
-
-Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> items, Scalar value) {
-  set_item(*this, items, value);
-  return *this;
-}
-
 }  // namespace tercel

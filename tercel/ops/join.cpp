@@ -10,6 +10,7 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/join_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
@@ -216,21 +217,23 @@ const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
   const Shape shape = joined_shape("cat", tensors, d);
   TERCEL_CHECK(can_cast(shape.dtype, out.dtype()), RuntimeError,
                "torch.cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
-  TERCEL_CHECK(out.sizes() == IntSpan(shape.sizes) && out.device() == tensors[0].device(), RuntimeError,
-               "cat(): expected an out of sizes ", IntSpan(shape.sizes), " but got ", describe(out));
+  TERCEL_CHECK(out.device() == tensors[0].device(), RuntimeError, "cat(): expected an out on ",
+               to_string(tensors[0].device()), " but got ", describe(out));
+  bool wants_gradient = false;
+  for (const Tensor& t : tensors) wants_gradient |= t.requires_grad();
+  check_out_gradients("cat", out, wants_gradient);
+  if (out.sizes() != IntSpan(shape.sizes)) {
+    const NoGradGuard no_grad;
+    return put_out("cat", out, cat(tensors, d));
+  }
   check_no_internal_overlap("cat", out);
-  bool wants_gradient = out.requires_grad();
   for (const Tensor& t : tensors) {
-    wants_gradient |= t.requires_grad();
     check_overlap("cat", out, t);
     // An op of one element each may write where it reads; this one moves them.
     TERCEL_CHECK(t.numel() == 0 || !out.is_alias_of(t) || out.data_ptr() != t.data_ptr(), RuntimeError,
                  "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                  "memory location. Please clone() the tensor before performing the operation.");
   }
-  TERCEL_CHECK(!grad_enabled() || !wants_gradient, RuntimeError,
-               "cat(): functions with out=... arguments don't support automatic differentiation, but one of the "
-               "arguments requires grad.");
   if (out.is_contiguous() && out.dtype() == shape.dtype)
     join(out, tensors, shape);
   else

@@ -8,6 +8,7 @@
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/int_matmul_impl.h"
 #include "tercel/ops/matmul_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
@@ -246,8 +247,7 @@ Tensor ger(const Tensor& a, const Tensor& b) { return outer(a, b); }
 
 #define TERCEL_PRODUCT_OUT(name)                                                  \
   const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
-    const NoGradGuard no_grad;                                                    \
-    return assign_out(#name, out, name(a, b));                                    \
+    return put_out(#name, out, name(a, b));                                       \
   }
 TERCEL_PRODUCT_OUT(mm)
 TERCEL_PRODUCT_OUT(bmm)
@@ -257,7 +257,5 @@ TERCEL_PRODUCT_OUT(dot)
 TERCEL_PRODUCT_OUT(vdot)
 TERCEL_PRODUCT_OUT(outer)
 #undef TERCEL_PRODUCT_OUT
-
-Tensor Tensor::matmul(const Tensor& other) const { return tercel::matmul(*this, other); }
 
 }  // namespace tercel

@@ -149,8 +149,4 @@ Tensor matrix_H(const Tensor& x) {
 Tensor mH(const Tensor& x) { return conj(matrices_transposed(x, "mH", "tensor.mH")); }
 Tensor adjoint(const Tensor& x) { return conj(matrices_transposed(x, "adjoint", "adjoint()")); }
 
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tercel::transpose(*this, dim0, dim1); }
-Tensor Tensor::t() const { return tercel::t(*this); }
-Tensor Tensor::permute(IntSpan dims) const { return tercel::permute(*this, dims); }
-
 }  // namespace tercel

@@ -361,13 +361,4 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   return parts;
 }
 
-Tensor Tensor::narrow(int64_t d, int64_t start, int64_t length) const {
-  return tercel::narrow(*this, d, start, length);
-}
-Tensor Tensor::select(int64_t d, int64_t index) const { return tercel::select(*this, d, index); }
-Tensor Tensor::slice(int64_t d, int64_t start, int64_t end, int64_t step) const {
-  return tercel::slice(*this, d, start, end, step);
-}
-Tensor Tensor::operator[](int64_t index) const { return tercel::select(*this, 0, index); }
-
 }  // namespace tercel

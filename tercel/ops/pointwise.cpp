@@ -10,6 +10,7 @@
 #include "tercel/ops/complex.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/special.h"
@@ -52,10 +53,7 @@ Tensor rad2deg(const Tensor& x) { return mul(x, 180 / kPi); }
   const Tensor& name##_(const Tensor& x) {                                                  \
     return assign_inplace(#name "_", x, [](const Tensor& before) { return name(before); }); \
   }                                                                                         \
-  const Tensor& name##_out(const Tensor& out, const Tensor& x) {                            \
-    const NoGradGuard no_grad;                                                              \
-    return assign_out(#name, out, name(x));                                                 \
-  }
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) { return put_out(#name, out, name(x)); }
 TERCEL_DEFINE_FORMS(frac)
 TERCEL_DEFINE_FORMS(sgn)
 TERCEL_DEFINE_FORMS(deg2rad)
@@ -323,6 +321,9 @@ Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::option
   return clamp(x, min, max);
 }
 Tensor clip(const Tensor& x, Scalar min, Scalar max) { return clamp(x, min, max); }
+const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
+  return clamp_(x, min, max);
+}
 const Tensor& clip_(const Tensor& x, Scalar min, Scalar max) { return clamp_(x, min, max); }
 
 Tensor where(const Tensor& condition, Scalar a, Scalar b) {

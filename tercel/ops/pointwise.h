@@ -95,6 +95,7 @@ TERCEL_API const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& mi
 /** clamp(). */
 TERCEL_API Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 TERCEL_API Tensor clip(const Tensor& x, Scalar min, Scalar max);
+TERCEL_API const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 TERCEL_API const Tensor& clip_(const Tensor& x, Scalar min, Scalar max);
 
 /** Either number, by a bool tensor. */

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
@@ -16,6 +15,7 @@
 #include "tercel/ops/linalg.h"
 #include "tercel/ops/linear.h"
 #include "tercel/ops/matmul.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -35,8 +35,7 @@ Tensor inner(const Tensor& a, const Tensor& b) {
 }
 
 const Tensor& inner_out(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const NoGradGuard no_grad;
-  return assign_out("inner", out, inner(a, b));
+  return put_out("inner", out, inner(a, b));
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

@@ -366,9 +366,4 @@ Tensor all(const Tensor& x, IntSpan dims, bool keepdim) {
   return test_of<op::All>(x, dim_mask("all", x, dims), keepdim);
 }
 
-Tensor Tensor::sum() const { return tercel::sum(*this); }
-Tensor Tensor::sum(IntSpan dims, bool keepdim) const { return tercel::sum(*this, dims, keepdim); }
-Tensor Tensor::mean() const { return tercel::mean(*this); }
-Tensor Tensor::mean(IntSpan dims, bool keepdim) const { return tercel::mean(*this, dims, keepdim); }
-
 }  // namespace tercel

@@ -119,29 +119,4 @@ void swap_data(const Tensor& a, const Tensor& b) {
   }
 }
 
-Tensor& Tensor::resize_(IntSpan s) {
-  tercel::resize_(*this, s);
-  return *this;
-}
-Tensor& Tensor::resize_(IntSpan s, MemoryFormat format) {
-  tercel::resize_(*this, s, format);
-  return *this;
-}
-Tensor& Tensor::resize_as_(const Tensor& other) {
-  tercel::resize_as_(*this, other);
-  return *this;
-}
-Tensor& Tensor::set_(const Tensor& source) {
-  tercel::set_(*this, source);
-  return *this;
-}
-Tensor& Tensor::set_(const Storage& source) {
-  tercel::set_(*this, source);
-  return *this;
-}
-Tensor& Tensor::set_(const Storage& source, int64_t offset, IntSpan s, IntSpan st) {
-  tercel::set_(*this, source, offset, s, st);
-  return *this;
-}
-
 }  // namespace tercel

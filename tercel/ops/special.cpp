@@ -2,6 +2,7 @@
 
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/special_binary_ops.h"
 #include "tercel/ops/special_impl.h"
@@ -129,8 +130,10 @@ const Tensor& unary_inplace(const Info& info, const Tensor& x) {
 }
 
 const Tensor& special_out(const Info& info, const Tensor& out, Span<OperandRef> inputs) {
-  check_out_variant(info.rule.op, out, inputs);
-  elementwise_to(out, info.rule, special_kernels, info.number(SpecialPart::Forward), inputs);
+  const int forward = info.number(SpecialPart::Forward);
+  if (!takes_result(info.rule.op, out, inputs))
+    return put_out(info.rule.op, out, elementwise(info.rule, special_kernels, forward, inputs));
+  elementwise_to(out, info.rule, special_kernels, forward, inputs);
   return out;
 }
 
@@ -258,6 +261,10 @@ TERCEL_SPECIAL_UNARY_OPS(TERCEL_DEFINE_UNARY)
   TERCEL_DEFINE_FORM(const Tensor&, name##_(const Tensor& a, Scalar b),                                                \
                      binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                         \
   TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, const Tensor& a, const Tensor& b),                   \
+                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                       \
+  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, const Tensor& a, Scalar b),                          \
+                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                       \
+  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, Scalar a, const Tensor& b),                          \
                      special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)
 TERCEL_SPECIAL_BINARY_OPS(TERCEL_DEFINE_BINARY)
 #undef TERCEL_DEFINE_BINARY

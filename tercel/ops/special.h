@@ -12,13 +12,15 @@
   TERCEL_API Tensor name(const Tensor& x);           \
   TERCEL_API const Tensor& name##_(const Tensor& x); \
   TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
-#define TERCEL_BINARY(name)                                           \
-  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);           \
-  TERCEL_API Tensor name(const Tensor& a, Scalar b);                  \
-  TERCEL_API Tensor name(Scalar a, const Tensor& b);                  \
-  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b); \
-  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);        \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b);
+#define TERCEL_BINARY(name)                                                                 \
+  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);                                 \
+  TERCEL_API Tensor name(const Tensor& a, Scalar b);                                        \
+  TERCEL_API Tensor name(Scalar a, const Tensor& b);                                        \
+  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b);                       \
+  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);                              \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b);        \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b);
 
 namespace tercel {
 

@@ -5,6 +5,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/out.h"
 #include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/unary_ops.h"
@@ -108,7 +109,8 @@ const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parame
 
 const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
   const OperandRef inputs[] = {x};
-  check_out_variant(info.rule.op, out, inputs);
+  if (!takes_result(info.rule.op, out, inputs))
+    return put_out(info.rule.op, out, elementwise(info.rule, unary_kernels, info.index, inputs));
   elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
   return out;
 }

@@ -3,7 +3,7 @@
 // For each name there are, with the same meaning,
 //   Tensor name(const Tensor& x)                                a fresh tensor,
 //   const Tensor& name_(const Tensor& x)                        in place,
-//   const Tensor& name_out(const Tensor& out, const Tensor& x)  into a tensor of the result's shape; not recorded.
+//   const Tensor& name_out(const Tensor& out, const Tensor& x)  into `out`: Note [Out forms] in out.h.
 // A fresh result is dense and keeps x's order of dimensions in memory. Functions of real numbers turn integers and bool
 // into float32. In-place forms are a RuntimeError where x's dtype cannot hold the result, and where its elements
 // overlap. isnan, isfinite and logical_not give bool and have no in-place form.

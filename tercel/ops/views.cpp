@@ -380,17 +380,4 @@ Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional
   return out;
 }
 
-Tensor Tensor::view(IntSpan s) const { return tercel::view(*this, s); }
-Tensor Tensor::reshape(IntSpan s) const { return tercel::reshape(*this, s); }
-Tensor Tensor::squeeze() const { return tercel::squeeze(*this); }
-Tensor Tensor::squeeze(int64_t d) const { return tercel::squeeze(*this, d); }
-Tensor Tensor::unsqueeze(int64_t d) const { return tercel::unsqueeze(*this, d); }
-Tensor Tensor::expand(IntSpan s) const { return tercel::expand(*this, s); }
-Tensor Tensor::expand_as(const Tensor& other) const { return tercel::expand_as(*this, other); }
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return tercel::flatten(*this, start_dim, end_dim); }
-Tensor Tensor::as_strided(IntSpan s, IntSpan st) const { return tercel::as_strided(*this, s, st, storage_offset()); }
-Tensor Tensor::as_strided(IntSpan s, IntSpan st, int64_t offset) const {
-  return tercel::as_strided(*this, s, st, offset);
-}
-
 }  // namespace tercel

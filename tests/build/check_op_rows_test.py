@@ -36,6 +36,25 @@ class CheckOpRows(unittest.TestCase):
         self.assertIn("tercel/ops/x.h: topk() has no row", text)
         self.assertNotIn("softmax", text)
 
+    def test_forms(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("tercel/ops", "tercel/core", "tests/ops"):
+                (root / name).mkdir(parents=True)
+            (root / "tercel/ops/a_out_forms.h").write_text(
+                "TERCEL_DEFINE_OUT(sum, (const Tensor& x), (x))\nTERCEL_NAMED_OUT2(\"qr\", tercel, qr, Result, a, b)\n"
+                "TERCEL_DEFINE_OUT(mean, (const Tensor& x), (x))\n")
+            (root / "tercel/core/tensor_a_methods.h").write_text("  Tensor sum() const;\n  Tensor& abs_() const;\n")
+            (root / "tests/ops/out_forms_test.cpp").write_text("      ROW(mean, x),\n      ROW2(linalg::qr, x),\n")
+            (root / "tests/ops/tensor_methods_test.cpp").write_text("  SAME(sum)\n")
+            command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines(), [
+            "tercel/ops/a_out_forms.h: sum_out() has no row in tests/ops/*out_forms_test.cpp",
+            "tercel/core/tensor_a_methods.h: abs_() is not called in tests/ops/tensor_methods_test.cpp",
+        ])
+
     def test_the_project_is_complete(self):
         command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py"]
         self.assertEqual(subprocess.run(command, check=False).returncode, 0)

@@ -165,7 +165,7 @@ TEST(ElementwiseGradient, RefusesToChangeALeaf) {
 TEST(ElementwiseGradient, OutVariantsRefuseToRecord) {
   const Tensor x = leaf({3}), out = random({3}, kFloat64, 0, 1, 1);
   EXPECT_EQ(thrown([&] { exp_out(out, x); }),
-            "exp: functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "exp(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad.");
   EXPECT_NE(thrown([&] { add_out(out, x, out); }).find("automatic differentiation"), std::string::npos);
   EXPECT_NE(thrown([&] { exp_out(Tensor(), out); }).find("undefined"), std::string::npos);

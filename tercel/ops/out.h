@@ -1,0 +1,44 @@
+// Results that go into a tensor of the caller's: what all forms with an `out` have in common, by PyTorch's rules.
+//
+// Note [Out forms]
+// name_out(out, ...) gives `out` the result's sizes (with a warning, if it had elements and other ones), keeps its
+// dtype, strides where the sizes agree, and storage where that is large enough, and returns it. RuntimeError for a
+// dtype that the result cannot be cast to, for an `out` whose elements overlap, and, while gradients are on, where
+// `out` or an operand requires one: nothing is recorded. Several results have as many tensors in front, in their order.
+// An `out` that cannot take the result stays as it was. Elementwise ops and cat() write straight into one that has the
+// sizes; otherwise (out_forms.h) a fresh result is copied, so that ops may read what they write to.
+#pragma once
+
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/ops/values_and_indices.h"
+
+namespace tercel {
+
+/** RuntimeError where `out`, or what goes into it (`recorded`), requires a gradient while gradients are on. */
+TERCEL_API void check_out_gradients(const char* op, const Tensor& out, bool recorded);
+/** check_out_gradients(), then gives `out` these sizes. */
+TERCEL_API void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded = false);
+
+/** Puts a finished result into `out`; see Note [Out forms]. */
+TERCEL_API const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result);
+/** The same for the results of a search, whose dtypes `values` and `indices` must have (RuntimeError). */
+TERCEL_API ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices,
+                                    const ValuesAndIndices& result);
+/** The same for several results, into as many tensors (RuntimeError), all of which are checked before one is written
+ * to. */
+TERCEL_API std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> results);
+/**
+ * put_out() by the rules of linear algebra: most ops, named as in Python, ask for the result's very dtype. `part` is
+ * what the error calls one of several results.
+ */
+TERCEL_API const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result);
+TERCEL_API void put_linalg_out(const char* op, Span<Tensor> out, Span<Tensor> results, Span<const char*> parts);
+/** The check of put_linalg_out() alone. */
+TERCEL_API void check_linalg_out(const char* op, const Tensor& out, const Tensor& result, const char* part);
+
+/** The dtype to calculate in: the given one, else that of `out`, if there is one. RuntimeError for two that differ. */
+TERCEL_API ScalarType dtype_for_out(ScalarType given, const Tensor& out);
+
+}  // namespace tercel
