@@ -62,9 +62,9 @@ Dropout::Dropout(double p) : p_(p) {
 }
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training()); }
 
-LayerNorm::LayerNorm(IntSpan normalized_shape, double eps, bool affine)
+LayerNorm::LayerNorm(IntSpan normalized_shape, double eps, bool affine, bool with_bias)
     : weight(register_parameter("weight", affine ? ones(normalized_shape) : Tensor())),
-      bias(register_parameter("bias", affine ? zeros(normalized_shape) : Tensor())),
+      bias(register_parameter("bias", affine && with_bias ? zeros(normalized_shape) : Tensor())),
       shape_(normalized_shape.to_vector()),
       eps_(eps) {}
 Tensor LayerNorm::forward(const Tensor& x) { return layer_norm(x, shape_, weight, bias, eps_); }

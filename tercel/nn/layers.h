@@ -59,7 +59,7 @@ class TERCEL_API Dropout final : public Module {
 /** layer_norm(): weight and bias of normalized_shape. */
 class TERCEL_API LayerNorm final : public Module {
  public:
-  explicit LayerNorm(IntSpan normalized_shape, double eps = 1e-5, bool affine = true);
+  explicit LayerNorm(IntSpan normalized_shape, double eps = 1e-5, bool affine = true, bool with_bias = true);
   Tensor forward(const Tensor& x) override;
   const char* name() const override { return "LayerNorm"; }
   Tensor weight, bias;

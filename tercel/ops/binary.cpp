@@ -289,6 +289,14 @@ Tensor with_number(const Tensor& a, Scalar b) {
 }
 
 template <class F>
+const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
+  // The same bits as the fresh result's, whose kernel may be another.
+  if constexpr (std::is_same_v<F, op::Pow>) return put_out(F::name, out, with_number<F>(a, b));
+  const Pair in = {a, b};
+  return checked_out<F>(out, in);
+}
+
+template <class F>
 const Tensor& inplace(const Pair& in) {
   check_integers<F>(in);
   return binary_inplace(kInfo<F, BinaryOps>, in);
@@ -297,35 +305,32 @@ const Tensor& inplace(const Pair& in) {
 }  // namespace
 
 // Operands are built where they stay: a copy made right after would wait for the stores of its parts.
-#define TERCEL_DEFINE_BINARY(name, F)                                             \
-  Tensor name(const Tensor& a, const Tensor& b) {                                 \
-    const Pair in = {a, b};                                                       \
-    return checked<op::F>(in);                                                    \
-  }                                                                               \
-  Tensor name(const Tensor& a, Scalar b) { return with_number<op::F>(a, b); }     \
-  Tensor name(Scalar a, const Tensor& b) {                                        \
-    const Pair in = {a, b};                                                       \
-    return checked<op::F>(in);                                                    \
-  }                                                                               \
-  const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
-    const Pair in = {a, b};                                                       \
-    return checked_out<op::F>(out, in);                                           \
-  }                                                                               \
-  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) {        \
-    const Pair in = {a, b};                                                       \
-    return checked_out<op::F>(out, in);                                           \
-  }                                                                               \
-  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {        \
-    const Pair in = {a, b};                                                       \
-    return checked_out<op::F>(out, in);                                           \
-  }                                                                               \
-  const Tensor& name##_(const Tensor& a, const Tensor& b) {                       \
-    const Pair in = {a, b};                                                       \
-    return inplace<op::F>(in);                                                    \
-  }                                                                               \
-  const Tensor& name##_(const Tensor& a, Scalar b) {                              \
-    const Pair in = {a, b};                                                       \
-    return inplace<op::F>(in);                                                    \
+#define TERCEL_DEFINE_BINARY(name, F)                                                                                  \
+  Tensor name(const Tensor& a, const Tensor& b) {                                                                      \
+    const Pair in = {a, b};                                                                                            \
+    return checked<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  Tensor name(const Tensor& a, Scalar b) { return with_number<op::F>(a, b); }                                          \
+  Tensor name(Scalar a, const Tensor& b) {                                                                             \
+    const Pair in = {a, b};                                                                                            \
+    return checked<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) {                                      \
+    const Pair in = {a, b};                                                                                            \
+    return checked_out<op::F>(out, in);                                                                                \
+  }                                                                                                                    \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) { return with_number_out<op::F>(out, a, b); } \
+  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {                                             \
+    const Pair in = {a, b};                                                                                            \
+    return checked_out<op::F>(out, in);                                                                                \
+  }                                                                                                                    \
+  const Tensor& name##_(const Tensor& a, const Tensor& b) {                                                            \
+    const Pair in = {a, b};                                                                                            \
+    return inplace<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  const Tensor& name##_(const Tensor& a, Scalar b) {                                                                   \
+    const Pair in = {a, b};                                                                                            \
+    return inplace<op::F>(in);                                                                                         \
   }
 TERCEL_BINARY_OPS(TERCEL_DEFINE_BINARY)
 #undef TERCEL_DEFINE_BINARY

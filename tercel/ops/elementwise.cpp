@@ -15,17 +15,22 @@ void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const
 
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs) {
   check_defined(out, op, "out");
-  bool recorded = false;
+  bool recorded = false, is_input = false;
   DimVector sizes;
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
     if (!t) continue;
     check_defined(*t, op, "input");
     recorded |= t->requires_grad();
+    is_input |= out.is_same(*t);
     sizes = sizes.empty() ? DimVector(t->sizes()) : broadcast_sizes(sizes, t->sizes());
   }
   check_out_gradients(op, out, recorded);
-  if (out.sizes() != IntSpan(sizes)) return false;
+  if (out.sizes() != IntSpan(sizes)) {
+    TERCEL_CHECK(!is_input, RuntimeError, "output with shape ", out.sizes(), " doesn't match the broadcast shape ",
+                 IntSpan(sizes));
+    return false;
+  }
   check_inplace(out, false);
   return true;
 }

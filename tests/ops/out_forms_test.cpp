@@ -249,7 +249,9 @@ TEST_P(OutForm, TakesAnyStridesButNoOverlap) {
   }
   GetParam().into(out);
   expect_same(out, want);
-  if (want[0].numel() > 1) EXPECT_THROW(GetParam().into(repeated), RuntimeError);
+  if (want[0].numel() > 1) {
+    EXPECT_THROW(GetParam().into(repeated), RuntimeError);
+  }
 }
 
 TEST_P(OutForm, RecordsNothing) {
@@ -270,7 +272,9 @@ TEST_P(OutForm, RefusesDtypesThatCannotHoldTheResult) {
   Tensors out;
   for (const Tensor& t : GetParam().fresh())
     out.push_back(empty({0}, t.is_complex() ? kFloat64 : t.is_floating_point() ? kInt64 : kBool));
-  if (!GetParam().any_dtype && GetParam().fresh()[0].dtype() != kBool) EXPECT_THROW(GetParam().into(out), RuntimeError);
+  if (!GetParam().any_dtype && GetParam().fresh()[0].dtype() != kBool) {
+    EXPECT_THROW(GetParam().into(out), RuntimeError);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Calculating, OutForm, ::testing::ValuesIn(calculating_rows()), name_of_row);

@@ -1,0 +1,74 @@
+// Losses as modules: what a loss is called with besides its operands. Names, arguments and defaults are torch.nn's.
+#pragma once
+
+#include "tercel/nn/module.h"
+#include "tercel/ops/class_loss.h"
+#include "tercel/ops/ctc_loss.h"
+#include "tercel/ops/loss.h"
+
+namespace tercel::nn {
+
+#define TERCEL_LOSS_BODY(Name, call)                                        \
+  using Module::forward;                                                    \
+  Tensor forward(const Tensor& x, const Tensor& target) { return call; }    \
+  Tensor operator()(const Tensor& x, const Tensor& target) { return call; } \
+  const char* name() const override { return #Name; }
+#define TERCEL_LOSS0(Name, call)                                                    \
+  class TERCEL_API Name final : public Module {                                     \
+   public:                                                                          \
+    explicit Name(Reduction reduction = Reduction::Mean) : reduction_(reduction) {} \
+    TERCEL_LOSS_BODY(Name, call)                                                    \
+                                                                                    \
+   private:                                                                         \
+    Reduction reduction_;                                                           \
+  };
+#define TERCEL_LOSS1(Name, Type, a, fallback, call)                                                             \
+  class TERCEL_API Name final : public Module {                                                                 \
+   public:                                                                                                      \
+    explicit Name(Type a = fallback, Reduction reduction = Reduction::Mean) : a##_(a), reduction_(reduction) {} \
+    TERCEL_LOSS_BODY(Name, call)                                                                                \
+                                                                                                                \
+   private:                                                                                                     \
+    Type a##_;                                                                                                  \
+    Reduction reduction_;                                                                                       \
+  };
+// The weight is a buffer: it follows to() and is part of the state.
+#define TERCEL_WEIGHTED_LOSS(Name, call)                                            \
+  class TERCEL_API Name final : public Module {                                     \
+   public:                                                                          \
+    explicit Name(Tensor loss_weight = {}, Reduction reduction = Reduction::Mean)   \
+        : weight(register_weight(std::move(loss_weight))), reduction_(reduction) {} \
+    TERCEL_LOSS_BODY(Name, call)                                                    \
+    Tensor weight;                                                                  \
+                                                                                    \
+   private:                                                                         \
+    Tensor register_weight(Tensor given) {                                          \
+      return given.defined() ? register_buffer("weight", std::move(given)) : given; \
+    }                                                                               \
+    Reduction reduction_;                                                           \
+  };
+
+/** The losses of these names, of loss.h and class_loss.h: loss(x, target). */
+TERCEL_LOSS0(L1Loss, l1_loss(x, target, reduction_))
+TERCEL_LOSS0(MSELoss, mse_loss(x, target, reduction_))
+TERCEL_LOSS0(MultiLabelMarginLoss, multilabel_margin_loss(x, target, reduction_))
+TERCEL_LOSS0(SoftMarginLoss, soft_margin_loss(x, target, reduction_))
+TERCEL_LOSS1(SmoothL1Loss, double, beta, 1, smooth_l1_loss(x, target, reduction_, beta_))
+TERCEL_LOSS1(HuberLoss, double, delta, 1, huber_loss(x, target, reduction_, delta_))
+TERCEL_LOSS1(HingeEmbeddingLoss, double, margin, 1, hinge_embedding_loss(x, target, margin_, reduction_))
+TERCEL_LOSS1(KLDivLoss, bool, log_target, false, kl_div(x, target, reduction_, log_target_))
+TERCEL_LOSS1(PoissonNLLLoss, bool, log_input, true,
+             poisson_nll_loss(x, target, log_input_, /*full=*/false, /*eps=*/1e-8, reduction_))
+TERCEL_WEIGHTED_LOSS(BCELoss, binary_cross_entropy(x, target, weight, reduction_))
+TERCEL_WEIGHTED_LOSS(BCEWithLogitsLoss, binary_cross_entropy_with_logits(x, target, weight, reduction_))
+TERCEL_WEIGHTED_LOSS(CrossEntropyLoss, cross_entropy(x, target, weight, reduction_))
+TERCEL_WEIGHTED_LOSS(NLLLoss, nll_loss(x, target, weight, reduction_))
+TERCEL_WEIGHTED_LOSS(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss(x, target, weight, reduction_))
+TERCEL_WEIGHTED_LOSS(MultiMarginLoss, multi_margin_loss(x, target, 1, 1, weight, reduction_))
+
+#undef TERCEL_LOSS_BODY
+#undef TERCEL_LOSS0
+#undef TERCEL_LOSS1
+#undef TERCEL_WEIGHTED_LOSS
+
+}  // namespace tercel::nn
