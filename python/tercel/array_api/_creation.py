@@ -115,19 +115,21 @@ def meshgrid(*arrays, indexing="xy"):
     return list(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
 
 
-def _diagonal(x, k):
+def _diagonal(name, x, k):
     """The diagonal k, or the first beyond the matrices."""
+    if x.ndim < 2:
+        raise ValueError(f"{name}: expected at least 2 dimensions, but got {x.ndim}")
     return max(-x.shape[-2], min(k, x.shape[-1]))
 
 
 def tril(x, /, *, k=0):
     """The matrices with zeros above the diagonal k."""
-    return _C.tril(x, _diagonal(x, k))
+    return _C.tril(x, _diagonal("tril", x, k))
 
 
 def triu(x, /, *, k=0):
     """The matrices with zeros below the diagonal k."""
-    return _C.triu(x, _diagonal(x, k))
+    return _C.triu(x, _diagonal("triu", x, k))
 
 
 zeros.__doc__, ones.__doc__ = "Zeros.", "Ones."

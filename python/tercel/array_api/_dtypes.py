@@ -140,5 +140,8 @@ def iinfo(type, /):  # noqa: A002
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The array in another dtype; a copy unless copy=False and nothing changes."""
+    """The array in another dtype, which of complex numbers is complex; a copy unless copy=False and nothing changes."""
+    if x.is_complex() and not dtype.is_complex:
+        raise TypeError(f"astype: expected a complex dtype for an array of {x.dtype}, but got {dtype}; real() and imag() "
+                        "give the parts")
     return x.to(device=device if device is not None else x.device, dtype=dtype, copy=copy)
