@@ -590,3 +590,26 @@ def test_gradients_of_the_q_of_quantiles():
     gap = tc.tensor([1.0, float("nan"), 3.0], dtype=tc.float64)
     (g,) = tc.autograd.grad(tc.nanquantile(gap, q).sum(), q)
     assert g.tolist() == [2, 2, 2]
+
+
+def test_jacobians_by_old_names():
+    from tercel.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
+
+    a, b = leaf(1, 2), leaf(3, 4)
+    want = [tc.diag(b.detach()), tc.diag(a.detach())]
+    with pytest.warns(UserWarning, match="get_numerical_jacobian was part of PyTorch's private API"):
+        found = get_numerical_jacobian(lambda given: (given[0] * given[1], given[0]), (a, b))
+    assert all(map(tc.allclose, found, want))
+    with pytest.warns(UserWarning):
+        found = get_numerical_jacobian(lambda given: given[0] * given[1], (a, b), target=b)
+    assert len(found) == 1 and tc.allclose(found[0], want[1])
+    with pytest.warns(UserWarning, match="get_analytical_jacobian was part of PyTorch's private API"):
+        found, *fine = get_analytical_jacobian((a, b), a * b)
+    assert all(map(tc.equal, found, want)) and fine == [True, True, True]
+    with pytest.warns(UserWarning):
+        x = leaf(1, 2)
+        x.register_hook(lambda g: g + tc.rand_like(g))
+        assert get_analytical_jacobian(x, x * 2)[1] is False
+    for function, arguments in ((get_numerical_jacobian, (tc.exp, a)), (get_analytical_jacobian, (a, a * b))):
+        with pytest.warns(UserWarning), pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
+            function(*arguments, grad_out=2.0)

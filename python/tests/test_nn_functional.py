@@ -483,3 +483,35 @@ def test_batch_norm_of_nothing():
     assert norm.running_var.tolist() == [1, 1, 1]
     (g,) = tc.autograd.grad(norm(x).sum(), norm.weight, create_graph=True)
     assert g.tolist() == [0, 0, 0]
+
+
+def test_smaller_images_without_aliasing():
+    x = tc.arange(24.0).view(1, 1, 4, 6)
+    out = F.interpolate(x, (2, 3), mode="bilinear", antialias=True)
+    assert tc.allclose(out.flatten(), tc.tensor([35, 47.5, 60, 101, 113.5, 126]) / 7)
+    assert tc.allclose(F.interpolate(tc.ones(1, 2, 9, 7), (3, 8), mode="bicubic", antialias=True), tc.ones(1, 2, 3, 8))
+    stripes = tc.tensor([0.0, 255.0]).repeat(8).expand(1, 1, 16, 16)
+    assert F.interpolate(stripes, (16, 4), mode="bilinear").std().item() < 1e-3
+    for mode in ("bilinear", "bicubic"):
+        assert (F.interpolate(stripes, (16, 5), mode=mode, antialias=True)[..., 1:-1] - 127.5).abs().max() < 35
+        assert tc.autograd.gradcheck(lambda x: F.interpolate(x, (2, 4), mode=mode, antialias=True),
+                                     tc.rand(1, 1, 5, 3, dtype=tc.float64, requires_grad=True))
+    pixels = F.interpolate(x.to(tc.uint8), (2, 5), mode="bicubic", antialias=True)
+    assert pixels.flatten().tolist() == [4, 5, 6, 7, 8, 15, 16, 17, 18, 19]
+    for options in (dict(mode="nearest"), dict(mode="area")):
+        says(ValueError, "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor",
+             lambda: F.interpolate(x, (2, 3), antialias=True, **options))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_of_convolutions_as_functions(dims):
+    convolve = getattr(F, f"conv{dims}d")
+    x = tc.randn(2, 4, *[6] * dims, dtype=tc.float64, requires_grad=True)
+    weight = tc.randn(6, 2, *[3] * dims, dtype=tc.float64, requires_grad=True)
+    options = dict(stride=2, padding=1, dilation=1, groups=2)
+    out = convolve(x, weight, **options)
+    seed = tc.randn_like(out).detach()
+    by_x, by_weight = tc.autograd.grad(out, (x, weight), seed)
+    grad = tc.nn.grad
+    assert tc.allclose(getattr(grad, f"conv{dims}d_input")(x.shape, weight, seed, **options), by_x)
+    assert tc.allclose(getattr(grad, f"conv{dims}d_weight")(x, weight.shape, seed, **options), by_weight)
