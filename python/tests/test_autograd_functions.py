@@ -613,3 +613,21 @@ def test_jacobians_by_old_names():
     for function, arguments in ((get_numerical_jacobian, (tc.exp, a)), (get_analytical_jacobian, (a, a * b))):
         with pytest.warns(UserWarning), pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
             function(*arguments, grad_out=2.0)
+
+
+@pytest.mark.parametrize("reduce", ["max", "min"])
+def test_gradients_of_the_extremes_of_segments(reduce):
+    nan = float("nan")
+    x = leaf(1, nan, 3, 3, 3, 2, nan, nan, 9)
+    lengths = tc.tensor([2, 3, 1, 0, 2])
+    out = tc.segment_reduce(x, reduce, lengths=lengths, unsafe=True)
+    out.backward(tc.arange(1.0, 6.0).double())
+    assert x.grad.tolist() == [0, 1] + [2 / 3] * 3 + [3, 2.5, 2.5, 0], "all that are largest, or no numbers, share"
+    y = leaf(1, 2, 5)
+    start = {"max": 5.0, "min": 1.0}[reduce]
+    (g,) = tc.autograd.grad(tc.segment_reduce(y, reduce, lengths=tc.tensor([2, 1]), initial=start).sum(), y)
+    assert g.tolist() == {"max": [0, 0, 1], "min": [1, 0, 0]}[reduce], "the initial value takes no share"
+    z = tc.randn(2, 5, 3, dtype=tc.float64, requires_grad=True)
+    each = tc.tensor([[2, 0, 3], [1, 3, 1]])
+    call = lambda t: tc.segment_reduce(t, reduce, lengths=each, axis=1, initial=0.0)  # noqa: E731
+    assert tc.autograd.gradcheck(call, z) and tc.autograd.gradgradcheck(call, z)
