@@ -515,3 +515,27 @@ def test_gradients_of_convolutions_as_functions(dims):
     grad = tc.nn.grad
     assert tc.allclose(getattr(grad, f"conv{dims}d_input")(x.shape, weight, seed, **options), by_x)
     assert tc.allclose(getattr(grad, f"conv{dims}d_weight")(x, weight.shape, seed, **options), by_weight)
+
+
+@pytest.mark.parametrize("dtype", [tc.int64, tc.int32, tc.uint8])
+def test_convolutions_of_integers(dtype):
+    for convolve, x, weight, options in [
+            (F.conv1d, (2, 4, 9), (3, 4, 3), dict(stride=2, padding=1)),
+            (F.conv2d, (1, 4, 6, 5), (4, 2, 2, 3), dict(groups=2, dilation=2)),
+            (F.conv3d, (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), {}),
+            (F.conv_transpose2d, (1, 4, 3, 3), (4, 1, 2, 2), dict(stride=2, groups=2))]:
+        x, weight = tc.randint(0, 11, x), tc.randint(0, 11, weight)
+        bias = tc.arange(weight.shape[1] * 2 if "groups" in options and "transpose" in convolve.__name__
+                         else weight.shape[0])
+        want = convolve(x.double(), weight.double(), bias.double(), **options).long().to(dtype)
+        assert tc.equal(convolve(x.to(dtype), weight.to(dtype), bias.to(dtype), **options), want)
+
+
+def test_convolutions_of_large_integers_are_exact():
+    x = tc.tensor([[[2**62 + 1, -(2**61) - 3, 7, 2**40 - 1, -2**63, 2**63 - 1]]])
+    weight = tc.tensor([[[3, -(2**35) - 1]]])
+    row, taps = x.flatten().tolist(), weight.flatten().tolist()
+    want = [(a * taps[0] + b * taps[1] + 2**63) % 2**64 - 2**63 for a, b in zip(row, row[1:])]
+    assert F.conv1d(x, weight).flatten().tolist() == want, "and wrap around like sums of integers"
+    with pytest.raises(NotImplementedError, match="not implemented for 'bool'"):
+        F.conv1d(x.bool(), weight.bool())
