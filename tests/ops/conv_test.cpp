@@ -107,7 +107,7 @@ TEST(Conv, Errors) {
                       "expected stride to be a single integer value or a list of 2 values to match the convolution "
                       "dimensions, but got stride=[1, 1, 1]");
   TERCEL_EXPECT_THROW(conv2d(x, w, {}, {1}, {INT64_MAX / 2}), RuntimeError, "too large");
-  TERCEL_EXPECT_THROW(conv2d(to(x, kInt64), to(w, kInt64)), NotImplementedError, "not implemented");
+  TERCEL_EXPECT_THROW(conv2d(to(x, kBool), to(w, kBool)), NotImplementedError, "not implemented");
   TERCEL_EXPECT_THROW(conv_transpose2d(x, w), RuntimeError, "Given transposed=1, weight of size [4, 3, 3, 3]");
   TERCEL_EXPECT_THROW(im2col(x, {7}), RuntimeError, "calculated shape of the array of sliding blocks as (-1, -1)");
   TERCEL_EXPECT_THROW(col2im(zeros({1, 4, 4}), {4}, {2}), RuntimeError, "3 * 3 = 9, but got input.size(2)=4.");
