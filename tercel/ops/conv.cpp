@@ -22,7 +22,8 @@ namespace {
 
 // Images with fewer positions than this are computed with channels last: see Note [Convolution loops].
 constexpr int64_t kFewPositions = 256;
-// Groups of fewer channels than this are computed with channels first: a patch has too few of them in a row.
+// Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
+// where each channel is a group, and has one output, there are no patches.
 constexpr int64_t kFewChannels = 16;
 
 // Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
@@ -59,7 +60,8 @@ struct Order {
       : result_last(is_channels_last(a, y.size() - 2) || is_channels_last(b, y.size() - 2)), compute_last(result_last) {
     int64_t positions = 1;
     for (size_t d = 2; d < y.size(); ++d) positions *= y[d];
-    if (groups > 1 && channels / groups < kFewChannels) compute_last = false;
+    const bool depthwise = groups == channels && groups == y[1];
+    if (groups > 1 && channels / groups < kFewChannels && !depthwise) compute_last = false;
     if (groups == 1 && positions < kFewPositions && y[0] > 1) compute_last = true;
   }
   Tensor operand(const Tensor& t) const {
