@@ -468,6 +468,8 @@ def test_limits_of_lbfgs():
     assert len(calls) == 7
     _, _, calls, _ = lbfgs_steps(1, start=(1.0, 1.0))
     assert len(calls) == 1, "a gradient of zero"
+    _, losses, calls, _ = lbfgs_steps(1, start=(1.0, 1.0), tolerance_grad=-math.inf)
+    assert len(calls) == 1 and losses[0].item() == 0, "a direction of zero"
     _, _, calls, optimizer = lbfgs_steps(3, lr=1e-3, max_iter=5, history_size=3)
     state, = optimizer.state.values()
     assert len(state["old_dirs"]) == len(state["old_stps"]) == len(state["ro"]) == 3 and state["n_iter"] == 15

@@ -152,8 +152,8 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             _turn(state, gradient, group["history_size"])
             state["prev_flat_grad"], state["prev_loss"] = gradient.clone(), value
-            first = state["n_iter"] == 1
-            state["t"] = (min(1.0, 1.0 / gradient.abs().sum().item()) if first else 1.0) * lr
+            total = gradient.abs().sum().item()
+            state["t"] = (1.0 / total if state["n_iter"] == 1 and total > 1 else 1.0) * lr
             slope = gradient.dot(state["d"]).item()
             if slope > -group["tolerance_change"]:
                 break
