@@ -96,6 +96,12 @@ class Array(Tensor):
     def __format__(self, spec, /):
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
+    def __float__(self, /):
+        return _real("__float__", self, Tensor.__float__)
+
+    def __int__(self, /):
+        return _real("__int__", self, Tensor.__int__)
+
     def __abs__(self, /):
         return _function("abs")(self)
 
@@ -107,6 +113,13 @@ class Array(Tensor):
 
     def __pos__(self, /):
         return _function("positive")(self)
+
+
+def _real(name, x, convert):
+    """A conversion to a number that a complex one does not fit: TypeError, where a tensor's is a RuntimeError."""
+    if x.is_complex():
+        raise TypeError(f"{name}: expected a real number, but got {x.dtype}")
+    return convert(x)
 
 
 def arrays_of(result):
