@@ -21,6 +21,12 @@ void check_gradients(const char* op, const Tensor& out, bool recorded);
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded);
 
 /**
+ * Refuses an `out` that shares memory with an input, as far as the operation of that signature does (Note [Where out
+ * may lie]).
+ */
+void check_out_apart(std::string_view operation, const Signature& signature, const Arguments& arguments);
+
+/**
  * What an operation that takes a dtype calculates in: that, else the dtype of `out`, where there is one. RuntimeError
  * for two that differ.
  */
