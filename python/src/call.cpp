@@ -81,7 +81,8 @@ PyTypeObject* return_type(const std::string& name, Span<const char*> names) {
 }  // namespace
 
 PyObject* named_tuple(const Call& call, Span<const char*> names, Span<Tensor> values) {
-  nb::object tuple = own(PyStructSequence_New(return_type(call.op.name(), names)));
+  nb::object tuple =
+      own(PyStructSequence_New(return_type(call.has_out ? call.op.name() + "_out" : call.op.name(), names)));
   for (size_t i = 0; i < values.size(); ++i)
     PyStructSequence_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap(values[i]));
   return tuple.release().ptr();

@@ -36,6 +36,7 @@ class Op;
 struct Call {
   const Op& op;
   Arguments arguments;
+  bool has_out = false;  ///< results go to tensors that the caller has
 
   PyObject* operator[](size_t i) const { return arguments.values[i]; }
 };

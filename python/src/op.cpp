@@ -3,6 +3,7 @@
 #include <map>
 
 #include "python/src/op_docs.h"
+#include "python/src/out.h"
 
 namespace tercel::python {
 
@@ -171,8 +172,12 @@ PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsi
     Call c{*this, {}};
     for (const Overload& o : overloads_) {
       if ((o.entry.flags & place) == 0) continue;
-      if (o.signature.match(args, count, keywords, place == kMethod, c.arguments)) [[likely]]
-        return o.entry.invoke(c);
+      if (!o.signature.match(args, count, keywords, place == kMethod, c.arguments)) continue;
+      const int out = o.signature.out();
+      c.has_out = out >= 0 && c.arguments.values[out] != Py_None;
+      if (c.has_out) [[unlikely]]
+        check_out_apart(o.entry.signature, o.signature, c.arguments);
+      return o.entry.invoke(c);
     }
     if (PyObject* result = call_old_form(*this, args, count, keywords, place)) return result;
     explain(args, count, keywords, place);

@@ -162,6 +162,16 @@ Span<Entry> copy_ops() {
           "data_ptr(Tensor input)", [](const Tensor& x) -> PyObject* { return PyLong_FromVoidPtr(x.data_ptr()); },
           kAskMethod, "The address of the first element; 0 when there is none."),
       entry(
+          "_debug_has_internal_overlap(Tensor input)",
+          [](const Tensor& x) -> int64_t {
+            // What can be said without a search; 2: nothing.
+            if (x.impl().is_non_overlapping_and_dense()) return 0;
+            for (int64_t d = 0; d < x.dim(); ++d)
+              if (x.size(d) > 1 && x.stride(d) == 0) return 1;
+            return 2;
+          },
+          kFunction | kCheap),
+      entry(
           "is_contiguous(Tensor input, *, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
             return x.is_contiguous(f.value_or(MemoryFormat::Contiguous));

@@ -1,6 +1,7 @@
 // Fourier transforms: tercel.fft.
 #include "tercel/ops/fft.h"
 
+#include "python/src/factory.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
 
@@ -47,13 +48,14 @@ Span<Entry> fft_ops() {
       entry(
           "fft_fftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
-            return into("fft_fftfreq", out, fft::fftfreq(n, d, o.resolve()));
+            return made("fft_fftfreq", out, o, default_dtype(), [&](TensorOptions t) { return fft::fftfreq(n, d, t); });
           },
           kFft, "The frequencies of fft()'s points."),
       entry(
           "fft_rfftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
-            return into("fft_rfftfreq", out, fft::rfftfreq(n, d, o.resolve()));
+            return made("fft_rfftfreq", out, o, default_dtype(),
+                        [&](TensorOptions t) { return fft::rfftfreq(n, d, t); });
           },
           kFft, "The frequencies of rfft()'s points."),
       entry(

@@ -216,10 +216,11 @@ Span<Entry> nn_ops() {
           kNn),
       entry(
           "_interpolate(Tensor input, int[] size, float[] scale_factor, str mode, bool? align_corners, bool "
-          "recompute_scale_factor)",
+          "recompute_scale_factor, bool antialias)",
           [](const Tensor& x, const DimVector& size, const std::vector<double>& factors, std::string_view mode,
-             std::optional<bool> align, bool recompute) {
-            return interpolate(x, {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute});
+             std::optional<bool> align, bool recompute, bool antialias) {
+            return interpolate(
+                x, {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute, antialias});
           },
           kNn),
       entry(

@@ -14,6 +14,12 @@ void warn(const std::string& text);
 void warn_of_bytes();
 
 /**
+ * Refuses an `out` that shares memory with an input, as far as the operation of that signature does (Note [Where out
+ * may lie]).
+ */
+void check_out_apart(std::string_view operation, const Signature& signature, const Arguments& arguments);
+
+/**
  * What an operation that takes a dtype calculates in: that, else the dtype of `out`, where there is one. RuntimeError
  * for two that differ.
  */

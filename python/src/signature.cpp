@@ -215,6 +215,7 @@ Signature::Signature(const char* text) {
       continue;
     }
     Parameter p = parse_parameter(text, part);
+    if (PyUnicode_CompareWithASCIIString(p.name, "out") == 0) out_ = static_cast<int>(parameters_.size());
     p.keyword_only = keyword_only;
     if (!keyword_only) ++max_positional_;
     if (!p.has_default) ++required_;

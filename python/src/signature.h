@@ -70,6 +70,8 @@ class Signature {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   size_t max_positional() const { return max_positional_; }
   size_t required() const { return required_; }
+  /** Where `out` is; -1 without one. */
+  int out() const { return out_; }
   /** The number of positional arguments fits, and so may the rest. */
   bool plausible(size_t count) const { return count >= required_ && (count <= parameters_.size() || takes_variadic_); }
 
@@ -91,6 +93,7 @@ class Signature {
   std::vector<Parameter> parameters_;
   size_t max_positional_ = 0;
   size_t required_ = 0;
+  int out_ = -1;
   bool takes_variadic_ = false;  ///< a list of integers is all that is passed by position, but for the first
 };
 

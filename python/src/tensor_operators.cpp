@@ -3,6 +3,7 @@
 // An operand that is no tensor and no number makes an operator return NotImplemented, so that Python asks the other
 // one.
 #include "python/src/call.h"
+#include "python/src/data.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/matmul.h"
@@ -125,9 +126,36 @@ PyObject* product(PyObject* a, PyObject* b) noexcept {
   });
 }
 
+/** x / y; of an array of NumPy by a tensor, the product with 1 / y, which NumPy leaves to it. */
+PyObject* quotient(PyObject* a, PyObject* b) noexcept {
+  if (is_tensor(a) || !is_ndarray(a)) return binary<div, div, div>(a, b);
+  return at_border([&] {
+    const nb::object inverse = own(wrap(reciprocal(tensor_of(b))));
+    return PyNumber_Multiply(inverse.ptr(), a);
+  });
+}
+
+/** x == y; an array of NumPy is a tensor if it can be, and nothing's equal if not. */
+PyObject* equal(PyObject* a, PyObject* b) noexcept {
+  if (is_tensor(b) || !is_ndarray(b)) return binary<eq, eq, eq>(a, b);
+  return at_border([&]() -> PyObject* {
+    Tensor other;
+    try {
+      other = tensor_from_buffer(b, false);
+    } catch (const TypeError&) {
+      return Py_NewRef(Py_NotImplemented);
+    }
+    const Tensor& x = tensor_of(a);
+    return wrap([&] {
+      const WithoutGil scope(is_large(x) || is_large(other));
+      return eq(x, other);
+    }());
+  });
+}
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   switch (op) {
-    case Py_EQ: return binary<eq, eq, eq>(a, b);
+    case Py_EQ: return equal(a, b);
     case Py_NE: return binary<ne, ne, ne>(a, b);
     case Py_LT: return binary<lt, lt, lt>(a, b);
     case Py_LE: return binary<le, le, le>(a, b);
@@ -201,7 +229,7 @@ Span<PyType_Slot> tensor_operators() {
       slot(Py_nb_add, binary<add, add, add>),
       slot(Py_nb_subtract, binary<sub, sub, sub>),
       slot(Py_nb_multiply, binary<mul, mul, mul>),
-      slot(Py_nb_true_divide, binary<div, div, div>),
+      slot(Py_nb_true_divide, quotient),
       slot(Py_nb_floor_divide, binary<floor_divide, floor_divide, floor_divide>),
       slot(Py_nb_remainder, binary<remainder, remainder, remainder>),
       slot(Py_nb_power, power),

@@ -7,7 +7,8 @@ Python is what no program waits for: printing, typed storages, contexts that swi
 from tercel import _C
 from tercel._C import *  # noqa: F401,F403
 from tercel._layers import *  # noqa: F401,F403
-from tercel._C import Size, Tensor, _assert_async, UntypedStorage, device, dtype, layout, memory_format  # noqa: F401
+from tercel._C import (Size, Tensor, UntypedStorage, _assert_async, _debug_has_internal_overlap,  # noqa: F401
+                       device, dtype, layout, memory_format)
 from tercel import autograd, fft, linalg  # noqa: F401
 from tercel._tensor import *  # noqa: F401,F403
 from tercel._tensor import _tensor_classes  # noqa: F401

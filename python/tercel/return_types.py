@@ -15,6 +15,9 @@ _FIELDS = {
     "symeig": "eigenvalues eigenvectors", "topk": "values indices", "triangular_solve": "solution cloned_coefficient",
 }
 
+# What a call with out= gives has a type of its own.
+_FIELDS.update({f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"})
+
 __all__ = list(_FIELDS)
 
 

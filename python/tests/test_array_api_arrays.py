@@ -327,8 +327,9 @@ def test_inspection(data):
 @pytest.mark.parametrize("dtype", EVERY)
 def test_casts(dtype):
     for other in EVERY:
-        kinds = {np.dtype(dtype).kind, np.dtype(other).kind}
-        if kinds & {"c"} and other not in COMPLEX:
+        if dtype in COMPLEX and other in INTEGERS + REALS:
+            with pytest.raises(TypeError, match=f"astype: expected a complex dtype or bool .* but got tercel.{other}"):
+                xp.astype(xp.ones(2, dtype=getattr(xp, dtype)), getattr(xp, other))
             continue
         x = np.array([0, 1, 3, 0], dtype)
         same(xp.astype(mine(x), getattr(xp, other)), x.astype(other))
@@ -368,3 +369,46 @@ def test_draws_of_hypothesis(data):
     x = data.draw(xps.arrays(data.draw(xps.scalar_dtypes()), data.draw(xps.array_shapes()), unique=data.draw(st.booleans())))
     assert x.size == np.asarray(x.tolist()).size
     agrees(lambda n, a: n.broadcast_to(a, (2, *a.shape)), data.draw(arrays("float32", of=small("float32"))))
+
+
+def test_arrays_of_numpy_as_operands():
+    x, other = xp.asarray([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    for got, want in ((x + other, [3, 4, 5]), (x * other, [2, 4, 6]), (other / x, [2, 1, 2 / 3]),
+                      (x == other, [False, True, False]), (np.greater(x, 2), [False, False, True])):
+        assert type(got) is type(x) and np.allclose(np.asarray(got), want)
+        assert got.dtype is (xp.bool if isinstance(want[0], bool) else xp.float64)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_numbers_become_real_ones_only_by_part(dtype):
+    z = xp.asarray(3 + 4j, dtype=getattr(xp, dtype))
+    for convert in (float, int, operator.index):
+        with pytest.raises(TypeError):
+            convert(z)
+    assert xp.astype(z, xp.bool).item() is True and xp.astype(xp.imag(z), xp.int8).item() == 4
+    assert float(xp.real(z)) == 3.0 and int(xp.real(z)) == 3
+
+
+@pytest.mark.parametrize("dtype", [np.float64, "float64", float, None])
+def test_astype_takes_dtypes_alone(dtype):
+    with pytest.raises(TypeError, match="astype: expected a dtype"):
+        xp.astype(xp.ones(2), dtype)
+
+
+def test_numbers_may_be_arrays_without_dimensions():
+    for wrap in (np.int64, xp.asarray, np.asarray):
+        assert xp.arange(wrap(3)).tolist() == xp.arange(0, wrap(3), wrap(1)).tolist() == [0, 1, 2]
+        assert xp.linspace(wrap(0), wrap(4), 5).tolist() == [0, 1, 2, 3, 4]
+    assert xp.arange(np.int8(2)).dtype is xp.int64
+    assert xp.full(2, xp.asarray(7, dtype=xp.int16)).dtype is xp.int16
+    assert xp.full(2, np.int64(7)).tolist() == [7, 7]
+    for call in (lambda x: xp.arange(x), lambda x: xp.linspace(0, x, 3), lambda x: xp.full(2, x)):
+        for wrong in ("3", [3], np.ones(2)):
+            with pytest.raises(TypeError, match=r"(arange|linspace|full): expected a number, but got"):
+                call(wrong)
+
+
+def test_dlpack_of_other_objects():
+    for x in (5, [1.0], "a"):
+        with pytest.raises(AttributeError, match="from_dlpack: expected an object with __dlpack__"):
+            xp.from_dlpack(x)

@@ -179,12 +179,29 @@ def test_in_place_operators_leave_the_dtype(symbol):
     x = xp.ones((2, 3), dtype=xp.float32 if floating else xp.int16)
     same_object = call(x, 1)
     assert same_object is x and x.dtype == (xp.float32 if floating else xp.int16) and type(x) is type(xp.ones(1))
-    for other in (xp.ones((2, 3), dtype=xp.float64 if floating else xp.int64), xp.ones((4, 2, 3), dtype=x.dtype),
-                  xp.ones((), dtype=xp.float64 if floating else xp.int64)):
-        with pytest.raises(TypeError, match="expected an operand that leaves"):
-            call(x, other)
+    # Wider numbers of the same kind are narrowed.
+    wide = xp.full((2, 3), 2, dtype=xp.float64 if floating else xp.int64)
+    want = np.asarray(getattr(operator, symbol)(x, xp.astype(wide, x.dtype)))
+    for other in (wide, wide[0, 0]):
+        y = xp.asarray(x, copy=True)
+        assert call(y, other) is y and y.dtype is x.dtype and (np.asarray(y) == want).all()
+    with pytest.raises(TypeError, match="expected an operand that leaves"):
+        call(x, xp.ones((4, 2, 3), dtype=x.dtype))
     with pytest.raises((RuntimeError, ValueError)):
         call(x, xp.ones((2, 2), dtype=x.dtype))
+
+
+@pytest.mark.parametrize("dtypes", [("bool", "int8"), ("int64", "float32"), ("float64", "complex128")])
+@pytest.mark.parametrize("call", [operator.iadd, operator.imul, operator.ipow])
+def test_in_place_operators_refuse_a_higher_kind(call, dtypes):
+    x, other = (xp.ones(2, dtype=getattr(xp, dtype)) for dtype in dtypes)
+    for operand in (other, other[0]):
+        with pytest.raises(TypeError, match=f"leaves the kind of the dtype tercel.{dtypes[0]} .* result has tercel.{dtypes[1]}"):
+            call(x, operand)
+    assert xp.all(x == 1)
+    integers = xp.ones(2, dtype=xp.int32)
+    with pytest.raises(TypeError, match="the result has tercel.float32"):
+        integers /= integers
 
 
 def test_operators_with_anything_else():

@@ -455,3 +455,20 @@ def test_frequencies(n, d):
     for name in ("fftfreq", "rfftfreq"):
         same(getattr(xp.fft, name)(n, d=d, dtype=xp.float64), getattr(np.fft, name)(n, d=d), near=1e-9)
         assert getattr(xp.fft, name)(n).dtype == xp.float32 and getattr(xp.fft, name)(n, device="cpu").size
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda m, v: xp.squeeze(m, 2), IndexError, "squeeze: expected axes of an array of 2 dimensions, but got 2"),
+    (lambda m, v: xp.squeeze(m, (0, -3)), IndexError, "squeeze: expected axes of an array of 2 dimensions, but got -3"),
+    (lambda m, v: xp.squeeze(m, (0, 1)), ValueError, "squeeze: expected size 1 of axis 1, but got 3"),
+    (lambda m, v: xp.roll(m, (1, 2)), ValueError, "roll: expected as many shifts as axes, but got 2 and 0"),
+    (lambda m, v: xp.roll(m, (1, 2), axis=1), ValueError, "roll: expected as many shifts as axes, but got 2 and 1"),
+    (lambda m, v: xp.tril(v), ValueError, "tril: expected at least 2 dimensions, but got 1"),
+    (lambda m, v: xp.triu(v[0]), ValueError, "triu: expected at least 2 dimensions, but got 0"),
+    (lambda m, v: xp.take(v, v), TypeError, "take: expected integer indices, but got tercel.float32"),
+    (lambda m, v: xp.take(v, v > 1), TypeError, "take: expected integer indices, but got tercel.bool"),
+    (lambda m, v: xp.take_along_axis(v, v), TypeError, "take_along_axis: expected integer indices, but got tercel.float32"),
+])
+def test_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call(xp.ones((1, 3)), xp.asarray([1.0, 0.0, 2.0]))

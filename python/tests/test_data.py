@@ -2,6 +2,7 @@
 
 import array
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -226,3 +227,36 @@ def test_large_results_of_objects_of_python():
     assert x.nonzero(as_tuple=True)[0].numel() == x.nonzero(as_tuple=False).shape[0] == 99999
     n = x.numpy()
     assert tc.tensor(n).equal(x) and tc.asarray(n, dtype=tc.float64, copy=True).sum() == x.double().sum()
+
+
+@pytest.mark.parametrize("dtype", [tc.float32, tc.int64, tc.bool])
+def test_arrays_of_numpy_in_operators(dtype):
+    t = tc.tensor([[1, 0, 3], [1, 1, 0]]).to(dtype)
+    for array in (t.numpy().copy(), np.array([1, 0, 3], "u2"), np.array([[1.0], [0.0]]), np.array(1), np.array([True])):
+        want = tc.from_numpy(np.equal(t.numpy(), array))
+        for got in (t == array, array == t):
+            assert type(got) is tc.Tensor and got.dtype is tc.bool and got.tolist() == want.tolist()
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (t == frozen).tolist() == (t == 1).tolist()
+    for nothing in (np.array(["a", "b", "c"]), np.array([1, 2, 3], dtype=object), [1, 0, 3]):
+        assert (t == nothing) is False
+    with pytest.raises(RuntimeError, match="size of tensor a .3. must match"):
+        t == np.ones(2)
+    with pytest.raises(ValueError, match="byte order"):
+        t == np.ones(3, ">f8")
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i8"])
+def test_arrays_of_numpy_divided_by_tensors(kind):
+    t, array = tc.tensor([1.0, 2, 4]), np.array([3, 1, 2], kind)
+    got = array / t
+    assert type(got) is tc.Tensor and got.dtype is (tc.float32 if kind == "f4" else tc.float64)
+    assert got.tolist() == [3, 0.5, 0.5] and (np.array(2.0) / t).tolist() == [2, 1, 0.5]
+    assert (array / tc.tensor([1, 2, 4])).tolist() == got.tolist()
+    with pytest.raises(TypeError):
+        [1] / t
+    with pytest.raises(RuntimeError, match="requires grad"):
+        array / t.requires_grad_()

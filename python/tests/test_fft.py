@@ -185,3 +185,19 @@ def test_older_forms_of_short_time_transforms():
 def test_refused_frames(call, text):
     with pytest.raises(RuntimeError, match=text):
         call(tc.ones(20), tc.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [tc.bool, tc.uint8, tc.int64])
+def test_integers_come_in_the_default_dtype(dtype):
+    x = tc.tensor([[1, 0, 1, 1]]).to(dtype)
+    names = {"fft": True, "ifft": True, "rfft": True, "ihfft": True, "irfft": False, "hfft": False, "fft2": True,
+             "fftn": True, "rfftn": True, "irfftn": False}
+    try:
+        for real, pairs in ((tc.float32, tc.complex64), (tc.float64, tc.complex128)):
+            tc.set_default_dtype(real)
+            for name, is_complex in names.items():
+                got = getattr(tc.fft, name)(x)
+                assert got.dtype is (pairs if is_complex else real), name
+                assert (got == getattr(tc.fft, name)(x.to(real))).all(), name
+    finally:
+        tc.set_default_dtype(tc.float32)

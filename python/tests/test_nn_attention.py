@@ -160,3 +160,18 @@ def test_gradients_and_dropout():
     assert net(x, x, x)[0].tolist() == net(x, x, x)[0].tolist()
     layer = nn.TransformerEncoderLayer(4, 2, 8, norm_first=True, activation="gelu", batch_first=True).eval()
     assert layer(tc.rand(2, 5, 4)).shape == (2, 5, 4)
+
+
+def test_positions_that_may_look_at_nothing():
+    query = tc.ones(1, 2, 2, dtype=tc.float64, requires_grad=True)
+    key, value = tc.rand(1, 3, 2, dtype=tc.float64), tc.arange(6.0).double().view(1, 3, 2)
+    seen = tc.tensor([[True, False, True], [False, False, False]])
+    added = tc.zeros(2, 3, dtype=tc.float64).masked_fill(~seen, -float("inf")).requires_grad_()
+    attend = tc.nn.functional.scaled_dot_product_attention
+    by_bool, by_number = attend(query, key, value, seen), attend(query, key, value, added)
+    assert by_number[0, 1].tolist() == [0, 0] and tc.allclose(by_bool, by_number)
+    for out in (by_bool, by_number):
+        (g,) = tc.autograd.grad(out.sum(), query)
+        assert not g.isnan().any() and g[0, 1].tolist() == [0, 0] and g[0, 0].abs().sum() > 0
+    (g,) = tc.autograd.grad(attend(query, key, value, added).sum(), added)
+    assert g[1].tolist() == [0, 0, 0]

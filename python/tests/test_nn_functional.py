@@ -483,3 +483,59 @@ def test_batch_norm_of_nothing():
     assert norm.running_var.tolist() == [1, 1, 1]
     (g,) = tc.autograd.grad(norm(x).sum(), norm.weight, create_graph=True)
     assert g.tolist() == [0, 0, 0]
+
+
+def test_smaller_images_without_aliasing():
+    x = tc.arange(24.0).view(1, 1, 4, 6)
+    out = F.interpolate(x, (2, 3), mode="bilinear", antialias=True)
+    assert tc.allclose(out.flatten(), tc.tensor([35, 47.5, 60, 101, 113.5, 126]) / 7)
+    assert tc.allclose(F.interpolate(tc.ones(1, 2, 9, 7), (3, 8), mode="bicubic", antialias=True), tc.ones(1, 2, 3, 8))
+    stripes = tc.tensor([0.0, 255.0]).repeat(8).expand(1, 1, 16, 16)
+    assert F.interpolate(stripes, (16, 4), mode="bilinear").std().item() < 1e-3
+    for mode in ("bilinear", "bicubic"):
+        assert (F.interpolate(stripes, (16, 5), mode=mode, antialias=True)[..., 1:-1] - 127.5).abs().max() < 35
+        assert tc.autograd.gradcheck(lambda x: F.interpolate(x, (2, 4), mode=mode, antialias=True),
+                                     tc.rand(1, 1, 5, 3, dtype=tc.float64, requires_grad=True))
+    pixels = F.interpolate(x.to(tc.uint8), (2, 5), mode="bicubic", antialias=True)
+    assert pixels.flatten().tolist() == [4, 5, 6, 7, 8, 15, 16, 17, 18, 19]
+    for options in (dict(mode="nearest"), dict(mode="area")):
+        says(ValueError, "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor",
+             lambda: F.interpolate(x, (2, 3), antialias=True, **options))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_gradients_of_convolutions_as_functions(dims):
+    convolve = getattr(F, f"conv{dims}d")
+    x = tc.randn(2, 4, *[6] * dims, dtype=tc.float64, requires_grad=True)
+    weight = tc.randn(6, 2, *[3] * dims, dtype=tc.float64, requires_grad=True)
+    options = dict(stride=2, padding=1, dilation=1, groups=2)
+    out = convolve(x, weight, **options)
+    seed = tc.randn_like(out).detach()
+    by_x, by_weight = tc.autograd.grad(out, (x, weight), seed)
+    grad = tc.nn.grad
+    assert tc.allclose(getattr(grad, f"conv{dims}d_input")(x.shape, weight, seed, **options), by_x)
+    assert tc.allclose(getattr(grad, f"conv{dims}d_weight")(x, weight.shape, seed, **options), by_weight)
+
+
+@pytest.mark.parametrize("dtype", [tc.int64, tc.int32, tc.uint8])
+def test_convolutions_of_integers(dtype):
+    for convolve, x, weight, options in [
+            (F.conv1d, (2, 4, 9), (3, 4, 3), dict(stride=2, padding=1)),
+            (F.conv2d, (1, 4, 6, 5), (4, 2, 2, 3), dict(groups=2, dilation=2)),
+            (F.conv3d, (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), {}),
+            (F.conv_transpose2d, (1, 4, 3, 3), (4, 1, 2, 2), dict(stride=2, groups=2))]:
+        x, weight = tc.randint(0, 11, x), tc.randint(0, 11, weight)
+        bias = tc.arange(weight.shape[1] * 2 if "groups" in options and "transpose" in convolve.__name__
+                         else weight.shape[0])
+        want = convolve(x.double(), weight.double(), bias.double(), **options).long().to(dtype)
+        assert tc.equal(convolve(x.to(dtype), weight.to(dtype), bias.to(dtype), **options), want)
+
+
+def test_convolutions_of_large_integers_are_exact():
+    x = tc.tensor([[[2**62 + 1, -(2**61) - 3, 7, 2**40 - 1, -2**63, 2**63 - 1]]])
+    weight = tc.tensor([[[3, -(2**35) - 1]]])
+    row, taps = x.flatten().tolist(), weight.flatten().tolist()
+    want = [(a * taps[0] + b * taps[1] + 2**63) % 2**64 - 2**63 for a, b in zip(row, row[1:])]
+    assert F.conv1d(x, weight).flatten().tolist() == want, "and wrap around like sums of integers"
+    with pytest.raises(NotImplementedError, match="not implemented for 'bool'"):
+        F.conv1d(x.bool(), weight.bool())

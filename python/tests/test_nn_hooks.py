@@ -195,3 +195,14 @@ def test_hooks_do_not_keep_the_graph(requires_grad):
         reference = weak()
     gc.collect()
     assert reference() is None
+
+
+def test_state_dict_hooks_by_older_names():
+    module, seen = nn.Linear(2, 1), []
+    module._register_load_state_dict_pre_hook(lambda state, prefix, *_: seen.append((prefix, sorted(state))))
+    module._register_load_state_dict_pre_hook(lambda m, *_: seen.append(m), with_module=True)
+    module._register_state_dict_hook(lambda m, state, prefix, metadata: state.pop("bias") and None)
+    state = module.state_dict()
+    assert list(state) == ["weight"]
+    module.load_state_dict(state, strict=False)
+    assert seen == [("", ["weight"]), module]

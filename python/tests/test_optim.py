@@ -413,3 +413,76 @@ def test_factors_of_steps_have_the_parameters_precision():
         w.grad = tc.ones(1, dtype=tc.float64)
         made.step()
     assert made.state[w]["step_size"].item() == 0.1 * 1.2
+
+
+def valley(x):
+    """Curved, with its least point at ones."""
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def lbfgs_steps(count, start=(-1.2, 1.0), **options):
+    x = tc.tensor(start, dtype=tc.float64, requires_grad=True)
+    optimizer = optim.LBFGS([x], **options)
+    calls = []
+
+    def closure():
+        assert tc.is_grad_enabled()
+        optimizer.zero_grad()
+        loss = valley(x)
+        loss.backward()
+        calls.append(loss.item())
+        return loss
+
+    losses = [optimizer.step(closure) for _ in range(count)]
+    assert optimizer.state[x]["func_evals"] == len(calls)
+    return x, losses, calls, optimizer
+
+
+def test_lbfgs_with_a_line_search():
+    x, losses, calls, _ = lbfgs_steps(5, line_search_fn="strong_wolfe")
+    assert tc.allclose(x, tc.ones(2).double(), rtol=1e-4) and losses[0].requires_grad
+    assert all(later <= sooner for sooner, later in zip(losses, losses[1:])) and losses[0].item() == calls[0]
+    few, _, _, _ = lbfgs_steps(8, line_search_fn="strong_wolfe", history_size=2)
+    assert tc.allclose(few, tc.ones(2).double(), rtol=1e-4)
+
+
+def test_lbfgs_is_newtons_method_of_a_parabola():
+    x = tc.tensor([3.0, -2.0], dtype=tc.float64, requires_grad=True)
+    y = tc.tensor([1 + 2j], requires_grad=True)
+    optimizer = optim.LBFGS([x, y], lr=1, tolerance_grad=1e-6)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (tc.tensor([1.0, 4.0]).double() * x ** 2).sum() + (y - 1j).abs().square().sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert closure().item() < 1e-8 and y.is_complex()
+
+
+def test_limits_of_lbfgs():
+    _, _, calls, optimizer = lbfgs_steps(1, lr=1e-3, max_iter=4)
+    assert len(calls) == 4 and optimizer.param_groups[0]["max_eval"] == 5
+    _, _, calls, _ = lbfgs_steps(1, lr=1e-3, max_iter=100, max_eval=7)
+    assert len(calls) == 7
+    _, _, calls, _ = lbfgs_steps(1, start=(1.0, 1.0))
+    assert len(calls) == 1, "a gradient of zero"
+    _, losses, calls, _ = lbfgs_steps(1, start=(1.0, 1.0), tolerance_grad=-math.inf)
+    assert len(calls) == 1 and losses[0].item() == 0, "a direction of zero"
+    _, _, calls, optimizer = lbfgs_steps(3, lr=1e-3, max_iter=5, history_size=3)
+    state, = optimizer.state.values()
+    assert len(state["old_dirs"]) == len(state["old_stps"]) == len(state["ro"]) == 3 and state["n_iter"] == 15
+    again = optim.LBFGS([tc.ones(2, requires_grad=True)])
+    again.load_state_dict(optimizer.state_dict())
+    assert next(iter(again.state.values()))["n_iter"] == 15
+
+
+def test_errors_of_lbfgs():
+    p, q = tc.ones(1, requires_grad=True), tc.ones(1, requires_grad=True)
+    with pytest.raises(ValueError, match="LBFGS doesn't support per-parameter options"):
+        optim.LBFGS([{"params": [p]}, {"params": [q]}])
+    with pytest.raises(ValueError, match="Invalid learning rate: -1"):
+        optim.LBFGS([p], lr=-1)
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        optim.LBFGS([p], line_search_fn="armijo").step(lambda: p)

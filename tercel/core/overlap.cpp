@@ -136,18 +136,17 @@ bool has_internal_overlap(IntSpan sizes, IntSpan strides) {
 }
 
 namespace {
-/** Whether sizes and steps are the same, but for dimensions of size 1 in front. */
+/** Whether sizes and steps are the same, but for dimensions of size 1. */
 bool same_layout(const ByteLayout& a, const ByteLayout& b) {
-  const auto from = [](const ByteLayout& l) {
-    size_t d = 0;
-    while (d < l.sizes.size() && l.sizes[d] == 1) ++d;
-    return d;
-  };
-  const size_t first_a = from(a), first_b = from(b);
-  if (a.sizes.size() - first_a != b.sizes.size() - first_b) return false;
-  for (size_t d = first_a, e = first_b; d < a.sizes.size(); ++d, ++e)
-    if (a.sizes[d] != b.sizes[e] || (a.sizes[d] != 1 && a.strides[d] != b.strides[e])) return false;
-  return true;
+  size_t d = 0, e = 0;
+  while (true) {
+    while (d < a.sizes.size() && a.sizes[d] == 1) ++d;
+    while (e < b.sizes.size() && b.sizes[e] == 1) ++e;
+    if (d == a.sizes.size() || e == b.sizes.size()) return d == a.sizes.size() && e == b.sizes.size();
+    if (a.sizes[d] != b.sizes[e] || a.strides[d] != b.strides[e]) return false;
+    ++d;
+    ++e;
+  }
 }
 }  // namespace
 

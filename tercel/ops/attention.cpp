@@ -8,6 +8,7 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/matmul.h"
 #include "tercel/ops/rearrange.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/softmax.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/views.h"
@@ -48,9 +49,17 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (is_causal) mask = ge(unsqueeze(arange(query.size(-2)), 1), arange(key.size(-2)));
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   if (mask.defined()) scores = mask.dtype() == kBool ? where(mask, scores, kNever) : add(scores, mask);
+  // A position that may look at nothing gets zeros, not NaN; and its scores no gradient.
+  Tensor looks = mask;
+  if (mask.defined() && mask.dtype() != kBool) {
+    looks = any(ne(scores.detach(), kNever), {-1}, true);
+    if (all(looks).item<bool>())
+      looks = Tensor();
+    else
+      scores = where(looks, scores, 0);
+  }
   Tensor weights = softmax(scores, -1);
-  // A position that may look at nothing gets zeros, not NaN.
-  if (mask.defined() && mask.dtype() == kBool) weights = where(mask, weights, 0);
+  if (looks.defined()) weights = where(looks, weights, 0);
   if (dropout_p > 0) weights = dropout(weights, dropout_p, true);
   return matmul(weights, value);
 }

@@ -3,7 +3,10 @@
 #include <cstring>
 
 #include "tercel/ops/binary_ops.h"
+#include "tercel/ops/complex_logs_impl.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/elementwise_impl.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/out.h"
 #include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/ternary_ops.h"
@@ -262,15 +265,28 @@ void check_integers(const Pair& in) {
     check_no_bool(in);
 }
 
+/** Whether the op is one that is made of others for these operands. */
+template <class F>
+bool is_composed(const Pair& in) {
+  if constexpr (std::is_same_v<F, op::Logaddexp>)
+    for (const OperandRef& x : in)
+      if (x.tensor() ? x.tensor()->defined() && x.tensor()->is_complex() : x.number().is_complex()) return true;
+  return false;
+}
+
+Tensor as_tensor(const OperandRef& x) { return x.tensor() ? *x.tensor() : scalar_tensor(x.number(), kComplex64); }
+
 template <class F>
 Tensor checked(const Pair& in) {
   check_integers<F>(in);
+  if (is_composed<F>(in)) return complex_logaddexp(as_tensor(in[0]), as_tensor(in[1]));
   return binary(kInfo<F, BinaryOps>, in);
 }
 
 template <class F>
 const Tensor& checked_out(const Tensor& out, const Pair& in) {
   check_integers<F>(in);
+  if (is_composed<F>(in)) return put_out(F::name, out, checked<F>(in));
   return binary_out(kInfo<F, BinaryOps>, binary_kernels, out, in);
 }
 

@@ -1,6 +1,7 @@
 #include "tercel/ops/conv.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
@@ -12,6 +13,7 @@
 #include "tercel/ops/join.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/spatial_impl.h"
+#include "tercel/ops/special.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -20,7 +22,8 @@ namespace {
 
 // Images with fewer positions than this are computed with channels last: see Note [Convolution loops].
 constexpr int64_t kFewPositions = 256;
-// Groups of fewer channels than this are computed with channels first: a patch has too few of them in a row.
+// Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
+// where each channel is a group, and has one output, there are no patches.
 constexpr int64_t kFewChannels = 16;
 
 // Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
@@ -57,7 +60,8 @@ struct Order {
       : result_last(is_channels_last(a, y.size() - 2) || is_channels_last(b, y.size() - 2)), compute_last(result_last) {
     int64_t positions = 1;
     for (size_t d = 2; d < y.size(); ++d) positions *= y[d];
-    if (groups > 1 && channels / groups < kFewChannels) compute_last = false;
+    const bool depthwise = groups == channels && groups == y[1];
+    if (groups > 1 && channels / groups < kFewChannels && !depthwise) compute_last = false;
     if (groups == 1 && positions < kFewPositions && y[0] > 1) compute_last = true;
   }
   Tensor operand(const Tensor& t) const {
@@ -227,8 +231,8 @@ void check_operands(const Arguments& a, const Tensor& x, const Tensor& weight, c
   }
   TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "Input type (", scalar_type_word(x.dtype()),
                ") and weight type (", scalar_type_word(weight.dtype()), ") should be the same");
-  TERCEL_CHECK(x.is_floating_point() || x.is_complex(), NotImplementedError, "\"", a.op, "\" not implemented for '",
-               cpp_name(x.dtype()), "'");
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "\"", a.op, "\" not implemented for '", cpp_name(x.dtype()),
+               "'");
 }
 
 DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight) {
@@ -263,15 +267,44 @@ DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight
 
 Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+/** The same bias for all positions of a channel. */
+Tensor with_bias(const Tensor& out, const Tensor& bias, size_t dims) {
+  if (!bias.defined()) return out;
+  DimVector column(dims + 1, 1);
+  column[0] = bias.size(0);
+  return add(out, view(bias, column));
+}
+
 /** Of complex numbers: a product of parts is one of numbers, since a convolution is linear in both operands. */
 Tensor convolve_complex(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor xs[] = {real(x), imag(x)}, weights[] = {real(weight), imag(weight)};
   const auto part = [&](int i, int j) { return convolve(a, xs[i], weights[j], Tensor()); };
   const Tensor out = complex(sub(part(0, 0), part(1, 1)), add(part(0, 1), part(1, 0)));
-  if (!bias.defined()) return out;
-  DimVector column(a.dims + 1, 1);
-  column[0] = bias.size(0);
-  return add(out, view(bias, column));
+  return with_bias(out, bias, a.dims);
+}
+
+double largest_magnitude(const Tensor& x) {
+  if (x.numel() == 0) return 0;
+  const MinAndMax extremes = aminmax(x);
+  return std::max(std::abs(extremes.min.item<double>()), std::abs(extremes.max.item<double>()));
+}
+
+/**
+ * Of int64: in float64 where no sum can leave the range in which that is exact. Else the operand of larger numbers is
+ * cut into two of half as many bits each; sums wrap around as sums of int64 do.
+ */
+Tensor convolve_integers(const Arguments& a, const Tensor& x, const Tensor& weight) {
+  const double of_x = largest_magnitude(x), of_weight = largest_magnitude(weight);
+  if (of_x * of_weight * static_cast<double>(weight.numel()) < 0x1p53)
+    return to(convolve(a, to(x, kFloat64), to(weight, kFloat64), Tensor()), kInt64);
+  const bool cut_x = of_x >= of_weight;
+  const Tensor& large = cut_x ? x : weight;
+  const auto bits = static_cast<int64_t>(std::ilogb(cut_x ? of_x : of_weight) + 1) / 2;
+  const auto part = [&](const Tensor& t) {
+    return cut_x ? convolve_integers(a, t, weight) : convolve_integers(a, x, t);
+  };
+  const Tensor high = part(bitwise_right_shift(large, bits)), low = part(bitwise_and(large, (int64_t{1} << bits) - 1));
+  return add(mul(high, int64_t{1} << bits), low);
 }
 
 Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -283,6 +316,10 @@ Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const
   if (x.dim() == dims + 1) return squeeze(convolve(a, unsqueeze(x, 0), weight, bias), 0);
   check_operands(a, x, weight, bias);
   if (x.is_complex()) return convolve_complex(a, x, weight, bias);
+  if (!x.is_floating_point()) {
+    const Tensor out = convolve_integers(a, to(x, kInt64), to(weight, kInt64));
+    return with_bias(to(out, x.dtype()), bias, a.dims);
+  }
   if (x.dtype() == kFloat16 || x.dtype() == kBFloat16)
     return to(convolve(a, to(x, kFloat32), to(weight, kFloat32), bias.defined() ? to(bias, kFloat32) : bias),
               x.dtype());

@@ -10,12 +10,16 @@
 //
 // Channels first is slow where an image has few positions (a product for each image); there the caller converts to
 // channels last, where the positions of all images are rows of one matrix.
+//
+// Convolutions of each channel by itself with channels last are no products: vectors hold channels, and taps are added
+// up (cpu/depthwise_kernels.cpp).
 #include "tercel/ops/conv_plan_impl.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "tercel/core/allocator.h"
+#include "tercel/ops/depthwise_impl.h"
 #include "tercel/ops/gemm_impl.h"
 #include "tercel/util/parallel.h"
 
@@ -25,6 +29,9 @@ namespace {
 
 constinit const KernelTable<PatchFn> gather_kernels = TERCEL_CPU_KERNELS(gather_patches);
 constinit const KernelTable<PatchFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter_patches);
+constinit const KernelTable<DepthwiseForwardFn> forward_kernels = TERCEL_CPU_KERNELS(depthwise_forward);
+constinit const KernelTable<DepthwiseInputFn> input_kernels = TERCEL_CPU_KERNELS(depthwise_input);
+constinit const KernelTable<DepthwiseWeightFn> weight_kernels = TERCEL_CPU_KERNELS(depthwise_weight);
 
 // Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
 constexpr int64_t kTileBytes = 768 << 10;
@@ -39,26 +46,114 @@ struct Buffer {
   T* get() const { return static_cast<T*>(block.get()); }
 };
 
+/** The plan's sizes, for a kernel. */
+template <class Loop>
+Loop loop_of(const ConvPlan& plan, bool wide, int64_t channels) {
+  Loop loop{};
+  loop.wide = wide;
+  loop.channels = channels;
+  for (int d = 0; d < 3; ++d) {
+    loop.in[d] = plan.in[d];
+    loop.kernel[d] = plan.kernel[d];
+    loop.out[d] = plan.out[d];
+    loop.stride[d] = plan.stride[d];
+    loop.padding[d] = plan.padding[d];
+    loop.dilation[d] = plan.dilation[d];
+  }
+  return loop;
+}
+
+/** out[c][r] = in[r][c]. */
+template <class T>
+void transpose_matrix(const T* in, int64_t rows, int64_t columns, T* out) {
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t r = 0; r < rows; ++r) out[c * rows + r] = in[r * columns + c];
+}
+
+/** Each channel by itself, channels last. */
+template <class T>
+class Depthwise {
+ public:
+  static bool fits(const ConvPlan& plan) {
+    return plan.channels_last && plan.groups == plan.channels && plan.outputs == plan.channels;
+  }
+
+  explicit Depthwise(const ConvPlan& plan)
+      : plan_(plan),
+        loop_(loop_of<DepthwiseLoop>(plan, sizeof(T) == 8, plan.channels)),
+        in_size_(plan.channels * plan.in_pixels()),
+        out_size_(plan.channels * plan.out_pixels()) {
+    // Images on different threads, and channels where there are too few of them.
+    const int64_t parts = ceil_div(num_threads(), std::max<int64_t>(1, plan.n));
+    part_ = ceil_div(ceil_div(plan.channels, parts), kPartChannels) * kPartChannels;
+    parts_ = ceil_div(plan.channels, part_);
+  }
+
+  void forward(const T* x, const T* weight, const T* bias, T* y) const {
+    const Buffer<T> by_tap = weight_by_tap(weight);
+    for_each_part([&](int64_t image, int64_t begin, int64_t end) {
+      forward_kernels[kCpu](loop_, x + image * in_size_, by_tap.get(), bias, y + image * out_size_, begin, end);
+    });
+  }
+
+  void input(const T* y, const T* weight, T* x) const {
+    const Buffer<T> by_tap = weight_by_tap(weight);
+    std::fill_n(x, plan_.n * in_size_, T(0));
+    for_each_part([&](int64_t image, int64_t begin, int64_t end) {
+      input_kernels[kCpu](loop_, y + image * out_size_, by_tap.get(), x + image * in_size_, begin, end);
+    });
+  }
+
+  void weight(const T* x, const T* y, T* weight) const {
+    const int64_t size = plan_.channels * plan_.window();
+    const int64_t chunks = in_parallel_region() ? 1 : std::max<int64_t>(1, num_chunks(plan_.n, 1));
+    const Buffer<T> sums(chunks * size);
+    std::fill_n(sums.get(), chunks * size, T(0));
+    parallel_for(0, plan_.n, 1, [&](int64_t begin, int64_t end) {
+      T* sum = sums.get() + (chunks == 1 ? 0 : thread_index()) * size;
+      for (int64_t image = begin; image < end; ++image)
+        weight_kernels[kCpu](loop_, x + image * in_size_, y + image * out_size_, sum, 0, plan_.channels);
+    });
+    for (int64_t chunk = 1; chunk < chunks; ++chunk)
+      for (int64_t i = 0; i < size; ++i) sums.get()[i] += sums.get()[chunk * size + i];
+    transpose_matrix(sums.get(), plan_.window(), plan_.channels, weight);
+  }
+
+ private:
+  static constexpr int64_t kPartChannels = 64;
+
+  Buffer<T> weight_by_tap(const T* weight) const {
+    Buffer<T> by_tap(plan_.channels * plan_.window());
+    transpose_matrix(weight, plan_.channels, plan_.window(), by_tap.get());
+    return by_tap;
+  }
+  template <class Fn>
+  void for_each_part(Fn fn) const {
+    parallel_for(0, plan_.n * parts_, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t begin = i % parts_ * part_;
+        fn(i / parts_, begin, std::min(begin + part_, plan_.channels));
+      }
+    });
+  }
+
+  const ConvPlan& plan_;
+  const DepthwiseLoop loop_;
+  const int64_t in_size_, out_size_;  // of an image
+  int64_t part_ = 1, parts_ = 1;      // channels that a thread computes at once, and how many times these there are
+};
+
 template <class T>
 class Convolution {
  public:
   explicit Convolution(const ConvPlan& plan) : plan_(plan) {
-    loop_.wide = sizeof(T) == 8;
-    loop_.channels_last = plan.channels_last;
     group_channels_ = plan.channels / plan.groups;
     group_outputs_ = plan.outputs / plan.groups;
-    loop_.channels = group_channels_;
+    loop_ = loop_of<PatchLoop>(plan, sizeof(T) == 8, group_channels_);
+    loop_.channels_last = plan.channels_last;
     loop_.pixel = plan.channels;
     plain_ = plan.window() == 1;
-    for (int d = 0; d < 3; ++d) {
-      loop_.in[d] = plan.in[d];
-      loop_.kernel[d] = plan.kernel[d];
-      loop_.out[d] = plan.out[d];
-      loop_.stride[d] = plan.stride[d];
-      loop_.padding[d] = plan.padding[d];
-      loop_.dilation[d] = plan.dilation[d];
-      plain_ = plain_ && plan.stride[d] == 1 && plan.padding[d] == 0;
-    }
+    for (int d = 0; d < 3; ++d) plain_ = plain_ && plan.stride[d] == 1 && plan.padding[d] == 0;
     depth_ = group_channels_ * plan.window();
     const int64_t fitting = kTileBytes / std::max<int64_t>(1, depth_ * static_cast<int64_t>(sizeof(T)));
     const int64_t all = plan.channels_last ? plan.n * plan.out_pixels() : plan.out_pixels();
@@ -247,19 +342,13 @@ class Convolution {
   bool plain_ = false;  // the patches are the image itself
 };
 
-PatchLoop patch_loop(const ConvPlan& plan, ScalarType dtype) {
-  PatchLoop loop{};
-  loop.wide = dtype == kFloat64;
-  loop.channels = plan.channels;
-  for (int d = 0; d < 3; ++d) {
-    loop.in[d] = plan.in[d];
-    loop.kernel[d] = plan.kernel[d];
-    loop.out[d] = plan.out[d];
-    loop.stride[d] = plan.stride[d];
-    loop.padding[d] = plan.padding[d];
-    loop.dilation[d] = plan.dilation[d];
-  }
-  return loop;
+/** Calls fn with what computes the plan. */
+template <class T, class Fn>
+void with_method(const ConvPlan& plan, Fn fn) {
+  if (Depthwise<T>::fits(plan))
+    fn(Depthwise<T>(plan));
+  else
+    fn(Convolution<T>(plan));
 }
 
 template <class Fn>
@@ -275,20 +364,26 @@ void* at_image(const Tensor& t, int64_t image, int64_t size) {
 
 void run_convolution(const ConvPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y) {
   visit(x.dtype(), [&]<class T> {
-    Convolution<T>(plan).forward(x.data<T>(), weight.data<T>(), bias.defined() ? bias.data<T>() : nullptr, y.data<T>());
+    const T* of_bias = bias.defined() ? bias.data<T>() : nullptr;
+    with_method<T>(plan,
+                   [&](const auto& method) { method.forward(x.data<T>(), weight.data<T>(), of_bias, y.data<T>()); });
   });
 }
 
 void run_convolution_input(const ConvPlan& plan, const Tensor& y, const Tensor& weight, const Tensor& x) {
-  visit(y.dtype(), [&]<class T> { Convolution<T>(plan).input(y.data<T>(), weight.data<T>(), x.data<T>()); });
+  visit(y.dtype(), [&]<class T> {
+    with_method<T>(plan, [&](const auto& method) { method.input(y.data<T>(), weight.data<T>(), x.data<T>()); });
+  });
 }
 
 void run_convolution_weight(const ConvPlan& plan, const Tensor& x, const Tensor& y, const Tensor& weight) {
-  visit(x.dtype(), [&]<class T> { Convolution<T>(plan).weight(x.data<T>(), y.data<T>(), weight.data<T>()); });
+  visit(x.dtype(), [&]<class T> {
+    with_method<T>(plan, [&](const auto& method) { method.weight(x.data<T>(), y.data<T>(), weight.data<T>()); });
+  });
 }
 
 void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns) {
-  const PatchLoop loop = patch_loop(plan, x.dtype());
+  const auto loop = loop_of<PatchLoop>(plan, x.dtype() == kFloat64, plan.channels);
   const auto kernel = gather_kernels[x.device()];
   const int64_t image = plan.channels * plan.in_pixels(), matrix = plan.channels * plan.window() * plan.out_pixels();
   parallel_for(0, plan.n, 1, [&](int64_t begin, int64_t end) {
@@ -298,7 +393,7 @@ void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns) {
 }
 
 void run_col2im(const ConvPlan& plan, const Tensor& columns, const Tensor& x) {
-  const PatchLoop loop = patch_loop(plan, x.dtype());
+  const auto loop = loop_of<PatchLoop>(plan, x.dtype() == kFloat64, plan.channels);
   const auto kernel = scatter_kernels[x.device()];
   const int64_t image = plan.channels * plan.in_pixels(), matrix = plan.channels * plan.window() * plan.out_pixels();
   parallel_for(0, plan.n, 1, [&](int64_t begin, int64_t end) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
@@ -27,9 +28,9 @@ double scale_of(std::string_view norm, double n, bool forward) {
 }
 
 ScalarType checked_dtype(const Tensor& x, bool complex) {
-  const ScalarType t = x.dtype();
-  TERCEL_CHECK(t != kFloat16 && t != kBFloat16, NotImplementedError, "Unsupported dtype ", scalar_type_word(t));
-  const ScalarType real = x.is_differentiable() ? t : kFloat32;
+  const ScalarType real = x.is_differentiable() ? x.dtype() : default_dtype();
+  TERCEL_CHECK(real != kFloat16 && real != kBFloat16, NotImplementedError, "Unsupported dtype ",
+               scalar_type_word(real));
   return complex ? complex_dtype(real) : real;
 }
 Tensor in_complex(const Tensor& x) { return to(x, checked_dtype(x, true)); }

@@ -243,7 +243,10 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, int64_t dim) {
   x_sizes = index_sizes = common;
   x_sizes[d] = x.sizes()[d];
   index_sizes[d] = indices.sizes()[d];
-  return gather(expand(x, x_sizes), static_cast<int64_t>(d), expand(indices, index_sizes));
+  // Negative indices count from the end, which gather() does not know.
+  const Tensor negative = lt(indices, 0);
+  const Tensor counted = any(negative).item<bool>() ? add(indices, mul(negative, x.sizes()[d])) : indices;
+  return gather(expand(x, x_sizes), static_cast<int64_t>(d), expand(counted, index_sizes));
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& indices) {

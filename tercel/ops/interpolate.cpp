@@ -19,11 +19,59 @@ constexpr double kCubic = -0.75;
 double cubic_near(double t) { return ((kCubic + 2) * t - (kCubic + 3)) * t * t + 1; }
 double cubic_far(double t) { return ((kCubic * t - 5 * kCubic) * t + 8 * kCubic) * t - 4 * kCubic; }
 
+// What one pixel of the result covers of the input.
+template <class T>
+T step_of(int64_t in, int64_t out, bool align_corners, double factor) {
+  if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
+  return factor > 0 ? static_cast<T>(1 / factor) : static_cast<T>(in) / static_cast<T>(out);
+}
+
+// Filters of images that become smaller, at a distance in pixels of the result. The cubic is Pillow's, of parameter
+// -0.5.
+template <class T>
+T triangle(T distance) {
+  return std::max(T(1) - distance, T(0));
+}
+template <class T>
+T wide_cubic(T distance) {
+  constexpr T kA = T(-0.5);
+  if (distance < 1) return ((kA + 2) * distance - (kA + 3)) * distance * distance + 1;
+  return distance < 2 ? ((kA * distance - 5 * kA) * distance + 8 * kA) * distance - 4 * kA : T(0);
+}
+
+// The taps of one dimension with a filter as wide as a pixel of the result, if that is the larger one.
+template <class T>
+Taps make_wide_taps(InterpolateMode mode, int64_t in, int64_t out, bool align_corners, double factor) {
+  const T step = step_of<T>(in, out, align_corners, factor), width = std::max(step, T(1));
+  const bool cubic = mode == InterpolateMode::Bicubic;
+  const T reach = (cubic ? T(2) : T(1)) * width;
+  Taps taps;
+  taps.in = in;
+  std::vector<T> weights;
+  for (int64_t o = 0; o < out; ++o) {
+    const T centre = step * (static_cast<T>(o) + T(0.5));
+    const int64_t first = std::clamp<int64_t>(static_cast<int64_t>(centre - reach + T(0.5)), 0, in - 1),
+                  last = std::clamp<int64_t>(static_cast<int64_t>(centre + reach + T(0.5)), first + 1, in);
+    T total = 0;
+    weights.clear();
+    for (int64_t i = first; i < last; ++i) {
+      const T distance = std::abs(static_cast<T>(i) - centre + T(0.5)) / width;
+      weights.push_back(cubic ? wide_cubic(distance) : triangle(distance));
+      total += weights.back();
+    }
+    for (int64_t i = first; i < last; ++i) {
+      const T weight = weights[static_cast<size_t>(i - first)];
+      taps.add(i, total != 0 ? weight / total : weight);
+    }
+    taps.end_output();
+  }
+  return taps;
+}
+
 // The taps of one dimension, positions calculated in T, as PyTorch does for elements of that type.
 template <class T>
 Taps make_taps(InterpolateMode mode, int64_t in, int64_t out, bool align_corners, double factor) {
-  const T step = align_corners ? (out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0))
-                               : (factor > 0 ? static_cast<T>(1 / factor) : static_cast<T>(in) / static_cast<T>(out));
+  const T step = step_of<T>(in, out, align_corners, factor);
   const auto inside = [in](int64_t i) { return std::clamp<int64_t>(i, 0, in - 1); };
   Taps taps;
   taps.in = in;
@@ -102,6 +150,9 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
       ". Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) ", "format.");
   TERCEL_CHECK(!options.recompute_scale_factor || options.size.empty(), ValueError,
                "recompute_scale_factor is not meaningful with an explicit size.");
+  TERCEL_CHECK(
+      !options.antialias || (dims == 2 && (mode == InterpolateMode::Bilinear || mode == InterpolateMode::Bicubic)),
+      ValueError, "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input");
   check_mode(mode, dims);
 
   const Spatial in = spatial_sizes(x.sizes(), n);
@@ -130,13 +181,17 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   }
   check_room(x, n, out);
   const bool align = options.align_corners.value_or(false);
+  const auto taps_of = [&]<class T>(size_t d) {
+    return options.antialias ? make_wide_taps<T>(mode, in[d], out[d], align, factor[d])
+                             : make_taps<T>(mode, in[d], out[d], align, factor[d]);
+  };
   SpatialMap map;
   for (size_t d = 0; d < 3; ++d) {
     if (d + n < 3)
       map.taps[d] = Taps::identity(1);
     else
-      map.taps[d] = x.dtype() == kFloat64 ? make_taps<double>(mode, in[d], out[d], align, factor[d])
-                                          : make_taps<float>(mode, in[d], out[d], align, factor[d]);
+      map.taps[d] =
+          x.dtype() == kFloat64 ? taps_of.template operator()<double>(d) : taps_of.template operator()<float>(d);
   }
   return resampled("UpsampleBackward0", x, n, std::move(map));
 }

@@ -31,6 +31,8 @@ struct InterpolateOptions {
   std::optional<bool> align_corners;
   /** Positions are calculated from the sizes, not from the factors. */
   bool recompute_scale_factor = false;
+  /** A smaller result takes all pixels into account (bilinear and bicubic modes of images). */
+  bool antialias = false;
 };
 
 /** x [n, channels, spatial...] (1 to 3 dimensions) in another size; a channels-last x gives such a result. */

@@ -4,10 +4,15 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/allocator.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/join.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/pool_impl.h"
 #include "tercel/ops/resample_impl.h"
+#include "tercel/ops/scan.h"
 #include "tercel/ops/scatter.h"
 #include "tercel/ops/spatial_impl.h"
 #include "tercel/ops/views.h"
@@ -43,7 +48,14 @@ std::string with_times(const char* separator, int64_t first, IntSpan rest) {
   return out + ")";
 }
 
-void check_input(const char* op, const Tensor& x, size_t dims) {
+/** Whether there is such a pooling of that dtype; `own_loop`: one without indices that has a loop of its own. */
+bool pools(std::string_view op, ScalarType dtype, bool own_loop) {
+  if (is_floating(dtype)) return true;
+  if (op.starts_with("avg")) return dtype == kInt64;
+  return is_integral(dtype, false) && !own_loop;
+}
+
+void check_input(const char* op, const Tensor& x, size_t dims, bool own_loop) {
   check_defined(x, op, "input");
   const int64_t least = static_cast<int64_t>(dims) + 1;
   bool fits = x.dim() == least || x.dim() == least + 1, empty = false;
@@ -58,8 +70,8 @@ void check_input(const char* op, const Tensor& x, size_t dims) {
                ": non-empty 4D or 5D (batch mode) tensor expected for input, but got ", x.sizes());
   TERCEL_CHECK(fits && !empty, RuntimeError, op, ": Expected ", least, "D or ", least + 1,
                "D (batch mode) tensor with optional 0 dim batch size for input, but got:", x.sizes());
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
-               "'");
+  TERCEL_CHECK(pools(op, x.dtype(), own_loop), NotImplementedError, "\"", op, "\" not implemented for '",
+               to_string(x.dtype()), "'");
 }
 
 int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
@@ -116,7 +128,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
                  "pad should be at most half of kernel size, but got pad=", padding[d], ", kernel_size=", kernel[d],
                  " and dilation=", dilation[d]);
   }
-  check_input(op, x, dims);
+  check_input(op, x, dims, own_loop);
   const Spatial in = spatial_sizes(x.sizes(), dims);
   Pooling pooling{op, dims, {}};
   DimVector sizes, outs;
@@ -227,7 +239,7 @@ ValuesAndIndices run_max(const Tensor& x, const Pooling& p, bool with_indices) {
   ValuesAndIndices out{empty_strided(sizes, strides, x.options()), {}};
   if (with_indices) out.indices = empty_strided(sizes, strides, TensorOptions(kInt64, x.device()));
   if (out.values.numel() == 0) return out;
-  loop.wide = x.dtype() == kFloat64;
+  loop.dtype = x.dtype();
   loop.inner = last ? x.size(1) : 1;
   loop.x = input.data_ptr();
   loop.out_values = out.values.data_ptr();
@@ -243,8 +255,9 @@ ValuesAndIndices run_max(const Tensor& x, const Pooling& p, bool with_indices) {
 }
 
 ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooling& p, bool want_indices) {
-  if (x.dtype() == kFloat16 || x.dtype() == kBFloat16) {
-    ValuesAndIndices out = largest(backward_name, to(x, kFloat32), p, want_indices);
+  if (x.dtype() != kFloat32 && x.dtype() != kFloat64 && x.dtype() != kInt64) {
+    const ScalarType dtype = x.is_floating_point() ? kFloat32 : kInt64;
+    ValuesAndIndices out = largest(backward_name, to(x, dtype), p, want_indices);
     out.values = to(out.values, x.dtype());
     return out;
   }
@@ -283,11 +296,35 @@ SpatialMap average_map(const Tensor& x, const Pooling& p, bool count_padding, st
   return map;
 }
 
+Tensor numbers(const std::vector<int64_t>& list) {
+  Tensor out = empty({static_cast<int64_t>(list.size())}, kInt64);
+  std::copy(list.begin(), list.end(), out.data<int64_t>());
+  return out;
+}
+
+/** Of integers: differences of running sums, dimension by dimension, which are exact; quotients lose their fraction. */
+Tensor average_integers(const Tensor& x, const Pooling& p, bool count_padding, std::optional<int64_t> divisor) {
+  Tensor sums = x, divisors = full({1}, divisor.value_or(1), kInt64);
+  for (size_t d = 3 - p.dims; d < 3; ++d) {
+    const Windows& w = p.windows[d];
+    const int64_t dim = x.dim() - 3 + static_cast<int64_t>(d);
+    DimVector before(sums.sizes()), column(3 - d, 1);
+    before[static_cast<size_t>(dim)] = 1;
+    column[0] = static_cast<int64_t>(w.start.size());
+    const Tensor parts[] = {zeros(before, x.options()), cumsum(sums, dim)};
+    const Tensor running = cat(parts, dim), start = numbers(w.start);
+    sums = sub(index_select(running, dim, add(start, numbers(w.count))), index_select(running, dim, start));
+    if (!divisor) divisors = mul(divisors, view(numbers(count_padding ? w.padded : w.count), column));
+  }
+  return div(sums, divisors, "trunc");
+}
+
 Tensor average(const char* op, const char* backward_name, size_t dims, const Tensor& x, IntSpan kernel_size,
                IntSpan stride, IntSpan padding, bool ceil_mode, bool count_include_pad,
                std::optional<int64_t> divisor_override) {
   TERCEL_CHECK(!divisor_override || *divisor_override != 0, RuntimeError, "divisor must be not zero");
   const Pooling p = make_pooling(op, dims, x, kernel_size, stride, padding, {1}, ceil_mode);
+  if (x.dtype() == kInt64) return average_integers(x, p, count_include_pad, divisor_override);
   return resampled(backward_name, x, dims, average_map(x, p, count_include_pad, divisor_override));
 }
 

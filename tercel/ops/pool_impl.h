@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
+#include "tercel/core/scalar_type.h"
 
 namespace tercel {
 
@@ -11,7 +12,7 @@ namespace tercel {
  * inputs start[d][i], start[d][i] + step[d], ... , count[d][i] of them (at least one).
  */
 struct MaxPoolLoop {
-  bool wide;  ///< double, else float
+  ScalarType dtype;  ///< float32, float64 or int64
   int64_t inner;
   int64_t in[3], out[3], step[3];
   const int64_t* start[3];

@@ -5,6 +5,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
+#include "tercel/ops/complex_logs_impl.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
@@ -250,9 +251,10 @@ ValuesAndIndices cummin(const Tensor& x, int64_t dim) {
 
 Tensor logcumsumexp(const Tensor& x, int64_t d) {
   check_defined(x, "logcumsumexp", "x");
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"logcumsumexp_out_cpu\" not implemented for '",
-               scalar_type_word(x.dtype()), "'");
+  TERCEL_CHECK(x.is_floating_point() || x.is_complex(), NotImplementedError,
+               "\"logcumsumexp_out_cpu\" not implemented for '", scalar_type_word(x.dtype()), "'");
   const int64_t dim = wrap_dim(d, x.dim());
+  if (x.is_complex()) return complex_logcumsumexp(x, dim);
   const Tensor out = log_sum_exp_scan(x, dim, false);
   if (should_record(x))
     record("LogcumsumexpBackward0", out, {x},

@@ -2,15 +2,18 @@
 
 #include <limits>
 
-#include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/differences.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/index_update.h"
+#include "tercel/ops/indexing.h"
+#include "tercel/ops/join.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/scatter.h"
 #include "tercel/ops/ternary.h"
+#include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 
 namespace tercel {
@@ -83,6 +86,24 @@ Tensor segments_of(const Tensor& lengths, int64_t n) {
   return out;
 }
 
+/**
+ * The gradient of rows from that of the segments, [segments, ...], where `reduced` are the largest or smallest
+ * elements: all that are equal to these, or not numbers like these, share it.
+ */
+Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Tensor& reduced, const Tensor& ids) {
+  Tensor matches, counts;
+  {
+    const NoGradGuard no_grad;
+    const Tensor found = index_select(reduced, 0, ids);
+    matches = to(logical_or(eq(rows, found), logical_and(isnan(rows), isnan(found))), rows.dtype());
+    counts = clamp_min(index_add(zeros(reduced.sizes(), reduced.options()), 0, ids, matches), 1);
+  }
+  DimVector after(gradient.sizes());
+  after[0] = 1;  // for what is in no segment
+  const Tensor all = cat({gradient, zeros(after, gradient.options())}, 0);
+  return mul(matches, index_select(div(all, counts), 0, ids));
+}
+
 }  // namespace
 
 Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& given_lengths, const Tensor& indices,
@@ -115,6 +136,20 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   sums[0] = lengths.numel() + 1;
   const Tensor start = full(sums, initial.value_or(value_of_nothing(reduction)), data.options());
   const Tensor rows = reshape(data, flat);
+  if (reduction == ScatterReduction::Maximum || reduction == ScatterReduction::Minimum) {
+    const Tensor all = index_reduce(start, 0, ids, rows.detach(), reduction);
+    DimVector segments(sums);
+    segments[0] = lengths.numel();
+    const Tensor out = clone(reshape(narrow(all, 0, 0, lengths.numel()), out_sizes));
+    if (should_record(data))
+      record("SegmentReduceBackward0", out, {data},
+             [rows = SavedTensor(rows.detach()), all = SavedTensor(all), ids = SavedTensor(ids), segments,
+              sizes = DimVector(data.sizes())](BackwardCall& call) {
+               const Tensor gradient = reshape(call.grad(), segments);
+               call.set(0, reshape(gradient_of_extremes(gradient, rows.get(), all.get(), ids.get()), sizes));
+             });
+    return out;
+  }
   const bool adds = reduction == ScatterReduction::Sum || reduction == ScatterReduction::Mean;
   const Tensor all = adds ? index_add(start, 0, ids, rows) : index_reduce(start, 0, ids, rows, reduction);
   Tensor out = narrow(all, 0, 0, lengths.numel());

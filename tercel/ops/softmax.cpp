@@ -6,6 +6,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/default_dtype.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/complex_logs_impl.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/reduce.h"
@@ -123,8 +124,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype) {
 
 Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
   const DimMask mask = reduction::dim_mask("logsumexp", given, dims);
-  TERCEL_CHECK(!given.is_complex(), NotImplementedError, "\"logsumexp\" not implemented for '",
-               scalar_type_word(given.dtype()), "'");
+  if (given.is_complex()) return complex_logsumexp(given, dims, keepdim);
   const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
   const size_t ndim = x.sizes().size();
   Tensor out;

@@ -61,19 +61,30 @@ void check_no_internal_overlap(const char* op, const Tensor& out) {
                "location. Please clone() the tensor before performing the operation.");
 }
 
+namespace {
+
+Overlap share_elements(const Tensor& out, const Tensor& in) {
+  if (out.numel() == 0 || in.numel() == 0) return Overlap::None;
+  if (out.is_same(in)) return Overlap::Full;
+  if (!out.is_alias_of(in) && disjoint(storage_range(out), storage_range(in))) return Overlap::None;
+  return overlap_of(byte_layout(out), byte_layout(in));
+}
+
+[[noreturn, gnu::cold]] void refuse_shared(const char* op) {
+  throw_error<RuntimeError>({op,
+                             ": unsupported operation: some elements of the input tensor and the written-to tensor "
+                             "refer to a single memory location. Please clone() the tensor before performing the "
+                             "operation."});
+}
+
+}  // namespace
+
 void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
-  if (out.is_same(in) || out.numel() == 0 || in.numel() == 0) return;
-  if (!out.is_alias_of(in) && disjoint(storage_range(out), storage_range(in))) return;
-  TERCEL_CHECK(overlap_of(byte_layout(out), byte_layout(in)) != Overlap::Partial, RuntimeError, op,
-               ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-               "memory location. Please clone() the tensor before performing the operation.");
+  if (share_elements(out, in) == Overlap::Partial) refuse_shared(op);
 }
 
 void check_apart(const char* op, const Tensor& out, const Tensor& in) {
-  TERCEL_CHECK(!out.is_set_to(in) || out.numel() == 0, RuntimeError, op,
-               ": unsupported operation: the input tensor and the written-to tensor refer to a single memory location. "
-               "Please clone() the tensor before performing the operation.");
-  check_overlap(op, out, in);
+  if (share_elements(out, in) != Overlap::None) refuse_shared(op);
 }
 
 TensorIterator::TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out) {
@@ -82,6 +93,19 @@ TensorIterator::TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inp
   loop_.host_scalars = 0;
   if (!plan_flat(rule, inputs, out)) plan(rule, inputs, out);
 }
+
+namespace {
+
+/** Whether a contiguous tensor has a stride that a fresh one would not have, along a dimension of size 1. */
+bool has_odd_units(const TensorImpl& x) {
+  const IntSpan sizes = x.sizes(), strides = x.strides();
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0; step *= sizes[d])
+    if (sizes[d] == 1 && strides[d] != step) return true;
+  return false;
+}
+
+}  // namespace
 
 bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out) {
   const TensorImpl* first = nullptr;
@@ -133,6 +157,9 @@ bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inp
   }
 
   const ScalarType result = result_dtype(rule, dtype);
+  // Beside a number, strides of dimensions of size 1 count: Note [Dimensions of size 1].
+  if (numbers && !out.defined() && numbers_are_operands(rule, inputs) && has_odd_units(*first)) return false;
+
   const int64_t numel = first->numel();
   if (out.defined()) {
     const TensorImpl& o = out.impl();
@@ -331,33 +358,31 @@ void TensorIterator::sort_dims(bool output_given) {
   }
 }
 
-void TensorIterator::allocate(Tensor& out, ScalarType dtype) {
+void TensorIterator::allocate(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out, ScalarType dtype) {
   int64_t sizes[kMaxDims], strides[kMaxDims];
   bool row_major = true;
   for (int d = 0; d < shape_ndim_; ++d) sizes[shape_ndim_ - 1 - d] = shape_[d];
   for (int d = 1; d < ndim_; ++d) row_major &= source_dim_[d] > source_dim_[d - 1];
   const IntSpan size_span(sizes, static_cast<size_t>(shape_ndim_));
-  int64_t step = item_bytes(dtype);
-  for (int d = 0; d < ndim_; ++d) {
-    stride_[0][d] = step;
-    step *= sizes_[d];
-  }
-  if (row_major || numel_ == 0) {
+  const int64_t item = item_bytes(dtype);
+  const bool units = shape_ndim_ != ndim_;
+  if ((row_major && !units) || numel_ == 0) {
     out = empty(size_span, TensorOptions(dtype, device_));
   } else {
-    for (int d = 0; d < ndim_; ++d) strides[shape_ndim_ - 1 - source_dim_[d]] = stride_[0][d] / item_bytes(dtype);
-    for (int d = shape_ndim_; d-- > 0;)
-      if (sizes[d] == 1) strides[d] = d + 1 < shape_ndim_ ? sizes[d + 1] * strides[d + 1] : 1;
     const IntSpan stride_span(strides, static_cast<size_t>(shape_ndim_));
-    const TensorOptions options(dtype, device_);
-    // A size of 1 leaves its stride open: taken as channels-last has it, the result is recognised as that.
-    if (is_channels_last_strides(size_span, stride_span))
-      out = empty(size_span, options, MemoryFormat::ChannelsLast);
-    else if (is_channels_last_3d_strides(size_span, stride_span))
-      out = empty(size_span, options, MemoryFormat::ChannelsLast3d);
-    else
-      out = empty_strided(size_span, stride_span, options);
+    if (units) {
+      result_strides(rule, inputs, size_span, strides);
+    } else {
+      int64_t step = 1;
+      for (int d = 0; d < ndim_; ++d) {
+        strides[shape_ndim_ - 1 - source_dim_[d]] = step;
+        step *= sizes_[d];
+      }
+    }
+    out = empty_strided(size_span, stride_span, TensorOptions(dtype, device_));
   }
+  const IntSpan laid = out.strides();
+  for (int d = 0; d < ndim_; ++d) stride_[0][d] = laid[static_cast<size_t>(shape_ndim_ - 1 - source_dim_[d])] * item;
   loop_.data[0] = static_cast<char*>(out.data_ptr());
   loop_.dtype[0] = dtype;
 }
@@ -460,7 +485,7 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
     }
   }
   sort_dims(output_given);
-  if (!output_given) allocate(out, result);
+  if (!output_given) allocate(rule, inputs, out, result);
   if (numel_ == 0) return;
   make_output_ascend();
   coalesce();

@@ -60,6 +60,13 @@ struct ElementwiseRule {
 /** The dtype that the op calculates in; RuntimeError when its domain excludes the operands. */
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs);
 
+/** Strides of a fresh result, by those of the operands; see Note [Dimensions of size 1]. */
+void result_strides(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan sizes, int64_t* strides);
+/** Whether numbers stand beside tensors as x + 2 has them, and are no settings of the op, as bounds of clamp() are. */
+inline bool numbers_are_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {
+  return inputs.size() == 2 || rule.conditions > 0;
+}
+
 class TensorIterator {
  public:
   static constexpr int kMaxDims = 64;
@@ -106,7 +113,7 @@ class TensorIterator {
   void set_number(int operand, Scalar value);
   bool comes_before(int dim, int other, int first_operand, int& order) const;
   void sort_dims(bool output_given);
-  void allocate(Tensor& out, ScalarType dtype);
+  void allocate(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out, ScalarType dtype);
   void make_output_ascend();
   void coalesce();
   void pick_outer_dim();

@@ -4,6 +4,7 @@
 
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/out.h"
 #include "tercel/ops/promotion_impl.h"
@@ -27,7 +28,20 @@ struct UnaryInfo {
   Saves saves;
   /** The gradient from ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_gradient;
+  /** The op made of others, for dtypes that its rule leaves out; or null. */
+  Tensor (*composed)(const Tensor& x);
 };
+
+/** Of bools: a power, whose exponent is an integer. */
+Tensor square_of_bools(const Tensor& x) { return square(to(x, kInt64)); }
+Tensor complex_softsign(const Tensor& x) { return div(x, add(abs(x), 1)); }
+
+template <class F>
+constexpr auto composed_of() -> Tensor (*)(const Tensor&) {
+  if constexpr (std::is_same_v<F, op::Square>) return &square_of_bools;
+  if constexpr (std::is_same_v<F, op::Softsign>) return &complex_softsign;
+  return nullptr;
+}
 
 template <class F>
 constexpr UnaryInfo kInfo = {{.op = F::name,
@@ -39,7 +53,12 @@ constexpr UnaryInfo kInfo = {{.op = F::name,
                              std::is_same_v<F, op::Square> ? "PowBackward0" : backward_name<F>,
                              index_of<F, UnaryOps>,
                              has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing),
-                             &unary_gradient<F>};
+                             &unary_gradient<F>,
+                             composed_of<F>()};
+
+bool is_composed(const UnaryInfo& info, const Tensor& x) {
+  return info.composed && x.defined() && (info.rule.complex ? x.dtype() == kBool : x.is_complex());
+}
 
 /** Up to two parameters. */
 struct Parameters {
@@ -81,6 +100,8 @@ struct UnaryBackward {
 };
 
 Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
+  if (is_composed(info, x)) [[unlikely]]
+    return info.composed(x);
   Tensor out = elementwise(info.rule, unary_kernels, info.index, Operands(x, p));
   if (should_record(x) && !info.rule.predicate) {
     SavedTensor saved = info.saves == Saves::Input    ? SavedTensor(x)
@@ -109,8 +130,8 @@ const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parame
 
 const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
   const OperandRef inputs[] = {x};
-  if (!takes_result(info.rule.op, out, inputs))
-    return put_out(info.rule.op, out, elementwise(info.rule, unary_kernels, info.index, inputs));
+  if (!takes_result(info.rule.op, out, inputs) || is_composed(info, x))
+    return put_out(info.rule.op, out, unary(info, x));
   elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
   return out;
 }

@@ -1,8 +1,10 @@
 #include "tercel/ops/conv.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/conv_rows.h"
@@ -42,6 +44,38 @@ TEST(Conv, ChannelsLastInAndOut) {
         gradcheck([&](const std::vector<Tensor>& in) { return conv2d(in[0], in[1], in[2], {2}, {1}, {1}, groups); },
                   {leaf, weight, bias}));
   }
+}
+
+// Each channel by itself: with channels last vectors hold channels, with channels first patches do.
+TEST(Conv, DepthwiseWithChannelsLast) {
+  const auto gradients = [](Tensor x, Tensor w, const Tensor& b, IntSpan stride, IntSpan padding, IntSpan dilation) {
+    x = x.detach(), w = w.detach();
+    x.requires_grad_();
+    w.requires_grad_();
+    const int64_t channels = x.size(1);
+    const Tensor y = x.dim() == 4 ? conv2d(x, w, b, stride, padding, dilation, channels)
+                                  : conv3d(x, w, b, stride, padding, dilation, channels);
+    sum(mul(y, y)).backward();
+    return std::vector<Tensor>{y.detach(), x.grad(), w.grad()};
+  };
+  for (const int64_t channels : {2, 5, 16, 37, 70, 130})
+    for (const ScalarType type : {kFloat32, kFloat64})
+      for (const auto& [stride, padding, dilation] :
+           {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {2, 0, 1}, {1, 2, 2}, {3, 4, 2}, {2, 1, 3}}) {
+        SCOPED_TRACE(str_cat({channels, " channels, stride ", stride, ", padding ", padding, ", dilation ", dilation}));
+        const double tolerance = type == kFloat32 ? 2e-3 : 1e-11;
+        for (const Sizes& sizes : {Sizes{3, channels, 11, 9}, Sizes{2, channels, 5, 7, 8}}) {
+          Sizes window{channels, 1, 3, 2};
+          if (sizes.size() == 5) window = {channels, 1, 2, 3, 2};
+          const MemoryFormat last = sizes.size() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+          const Tensor x = random(sizes, type, -1, 1, 1), w = random(window, type, -1, 1, 2),
+                       b = random({channels}, type, -1, 1, 3);
+          const std::vector<Tensor> want = gradients(x, w, b, {stride}, {padding}, {dilation}),
+                                    got = gradients(clone(x, last), w, b, {stride}, {padding}, {dilation});
+          EXPECT_TRUE(got[0].is_contiguous(last));
+          for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], tolerance);
+        }
+      }
 }
 
 // Large enough for several tiles of positions, in both orders.
@@ -107,7 +141,7 @@ TEST(Conv, Errors) {
                       "expected stride to be a single integer value or a list of 2 values to match the convolution "
                       "dimensions, but got stride=[1, 1, 1]");
   TERCEL_EXPECT_THROW(conv2d(x, w, {}, {1}, {INT64_MAX / 2}), RuntimeError, "too large");
-  TERCEL_EXPECT_THROW(conv2d(to(x, kInt64), to(w, kInt64)), NotImplementedError, "not implemented");
+  TERCEL_EXPECT_THROW(conv2d(to(x, kBool), to(w, kBool)), NotImplementedError, "not implemented");
   TERCEL_EXPECT_THROW(conv_transpose2d(x, w), RuntimeError, "Given transposed=1, weight of size [4, 3, 3, 3]");
   TERCEL_EXPECT_THROW(im2col(x, {7}), RuntimeError, "calculated shape of the array of sliding blocks as (-1, -1)");
   TERCEL_EXPECT_THROW(col2im(zeros({1, 4, 4}), {4}, {2}), RuntimeError, "3 * 3 = 9, but got input.size(2)=4.");

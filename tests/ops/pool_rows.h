@@ -159,7 +159,7 @@ inline Row shuffle_row(const std::string& name, const Sizes& x, bool back) {
 
 inline std::vector<Row> pool_rows() {
   using In = const std::vector<Tensor>&;
-  InterpolateOptions nearest, exact, linear, bilinear, corners, cubic, area, trilinear;
+  InterpolateOptions nearest, exact, linear, bilinear, corners, cubic, area, trilinear, smooth, smooth_cubic;
   nearest.size = {7, 3};
   exact.size = {7, 3};
   exact.mode = InterpolateMode::NearestExact;
@@ -176,6 +176,21 @@ inline std::vector<Row> pool_rows() {
   trilinear.mode = InterpolateMode::Trilinear;
   const auto centre = [](int64_t o, int64_t out, int64_t in) {
     return (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5;
+  };
+  smooth.size = {4, 6};
+  smooth.mode = InterpolateMode::Bilinear;
+  smooth_cubic.size = {4, 7};
+  smooth_cubic.mode = InterpolateMode::Bicubic;
+  smooth.antialias = smooth_cubic.antialias = true;
+  // A filter as wide as the pixels of the result, its weights with the sum 1.
+  const auto smoothed = [centre](auto filter) {
+    return [centre, filter](int64_t o, int64_t i, int64_t out, int64_t in) {
+      const double width = std::max(static_cast<double>(in) / static_cast<double>(out), 1.0);
+      const auto weight = [&](int64_t k) { return filter((centre(o, out, in) - static_cast<double>(k)) / width); };
+      double total = 0;
+      for (int64_t k = 0; k < in; ++k) total += weight(k);
+      return weight(i) / total;
+    };
   };
   const auto linear_weight = [centre](int64_t o, int64_t i, int64_t out, int64_t in) {
     return bordered(tent, centre(o, out, in), i, in);
@@ -257,6 +272,12 @@ inline std::vector<Row> pool_rows() {
                       [centre](int64_t o, int64_t i, int64_t out, int64_t in) {
                         return bordered(keys_cubic, centre(o, out, in), i, in);
                       }),
+      interpolate_row("interpolate_bilinear_antialias", {2, 2, 9, 4}, {4, 6}, smooth, smoothed(tent)),
+      interpolate_row("interpolate_bicubic_antialias", {2, 2, 11, 5}, {4, 7}, smooth_cubic, smoothed([](double t) {
+                        t = std::abs(t);
+                        if (t < 1) return (1.5 * t - 2.5) * t * t + 1;
+                        return t < 2 ? ((-0.5 * t + 2.5) * t - 4) * t + 2 : 0.0;
+                      })),
       interpolate_row("interpolate_trilinear", {1, 2, 2, 3, 4}, {3, 4, 5}, trilinear, linear_weight),
       shuffle_row("pixel_shuffle", {2, 8, 3, 2}, false),
       shuffle_row("pixel_unshuffle", {2, 2, 6, 4}, true),

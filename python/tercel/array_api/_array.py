@@ -11,6 +11,7 @@ import inspect
 
 from tercel import _C
 from tercel._C import Tensor
+from tercel.array_api import _dtypes
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -82,6 +83,9 @@ class Array(Tensor):
     def __iter__(self):
         return map(arrays_of, Tensor.__iter__(self))
 
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return arrays_of(_C.from_numpy(array))
+
     def to_device(self, device, /, *, stream=None):
         """The array on a device."""
         moved = Tensor.to_device(self, device, stream=stream)
@@ -91,6 +95,12 @@ class Array(Tensor):
 
     def __format__(self, spec, /):
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
+
+    def __float__(self, /):
+        return _real("__float__", self, Tensor.__float__)
+
+    def __int__(self, /):
+        return _real("__int__", self, Tensor.__int__)
 
     def __abs__(self, /):
         return _function("abs")(self)
@@ -103,6 +113,13 @@ class Array(Tensor):
 
     def __pos__(self, /):
         return _function("positive")(self)
+
+
+def _real(name, x, convert):
+    """A conversion to a number that a complex one does not fit: TypeError, where a tensor's is a RuntimeError."""
+    if x.is_complex():
+        raise TypeError(f"{name}: expected a real number, but got {x.dtype}")
+    return convert(x)
 
 
 def arrays_of(result):
@@ -141,9 +158,10 @@ def _in_place(method, name):
         if not isinstance(other, (Tensor, *_NUMBERS)):
             return plain(self, other)
         result = _function(name)(self, other)
-        if result.dtype is not self.dtype or result.shape != self.shape:
-            raise TypeError(f"{method}: expected an operand that leaves {self.dtype} {tuple(self.shape)}, but the result "
-                            f"is {result.dtype} {tuple(result.shape)}")
+        # A wider result of the same kind is narrowed, as by PyTorch and NumPy.
+        if _dtypes.rank(result.dtype) != _dtypes.rank(self.dtype) or result.shape != self.shape:
+            raise TypeError(f"{method}: expected an operand that leaves the kind of the dtype {self.dtype} and the shape "
+                            f"{tuple(self.shape)}, but the result has {result.dtype} and {tuple(result.shape)}")
         return self.copy_(result)
     return function
 

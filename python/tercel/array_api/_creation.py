@@ -3,10 +3,25 @@
 from tercel import _C
 from tercel._C import Tensor
 from tercel.array_api import _dtypes
-from tercel.utils.dlpack import from_dlpack
+from tercel.utils import dlpack
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
            "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
+
+
+def _number(name, x):
+    """Python's number of one, or of an array or NumPy's scalar without dimensions."""
+    x = x.item() if getattr(x, "ndim", None) == 0 else x
+    if x is not None and _dtypes.rank(x) is None:
+        raise TypeError(f"{name}: expected a number, but got {type(x).__name__}")
+    return x
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """An array over the memory of an object that has __dlpack__, or of a copy."""
+    if not hasattr(x, "__dlpack__"):
+        raise AttributeError(f"from_dlpack: expected an object with __dlpack__, but got {type(x).__name__}")
+    return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
@@ -25,6 +40,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """start, start + step, ... before stop; 0, 1, ... before start without it."""
+    start, stop, step = (_number("arange", x) for x in (start, stop, step))
     if stop is None:
         start, stop = 0, start
     if step == 0:
@@ -58,7 +74,8 @@ def ones(shape, *, dtype=None, device=None):
 def full(shape, fill_value, *, dtype=None, device=None):
     """The value everywhere, in the default dtype of its kind unless another is given."""
     if dtype is None:
-        dtype = _dtypes.default_of(_dtypes.rank(fill_value))
+        dtype = fill_value.dtype if isinstance(fill_value, Tensor) else _dtypes.default_of(
+            _dtypes.rank(_number("full", fill_value)))
     return _C.full(_shape(shape), fill_value, dtype=dtype, device=device)
 
 
@@ -89,6 +106,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """`num` values at equal distances from start to stop, with it or (endpoint=False) without."""
+    start, stop = _number("linspace", start), _number("linspace", stop)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     if dtype is None:
         dtype = _dtypes.default_of(3 if is_complex else 2)
@@ -115,19 +133,21 @@ def meshgrid(*arrays, indexing="xy"):
     return list(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
 
 
-def _diagonal(x, k):
+def _diagonal(name, x, k):
     """The diagonal k, or the first beyond the matrices."""
+    if x.ndim < 2:
+        raise ValueError(f"{name}: expected at least 2 dimensions, but got {x.ndim}")
     return max(-x.shape[-2], min(k, x.shape[-1]))
 
 
 def tril(x, /, *, k=0):
     """The matrices with zeros above the diagonal k."""
-    return _C.tril(x, _diagonal(x, k))
+    return _C.tril(x, _diagonal("tril", x, k))
 
 
 def triu(x, /, *, k=0):
     """The matrices with zeros below the diagonal k."""
-    return _C.triu(x, _diagonal(x, k))
+    return _C.triu(x, _diagonal("triu", x, k))
 
 
 zeros.__doc__, ones.__doc__ = "Zeros.", "Ones."

@@ -140,5 +140,10 @@ def iinfo(type, /):  # noqa: A002
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The array in another dtype; a copy unless copy=False and nothing changes."""
+    """The array in another dtype; a copy unless copy=False and nothing changes. Which part of a complex number a real one
+    is to be, real() and imag() say."""
+    if not is_dtype(dtype):
+        raise TypeError(f"astype: expected a dtype, but got {dtype!r}")
+    if x.is_complex() and rank(dtype) in (1, 2):
+        raise TypeError(f"astype: expected a complex dtype or bool for an array of {x.dtype}, but got {dtype}")
     return x.to(device=device if device is not None else x.device, dtype=dtype, copy=copy)

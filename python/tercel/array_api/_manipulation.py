@@ -43,6 +43,8 @@ def squeeze(x, /, axis):
     """The array without axes of size 1; ValueError for others."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     for one in axes:
+        if not -x.ndim <= one < x.ndim:
+            raise IndexError(f"squeeze: expected axes of an array of {x.ndim} dimensions, but got {one}")
         if x.shape[one] != 1:
             raise ValueError(f"squeeze: expected size 1 of axis {one}, but got {x.shape[one]}")
     return _C.squeeze(x, axes)
@@ -85,9 +87,9 @@ def reshape(x, /, shape, *, copy=None):
 
 def roll(x, /, shift, *, axis=None):
     """Elements moved on along axes, those at the end to the start; along all elements in a row with axis=None."""
-    if axis is None:
+    if axis is None and isinstance(shift, int):
         return _C.roll(x, shift % max(x.numel(), 1))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: expected as many shifts as axes, but got {len(shifts)} and {len(axes)}")

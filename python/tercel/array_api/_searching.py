@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tercel import _C
 from tercel._C import Tensor
-from tercel.array_api._dtypes import tensors_of
+from tercel.array_api._dtypes import KINDS, tensors_of
 from tercel.functional import broadcast_shapes
 
 __all__ = ["argsort", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all", "unique_counts",
@@ -37,11 +37,13 @@ def take(x, indices, /, *, axis=None):
         if x.ndim != 1:
             raise ValueError(f"take: expected an axis for an array of {x.ndim} dimensions")
         axis = 0
-    indices = _from_end(indices, x.shape[axis])
+    indices = _from_end("take", indices, x.shape[axis])
     return _C.index_select(x, axis, indices)
 
 
-def _from_end(indices, size):
+def _from_end(name, indices, size):
+    if indices.dtype not in KINDS["integral"]:
+        raise TypeError(f"{name}: expected integer indices, but got {indices.dtype}")
     indices = indices.to(_C.int64)
     return _C.where(indices < 0, indices + size, indices)
 
@@ -57,7 +59,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
     shape = broadcast_shapes(with_size(x.shape, 1), with_size(indices.shape, 1))
     values = x.expand(with_size(shape, x.shape[axis]))
-    places = _from_end(indices, x.shape[axis]).expand(with_size(shape, indices.shape[axis]))
+    places = _from_end("take_along_axis", indices, x.shape[axis]).expand(with_size(shape, indices.shape[axis]))
     return _C.gather(values, axis, places)
 
 

@@ -8,7 +8,7 @@ from tercel.autograd import grad as _grad
 from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad
 
-__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian"]
 
 
 class GradcheckError(RuntimeError):
@@ -348,3 +348,49 @@ def _recorded(function):
             return function(*args)
 
     return wrapper
+
+
+def _check_private(name, tensors, grad_out):
+    warnings.warn(f"{name} was part of PyTorch's private API and not meant to be exposed. It is deprecated: use "
+                  "tercel.autograd.functional.jacobian().", UserWarning, stacklevel=3)
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+    if any(t.is_complex() for t in tensors):
+        raise ValueError(f"{name} expects real tensors")
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
+    """[elements of an input, of the first output] by differences, for each input (of target) that requires a gradient.
+
+    fn gets the inputs as one tuple. Deprecated: use functional.jacobian().
+    """
+    inputs = _as_tuple(inputs)
+    _check_private("get_numerical_jacobian", filter(_is_checked, inputs), grad_out)
+    target = inputs if target is None else _as_tuple(target)
+    places = [i for i, x in enumerate(inputs) if _is_checked(x) and any(x is t for t in target)]
+
+    def first(*given):
+        return _as_tuple(fn(given))[0]
+
+    return tuple(_C.stack([row[0] for row in _differences(first, inputs, i, eps, [None])]) for i in places)
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+    """([elements of an input, of the output] by backward, for each input that requires a gradient; whether a second backward
+    gave the same; whether gradients have the inputs' sizes; and their dtypes). Deprecated: use functional.jacobian().
+    """
+    _check_private("get_analytical_jacobian", (output,), grad_out)
+    checked = [x for x in _as_tuple(inputs) if _is_checked(x)]
+    same, right_sizes, right_types = True, True, True
+    columns = [[] for _ in checked]
+    for i in range(output.numel()):
+        seed = _C.zeros_like(output).detach()
+        seed.view(-1)[i] = 1
+        found, again = (_grad(output, checked, seed, retain_graph=True, allow_unused=True) for _ in range(2))
+        for column, x, gradient, second in zip(columns, checked, found, again):
+            if gradient is not None:
+                right_sizes &= gradient.size() == x.size()
+                right_types &= gradient.dtype is x.dtype
+                same &= bool(((gradient - second).abs() <= nondet_tol).all())
+            column.append(_C.zeros(x.numel(), dtype=x.dtype) if gradient is None else gradient.reshape(-1))
+    return tuple(_C.stack(column, 1) for column in columns), same, right_sizes, right_types

@@ -1,6 +1,6 @@
 """Networks: modules with parameters, their layers, initial values, and functions without state."""
 
-from tercel.nn import functional, init, utils  # noqa: F401
+from tercel.nn import functional, grad, init, utils  # noqa: F401
 from tercel.nn.activation import *  # noqa: F401,F403
 from tercel.nn.adaptive import *  # noqa: F401,F403
 from tercel.nn.attention import *  # noqa: F401,F403

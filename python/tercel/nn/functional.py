@@ -316,9 +316,7 @@ adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,  # noqa: A002
                 recompute_scale_factor=None, antialias=False):
-    """Images [n, channels, spatial...] in another size."""
-    if antialias:
-        raise NotImplementedError("interpolate(): antialias is not supported")
+    """Images [n, channels, spatial...] in another size; antialias: a smaller one takes all pixels into account."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
@@ -328,7 +326,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         return [] if value is None else list(value) if isinstance(value, (tuple, list)) else [value]
 
     return _nn._interpolate(input, as_list(size), [float(f) for f in as_list(scale_factor)], mode, align_corners,
-                            bool(recompute_scale_factor))
+                            bool(recompute_scale_factor), bool(antialias))
 
 
 def _deprecated_upsample(name, **fixed):

@@ -391,6 +391,14 @@ class Module:
         """hook(module, prefix, keep_vars) before state_dict()."""
         return HookHandle(self._state_dict_pre_hooks, hook)
 
+    def _register_state_dict_hook(self, hook):
+        return self.register_state_dict_post_hook(hook)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        """The older form: the hook gets the module only if that is asked for."""
+        return self.register_load_state_dict_pre_hook(
+            hook if with_module else lambda module, *arguments: hook(*arguments))
+
     def register_state_dict_post_hook(self, hook):
         """hook(module, state_dict, prefix, local_metadata) after state_dict()."""
         return HookHandle(self._state_dict_hooks, hook)

@@ -167,7 +167,8 @@ void resample_rows(const ResampleLoop& l, void* scratch, int64_t begin, int64_t 
 }  // namespace
 
 void max_pool(const MaxPoolLoop& loop, void* scratch, int64_t begin, int64_t end) {
-  if (loop.wide) return max_rows<double>(loop, scratch, begin, end);
+  if (loop.dtype == ScalarType::Float64) return max_rows<double>(loop, scratch, begin, end);
+  if (loop.dtype == ScalarType::Int64) return max_rows<int64_t>(loop, scratch, begin, end);
   max_rows<float>(loop, scratch, begin, end);
 }
 void max_pool_backward(const MaxPoolBackwardLoop& loop, int64_t begin, int64_t end) {
