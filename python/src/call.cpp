@@ -68,11 +68,16 @@ struct ReturnType {
   PyTypeObject* type = nullptr;
 };
 
+/** One table for all, whoever asks. */
+ReturnType& known_type(const std::string& name) {
+  static auto* types = new std::map<std::string, ReturnType>;
+  return (*types)[name];
+}
+
 /** The type tercel.return_types.<name>, made when it is first needed. */
 template <class Names>
 PyTypeObject* return_type(const std::string& name, const Names& names) {
-  static auto* types = new std::map<std::string, ReturnType>;
-  ReturnType& made = (*types)[name];
+  ReturnType& made = known_type(name);
   if (made.type) return made.type;
   made = {"tercel.return_types." + name, {names.begin(), names.end()}};
   std::vector<PyStructSequence_Field> fields;
