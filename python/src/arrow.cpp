@@ -65,8 +65,9 @@ nb::object export_with(F&& fill) {
 }
 
 nb::object export_tensor(nb::handle tensor, const std::string& name) {
-  return export_with(
-      [&](ArrowSchema* schema, ArrowArray* array) { io::to_arrow(tensor_of(tensor.ptr()), name, schema, array); });
+  return export_with([&](ArrowSchema* schema, ArrowArray* array) {
+    io::to_arrow(to_tensor(tensor, "to_arrow"), name, schema, array);
+  });
 }
 
 nb::object export_columns(const nb::dict& columns) {
@@ -74,7 +75,7 @@ nb::object export_columns(const nb::dict& columns) {
   for (const auto& [name, tensor] : columns) {
     TERCEL_CHECK(PyUnicode_Check(name.ptr()) && is_tensor(tensor.ptr()), TypeError,
                  "expected a dict from names to tensors");
-    named.push_back({std::string(to_text(name.ptr())), tensor_of(tensor.ptr())});
+    named.push_back({std::string(to_text(name.ptr())), to_tensor(tensor, "to_arrow")});
   }
   return export_with([&](ArrowSchema* schema, ArrowArray* array) { io::columns_to_arrow(named, schema, array); });
 }

@@ -32,14 +32,35 @@ class Held {
   ~Held();
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
-  /** With the GIL. */
+  /** With the GIL; null once dropped. */
   PyObject* get() const { return object_.ptr(); }
+  /** Lets go of it before its end; with the GIL. */
+  void drop() { const nb::object last = std::move(object_); }
 
  private:
   nb::object object_;
 };
 /** A function that C++ calls. */
-std::shared_ptr<const Held> hold(nb::handle object);
+std::shared_ptr<Held> hold(nb::handle object);
+
+// Note [Cycles through hooks]
+// A hook may refer to the leaf or the node that it hangs on. Such a cycle leads through C++, where Python's collector
+// finds it only if the object that owns the C++ end shows it: a leaf's object its hooks, a node's object those of the
+// node, each while it is the sole owner, for what C++ holds too is no garbage. The graph keeps hooks where Python
+// cannot look, so a node's state and a leaf's object refer to them a second time, without keeping them.
+class HookReferences {
+ public:
+  void add(const std::shared_ptr<const Held>& hook);
+  /** For a traverse slot. */
+  int show(visitproc visit, void* arg) const;
+
+ private:
+  struct Reference {
+    std::weak_ptr<const Held> alive;
+    const Held* hook;
+  };
+  std::vector<Reference> references_;
+};
 
 /** What a function's __name__ says, or its type's. */
 std::string name_of(PyObject* function);

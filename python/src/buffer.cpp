@@ -1,5 +1,6 @@
 // The buffer protocol, both ways, and NumPy through it.
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
       PyErr_SetString(PyExc_BufferError, "the memory of this tensor is not for others");
       return -1;
     }
-    auto* kept = new Export;
+    auto kept = std::make_unique<Export>();
     for (const int64_t s : t.sizes()) kept->shape.push_back(s);
     for (const int64_t s : t.strides()) kept->strides.push_back(s * static_cast<Py_ssize_t>(t.itemsize()));
     t.storage()->set_resizable(false);  // who has the address must find the memory there
@@ -97,7 +98,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->shape = kept->shape.data();
     view->strides = strided ? kept->strides.data() : nullptr;
     view->suboffsets = nullptr;
-    view->internal = kept;
+    view->internal = kept.release();
     return 0;
   } catch (...) {
     set_error_from_exception();
@@ -178,7 +179,8 @@ PyObject* to_numpy(const Tensor& t, bool force) {
                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TERCEL_CHECK(code_of(t.dtype()), TypeError, "Got unsupported ScalarType ", legacy_name(t.dtype()));
   static PyObject* as_array = nb::module_::import_("numpy").attr("asarray").inc_ref().ptr();
-  const nb::object object = own(wrap(t));
+  // Another tensor over the memory: the array, which the cycle collector does not look into, may become t's attribute.
+  const nb::object object = own(wrap(t.detach()));
   const nb::object bytes = own(PyMemoryView_FromObject(object.ptr()));
   return own(PyObject_CallOneArg(as_array, bytes.ptr())).release().ptr();
 }

@@ -61,21 +61,38 @@ PyObject* repr_of_tuple(PyObject* tuple) {
   });
 }
 
+/** A type of results, which refers to its names. */
+struct ReturnType {
+  std::string name;
+  std::vector<std::string> fields;
+  PyTypeObject* type = nullptr;
+};
+
+/** One table for all, whoever asks. */
+ReturnType& known_type(const std::string& name) {
+  static auto* types = new std::map<std::string, ReturnType>;
+  return (*types)[name];
+}
+
 /** The type tercel.return_types.<name>, made when it is first needed. */
-PyTypeObject* return_type(const std::string& name, Span<const char*> names) {
-  static auto* types = new std::map<std::string, PyTypeObject*>;
-  PyTypeObject*& type = (*types)[name];
-  if (!type) {
-    std::vector<PyStructSequence_Field> fields;
-    for (const char* field : names) fields.push_back({field, nullptr});
-    fields.push_back({nullptr, nullptr});
-    auto* full = new std::string("tercel.return_types." + name);  // the type refers to it
-    PyStructSequence_Desc description = {full->c_str(), nullptr, fields.data(), static_cast<int>(names.size())};
-    type = PyStructSequence_NewType(&description);
-    if (!type) raise_pending();
-    type->tp_repr = repr_of_tuple;
-  }
-  return type;
+template <class Names>
+PyTypeObject* return_type(const std::string& name, const Names& names) {
+  ReturnType& made = known_type(name);
+  if (made.type) return made.type;
+  made = {"tercel.return_types." + name, {names.begin(), names.end()}};
+  std::vector<PyStructSequence_Field> fields;
+  for (const std::string& field : made.fields) fields.push_back({field.c_str(), nullptr});
+  fields.push_back({nullptr, nullptr});
+  PyStructSequence_Desc description = {made.name.c_str(), nullptr, fields.data(), static_cast<int>(names.size())};
+  const nb::object type = own(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description)));
+#if PY_VERSION_HEX < 0x030a0000
+  nb::list match_args;
+  for (const std::string& field : made.fields) match_args.append(field.c_str());
+  type.attr("__match_args__") = nb::tuple(match_args);
+#endif
+  made.type = reinterpret_cast<PyTypeObject*>(nb::object(type).release().ptr());
+  made.type->tp_repr = repr_of_tuple;
+  return made.type;
 }
 
 }  // namespace
@@ -90,11 +107,7 @@ PyObject* named_tuple(const Call& call, Span<const char*> names, Span<Tensor> va
 
 void register_return_types(nb::module_& m) {
   m.def("_return_type", [](const std::string& name, const std::vector<std::string>& names) {
-    // The type, once made, refers to the names.
-    auto* kept = new std::vector<std::string>(names);
-    std::vector<const char*> fields;
-    for (const std::string& field : *kept) fields.push_back(field.c_str());
-    return nb::borrow(reinterpret_cast<PyObject*>(return_type(name, fields)));
+    return nb::borrow(reinterpret_cast<PyObject*>(return_type(name, names)));
   });
 }
 

@@ -47,8 +47,7 @@ nb::object make_capsule(Managed* managed) {
 }
 
 nb::object export_tensor(nb::handle o, bool versioned, bool copy) {
-  TERCEL_CHECK(is_tensor(o.ptr()), TypeError, "to_dlpack: expected a Tensor, not ", Py_TYPE(o.ptr())->tp_name);
-  const Tensor& t = tensor_of(o.ptr());
+  const Tensor& t = to_tensor(o, "to_dlpack");
   try {
     if (!versioned) return make_capsule(io::to_dlpack(t));
     return make_capsule(io::to_dlpack_versioned(t, copy ? io::CopyMode::Always : io::CopyMode::IfNeeded));

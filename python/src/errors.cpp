@@ -62,10 +62,12 @@ void set_error_from_exception() noexcept {
 PyTypeObject* make_type(nb::module_& m, PyType_Spec* spec, PyTypeObject* base) {
   nb::object bases;
   if (base) bases = own(PyTuple_Pack(1, base));
-  PyObject* type = own(PyType_FromSpecWithBases(spec, bases.ptr())).release().ptr();
+  auto* type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(spec, bases.ptr())).release().ptr());
+  // A type that does not say how to make an object is made by the library alone: object's own way leaves it empty.
+  if (type->tp_new == PyBaseObject_Type.tp_new) type->tp_new = nullptr;
   const std::string_view name(spec->name);
-  m.attr(name.substr(name.rfind('.') + 1).data()) = nb::borrow(type);
-  return reinterpret_cast<PyTypeObject*>(type);
+  m.attr(name.substr(name.rfind('.') + 1).data()) = nb::borrow(reinterpret_cast<PyObject*>(type));
+  return type;
 }
 
 void register_errors(nb::module_& m) {

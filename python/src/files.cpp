@@ -23,11 +23,6 @@ std::string to_path(nb::handle o) {
   return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
 }
 
-const Tensor& to_tensor(nb::handle o, std::string_view what) {
-  TERCEL_CHECK(is_tensor(o.ptr()), TypeError, what, ": expected a Tensor, not ", Py_TYPE(o.ptr())->tp_name);
-  return tensor_of(o.ptr());
-}
-
 nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 /** Of a dict from texts to tensors. */

@@ -211,6 +211,7 @@ std::vector<Tensor> tensors_in(const nb::object& context, const char* attribute,
   return out;
 }
 
+/** What forward() has told the context by its methods; afterwards the context does not hold its own results. */
 void take_over(const nb::object& context, FunctionContext& to, const std::vector<Tensor>& inputs, bool records) {
   if (records)
     to.save_for_backward(
@@ -232,6 +233,8 @@ void take_over(const nb::object& context, FunctionContext& to, const std::vector
   to.mark_non_differentiable(tensors_in(
       context, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but argument ", false));
   to.set_materialize_grads(nb::cast<bool>(context.attr("materialize_grads")));
+  for (const char* told : {"to_save", "dirty_tensors", "non_differentiable"})
+    if (!context.attr(told).is_none()) context.attr(told) = nb::none();
 }
 
 /** What forward() returned, its tensors as results of the node. */

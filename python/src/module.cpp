@@ -5,6 +5,7 @@
 #include "python/src/exchange.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "tercel/core/allocator.h"
 #include "tercel/core/dispatch.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/version.h"
@@ -40,6 +41,7 @@ NB_MODULE(_C, m) {
   finish_ops(m);
   register_item();
   m.def("_version", [] { return std::string(version()); });
+  m.def("_allocated_bytes", [] { return cpu_allocator_stats().allocated_bytes; });
   m.def("_cpu_capability", [] {
     return cpu_isa() == CpuIsa::Avx512 ? "AVX512" : cpu_isa() == CpuIsa::Avx2 ? "AVX2" : "DEFAULT";
   });

@@ -21,6 +21,7 @@ struct NodeObject {
 struct NodeState {
   PyObject* object = nullptr;
   std::shared_ptr<const Held> metadata;
+  HookReferences hooks;
 };
 
 PyTypeObject* g_node_type = nullptr;
@@ -33,8 +34,17 @@ NodeState& state_of(Node& node) {
   return *static_cast<NodeState*>(kept.get());
 }
 
+int traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(o));
+  if (reinterpret_cast<NodeObject*>(o)->node.use_count() > 1) return 0;
+  const NodeState& state = state_of(node_of(o));
+  if (state.metadata) Py_VISIT(state.metadata->get());
+  return state.hooks.show(visit, arg);
+}
+
 void dealloc(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
+  PyObject_GC_UnTrack(o);
   state_of(node_of(o)).object = nullptr;
   reinterpret_cast<NodeObject*>(o)->node.~intrusive_ptr();
   type->tp_free(o);
@@ -131,6 +141,7 @@ PyGetSetDef g_attributes[] = {
 };
 PyType_Slot g_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
     {Py_tp_methods, g_methods},
     {Py_tp_getset, g_attributes},
@@ -138,7 +149,8 @@ PyType_Slot g_slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(call)},
     {0, nullptr},
 };
-PyType_Spec g_spec = {"tercel.autograd.Node", sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, g_slots};
+PyType_Spec g_spec = {"tercel.autograd.Node", sizeof(NodeObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, g_slots};
 
 /** The class of nodes of one name: what type(x.grad_fn).__name__ shows. */
 PyTypeObject* type_named(const char* node_name) {
@@ -200,29 +212,50 @@ Tensor without_gradient(const Tensor& x) {
 
 class Handle {
  public:
-  explicit Handle(HookHandle handle) : handle_(std::move(handle)) {}
-  void remove() { handle_.remove(); }
+  Handle(HookHandle handle, const std::shared_ptr<Held>& hook) : handle_(std::move(handle)), hook_(hook) {}
+
+  /** Lets the function go too, unless it is in the middle of a pass, which still calls what it has begun with. */
+  void remove() {
+    handle_.remove();
+    if (tercel::detail::current_pass() >= 0) return;
+    if (const auto hook = hook_.lock()) hook->drop();
+  }
 
  private:
   HookHandle handle_;
+  std::weak_ptr<Held> hook_;
 };
 
-nb::object add_tensor_hook(nb::handle tensor, nb::handle hook) {
-  return nb::cast(Handle(tercel::register_hook(tensor_of(tensor.ptr()), [hook = hold(hook)](const Tensor& g) {
-    const WithGil scope;
-    const nb::object argument = own(wrap(g));
-    return replacement(*hook, own(PyObject_CallOneArg(hook->get(), argument.ptr())), g);
-  })));
+/** What a hook returns for its argument; None where it has been removed on another thread. */
+nb::object call_hook(const Held& hook, const nb::object& argument) {
+  const nb::object function = nb::borrow(hook.get());
+  return function ? own(PyObject_CallOneArg(function.ptr(), argument.ptr())) : nb::none();
 }
 
-nb::object add_leaf_hook(nb::handle tensor, nb::handle hook) {
-  return nb::cast(
-      Handle(register_post_accumulate_grad_hook(tensor_of(tensor.ptr()), [hook = hold(hook)](const Tensor& leaf) {
-        const WithGil scope;
-        const nb::object argument = own(wrap(leaf));
-        const nb::object result = own(PyObject_CallOneArg(hook->get(), argument.ptr()));
-        TERCEL_CHECK(result.is_none(), RuntimeError, "Tensor post accumulate grad hooks should return None.");
-      })));
+nb::object add_tensor_hook(nb::handle tensor, nb::handle function) {
+  const Tensor& t = to_tensor(tensor, "register_hook");
+  const auto held = hold(function);
+  HookHandle hook = tercel::register_hook(t, [held](const Tensor& g) {
+    const WithGil scope;
+    return replacement(*held, call_hook(*held, own(wrap(g))), g);
+  });
+  const intrusive_ptr<Node> node = grad_fn(t);
+  (node.defined() ? state_of(*node).hooks : leaf_hooks(tensor.ptr())).add(held);
+  track(tensor.ptr());
+  return nb::cast(Handle(std::move(hook), held));
+}
+
+nb::object add_leaf_hook(nb::handle tensor, nb::handle function) {
+  const Tensor& t = to_tensor(tensor, "register_post_accumulate_grad_hook");
+  const auto held = hold(function);
+  HookHandle hook = register_post_accumulate_grad_hook(t, [held](const Tensor& leaf) {
+    const WithGil scope;
+    TERCEL_CHECK(call_hook(*held, own(wrap(leaf))).is_none(), RuntimeError,
+                 "Tensor post accumulate grad hooks should return None.");
+  });
+  leaf_hooks(tensor.ptr()).add(held);
+  track(tensor.ptr());
+  return nb::cast(Handle(std::move(hook), held));
 }
 
 }  // namespace
@@ -236,7 +269,20 @@ Held::~Held() {
   object_.reset();
 }
 
-std::shared_ptr<const Held> hold(nb::handle object) { return std::make_shared<const Held>(nb::borrow(object)); }
+std::shared_ptr<Held> hold(nb::handle object) { return std::make_shared<Held>(nb::borrow(object)); }
+
+void HookReferences::add(const std::shared_ptr<const Held>& hook) {
+  std::erase_if(references_, [](const Reference& r) { return r.alive.expired(); });
+  references_.push_back({hook, hook.get()});
+}
+
+int HookReferences::show(visitproc visit, void* arg) const {
+  for (const Reference& r : references_) {
+    // Whoever lets go of it from here on waits for the GIL, in ~Held().
+    if (!r.alive.expired()) Py_VISIT(r.hook->get());
+  }
+  return 0;
+}
 
 std::string name_of(PyObject* function) {
   const nb::object named = nb::borrow(function);
@@ -280,19 +326,21 @@ PyObject* add_node_hook(Node& node, PyObject* hook, bool before) {
   if (before) {
     handle = node.register_prehook([held](const std::vector<Tensor>& outputs) {
       const WithGil scope;
-      const nb::object argument = tuple_of(outputs);
-      return replacements(*held, own(PyObject_CallOneArg(held->get(), argument.ptr())), outputs);
+      return replacements(*held, call_hook(*held, tuple_of(outputs)), outputs);
     });
   } else {
     handle = node.register_hook([held](const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
       const WithGil scope;
+      const nb::object function = nb::borrow(held->get());
+      if (!function) return std::optional<std::vector<Tensor>>();
       const nb::object first = tuple_of(inputs), second = tuple_of(outputs);
-      return replacements(*held, own(PyObject_CallFunctionObjArgs(held->get(), first.ptr(), second.ptr(), nullptr)),
+      return replacements(*held, own(PyObject_CallFunctionObjArgs(function.ptr(), first.ptr(), second.ptr(), nullptr)),
                           inputs);
     });
   }
   const nb::object hooks = nb::module_::import_("tercel.utils.hooks");
-  return hooks.attr("RemovableHandle")(nb::cast(Handle(std::move(handle)))).release().ptr();
+  state_of(node).hooks.add(held);
+  return hooks.attr("RemovableHandle")(nb::cast(Handle(std::move(handle), held))).release().ptr();
 }
 
 PyObject* object_of_node(const intrusive_ptr<Node>& node) {
@@ -311,10 +359,10 @@ void register_node(nb::module_& m) {
   m.def("_add_hook", add_tensor_hook);
   m.def("_add_leaf_hook", add_leaf_hook);
   m.def("_gradient_edge", [](nb::handle t) {
-    const Edge edge = gradient_edge(tensor_of(t.ptr()));
+    const Edge edge = gradient_edge(to_tensor(t, "get_gradient_edge"));
     return edge.defined() ? nb::make_tuple(own(from_node(edge.node)), edge.output_nr) : nb::make_tuple(nb::none(), 0);
   });
-  m.def("_increment_version", [](nb::handle t) { tensor_of(t.ptr()).impl().bump_version(); });
+  m.def("_increment_version", [](nb::handle t) { to_tensor(t, "increment_version").impl().bump_version(); });
   m.def("_pass_has_targets", tercel::detail::pass_has_targets);
   m.def("_current_graph_task_id", tercel::detail::current_pass);
   m.def("_will_engine_execute_node", [](nb::handle node) {
@@ -340,15 +388,16 @@ void register_node(nb::module_& m) {
     });
   });
   nb::class_<WeakTensorRef>(m, "_WeakTensorRef", "Tells whether a tensor still lives, without keeping it.")
-      .def("__init__",
-           [](WeakTensorRef* self, nb::handle t) { new (self) WeakTensorRef{tensor_of(t.ptr()).impl_ptr()}; })
+      .def("__init__", [](WeakTensorRef* self,
+                          nb::handle t) { new (self) WeakTensorRef{to_tensor(t, "_WeakTensorRef").impl_ptr()}; })
       .def("expired", [](const WeakTensorRef& self) { return self.tensor.expired(); });
   nb::module_ functions = m.def_submodule("_functions");
   functions.attr("AccumulateGrad") = nb::borrow(reinterpret_cast<PyObject*>(type_named("AccumulateGrad")));
   nb::class_<UndefinedGrad>(functions, "UndefinedGrad", "Passes a tensor through, and no gradient back.")
       .def(nb::init<>())
-      .def("__call__",
-           [](const UndefinedGrad&, nb::handle x) { return own(wrap(without_gradient(tensor_of(x.ptr())))); });
+      .def("__call__", [](const UndefinedGrad&, nb::handle x) {
+        return own(wrap(without_gradient(to_tensor(x, "UndefinedGrad"))));
+      });
 }
 
 }  // namespace tercel::python

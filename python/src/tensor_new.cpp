@@ -65,7 +65,7 @@ void register_legacy(nb::module_& m) {
         TERCEL_CHECK(
             PyType_Check(type.ptr()) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type),
             TypeError, "cls must be a type (got ", Py_TYPE(type.ptr())->tp_name, ")");
-        Tensor t = tensor_of(data.ptr()).detach();
+        Tensor t = to_tensor(data, "_make_subclass").detach();
         t.impl().set_allow_tensor_metadata_change(true);
         if (requires_grad) t.requires_grad_(true);
         return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()), std::move(t)));
@@ -81,7 +81,7 @@ void register_legacy(nb::module_& m) {
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
             "your class inherits from Tensor.");
         // Its own object: the same tensor, seen once more, with its history.
-        const Tensor& t = tensor_of(data.ptr());
+        const Tensor& t = to_tensor(data, "as_subclass");
         return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()),
                            t.as_strided(t.sizes(), t.strides(), t.storage_offset())));
       },

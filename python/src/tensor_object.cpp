@@ -67,6 +67,7 @@ void dealloc(PyObject* o) {
   const bool plain = type == tensor_type;
   if (!plain && type->tp_finalize && PyObject_CallFinalizerFromDealloc(o) < 0) return;
   if (!plain || self->tracked) PyObject_GC_UnTrack(o);
+  delete self->leaf_hooks;
   if (self->tensor.defined()) self->tensor.impl().set_peer(nullptr);
   if (self->weak_references) PyObject_ClearWeakRefs(o);
   if (!plain) clear_slots(o);
@@ -102,6 +103,8 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
   // What C++ holds too is not garbage, whatever Python can reach.
   if (self->tensor.use_count() > 1) return 0;
   Py_VISIT(self->dict);
+  if (self->leaf_hooks)
+    if (const int result = self->leaf_hooks->show(visit, arg); result != 0) return result;
   if (self->context && self->tensor.defined()) {
     const AutogradMeta* meta = autograd_meta(self->tensor);
     // The node's reference. Other threads may work on the tensor without the GIL: the node is compared, not looked
@@ -118,11 +121,6 @@ int clear(PyObject* o) {
 }
 
 /** See Note [Tracking]. */
-void track(PyObject* o) {
-  if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
-  cast(o)->tracked = true;
-}
-
 int set_attribute(PyObject* o, PyObject* name, PyObject* value) {
   const int result = PyObject_GenericSetAttr(o, name, value);
   if (cast(o)->dict) track(o);
@@ -133,6 +131,12 @@ PyObject* get_dict(PyObject* o, void*) {
   PyObject* dict = PyObject_GenericGetDict(o, nullptr);
   if (dict) track(o);
   return dict;
+}
+
+int set_dict(PyObject* o, PyObject* dict, void*) {
+  const int result = PyObject_GenericSetDict(o, dict, nullptr);
+  if (cast(o)->dict) track(o);
+  return result;
 }
 
 PyObject* init_subclass(PyObject* type, PyObject*) {
@@ -179,6 +183,22 @@ PyMethodDef g_stop = {"_stop_dropping", stop_dropping, METH_NOARGS, nullptr};
 
 }  // namespace
 
+const Tensor& to_tensor(nb::handle o, std::string_view what) {
+  TERCEL_CHECK(is_tensor(o.ptr()), TypeError, what, ": expected a Tensor, not ", Py_TYPE(o.ptr())->tp_name);
+  return tensor_of(o.ptr());
+}
+
+void track(PyObject* tensor) {
+  cast(tensor)->tracked = true;
+  if (!PyObject_GC_IsTracked(tensor)) PyObject_GC_Track(tensor);
+}
+
+HookReferences& leaf_hooks(PyObject* tensor) {
+  HookReferences*& hooks = cast(tensor)->leaf_hooks;
+  if (!hooks) hooks = new HookReferences;
+  return *hooks;
+}
+
 PyObject* wrap(Tensor tensor) {
   if (!tensor.defined()) return Py_NewRef(Py_None);
   TensorImpl& impl = tensor.impl();
@@ -191,6 +211,7 @@ PyObject* wrap(Tensor tensor) {
   self->weak_references = nullptr;
   self->context = nullptr;
   self->owned_by_tensor = self->tracked = false;
+  self->leaf_hooks = nullptr;
   impl.set_peer(self);
   return cast(self);
 }
@@ -227,7 +248,7 @@ PyObject* wrap_tuple(Span<Tensor> tensors) {
 
 void register_tensor(nb::module_& m) {
   std::vector<PyGetSetDef> attributes;
-  attributes.push_back({"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr});
+  attributes.push_back({"__dict__", get_dict, set_dict, nullptr, nullptr});
   for (const PyGetSetDef* a = tensor_attributes(); a->name; ++a) attributes.push_back(*a);
   attributes.push_back({});
   auto* kept = new std::vector<PyGetSetDef>(std::move(attributes));  // the type refers to them for good

@@ -10,8 +10,8 @@
 // Note [Tracking]
 // The cycle collector can only find something in a tensor that has attributes. So a plain tensor is allocated with room
 // for the collector's header, but enters its lists only with its first attribute, or as the result of a function
-// written in Python: that one's context may hold the result. The node owns the context; where the tensor alone owns the
-// node, it is the tensor that tells the collector of that reference.
+// written in Python, or with a hook: that one's context may hold the result. The node owns the context; where the
+// tensor alone owns the node, it is the tensor that tells the collector of that reference.
 #pragma once
 
 #include "python/src/python.h"
@@ -19,11 +19,14 @@
 
 namespace tercel::python {
 
+class HookReferences;
+
 struct TensorObject {
   PyObject_HEAD Tensor tensor;
   PyObject* dict;
   PyObject* weak_references;
-  PyObject* context;  ///< of the Python function whose result it is; null for nearly all
+  PyObject* context;           ///< of the Python function whose result it is; null for nearly all
+  HookReferences* leaf_hooks;  ///< null until there is one; owned
   bool owned_by_tensor;
   bool tracked;  ///< of plain objects; still so once the collector has cleared what it found
 };
@@ -33,6 +36,14 @@ extern PyTypeObject* tensor_type;
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
 /** The tensor of an object that is_tensor(). */
 inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+
+/** The tensor of any object; TypeError "what: expected a Tensor, not str" if it is none. */
+const Tensor& to_tensor(nb::handle o, std::string_view what);
+
+/** Shows the object to the cycle collector; see Note [Tracking]. */
+void track(PyObject* tensor);
+/** What the collector finds the leaf's hooks by. */
+HookReferences& leaf_hooks(PyObject* tensor);
 
 /** A new reference to the tensor's object; None for an undefined tensor. Throws nb::python_error. */
 PyObject* wrap(Tensor tensor);

@@ -1,0 +1,408 @@
+"""Lines that call what leak_calls.py cannot guess the arguments of; with tc, nn, F, optim, its samples, and path, a folder."""
+
+import copy
+import pickle
+import threading
+import warnings
+
+import numpy as np
+from leak_calls import fresh
+
+import tercel as tc
+from tercel import nn, optim
+
+LINES = r"""
+tc.promote_types(tc.int8, tc.float32), tc.can_cast(tc.int8, tc.bool), tc.finfo(tc.float32).eps, tc.iinfo(tc.int8).max
+tc.set_default_dtype(tc.get_default_dtype()), tc.set_default_device(tc.get_default_device())
+tc.set_default_tensor_type(tc.FloatTensor), tc.set_num_threads(tc.get_num_threads())
+tc.is_anomaly_enabled(), tc.is_anomaly_check_nan_enabled(), tc.is_grad_enabled(), tc.is_inference_mode_enabled()
+tc.use_deterministic_algorithms(False), tc.set_deterministic_debug_mode("default"), tc.set_float32_matmul_precision("highest")
+tc.channel_shuffle(image, 2), tc.native_channel_shuffle(image, 2), tc.conv_tbc(three, tc.rand(1, 2, 2), v)
+tc.grid_sampler(image, tc.zeros(1, 2, 2, 2), 0, 0, False), tc.grid_sampler_2d(image, tc.zeros(1, 2, 2, 2), 0, 0, False)
+tc.grid_sampler_3d(tc.rand(1, 1, 2, 2, 2), tc.zeros(1, 2, 2, 2, 3), 0, 0, False)
+tc.cartesian_prod(v, v), tc.chain_matmul(x, x, x), tc.einsum("ij,jk", x, x), tc.meshgrid(v, v, indexing="ij")
+tc.einsum(x, [0, 1], x, [1, 2], [0, 2]), tc.unravel_index(i, (2, 2)), tc.ormqr(x, v, x), tc.svd_lowrank(x, 1)
+tc.pca_lowrank(x, 1), tc.lobpcg(spd, 1) if hasattr(tc, "lobpcg") else None
+tc.stft(tc.rand(16), 4, return_complex=True)
+tc.istft(tc.stft(tc.rand(16), 4, window=tc.ones(4), return_complex=True), 4, window=tc.ones(4))
+tc.set_rng_state(tc.get_rng_state()), tc.manual_seed(0), tc.initial_seed()
+tc.save({"x": x, "l": [v, (1, "a", None, 2.5)]}, path + "/a.pt"), tc.load(path + "/a.pt"), tc.load(path + "/a.pt", mmap=True)
+tc.io.save_npy(path + "/a.npy", x), tc.io.load_npy(path + "/a.npy"), tc.io.load_npy(path + "/a.npy", mmap=True)
+tc.io.save_npz(path + "/a.npz", {"x": x}), tc.io.load_npz(path + "/a.npz"), tc.io.save_npz(path + "/b.npz", {"x": x}, compressed=True)
+tc.safetensors.save_file({"x": x}, path + "/a.st", {"k": "v"}), tc.safetensors.load_file(path + "/a.st")
+tc.safetensors.load(tc.safetensors.save({"x": x}, {"a": "b"}))
+with tc.safetensors.safe_open(weights) as f: f.keys(), f.metadata(), f.get_tensor("x"), f.get_slice("x")[:1]
+with tc.safetensors.safe_open(weights) as f: s = f.get_slice("x"); s.get_shape(), s.get_dtype(), s[0, :1], f.offset_keys()
+tc.from_dlpack(x), tc.utils.dlpack.from_dlpack(tc.utils.dlpack.to_dlpack(x)), tc.from_dlpack(x.numpy()), x.__dlpack__()
+tc.from_arrow(x), tc.arrow.Array(x) if hasattr(tc.arrow, "Array") else None
+xp.arange(3), xp.eye(2), xp.full((2,), 1), xp.linspace(0, 1, 3), xp.astype(x, tc.float64), xp.can_cast(tc.int8, tc.int16)
+xp.isdtype(tc.int8, "integral"), xp.result_type(x, v), xp.broadcast_to(v, (2, 2)), xp.moveaxis(x, 0, 1)
+xp.permute_dims(x, (1, 0)), xp.reshape(x, (4,)), xp.roll(x, 1), xp.fft.fftfreq(4), xp.fft.rfftfreq(4)
+xp.linalg.cholesky(spd), xp.linalg.matrix_power(x, 2), xp.asarray(x) + 1, xp.asarray(x).T
+(leaf * leaf).sum().backward(), tc.autograd.backward((leaf * 2).sum()), tc.autograd.grad((leaf * leaf).sum(), leaf)
+tc.autograd.grad(tc.autograd.grad((leaf ** 3).sum(), leaf, create_graph=True)[0].sum(), leaf)
+tc.autograd.gradcheck(lambda t: t * t, tc.rand(2, dtype=tc.float64, requires_grad=True))
+tc.autograd.gradgradcheck(lambda t: t * t, tc.rand(2, dtype=tc.float64, requires_grad=True))
+A.vjp(lambda t: t * 2, x, x), A.jvp(lambda t: t * 2, x, x), A.jacobian(lambda t: t * t, v), A.hessian(lambda t: (t ** 3).sum(), v)
+A.hvp(lambda t: (t ** 3).sum(), v, v), A.vhp(lambda t: (t ** 3).sum(), v, v)
+g = tc.autograd.graph.get_gradient_edge(leaf * 2); g.node, g.output_nr
+h = tc.autograd.graph.register_multi_grad_hook([leaf], nothing); (leaf * 2).sum().backward(); h.remove()
+with tc.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): (leaf * leaf).sum().backward()
+with tc.autograd.graph.save_on_cpu(): (leaf * leaf).sum().backward()
+with tc.autograd.graph.disable_saved_tensors_hooks("no"): (leaf * leaf).sum().backward()
+with tc.autograd.detect_anomaly(): (leaf * leaf).sum().backward()
+with tc.autograd.set_detect_anomaly(True): leaf * leaf
+with tc.no_grad(), tc.enable_grad(), tc.inference_mode(), tc.set_grad_enabled(True): leaf * leaf
+tc.no_grad()(lambda: 1)(), tc.inference_mode()(lambda: 1)(), tc.enable_grad()(lambda: leaf * 2)()
+y = leaf * leaf; n = y.grad_fn; n.name(), n.next_functions, n._saved_self, n.metadata, n.next_functions[0][0].variable, dir(n)
+y = leaf * 2; y.grad_fn.register_hook(nothing); y.grad_fn.register_prehook(nothing); y.sum().backward()
+y = leaf * 2; y.register_hook(nothing); y.retain_grad(); y.sum().backward(); y.grad
+Double.apply(leaf).sum().backward()
+Double.apply(leaf)
+! Failing.apply(leaf).sum().backward()
+tc.jit.is_scripting(), tc.cuda.is_available(), tc.cuda.device_count()
+m = nn.AdaptiveLogSoftmaxWithLoss(2, 4, [2]); m(x, i).loss.backward(); m.log_prob(x), m.predict(x)
+m = nn.MultiheadAttention(2, 1); m(three, three, three)[0].sum().backward(); m.eval()(three, three, three)
+m = nn.Bilinear(2, 2, 3); m(x, x).sum().backward()
+nn.Embedding(3, 2)(i).sum().backward(), nn.EmbeddingBag(3, 2)(i, tc.tensor([0])).sum().backward(), nn.Embedding.from_pretrained(x)(i)
+nn.EmbeddingBag.from_pretrained(x)(i, tc.tensor([0])), nn.GroupNorm(1, 2)(image).sum().backward()
+[m(three)[0].sum().backward() for m in (nn.RNN(2, 2), nn.LSTM(2, 2), nn.GRU(2, 2))]
+[m(x) for m in (nn.RNNCell(2, 2), nn.LSTMCell(2, 2), nn.GRUCell(2, 2))]
+m = nn.LSTM(2, 2); m.flatten_parameters(), m.all_weights, m.extra_repr(), m.get_expected_hidden_size(three, None)
+nn.FractionalMaxPool2d(2, output_size=2)(image), nn.FractionalMaxPool3d(1, output_ratio=0.5)(tc.rand(1, 2, 4, 4, 4))
+nn.TransformerEncoderLayer(2, 1, 4)(three).sum().backward(), nn.TransformerDecoderLayer(2, 1, 4)(three, three).sum().backward()
+nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 4), 1)(three), nn.TransformerDecoder(nn.TransformerDecoderLayer(2, 1, 4), 1)(three, three)
+nn.Transformer(2, 1, 1, 1, 4)(three, three), nn.Transformer.generate_square_subsequent_mask(3)
+[f(tc.rand(1, 2, 4), 2) for f in (F.adaptive_avg_pool1d, F.adaptive_max_pool1d, F.adaptive_max_pool1d_with_indices)]
+[f(image, 2) for f in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d, F.adaptive_max_pool2d_with_indices)]
+[f(tc.rand(1, 1, 4, 4, 4), 2) for f in (F.adaptive_avg_pool3d, F.adaptive_max_pool3d, F.adaptive_max_pool3d_with_indices)]
+F.batch_norm(image, v, v), F.embedding(i, x), F.embedding_bag(i, x, tc.tensor([0])), F.softmax(x, 0), F.log_softmax(x, 0), F.softmin(x, 0)
+F.fractional_max_pool2d(image, 2, output_size=2), F.fractional_max_pool2d_with_indices(image, 2, output_size=2)
+F.fractional_max_pool3d(tc.rand(1, 1, 4, 4, 4), 2, output_size=2), F.fractional_max_pool3d_with_indices(tc.rand(1, 1, 4, 4, 4), 2, output_size=2)
+F.interpolate(image, scale_factor=2), F.upsample(image, scale_factor=2), F.upsample_nearest(image, scale_factor=2), F.upsample_bilinear(image, scale_factor=2)
+F.multi_head_attention_forward(three, three, three, 2, 1, tc.rand(6, 2), tc.rand(6), None, None, False, 0.0, x, v)
+nn.init.calculate_gain("relu"), nn.init.sparse_(x, 0.5), nn.init.uniform(x), nn.init.normal(x), nn.init.constant(x, 1.0), nn.init.eye(x)
+nn.init.dirac(image), nn.init.orthogonal(x), nn.init.sparse(x, 0.5), nn.init.xavier_uniform(x), nn.init.xavier_normal(x), nn.init.kaiming_uniform(x)
+nn.init.kaiming_normal(x)
+U.convert_conv2d_weight_memory_format(nn.Conv2d(2, 2, 1), tc.channels_last), U.convert_conv3d_weight_memory_format(nn.Conv3d(2, 2, 1), tc.channels_last_3d)
+U.fuse_conv_bn_eval(nn.Conv2d(2, 2, 1).eval(), nn.BatchNorm2d(2).eval()), U.fuse_linear_bn_eval(nn.Linear(2, 2).eval(), nn.BatchNorm1d(2).eval())
+m = U.spectral_norm(nn.Linear(2, 2)); m(x).sum().backward(); U.remove_spectral_norm(m)
+m = U.weight_norm(nn.Linear(2, 2)); m(x).sum().backward(); U.remove_weight_norm(m)
+U.skip_init(nn.Linear, 2, 2), U.parametrizations.spectral_norm(nn.Linear(2, 2))(x).sum().backward(), U.parametrizations.weight_norm(nn.Linear(2, 2))(x)
+m = nn.Linear(2, 2); U.parametrize.register_parametrization(m, "weight", nn.Tanh()); m(x).sum().backward(); U.parametrize.is_parametrized(m); U.parametrize.remove_parametrizations(m, "weight")
+p = U.rnn.pack_padded_sequence(three, tc.tensor([3, 1])); U.rnn.pad_packed_sequence(p); nn.LSTM(2, 2)(p); U.rnn.unpack_sequence(p); p.to(tc.float64); p.double(), p.cpu(), p.is_cuda
+U.stateless.functional_call(nn.Linear(2, 2), {"weight": x}, (x,)), U.clip_grad_norm_([leaf], 1.0), U.parameters_to_vector([leaf])
+U.vector_to_parameters(tc.rand(4), [tc.rand(2, 2)]), U.clip_grad_value_([leaf], 1.0)
+[stepped(o) for o in (optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.RMSprop, optim.Adadelta, optim.Adamax)]
+[stepped(o) for o in (optim.NAdam, optim.RAdam, optim.ASGD, optim.Rprop, optim.Ftrl)]
+[scheduled(S.LambdaLR, lambda e: 0.5), scheduled(S.MultiplicativeLR, lambda e: 0.5), scheduled(S.StepLR, 2), scheduled(S.MultiStepLR, [2])]
+[scheduled(S.ConstantLR), scheduled(S.LinearLR), scheduled(S.ExponentialLR, 0.5), scheduled(S.PolynomialLR), scheduled(S.CosineAnnealingLR, 3)]
+[scheduled(S.CosineAnnealingWarmRestarts, 2), scheduled(S.OneCycleLR, 1.0, 10), scheduled(S.CyclicLR, 0.1, 1.0), scheduled(W.SWALR, 0.1)]
+o = stepped(optim.SGD); s = S.SequentialLR(o, [S.ConstantLR(o), S.StepLR(o, 2)], [2]); s.step(); s.load_state_dict(s.state_dict())
+o = stepped(optim.SGD); s = S.ChainedScheduler([S.ConstantLR(o), S.StepLR(o, 2)]); s.step(); s.load_state_dict(s.state_dict()); s.get_last_lr()
+o = stepped(optim.SGD); s = S.ReduceLROnPlateau(o); s.step(1.0); s.load_state_dict(s.state_dict())
+m = W.AveragedModel(nn.Linear(2, 2)); m.update_parameters(nn.Linear(2, 2)); m(x); W.update_bn([x], nn.BatchNorm1d(2))
+tc.testing.make_tensor((2,), dtype=tc.float32, device="cpu"), tc.testing.assert_close(x, x)
+tc.utils.checkpoint.checkpoint(lambda t: t * t, leaf, use_reentrant=False).sum().backward()
+tc.utils.checkpoint.checkpoint(lambda t: t * t, leaf, use_reentrant=True).sum().backward()
+tc.utils.checkpoint.checkpoint_sequential([nn.Linear(2, 2), nn.Tanh()], 2, leaf, use_reentrant=False).sum().backward()
+tc.utils.checkpoint.detach_variable((leaf,))
+x[0], x[:, 1], x[..., None], x[x > 0.3], x[i], x[[0, 1]], x[i, i], x[tc.tensor([True, False])], x[-1:, ::2]
+x[0] = 1; x[:, 1] = v; x[x > 0.3] = 2.0; x[i] = x.clone(); x[[0, 1], [1, 0]] = v; x[...] = 0
+! x["a"]
+! x[5]
+! x[0, 0, 0]
+! x[0] = tc.rand(3)
+! x[tc.tensor([9])]
+x + x, x - 1, 2 * x, x / x, x // 1, x % 1, x ** 2, x @ x, -x, +x, abs(x), 1 - x, 1 / x, 2 ** x, 3 // x, 5 % x, x == x, x != 1, x < 1, x <= x, x > x, x >= 1
+i & i, i | 1, i ^ i, i << 1, i >> 1, ~i, 1 & i, 1 | i, 1 ^ i, divmod(x, 2) if hasattr(x, "__divmod__") else None
+x += 1; x -= x; x *= 2; x /= 3; x //= 1; x %= 2; x **= 2; i &= 1; i |= 1; i ^= 1; i <<= 1; i >>= 1
+! x + "a"
+! x @ v[:1]
+! x += "a"
+float(x[0, 0]), int(i[1]), bool(i[0]), complex(x[0, 0]), len(x), list(x), hash(x), repr(x), str(leaf), format(x[0, 0], ".2f"), 0.5 in x, x.tolist()
+! float(x)
+! len(x[0, 0])
+! bool(x)
+copy.copy(x), copy.deepcopy(leaf), pickle.loads(pickle.dumps(leaf)), copy.deepcopy(nn.Linear(2, 2)), pickle.loads(pickle.dumps(tc.Size((1, 2))))
+y = x.clone(); y.note = y; y.other = [1]
+y = Sub(x); y.note = y; del y
+tc.tensor([1, 2]), tc.tensor([[1.0], [2.0]]), tc.tensor(1j), tc.as_tensor(x.numpy()), tc.from_numpy(x.numpy()), tc.asarray([1]), tc.tensor(x), tc.Tensor([1.0]), tc.Tensor(2, 2)
+! tc.tensor([[1], [1, 2]])
+! tc.tensor("a")
+! tc.tensor([1, "a"])
+! tc.from_numpy(np.array(["a"]))
+! tc.zeros(2**62, 2**62)
+! tc.zeros(2**50)
+! tc.zeros(-1)
+memoryview(x.numpy()), np.asarray(x), np.array(x), np.from_dlpack(x), x.numpy().sum(), tc.frombuffer(bytes, dtype=tc.uint8), np.add(x.numpy(), 1)
+s = x.untyped_storage(); s.nbytes(), s.data_ptr(), s[0], s[:2], list(s)[:1], s.tolist(), s.clone(), s.copy_(s), len(s), repr(s), s.fill_(0), s.is_shared()
+s = x.storage(); s.size(), s[0], s.tolist(), s.float(), s.double(), s.clone(), s.data_ptr(), s.dtype, repr(s), len(s), s.nbytes()
+t = tc.Generator(); t.manual_seed(3), t.seed(), t.initial_seed(), t.get_state(), t.set_state(t.get_state()), t.device; tc.rand(2, generator=t)
+tc.device("cpu"), tc.device("cuda", 0) == tc.device("cpu"), repr(tc.device("cpu")), hash(tc.device("cpu")), tc.device("cpu").type, tc.device("cpu").index
+! tc.device("moon")
+tc.Size((1, 2)).numel(), tc.Size([3]) + (1,), tc.Size((1, 2))[1:], tc.Size((1,)) * 2, repr(tc.Size((1,))), x.shape
+! tc.Size("ab")
+with tc.fork_rng(): tc.rand(1)
+! with warnings.catch_warnings(): warnings.simplefilter("error"); tc.add(x, x, out=tc.empty(3))
+x.map_(x, lambda a, b: a + b) if hasattr(x, "map_") else None
+x.apply_(lambda a: a * 2) if hasattr(x, "apply_") else None
+! x.apply_(lambda a: "no")
+tc.nonzero(x, as_tuple=True), tc.split(x, 1), tc.unbind(x), tc.broadcast_tensors(x, v), tc.unique(i, return_counts=True), tc.topk(x, 1), tc.svd(x)
+x.data = v; leaf.grad = tc.ones(2, 2); leaf.grad = None; x.requires_grad = True; x.requires_grad = False
+! x.grad = tc.ones(3)
+! x.grad = "a"
+! x.dtype = 3
+! x.shape = 3
+with tc.utils.checkpoint.set_checkpoint_debug_enabled(False) if hasattr(tc.utils.checkpoint, "set_checkpoint_debug_enabled") else tc.no_grad(): pass
+[every(o) for o in (x, leaf * 2, (leaf * 2).grad_fn, x.untyped_storage(), x.storage(), tc.Generator(), tc.float32, tc.finfo(tc.float32), tc.iinfo(tc.int8), tc.device("cpu"), x.T, nn.Linear(2, 2), nn.LazyLinear(2), x.shape)]
+leaf.register_post_accumulate_grad_hook(nothing); (leaf * 2).sum().backward()
+x.as_subclass(Sub), x.to_device("cpu"), x.new_tensor([1]), x.new([1]), x.storage_type(), x.is_shared(), x.map2_(x, x, lambda a, b, c: a)
+x.pin_memory() if tc.cuda.is_available() else None
+s = x.untyped_storage(); s.untyped(), s.cpu(), s.element_size(), s.is_pinned(), s.type(), tc.UntypedStorage.from_buffer(bytes, "little", dtype=tc.float32), s.size()
+s = x.storage(); s.device, s.untyped(), s.element_size(), s.is_shared(), s.is_pinned(), s.cpu(), s.pickle_storage_type(), s.resizable(), s.fill_(1), s.copy_(s), s.resize_(4), s.type()
+s = tc.UntypedStorage.from_file(path + "/a.raw", True, 16); t = tc.FloatStorage.from_file(path + "/a.raw", True, 4); t.from_buffer(bytes, "little")
+s = tc.UntypedStorage(8); s.resizable(), s.clone(), s.nbytes(), tc.FloatStorage([1.0]), tc.FloatStorage(3)
+Marked.apply(leaf)[0].sum().backward(), Vjp.apply(leaf).sum().backward()
+! tc.autograd.Function.apply(x)
+! tc.autograd.Function.forward(None, x)
+! tc.autograd.Function.backward(None, x)
+! tc.autograd.Function.jvp(None, x)
+! tc.autograd.Function.vjp(None, x)
+! tc.autograd.Function.setup_context(None, (x,), x)
+m = nn.LSTM(2, 2); m.permute_hidden((tc.rand(1, 2, 2), tc.rand(1, 2, 2)), i), nn.GRU(2, 2).permute_hidden(tc.rand(1, 2, 2), i), m.get_expected_cell_size(three, None)
+m = nn.Linear(2, 2); m.extra_repr(), nn.Module().extra_repr(), nn.Dropout().extra_repr(), repr(nn.Transformer(2, 1, 1, 1, 4))
+y = leaf * 2; y.grad_fn.metadata["k"] = 1; z = Double.apply(leaf); z.grad_fn.metadata["k"] = 1
+tc.get_default_dtype(), tc.UntypedStorage(4).resize_(8), tc.UntypedStorage(4).fill_(1), tc.UntypedStorage(4).copy_(tc.UntypedStorage(4))
+tc.float32.to_complex(), tc.complex64.to_real(), tc.float32.is_signed, x.shape.numel(), x.item if False else x[0, 0].item(), tc.Generator().clone_state()
+! tc.Node()
+! tc.cuda.init()
+! tc.jit.script(nothing)
+! tc.jit.trace(nothing, x)
+[repr(m) for m in (nn.Bilinear(2, 2, 3), nn.Embedding(3, 2), nn.EmbeddingBag(3, 2), nn.GroupNorm(1, 2), nn.RNNCell(2, 2), nn.LSTM(2, 2))]
+nn.RNNBase("LSTM", 2, 2), nn.RNNCellBase(2, 2, True, 4)
+! x.eig()
+! x.lstsq(x)
+! x.solve(x)
+x.symeig() if hasattr(x, "symeig") else None
+! tc.eig(x)
+! tc.lstsq(x, x)
+! tc.matrix_rank(x)
+! tc.solve(x, x)
+m = nn.AdaptiveLogSoftmaxWithLoss(2, 4, [2]); m.reset_parameters(), repr(m)
+m = nn.ModuleDict({"a": nn.ReLU()}); m["b"] = nn.Tanh(); m.keys(), m.items(), m.values(), m.update({"c": nn.ReLU()}), m.pop("a"), m.clear(), len(m)
+m = nn.ModuleList([nn.ReLU()]); m.append(nn.Tanh()), m.extend([nn.ReLU()]), m.insert(0, nn.ReLU()), m[0], m[:1], m.pop(0), list(m), repr(m)
+m = nn.Sequential(nn.ReLU()); m.append(nn.Tanh()), m.extend([nn.ReLU()]), m.insert(0, nn.ReLU()), m[0], m[:1], m.pop(0), list(m), repr(m), m(x)
+m = nn.ParameterList([leaf]); m.append(x), m.extend([v]), m[0], list(m), repr(m)
+m = nn.ParameterDict({"a": leaf}); m.keys(), m.values(), m.items(), m.get("a"), m.update({"b": x}), m.pop("a"), m.clear(), repr(m)
+m = nn.Sequential(nn.Linear(2, 2), nn.Tanh()); m.register_module("k", nn.ReLU()); m.get_submodule("0"), m.get_parameter("0.weight"), m.apply(nothing), m.type(tc.float32), m.float()
+m = nn.Linear(2, 2); m.double(), m.half(), m.bfloat16(), m.float(), m.cpu(), m.to(tc.float64), m.requires_grad_(), m.zero_grad(), m.train(), m.eval()
+m = nn.BatchNorm1d(2); m.get_buffer("running_mean"), m.state_dict(), m.load_state_dict(m.state_dict()), m.reset_running_stats(), m.reset_parameters(), copy.deepcopy(m), m.to(tc.float16)
+m = nn.Linear(2, 2); m.register_forward_hook(nothing); m.register_forward_pre_hook(nothing); m.register_full_backward_hook(nothing); m.register_full_backward_pre_hook(nothing); m(leaf).sum().backward()
+m = nn.Linear(2, 2); m.register_state_dict_pre_hook(nothing); m.register_load_state_dict_pre_hook(nothing); m.register_load_state_dict_post_hook(nothing); m.load_state_dict(m.state_dict())
+m = nn.Linear(2, 2); h = m.register_forward_hook(nothing); h.remove(); m.register_buffer("b", x); m.register_parameter("p", nn.Parameter(x)); list(m.named_modules()), list(m.named_buffers()), del_(m, "b")
+! nn.Linear(2, 2).load_state_dict({"weight": x, "other": x})
+! nn.Linear(2, 2)(tc.rand(3))
+! nn.Linear(2, 2).get_submodule("moon")
+! nn.Module().get_extra_state()
+! nn.Module().set_extra_state(1)
+! nn.Module()(x)
+m = nn.Linear(2, 2); U.parametrize.register_parametrization(m, "weight", Invertible()); m.weight = x; m(x); m.parametrizations.weight.right_inverse(x)
+with U.parametrize.cached(): m = U.parametrizations.weight_norm(nn.Linear(2, 2)); m(x), m(x)
+p = U.rnn.pack_sequence([three[0], three[1, :1]]); p.float(), p.half(), p.long(), p.int()
+m = U.spectral_norm(nn.Linear(2, 2)); m(x); m.load_state_dict(m.state_dict()), pickle.loads(pickle.dumps(m.state_dict())), copy.deepcopy(nn.Linear(2, 2))
+! optim.Optimizer([leaf], {}).step()
+! optim.lr_scheduler.LRScheduler(optim.SGD([leaf], 0.1)).step()
+! optim.SGD([x * leaf], 0.1)
+! optim.SGD([], 0.1)
+! optim.Adam([leaf], betas=(2, 3))
+! tc.load(path + "/none.pt")
+! tc.load(__import__("io").BytesIO(b"no file"))
+! tc.io.load_npy(path)
+! tc.safetensors.load(b"12345678901")
+! tc.save({"a": object()}, path + "/bad.pt")
+! tc.save([loop()], path + "/bad.pt")
+! tc.from_dlpack(3)
+! tc.from_arrow(3)
+! tc.autograd.grad(x.sum(), leaf)
+! tc.autograd.grad((leaf * 2), leaf)
+! tc.autograd.gradcheck(lambda t: t.detach() * t, tc.rand(2, dtype=tc.float64, requires_grad=True))
+! tc.testing.assert_close(x, x + 1)
+! tc.utils.checkpoint.checkpoint(nothing_fits, leaf, use_reentrant=False)
+y = leaf * leaf; z = y.sum(); z.backward(); del z
+! y = leaf * leaf; y.sum().backward(); y.sum().backward()
+! y = leaf.exp(); z = y.exp(); y.add_(1); z.sum().backward()
+! leaf.add_(1)
+! leaf.numpy()
+h = leaf.register_hook(raising); (leaf * 2).sum()
+! leaf.register_hook(raising); (leaf * 2).sum().backward()
+! with tc.autograd.graph.saved_tensors_hooks(raising, raising): leaf * leaf
+with tc.autograd.graph.saved_tensors_hooks(nothing, raising): leaf * leaf
+! with tc.autograd.graph.saved_tensors_hooks(lambda t: t, raising): (leaf * leaf).sum().backward()
+! with tc.autograd.detect_anomaly(): (leaf.detach().requires_grad_() * float("nan")).sqrt().sum().backward()
+! with tc.autograd.graph.disable_saved_tensors_hooks("no"), tc.autograd.graph.save_on_cpu(): leaf * leaf
+! tc.linalg.inv(tc.zeros(2, 2))
+! tc.linalg.cholesky(-spd)
+y = leaf; ys = [y := (y * 1.01) for _ in range(500)]; ys[-1].sum().backward(); del ys, y
+y = leaf; y = [y := (y * 1.01) for _ in range(500)][-1]
+a = leaf * 1; a[0] = v; b = a.view(4); b.mul_(2); a.sum().backward()
+x.refers = [x]; x.refers[0] is x
+w = __import__("weakref").ref(leaf); w()
+t = threading.Thread(target=lambda: (leaf * leaf).sum().backward()); t.start(); t.join()
+"""
+
+
+class Double(tc.autograd.Function):
+    """A function whose context saves its input."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        ctx.note = [ctx]
+        return t * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        (t,) = ctx.saved_tensors
+        return grad * 2 + t * 0
+
+
+class Marked(tc.autograd.Function):
+    """A function that changes its input and has an output without gradient."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_forward(t)
+        t = t.clone()
+        ctx.mark_non_differentiable(t)
+        ctx.set_materialize_grads(False)
+        ctx.mark_dirty()
+        return t * 2, t
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        assert ctx.saved_variables == ()
+        return grad * 2
+
+
+class Vjp(tc.autograd.Function):
+    """A function with setup_context() and vjp()."""
+
+    @staticmethod
+    def forward(t):
+        return t * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def vjp(ctx, grad):
+        return grad * 2
+
+
+class Invertible(nn.Module):
+    """A parametrization that may be assigned to."""
+
+    def forward(self, t):
+        return t * 2
+
+    def right_inverse(self, t):
+        return t / 2
+
+
+class Failing(tc.autograd.Function):
+    """A function whose backward raises."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return t.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise KeyError("no")
+
+
+class Sub(tc.Tensor):
+    """A tensor with a class of its own."""
+
+
+def nothing(*_):
+    """A hook."""
+
+
+def raising(*_):
+    """A hook that fails."""
+    raise KeyError("no")
+
+
+def nothing_fits(t):
+    """A part that fails."""
+    return t @ tc.rand(7)
+
+
+def loop():
+    """A list that holds itself."""
+    made = []
+    made.append(made)
+    return made
+
+
+def every(thing):
+    """Reads every public attribute that can be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in dir(thing):
+            if not name.startswith("__"):
+                try:
+                    getattr(thing, name)
+                except (AttributeError, RuntimeError, NotImplementedError):
+                    pass
+
+
+def stepped(kind, *args):
+    """An optimizer that has gone one step, and back to where it was."""
+    p = tc.rand(2, requires_grad=True)
+    o = kind([{"params": [p]}], lr=0.1, *args)
+    o.add_param_group({"params": [tc.rand(1, requires_grad=True)]})
+    (p * p).sum().backward()
+    o.step(lambda: 1.0) if kind is optim.SGD else o.step()
+    o.zero_grad()
+    o.load_state_dict(o.state_dict())
+    repr(o)
+    return o
+
+
+def scheduled(kind, *args):
+    """A schedule of rates after a step, and back to where it was."""
+    p = tc.rand(2, requires_grad=True)
+    o = optim.SGD([p], lr=0.1, momentum=0.9)
+    s = kind(o, *args)
+    o.step(), s.step(), s.get_last_lr(), s.load_state_dict(s.state_dict())
+    return s
+
+
+def weights(path):
+    """The path of a file with a tensor x."""
+    tc.safetensors.save_file({"x": tc.rand(2, 2)}, f"{path}/w.st")
+    return f"{path}/w.st"
+
+
+def names(path):
+    """What the lines may use: fresh samples each time."""
+    return {
+        **fresh(), "path": str(path), "weights": weights(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
+        "xp": tc.array_api, "np": np, "A": tc.autograd.functional, "S": optim.lr_scheduler, "W": optim.swa_utils, "optim": optim,
+        "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
+        "Failing": Failing, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
+        "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
+    }
+
+
+def lines():
+    """(text, code, must fail) of every line."""
+    for text in LINES.strip().splitlines():
+        fails = text.startswith("! ")
+        text = text[2 * fails:]
+        yield text, compile(text, text, "exec"), fails
