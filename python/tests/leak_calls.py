@@ -63,7 +63,7 @@ SAMPLES = dict(
 # Arguments of operations, where the attempts above find none: for a method the first is the tensor.
 ARGUMENTS = {
     "_tensordot": "x, x, [0], [1]", "detach_": "v.clone()", "linalg_cond": "x, 'fro'", "squeeze": "x, [0]", "squeeze_": "x, [0]",
-    "_interpolate": "image, [2, 2], [], 'nearest', None, False", "_trunc_normal_": "x, 0.0, 1.0, -2.0, 2.0",
+    "_interpolate": "image, [2, 2], [], 'nearest', None, False, False", "_trunc_normal_": "x, 0.0, 1.0, -2.0, 2.0",
     "addbmm": "x, three, three", "addbmm_": "x, three, three", "addmv": "v, x, v", "addmv_": "v, x, v", "addr_": "x, v, v",
     "affine_grid": "tc.rand(1, 2, 3), [1, 1, 2, 2]", "batch_norm": "image, v, v",
     "batched_embedding_bag": "x, i, tc.tensor([0, 1, 2]), 1", "bernoulli": "x, 0.5", "binomial": "tc.ones(2), v",

@@ -79,6 +79,10 @@ nn.Transformer(2, 1, 1, 1, 4)(three, three), nn.Transformer.generate_square_subs
 F.batch_norm(image, v, v), F.embedding(i, x), F.embedding_bag(i, x, tc.tensor([0])), F.softmax(x, 0), F.log_softmax(x, 0), F.softmin(x, 0)
 F.fractional_max_pool2d(image, 2, output_size=2), F.fractional_max_pool2d_with_indices(image, 2, output_size=2)
 F.fractional_max_pool3d(tc.rand(1, 1, 4, 4, 4), 2, output_size=2), F.fractional_max_pool3d_with_indices(tc.rand(1, 1, 4, 4, 4), 2, output_size=2)
+[(by_input((1, 1, *[4] * d), tc.rand(1, 1, *[2] * d), tc.rand(1, 1, *[3] * d))) for d, by_input in enumerate((nn.grad.conv1d_input, nn.grad.conv2d_input, nn.grad.conv3d_input), 1)]
+[(by_weight(tc.rand(1, 1, *[4] * d), (1, 1, *[2] * d), tc.rand(1, 1, *[3] * d))) for d, by_weight in enumerate((nn.grad.conv1d_weight, nn.grad.conv2d_weight, nn.grad.conv3d_weight), 1)]
+m = nn.Linear(2, 2); m.register_backward_hook(nothing); m(leaf).sum().backward()
+__import__("tercel.autograd.gradcheck", fromlist=["gradcheck"]).get_analytical_jacobian([leaf], leaf * 2)
 F.interpolate(image, scale_factor=2), F.upsample(image, scale_factor=2), F.upsample_nearest(image, scale_factor=2), F.upsample_bilinear(image, scale_factor=2)
 F.multi_head_attention_forward(three, three, three, 2, 1, tc.rand(6, 2), tc.rand(6), None, None, False, 0.0, x, v)
 nn.init.calculate_gain("relu"), nn.init.sparse_(x, 0.5), nn.init.uniform(x), nn.init.normal(x), nn.init.constant(x, 1.0), nn.init.eye(x)
@@ -95,6 +99,7 @@ U.stateless.functional_call(nn.Linear(2, 2), {"weight": x}, (x,)), U.clip_grad_n
 U.vector_to_parameters(tc.rand(4), [tc.rand(2, 2)]), U.clip_grad_value_([leaf], 1.0)
 [stepped(o) for o in (optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.RMSprop, optim.Adadelta, optim.Adamax)]
 [stepped(o) for o in (optim.NAdam, optim.RAdam, optim.ASGD, optim.Rprop, optim.Ftrl)]
+o = optim.LBFGS([leaf], max_iter=2); o.step(loss_of(leaf)); o.load_state_dict(o.state_dict())
 [scheduled(S.LambdaLR, lambda e: 0.5), scheduled(S.MultiplicativeLR, lambda e: 0.5), scheduled(S.StepLR, 2), scheduled(S.MultiStepLR, [2])]
 [scheduled(S.ConstantLR), scheduled(S.LinearLR), scheduled(S.ExponentialLR, 0.5), scheduled(S.PolynomialLR), scheduled(S.CosineAnnealingLR, 3)]
 [scheduled(S.CosineAnnealingWarmRestarts, 2), scheduled(S.OneCycleLR, 1.0, 10), scheduled(S.CyclicLR, 0.1, 1.0), scheduled(W.SWALR, 0.1)]
@@ -389,6 +394,16 @@ def weights(path):
     return f"{path}/w.st"
 
 
+def loss_of(leaf):
+    """What an optimizer calls for a loss and its gradient."""
+    def loss():
+        leaf.grad = None
+        value = (leaf * leaf).sum()
+        value.backward()
+        return value
+    return loss
+
+
 def names(path):
     """What the lines may use: fresh samples each time."""
     return {
@@ -397,6 +412,7 @@ def names(path):
         "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
         "Failing": Failing, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
         "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
+        "loss_of": loss_of,
     }
 
 
