@@ -18,7 +18,8 @@ def docs_of(root):
     """{name: texts}, those of overloads one after the other."""
     docs = {}
     for path in sorted((root / "tercel/ops").glob("*.h")):
-        if path.stem.endswith("_impl"):
+        # Forms with an out and other names are described where their op is.
+        if path.stem.endswith(("_impl", "out_forms")) or path.stem == "aliases":
             continue
         for d in declarations(path.read_text()):
             if d.doc and d.namespace in PREFIXES:
