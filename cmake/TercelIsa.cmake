@@ -39,6 +39,9 @@ function(tercel_isa_kernels layer sources libs)
     target_compile_definitions(${target} PRIVATE
       TERCEL_ISA=cpu_${isa} TERCEL_ISA_LEVEL=${TERCEL_ISA_LEVEL_${isa}} xsimd=xsimd_${isa})
     target_compile_options(${target} PRIVATE ${TERCEL_ISA_FLAGS_${isa}})
+    if(isa STREQUAL generic)
+      set_target_properties(${target} PROPERTIES TERCEL_SMALL_KERNELS ON)
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       # A "unique" symbol (a static variable of an inline function) could not be made local.
       target_compile_options(${target} PRIVATE -fno-gnu-unique)

@@ -23,7 +23,7 @@ void check_states(const char* what, const Tensor& state, IntSpan sizes) {
 }  // namespace
 
 RecurrentLayers::RecurrentLayers(Mode mode, int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options)
-    : mode_(mode), input_size_(input_size), hidden_size_(hidden_size), options_(std::move(options)) {
+    : mode_(mode), input_size_(input_size), hidden_size_(hidden_size), options_(options) {
   const RecurrentLayerOptions& o = options_;
   TERCEL_CHECK(o.dropout >= 0 && o.dropout <= 1, ValueError,
                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed");

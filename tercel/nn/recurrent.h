@@ -52,7 +52,7 @@ class TERCEL_API RNN final : public RecurrentLayers {
   RNN(int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options = {},
       Nonlinearity nonlinearity = Nonlinearity::Tanh)
       : RecurrentLayers(nonlinearity == Nonlinearity::Tanh ? Mode::Tanh : Mode::Relu, input_size, hidden_size,
-                        std::move(options)) {}
+                        options) {}
   using RecurrentLayers::forward;
   /** With the states h [layers * directions, n, hidden] to begin with. */
   OutputAndStates forward(const Tensor& x, const Tensor& h) { return run(x, h, {}); }
@@ -63,7 +63,7 @@ class TERCEL_API RNN final : public RecurrentLayers {
 class TERCEL_API GRU final : public RecurrentLayers {
  public:
   GRU(int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options = {})
-      : RecurrentLayers(Mode::Gru, input_size, hidden_size, std::move(options)) {}
+      : RecurrentLayers(Mode::Gru, input_size, hidden_size, options) {}
   using RecurrentLayers::forward;
   OutputAndStates forward(const Tensor& x, const Tensor& h) { return run(x, h, {}); }
   const char* name() const override { return "GRU"; }
@@ -73,7 +73,7 @@ class TERCEL_API GRU final : public RecurrentLayers {
 class TERCEL_API LSTM final : public RecurrentLayers {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options = {})
-      : RecurrentLayers(Mode::Lstm, input_size, hidden_size, std::move(options)) {}
+      : RecurrentLayers(Mode::Lstm, input_size, hidden_size, options) {}
   using RecurrentLayers::forward;
   OutputAndStates forward(const Tensor& x, const Tensor& h, const Tensor& c) { return run(x, h, c); }
   const char* name() const override { return "LSTM"; }

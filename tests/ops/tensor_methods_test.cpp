@@ -59,7 +59,7 @@ Generator& seeded() {
   }
 
 class TensorMethods : public ::testing::Test {
- protected:
+ public:
   Tensor x = random({3, 4}, kFloat64, 0.1, 0.9, 1), y = random({3, 4}, kFloat64, 0.1, 0.9, 2);
   Tensor v = random({4}, kFloat64, 0.1, 0.9, 3), w = random({3}, kFloat64, 0.1, 0.9, 4);
   Tensor mask = make({3, 4}, kBool, {1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1});
