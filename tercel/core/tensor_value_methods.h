@@ -11,25 +11,24 @@
 #include "tercel/core/scalar.h"
 
 // Elementwise ops, by name: of one tensor; of two, or of one and a number; the FRESH ones have no in-place form.
-#define TERCEL_UNARY_METHODS(M)                                                                                      \
-  M(abs)                                                                                                             \
-  M(absolute)                                                                                                        \
-  M(acos) M(acosh) M(arccos) M(arccosh) M(arcsin) M(arcsinh) M(arctan) M(arctanh) M(asin) M(asinh) M(atan) M(atanh)  \
-      M(bitwise_not) M(ceil) M(conj_physical) M(cos) M(cosh) M(deg2rad) M(digamma) M(erf) M(erfc) M(erfinv) M(exp)   \
-          M(exp2) M(expm1) M(fix) M(floor) M(frac) M(i0) M(lgamma) M(log) M(log10) M(log1p) M(log2) M(logical_not)   \
-              M(neg) M(negative) M(rad2deg) M(reciprocal) M(relu) M(round) M(rsqrt) M(sgn) M(sigmoid) M(sign) M(sin) \
-                  M(sinc) M(sinh) M(sqrt) M(square) M(tan) M(tanh) M(trunc)
+// clang-format off
+#define TERCEL_UNARY_METHODS(M) \
+  M(abs) M(absolute) M(acos) M(acosh) M(arccos) M(arccosh) M(arcsin) M(arcsinh) M(arctan) M(arctanh) M(asin) \
+  M(asinh) M(atan) M(atanh) M(bitwise_not) M(ceil) M(conj_physical) M(cos) M(cosh) M(deg2rad) M(digamma) M(erf) \
+  M(erfc) M(erfinv) M(exp) M(exp2) M(expm1) M(fix) M(floor) M(frac) M(i0) M(lgamma) M(log) M(log10) M(log1p) \
+  M(log2) M(logical_not) M(neg) M(negative) M(rad2deg) M(reciprocal) M(relu) M(round) M(rsqrt) M(sgn) M(sigmoid) \
+  M(sign) M(sin) M(sinc) M(sinh) M(sqrt) M(square) M(tan) M(tanh) M(trunc)
 #define TERCEL_UNARY_FRESH_METHODS(M) \
   M(angle) M(isfinite) M(isinf) M(isnan) M(isneginf) M(isposinf) M(isreal) M(positive) M(signbit)
-#define TERCEL_BINARY_METHODS(M)                                                                                       \
-  M(add)                                                                                                               \
-  M(arctan2)                                                                                                           \
-  M(atan2) M(bitwise_and) M(bitwise_left_shift) M(bitwise_or) M(bitwise_right_shift) M(bitwise_xor) M(copysign) M(div) \
-      M(divide) M(eq) M(float_power) M(floor_divide) M(fmod) M(gcd) M(ge) M(greater) M(greater_equal) M(gt)            \
-          M(heaviside) M(hypot) M(igamma) M(igammac) M(lcm) M(le) M(less) M(less_equal) M(logical_and) M(logical_or)   \
-              M(logical_xor) M(lt) M(mul) M(multiply) M(ne) M(nextafter) M(not_equal) M(pow) M(remainder) M(sub)       \
-                  M(subtract) M(true_divide) M(xlogy)
-#define TERCEL_BINARY_FRESH_METHODS(M) M(fmax) M(fmin) M(logaddexp) M(logaddexp2) M(maximum) M(minimum)
+#define TERCEL_BINARY_METHODS(M) \
+  M(add) M(arctan2) M(atan2) M(bitwise_and) M(bitwise_left_shift) M(bitwise_or) M(bitwise_right_shift) \
+  M(bitwise_xor) M(copysign) M(div) M(divide) M(eq) M(float_power) M(floor_divide) M(fmod) M(gcd) M(ge) M(greater) \
+  M(greater_equal) M(gt) M(heaviside) M(hypot) M(igamma) M(igammac) M(lcm) M(le) M(less) M(less_equal) \
+  M(logical_and) M(logical_or) M(logical_xor) M(lt) M(mul) M(multiply) M(ne) M(nextafter) M(not_equal) M(pow) \
+  M(remainder) M(sub) M(subtract) M(true_divide) M(xlogy)
+#define TERCEL_BINARY_FRESH_METHODS(M) \
+  M(fmax) M(fmin) M(logaddexp) M(logaddexp2) M(maximum) M(minimum)
+// clang-format on
 
 namespace tercel {
 
