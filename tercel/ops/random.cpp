@@ -71,8 +71,7 @@ void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
   using Number = std::conditional_t<kDouble, double, float>;
   fill_by_words<T, kWords>(x, generator, [put](const uint32_t* words, int64_t count, T* out) {
     alignas(64) Number normal[detail::kBatchWords];
-    constexpr int64_t kTogether = 2 * kRandomLanes;
-    const int64_t rounded = (count + kTogether - 1) / kTogether * kTogether;
+    const int64_t rounded = (count + kNormalsTogether - 1) / kNormalsTogether * kNormalsTogether;
     if constexpr (kDouble)
       kNormalF64[kCpu](words, rounded, normal);
     else

@@ -69,7 +69,7 @@ void for_each_batch(int64_t count, const GeneratorState& state, Use use) {
 
 /**
  * Fills x in the order of its indices, as fill(words, count, out) writes the next `count` numbers, each from the next
- * kWords words (1, 2 or 4). T is x's type, or that of the parts of its complex numbers. There are kBatchWords words,
+ * kWords words (1 or 2). T is x's type, or that of the parts of its complex numbers. There are kBatchWords words,
  * random ones for count rounded up to whole blocks.
  */
 template <class T, int64_t kWords, class Fill>

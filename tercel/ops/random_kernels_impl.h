@@ -13,6 +13,8 @@ namespace tercel {
 
 /** Blocks that are computed side by side; what is asked of the kernels is rounded up to so many. */
 constexpr int64_t kRandomLanes = 16;
+/** Normal numbers that are computed side by side. */
+constexpr int64_t kNormalsTogether = 2 * kRandomLanes;
 
 /** The words of blocks [first, first + blocks) of a Philox stream in order, four each; blocks % kRandomLanes = 0. */
 using RandomWordsFn = void(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* words);
@@ -20,7 +22,8 @@ using RandomWordsFn = void(uint64_t seed, uint64_t stream, uint64_t first, int64
 using UniformF32Fn = void(const uint32_t* words, int64_t count, float low, float span, float high, float* out);
 /** The same, multiples of 2^-53, each from two words. */
 using UniformF64Fn = void(const uint32_t* words, int64_t count, double low, double span, double high, double* out);
-/** Standard normal numbers (Box and Muller, 1958), a pair from each two words: |x| <= 5.77; count % 32 = 0. */
+/** Standard normal numbers (Box and Muller, 1958), a pair from each two words: |x| <= 5.77; count is a
+ * multiple of kNormalsTogether. */
 using NormalF32Fn = void(const uint32_t* words, int64_t count, float* out);
 /** The same, each from two words: |x| <= 8.58. */
 using NormalF64Fn = void(const uint32_t* words, int64_t count, double* out);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLanesOfBlocks = static_cast<int>(kRandomLanes);
 // Pairs of normal numbers that are computed together.
-constexpr int kPairs = 16;
+constexpr int kPairs = static_cast<int>(kNormalsTogether) / 2;
 
 template <class To, class From>
 TERCEL_ALWAYS_INLINE To same_bits(From from) {
