@@ -155,6 +155,14 @@ def test_angles_and_signs():
     assert z.clone().sgn_().tolist() == z.sgn().tolist()
 
 
+@pytest.mark.parametrize("dtype", [tc.complex64, tc.complex128])
+def test_an_infinite_part_makes_the_absolute_value_infinite(dtype):
+    inf, nan = float("inf"), float("nan")
+    z = tc.tensor([complex(inf, nan), complex(nan, -inf), complex(-inf, 2), complex(inf, inf), complex(nan, 1)] * 5,
+                  dtype=dtype)
+    assert z.abs()[:4].tolist() == [inf] * 4 and z.abs().isnan().tolist() == ([False] * 4 + [True]) * 5
+
+
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tanh", "reciprocal", "square", "sum", "mean",
                                   "prod"])
 def test_functions_of_complex_numbers(name):

@@ -128,12 +128,12 @@ constexpr bool is_complex_number = false;
 template <class T>
 constexpr bool is_complex_number<Complex<T>> = true;
 
-/** Distance from zero. */
+/** Distance from zero; infinite where a part is, though the other be NaN (C99, G.6). */
 template <class T>
 T magnitude(Complex<T> x) {
   if constexpr (std::is_same_v<T, float>) {
     const double a = static_cast<double>(x.re), b = static_cast<double>(x.im);
-    return static_cast<float>(__builtin_sqrt(a * a + b * b));
+    return isinf(x) ? std::numeric_limits<float>::infinity() : static_cast<float>(__builtin_sqrt(a * a + b * b));
   } else {
     return __builtin_hypot(x.re, x.im);
   }

@@ -56,6 +56,21 @@ TEST(Complex, QuotientsOfAnyMagnitude) {
   EXPECT_EQ(Complex<float>(1e38f, 1e38f) / Complex<float>(1e38f, 1e38f), Complex<float>(1));
 }
 
+template <class T>
+void magnitudes_of_infinite_numbers() {
+  const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  for (const T other : {T(0), T(-3), inf, -inf, nan}) {
+    EXPECT_EQ(magnitude(Complex<T>(inf, other)), inf) << other;
+    EXPECT_EQ(magnitude(Complex<T>(other, -inf)), inf) << other;
+  }
+  EXPECT_TRUE(std::isnan(magnitude(Complex<T>(1, nan))));
+}
+
+TEST(Complex, AnInfinitePartMakesTheMagnitudeInfinite) {
+  magnitudes_of_infinite_numbers<float>();
+  magnitudes_of_infinite_numbers<double>();
+}
+
 TEST(Complex, FunctionsNearZeroAndAtTheEnds) {
   const C tiny(1e-12, 1e-13);
   EXPECT_NEAR(expm1(tiny).re, 1e-12, 1e-23);
