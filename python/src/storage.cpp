@@ -1,7 +1,13 @@
-// tercel.UntypedStorage: the bytes that tensors share. TypedStorage is Python's (tercel/storage.py).
+// tercel.UntypedStorage: the bytes that tensors share; and what a TypedStorage, which is Python's (tercel/storage.py),
+// stands on.
 //
-// One object a storage, as with tensors (Note [One object a tensor]); a storage's object has attributes as soon as it
-// has a typed twin, so it is always left to the storage when the last Python reference goes.
+// One object a storage, as with tensors (Note [One object a tensor]), which is always left to the storage when the last
+// Python reference goes.
+//
+// Note [Typed twins]
+// A storage has one typed storage of each dtype, for as long as it lives: id(x.storage()) tells storages apart. A typed
+// storage holds the untyped one, so that one cannot hold it in return. As with tensors, ownership turns around: a typed
+// storage that nobody refers to any more is kept by the untyped one, if that lives on, and lets go of it.
 
 #include <cstring>
 
@@ -12,30 +18,54 @@ namespace tercel::python {
 
 namespace {
 
+struct TypedObject;
+
 struct StorageObject {
   PyObject_HEAD Storage storage;
   PyObject* dict;
   PyObject* weak_references;
+  TypedObject* twins;
   bool owned_by_storage;
 };
 
-PyTypeObject* g_type = nullptr;
-constexpr const char* kUntyped = "_untyped_storage";  // of a typed storage, which is written in Python
+/** See Note [Typed twins]. */
+struct TypedObject {
+  PyObject_HEAD StorageObject* untyped;
+  TypedObject* next;  // twin of the same storage
+  PyObject* dict;
+  PyObject* weak_references;
+  bool kept;  // by the untyped storage's object, and does not hold it
+};
+
+PyTypeObject *g_type = nullptr, *g_typed_type = nullptr;
 
 StorageObject* cast(PyObject* o) { return reinterpret_cast<StorageObject*>(o); }
+TypedObject* cast_typed(PyObject* o) { return reinterpret_cast<TypedObject*>(o); }
+template <class Object>
+PyObject* cast(Object* o) {
+  return reinterpret_cast<PyObject*>(o);
+}
 
 PyObject* wrap_storage(const Storage& storage) {
   if (void* peer = storage->peer()) {
     auto* object = static_cast<StorageObject*>(peer);
-    if (!object->owned_by_storage) return Py_NewRef(reinterpret_cast<PyObject*>(object));
+    if (!object->owned_by_storage) return Py_NewRef(cast(object));
     object->owned_by_storage = false;
     raw::incref(storage.get());
-    return reinterpret_cast<PyObject*>(object);
+    return cast(object);
   }
   PyObject* self = own(g_type->tp_alloc(g_type, 0)).release().ptr();
   new (&cast(self)->storage) Storage(storage);
   storage->set_peer(self);
   return self;
+}
+
+void drop_twins(StorageObject* self) {
+  while (TypedObject* twin = self->twins) {
+    self->twins = twin->next;
+    twin->untyped = nullptr;
+    Py_DECREF(cast(twin));
+  }
 }
 
 void dealloc(PyObject* o) {
@@ -48,11 +78,79 @@ void dealloc(PyObject* o) {
   }
   PyTypeObject* type = Py_TYPE(o);
   if (self->storage) self->storage->set_peer(nullptr);
+  drop_twins(self);
   if (self->weak_references) PyObject_ClearWeakRefs(o);
   Py_CLEAR(self->dict);
   self->storage.~Storage();
   type->tp_free(o);
   Py_DECREF(type);
+}
+
+/** Makes a twin of the storage whose reference this is. */
+void attach(TypedObject* twin, PyObject* untyped) {
+  twin->untyped = cast(untyped);
+  twin->next = twin->untyped->twins;
+  twin->untyped->twins = twin;
+}
+void detach(TypedObject* twin) {
+  TypedObject** place = &twin->untyped->twins;
+  while (*place != twin) place = &(*place)->next;
+  *place = twin->next;
+}
+
+/** Leaves the twin to its storage if that lives on without it. */
+bool leave_to_untyped(TypedObject* self) {
+  if (!self->untyped || self->kept) return false;
+  if (Py_REFCNT(cast(self->untyped)) == 1 && self->untyped->storage.use_count() == 1) return false;
+  Py_SET_REFCNT(cast(self), 1);
+  self->kept = true;
+  Py_DECREF(cast(self->untyped));  // may be the last one after all: the storage then drops its twins at once
+  return true;
+}
+
+void dealloc_typed(PyObject* o) {
+  TypedObject* self = cast_typed(o);
+  if (leave_to_untyped(self)) return;
+  PyTypeObject* type = Py_TYPE(o);
+  if (self->untyped) detach(self);
+  if (self->weak_references) PyObject_ClearWeakRefs(o);
+  Py_CLEAR(self->dict);
+  Py_XDECREF(cast(self->untyped));
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+/** The bytes of a typed storage. One that somebody came by through a weak reference holds them from here on, if any. */
+PyObject* get_untyped(PyObject* o, void*) {
+  return at_border([&] {
+    TypedObject* self = cast_typed(o);
+    if (self->kept && self->untyped) {
+      wrap_storage(self->untyped->storage);  // the reference is the twin's own
+      self->kept = false;
+      Py_DECREF(o);
+    } else if (!self->untyped) {
+      attach(self, wrap_storage(create_storage(kCpu)));
+      self->kept = false;
+    }
+    return Py_NewRef(cast(self->untyped));
+  });
+}
+
+/** The storage's twin of a class, which it may have already. */
+nb::object typed_twin(nb::handle untyped, nb::handle cls) {
+  auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
+  TERCEL_CHECK(Py_TYPE(untyped.ptr()) == g_type && PyType_Check(cls.ptr()) && PyType_IsSubtype(type, g_typed_type),
+               TypeError, "expected a tercel.UntypedStorage and a class of typed storages");
+  for (TypedObject* twin = cast(untyped.ptr())->twins; twin; twin = twin->next) {
+    if (Py_TYPE(cast(twin)) != type) continue;
+    if (!twin->kept) return nb::borrow(cast(twin));
+    twin->kept = false;
+    Py_INCREF(untyped.ptr());
+    return nb::steal(cast(twin));  // with the reference that the storage held
+  }
+  nb::object fresh = own(type->tp_alloc(type, 0));
+  attach(cast_typed(fresh.ptr()), Py_NewRef(untyped.ptr()));
+  return fresh;
 }
 
 int64_t size_of(PyObject* o) { return static_cast<int64_t>(cast(o)->storage->nbytes()); }
@@ -226,15 +324,32 @@ PyType_Slot g_slots[] = {
 };
 PyType_Spec g_spec = {"tercel.UntypedStorage", sizeof(StorageObject), 0, Py_TPFLAGS_DEFAULT, g_slots};
 
+PyGetSetDef g_typed_attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_untyped_storage", get_untyped, nullptr, nullptr, nullptr},
+    {},
+};
+PyMemberDef g_typed_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(TypedObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TypedObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot g_typed_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_typed)},
+    {Py_tp_getset, g_typed_attributes},
+    {Py_tp_members, g_typed_members},
+    {0, nullptr},
+};
+// Without the collector, as UntypedStorage; its subclasses have no more members, so that Python adds none to them.
+PyType_Spec g_typed_spec = {"tercel._TypedStorage", sizeof(TypedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                            g_typed_slots};
+
 }  // namespace
 
-bool is_storage(PyObject* o) {
-  return Py_TYPE(o) == g_type || (!is_tensor(o) && PyObject_HasAttrString(o, kUntyped) == 1);
-}
+bool is_storage(PyObject* o) { return Py_TYPE(o) == g_type || PyObject_TypeCheck(o, g_typed_type); }
 const Storage& to_storage(PyObject* o) {
   if (Py_TYPE(o) == g_type) return cast(o)->storage;
-  const nb::object untyped = own(PyObject_GetAttrString(o, kUntyped));
-  TERCEL_CHECK(Py_TYPE(untyped.ptr()) == g_type, TypeError, "not a storage: ", Py_TYPE(o)->tp_name);
+  const nb::object untyped = own(get_untyped(o, nullptr));
   return cast(untyped.ptr())->storage;  // the typed storage keeps it
 }
 const Storage& storage_of_dtype(PyObject* o, ScalarType type) {
@@ -251,9 +366,14 @@ bool is_storage_object(void* peer) { return Py_TYPE(static_cast<PyObject*>(peer)
 void disown_storage(void* peer) {
   auto* self = static_cast<StorageObject*>(peer);
   new (&self->storage) Storage(create_storage(kCpu));
+  self->storage->set_peer(self);
   self->owned_by_storage = false;
 }
 
-void register_storage(nb::module_& m) { g_type = make_type(m, &g_spec); }
+void register_storage(nb::module_& m) {
+  g_type = make_type(m, &g_spec);
+  g_typed_type = make_type(m, &g_typed_spec);
+  m.def("_typed_twin", typed_twin, nb::arg("untyped"), nb::arg("cls"));
+}
 
 }  // namespace tercel::python

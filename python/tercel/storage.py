@@ -1,13 +1,12 @@
 """Storages with a dtype: the bytes of an UntypedStorage as numbers.
 
-There is one typed storage of a dtype for each untyped one, as long as somebody holds it.
+There is one typed storage of a dtype for each untyped one, as long as that lives.
 """
 
 import mmap
 import os
 import pickle
 import sys
-import weakref
 from collections.abc import Sequence
 
 from tercel import _C
@@ -193,16 +192,10 @@ UntypedStorage.from_file, UntypedStorage.from_buffer = classmethod(_from_file), 
 
 def typed_storage(untyped, dtype):
     """The typed storage over these bytes."""
-    twins = untyped.__dict__.setdefault("_typed", {})
-    twin = twins.get(dtype, lambda: None)()
-    if twin is None:
-        twin = object.__new__(_classes[dtype])
-        twin._untyped_storage = untyped
-        twins[dtype] = weakref.ref(twin)
-    return twin
+    return _C._typed_twin(untyped, _classes[dtype])
 
 
-class TypedStorage:
+class TypedStorage(_C._TypedStorage):
     """Numbers of one dtype in a row, without sizes: what all views of a tensor share."""
 
     is_cuda = is_sparse = False

@@ -165,6 +165,7 @@ leaf.register_post_accumulate_grad_hook(nothing); (leaf * 2).sum().backward()
 x.as_subclass(Sub), x.to_device("cpu"), x.new_tensor([1]), x.new([1]), x.storage_type(), x.is_shared(), x.map2_(x, x, lambda a, b, c: a)
 x.pin_memory() if tc.cuda.is_available() else None
 s = x.untyped_storage(); s.untyped(), s.cpu(), s.element_size(), s.is_pinned(), s.type(), tc.UntypedStorage.from_buffer(bytes, "little", dtype=tc.float32), s.size()
+t = tc.ones(4); t.storage().note = 1; t.view(tc.int32).storage(), t.storage().untyped(); s = t.storage(); del t; s.note, s.tolist()
 s = x.storage(); s.device, s.untyped(), s.element_size(), s.is_shared(), s.is_pinned(), s.cpu(), s.pickle_storage_type(), s.resizable(), s.fill_(1), s.copy_(s), s.resize_(4), s.type()
 s = tc.UntypedStorage.from_file(path + "/a.raw", True, 16); t = tc.FloatStorage.from_file(path + "/a.raw", True, 4); t.from_buffer(bytes, "little")
 s = tc.UntypedStorage(8); s.resizable(), s.clone(), s.nbytes(), tc.FloatStorage([1.0]), tc.FloatStorage(3)

@@ -114,7 +114,6 @@ def test_operations_do_not_leak():
 def test_storages_are_one_object():
     x = tc.arange(6)
     y = x.view(2, 3)
-    assert x.storage() is y.storage() or x.storage() == y.storage()
     s = x.untyped_storage()
     assert s is y.untyped_storage()
     s.note = 1
@@ -122,6 +121,62 @@ def test_storages_are_one_object():
     gc.collect()
     assert y.untyped_storage().note == 1
     assert id(x.untyped_storage()) == id(y.untyped_storage())
+
+
+def test_typed_storages_are_one_object():
+    x = tc.arange(6)
+    y = x.view(2, 3)
+    seen = id(x.storage())
+    others = [tc.ones(1).storage() for _ in range(100)]  # what is given back would be used again
+    assert id(y.storage()) == seen and x.storage() is y[1:].storage() and x.storage() is not x.view(tc.float64).storage()
+    assert seen not in map(id, others) and x.view(tc.float64).storage() is y.view(tc.float64).storage()
+    x.storage().note = weakref.ref(x)
+    gc.collect()
+    assert y.storage().note() is x
+    kept = weakref.ref(y.storage())
+    assert kept() is x.storage() and kept().tolist() == list(range(6))
+    del x, y
+    assert kept() is None
+
+
+def test_a_typed_storage_holds_its_memory():
+    s = tc.arange(3).storage()
+    u = s.untyped()
+    assert s.tolist() == [0, 1, 2] and u is s._untyped_storage
+    seen, note = id(s), s.__dict__
+    note["self"] = "kept"
+    del s, note
+    again = tc.tensor([], dtype=tc.int64).set_(u).storage()
+    assert id(again) == seen and again.self == "kept"
+    weak = weakref.ref(again)
+    del again, u
+    assert weak() is None
+
+
+def test_a_typed_storage_found_by_a_weak_reference_holds_its_memory():
+    x = tc.arange(3)
+    for touch in (True, False):
+        weak = weakref.ref(x.storage())
+        s = weak()
+        if touch:
+            assert s.untyped().nbytes() == 24
+        view = x[1:]
+        del x
+        assert s.tolist() == [0, 1, 2] and s is view.storage()
+        x = view.storage()._tensor()
+        del view, s
+    weak = weakref.ref(x.storage())
+    s = weak()
+    del x
+    assert s.tolist() == [] and s.untyped() is s.untyped()  # nobody had asked for the memory in time
+    s.resize_(1)[0] = 5
+    assert s.tolist() == [5]
+
+
+def test_what_is_no_storage_has_no_typed_storages():
+    for wrong in ((tc.ones(1), tc.FloatStorage), (tc.ones(1).untyped_storage(), int), (tc.ones(1).untyped_storage(), 1)):
+        with pytest.raises(TypeError, match="expected a tercel.UntypedStorage and a class of typed storages"):
+            tc._C._typed_twin(*wrong)
 
 
 def test_hash_is_by_identity():

@@ -1,7 +1,9 @@
 """The package as a whole: what importing costs, its types, how it ends, its wheel."""
 
+import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -107,10 +109,58 @@ def test_large_operations_let_other_threads_run():
     assert after - before > 5
 
 
+def oldest_python():
+    """The version that pyproject.toml promises."""
+    project = ROOT / "pyproject.toml"
+    return tuple(map(int, re.search(r'requires-python = ">=([0-9]+)\.([0-9]+)"', project.read_text()).groups()))
+
+
+def newer_parts(source, oldest):
+    """What a program has that the oldest Python would refuse: in its grammar, or in what it evaluates."""
+    try:
+        tree = ast.parse(source, feature_version=oldest)
+    except SyntaxError as error:
+        return [f"{error.lineno}: {error.msg}"]
+    found = []
+    names = {"bit_count", "pairwise", "add_note", "aiter", "anext", "tomllib", "StrEnum", "EncodingWarning"}
+    keywords = {("zip", "strict"), ("dataclass", "slots"), ("dataclass", "kw_only"), ("bisect", "key")}
+    later = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+    for node in ast.walk(tree):
+        name = getattr(node, "attr", None) or getattr(node, "id", None)
+        if name in names:
+            found.append(f"{node.lineno}: {name}")
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+            found += [f"{node.lineno}: {called}({k.arg}=)" for k in node.keywords if (called, k.arg) in keywords]
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if annotation and not later and any(isinstance(part, ast.BitOr) for part in ast.walk(annotation)):
+                found.append(f"{annotation.lineno}: A | B is evaluated")
+    return found
+
+
+@pytest.mark.parametrize("source, count", [
+    ("match 1:\n    case 1: pass", 1), ("def f(x: int | None) -> int | None: pass", 2), ("x: int | None = 1", 1),
+    ("from __future__ import annotations\nx: int | None = 1", 0), ("x = zip(a, b, strict=True)", 1),
+    ("x = (1).bit_count()", 1), ("x: 'int' = {} | {}", 0), ("with (a as b, c as d): pass", 0)])
+def test_newer_parts_are_found(source, count):
+    assert len(newer_parts(source, (3, 9))) == count
+
+
+def test_the_oldest_python_reads_all_of_it():
+    oldest = oldest_python()
+    files = [*(ROOT / "python").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    assert len(files) > 100
+    found = {str(file.relative_to(ROOT)): newer_parts(file.read_text(encoding="utf-8"), oldest) for file in files}
+    assert {file: parts for file, parts in found.items() if parts} == {}
+
+
 def test_types_are_known():
     mypy = pytest.importorskip("mypy.api")
-    out, errors, status = mypy.run(["--strict", "--no-error-summary", "--cache-dir", os.devnull, str(HERE / "sample.py")])
-    assert status == 0, out + errors
+    from mypy.defaults import PYTHON3_VERSION_MIN
+    for version in {max(oldest_python(), PYTHON3_VERSION_MIN), sys.version_info[:2]}:  # mypy's own oldest may be later
+        out, errors, status = mypy.run(["--strict", "--no-error-summary", "--cache-dir", os.devnull, "--python-version",
+                                        "{}.{}".format(*version), str(HERE / "sample.py")])
+        assert status == 0, out + errors
     bad = HERE / "sample.py"
     wrong = bad.read_text() + "\ntc.add(1, 2, 3)\n"
     out, _, status = mypy.run(["--cache-dir", os.devnull, "-c", wrong])
