@@ -28,6 +28,9 @@ NO_ROW = {
     "resize.h": "changes sizes and storages, no element (tests/ops/resize_test.cpp)",
     "row_gradient.h": "works on gradients (tests/ops/row_gradient_test.cpp)",
     "sampling.h": "makes random numbers (tests/ops/sampling_test.cpp)",
+    "stft.h": "the signal that both give back (tests/ops/stft_test.cpp)",
+    "tensor_of.h": "makes tensors of numbers (tests/ops/factories_test.cpp)",
+    "unpool.h": "takes the places that pooling gives, or random ones (tests/ops/unpool_test.cpp)",
     "windows.h": "makes tensors of numbers (tests/ops/windows_test.cpp)",
 }
 NO_ROW_OPS = {

@@ -31,6 +31,8 @@ namespace {
       entry(                                                                                         \
           #name "(Tensor input, " parameter ")", [](const Tensor& x, Type number) { return name(x, number); }, flags)
 
+#define TERCEL_SLOPES ", float lower=0.125, float upper=0.3333333333333333, bool training=False"
+
 void check_bounds(const Scalar& low, const Scalar& high) {
   TERCEL_CHECK(low.to_double() <= high.to_double(), ValueError, "min_val cannot be greater than max_val");
 }
@@ -98,6 +100,24 @@ Span<Entry> activation_ops() {
       entry(
           "prelu(Tensor input, Tensor weight)", [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); },
           kBoth | kNn),
+      entry(
+          "rrelu(Tensor input" TERCEL_SLOPES ", bool inplace=False)",
+          [](const Tensor& x, double lower, double upper, bool training, bool in_place) -> Tensor {
+            return in_place ? rrelu_(x, lower, upper, training) : rrelu(x, lower, upper, training);
+          },
+          kNn),
+      entry(
+          "rrelu(Tensor input" TERCEL_SLOPES ", Generator? generator=None)",
+          [](const Tensor& x, double lower, double upper, bool training, Generator& g) {
+            return rrelu(x, lower, upper, training, g);
+          },
+          kFunction),
+      entry(
+          "rrelu_(Tensor input" TERCEL_SLOPES ", Generator? generator=None)",
+          [](const Tensor& x, double lower, double upper, bool training, Generator& g) -> Tensor {
+            return rrelu_(x, lower, upper, training, g);
+          },
+          kFunction | kNn),
   };
   return table;
 }

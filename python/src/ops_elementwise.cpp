@@ -5,6 +5,7 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/pointwise.h"
+#include "tercel/ops/promotion.h"
 #include "tercel/ops/special.h"
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/ternary.h"
@@ -22,8 +23,6 @@ template <class F>
 decltype(auto) with_operand(const Operand& o, F f) {
   return o.is_tensor() ? f(*o.tensor) : f(o.scalar);
 }
-
-OperandRef operand_ref(const Operand& o) { return o.is_tensor() ? OperandRef(*o.tensor) : OperandRef(o.scalar); }
 
 std::optional<Tensor> bound(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 
@@ -144,8 +143,8 @@ Span<Entry> elementwise_ops() {
       entry(
           "result_type(Tensor|Scalar tensor1, Tensor|Scalar tensor2)",
           [](Operand a, Operand b) {
-            const OperandRef operands[] = {operand_ref(a), operand_ref(b)};
-            return promote_operands({.op = "result_type", .complex = true}, operands);
+            return with_operand(
+                b, [&](const auto& y) { return a.is_tensor() ? result_type(*a.tensor, y) : result_type(a.scalar, y); });
           },
           kFunction | kCheap, "The dtype that an operation on both calculates in."),
       entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",

@@ -54,20 +54,6 @@ Named<2> named(const linalg::EighResult& r) {
 }
 Named<2> named(const linalg::SlogdetResult& r) { return {{"sign", "logabsdet"}, {r.sign, r.logabsdet}}; }
 
-/** torch.svd: V instead of its adjoint, and the small matrices by default. */
-Named<3> older_svd(const Tensor& x, bool some, bool compute_uv) {
-  if (!compute_uv) {
-    const Tensor s = linalg::svdvals(x);
-    DimVector u(x.sizes()), v(x.sizes());
-    u[u.size() - 1] = u[u.size() - 2];
-    v[v.size() - 2] = v[v.size() - 1];
-    const TensorOptions options(x.dtype(), x.device());
-    return {{"U", "S", "V"}, {zeros(u, options), s, zeros(v, options)}};
-  }
-  const linalg::SvdResult r = linalg::svd(x, !some);
-  return {{"U", "S", "V"}, {r.U, r.S, adjoint(r.Vh)}};
-}
-
 }  // namespace
 
 Span<Entry> linear_algebra_ops() {
@@ -403,7 +389,8 @@ Span<Entry> linear_algebra_ops() {
             }),
       entry("svd(Tensor input, bool some=True, bool compute_uv=True, *, Tensor[] out=None)",
             [](const Tensor& a, bool some, bool uv, const OutList& out) {
-              return given("svd", out, older_svd(a, some, uv));
+              const OlderSvdResult r = svd(a, some, uv);
+              return given("svd", out, Named<3>{{"U", "S", "V"}, {r.U, r.S, r.V}});
             }),
       entry("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor out=None)",
             [](const Tensor& b, const Tensor& lu, const Tensor& pivots, const Tensor& out) {
@@ -432,6 +419,10 @@ Span<Entry> linear_algebra_ops() {
       entry("orgqr(Tensor input, Tensor input2, *, Tensor out=None)",
             [](const Tensor& a, const Tensor& tau, const Tensor& out) {
               return given("orgqr", out, linalg::householder_product(a, tau));
+            }),
+      entry("ormqr(Tensor input, Tensor tau, Tensor other, bool left=True, bool transpose=False, *, Tensor out=None)",
+            [](const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed, const Tensor& out) {
+              return given("ormqr", out, ormqr(a, tau, other, left, transposed));
             }),
   };
   return table;

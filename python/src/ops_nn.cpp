@@ -16,6 +16,7 @@
 #include "tercel/ops/pool.h"
 #include "tercel/ops/similarity.h"
 #include "tercel/ops/softmax.h"
+#include "tercel/ops/unpool.h"
 
 namespace tercel::python {
 
@@ -52,6 +53,26 @@ BagMode bag_mode_of(std::string_view name) {
     if (text == name) return value;
   throw_error<ValueError>({"mode has to be one of sum, mean or max, not ", name});
 }
+
+#define TERCEL_UNPOOL_ENTRY(n)                                                                                     \
+  entry(                                                                                                           \
+      "max_unpool" #n "d(Tensor input, Tensor indices, int[" #n "] kernel_size, int[" #n "]? stride=None, int[" #n \
+      "] padding=0, int[]? output_size=None)",                                                                     \
+      [](const Tensor& x, const Tensor& indices, const DimVector& kernel, const std::optional<DimVector>& stride,  \
+         const DimVector& padding, const std::optional<DimVector>& size) {                                         \
+        return max_unpool##n##d(x, indices, kernel, stride.value_or(DimVector()), padding,                         \
+                                size.value_or(DimVector()));                                                       \
+      },                                                                                                           \
+      kNn)
+#define TERCEL_FRACTIONAL_ENTRY(n)                                                                   \
+  entry(                                                                                             \
+      "_fractional_max_pool" #n "d(Tensor input, int[" #n "] kernel_size, int[" #n                   \
+      "] output_size, Tensor? samples=None)",                                                        \
+      [](const Tensor& x, const DimVector& kernel, const DimVector& size, const Tensor& samples) {   \
+        const ValuesAndIndices r = fractional_max_pool##n##d_with_indices(x, kernel, size, samples); \
+        return std::vector<Tensor>{r.values, r.indices};                                             \
+      },                                                                                             \
+      kNn)
 
 /** What one, two and three dimensions have alike; n is their number, and of a list of integers its length. */
 #define TERCEL_SPATIAL_ENTRIES(n)                                                                                      \
@@ -255,6 +276,11 @@ Span<Entry> nn_ops() {
              const DimVector& padding,
              const DimVector& stride) { return col2im(x, size, kernel, dilation, padding, stride); },
           kNn),
+      TERCEL_UNPOOL_ENTRY(1),
+      TERCEL_UNPOOL_ENTRY(2),
+      TERCEL_UNPOOL_ENTRY(3),
+      TERCEL_FRACTIONAL_ENTRY(2),
+      TERCEL_FRACTIONAL_ENTRY(3),
       entry(
           "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-8)",
           [](const Tensor& a, const Tensor& b, int64_t dim, double eps) { return cosine_similarity(a, b, dim, eps); },

@@ -93,6 +93,13 @@ Named<2> histogram_into(const Pair& out, const Tensor& x, const Histogram& resul
 
 Tensor as_tensor(const Operand& o) { return o.is_tensor() ? *o.tensor : scalar_tensor(o.scalar); }
 
+/** The counts, and behind them the edges. */
+std::vector<Tensor> listed(const HistogramDd& h) {
+  std::vector<Tensor> out{h.hist};
+  out.insert(out.end(), h.bin_edges.begin(), h.bin_edges.end());
+  return out;
+}
+
 }  // namespace
 
 Span<Entry> order_ops() {
@@ -229,6 +236,22 @@ Span<Entry> order_ops() {
               const WithoutGil scope(x.numel() >= kGilGrain);
               return histogram_into(out, x, histogram(x, bins, ends, weight, density));
             }),
+      entry(
+          "_histogramdd(Tensor input, Tensor[] bins, float[] range, Tensor? weight, bool density)",
+          [](const Tensor& x, const std::vector<Tensor>& bins, const std::vector<double>&, const Tensor& weight,
+             bool density) { return listed(histogramdd(x, bins, weight, density)); },
+          kFunction),
+      entry(
+          "_histogramdd(Tensor input, int bins, float[] range, Tensor? weight, bool density)",
+          [](const Tensor& x, int64_t bins, const std::vector<double>& range, const Tensor& weight, bool density) {
+            return listed(histogramdd(x, bins, range, weight, density));
+          },
+          kFunction),
+      entry(
+          "_histogramdd(Tensor input, int[] bins, float[] range, Tensor? weight, bool density)",
+          [](const Tensor& x, const DimVector& bins, const std::vector<double>& range, const Tensor& weight,
+             bool density) { return listed(histogramdd(x, bins, range, weight, density)); },
+          kFunction),
       entry(
           "segment_reduce(Tensor data, str reduce, *, Tensor lengths=None, Tensor indices=None, Tensor offsets=None, "
           "int axis=0, bool unsafe=False, Scalar? initial=None)",

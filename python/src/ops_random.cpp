@@ -33,10 +33,13 @@ Tensor make_randint(int64_t low, int64_t high, IntSpan size, Generator& g, const
   return randint(low, high, size, options, g);
 }
 
-// Numbers of a new tensor are drawn through its data(): see drawn() in ops/random.cpp.
+MemoryFormat format_of(std::optional<MemoryFormat> format) { return format.value_or(MemoryFormat::Preserve); }
+
 Tensor make_randint_like(const Tensor& x, int64_t low, int64_t high, Generator& g, const FactoryOptions& o,
                          std::optional<MemoryFormat> format) {
-  return filled_like(x, o, format, [&](const Tensor& out) { fill_random(out.data(), low, high, g); });
+  const TensorOptions options = o.resolve(x);
+  if (low < high) warn_of_gaps(options.dtype, low, high);
+  return randint_like(x, low, high, options, format_of(format), g);
 }
 
 #define TERCEL_GENERATOR ", *, Generator? generator=None"
@@ -81,13 +84,13 @@ Span<Entry> random_ops() {
       entry(
           "rand_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [&](const Tensor& out) { uniform_(out.data(), 0, 1, g); });
+            return rand_like(x, o.resolve(x), format_of(f), g);
           },
           kFunction),
       entry(
           "randn_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
-            return filled_like(x, o, f, [&](const Tensor& out) { normal_(out.data(), 0, 1, g); });
+            return randn_like(x, o.resolve(x), format_of(f), g);
           },
           kFunction),
       entry(

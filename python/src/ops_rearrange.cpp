@@ -128,6 +128,13 @@ Span<Entry> rearrange_ops() {
           "repeat_interleave(Tensor repeats, *, int? output_size=None)",
           [](const Tensor& times, std::optional<int64_t> size) { return repeat_interleave(times, size); }, kFunction),
       entry(
+          "channel_shuffle(Tensor input, int groups)",
+          [](const Tensor& x, int64_t groups) { return channel_shuffle(x, groups); }, kFunction | kNn),
+      entry(
+          "native_channel_shuffle(Tensor input, int groups)",
+          [](const Tensor& x, int64_t groups) { return channel_shuffle(x, groups); }, kFunction | kNn,
+          "channel_shuffle() by its other name."),
+      entry(
           "pad(Tensor input, int[] pad, str mode=\"constant\", Scalar? value=None)",
           [](const Tensor& x, const DimVector& border, std::string_view mode, std::optional<Scalar> value) {
             return pad(x, border, mode, value);

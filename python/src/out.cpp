@@ -1,41 +1,10 @@
 #include "python/src/out.h"
 
-#include "tercel/ops/tensor_iterator.h"
 #include "tercel/util/warning.h"
 
 namespace tercel::python {
 
 namespace {
-
-// Note [Where out may lie]
-// Results are calculated before they are put into `out`, so that its memory may be an input's all the same. PyTorch,
-// whose kernels write to `out` as they go, refuses this for some operations: an `out` that has only a part of its
-// elements in common with an input (Partial), or any at all (Full). Elementwise operations, and some others whose
-// kernels do write to `out`, look for themselves.
-struct OutRule {
-  Overlap first;   ///< the least overlap with the first tensor that is refused; None: all is allowed
-  Overlap others;  ///< and with further ones
-  std::string_view operations;
-};
-constexpr OutRule kOutRules[] = {
-    {Overlap::Full, Overlap::Full,
-     " cat stack hstack vstack dstack column_stack cross linalg_cross gather index_select kron kthvalue masked_select "
-     "nonzero take take_along_dim "},
-    {Overlap::Partial, Overlap::Full,
-     " index_add index_copy index_fill index_reduce scatter scatter_add scatter_reduce "},
-    {Overlap::Partial, Overlap::None, " addbmm addmm addmv baddbmm "},
-    {Overlap::Partial, Overlap::Partial,
-     " addr aminmax angle bitwise_not clamp clamp_max clamp_min complex conj_physical cumprod cumsum deg2rad diff div "
-     "frac frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
-     "logit max min mode msort nan_to_num outer polar rad2deg renorm round sgn signbit sort topk "},
-};
-
-const OutRule* out_rule(std::string_view operation) {
-  const std::string word = str_cat({" ", operation, " "});
-  for (const OutRule& rule : kOutRules)
-    if (rule.operations.find(word) != std::string_view::npos) return &rule;
-  return nullptr;
-}
 
 /** The tensors of an argument. */
 std::vector<Tensor> tensors_in(PyObject* argument) {
@@ -51,21 +20,13 @@ std::vector<Tensor> tensors_in(PyObject* argument) {
 
 void check_out_apart(std::string_view operation, const Signature& signature, const Arguments& arguments) {
   operation = operation.substr(0, operation.find('('));
-  const OutRule* rule = out_rule(operation);
-  if (!rule) return;
+  if (!out_rule(operation)) return;
   const std::vector<Tensor> outs = tensors_in(arguments.values[signature.out()]);
-  bool first = true;
-  for (int i = 0; i < signature.out(); ++i) {
-    const std::vector<Tensor> inputs = tensors_in(arguments.values[i]);
-    const Overlap refused = first ? rule->first : rule->others;
-    for (const Tensor& in : inputs)
-      for (const Tensor& out : outs) {
-        if (!in.defined() || !out.defined()) continue;
-        if (refused == Overlap::Full) check_apart(std::string(operation).c_str(), out, in);
-        if (refused == Overlap::Partial) check_overlap(std::string(operation).c_str(), out, in);
-      }
-    first &= inputs.empty();
-  }
+  std::vector<std::vector<Tensor>> inputs;
+  for (int i = 0; i < signature.out(); ++i) inputs.push_back(tensors_in(arguments.values[i]));
+  std::vector<OutInput> spans;
+  for (const std::vector<Tensor>& tensors : inputs) spans.emplace_back(Span<Tensor>(tensors));
+  tercel::check_out_apart(operation, outs, spans);
 }
 
 void warn(const std::string& text) {

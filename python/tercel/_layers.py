@@ -1,53 +1,11 @@
 """Layers without state that are functions of tercel itself too."""
 
-import math
-
-from tercel import _C
 from tercel._C import _nn
 
-__all__ = ["channel_shuffle", "conv_tbc", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_channel_shuffle",
-           "rrelu", "rrelu_"]
+__all__ = ["conv_tbc", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
 
 _GRID_MODES = ("bilinear", "nearest", "bicubic")
 _GRID_PADDING = ("zeros", "border", "reflection")
-
-
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):  # noqa: A002
-    """x above 0, a multiple of x below: drawn for each element while training, the mean of lower and upper else."""
-    for name, bound in (("lower", lower), ("upper", upper)):
-        if not math.isfinite(bound):
-            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
-        return _nn.leaky_relu(input, (lower + upper) / 2)
-    slopes = _C.empty_like(input.detach()).uniform_(lower, upper, generator=generator)
-    return _C.where(input <= 0, input * slopes, input)
-
-
-def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):  # noqa: A002
-    """rrelu() in place."""
-    return input.copy_(rrelu(input, lower, upper, training, generator))
-
-
-def channel_shuffle(input, groups):  # noqa: A002
-    """Channels (dimension 1) in another order: the first of each group, the second of each ..."""
-    sizes = list(input.shape)
-    if len(sizes) < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {sizes}")
-    if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    channels = sizes[1]
-    if channels % groups:
-        raise RuntimeError("Number of channels must be divisible by groups. "
-                           f"Got {channels} channels and {groups} groups.")
-    grouped = input.reshape(sizes[0], groups, channels // groups, *sizes[2:])
-    return grouped.transpose(1, 2).reshape(sizes)
-
-
-def native_channel_shuffle(input, groups):  # noqa: A002
-    """channel_shuffle() by its other name."""
-    return channel_shuffle(input, groups)
 
 
 def conv_tbc(input, weight, bias, pad=0):  # noqa: A002

@@ -1,4 +1,4 @@
-"""Linear algebra that PyTorch has beside torch.linalg, older or newer than that, made of operations."""
+"""Linear algebra that PyTorch had before torch.linalg, and has removed: only older programs call it."""
 
 import warnings
 
@@ -6,46 +6,7 @@ from tercel import _C
 from tercel import linalg as _linalg
 from tercel._C import Tensor
 
-__all__ = ["eig", "lstsq", "matrix_rank", "ormqr", "solve", "symeig"]
-
-
-def ormqr(input, tau, other, left=True, transpose=False, *, out=None):  # noqa: A002
-    """The product of `other` and Q, all columns of it, or its adjoint (transpose); input and tau are geqrf()'s."""
-    def check(fits, sentence):
-        if not fits:
-            raise RuntimeError(f"torch.ormqr: {sentence}")
-
-    side = "-2" if left else "-1"
-    check(input.dim() >= 2, "input must have at least 2 dimensions.")
-    check(other.dim() >= 2, "other must have at least 2 dimensions.")
-    size = other.shape[-2 if left else -1]
-    check(size >= tau.shape[-1], f"other.shape[{side}] must be greater than or equal to tau.shape[-1]")
-    check(min(size, input.shape[-1]) == tau.shape[-1],
-          f"tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-    check(size == input.shape[-2], f"other.shape[{side}] must be equal to input.shape[-2]")
-    check(tau.dim() == input.dim() - 1, "Expected tau to have one dimension less than input, but got tau.ndim equal to "
-          f"{tau.dim()} and input.ndim is equal to {input.dim()}")
-    check(input.dim() == other.dim(), "Expected other to have the same number of dimensions as input, but got other.ndim "
-          f"equal to {other.dim()} and input.ndim is equal to {input.dim()}")
-    batch = input.shape[:-2]
-    for name, shape in (("tau", tau.shape[:-1]), ("other", other.shape[:-2])):
-        check(shape == batch, f"Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {list(shape)}")
-    for name, one in (("tau", tau), ("other", other)):
-        check(one.dtype == input.dtype, f"Expected input and {name} to have the same dtype, but input has dtype"
-              f"{input.dtype} and {name} has dtype {one.dtype}")
-    if out is not None:
-        check(out.dtype == input.dtype, "Expected input and result to have the same dtype, but input has dtype"
-              f"{input.dtype} and result has dtype {out.dtype}")
-    x, adjoint = (other, transpose) if left else (other.mH, not transpose)
-    reflectors = input.tril(-1) + _C.eye(input.shape[-2], input.shape[-1], dtype=input.dtype, device=input.device)
-    count = tau.shape[-1]
-    for i in range(count) if adjoint else reversed(range(count)):
-        v, factor = reflectors[..., i:i + 1], tau[..., i, None, None]
-        x = x - v @ (v.mH @ x) * (factor.conj() if adjoint else factor)
-    result = x if left else x.mH
-    if out is None:
-        return result
-    return _C.add(result, 0, out=out)
+__all__ = ["eig", "lstsq", "matrix_rank", "solve", "symeig"]
 
 
 def _word(x):
@@ -91,5 +52,5 @@ matrix_rank = _removed("matrix_rank", " `matrix_rank` is deprecated in favor of 
 solve = _removed("solve", " `solve` is deprecated in favor of `linalg.solve`, whose arguments are reversed and which does "
                           "not return the LU factorization.")
 
-Tensor.ormqr, Tensor.symeig = ormqr, symeig
+Tensor.symeig = symeig
 Tensor.eig, Tensor.lstsq, Tensor.solve, Tensor.matrix_rank = eig, lstsq, solve, matrix_rank

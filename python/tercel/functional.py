@@ -1,6 +1,5 @@
 """Functions whose arguments Python sorts out before the library sees them."""
 
-import math
 import warnings
 
 from tercel import _C
@@ -9,9 +8,6 @@ from tercel._C import Tensor
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
            "cartesian_prod", "chain_matmul", "einsum", "fill", "frobenius_norm", "histogramdd", "lu", "meshgrid",
            "nuclear_norm", "tensordot", "unravel_index"]
-
-
-_count = range  # where an argument has its name
 
 
 def _letter(subscript):
@@ -177,18 +173,6 @@ def unravel_index(indices, shape):
     return tuple(reversed(places))
 
 
-def _edges_of(column, bins, bounds):
-    """As many bins of equal width between the bounds, or those of the column, or the given edges."""
-    if isinstance(bins, Tensor):
-        return bins
-    low, high = (column.min().item(), column.max().item()) if bounds is None and column.numel() else bounds or (0, 0)
-    if low > high:
-        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low} max {high}")
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return _C.linspace(low, high, bins + 1, dtype=column.dtype)
-
-
 def histogramdd(input, bins, *, range=None, weight=None, density=False):  # noqa: A002
     """Counts points, the rows of input [..., n], in boxes.
 
@@ -196,31 +180,5 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):  # noqa
     each dimension one after another, without: those of the data. A last edge belongs to its bin. Weighted by `weight`
     [...]; density: divided by the sum and the boxes' volumes. Returns (hist, bin_edges).
     """
-    if input.dim() < 2:
-        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions, but got "
-                           f"{input.dim()}")
-    points = input.detach().reshape(-1, input.size(-1))
-    n = points.size(1)
-    each = [bins] * n if isinstance(bins, int) else list(bins)
-    if len(each) != n:
-        raise RuntimeError(f"torch.histogramdd: expected {n} sequences of bin edges or numbers of bins for a "
-                           f"{n}-dimensional histogram but got {len(each)}")
-    if range is not None and len(range) != 2 * n:
-        raise RuntimeError(f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, "
-                           f"but got {len(range)}")
-    edges = [_edges_of(points[:, d], each[d], None if range is None else range[2 * d:2 * d + 2]) for d in _count(n)]
-    flat = _C.zeros(points.size(0), dtype=_C.int64)
-    counted = _C.ones(points.size(0), dtype=_C.bool)
-    for d, edge in enumerate(edges):
-        column = points[:, d].contiguous()
-        counted &= (column >= edge[0]) & (column <= edge[-1])
-        place = _C.searchsorted(edge, column, right=True) - 1
-        flat = flat * (len(edge) - 1) + place.clamp(0, len(edge) - 2)
-    amounts = _C.ones_like(points[:, 0]) if weight is None else weight.detach().reshape(-1).to(points.dtype)
-    sizes = [len(edge) - 1 for edge in edges]
-    hist = _C.zeros(math.prod(sizes), dtype=points.dtype).index_add_(0, flat[counted], amounts[counted]).view(sizes)
-    if density:
-        for d, edge in enumerate(edges):
-            hist = hist / edge.diff().view(*[-1 if i == d else 1 for i in _count(n)])
-        hist = hist / amounts[counted].sum()
+    hist, *edges = _C._histogramdd(input, bins, () if range is None else range, weight, density)
     return _C._return_type("histogramdd", ["hist", "bin_edges"])((hist, tuple(edges)))

@@ -62,6 +62,8 @@ SAMPLES = dict(
 
 # Arguments of operations, where the attempts above find none: for a method the first is the tensor.
 ARGUMENTS = {
+    "_histogramdd": "tc.rand(4, 2), 2, [], None, False", "istft": "tc.ones(3, 5, dtype=tc.complex64), 4", "ormqr": "x, v, x",
+    "stft": "tc.rand(16), 4",
     "_tensordot": "x, x, [0], [1]", "detach_": "v.clone()", "linalg_cond": "x, 'fro'", "squeeze": "x, [0]", "squeeze_": "x, [0]",
     "_interpolate": "image, [2, 2], [], 'nearest', None, False, False", "_trunc_normal_": "x, 0.0, 1.0, -2.0, 2.0",
     "addbmm": "x, three, three", "addbmm_": "x, three, three", "addmv": "v, x, v", "addmv_": "v, x, v", "addr_": "x, v, v",

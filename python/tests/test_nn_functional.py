@@ -250,7 +250,7 @@ def test_pooling_by_norms_and_back():
     assert back.shape == image.shape and F.max_pool2d(back, 2).tolist() == values.tolist()
     back.sum().backward()
     assert image.grad.sum().item() == values.numel()
-    says(ValueError, 'invalid output_size "(10,)" (dim 0 must be between 6 and 10)',
+    says(ValueError, 'invalid output_size "[10]" (dim 0 must be between 6 and 10)',
          lambda: F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2, output_size=(10,)))
     says(RuntimeError, "Found an invalid max index: 12 (output volumes are of size 8",
          lambda: F.max_unpool1d(x[..., :4], tc.tensor([[[1, 3, 5, 12]]]), 2))

@@ -1,10 +1,14 @@
 #include "tercel/ops/activation.h"
 
+#include <cmath>
+#include <utility>
+
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/random.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -80,6 +84,15 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   return where(gt(x, 0), x, mul(x, slope));
 }
 
+Tensor rrelu(const Tensor& x, double lower, double upper, bool training, Generator& generator) {
+  floating("rrelu", x);
+  for (const auto& [name, bound] : {std::pair{"lower", lower}, std::pair{"upper", upper}})
+    TERCEL_CHECK(std::isfinite(bound), RuntimeError, "rrelu: ", name, " bound must be finite, got ", bound);
+  TERCEL_CHECK(lower <= upper, RuntimeError, "Lower bound should be less than or equal to the upper bound");
+  if (!training) return leaky_relu(x, (lower + upper) / 2);
+  return where(le(x, 0), mul(x, uniform_(empty_like(x.detach()), lower, upper, generator)), x);
+}
+
 Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
   check_defined(x, "threshold", "self");
   return where(le(x, limit), value, x);
@@ -117,6 +130,10 @@ const Tensor& elu_(const Tensor& x, double alpha, double scale, double input_sca
 }
 const Tensor& celu_(const Tensor& x, double alpha) {
   return assign_inplace("celu_", x, [&](const Tensor& before) { return celu(before, alpha); });
+}
+const Tensor& rrelu_(const Tensor& x, double lower, double upper, bool training, Generator& generator) {
+  return assign_inplace("rrelu_", x,
+                        [&](const Tensor& before) { return rrelu(before, lower, upper, training, generator); });
 }
 const Tensor& threshold_(const Tensor& x, Scalar limit, Scalar value) {
   return assign_inplace("threshold_", x, [&](const Tensor& before) { return threshold(before, limit, value); });

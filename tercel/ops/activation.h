@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "tercel/core/generator.h"
 #include "tercel/core/tensor.h"
 
 #define TERCEL_UNARY(name)                 \
@@ -36,6 +37,12 @@ TERCEL_API Tensor logsigmoid(const Tensor& x);
 TERCEL_API Tensor gelu(const Tensor& x, std::string_view approximate);
 /** x where it is positive, else weight * x; one weight, or one for each place of dimension 1 (RuntimeError). */
 TERCEL_API Tensor prelu(const Tensor& x, const Tensor& weight);
+/** x where it is positive, else a multiple of x: drawn for each element while training, else the mean of both bounds.
+ */
+TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+                        Generator& generator = default_generator());
+TERCEL_API const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+                                Generator& generator = default_generator());
 /** x where it exceeds the threshold, else the value. */
 TERCEL_API Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
 TERCEL_API const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);

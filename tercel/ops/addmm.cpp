@@ -146,6 +146,7 @@ Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Sc
   }                                                                                                           \
   const Tensor& name##_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, \
                            Scalar alpha) {                                                                    \
+    check_out_apart(#name, {out}, {x, a, b});                                                                 \
     return put_out(#name, out, name(x, a, b, beta, alpha));                                                   \
   }
 TERCEL_ADD_FORMS(addmm)

@@ -48,6 +48,7 @@ Tensor of_two(const Tensor& a, const Tensor& b) {
 template <class F>
 const Tensor& of_two_out(const Tensor& out, const Tensor& a, const Tensor& b) {
   check_parts<F>(a, b);
+  check_out_apart(F::name, {out}, {a, b});
   const OperandRef inputs[] = {a, b};
   const bool takes = takes_result(F::name, out, inputs);
   TERCEL_CHECK(out.dtype() == complex_dtype(a.dtype()), RuntimeError, "Expected object of scalar type ",

@@ -10,6 +10,8 @@
 #include "tercel/ops/copy_impl.h"
 #include "tercel/ops/factories_impl.h"
 #include "tercel/ops/promotion_impl.h"
+#include "tercel/ops/tensor_of.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -169,10 +171,18 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
   check_steps("logspace", steps, options.dtype);
   return detail::made({steps}, options, [&](Tensor& out) {
     visit_all_types("logspace", out.dtype(), [&]<class T> {
-      T* values = out.data<T>();
-      spread<T>(start, end, steps,
-                [values, base](int64_t i, auto number) { values[i] = convert<T>(power(base, number)); });
+      using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
+      start = convert<Wide>(checked_element<T>(start));
+      end = convert<Wide>(checked_element<T>(end));
     });
+    const Tensor wide = empty({steps}, is_complex(out.dtype()) ? kComplex128 : kFloat64);
+    const auto calculate = [&]<class Wide>() {
+      Wide* values = wide.data<Wide>();
+      spread<Wide>(start, end, steps, [values, base](int64_t i, Wide number) { values[i] = power(base, number); });
+    };
+    is_complex(out.dtype()) ? calculate.template operator()<Complex<double>>()
+                            : calculate.template operator()<double>();
+    copy_elements_out(out, wide);
   });
 }
 
@@ -182,10 +192,7 @@ Tensor eye(int64_t n, int64_t m, TensorOptions options) {
   TERCEL_CHECK(m >= 0, RuntimeError, "eye: m must be greater or equal to 0, got ", m);
   return detail::made({n, m}, options, [&](Tensor& out) {
     zero_elements(out);
-    visit_all_types("eye", out.dtype(), [&]<class T> {
-      T* values = out.data<T>();
-      for (int64_t i = 0; i < std::min(n, m); ++i) values[i * m + i] = Scalar(1).to<T>();
-    });
+    if (out.numel() > 0) fill_elements(as_strided(out, {std::min(n, m)}, {m + 1}), 1);
   });
 }
 
@@ -235,15 +242,35 @@ T* write(T* to, Literals list, IntSpan sizes) {
 
 }  // namespace
 
+namespace {
+
+ScalarType dtype_of(TypeCategory category) {
+  switch (category) {
+    case TypeCategory::Bool: return kBool;
+    case TypeCategory::Integral: return kInt64;
+    case TypeCategory::Complex: return kComplex64;
+    default: return kFloat32;
+  }
+}
+
+}  // namespace
+
+ScalarType detail::literal_dtype(ScalarType type) { return dtype_of(category_of(type)); }
+
+Tensor detail::tensor_of(const void* data, ScalarType type, size_t count, TensorOptions options) {
+  const auto size = static_cast<int64_t>(count);
+  const IntSpan sizes(&size, 1);
+  return detail::made(sizes, options, [&](Tensor& out) {
+    // Only read.
+    const Tensor given = count == 0 ? empty({0}, type) : from_blob(const_cast<void*>(data), sizes, type);
+    copy_elements_out(out, given);
+  });
+}
+
 Tensor tensor(std::initializer_list<detail::TensorLiteral> list) {
   const Literals literals(list);
   if (!has_numbers(literals)) return tensor(list, kFloat32);
-  switch (widest(literals)) {
-    case TypeCategory::Bool: return tensor(list, kBool);
-    case TypeCategory::Integral: return tensor(list, kInt64);
-    case TypeCategory::Complex: return tensor(list, kComplex64);
-    default: return tensor(list, kFloat32);
-  }
+  return tensor(list, dtype_of(widest(literals)));
 }
 
 Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions options) {

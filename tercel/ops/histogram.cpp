@@ -10,8 +10,13 @@
 #include "tercel/ops/differences.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/forms_impl.h"
+#include "tercel/ops/index_update.h"
 #include "tercel/ops/loop.h"
+#include "tercel/ops/nonzero.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/search.h"
+#include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 
@@ -197,19 +202,95 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
   return out;
 }
 
-Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> given_range,
-                    const Tensor& weight, bool density) {
+namespace {
+
+/** The edges of bins of one width in a range, by default (empty) that of the elements. */
+Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim) {
+  Range range{0, 1};
+  if (!given.empty())
+    range = {given[0], given[1]};
+  else if (x.numel() > 0)
+    range = Range::of(x.detach());
+  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histogramdd: dimension ",
+               dim, "'s range [", range.low, ", ", range.high, "] is not finite");
+  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
+               range.low, " max ", range.high, " for dimension ", dim);
+  if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
+  return linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
+}
+
+/** The points, one a row. */
+Tensor points_of(const Tensor& x, size_t lists) {
+  check_histogram("histogramdd", x);
+  TERCEL_CHECK(x.dim() >= 2, RuntimeError,
+               "torch.histogramdd: input tensor should have at least 2 dimensions, but got ", x.dim());
+  const int64_t n = x.size(-1);
+  TERCEL_CHECK(static_cast<int64_t>(lists) == n, RuntimeError, "torch.histogramdd: expected ", n,
+               " sequences of bin edges or numbers of bins for a ", n, "-dimensional histogram but got ", lists);
+  return reshape(x.detach(), {-1, n});
+}
+
+}  // namespace
+
+Histogram histogram(const Tensor& x, int64_t bins, std::optional<std::pair<double, double>> range, const Tensor& weight,
+                    bool density) {
   check_histogram("histogram", x);
   check_bins(bins);
-  Range range = given_range ? Range{given_range->first, given_range->second} : Range{0, 0};
-  if (!given_range) range = x.numel() > 0 ? Range::of(x.detach()) : Range{0, 1};
-  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError,
-               "torch.histogramdd: dimension 0's range [", range.low, ", ", range.high, "] is not finite");
-  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
-               range.low, " max ", range.high, " for dimension 0");
-  if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
-  const Tensor edges = linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
-  return histogram(x, edges, weight, density);
+  const auto [low, high] = range.value_or(std::pair(0.0, 0.0));
+  const double ends[] = {low, high};
+  return histogram(x, even_edges(x, bins, {ends, range ? size_t{2} : 0}, 0), weight, density);
+}
+
+HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight, bool density) {
+  const Tensor points = points_of(x, bins.size());
+  HistogramDd out{Tensor(), bins.to_vector()};
+  {
+    const NoGradGuard no_grad;
+    Tensor box = zeros({points.size(0)}, kInt64), counted = ones({points.size(0)}, kBool);
+    DimVector sizes;
+    for (size_t d = 0; d < bins.size(); ++d) {
+      const Tensor &edges = bins[d], column = contiguous(select(points, 1, static_cast<int64_t>(d)));
+      TERCEL_CHECK(edges.dim() == 1 && edges.numel() > 1, RuntimeError,
+                   "torch.histogramdd: expected a vector of at least 2 bin edges for dimension ", d, " but got sizes ",
+                   edges.sizes());
+      const int64_t count = edges.numel() - 1;
+      sizes.push_back(count);
+      counted = logical_and(counted, logical_and(ge(column, select(edges, 0, 0)), le(column, select(edges, 0, -1))));
+      box = add(mul(box, count), clamp(sub(searchsorted(edges, column, false, true), 1), 0, count - 1));
+    }
+    const Tensor amounts =
+        weight.defined() ? to(reshape(weight.detach(), {-1}), points.dtype()) : ones({points.size(0)}, points.dtype());
+    const Tensor places = masked_select(box, counted), each = masked_select(amounts, counted);
+    out.hist = view(index_add(zeros({numel_of(sizes)}, points.dtype()), 0, places, each), sizes);
+    for (size_t d = 0; d < bins.size() && density; ++d) {
+      DimVector along(sizes.size(), 1);
+      along[d] = -1;
+      out.hist = div(out.hist, view(diff(bins[d]), along));
+    }
+    if (density) out.hist = div(out.hist, sum(each));
+  }
+  const Tensor& weights = weight.defined() ? weight : x;
+  record_not_implemented("NotImplemented", {out.hist}, {x, weights}, "histogramdd");
+  return out;
+}
+
+HistogramDd histogramdd(const Tensor& x, IntSpan bins, Span<double> range, const Tensor& weight, bool density) {
+  const Tensor points = points_of(x, bins.size());
+  TERCEL_CHECK(range.empty() || range.size() == 2 * bins.size(), RuntimeError, "torch.histogramdd: for a ", bins.size(),
+               "-dimensional histogram range should have ", 2 * bins.size(), " elements, but got ", range.size());
+  std::vector<Tensor> edges;
+  for (size_t d = 0; d < bins.size(); ++d) {
+    check_bins(bins[d]);
+    const auto dim = static_cast<int64_t>(d);
+    edges.push_back(even_edges(select(points, 1, dim), bins[d], range.empty() ? range : range.subspan(2 * d, 2), dim));
+  }
+  return histogramdd(x, Span<Tensor>(edges), weight, density);
+}
+
+HistogramDd histogramdd(const Tensor& x, int64_t bins, Span<double> range, const Tensor& weight, bool density) {
+  check_defined(x, "histogramdd", "input");
+  const DimVector each(static_cast<size_t>(x.dim() > 0 ? x.size(-1) : 0), bins);
+  return histogramdd(x, IntSpan(each), range, weight, density);
 }
 
 }  // namespace tercel

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tercel/core/tensor.h"
 
@@ -33,5 +34,21 @@ TERCEL_API Histogram histogram(const Tensor& x, const Tensor& bins, const Tensor
 TERCEL_API Histogram histogram(const Tensor& x, int64_t bins,
                                std::optional<std::pair<double, double>> range = std::nullopt,
                                const Tensor& weight = Tensor(), bool density = false);
+
+struct HistogramDd {
+  Tensor hist;                    ///< [bins of dimension 0, of dimension 1, ...]
+  std::vector<Tensor> bin_edges;  ///< of each dimension
+};
+/**
+ * How many points, the rows of x [..., n], lie in each of the boxes between n lists of ascending edges, the last of
+ * which belongs to its box; the sum of their weights [...], if given. `density` divides by the sum and each volume.
+ */
+TERCEL_API HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight = Tensor(),
+                                   bool density = false);
+/** The same for so many bins of one width in each dimension; range: the ends of each, else those of the points. */
+TERCEL_API HistogramDd histogramdd(const Tensor& x, IntSpan bins, Span<double> range = {},
+                                   const Tensor& weight = Tensor(), bool density = false);
+TERCEL_API HistogramDd histogramdd(const Tensor& x, int64_t bins, Span<double> range = {},
+                                   const Tensor& weight = Tensor(), bool density = false);
 
 }  // namespace tercel

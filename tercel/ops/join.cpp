@@ -222,18 +222,12 @@ const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
   bool wants_gradient = false;
   for (const Tensor& t : tensors) wants_gradient |= t.requires_grad();
   check_out_gradients("cat", out, wants_gradient);
+  check_out_apart("cat", {out}, {tensors});
   if (out.sizes() != IntSpan(shape.sizes)) {
     const NoGradGuard no_grad;
     return put_out("cat", out, cat(tensors, d));
   }
   check_no_internal_overlap("cat", out);
-  for (const Tensor& t : tensors) {
-    check_overlap("cat", out, t);
-    // An op of one element each may write where it reads; this one moves them.
-    TERCEL_CHECK(t.numel() == 0 || !out.is_alias_of(t) || out.data_ptr() != t.data_ptr(), RuntimeError,
-                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                 "memory location. Please clone() the tensor before performing the operation.");
-  }
   if (out.is_contiguous() && out.dtype() == shape.dtype)
     join(out, tensors, shape);
   else

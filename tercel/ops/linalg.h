@@ -212,6 +212,17 @@ struct GeqrfResult {
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
 TERCEL_API GeqrfResult geqrf(const Tensor& a);
+/**
+ * The product of other and all columns of the Q that geqrf()'s a and tau hold, or of its adjoint (transpose): Q other,
+ * or other Q if not left.
+ */
+TERCEL_API Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true,
+                        bool transpose = false);
+struct OlderSvdResult {
+  Tensor U, S, V;
+};
+/** linalg::svd() as it was before: V instead of its adjoint, and the small matrices if some; zeros without vectors. */
+TERCEL_API OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
 /** The logarithm of the determinant; NaN where that is real and negative. */
 TERCEL_API Tensor logdet(const Tensor& a);
 

@@ -349,7 +349,7 @@ SvdResult svd(const Tensor& a, bool full_matrices) {
 
 Tensor svdvals(const Tensor& a) {
   check_matrices("linalg.svd", a);
-  if (should_record(a)) return svd(a, false).S;
+  if (should_record(a)) return linalg::svd(a, false).S;
   return plain_svd("linalg.svd", a, false, false).S;
 }
 
@@ -446,6 +446,68 @@ Tensor cholesky_inverse(const Tensor& factor, bool upper) {
             str_cat({"The diagonal element ", i % n + 1, " is zero, the inversion could not be completed."}));
   }
   return cholesky_solve(eye(factor.size(-1), -1, factor.options()), factor, upper);
+}
+
+namespace {
+
+void check_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left) {
+  constexpr const char* kOp = "torch.ormqr";
+  check_defined(a, kOp, "input");
+  check_defined(tau, kOp, "tau");
+  check_defined(other, kOp, "other");
+  TERCEL_CHECK(a.dim() >= 2, RuntimeError, kOp, ": input must have at least 2 dimensions.");
+  TERCEL_CHECK(other.dim() >= 2, RuntimeError, kOp, ": other must have at least 2 dimensions.");
+  TERCEL_CHECK(tau.dim() == a.dim() - 1, RuntimeError, kOp,
+               ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.dim(),
+               " and input.ndim is equal to ", a.dim());
+  TERCEL_CHECK(a.dim() == other.dim(), RuntimeError, kOp,
+               ": Expected other to have the same number of dimensions as input, but got other.ndim equal to ",
+               other.dim(), " and input.ndim is equal to ", a.dim());
+  const int64_t side = left ? -2 : -1, size = other.size(side);
+  TERCEL_CHECK(size >= tau.size(-1), RuntimeError, kOp, ": other.shape[", side,
+               "] must be greater than or equal to tau.shape[-1]");
+  TERCEL_CHECK(std::min(size, a.size(-1)) == tau.size(-1), RuntimeError, kOp,
+               ": tau.shape[-1] must be equal to min(other.shape[", side, "], input.shape[-1])");
+  TERCEL_CHECK(size == a.size(-2), RuntimeError, kOp, ": other.shape[", side, "] must be equal to input.shape[-2]");
+  const auto batch = static_cast<size_t>(a.dim() - 2);
+  for (const auto& [name, t] : {std::pair<const char*, const Tensor&>{"tau", tau}, {"other", other}}) {
+    const IntSpan sizes = t.sizes().subspan(0, batch);
+    TERCEL_CHECK(sizes == a.sizes().subspan(0, batch), RuntimeError, kOp, ": Expected batch dimensions of ", name,
+                 " to be equal to input.shape[:-2], but got ", sizes);
+    TERCEL_CHECK(t.dtype() == a.dtype(), RuntimeError, kOp, ": Expected input and ", name,
+                 " to have the same dtype, but input has dtype", scalar_type_word(a.dtype()), " and ", name,
+                 " has dtype ", scalar_type_word(t.dtype()));
+  }
+}
+
+}  // namespace
+
+Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
+  check_ormqr(a, tau, other, left);
+  // other Q is the adjoint of Q^H other^H. One reflector after the other: each is differentiable.
+  Tensor x = left ? other : adjoint(other);
+  const bool adjoint_of_q = left ? transpose : !transpose;
+  const Tensor reflectors = add(tril(a, -1), eye(a.size(-2), a.size(-1), TensorOptions(a.dtype(), a.device())));
+  const int64_t count = tau.size(-1);
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t i = adjoint_of_q ? k : count - 1 - k;
+    const Tensor v = narrow(reflectors, -1, i, 1), factor = unsqueeze(narrow(tau, -1, i, 1), -1);
+    x = sub(x, mul(matmul(v, matmul(adjoint(v), x)), adjoint_of_q ? conj(factor) : factor));
+  }
+  return left ? x : adjoint(x);
+}
+
+OlderSvdResult svd(const Tensor& a, bool some, bool compute_uv) {
+  if (compute_uv) {
+    const linalg::SvdResult r = linalg::svd(a, !some);
+    return {r.U, r.S, adjoint(r.Vh)};
+  }
+  const Tensor s = linalg::svdvals(a);
+  DimVector u(a.sizes()), v(a.sizes());
+  u[u.size() - 1] = u[u.size() - 2];
+  v[v.size() - 2] = v[v.size() - 1];
+  const TensorOptions options(a.dtype(), a.device());
+  return {zeros(u, options), s, zeros(v, options)};
 }
 
 }  // namespace tercel

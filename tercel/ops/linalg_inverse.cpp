@@ -40,7 +40,7 @@ Tensor parity(const Tensor& pivots, ScalarType dtype) {
 
 /** The conjugate derivatives of the determinant by the elements; of any rank, through singular values. */
 Tensor cofactors(const Tensor& a) {
-  const SvdResult f = svd(a, false);
+  const SvdResult f = linalg::svd(a, false);
   const int64_t n = a.size(-1);
   const Tensor identity = eye(n, -1, a.options());
   // Row i holds all singular values but the i-th, which is 1.
@@ -166,7 +166,7 @@ Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool 
       const Tensor inverse = where(above_tolerance(abs(f.eigenvalues), a, atol, rtol), reciprocal(f.eigenvalues), 0);
       out = matmul(mul(f.eigenvectors, unsqueeze(inverse, -2)), adjoint(f.eigenvectors));
     } else {
-      const SvdResult f = svd(a, false);
+      const SvdResult f = linalg::svd(a, false);
       const Tensor inverse = where(above_tolerance(f.S, a, atol, rtol), reciprocal(f.S), 0);
       out = matmul(mul(adjoint(f.Vh), unsqueeze(inverse, -2)), adjoint(f.U));
     }

@@ -11,6 +11,7 @@
 
 #define TERCEL_NAMED_OUT(op, scope, name, parameters, arguments)                 \
   inline const Tensor& name##_out(const Tensor& out, TERCEL_UNWRAP parameters) { \
+    check_out_apart(op, {out}, {TERCEL_UNWRAP arguments});                       \
     return put_linalg_out(op, out, scope::name arguments);                       \
   }
 #define TERCEL_NAMED_OUT2(op, scope, name, Result, first, second, parameters, arguments)          \
@@ -122,6 +123,8 @@ TERCEL_NAMED_OUT("cholesky_inverse", tercel, cholesky_inverse, (const Tensor& fa
 TERCEL_NAMED_OUT("cholesky_solve", tercel, cholesky_solve, (const Tensor& b, const Tensor& factor, bool upper = false), (b, factor, upper))
 TERCEL_NAMED_OUT("inverse", tercel, inverse, (const Tensor& a), (a))
 TERCEL_NAMED_OUT("orgqr", tercel, orgqr, (const Tensor& a, const Tensor& tau), (a, tau))
+TERCEL_NAMED_OUT("ormqr", tercel, ormqr, (const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false), (a, tau, other, left, transpose))
+TERCEL_NAMED_OUT3("svd", tercel, svd, OlderSvdResult, U, S, V, (const Tensor& a, bool some = true, bool compute_uv = true), (a, some, compute_uv))
 using linalg::det_out;
 using linalg::slogdet_out;
 TERCEL_NAMED_OUT2("geqrf", tercel, geqrf, GeqrfResult, a_out, tau, (const Tensor& a), (a))

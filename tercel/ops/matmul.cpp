@@ -247,6 +247,7 @@ Tensor ger(const Tensor& a, const Tensor& b) { return outer(a, b); }
 
 #define TERCEL_PRODUCT_OUT(name)                                                  \
   const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
+    check_out_apart(#name, {out}, {a, b});                                        \
     return put_out(#name, out, name(a, b));                                       \
   }
 TERCEL_PRODUCT_OUT(mm)

@@ -6,11 +6,38 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/resize.h"
+#include "tercel/ops/tensor_iterator.h"
 #include "tercel/util/warning.h"
 
 namespace tercel {
 
+struct OutRule {
+  Overlap first;   ///< the least overlap with the first tensor that is refused; None: all is allowed
+  Overlap others;  ///< and with further ones
+  std::string_view operations;
+};
+
 namespace {
+
+// Note [Where out may lie]
+// Results are calculated before they are put into `out`, so that its memory may be an input's all the same. PyTorch,
+// whose kernels write to `out` as they go, refuses this for some operations: an `out` that has only a part of its
+// elements in common with an input (Partial), or any at all (Full). Elementwise operations, and some others whose
+// kernels do write to `out`, look for themselves.
+constexpr OutRule kOutRules[] = {
+    {Overlap::Full, Overlap::Full,
+     " cat concat concatenate stack hstack vstack row_stack dstack column_stack cross linalg_cross gather index_select "
+     "kron kthvalue masked_select "
+     "nonzero take take_along_dim "},
+    {Overlap::Partial, Overlap::Full,
+     " index_add index_copy index_fill index_reduce scatter scatter_add scatter_reduce "},
+    {Overlap::Partial, Overlap::None, " addbmm addmm addmv baddbmm "},
+    {Overlap::Partial, Overlap::Partial,
+     " addr aminmax angle bitwise_not clamp clamp_max clamp_min clip complex conj_physical cumprod cumsum deg2rad diff "
+     "div "
+     "frac frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
+     "logit max min mode msort nan_to_num outer polar rad2deg renorm round sgn signbit sort topk "},
+};
 
 constexpr const char* kResizeAdvice =
     ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
@@ -59,6 +86,29 @@ constexpr CastableOut kCastableOuts[] = {
 };
 
 }  // namespace
+
+const OutRule* out_rule(std::string_view op) {
+  for (const OutRule& rule : kOutRules)
+    for (size_t at = rule.operations.find(op); at != std::string_view::npos; at = rule.operations.find(op, at + 1))
+      if (rule.operations[at - 1] == ' ' && rule.operations[at + op.size()] == ' ') return &rule;
+  return nullptr;
+}
+
+void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> arguments) {
+  const OutRule* rule = out_rule(op);
+  if (!rule) return;
+  bool first = true;
+  for (const OutInput& argument : arguments) {
+    const Overlap refused = first ? rule->first : rule->others;
+    for (const Tensor& in : argument.tensors())
+      for (const Tensor& to : out) {
+        if (!in.defined() || !to.defined()) continue;
+        if (refused == Overlap::Full) check_apart(std::string(op).c_str(), to, in);
+        if (refused == Overlap::Partial) check_overlap(std::string(op).c_str(), to, in);
+      }
+    first &= argument.tensors().empty();
+  }
+}
 
 void check_out_gradients(const char* op, const Tensor& out, bool recorded) {
   TERCEL_CHECK(!(recorded || out.requires_grad()) || !grad_enabled(), RuntimeError, op,
@@ -111,6 +161,9 @@ void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& r
   TERCEL_CHECK(op != "linalg_multi_dot" || result.dtype() == out.dtype(), RuntimeError,
                "multi_dot(): expected out tensor to have dtype ", cpp_type_name(result.dtype()), " but got ",
                cpp_type_name(out.dtype()));
+  TERCEL_CHECK(op != "ormqr" || result.dtype() == out.dtype(), RuntimeError,
+               "torch.ormqr: Expected input and result to have the same dtype, but input has dtype",
+               scalar_type_word(result.dtype()), " and result has dtype ", scalar_type_word(out.dtype()));
   check_same_dtype(out, result);
 }
 

@@ -5,10 +5,13 @@
 // dtype, strides where the sizes agree, and storage where that is large enough, and returns it. RuntimeError for a
 // dtype that the result cannot be cast to, for an `out` whose elements overlap, and, while gradients are on, where
 // `out` or an operand requires one: nothing is recorded. Several results have as many tensors in front, in their order.
-// An `out` that cannot take the result stays as it was. Elementwise ops and cat() write straight into one that has the
-// sizes; otherwise (out_forms.h) a fresh result is copied, so that ops may read what they write to.
+// An `out` that cannot take the result stays as it was; where in memory it may lie is another note. Elementwise ops and
+// cat() write straight into one that has the sizes; otherwise (out_forms.h) a fresh result is copied, so that ops may
+// read what they write to.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tercel/core/tensor.h"
@@ -20,6 +23,28 @@ namespace tercel {
 TERCEL_API void check_out_gradients(const char* op, const Tensor& out, bool recorded);
 /** check_out_gradients(), then gives `out` these sizes. */
 TERCEL_API void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded = false);
+
+/** An argument of an op, for check_out_apart(): the tensors that it is, if any. */
+class OutInput {
+ public:
+  constexpr OutInput() = default;
+  OutInput(const Tensor& tensor) : tensors_(&tensor, 1) {}
+  OutInput(const std::optional<Tensor>& tensor) : tensors_(tensor ? &*tensor : nullptr, tensor ? 1 : 0) {}
+  OutInput(Span<Tensor> tensors) : tensors_(tensors) {}
+  /** Anything else. */
+  template <class T>
+  constexpr OutInput(const T&) {}
+
+  Span<Tensor> tensors() const { return tensors_; }
+
+ private:
+  Span<Tensor> tensors_;
+};
+struct OutRule;
+/** What the operation refuses of the memory of `out`; null: nothing. See Note [Where out may lie]. */
+TERCEL_API const OutRule* out_rule(std::string_view op);
+/** Refuses tensors to write to that share memory with an argument, as far as the operation does (RuntimeError). */
+TERCEL_API void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> arguments);
 
 /** Puts a finished result into `out`; see Note [Out forms]. */
 TERCEL_API const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result);

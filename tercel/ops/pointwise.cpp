@@ -53,7 +53,10 @@ Tensor rad2deg(const Tensor& x) { return mul(x, 180 / kPi); }
   const Tensor& name##_(const Tensor& x) {                                                  \
     return assign_inplace(#name "_", x, [](const Tensor& before) { return name(before); }); \
   }                                                                                         \
-  const Tensor& name##_out(const Tensor& out, const Tensor& x) { return put_out(#name, out, name(x)); }
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) {                            \
+    check_out_apart(#name, {out}, {x});                                                     \
+    return put_out(#name, out, name(x));                                                    \
+  }
 TERCEL_DEFINE_FORMS(frac)
 TERCEL_DEFINE_FORMS(sgn)
 TERCEL_DEFINE_FORMS(deg2rad)

@@ -202,4 +202,11 @@ std::string to_string(const Tensor& t) {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& t) { return out << to_string(t); }
 
+std::ostream& operator<<(std::ostream& out, ScalarType dtype) { return out << to_string(dtype); }
+std::ostream& operator<<(std::ostream& out, Device device) { return out << to_string(device); }
+std::ostream& operator<<(std::ostream& out, Layout layout) { return out << to_string(layout); }
+std::ostream& operator<<(std::ostream& out, MemoryFormat format) { return out << to_string(format); }
+std::ostream& operator<<(std::ostream& out, IntSpan sizes) { return out << str_cat({sizes}); }
+std::ostream& operator<<(std::ostream& out, Scalar number) { return out << to_string(number); }
+
 }  // namespace tercel

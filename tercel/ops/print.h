@@ -14,5 +14,12 @@ namespace tercel {
  */
 TERCEL_API std::string to_string(const Tensor& t);
 TERCEL_API std::ostream& operator<<(std::ostream& out, const Tensor& t);
+/** "float32", "cpu", "strided", "channels_last", "[2, 3]", "2.5". */
+TERCEL_API std::ostream& operator<<(std::ostream& out, ScalarType dtype);
+TERCEL_API std::ostream& operator<<(std::ostream& out, Device device);
+TERCEL_API std::ostream& operator<<(std::ostream& out, Layout layout);
+TERCEL_API std::ostream& operator<<(std::ostream& out, MemoryFormat format);
+TERCEL_API std::ostream& operator<<(std::ostream& out, IntSpan sizes);
+TERCEL_API std::ostream& operator<<(std::ostream& out, Scalar number);
 
 }  // namespace tercel

@@ -35,6 +35,7 @@ Tensor inner(const Tensor& a, const Tensor& b) {
 }
 
 const Tensor& inner_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  check_out_apart("inner", {out}, {a, b});
   return put_out("inner", out, inner(a, b));
 }
 

@@ -1,11 +1,12 @@
 // The dtype that an elementwise op calculates in. See Note [Promotion tiers].
-#include "tercel/ops/promotion_impl.h"
+#include "tercel/ops/promotion.h"
 
 #include <cmath>
 #include <limits>
 
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/tensor_iterator.h"
 
 namespace tercel {
@@ -180,5 +181,18 @@ ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs
   }
   return apply_domain(rule, common);
 }
+
+namespace {
+
+ScalarType type_of_both(OperandRef a, OperandRef b) {
+  return promote_operands({.op = "result_type", .complex = true}, {a, b});
+}
+
+}  // namespace
+
+ScalarType result_type(const Tensor& a, const Tensor& b) { return type_of_both(a, b); }
+ScalarType result_type(const Tensor& a, Scalar b) { return type_of_both(a, b); }
+ScalarType result_type(Scalar a, const Tensor& b) { return type_of_both(a, b); }
+ScalarType result_type(Scalar a, Scalar b) { return type_of_both(a, b); }
 
 }  // namespace tercel

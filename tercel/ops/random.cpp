@@ -1,6 +1,7 @@
 #include "tercel/ops/random.h"
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 
@@ -9,6 +10,24 @@
 #include "tercel/ops/random_impl.h"
 
 namespace tercel {
+
+void detail::fill_by_words(const Tensor& x, Generator& generator, int64_t each, size_t size, FillBatch fill) {
+  fill_contiguous(x, [&](const Tensor& target) {
+    const int64_t words_in_all = target.numel() * static_cast<int64_t>(target.itemsize() / size) * each;
+    const GeneratorState state = generator.reserve(static_cast<uint64_t>((words_in_all + 3) / 4));
+    auto* out = static_cast<std::byte*>(target.data_ptr());
+    parallel_for(0, (words_in_all + 3) / 4, 1 << 12, [&](int64_t first, int64_t last) {
+      alignas(64) uint32_t words[kBatchWords];
+      for (int64_t b = first; b < last; b += kBatchBlocks) {
+        const int64_t blocks = std::min(kBatchBlocks, last - b);
+        const int64_t rounded = (blocks + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
+        random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(b), rounded, words);
+        const int64_t count = std::min(4 * blocks, words_in_all - 4 * b) / each;
+        fill(words, count, out + static_cast<size_t>(4 * b / each) * size);
+      }
+    });
+  });
+}
 
 namespace {
 
@@ -313,6 +332,10 @@ template <class Fill>
 Tensor drawn(IntSpan sizes, TensorOptions options, Fill fill) {
   return detail::made(sizes, options, [&](Tensor& out) { fill(out.data()); });
 }
+template <class Fill>
+Tensor drawn_like(const Tensor& x, TensorOptions options, MemoryFormat format, Fill fill) {
+  return detail::made_like(x, options, format, [&](Tensor& out) { fill(out.data()); });
+}
 
 }  // namespace
 
@@ -326,6 +349,36 @@ Tensor randn(IntSpan sizes, TensorOptions options, Generator& generator) {
 
 Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
   return drawn(sizes, options, [&](const Tensor& out) { random_(out, low, high, generator); });
+}
+
+Tensor randint(int64_t high, IntSpan sizes, TensorOptions options, Generator& generator) {
+  return randint(0, high, sizes, options, generator);
+}
+
+Tensor rand_like(const Tensor& x, TensorOptions options, MemoryFormat format, Generator& generator) {
+  return drawn_like(x, options, format, [&](const Tensor& out) { uniform_(out, 0, 1, generator); });
+}
+Tensor rand_like(const Tensor& x, MemoryFormat format, Generator& generator) {
+  return rand_like(x, x.options(), format, generator);
+}
+Tensor randn_like(const Tensor& x, TensorOptions options, MemoryFormat format, Generator& generator) {
+  return drawn_like(x, options, format, [&](const Tensor& out) { normal_(out, 0, 1, generator); });
+}
+Tensor randn_like(const Tensor& x, MemoryFormat format, Generator& generator) {
+  return randn_like(x, x.options(), format, generator);
+}
+Tensor randint_like(const Tensor& x, int64_t low, int64_t high, TensorOptions options, MemoryFormat format,
+                    Generator& generator) {
+  return drawn_like(x, options, format, [&](const Tensor& out) { random_(out, low, high, generator); });
+}
+Tensor randint_like(const Tensor& x, int64_t low, int64_t high, MemoryFormat format, Generator& generator) {
+  return randint_like(x, low, high, x.options(), format, generator);
+}
+Tensor randint_like(const Tensor& x, int64_t high, TensorOptions options, MemoryFormat format, Generator& generator) {
+  return randint_like(x, 0, high, options, format, generator);
+}
+Tensor randint_like(const Tensor& x, int64_t high, MemoryFormat format, Generator& generator) {
+  return randint_like(x, 0, high, x.options(), format, generator);
 }
 
 Tensor randperm(int64_t n, Generator& generator) { return randperm(n, kInt64, generator); }

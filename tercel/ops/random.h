@@ -15,9 +15,32 @@ TERCEL_API Tensor randn(IntSpan sizes, TensorOptions options = {}, Generator& ge
 /** Integers in [low, high); int64 unless options say otherwise. */
 TERCEL_API Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options = kInt64,
                           Generator& generator = default_generator());
+/** Integers in [0, high). */
+TERCEL_API Tensor randint(int64_t high, IntSpan sizes, TensorOptions options = kInt64,
+                          Generator& generator = default_generator());
 /** The numbers 0 to n - 1 in random order; int64 unless options say otherwise. */
 TERCEL_API Tensor randperm(int64_t n, Generator& generator = default_generator());
 TERCEL_API Tensor randperm(int64_t n, TensorOptions options, Generator& generator = default_generator());
+
+/** The same with the sizes of x, and its dtype, device and strides as empty_like() has them. */
+TERCEL_API Tensor rand_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve,
+                            Generator& generator = default_generator());
+TERCEL_API Tensor rand_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve,
+                            Generator& generator = default_generator());
+TERCEL_API Tensor randn_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve,
+                             Generator& generator = default_generator());
+TERCEL_API Tensor randn_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve,
+                             Generator& generator = default_generator());
+TERCEL_API Tensor randint_like(const Tensor& x, int64_t high, MemoryFormat format = MemoryFormat::Preserve,
+                               Generator& generator = default_generator());
+TERCEL_API Tensor randint_like(const Tensor& x, int64_t high, TensorOptions options,
+                               MemoryFormat format = MemoryFormat::Preserve,
+                               Generator& generator = default_generator());
+TERCEL_API Tensor randint_like(const Tensor& x, int64_t low, int64_t high, MemoryFormat format = MemoryFormat::Preserve,
+                               Generator& generator = default_generator());
+TERCEL_API Tensor randint_like(const Tensor& x, int64_t low, int64_t high, TensorOptions options,
+                               MemoryFormat format = MemoryFormat::Preserve,
+                               Generator& generator = default_generator());
 
 /** Fills with uniform numbers in [low, high). */
 TERCEL_API const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1,

@@ -13,6 +13,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/random_kernels_impl.h"
+#include "tercel/util/function_ref.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::detail {
@@ -53,35 +54,19 @@ void fill_contiguous(const Tensor& x, Write write) {
 constexpr int64_t kBatchBlocks = 256;
 constexpr int64_t kBatchWords = 4 * kBatchBlocks;
 
-/** Calls use(words, number of the first, count) with words [0, count) of the generator's range, on several threads. */
-template <class Use>
-void for_each_batch(int64_t count, const GeneratorState& state, Use use) {
-  parallel_for(0, (count + 3) / 4, 1 << 12, [&](int64_t first, int64_t last) {
-    alignas(64) uint32_t words[kBatchWords];
-    for (int64_t b = first; b < last; b += kBatchBlocks) {
-      const int64_t blocks = std::min(kBatchBlocks, last - b);
-      const int64_t rounded = (blocks + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
-      random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(b), rounded, words);
-      use(words, 4 * b, std::min(4 * blocks, count - 4 * b));
-    }
-  });
-}
-
+/** Writes the next `count` numbers, made of words, to `out`; see fill_by_words(). */
+using FillBatch = FunctionRef<void(const uint32_t* words, int64_t count, void* out)>;
 /**
- * Fills x in the order of its indices, as fill(words, count, out) writes the next `count` numbers, each from the next
- * kWords words (1 or 2). T is x's type, or that of the parts of its complex numbers. There are kBatchWords words,
- * random ones for count rounded up to whole blocks.
+ * Fills x in the order of its indices with numbers of `size` bytes, as fill(words, count, out) writes the next `count`
+ * of them, each from the next `each` words (1 or 2). There are kBatchWords words, random ones for count rounded up to
+ * whole blocks.
  */
+void fill_by_words(const Tensor& x, Generator& generator, int64_t each, size_t size, FillBatch fill);
+/** The same for numbers of type T, x's, or that of the parts of its complex numbers. */
 template <class T, int64_t kWords, class Fill>
 void fill_by_words(const Tensor& x, Generator& generator, Fill fill) {
-  fill_contiguous(x, [&](const Tensor& target) {
-    const int64_t count = target.numel() * static_cast<int64_t>(target.itemsize() / sizeof(T));
-    const GeneratorState state = generator.reserve(static_cast<uint64_t>((count * kWords + 3) / 4));
-    T* out = static_cast<T*>(target.data_ptr());
-    for_each_batch(count * kWords, state, [&](const uint32_t* words, int64_t first, int64_t n) {
-      fill(words, n / kWords, out + first / kWords);
-    });
-  });
+  fill_by_words(x, generator, kWords, sizeof(T),
+                [&fill](const uint32_t* words, int64_t count, void* out) { fill(words, count, static_cast<T*>(out)); });
 }
 
 /** The same with number(bits) for each element, of 64 random bits. */

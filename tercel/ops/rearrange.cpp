@@ -239,4 +239,16 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<i
   return index_select(source, d, repeat_interleave(reshape(repeats, {size}), output_size));
 }
 
+Tensor channel_shuffle(const Tensor& x, int64_t groups) {
+  check_strided(x, "channel_shuffle");
+  TERCEL_CHECK(x.dim() > 2, RuntimeError, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
+               x.sizes());
+  TERCEL_CHECK(groups > 0, RuntimeError,
+               "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  const int64_t channels = x.size(1);
+  TERCEL_CHECK(channels % groups == 0, RuntimeError, "Number of channels must be divisible by groups. Got ", channels,
+               " channels and ", groups, " groups.");
+  return reshape(transpose(unflatten(x, 1, {groups, channels / groups}), 1, 2), x.sizes());
+}
+
 }  // namespace tercel

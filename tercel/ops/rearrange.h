@@ -36,4 +36,7 @@ TERCEL_API Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optio
 TERCEL_API Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim = std::nullopt,
                                     std::optional<int64_t> output_size = std::nullopt);
 
+/** Channels (dimension 1) in another order: the first of each group, the second of each ... */
+TERCEL_API Tensor channel_shuffle(const Tensor& x, int64_t groups);
+
 }  // namespace tercel

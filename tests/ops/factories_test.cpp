@@ -6,6 +6,7 @@
 
 #include "tercel/ops/copy.h"
 #include "tercel/ops/random.h"
+#include "tercel/ops/tensor_of.h"
 #include "tercel/ops/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -174,6 +175,25 @@ TEST(Factories, Literals) {
   EXPECT_THROW(tensor({{1, 2}, 3}), RuntimeError);
   EXPECT_EQ(scalar_tensor(3).dim(), 0);
   EXPECT_EQ(values_of(scalar_tensor(3, kFloat64)), Values{3});
+}
+
+TEST(Factories, TensorsOfNumbersAndVectors) {
+  EXPECT_EQ(tensor(3).dtype(), kInt64);
+  EXPECT_EQ(tensor(3).dim(), 0);
+  EXPECT_EQ(tensor(2.5).dtype(), kFloat32);
+  EXPECT_EQ(tensor(true).dtype(), kBool);
+  EXPECT_EQ(tensor(2.5, kFloat64).item<double>(), 2.5);
+  EXPECT_EQ(tensor(7, kUInt8).dtype(), kUInt8);
+  const Tensor v = tensor(std::vector<int32_t>{3, 1, 2});
+  EXPECT_EQ(v.dtype(), kInt64);
+  EXPECT_EQ(values_of(v), (std::vector<double>{3, 1, 2}));
+  EXPECT_EQ(tensor(std::vector<double>{0.5}).dtype(), kFloat32);
+  EXPECT_EQ(values_of(tensor(std::vector<float>{0.5, -2}, kInt16)), (std::vector<double>{0, -2}));
+  EXPECT_EQ(tensor(std::vector<float>{}).sizes(), IntSpan({0}));
+  TensorOptions leaf = kFloat64;
+  leaf.requires_grad = true;
+  EXPECT_TRUE(tensor(std::vector<double>{1}, leaf).requires_grad());
+  EXPECT_EQ(tensor(std::vector<double>{1}, leaf).version(), 0U);
 }
 
 }  // namespace tercel::test

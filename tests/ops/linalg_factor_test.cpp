@@ -2,8 +2,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tercel/ops/complex.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/diagonals.h"
 #include "tercel/ops/linalg.h"
+#include "tercel/ops/linalg_out_forms.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/unary.h"
 #include "tercel/util/parallel.h"
@@ -141,6 +144,48 @@ TEST(LinalgFactor, HouseholderProduct) {
   expect_close(linalg::householder_product(empty({3, 2}), empty({0})), eye(3, 2), 0);
   TERCEL_EXPECT_THROW(linalg::householder_product(empty({2, 3}), empty({2})), RuntimeError,
                       "input.shape[-2] must be greater than or equal to input.shape[-1]");
+}
+
+TEST(LinalgFactor, ProductsWithReflectors) {
+  for (const bool is_complex : {false, true}) {
+    const Tensor real = matrices({2, 5, 3});
+    const Tensor a = is_complex ? complex(real, matrices({2, 5, 3}, kFloat64, 2)) : real;
+    const GeqrfResult f = geqrf(a);
+    const Tensor q = linalg::qr(a, "complete").Q, b = matrices({2, 5, 2}, kFloat64, 3);
+    const Tensor other = is_complex ? complex(b, b) : b, row = adjoint(other);
+    expect_close(ormqr(f.a, f.tau, other), matmul(q, other), 1e-12);
+    expect_close(ormqr(f.a, f.tau, other, true, true), matmul(adjoint(q), other), 1e-12);
+    expect_close(ormqr(f.a, f.tau, row, false), matmul(row, q), 1e-12);
+    expect_close(ormqr(f.a, f.tau, row, false, true), matmul(row, adjoint(q)), 1e-12);
+  }
+  EXPECT_TRUE(gradients_agree([](const std::vector<Tensor>& in) { return ormqr(in[0], in[1], in[2]); },
+                              {matrices({4, 2}), matrices({2}, kFloat64, 2), matrices({4, 3}, kFloat64, 3)}));
+  const Tensor a = ones({3, 2}), tau = ones({2});
+  TERCEL_EXPECT_THROW(ormqr(a, tau, ones({4, 2})), RuntimeError,
+                      "torch.ormqr: other.shape[-2] must be equal to input.shape[-2]");
+  TERCEL_EXPECT_THROW(ormqr(a, tau, ones({1, 2})), RuntimeError,
+                      "other.shape[-2] must be greater than or equal to tau.shape[-1]");
+  TERCEL_EXPECT_THROW(ormqr(a, ones({1}), ones({3, 2})), RuntimeError, "tau.shape[-1] must be equal to min(");
+  TERCEL_EXPECT_THROW(ormqr(a, tau, ones({1, 3, 2})), RuntimeError, "got other.ndim equal to 3");
+  TERCEL_EXPECT_THROW(
+      ormqr(a, to(tau, kFloat64), a), RuntimeError,
+      "Expected input and tau to have the same dtype, but input has dtypeFloat and tau has dtype Double");
+  TERCEL_EXPECT_THROW(ormqr_out(empty({0}, kFloat64), a, tau, a), RuntimeError,
+                      "torch.ormqr: Expected input and result to have the same dtype");
+}
+
+TEST(LinalgFactor, OlderSvd) {
+  const Tensor a = matrices({2, 4, 3});
+  const auto [u, s, v] = svd(a);
+  const linalg::SvdResult f = linalg::svd(a, false);
+  expect_close(u, f.U, 0);
+  expect_close(s, f.S, 0);
+  expect_close(v, transposed(f.Vh), 0);
+  EXPECT_EQ(svd(a, false).U.sizes(), IntSpan({2, 4, 4}));
+  const OlderSvdResult values = svd(a, true, false);
+  expect_close(values.S, f.S, 1e-12);
+  expect_close(values.U, zeros({2, 4, 4}, kFloat64), 0);
+  expect_close(values.V, zeros({2, 3, 3}, kFloat64), 0);
 }
 
 TEST(LinalgFactor, Svd) {

@@ -307,6 +307,41 @@ TEST(OutForms, MayWriteWhatTheyRead) {
                       "unsupported operation: some elements");
 }
 
+TEST(OutForms, SomeMayNotLieInTheirOperands) {
+  const auto refused = [](const char* op, auto call) {
+    TERCEL_EXPECT_THROW(call(), RuntimeError, str_cat({op, ": unsupported operation: some elements"}));
+  };
+  const Tensor x = random({4, 4}, kFloat64, 0.1, 0.9, 1), flat = x.view({16});
+  const Tensor index = make({4}, kInt64, {3, 2, 1, 0});
+  refused("index_select", [&] { index_select_out(x, x, 0, index); });
+  refused("index_select", [&] { index_select_out(index, flat, 0, index); });
+  refused("stack", [&] { stack_out(x, {flat.slice(0, 0, 4), ones({4}, kFloat64)}); });
+  refused("concat", [&] { concat_out(flat, {flat.slice(0, 0, 4), flat.slice(0, 4)}); });
+  refused("cat", [&] { cat_out(flat, {flat.slice(0, 0, 4), flat.slice(0, 4)}); });
+  refused("linalg_cross", [&] { linalg::cross_out(x.narrow(1, 0, 3), x.narrow(1, 0, 3), x.narrow(1, 1, 3)); });
+  refused("kthvalue", [&] { kthvalue_out(flat[0], index[0], flat, 2); });
+  // The first operand may be the very same tensor, others may not.
+  index_add_out(x, x, 0, index, ones({4, 4}, kFloat64));
+  refused("index_add", [&] { index_add_out(x, ones({4, 4}, kFloat64), 0, index, x); });
+  refused("index_add", [&] { index_add_out(flat.slice(0, 1), flat.slice(0, 0, 15), 0, index, ones({4}, kFloat64)); });
+  addmm_out(x, x, x, x);
+  refused("addmv", [&] { addmv_out(flat.slice(0, 1, 5), flat.slice(0, 0, 4), x, ones({4}, kFloat64)); });
+  clamp_out(flat, flat, 0.2, 0.3);
+  for (const auto& call : std::vector<std::pair<const char*, std::function<void(const Tensor&, const Tensor&)>>>{
+           {"clamp", [](const Tensor&out, const Tensor&in) { clamp_out(out, in, 0.2, 0.3); }},
+           {"clamp", [](const Tensor&out, const Tensor&in) { clamp_out(out, ones({15}, kFloat64), in, std::nullopt); }},
+           {"cumsum", [](const Tensor&out, const Tensor&in) { cumsum_out(out, in, 0); }},
+           {"frac", [](const Tensor&out, const Tensor&in) { frac_out(out, in); }},
+           {"inner", [](const Tensor&out, const Tensor&in) { inner_out(out[0], in, in); }},
+           {"sort", [](const Tensor&out, const Tensor&in) { sort_out(out, empty({0}, kInt64), in); }},
+           {"aminmax", [](const Tensor&out, const Tensor&in) { aminmax_out(out[0], empty({}, kFloat64), in); }}})
+    refused(call.first, [&] { call.second(flat.slice(0, 1), flat.slice(0, 0, 15)); });
+  // An undefined operand is none.
+  bincount_out(empty({0}, kInt64), index, Tensor());
+  EXPECT_EQ(out_rule("exp"), nullptr);
+  EXPECT_EQ(out_rule("index"), nullptr);
+}
+
 TEST(OutForms, SumsAreCalculatedInTheDtypeOfOut) {
   const Tensor x = make({3}, kUInt8, {200, 100, 50}), out = empty({}, kUInt8);
   EXPECT_EQ(sum_out(out, x).item<int>(), 350 - 256);

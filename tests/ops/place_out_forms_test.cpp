@@ -170,6 +170,8 @@ std::vector<Row> linalg_rows() {
       ROW(cholesky_solve, in().b, in().factor),
       ROW(inverse, in().positive),
       ROW(orgqr, in().reflectors.a, in().reflectors.tau),
+      ROW(ormqr, in().reflectors.a, in().reflectors.tau, in().b),
+      ROW3(svd, in().x),
       ROW2(geqrf, in().x),
       ROW2(triangular_solve, in().b, in().factor, false),
       ROW3(lu_unpack, in().lu.LU, in().lu.pivots),

@@ -64,6 +64,9 @@ inline std::vector<Row> activation_rows() {
           "celu", [](double x) { return x > 0 ? x : 0.5 * std::expm1(x / 0.5); },
           [](const TensorList& in) { return celu(in[0], 0.5); }),
       pointwise_row(
+          "rrelu", [](double x) { return x > 0 ? x : 0.4 * x; },
+          [](const TensorList& in) { return rrelu(in[0], 0.2, 0.6); }),
+      pointwise_row(
           "mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
           [](const TensorList& in) { return mish(in[0]); }),
       pointwise_row(
@@ -93,8 +96,9 @@ inline std::vector<Row> activation_rows() {
   rows[4].inplace = [](const TensorList& in) { elu_(in[0], 0.5); };
   rows[5].inplace = [](const TensorList& in) { selu_(in[0]); };
   rows[6].inplace = [](const TensorList& in) { celu_(in[0], 0.5); };
-  rows[7].inplace = [](const TensorList& in) { mish_(in[0]); };
-  rows[10].inplace = [](const TensorList& in) { threshold_(in[0], 0.5, 7); };
+  rows[7].inplace = [](const TensorList& in) { rrelu_(in[0], 0.2, 0.6); };
+  rows[8].inplace = [](const TensorList& in) { mish_(in[0]); };
+  rows[11].inplace = [](const TensorList& in) { threshold_(in[0], 0.5, 7); };
   Row prelu_row = pointwise_row(
       "prelu", [](double x, double weight) { return x > 0 ? x : x * weight; },
       [](const TensorList& in) { return prelu(in[0], in[1]); });

@@ -139,4 +139,12 @@ TEST(Print, ReadsViewsWithNegativeStrides) {
 }
 
 }  // namespace
+TEST(Print, WhatTensorsAreMadeOf) {
+  std::ostringstream out;
+  const Tensor x = zeros({2, 3}, kFloat64);
+  out << x.dtype() << " " << x.device() << " " << x.layout() << " " << MemoryFormat::ChannelsLast << " " << x.sizes()
+      << " " << x.strides() << " " << Scalar(2.5) << " " << IntSpan();
+  EXPECT_EQ(out.str(), "float64 cpu strided channels_last [2, 3] [3, 1] 2.5 []");
+}
+
 }  // namespace tercel

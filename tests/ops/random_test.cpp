@@ -7,6 +7,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/random_kernels_impl.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
@@ -311,6 +312,30 @@ TEST(Random, NormalNumbersOfExtremeBits) {
     EXPECT_EQ(f32[i], 0) << i;
     EXPECT_EQ(f64[i], 0) << i;
   }
+}
+
+TEST(Random, LikeAnother) {
+  const Tensor x = ones({5, 4}, kFloat64).t();
+  Generator a(3), b(3);
+  const auto same = [](const Tensor& got, const Tensor& want) {
+    EXPECT_EQ(got.sizes(), want.sizes());
+    EXPECT_EQ(got.dtype(), want.dtype());
+    EXPECT_EQ(bytes_of(got), bytes_of(want));
+    EXPECT_EQ(got.version(), 0U);
+  };
+  constexpr auto kRows = MemoryFormat::Contiguous;
+  same(rand_like(x, kRows, a), rand({4, 5}, kFloat64, b));
+  same(randn_like(x, kFloat32, kRows, a), randn({4, 5}, kFloat32, b));
+  same(randint_like(x, 9, kRows, a), randint(9, {4, 5}, kFloat64, b));
+  same(randint_like(x, 9, kInt32, kRows, a), randint(0, 9, {4, 5}, kInt32, b));
+  same(randint_like(x, -2, 9, kRows, a), randint(-2, 9, {4, 5}, kFloat64, b));
+  same(randint_like(x, -2, 9, kInt16, kRows, a), randint(-2, 9, {4, 5}, kInt16, b));
+  EXPECT_EQ(rand_like(x).strides(), x.strides());
+  EXPECT_EQ(randn_like(x).strides(), x.strides());
+  EXPECT_FALSE(rand_like(ones({2}).requires_grad_()).requires_grad());
+  TensorOptions leaf;
+  leaf.requires_grad = true;
+  EXPECT_TRUE(rand_like(x, leaf).requires_grad());
 }
 
 }  // namespace tercel::test

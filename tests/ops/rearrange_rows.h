@@ -28,6 +28,11 @@ inline std::vector<Row> rearrange_rows() {
             return {i[0], 69 - i[1]};
           }),
       view_row(
+          "channel_shuffle", {2, 6, 3}, {2, 6, 3}, [](const Tensors& in) { return channel_shuffle(in[0], 2); },
+          [](const Sizes& i) -> Sizes {
+            return {i[0], i[1] % 2 * 3 + i[1] / 2, i[2]};
+          }),
+      view_row(
           "fliplr", {3, 4}, {3, 4}, [](const Tensors& in) { return fliplr(in[0]); },
           [](const Sizes& i) -> Sizes {
             return {i[0], 3 - i[1]};

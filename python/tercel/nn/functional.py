@@ -10,10 +10,7 @@ from tercel import _C
 from tercel._C import tanh, sigmoid, softsign  # noqa: F401
 from tercel._C._nn import *  # noqa: F401,F403
 from tercel._C import _nn
-from tercel._layers import channel_shuffle, conv_tbc, native_channel_shuffle, rrelu_  # noqa: F401
-from tercel._layers import rrelu as _rrelu
-from tercel.nn._fractional import (fractional_max_pool2d, fractional_max_pool2d_with_indices,  # noqa: F401
-                                   fractional_max_pool3d, fractional_max_pool3d_with_indices)
+from tercel._layers import conv_tbc  # noqa: F401
 
 _dropout = _nn.dropout
 _embedding = _nn.embedding
@@ -60,11 +57,6 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
 def softmin(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
     """softmax() of -input."""
     return _softmax(-input, _softmax_dim("softmin", dim, input.dim()), dtype)
-
-
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):  # noqa: A002
-    """x above 0, a multiple of x below: drawn for each element while training, the mean of lower and upper else."""
-    return (rrelu_ if inplace else _rrelu)(input, lower, upper, training)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
@@ -254,58 +246,31 @@ def _lp_pool(dims):
     return lp_pool
 
 
-def _unpooled_sizes(x, kernel, stride, padding, output_size):
-    """Sizes of what was pooled: what the windows span, or another one that gives the same windows."""
-    dims = len(kernel)
-    least = [(x.size(d - dims) - 1) * stride[d] - 2 * padding[d] + kernel[d] for d in range(dims)]
-    if output_size is None:
-        return least
-    output_size = list(output_size)
-    if len(output_size) == dims + 2:
-        output_size = output_size[2:]
-    if len(output_size) != dims:
-        raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a "
-                         f"length of '{len(output_size)}'")
-    for d in range(dims):
-        low, high = least[d] - stride[d], least[d] + stride[d]
-        if not low < output_size[d] < high:
-            raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between {low} and {high})')
-    return output_size
+def _fractional(dims, with_indices):
+    name = f"fractional_max_pool{dims}d"
+    calculate = getattr(_nn, f"_{name}")
+
+    def pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,  # noqa: A002
+             _random_samples=None):
+        """The largest of each window of random place; with return_indices also where it stood among its channel's pixels.
+
+        The result has output_size pixels, or output_ratio of the input's; _random_samples [n, channels, dimensions]
+        in [0, 1) places the windows.
+        """
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if output_size is None:
+            output_size = [int(input.size(d - dims) * ratio) for d, ratio in enumerate(_list(output_ratio, dims))]
+        result = calculate(input, kernel_size, output_size, _random_samples)
+        return result if with_indices or return_indices else result[0]
+
+    pool.__name__ = pool.__qualname__ = f"{name}_with_indices" if with_indices else name
+    return pool
 
 
-def _max_unpool(dims):
-    name = f"max_unpool{dims}d"
-
-    def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):  # noqa: A002
-        """Each element where max_pool() found it, zeros elsewhere."""
-        kernel = _list(kernel_size, dims)
-        stride = kernel if stride is None else _list(stride, dims)
-        if min(stride) <= 0:
-            raise RuntimeError(f"strides should be greater than zero, but got stride: {stride}")
-        if indices.dtype is not _C.int64:
-            raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
-        if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(f"Input to max_unpooling{dims}d should be a {dims + 1}d or {dims + 2}d Tensor, but got a tensor "
-                               f"with {input.dim()} dimensions.")
-        if indices.shape != input.shape:
-            raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
-                               f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
-        sizes = _unpooled_sizes(input, kernel, stride, _list(padding, dims), output_size)
-        lead, pixels = list(input.shape[:-dims]), math.prod(sizes)
-        at = indices.flatten(-dims)
-        if at.numel() and not (0 <= at.min().item() and at.max().item() < pixels):
-            wrong = at.max().item() if at.max().item() >= pixels else at.min().item()
-            raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size "
-                               f"{'x'.join(map(str, sizes))})")
-        zeros = input.new_zeros((*lead, pixels))
-        return zeros.scatter(-1, at, input.flatten(-dims)).view(*lead, *sizes)
-
-    max_unpool.__name__ = max_unpool.__qualname__ = name
-    return max_unpool
-
-
+fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices = (_fractional(dims, True) for dims in (2, 3))
+fractional_max_pool2d, fractional_max_pool3d = (_fractional(dims, False) for dims in (2, 3))
 lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
-max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
 max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = map(_avg_pool, (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", d) for d in (1, 2, 3))
