@@ -10,14 +10,25 @@
 #include "tercel/ops/activation.h"
 #include "tercel/ops/conv.h"
 #include "tercel/ops/interpolate.h"
+#include "tercel/ops/norm.h"
 #include "tercel/ops/pad.h"
 #include "tercel/ops/pool.h"
+#include "tercel/ops/rearrange.h"
 #include "tercel/ops/similarity.h"
 #include "tercel/ops/softmax.h"
 #include "tercel/ops/unary.h"
+#include "tercel/ops/unpool.h"
 #include "tercel/ops/views.h"
 
 namespace tercel::nn {
+
+namespace detail {
+/** ValueError unless x is [n, channels, height, width] or lacks n. */
+TERCEL_API void check_images(const char* layer, const Tensor& x);
+/** The p-norm of each window. */
+TERCEL_API Tensor lp_pool(const Tensor& x, double p, const std::vector<int64_t>& kernel_size,
+                          const std::vector<int64_t>& stride, bool ceil_mode, int64_t dims);
+}  // namespace detail
 
 #define TERCEL_LAYER0(Name, call)                             \
   class TERCEL_API Name final : public Module {               \
@@ -68,6 +79,11 @@ TERCEL_LAYER2(Hardtanh, double, min_val, = -1, double, max_val, = 1, hardtanh(x,
 TERCEL_LAYER2(Softplus, double, beta, = 1, double, threshold, = 20, softplus(x, beta_, threshold_))
 TERCEL_LAYER2(Threshold, double, limit, , double, value, , threshold(x, limit_, value_))
 
+/** softmax() over the channels of images. */
+TERCEL_LAYER0(Softmax2d, (detail::check_images("Softmax2d", x), softmax(x, -3)))
+/** rrelu(), with slopes that are drawn while training. */
+TERCEL_LAYER2(RReLU, double, lower, = 1.0 / 8, double, upper, = 1.0 / 3, rrelu(x, lower_, upper_, is_training()))
+
 /** Numbers of a window; lists of one number hold for every dimension, no stride is the window's size. */
 struct WindowOptions {
   std::vector<int64_t> stride{}, padding{0}, dilation{1};
@@ -92,6 +108,56 @@ TERCEL_LAYER1(AdaptiveAvgPool3d, std::vector<int64_t>, output_size, , adaptive_a
 TERCEL_LAYER1(AdaptiveMaxPool1d, std::vector<int64_t>, output_size, , adaptive_max_pool1d(x, output_size_).values)
 TERCEL_LAYER1(AdaptiveMaxPool2d, std::vector<int64_t>, output_size, , adaptive_max_pool2d(x, output_size_).values)
 TERCEL_LAYER1(AdaptiveMaxPool3d, std::vector<int64_t>, output_size, , adaptive_max_pool3d(x, output_size_).values)
+
+/** The p-norm of windows. */
+#define TERCEL_LP_LAYER(Name, dims)                                                                                    \
+  class TERCEL_API Name final : public Module {                                                                        \
+   public:                                                                                                             \
+    Name(double norm_type, std::vector<int64_t> kernel_size, std::vector<int64_t> stride = {}, bool ceil_mode = false) \
+        : norm_type_(norm_type),                                                                                       \
+          kernel_size_(std::move(kernel_size)),                                                                        \
+          stride_(std::move(stride)),                                                                                  \
+          ceil_mode_(ceil_mode) {}                                                                                     \
+    Tensor forward(const Tensor& x) override {                                                                         \
+      return detail::lp_pool(x, norm_type_, kernel_size_, stride_, ceil_mode_, dims);                                  \
+    }                                                                                                                  \
+    const char* name() const override { return #Name; }                                                                \
+                                                                                                                       \
+   private:                                                                                                            \
+    double norm_type_;                                                                                                 \
+    std::vector<int64_t> kernel_size_, stride_;                                                                        \
+    bool ceil_mode_;                                                                                                   \
+  };
+TERCEL_LP_LAYER(LPPool1d, 1)
+TERCEL_LP_LAYER(LPPool2d, 2)
+TERCEL_LP_LAYER(LPPool3d, 3)
+#define TERCEL_UNPOOL_LAYER(Name, function)                                                                 \
+  class TERCEL_API Name final : public Module {                                                             \
+   public:                                                                                                  \
+    explicit Name(std::vector<int64_t> kernel_size, std::vector<int64_t> stride = {},                       \
+                  std::vector<int64_t> padding = {0})                                                       \
+        : kernel_size_(std::move(kernel_size)), stride_(std::move(stride)), padding_(std::move(padding)) {} \
+    using Module::forward;                                                                                  \
+    Tensor forward(const Tensor& x, const Tensor& indices, IntSpan output_size = {}) {                      \
+      return function(x, indices, kernel_size_, stride_, padding_, output_size);                            \
+    }                                                                                                       \
+    Tensor operator()(const Tensor& x, const Tensor& indices, IntSpan output_size = {}) {                   \
+      return forward(x, indices, output_size);                                                              \
+    }                                                                                                       \
+    const char* name() const override { return #Name; }                                                     \
+                                                                                                            \
+   private:                                                                                                 \
+    std::vector<int64_t> kernel_size_, stride_, padding_;                                                   \
+  };
+/** What a pooling with indices gave, back where it stood: of unpool.h. */
+TERCEL_UNPOOL_LAYER(MaxUnpool1d, max_unpool1d)
+TERCEL_UNPOOL_LAYER(MaxUnpool2d, max_unpool2d)
+TERCEL_UNPOOL_LAYER(MaxUnpool3d, max_unpool3d)
+/** Pooling by windows of random places: of unpool.h. */
+TERCEL_LAYER2(FractionalMaxPool2d, std::vector<int64_t>, kernel_size, , std::vector<int64_t>, output_size, ,
+              fractional_max_pool2d(x, kernel_size_, output_size_))
+TERCEL_LAYER2(FractionalMaxPool3d, std::vector<int64_t>, kernel_size, , std::vector<int64_t>, output_size, ,
+              fractional_max_pool3d(x, kernel_size_, output_size_))
 
 namespace detail {
 /** One number for both ends of every dimension, or pad()'s list itself; ValueError for another length. */
@@ -142,6 +208,70 @@ TERCEL_LAYER1(Upsample, InterpolateOptions, options, , interpolate(x, options_))
 TERCEL_LAYER1(PixelShuffle, int64_t, upscale_factor, , pixel_shuffle(x, upscale_factor_))
 TERCEL_LAYER1(PixelUnshuffle, int64_t, downscale_factor, , pixel_unshuffle(x, downscale_factor_))
 
+/** channel_shuffle() and local_response_norm(). */
+TERCEL_LAYER1(ChannelShuffle, int64_t, groups, , channel_shuffle(x, groups_))
+class TERCEL_API LocalResponseNorm final : public Module {
+ public:
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  Tensor forward(const Tensor& x) override { return local_response_norm(x, size_, alpha_, beta_, k_); }
+  const char* name() const override { return "LocalResponseNorm"; }
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
+/** Numbers of patches; lists of one number hold for every dimension. */
+struct PatchOptions {
+  std::vector<int64_t> dilation{1}, padding{0}, stride{1};
+};
+/** im2col(), and col2im() to output_size. */
+TERCEL_LAYER2(Unfold, std::vector<int64_t>, kernel_size, , PatchOptions, options, = {},
+              im2col(x, kernel_size_, options_.dilation, options_.padding, options_.stride))
+class TERCEL_API Fold final : public Module {
+ public:
+  Fold(std::vector<int64_t> output_size, std::vector<int64_t> kernel_size, PatchOptions options = {})
+      : output_size_(std::move(output_size)), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+  Tensor forward(const Tensor& x) override {
+    return col2im(x, output_size_, kernel_size_, options_.dilation, options_.padding, options_.stride);
+  }
+  const char* name() const override { return "Fold"; }
+
+ private:
+  std::vector<int64_t> output_size_, kernel_size_;
+  PatchOptions options_;
+};
+
+#define TERCEL_LAYER_OF_TWO(Name, call)                                \
+  using Module::forward;                                               \
+  Tensor forward(const Tensor& a, const Tensor& b) { return call; }    \
+  Tensor operator()(const Tensor& a, const Tensor& b) { return call; } \
+  const char* name() const override { return #Name; }
+/** cosine_similarity() and pairwise_distance() of two tensors. */
+class TERCEL_API CosineSimilarity final : public Module {
+ public:
+  explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8) : dim_(dim), eps_(eps) {}
+  TERCEL_LAYER_OF_TWO(CosineSimilarity, cosine_similarity(a, b, dim_, eps_))
+
+ private:
+  int64_t dim_;
+  double eps_;
+};
+class TERCEL_API PairwiseDistance final : public Module {
+ public:
+  explicit PairwiseDistance(double p = 2, double eps = 1e-6, bool keepdim = false)
+      : p_(p), eps_(eps), keepdim_(keepdim) {}
+  TERCEL_LAYER_OF_TWO(PairwiseDistance, pairwise_distance(a, b, p_, eps_, keepdim_))
+
+ private:
+  double p_, eps_;
+  bool keepdim_;
+};
+
+#undef TERCEL_LAYER_OF_TWO
+#undef TERCEL_LP_LAYER
+#undef TERCEL_UNPOOL_LAYER
 #undef TERCEL_LAYER0
 #undef TERCEL_LAYER1
 #undef TERCEL_LAYER2

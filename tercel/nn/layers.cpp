@@ -4,15 +4,16 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/nn/init_functions.h"
+#include "tercel/ops/activation.h"
 #include "tercel/ops/batch_norm.h"
 #include "tercel/ops/binary.h"
-#include "tercel/ops/conv.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/dropout.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/linear.h"
 #include "tercel/ops/norm.h"
 #include "tercel/ops/pool.h"
+#include "tercel/ops/products.h"
 #include "tercel/ops/softmax.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -36,6 +37,12 @@ Tensor table(int64_t rows, int64_t dim, std::optional<int64_t> padding_idx) {
   return weight;
 }
 
+void check_dims(const Tensor& x, int64_t least, int64_t most) {
+  if (x.dim() >= least && x.dim() <= most) return;
+  const std::string ranks = least == most ? str_cat({least, "D"}) : str_cat({least, "D or ", most, "D"});
+  throw_error<ValueError>({"expected ", ranks, " input (got ", x.dim(), "D input)"});
+}
+
 }  // namespace
 
 Linear::Linear(int64_t in_features, int64_t out_features, bool with_bias)
@@ -57,10 +64,32 @@ Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets, const
   return embedding_bag(weight, indices, offsets, options_, per_sample_weights);
 }
 
-Dropout::Dropout(double p) : p_(p) {
+double detail::checked_share(double p) {
   TERCEL_CHECK(p >= 0 && p <= 1, ValueError, "dropout probability has to be between 0 and 1, but got ", p);
+  return p;
 }
+Dropout::Dropout(double p) : p_(detail::checked_share(p)) {}
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, is_training()); }
+
+Tensor detail::drop_channels(const char* layer, const Tensor& x, double p, bool training, int64_t dims) {
+  TERCEL_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, RuntimeError, layer, ": Expected ", dims + 1, "D or ",
+               dims + 2, "D input, but received a ", x.dim(), "D input");
+  if (!training) return x;
+  DimVector sizes(x.sizes());
+  for (size_t d = sizes.size() - static_cast<size_t>(dims); d < sizes.size(); ++d) sizes[d] = 1;
+  return mul(x, dropout(ones(sizes, TensorOptions(x.dtype(), x.device())), p));
+}
+
+PReLU::PReLU(int64_t num_parameters, double init)
+    : weight(register_parameter("weight", full({num_parameters}, init, kFloat32))) {}
+Tensor PReLU::forward(const Tensor& x) { return prelu(x, weight); }
+
+Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool with_bias) {
+  const auto fan_in = static_cast<double>(in1_features);
+  weight = register_parameter("weight", start({out_features, in1_features, in2_features}, fan_in));
+  bias = register_parameter("bias", with_bias ? start({out_features}, fan_in) : Tensor());
+}
+Tensor Bilinear::forward(const Tensor& a, const Tensor& b) { return bilinear(a, b, weight, bias); }
 
 LayerNorm::LayerNorm(IntSpan normalized_shape, double eps, bool affine, bool with_bias)
     : weight(register_parameter("weight", affine ? ones(normalized_shape) : Tensor())),
@@ -68,6 +97,12 @@ LayerNorm::LayerNorm(IntSpan normalized_shape, double eps, bool affine, bool wit
       shape_(normalized_shape.to_vector()),
       eps_(eps) {}
 Tensor LayerNorm::forward(const Tensor& x) { return layer_norm(x, shape_, weight, bias, eps_); }
+
+RMSNorm::RMSNorm(IntSpan normalized_shape, std::optional<double> eps, bool affine)
+    : weight(register_parameter("weight", affine ? ones(normalized_shape) : Tensor())),
+      shape_(normalized_shape.to_vector()),
+      eps_(eps) {}
+Tensor RMSNorm::forward(const Tensor& x) { return rms_norm(x, shape_, weight, eps_); }
 
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine)
     : groups_(num_groups), eps_(eps) {
@@ -89,9 +124,7 @@ BatchNorm::BatchNorm(int64_t channels, double eps, double momentum, bool affine,
       least_dims_(least_dims),
       most_dims_(most_dims) {}
 Tensor BatchNorm::forward(const Tensor& x) {
-  if (x.dim() < least_dims_ || x.dim() > most_dims_)
-    throw_error<ValueError>(
-        {"expected ", least_dims_ == most_dims_ ? "4D" : "2D or 3D", " input (got ", x.dim(), "D input)"});
+  check_dims(x, least_dims_, most_dims_);
   if (is_training()) {
     const NoGradGuard no_grad;
     add_(num_batches_tracked, 1);
@@ -100,27 +133,26 @@ Tensor BatchNorm::forward(const Tensor& x) {
                     {.training = is_training(), .momentum = momentum_, .eps = eps_});
 }
 
-Conv::Conv(int64_t dims, int64_t in_channels, int64_t out_channels, IntSpan kernel_size, ConvOptions options)
-    : dims_(dims), options_(std::move(options)) {
-  TERCEL_CHECK(options_.groups > 0, ValueError, "groups must be a positive integer");
-  TERCEL_CHECK(in_channels % options_.groups == 0, ValueError, "in_channels must be divisible by groups");
-  TERCEL_CHECK(out_channels % options_.groups == 0, ValueError, "out_channels must be divisible by groups");
-  TERCEL_CHECK(kernel_size.size() == 1 || static_cast<int64_t>(kernel_size.size()) == dims, ValueError,
-               "kernel_size must be one number or ", dims, " but got ", kernel_size);
-  DimVector sizes{out_channels, in_channels / options_.groups};
-  auto fan_in = static_cast<double>(sizes[1]);
-  for (int64_t d = 0; d < dims; ++d) {
-    sizes.push_back(kernel_size[kernel_size.size() == 1 ? 0 : static_cast<size_t>(d)]);
-    fan_in *= static_cast<double>(sizes.back());
-  }
-  weight = register_parameter("weight", start(sizes, fan_in));
-  bias = register_parameter("bias", options_.bias ? start({out_channels}, fan_in) : Tensor());
+InstanceNorm::InstanceNorm(int64_t channels, InstanceNormOptions options, int64_t dims)
+    : weight(register_parameter("weight", options.affine ? ones({channels}) : Tensor())),
+      bias(register_parameter("bias", options.affine ? zeros({channels}) : Tensor())),
+      channels_(channels),
+      dims_(dims),
+      options_(options) {
+  if (!options.track_running_stats) return;
+  running_mean = register_buffer("running_mean", zeros({channels}));
+  running_var = register_buffer("running_var", ones({channels}));
+  num_batches_tracked = register_buffer("num_batches_tracked", zeros({}, kInt64));
 }
-Tensor Conv::forward(const Tensor& x) {
-  const ConvOptions& o = options_;
-  if (dims_ == 1) return conv1d(x, weight, bias, o.stride, o.padding, o.dilation, o.groups);
-  if (dims_ == 2) return conv2d(x, weight, bias, o.stride, o.padding, o.dilation, o.groups);
-  return conv3d(x, weight, bias, o.stride, o.padding, o.dilation, o.groups);
+Tensor InstanceNorm::forward(const Tensor& input) {
+  check_dims(input, dims_ + 1, dims_ + 2);
+  const bool alone = input.dim() == dims_ + 1;  // one sample, without a batch
+  const Tensor x = alone ? unsqueeze(input, 0) : input;
+  TERCEL_CHECK(!options_.affine || x.size(1) == channels_, ValueError, "expected input's size at dim=", alone ? 0 : 1,
+               " to match num_features (", channels_, "), but got: ", x.size(1), ".");
+  const Tensor out = instance_norm(x, running_mean, running_var, weight, bias,
+                                   is_training() || !options_.track_running_stats, options_.momentum, options_.eps);
+  return alone ? squeeze(out, 0) : out;
 }
 
 Tensor ReLU::forward(const Tensor& x) { return relu(x); }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "tercel/nn/conv_layers.h"  // IWYU pragma: export
 #include "tercel/nn/module.h"
 #include "tercel/ops/embedding_bag.h"
 
@@ -56,6 +57,48 @@ class TERCEL_API Dropout final : public Module {
   double p_;
 };
 
+#define TERCEL_CHANNEL_DROPOUT(Name, dims)                                                                        \
+  class TERCEL_API Name final : public Module {                                                                   \
+   public:                                                                                                        \
+    explicit Name(double p = 0.5) : p_(detail::checked_share(p)) {}                                               \
+    Tensor forward(const Tensor& x) override { return detail::drop_channels(#Name, x, p_, is_training(), dims); } \
+    const char* name() const override { return #Name; }                                                           \
+                                                                                                                  \
+   private:                                                                                                       \
+    double p_;                                                                                                    \
+  };
+namespace detail {
+/** p; ValueError unless it is in [0, 1]. */
+TERCEL_API double checked_share(double p);
+TERCEL_API Tensor drop_channels(const char* layer, const Tensor& x, double p, bool training, int64_t dims);
+}  // namespace detail
+/** Whole channels of x [n, channels, spatial...] or [channels, spatial...] are zero with probability p while training.
+ */
+TERCEL_CHANNEL_DROPOUT(Dropout1d, 1)
+TERCEL_CHANNEL_DROPOUT(Dropout2d, 2)
+TERCEL_CHANNEL_DROPOUT(Dropout3d, 3)
+#undef TERCEL_CHANNEL_DROPOUT
+
+/** prelu(): weight [1], or one for each channel. */
+class TERCEL_API PReLU final : public Module {
+ public:
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25);
+  Tensor forward(const Tensor& x) override;
+  const char* name() const override { return "PReLU"; }
+  Tensor weight;
+};
+
+/** bilinear(): weight [out, in1, in2], bias [out]. */
+class TERCEL_API Bilinear final : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool with_bias = true);
+  using Module::forward;
+  Tensor forward(const Tensor& a, const Tensor& b);
+  Tensor operator()(const Tensor& a, const Tensor& b) { return forward(a, b); }
+  const char* name() const override { return "Bilinear"; }
+  Tensor weight, bias;
+};
+
 /** layer_norm(): weight and bias of normalized_shape. */
 class TERCEL_API LayerNorm final : public Module {
  public:
@@ -67,6 +110,19 @@ class TERCEL_API LayerNorm final : public Module {
  private:
   std::vector<int64_t> shape_;
   double eps_;
+};
+
+/** rms_norm(): weight of normalized_shape. */
+class TERCEL_API RMSNorm final : public Module {
+ public:
+  explicit RMSNorm(IntSpan normalized_shape, std::optional<double> eps = {}, bool affine = true);
+  Tensor forward(const Tensor& x) override;
+  const char* name() const override { return "RMSNorm"; }
+  Tensor weight;
+
+ private:
+  std::vector<int64_t> shape_;
+  std::optional<double> eps_;
 };
 
 /** group_norm(): weight and bias [channels]. */
@@ -95,51 +151,50 @@ class TERCEL_API BatchNorm : public Module {
   double eps_, momentum_;
   int64_t least_dims_, most_dims_;
 };
-/** For x [n, channels] or [n, channels, length]. */
-class TERCEL_API BatchNorm1d final : public BatchNorm {
- public:
-  explicit BatchNorm1d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true)
-      : BatchNorm(channels, eps, momentum, affine, 2, 3) {}
-  const char* name() const override { return "BatchNorm1d"; }
-};
-/** For x [n, channels, height, width]. */
-class TERCEL_API BatchNorm2d final : public BatchNorm {
- public:
-  explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true)
-      : BatchNorm(channels, eps, momentum, affine, 4, 4) {}
-  const char* name() const override { return "BatchNorm2d"; }
-};
+#define TERCEL_BATCH_NORM(Name, least_dims, most_dims)                                            \
+  class TERCEL_API Name final : public BatchNorm {                                                \
+   public:                                                                                        \
+    explicit Name(int64_t channels, double eps = 1e-5, double momentum = 0.1, bool affine = true) \
+        : BatchNorm(channels, eps, momentum, affine, least_dims, most_dims) {}                    \
+    const char* name() const override { return #Name; }                                           \
+  };
+/** For x [n, channels] or [n, channels, length]; with height and width; with a depth as well. */
+TERCEL_BATCH_NORM(BatchNorm1d, 2, 3)
+TERCEL_BATCH_NORM(BatchNorm2d, 4, 4)
+TERCEL_BATCH_NORM(BatchNorm3d, 5, 5)
+#undef TERCEL_BATCH_NORM
 
-/** Numbers of a convolution; lists of one number hold for every dimension. */
-struct ConvOptions {
-  std::vector<int64_t> stride{1}, padding{0}, dilation{1};
-  int64_t groups = 1;
-  bool bias = true;
+/** What an instance_norm() is to be besides its channels. */
+struct InstanceNormOptions {
+  double eps = 1e-5, momentum = 0.1;
+  bool affine = false;
+  /** Running statistics, by which it normalises when it does not train. */
+  bool track_running_stats = false;
 };
-/** A convolution: weight [out, in / groups, kernel...], bias [out]. */
-class TERCEL_API Conv : public Module {
+/** instance_norm(). */
+class TERCEL_API InstanceNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
-  Tensor weight, bias;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
  protected:
-  Conv(int64_t dims, int64_t in_channels, int64_t out_channels, IntSpan kernel_size, ConvOptions options);
+  InstanceNorm(int64_t channels, InstanceNormOptions options, int64_t dims);
 
  private:
-  int64_t dims_;
-  ConvOptions options_;
+  int64_t channels_, dims_;
+  InstanceNormOptions options_;
 };
-#define TERCEL_CONV_LAYER(Name, dims)                                                              \
-  class TERCEL_API Name final : public Conv {                                                      \
-   public:                                                                                         \
-    Name(int64_t in_channels, int64_t out_channels, IntSpan kernel_size, ConvOptions options = {}) \
-        : Conv(dims, in_channels, out_channels, kernel_size, std::move(options)) {}                \
-    const char* name() const override { return #Name; }                                            \
+#define TERCEL_INSTANCE_NORM(Name, dims)                                                                         \
+  class TERCEL_API Name final : public InstanceNorm {                                                            \
+   public:                                                                                                       \
+    explicit Name(int64_t channels, InstanceNormOptions options = {}) : InstanceNorm(channels, options, dims) {} \
+    const char* name() const override { return #Name; }                                                          \
   };
-TERCEL_CONV_LAYER(Conv1d, 1)
-TERCEL_CONV_LAYER(Conv2d, 2)
-TERCEL_CONV_LAYER(Conv3d, 3)
-#undef TERCEL_CONV_LAYER
+/** For x [n, channels, spatial...] or [channels, spatial...]. */
+TERCEL_INSTANCE_NORM(InstanceNorm1d, 1)
+TERCEL_INSTANCE_NORM(InstanceNorm2d, 2)
+TERCEL_INSTANCE_NORM(InstanceNorm3d, 3)
+#undef TERCEL_INSTANCE_NORM
 
 #define TERCEL_FUNCTION_LAYER(Name)                     \
   class TERCEL_API Name final : public Module {         \

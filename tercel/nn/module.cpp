@@ -170,4 +170,25 @@ Tensor Sequential::forward(const Tensor& x) {
   return out;
 }
 
+void ModuleList::push_back(std::shared_ptr<Module> module) {
+  register_module(std::to_string(size()), std::move(module));
+}
+
+const std::shared_ptr<Module>& ModuleList::operator[](size_t i) const {
+  TERCEL_CHECK(i < size(), IndexError, "ModuleList: index ", i, " is out of range for ", size(), " modules");
+  return named_children()[i].second;
+}
+
+bool ModuleDict::contains(const std::string& key) const {
+  for (const auto& [name, child] : named_children())
+    if (name == key) return true;
+  return false;
+}
+
+const std::shared_ptr<Module>& ModuleDict::operator[](const std::string& key) const {
+  for (const auto& [name, child] : named_children())
+    if (name == key) return child;
+  throw_error<IndexError>({"ModuleDict: no module is named '", key, "'"});
+}
+
 }  // namespace tercel::nn

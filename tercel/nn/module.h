@@ -32,8 +32,8 @@ class TERCEL_API Module {
   /** The function; NotImplementedError for a module that is no function of one tensor. */
   virtual Tensor forward(const Tensor& x);
   Tensor operator()(const Tensor& x) { return forward(x); }
-  /** "Linear". */
-  virtual const char* name() const = 0;
+  /** "Linear"; what errors call it. */
+  virtual const char* name() const { return "Module"; }
 
   /** Those of this module, then those of its children. A tensor that is registered twice comes once. */
   std::vector<Tensor> parameters() const;
@@ -98,6 +98,36 @@ class TERCEL_API Sequential final : public Module {
 
   Tensor forward(const Tensor& x) override;
   const char* name() const override { return "Sequential"; }
+};
+
+/** Modules that a parent calls one by one, named "0", "1" and so on; no function itself. */
+class TERCEL_API ModuleList final : public Module {
+ public:
+  ModuleList() = default;
+  template <class... M>
+  explicit ModuleList(std::shared_ptr<M>... modules) {
+    (push_back(std::move(modules)), ...);
+  }
+  void push_back(std::shared_ptr<Module> module);
+  size_t size() const { return named_children().size(); }
+  /** IndexError unless i is below size(). */
+  const std::shared_ptr<Module>& operator[](size_t i) const;
+  const char* name() const override { return "ModuleList"; }
+};
+
+/** Modules under names of the caller's. */
+class TERCEL_API ModuleDict final : public Module {
+ public:
+  ModuleDict() = default;
+  explicit ModuleDict(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& modules) {
+    for (const auto& [key, module] : modules) insert(key, module);
+  }
+  void insert(const std::string& key, std::shared_ptr<Module> module) { register_module(key, std::move(module)); }
+  size_t size() const { return named_children().size(); }
+  bool contains(const std::string& key) const;
+  /** IndexError for a name that is not there. */
+  const std::shared_ptr<Module>& operator[](const std::string& key) const;
+  const char* name() const override { return "ModuleDict"; }
 };
 
 }  // namespace tercel::nn

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tercel/core/generator.h"
 #include "tercel/nn/losses.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -50,6 +52,16 @@ TEST(FunctionLayers, Activations) {
   LAYER(Hardtanh, (-2, 1), x, hardtanh(x, -2, 1))
   LAYER(Softplus, (2, 3), x, softplus(x, 2, 3))
   LAYER(Threshold, (1, 7), x, threshold(x, 1, 7))
+  const Tensor image = random({2, 4, 3, 3}, kFloat32, -1, 1, 3);
+  LAYER(Softmax2d, , image, softmax(image, 1))
+  TERCEL_EXPECT_THROW(Softmax2d()(x), ValueError, "Softmax2d: expected input to be 3D or 4D, got 2D instead");
+  RReLU slopes(0.2, 0.4);
+  manual_seed(3);
+  const Tensor drawn = slopes(x);
+  manual_seed(3);
+  EXPECT_EQ(bytes_of(drawn), bytes_of(rrelu(x, 0.2, 0.4, true)));
+  slopes.eval();
+  expect_layer(slopes, "RReLU", x, rrelu(x, 0.2, 0.4));
 }
 
 TEST(FunctionLayers, Windows) {
@@ -61,6 +73,9 @@ TEST(FunctionLayers, Windows) {
   LAYER(MaxPool3d, ({2, 2, 3}), volume, max_pool3d(volume, {2, 2, 3}))
   LAYER(AvgPool1d, ({3}, options), line, avg_pool1d(line, {3}, {1}, {1}, true, false))
   LAYER(AvgPool3d, ({2}), volume, avg_pool3d(volume, {2}))
+  LAYER(LPPool1d, (3, {2}), line.abs(), pow(mul(avg_pool1d(pow(line.abs(), 3), {2}), 2), 1.0 / 3))
+  LAYER(LPPool2d, (2, {2, 3}, {1}), image, pow(mul(avg_pool2d(square(image), {2, 3}, {1}), 6), 0.5))
+  LAYER(LPPool3d, (1, {2}), volume.abs(), mul(avg_pool3d(volume.abs(), {2}), 8))
   LAYER(AdaptiveAvgPool1d, ({3}), line, adaptive_avg_pool1d(line, {3}))
   LAYER(AdaptiveAvgPool3d, ({2}), volume, adaptive_avg_pool3d(volume, {2}))
   LAYER(AdaptiveMaxPool1d, ({3}), line, adaptive_max_pool1d(line, {3}).values)
@@ -96,6 +111,40 @@ TEST(FunctionLayers, Places) {
   LAYER(Upsample, (twice), image, interpolate(image, twice))
   LAYER(PixelShuffle, (2), image, pixel_shuffle(image, 2))
   LAYER(PixelUnshuffle, (2), image, pixel_unshuffle(image, 2))
+  LAYER(ChannelShuffle, (2), image, channel_shuffle(image, 2))
+  LAYER(LocalResponseNorm, (3, 0.5), image, local_response_norm(image, 3, 0.5))
+  const PatchOptions apart{.padding = {1}, .stride = {2}};
+  LAYER(Unfold, ({3}, apart), image, im2col(image, {3}, {1}, {1}, {2}))
+  const Tensor patches = im2col(image, {2}, {1}, {0}, {2});
+  LAYER(Fold, ({6, 6}, {2}, {.stride = {2}}), patches, image)
+}
+
+TEST(FunctionLayers, OfTwoTensors) {
+  const Tensor x = random({3, 4}, kFloat32, -1, 1, 1), y = random({3, 4}, kFloat32, -1, 1, 2);
+  EXPECT_EQ(bytes_of(CosineSimilarity(0)(x, y)), bytes_of(cosine_similarity(x, y, 0)));
+  EXPECT_EQ(bytes_of(PairwiseDistance(1, 1e-3, true)(x, y)), bytes_of(pairwise_distance(x, y, 1, 1e-3, true)));
+  EXPECT_STREQ(CosineSimilarity().name(), "CosineSimilarity");
+  EXPECT_STREQ(PairwiseDistance().name(), "PairwiseDistance");
+}
+
+TEST(FunctionLayers, PoolingUndoneAndAtRandom) {
+  const Tensor line = random({2, 3, 8}, kFloat32, -1, 1, 1), image = random({2, 3, 6, 6}, kFloat32, -1, 1, 2);
+  const Tensor volume = random({1, 2, 6, 6, 6}, kFloat32, -1, 1, 3);
+  const ValuesAndIndices one = max_pool1d_with_indices(line, {2}), two = max_pool2d_with_indices(image, {3}, {2});
+  const ValuesAndIndices three = max_pool3d_with_indices(volume, {2});
+  EXPECT_EQ(bytes_of(MaxUnpool1d({2})(one.values, one.indices)), bytes_of(max_unpool1d(one.values, one.indices, {2})));
+  EXPECT_EQ(bytes_of(MaxUnpool2d({3}, {2})(two.values, two.indices, {6, 6})),
+            bytes_of(max_unpool2d(two.values, two.indices, {3}, {2}, {0}, {6, 6})));
+  EXPECT_EQ(bytes_of(MaxUnpool3d({2})(three.values, three.indices)),
+            bytes_of(max_unpool3d(three.values, three.indices, {2})));
+  EXPECT_STREQ(MaxUnpool2d({2}).name(), "MaxUnpool2d");
+  FractionalMaxPool2d flat({2}, {3});
+  FractionalMaxPool3d deep({2}, {3, 2, 2});
+  manual_seed(1);
+  const Tensor pooled = flat(image), boxes = deep(volume);
+  manual_seed(1);
+  EXPECT_EQ(bytes_of(pooled), bytes_of(fractional_max_pool2d(image, {2}, {3})));
+  EXPECT_EQ(bytes_of(boxes), bytes_of(fractional_max_pool3d(volume, {2}, {3, 2, 2})));
 }
 
 #define LOSS(Name, arguments, x, target, want)                    \
@@ -128,6 +177,24 @@ TEST(Losses, AreTheFunctions) {
   LOSS(NLLLoss, (weight, kSum), x, classes, nll_loss(x, classes, weight, kSum))
   LOSS(MultiLabelSoftMarginLoss, (weight), x, y, multilabel_soft_margin_loss(x, y, weight))
   LOSS(MultiMarginLoss, (weight), x, classes, multi_margin_loss(x, classes, 1, 1, weight))
+}
+
+TEST(Losses, OfThreeTensors) {
+  const Tensor a = random({3, 4}, kFloat32, -1, 1, 1), b = random({3, 4}, kFloat32, -1, 1, 2);
+  const Tensor c = random({3, 4}, kFloat32, 0.5, 1, 3), signs = make({3}, kFloat32, {1, -1, 1});
+  constexpr Reduction kSum = Reduction::Sum;
+  EXPECT_EQ(bytes_of(CosineEmbeddingLoss(0.2)(a, b, signs)), bytes_of(cosine_embedding_loss(a, b, signs, 0.2)));
+  EXPECT_EQ(bytes_of(MarginRankingLoss(0.2, kSum)(a, b, sign(a))),
+            bytes_of(margin_ranking_loss(a, b, sign(a), 0.2, kSum)));
+  EXPECT_EQ(bytes_of(TripletMarginLoss(2, 1, 1e-3, true)(a, b, c)),
+            bytes_of(triplet_margin_loss(a, b, c, 2, 1, 1e-3, true)));
+  EXPECT_EQ(bytes_of(GaussianNLLLoss(true)(a, b, c)), bytes_of(gaussian_nll_loss(a, b, c, true)));
+  EXPECT_STREQ(TripletMarginLoss().name(), "TripletMarginLoss");
+  const Tensor logs = log_softmax(random({5, 2, 4}, kFloat32, -1, 1, 4), 2),
+               targets = make({2, 2}, kInt64, {1, 2, 3, 1});
+  EXPECT_EQ(bytes_of(CTCLoss(0, kSum)(logs, targets, {5, 4}, {2, 1})),
+            bytes_of(ctc_loss(logs, targets, {5, 4}, {2, 1}, 0, kSum)));
+  EXPECT_STREQ(CTCLoss().name(), "CTCLoss");
 }
 
 TEST(Losses, WeightsFollowTheModule) {

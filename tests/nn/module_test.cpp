@@ -7,11 +7,17 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/nn/layers.h"
 #include "tercel/nn/parameter_arena.h"
+#include "tercel/ops/activation.h"
+#include "tercel/ops/batch_norm.h"
 #include "tercel/ops/binary.h"
+#include "tercel/ops/conv.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/linear.h"
+#include "tercel/ops/norm.h"
+#include "tercel/ops/products.h"
 #include "tercel/ops/random.h"
+#include "tercel/ops/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -42,6 +48,107 @@ TEST(Module, NamesParametersAndBuffersAsPyTorchDoes) {
   EXPECT_EQ(net->state_dict().size(), 9u);
   for (const Tensor& p : net->parameters()) EXPECT_TRUE(p.requires_grad() && p.is_leaf());
   EXPECT_EQ((*net)(zeros({2, 1, 6, 6})).sizes(), IntSpan({2, 5}));
+}
+
+TEST(Layers, TransposedConvolutions) {
+  ConvTranspose1d one(4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2});
+  EXPECT_EQ(one.weight.sizes(), IntSpan({4, 3, 3}));
+  const Tensor line = randn({2, 4, 5});
+  EXPECT_EQ(bytes_of(one(line)), bytes_of(conv_transpose1d(line, one.weight, one.bias, {2}, {1}, {1}, 2)));
+  ConvTranspose2d two(2, 3, {3, 2}, {.stride = {2, 1}, .bias = false});
+  const Tensor image = randn({1, 2, 4, 4});
+  EXPECT_EQ(bytes_of(two(image)), bytes_of(conv_transpose2d(image, two.weight, {}, {2, 1})));
+  EXPECT_EQ(bytes_of(two.forward(image, {10, 5})),
+            bytes_of(conv_transpose2d(image, two.weight, {}, {2, 1}, {0}, {1, 0})));
+  TERCEL_EXPECT_THROW(two.forward(image, {11, 5}), ValueError,
+                      "requested an output size of [11, 5], but valid sizes of dimension 0 range from 9 to 10");
+  ConvTranspose3d three(1, 1, 2);
+  EXPECT_EQ(three(ones({1, 1, 2, 2, 2})).sizes(), IntSpan({1, 1, 3, 3, 3}));
+  EXPECT_STREQ(three.name(), "ConvTranspose3d");
+  TERCEL_EXPECT_THROW(Conv2d(1, 1, {2, 2, 2}), ValueError, "kernel_size must be one number or 2 but got [2, 2, 2]");
+  EXPECT_EQ(Conv1d(1, 2, 3)(ones({1, 1, 5})).sizes(), IntSpan({1, 2, 3}));
+}
+
+TEST(Layers, NormsOfInstances) {
+  const Tensor x = randn({3, 2, 4, 5});
+  InstanceNorm2d plain(2), tracked(2, {.momentum = 0.5, .affine = true, .track_running_stats = true});
+  EXPECT_TRUE(plain.state_dict().empty());
+  EXPECT_EQ(bytes_of(plain(x)), bytes_of(instance_norm(x)));
+  EXPECT_EQ(bytes_of(plain(select(x, 0, 0))), bytes_of(select(instance_norm(x.narrow(0, 0, 1)), 0, 0)));
+  const Tensor mean = zeros({2}), var = ones({2});
+  EXPECT_EQ(bytes_of(tracked(x)), bytes_of(instance_norm(x, mean, var, ones({2}), zeros({2}), true, 0.5)));
+  EXPECT_EQ(bytes_of(tracked.running_mean), bytes_of(mean));
+  tracked.eval();
+  EXPECT_EQ(bytes_of(tracked(x)), bytes_of(instance_norm(x, mean, var, ones({2}), zeros({2}), false, 0.5)));
+  EXPECT_EQ(tracked.state_dict().size(), 5u);
+  TERCEL_EXPECT_THROW(plain(ones({2})), ValueError, "expected 3D or 4D input (got 1D input)");
+  TERCEL_EXPECT_THROW(tracked(ones({1, 3, 4, 4})), ValueError,
+                      "expected input's size at dim=1 to match num_features (2)");
+  EXPECT_EQ(InstanceNorm1d(2)(randn({3, 2, 4})).sizes(), IntSpan({3, 2, 4}));
+  EXPECT_EQ(InstanceNorm3d(2)(randn({2, 4, 4, 4})).sizes(), IntSpan({2, 4, 4, 4}));
+  BatchNorm3d volumes(2);
+  EXPECT_EQ(volumes(randn({3, 2, 2, 2, 2})).sizes(), IntSpan({3, 2, 2, 2, 2}));
+  TERCEL_EXPECT_THROW(volumes(x), ValueError, "expected 5D input (got 4D input)");
+  RMSNorm rms({4, 5}, 1e-3);
+  EXPECT_EQ(bytes_of(rms(x)), bytes_of(rms_norm(x, {4, 5}, ones({4, 5}), 1e-3)));
+}
+
+TEST(Layers, WithParametersOfTheirOwn) {
+  PReLU slope(3, 0.5);
+  const Tensor x = randn({2, 3, 4});
+  EXPECT_EQ(bytes_of(slope(x)), bytes_of(prelu(x, full({3}, 0.5, kFloat32))));
+  EXPECT_EQ(values_of(PReLU().weight), (std::vector<double>{0.25}));
+  Bilinear both(3, 4, 5);
+  const Tensor a = randn({2, 3}), b = randn({2, 4});
+  EXPECT_EQ(bytes_of(both(a, b)), bytes_of(bilinear(a, b, both.weight, both.bias)));
+  EXPECT_EQ(names_of(both.named_parameters()), (std::vector<std::string>{"weight", "bias"}));
+}
+
+TEST(Layers, ChannelsAreLeftOutAsAWhole) {
+  manual_seed(1);
+  Dropout2d layer(0.5);
+  const std::vector<double> sums = values_of(layer(ones({8, 8, 3, 3})).sum({2, 3}));
+  int64_t zeros = 0;
+  for (const double s : sums) {
+    EXPECT_TRUE(s == 0 || s == 18);
+    zeros += s == 0;
+  }
+  EXPECT_GT(zeros, 10);
+  EXPECT_LT(zeros, 54);
+  layer.eval();
+  const Tensor x = ones({2, 3, 3});
+  EXPECT_TRUE(layer(x).is_same(x));
+  EXPECT_EQ(Dropout1d(0)(ones({2, 3})).sizes(), IntSpan({2, 3}));
+  TERCEL_EXPECT_THROW(Dropout3d()(x), RuntimeError, "Dropout3d: Expected 4D or 5D input, but received a 3D input");
+  TERCEL_EXPECT_THROW(Dropout1d(2), ValueError, "dropout probability has to be between 0 and 1, but got 2");
+}
+
+TEST(Module, ListsAndDictsOfModules) {
+  struct Net final : Module {
+    Net() {
+      blocks = register_module("blocks",
+                               std::make_shared<ModuleList>(std::make_shared<Linear>(2, 3), std::make_shared<ReLU>()));
+      heads = register_module("heads", std::make_shared<ModuleDict>());
+      heads->insert("a", std::make_shared<Linear>(3, 1));
+    }
+    Tensor forward(const Tensor& x) override {
+      Tensor out = x;
+      for (size_t i = 0; i < blocks->size(); ++i) out = (*blocks)[i]->forward(out);
+      return (*heads)["a"]->forward(out);
+    }
+    std::shared_ptr<ModuleList> blocks;
+    std::shared_ptr<ModuleDict> heads;
+  } net;
+  EXPECT_STREQ(net.name(), "Module");
+  EXPECT_EQ(names_of(net.named_parameters()),
+            (std::vector<std::string>{"blocks.0.weight", "blocks.0.bias", "heads.a.weight", "heads.a.bias"}));
+  EXPECT_EQ(net(ones({4, 2})).sizes(), IntSpan({4, 1}));
+  EXPECT_TRUE(net.heads->contains("a"));
+  EXPECT_FALSE(net.heads->contains("b"));
+  TERCEL_EXPECT_THROW(static_cast<void>((*net.blocks)[2]), IndexError,
+                      "ModuleList: index 2 is out of range for 2 modules");
+  TERCEL_EXPECT_THROW(static_cast<void>((*net.heads)["b"]), IndexError, "no module is named 'b'");
+  EXPECT_THROW(net.blocks->forward(ones({2})), NotImplementedError);
 }
 
 TEST(Module, StateDictRoundTrip) {
