@@ -98,6 +98,12 @@ Value Value::dict(std::vector<Item> items) { return make_dict(std::move(items), 
 
 Value Value::ordered_dict(std::vector<Item> items) { return make_dict(std::move(items), true); }
 
+Value Value::state_dict(const std::vector<std::pair<std::string, tercel::Tensor>>& tensors) {
+  std::vector<Item> items;
+  for (const auto& [name, tensor] : tensors) items.emplace_back(name, tensor);
+  return ordered_dict(std::move(items));
+}
+
 Value Value::make_dict(std::vector<Item> items, bool ordered) {
   Mapping mapping{std::move(items), {}, 1, ordered};
   mapping.order.resize(mapping.items.size());
@@ -167,6 +173,12 @@ const std::vector<Value::Item>& Value::entries() const {
 const tercel::Tensor& Value::to_tensor() const {
   if (const auto* value = std::get_if<tercel::Tensor>(&data_)) return *value;
   refuse(Kind::Tensor);
+}
+
+std::vector<std::pair<std::string, tercel::Tensor>> Value::to_state_dict() const {
+  std::vector<std::pair<std::string, tercel::Tensor>> out;
+  for (const Item& item : entries()) out.emplace_back(item.first.to_string(), item.second.to_tensor());
+  return out;
 }
 
 ScalarType Value::to_dtype() const {

@@ -48,6 +48,8 @@ class TERCEL_API Value {
   static Value dict(std::vector<Item> items);
   /** A dict that is an OrderedDict in Python. */
   static Value ordered_dict(std::vector<Item> items);
+  /** The OrderedDict that a state_dict() of Python is. */
+  static Value state_dict(const std::vector<std::pair<std::string, tercel::Tensor>>& tensors);
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
   bool is(Kind wanted) const { return kind() == wanted; }
@@ -64,6 +66,8 @@ class TERCEL_API Value {
   /** Of a Dict. */
   const std::vector<Item>& entries() const;
   const tercel::Tensor& to_tensor() const;
+  /** Of a Dict whose keys are texts and whose values are tensors, as load_state_dict() takes it. */
+  std::vector<std::pair<std::string, tercel::Tensor>> to_state_dict() const;
   ScalarType to_dtype() const;
   tercel::Device to_device() const;
   /** A Tensor that parameter() made. */

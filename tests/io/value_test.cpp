@@ -63,6 +63,20 @@ TEST(Value, DictKeepsItsOrderAndFindsTexts) {
   TERCEL_EXPECT_THROW(Value::dict({{Value::bytes("a"), 1}, {Value::bytes("a"), 2}}), ValueError, "bytes comes twice");
 }
 
+TEST(Value, StateDicts) {
+  const Tensor w = test::make({2}, kFloat32, {1, 2}), b = test::make({1}, kInt64, {3});
+  const Value state = Value::state_dict({{"0.weight", w}, {"0.bias", b}});
+  EXPECT_TRUE(state.is_ordered());
+  const auto back = state.to_state_dict();
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].first, "0.weight");
+  EXPECT_TRUE(back[0].second.is_same(w));
+  EXPECT_EQ(back[1].first, "0.bias");
+  EXPECT_TRUE(back[1].second.is_same(b));
+  TERCEL_EXPECT_THROW(static_cast<void>(Value::dict({{"step", 7}}).to_state_dict()), TypeError, "Tensor");
+  TERCEL_EXPECT_THROW(static_cast<void>(Value(w).to_state_dict()), TypeError, "dict");
+}
+
 TEST(Value, CopiesShareWhatTheyHold) {
   const Value list = Value::list({1, 2});
   const Value outer = Value::tuple({list, list, Value::list({1, 2})});
