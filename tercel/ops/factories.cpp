@@ -101,18 +101,21 @@ Tensor steps_from(const char* op, Scalar start, Scalar step, int64_t count, Tens
   });
 }
 
-/** A number for an element of T, which must hold it; unsigned ones also take what wraps around. */
-template <class T>
-T checked_element(Scalar value) {
-  check_number_fits(scalar_type_of<T>(), value);
-  return value.to<T>();
+/** A number as an element of that dtype, which must hold it (unsigned ones also take what wraps around), widened. */
+Scalar as_element(Scalar value, ScalarType dtype) {
+  check_number_fits(dtype, value);
+  Scalar out;
+  visit_all_types("linspace", dtype, [&]<class T> {
+    using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
+    out = convert<Wide>(value.to<T>());
+  });
+  return out;
 }
 
 /** Calls set(i, number) for `steps` numbers from start to end: from both ends, so that both are met exactly. */
-template <class T, class Set>
+template <class Wide, class Set>
 void spread(Scalar start, Scalar end, int64_t steps, Set set) {
-  using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
-  const Wide a = convert<Wide>(checked_element<T>(start)), b = convert<Wide>(checked_element<T>(end));
+  const Wide a = start.to<Wide>(), b = end.to<Wide>();
   const Wide step = steps > 1 ? (b - a) / Wide(static_cast<double>(steps - 1)) : Wide(0);
   parallel_for(0, steps, 1 << 13, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i)
@@ -160,9 +163,11 @@ Tensor range(Scalar start, Scalar end, Scalar step, TensorOptions options) {
 Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options) {
   check_steps("linspace", steps, options.dtype);
   return detail::made({steps}, options, [&](Tensor& out) {
+    const Scalar low = as_element(start, out.dtype()), high = as_element(end, out.dtype());
     visit_all_types("linspace", out.dtype(), [&]<class T> {
+      using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
       T* values = out.data<T>();
-      spread<T>(start, end, steps, [values](int64_t i, auto number) { values[i] = convert<T>(number); });
+      spread<Wide>(low, high, steps, [values](int64_t i, Wide number) { values[i] = convert<T>(number); });
     });
   });
 }
@@ -170,18 +175,16 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options) 
 Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOptions options) {
   check_steps("logspace", steps, options.dtype);
   return detail::made({steps}, options, [&](Tensor& out) {
-    visit_all_types("logspace", out.dtype(), [&]<class T> {
-      using Wide = std::conditional_t<is_complex_number<T>, Complex<double>, double>;
-      start = convert<Wide>(checked_element<T>(start));
-      end = convert<Wide>(checked_element<T>(end));
-    });
+    const Scalar low = as_element(start, out.dtype()), high = as_element(end, out.dtype());
     const Tensor wide = empty({steps}, is_complex(out.dtype()) ? kComplex128 : kFloat64);
     const auto calculate = [&]<class Wide>() {
       Wide* values = wide.data<Wide>();
-      spread<Wide>(start, end, steps, [values, base](int64_t i, Wide number) { values[i] = power(base, number); });
+      spread<Wide>(low, high, steps, [values, base](int64_t i, Wide number) { values[i] = power(base, number); });
     };
-    is_complex(out.dtype()) ? calculate.template operator()<Complex<double>>()
-                            : calculate.template operator()<double>();
+    if (is_complex(out.dtype()))
+      calculate.template operator()<Complex<double>>();
+    else
+      calculate.template operator()<double>();
     copy_elements_out(out, wide);
   });
 }
