@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/binary.h"
@@ -17,6 +18,22 @@
 #include "tercel/ops/views.h"
 
 namespace tercel::optim {
+
+namespace {
+
+/** The options with torch.optim's defaults for what was left to the optimizer. */
+GroupOptions resolved(std::string_view optimizer, GroupOptions o) {
+  const bool adagrad = optimizer == "Adagrad";
+  const auto set = [](double& value, double otherwise) {
+    if (value == GroupOptions::kOwnDefault) value = otherwise;
+  };
+  set(o.lr, adagrad || optimizer == "RMSprop" ? 0.01 : 1e-3);
+  set(o.weight_decay, optimizer == "AdamW" ? 0.01 : 0);
+  set(o.eps, adagrad ? 1e-10 : 1e-8);
+  return o;
+}
+
+}  // namespace
 
 GroupOptimizer::~GroupOptimizer() = default;
 
@@ -40,6 +57,7 @@ void GroupOptimizer::check(const GroupOptions& o) const {
 }
 
 void GroupOptimizer::add_param_group(ParameterGroup group) {
+  group.options = resolved(name_, group.options);
   check(group.options);
   for (const Tensor& p : group.parameters) {
     check_defined(p, name_, "parameter");

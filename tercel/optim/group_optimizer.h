@@ -10,6 +10,7 @@
 // Adagrad without weight decay; others are a RuntimeError.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,15 +22,18 @@ namespace tercel::optim {
 
 /** Options of all optimizers; each uses some, under torch.optim's names. */
 struct GroupOptions {
-  double lr = 1e-3;
-  double weight_decay = 0;
+  /** The optimizer's own default in torch.optim; it takes this one's place when the group is added. */
+  static constexpr double kOwnDefault = std::numeric_limits<double>::lowest();
+
+  double lr = kOwnDefault;               ///< 1e-3; 0.01 of Adagrad and RMSprop
+  double weight_decay = kOwnDefault;     ///< 0; 0.01 of AdamW
   double momentum = 0;                   ///< SGD, RMSprop
   double dampening = 0;                  ///< SGD
   bool nesterov = false;                 ///< SGD
   bool maximize = false;                 ///< ascends
   double beta1 = 0.9;                    ///< Adam, AdamW
   double beta2 = 0.999;                  ///< Adam, AdamW
-  double eps = 1e-8;                     ///< Adam, AdamW, RMSprop, Adagrad
+  double eps = kOwnDefault;              ///< Adam, AdamW, RMSprop: 1e-8; Adagrad: 1e-10
   bool amsgrad = false;                  ///< Adam, AdamW
   double alpha = 0.99;                   ///< RMSprop
   bool centered = false;                 ///< RMSprop
@@ -107,17 +111,17 @@ class TERCEL_API SGD final : public GroupOptimizer {
 class TERCEL_API Adam final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Adam)
 };
-/** Adam whose weight decay shrinks the parameter itself. torch's default weight_decay is 0.01. */
+/** Adam whose weight decay shrinks the parameter itself. */
 class TERCEL_API AdamW final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(AdamW)
 };
-/** sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps). torch's defaults are lr 0.01, eps 1e-10. */
+/** sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps). */
 class TERCEL_API Adagrad final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Adagrad)
   void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
                    const GroupOptions& o) override;
 };
-/** p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked. torch's default lr is 0.01. */
+/** p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked. */
 class TERCEL_API RMSprop final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(RMSprop)
 };

@@ -136,6 +136,26 @@ TEST(GroupOptimizer, GroupsHaveTheirOwnOptions) {
                       "Nesterov momentum requires a momentum and zero dampening");
 }
 
+TEST(GroupOptimizer, DefaultsAreEachOptimizersOwn) {
+  const auto options = [](auto& optimizer) {
+    const GroupOptions& o = optimizer.param_groups()[0].options;
+    return std::vector<double>{o.lr, o.weight_decay, o.eps};
+  };
+  const Tensor w = ones({2}).requires_grad_();
+  SGD sgd({w});
+  Adam adam({w});
+  AdamW adamw({w});
+  Adagrad adagrad({w});
+  RMSprop rmsprop({w});
+  AdamW given({w}, {.lr = 0.5, .weight_decay = 0, .eps = 1e-3});
+  EXPECT_EQ(options(sgd), (std::vector<double>{1e-3, 0, 1e-8}));
+  EXPECT_EQ(options(adam), (std::vector<double>{1e-3, 0, 1e-8}));
+  EXPECT_EQ(options(adamw), (std::vector<double>{1e-3, 0.01, 1e-8}));
+  EXPECT_EQ(options(adagrad), (std::vector<double>{0.01, 0, 1e-10}));
+  EXPECT_EQ(options(rmsprop), (std::vector<double>{0.01, 0, 1e-8}));
+  EXPECT_EQ(options(given), (std::vector<double>{0.5, 0, 1e-3}));
+}
+
 TEST(GroupOptimizer, StateDictContinuesWhereItWas) {
   const auto steps = [](GroupOptimizer& optimizer, const Tensor& w, int count) {
     for (int i = 0; i < count; ++i) {
