@@ -86,9 +86,30 @@ def forms_without_test(root):
     return missing
 
 
+OUT_RULES = re.compile(r"kOutRules\[\] = \{(.*?)\n\};", re.DOTALL)
+FORM_MACRO = re.compile(r"^TERCEL_(DEFINE_)?(APART_)?(?:VALUES_)?OUT2?\((\w+),", re.MULTILINE)
+
+
+def forms_without_rule(root):
+    """Forms of ops that have a rule of where `out` may lie ask for it, and no others do."""
+    source = root / "tercel/ops/out.cpp"
+    found = OUT_RULES.search(source.read_text()) if source.exists() else None
+    if not found:
+        return []
+    rules = set(" ".join(re.findall(r'"([^"]*)"', found[1])).split())
+    wrong = []
+    for header in sorted((root / "tercel/ops").glob("*out_forms.h")):
+        for plain, apart, op in FORM_MACRO.findall(header.read_text()):
+            name = op if plain else f"linalg_{op}"
+            if bool(apart) != (name in rules):
+                wrong.append(f"tercel/ops/{header.name}: {op}_out() and the rules in out.cpp disagree: the macro is "
+                             f"{'' if apart else 'not '}an APART one")
+    return wrong
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
-    missing = ops_without_row(root) + forms_without_test(root)
+    missing = ops_without_row(root) + forms_without_test(root) + forms_without_rule(root)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0

@@ -11,7 +11,6 @@
 
 #define TERCEL_NAMED_OUT(op, scope, name, parameters, arguments)                 \
   inline const Tensor& name##_out(const Tensor& out, TERCEL_UNWRAP parameters) { \
-    check_out_apart(op, {out}, {TERCEL_UNWRAP arguments});                       \
     return put_linalg_out(op, out, scope::name arguments);                       \
   }
 #define TERCEL_NAMED_OUT2(op, scope, name, Result, first, second, parameters, arguments)          \
@@ -25,6 +24,11 @@
     const auto [result0, result1, result2] = scope::name arguments;                                                    \
     put_linalg_out(op, {first, second, third}, {result0, result1, result2}, {#first, #second, #third});                \
     return {first, second, third};                                                                                     \
+  }
+#define TERCEL_APART_OUT(name, parameters, arguments)                            \
+  inline const Tensor& name##_out(const Tensor& out, TERCEL_UNWRAP parameters) { \
+    check_out_apart("linalg_" #name, {out}, {TERCEL_UNWRAP arguments});          \
+    return put_linalg_out("linalg_" #name, out, linalg::name arguments);         \
   }
 #define TERCEL_OUT(name, parameters, arguments) TERCEL_NAMED_OUT("linalg_" #name, linalg, name, parameters, arguments)
 #define TERCEL_OUT2(name, Result, first, second, parameters, arguments) \
@@ -51,9 +55,9 @@ TERCEL_OUT(cholesky, (const Tensor& a, bool upper = false), (a, upper))
 TERCEL_OUT(svdvals, (const Tensor& a), (a))
 TERCEL_OUT(eigvalsh, (const Tensor& a, char uplo = 'L'), (a, uplo))
 TERCEL_OUT(eigvals, (const Tensor& a), (a))
-TERCEL_OUT(lu_solve, (const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true, bool adjoint = false), (lu, pivots, b, left, adjoint))
+TERCEL_APART_OUT(lu_solve, (const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true, bool adjoint = false), (lu, pivots, b, left, adjoint))
 TERCEL_OUT(solve, (const Tensor& a, const Tensor& b, bool left = true), (a, b, left))
-TERCEL_OUT(solve_triangular, (const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false), (a, b, upper, left, unitriangular))
+TERCEL_APART_OUT(solve_triangular, (const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false), (a, b, upper, left, unitriangular))
 TERCEL_OUT(inv, (const Tensor& a), (a))
 TERCEL_OUT(pinv, (const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false), (a, atol, rtol, hermitian))
 TERCEL_OUT(det, (const Tensor& a), (a))
@@ -74,7 +78,7 @@ TERCEL_OUT(householder_product, (const Tensor& a, const Tensor& tau), (a, tau))
 TERCEL_OUT(multi_dot, (Span<Tensor> matrices), (matrices))
 TERCEL_OUT(vecdot, (const Tensor& a, const Tensor& b, int64_t dim = -1), (a, b, dim))
 TERCEL_OUT(matrix_power, (const Tensor& a, int64_t n), (a, n))
-TERCEL_OUT(cross, (const Tensor& a, const Tensor& b, int64_t dim = -1), (a, b, dim))
+TERCEL_APART_OUT(cross, (const Tensor& a, const Tensor& b, int64_t dim = -1), (a, b, dim))
 TERCEL_OUT(matmul, (const Tensor& a, const Tensor& b), (a, b))
 
 /** Several results, into tensors of their names. */
@@ -137,6 +141,7 @@ TERCEL_NAMED_OUT3("lu_unpack", tercel, lu_unpack, LuUnpackResult, P, L, U, (cons
 #undef TERCEL_NAMED_OUT
 #undef TERCEL_NAMED_OUT2
 #undef TERCEL_NAMED_OUT3
+#undef TERCEL_APART_OUT
 #undef TERCEL_OUT
 #undef TERCEL_OUT2
 #undef TERCEL_OUT3

@@ -55,6 +55,19 @@ class CheckOpRows(unittest.TestCase):
             "tercel/core/tensor_a_methods.h: abs_() is not called in tests/ops/tensor_methods_test.cpp",
         ])
 
+    def test_forms_with_a_rule(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tercel/ops").mkdir(parents=True)
+            (root / "tercel/ops/out.cpp").write_text('constexpr OutRule kOutRules[] = {\n    {Full, " cat linalg_cross "},\n};\n')
+            (root / "tercel/ops/a_out_forms.h").write_text(
+                "TERCEL_DEFINE_APART_OUT(cat, (x), (x))\nTERCEL_OUT(cross, (x), (x))\nTERCEL_DEFINE_OUT(sum, (x), (x))\n"
+                "TERCEL_DEFINE_APART_VALUES_OUT(max, (x), (x))\n")
+            command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual([line.split(": ")[1].split("_out")[0] for line in done.stderr.splitlines()], ["cross", "max"])
+
     def test_the_project_is_complete(self):
         command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py"]
         self.assertEqual(subprocess.run(command, check=False).returncode, 0)
