@@ -539,3 +539,29 @@ def test_convolutions_of_large_integers_are_exact():
     assert F.conv1d(x, weight).flatten().tolist() == want, "and wrap around like sums of integers"
     with pytest.raises(NotImplementedError, match="not implemented for 'bool'"):
         F.conv1d(x.bool(), weight.bool())
+
+
+def test_gradient_of_weighted_logits_at_zero():
+    x = tc.zeros(3, dtype=tc.float64, requires_grad=True)
+    target = tc.tensor([0.0, 1.0, 0.5], dtype=tc.float64)
+    F.binary_cross_entropy_with_logits(x, target, pos_weight=tc.tensor(3.0, dtype=tc.float64), reduction="sum").backward()
+    assert x.grad.tolist() == [0.5, -1.5, -0.5], "sigmoid(0) is a half, where |x| has no derivative"
+    far = tc.tensor([-800.0, 800.0])
+    losses = F.binary_cross_entropy_with_logits(far, tc.tensor([1.0, 0.0]), pos_weight=tc.tensor(2.0), reduction="none")
+    assert losses.tolist() == [1600, 800]
+
+
+def test_similarity_of_two_dtypes():
+    whole, x = tc.tensor([3, 4], dtype=tc.int8), tc.tensor([4.0, 3.0])
+    assert F.cosine_similarity(whole, x, dim=0).item() == pytest.approx(24 / 25)
+    with pytest.raises(RuntimeError, match="expected common dtype to be floating point, yet common dtype is int8"):
+        F.cosine_similarity(whole, whole, dim=0)
+    with pytest.raises(RuntimeError, match="1D target tensor expects 2D input tensors, but found inputs with sizes"):
+        F.cosine_embedding_loss(x, x, tc.ones(2))
+
+
+def test_embedding_bag_with_the_older_order_of_arguments():
+    weight, places = tc.arange(6.0).view(3, 2), tc.tensor([0, 2])
+    with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+        bags = F.embedding_bag(weight, places, tc.tensor([0]), mode="sum")
+    assert bags.tolist() == [[4, 6]] and F.grad.conv1d_input is tc.nn.grad.conv1d_input

@@ -212,7 +212,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
                              Reduction reduction) {
   check_three("cosine_embedding_loss", a, b, target);
   TERCEL_CHECK(target.dim() <= 1, RuntimeError, "0D or 1D target tensor expected, multi-target not supported");
-  TERCEL_CHECK(a.dim() == target.dim() + 1 && b.dim() == a.dim(), RuntimeError, target.dim() + 1,
+  TERCEL_CHECK(a.dim() == target.dim() + 1 && b.dim() == a.dim(), RuntimeError, target.dim(),
                "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(),
                " and ", b.sizes(), ".");
   const Tensor cosine = cosine_similarity(a, b, target.dim(), 1e-12);

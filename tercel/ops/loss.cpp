@@ -1,6 +1,7 @@
 #include "tercel/ops/loss.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/activation.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/loss_impl.h"
@@ -104,8 +105,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   if (!pos_weight.defined()) return binary_cross_entropy_with_logits(x, target, weight, reduction);
   check_target("binary_cross_entropy_with_logits", x, target);
   const Tensor positive = add(mul(sub(pos_weight, 1), target), 1);
-  const Tensor softness = add(log1p(exp(neg(abs(x)))), relu(neg(x)));
-  Tensor losses = add(mul(sub(1, target), x), mul(positive, softness));
+  // Not log1p(exp(-|x|)) + relu(-x), whose derivative at 0 is 0.
+  Tensor losses = sub(mul(sub(1, target), x), mul(positive, logsigmoid(x)));
   if (weight.defined()) losses = mul(losses, weight);
   return reduce_loss(losses, reduction);
 }

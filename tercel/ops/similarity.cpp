@@ -13,11 +13,11 @@ namespace tercel {
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
   check_defined(a, "cosine_similarity", "x1");
   check_defined(b, "cosine_similarity", "x2");
-  TERCEL_CHECK(a.is_floating_point() && b.is_floating_point(), RuntimeError,
-               "expected common dtype to be floating point, yet common dtype is ",
-               to_string(promote_types(a.dtype(), b.dtype())));
+  const ScalarType common = promote_types(a.dtype(), b.dtype());
+  TERCEL_CHECK(is_floating(common), RuntimeError, "expected common dtype to be floating point, yet common dtype is ",
+               to_string(common));
   const DimVector sizes = broadcast_sizes(a.sizes(), b.sizes());
-  const Tensor x = expand(a, sizes), y = expand(b, sizes);
+  const Tensor x = expand(to(a, common), sizes), y = expand(to(b, common), sizes);
   const Tensor squares = mul(clamp_min(norm(x, 2, {dim}, true), eps), clamp_min(norm(y, 2, {dim}, true), eps));
   return div(sum(mul(x, y), {dim}), squeeze(squares, dim));
 }

@@ -163,6 +163,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,  # noqa: A002
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """Sums, means or maxima of rows of the weight; offsets say where each bag begins, or each row of a matrix is one."""
+    if weight.dtype == _C.int64 and input.is_floating_point():
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
+                      "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
+        weight, input = input, weight  # noqa: A001
     if input.dim() == 2 and offsets is not None:
         raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
                          f"length sequences. However, found offsets of type {type(offsets)}")
@@ -438,3 +442,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
         far = _C.minimum(far, distance(positive, negative))
     losses = (near - far + margin).clamp(min=0)
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+# It is made of what stands above.
+from tercel.nn import grad  # noqa: E402,F401
