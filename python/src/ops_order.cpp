@@ -2,6 +2,7 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/binary.h"
 #include "tercel/ops/differences.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/histogram.h"
@@ -35,6 +36,15 @@ using Pair = std::optional<std::vector<Tensor>>;
 void check_scalar_type(const Tensor& out, ScalarType wanted) {
   TERCEL_CHECK(!out.defined() || out.dtype() == wanted, RuntimeError, "expected scalar_type ", legacy_name(wanted),
                " but found ", legacy_name(out.dtype()));
+}
+
+void check_mode_out(const Tensor& x, const Tensor& values, const Tensor& indices) {
+  const auto check = [](const Tensor& out, ScalarType wanted, const char* what) {
+    TERCEL_CHECK(!out.defined() || out.dtype() == wanted, RuntimeError, "expected scalar type '", legacy_name(wanted),
+                 "' but got '", legacy_name(out.dtype()), "' for ", what, " output");
+  };
+  check(values, x.dtype(), "values");
+  check(indices, kInt64, "indices");
 }
 
 #define TERCEL_RUNNING_EXTREME_ENTRY(name)                                                                         \
@@ -123,7 +133,12 @@ Span<Entry> order_ops() {
       entry(
           "gradient(Tensor input, *, Scalar? spacing=None, int[1]? dim=None, int edge_order=1)",
           [](const Tensor& x, std::optional<Scalar> spacing, const std::optional<DimVector>& dims, int64_t edge_order) {
-            return gradient(x, spacing ? spacing->to_double() : 1.0, dims ? IntSpan(*dims) : IntSpan(), edge_order);
+            const bool imaginary = spacing && spacing->is_complex();
+            const double step = spacing && !imaginary ? spacing->to_double() : 1;
+            std::vector<Tensor> out = gradient(x, step, dims ? IntSpan(*dims) : IntSpan(), edge_order);
+            if (imaginary)
+              for (Tensor& each : out) each = div(each, *spacing);
+            return out;
           },
           kFunction),
       entry(
@@ -164,6 +179,7 @@ Span<Entry> order_ops() {
       TERCEL_MEDIAN_ENTRIES(nanmedian),
       entry("mode(Tensor input, int dim=-1, bool keepdim=False, *, Tensor[] out=None)",
             [](const Tensor& x, int64_t dim, bool keepdim, const Pair& out) {
+              if (out && out->size() == 2) check_mode_out(x, (*out)[0], (*out)[1]);
               return into("mode", out, mode(x, dim, keepdim));
             }),
       TERCEL_QUANTILE_ENTRIES(quantile),

@@ -165,7 +165,8 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-Py_hash_t hash(PyObject* a) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(a) >> 4); }
+/** id(x), as PyTorch's: sets of a tensor and a few other things are gone through in the same order. */
+Py_hash_t hash(PyObject* a) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(a)); }
 
 int truth(PyObject* a) {
   return at_border<int>(-1, [&] {

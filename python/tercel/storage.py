@@ -4,6 +4,7 @@ There is one typed storage of a dtype for each untyped one, as long as that live
 """
 
 import mmap
+import operator
 import os
 import pickle
 import sys
@@ -231,8 +232,8 @@ class TypedStorage(_C._TypedStorage):
         dtype = dtype or _C.get_default_dtype()
         if not args:
             return typed_storage(UntypedStorage(), dtype)
-        if isinstance(args[0], int):
-            return typed_storage(UntypedStorage(args[0] * dtype.itemsize), dtype)
+        if hasattr(args[0], "__index__") and not isinstance(args[0], _C.Tensor):
+            return typed_storage(UntypedStorage(operator.index(args[0]) * dtype.itemsize), dtype)
         if not isinstance(args[0], Sequence):
             raise TypeError(f"{wrong}Argument type not recognized: {args[0].__class__.__name__}")
         return typed_storage(_C.tensor(args[0], dtype=dtype).untyped_storage(), dtype)

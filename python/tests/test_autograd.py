@@ -194,6 +194,8 @@ def test_index_fill_counts_each_place_once():
     value = tc.tensor(2.0, dtype=tc.float64, requires_grad=True)
     index = tc.tensor([0, 2, 2, -4, -1])
     assert tc.autograd.gradcheck(lambda x, value: x.index_fill(1, index, value), (x, value))
+    with pytest.raises(RuntimeError, match="Converting complex Scalar to non-complex type"):
+        x.detach().index_fill(1, index, 1j)
     for wrong in (-5, 4):
         with pytest.raises(IndexError, match="out of bounds for dimension 1 with size 4"):
             x.index_fill(1, tc.tensor([0, wrong]), value)

@@ -107,3 +107,12 @@ def test_gradients_of_the_extremes_of_segments(reduce):
     each = tc.tensor([[2, 0, 3], [1, 3, 1]])
     call = lambda t: tc.segment_reduce(t, reduce, lengths=each, axis=1, initial=0.0)  # noqa: E731
     assert tc.autograd.gradcheck(call, z) and tc.autograd.gradgradcheck(call, z)
+
+
+def test_gradients_of_products_of_segments_with_nan():
+    nan = float("nan")
+    x = leaf(2, nan, 3, 0, nan, 4, nan, nan, 5, 7)
+    out = tc.segment_reduce(x, "prod", lengths=tc.tensor([3, 3, 2, 2, 0]), initial=10.0)
+    out.backward(tc.tensor([1.0, 1, 1, 2, 1]).double())
+    want = [nan, 60, nan, nan, 0, nan, nan, nan, 140, 100]
+    assert str(x.grad.tolist()) == str([float(g) for g in want]), "the product of the others, which may be a number"

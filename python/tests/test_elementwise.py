@@ -404,6 +404,7 @@ def test_corners_as_pytorch_has_them():
         z = tc.tensor([0.5 + 1j, -2j], dtype=tc.complex128)
         tc.testing.assert_close(complex_function(z), same(z))
     assert tc.dist(tc.tensor([1j, 2]), tc.tensor([1j, 3])).item() == 1
+    assert tc.dist(tc.tensor([1.0, 2]), tc.tensor([1, 4])).item() == 2
     yes = tc.tensor([True, False])
     assert tc.add(yes, yes, alpha=0).tolist() == [True, False] and tc.add(yes, True, alpha=2).dtype == tc.bool
     ones = tc.ones(1, dtype=tc.int8)

@@ -181,7 +181,7 @@ def test_what_is_no_storage_has_no_typed_storages():
 
 def test_hash_is_by_identity():
     a, b = tc.ones(1), tc.ones(1)
-    assert hash(a) != hash(b) and len({a, b, a}) == 2 and {a: 1}[a] == 1
+    assert hash(a) == id(a) and hash(a) != hash(b) and len({a, b, a}) == 2 and {a: 1}[a] == 1
 
 
 def test_copies_and_pickles():

@@ -254,3 +254,50 @@ def test_selections_of_nothing_have_a_gradient():
     assert tc.topk(tc.ones(0, 3, requires_grad=True), 2).values.requires_grad
     assert tc.median(tc.ones(0, requires_grad=True)).requires_grad
     assert [t.item() for t in tc.topk(tc.tensor(5.0), 0)] == [5, 0]
+
+
+def test_histogramdd_of_no_points_and_of_no_dimensions():
+    empty = tc.histogramdd(tc.zeros(0, 2), [2, 1])
+    assert empty.hist.tolist() == [[0], [0]] and [e.tolist() for e in empty.bin_edges] == [[0, 0.5, 1], [0, 1]]
+    assert tc.histogramdd(tc.zeros(3, 0), []).hist.item() == 0
+    assert tc.histogramdd(tc.zeros(3, 0), [], density=True).hist.isnan().item()
+
+
+def test_search_in_what_has_to_be_copied_warns():
+    rows = tc.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for call, what in [(lambda: tc.searchsorted(rows.t(), rows), "boundary"),
+                       (lambda: tc.searchsorted(rows, rows.t()), "input value"),
+                       (lambda: tc.bucketize(rows.t(), rows[0]), "input value"),
+                       (lambda: tc.searchsorted(rows, rows, sorter=tc.tensor([[0, 0], [1, 1]]).t()), "sorter")]:
+        with pytest.warns(UserWarning, match=f"searchsorted.*{what} tensor is non-contiguous"):
+            call()
+
+
+def test_mode_into_tensors_of_other_dtypes():
+    x = tc.tensor([1.0, 2.0, 2.0])
+    with pytest.raises(RuntimeError, match="expected scalar type 'Float' but got 'Int' for values output"):
+        tc.mode(x, out=(tc.zeros(1, dtype=tc.int32), tc.zeros(1, dtype=tc.int64)))
+    with pytest.raises(RuntimeError, match="expected scalar type 'Long' but got 'Int' for indices output"):
+        tc.mode(x, out=(tc.zeros(1), tc.zeros(1, dtype=tc.int32)))
+    values, indices = tc.zeros(1), tc.zeros(1, dtype=tc.int64)
+    tc.mode(x, out=(values, indices))
+    assert values.item() == 2
+
+
+def test_more_dimensions_than_can_be_reduced():
+    x = tc.full([1] * 65, 3.0)
+    assert x.dim() == 65 and x.view(-1).item() == 3 and (x + x).flatten().item() == 6 and x.transpose(0, 64).dim() == 65
+    for call in (lambda: x.sum(0), lambda: x.std(0), lambda: x.norm(dim=0), lambda: x.argmax(0), lambda: x.max(64),
+                 lambda: x + tc.ones(2)):
+        with pytest.raises(RuntimeError, match="only tensors with up to 64 dims are supported"):
+            call()
+    with pytest.raises(RuntimeError, match="duplicate dims are not allowed"):
+        x.permute(*range(64), 63)
+    with pytest.raises(RuntimeError, match="at most 127 dimensions, not 128"):
+        tc.zeros([1] * 128)
+
+
+def test_gradient_with_a_complex_step():
+    x = tc.tensor([1.0, 2.0, 4.0, 8.0])
+    (plain,), (turned,) = tc.gradient(x), tc.gradient(x, spacing=2j)
+    tc.testing.assert_close(turned, plain / 2j)

@@ -3,6 +3,7 @@
 import copy
 import sys
 
+import numpy as np
 import pytest
 
 import tercel as tc
@@ -80,6 +81,12 @@ def test_how_storages_are_made():
             call()
     s[:] = 7
     assert s.tolist() == [7, 7]
+
+
+def test_sizes_of_storages_are_integers_of_any_kind():
+    assert len(tc.FloatStorage(np.int16(3))) == len(tc.FloatStorage(np.uint8(3))) == 3
+    with pytest.raises(TypeError, match="Argument type not recognized: Tensor"):
+        tc.FloatStorage(tc.tensor(3))
 
 
 def test_tensors_of_storages():

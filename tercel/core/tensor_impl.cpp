@@ -5,7 +5,7 @@
 namespace tercel {
 
 namespace {
-constexpr size_t kMostDims = 64;
+constexpr size_t kMostDims = 127;
 }
 
 namespace detail {

@@ -108,7 +108,7 @@ Tensor dist(const Tensor& a, const Tensor& b, double p) {
   check_defined(a, "dist", "self");
   check_defined(b, "dist", "other");
   const auto has_distance = [](const Tensor& t) { return t.is_floating_point() || t.is_complex(); };
-  TERCEL_CHECK(has_distance(a) && has_distance(b), RuntimeError,
+  TERCEL_CHECK(has_distance(a) || has_distance(b), RuntimeError,
                "dist only supports floating-point dtypes, got: ", scalar_type_word(a.dtype()), " and ",
                scalar_type_word(b.dtype()));
   return linalg::vector_norm(sub(a, b), p);

@@ -227,7 +227,8 @@ Tensor points_of(const Tensor& x, size_t lists) {
   const int64_t n = x.size(-1);
   TERCEL_CHECK(static_cast<int64_t>(lists) == n, RuntimeError, "torch.histogramdd: expected ", n,
                " sequences of bin edges or numbers of bins for a ", n, "-dimensional histogram but got ", lists);
-  return reshape(x.detach(), {-1, n});
+  const IntSpan sizes = x.sizes();
+  return reshape(x.detach(), {numel_of(IntSpan(sizes.data(), sizes.size() - 1)), n});
 }
 
 }  // namespace
@@ -246,7 +247,7 @@ HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight
   HistogramDd out{Tensor(), bins.to_vector()};
   {
     const NoGradGuard no_grad;
-    Tensor box = zeros({points.size(0)}, kInt64), counted = ones({points.size(0)}, kBool);
+    Tensor box = zeros({points.size(0)}, kInt64), counted = full({points.size(0)}, !bins.empty(), kBool);
     DimVector sizes;
     for (size_t d = 0; d < bins.size(); ++d) {
       const Tensor &edges = bins[d], column = contiguous(select(points, 1, static_cast<int64_t>(d)));
@@ -256,7 +257,7 @@ HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight
       const int64_t count = edges.numel() - 1;
       sizes.push_back(count);
       counted = logical_and(counted, logical_and(ge(column, select(edges, 0, 0)), le(column, select(edges, 0, -1))));
-      box = add(mul(box, count), clamp(sub(searchsorted(edges, column, false, true), 1), 0, count - 1));
+      box = add(mul(box, count), clamp(sub(searchsorted(contiguous(edges), column, false, true), 1), 0, count - 1));
     }
     const Tensor amounts =
         weight.defined() ? to(reshape(weight.detach(), {-1}), points.dtype()) : ones({points.size(0)}, points.dtype());

@@ -127,6 +127,15 @@ const Tensor& index_copy_(const Tensor& x, int64_t dim, const Tensor& index, con
   return x;
 }
 
+namespace {
+
+void check_fill_category(const Tensor& x, ScalarType value) {
+  TERCEL_CHECK(!is_complex(value) || is_complex(x.dtype()), RuntimeError,
+               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+}
+
+}  // namespace
+
 const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
   const char* op = "index_fill_";
   const Place place(op, x, dim, index);
@@ -134,8 +143,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "Index has to be a vector/scalar");
   TERCEL_CHECK(value.dim() == 0, RuntimeError, op, " only supports a 0-dimensional value tensor, but got tensor with ",
                value.dim(), " dimension(s).");
-  TERCEL_CHECK(category_of(value.dtype()) != TypeCategory::Complex || category_of(x.dtype()) == TypeCategory::Complex,
-               RuntimeError, op, "(): Converting complex Scalar to non-complex type is not supported");
+  check_fill_category(x, value.dtype());
   if (!should_record(value)) {
     index_put_(place.x, place.items(), to(value, x.dtype()));
     return x;
@@ -149,6 +157,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
 
 const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
   check_defined(x, "index_fill_", "self");
+  check_fill_category(x, value.dtype());
   check_number_fits(x.dtype(), value);
   return index_fill_(x, dim, index, scalar_tensor(value));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace tercel {
 
 namespace {
 
-using Order = std::array<uint8_t, 64>;  // of as many dimensions as can be
+using Order = std::array<uint8_t, 128>;  // of as many dimensions as can be
 
 Tensor reordered(const Tensor& x, const Order& order) {
   Tensor out = alias(x);
@@ -65,12 +66,11 @@ Tensor permute(const Tensor& x, IntSpan dims) {
       "dimensions i.e. input.dim() = ",
       n, " is not equal to len(dims) = ", dims.size());
   Order order;
-  uint64_t named = 0;
+  std::bitset<128> named;
   for (size_t i = 0; i < n; ++i) {
     order[i] = static_cast<uint8_t>(wrap_dim(dims[i], x.dim()));
-    const uint64_t bit = uint64_t{1} << order[i];
-    TERCEL_CHECK((named & bit) == 0, RuntimeError, "permute(): duplicate dims are not allowed.");
-    named |= bit;
+    TERCEL_CHECK(!named[order[i]], RuntimeError, "permute(): duplicate dims are not allowed.");
+    named.set(order[i]);
   }
   Tensor out = reordered(x, order);
   make_view("PermuteBackward0", out, x, [&order, n] {

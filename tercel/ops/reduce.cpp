@@ -33,7 +33,7 @@ namespace reduction {
 DimMask dim_mask(const char* op, const Tensor& x, IntSpan dims) {
   check_defined(x, op, "x");
   const int64_t ndim = x.dim();
-  TERCEL_CHECK(ndim <= 64, RuntimeError, op, ": expected at most 64 dimensions but got ", ndim);
+  TERCEL_CHECK(ndim <= 64, RuntimeError, op, ": only tensors with up to 64 dims are supported, not ", ndim);
   if (dims.empty()) return ndim == 64 ? ~DimMask{0} : (DimMask{1} << ndim) - 1;
   DimMask mask = 0;
   for (const int64_t d : dims) {

@@ -15,6 +15,7 @@
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/warning.h"
 
 namespace tercel {
 
@@ -65,6 +66,15 @@ void check_shapes(const Tensor& sequence, const Tensor& values, bool out_int32) 
   TERCEL_CHECK(!out_int32 || sequence.sizes().back() < kMost, RuntimeError,
                "torch.searchsorted(): the size of boundaries' last dimension should be less than ", kMost,
                ", but we got ", sequence.sizes().back());
+}
+
+/** Says that a copy will be made of what does not lie in order in memory. */
+void warn_of_copy(const Tensor& t, const char* what, const char* which) {
+  if (!t.defined() || t.is_contiguous()) return;
+  warn(str_cat({"torch.searchsorted(): ", what,
+                " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
+                "non-contiguous tensor to contiguous, please use contiguous ",
+                which, " tensor if possible. This message will only appear once per program."}));
 }
 
 /** The first place whose element the value does not have to come after; NaN comes after all. */
@@ -144,6 +154,9 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32
   check_on_cpu("searchsorted", values);
   check_shapes(sequence, values, out_int32);
   check_sorter(sequence, sorter);
+  warn_of_copy(values, "input value", "input value");
+  warn_of_copy(sequence, "boundary", "boundary");
+  warn_of_copy(sorter, "sorter", "sorter");
   return search_in(sequence, values, promote_types(sequence.dtype(), values.dtype()), out_int32, after, sorter);
 }
 

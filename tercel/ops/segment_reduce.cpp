@@ -104,6 +104,30 @@ Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Te
   return mul(matches, index_select(div(all, counts), 0, ids));
 }
 
+/**
+ * The same where the segments are products of which some are NaN, times `initial`: the product of the others, which a
+ * quotient is not where a row is 0 or NaN.
+ */
+Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double initial, const Tensor& ids) {
+  const NoGradGuard no_grad;
+  const Tensor zero = eq(rows, 0), nan = isnan(rows);
+  DimVector sums(gradient.sizes());
+  sums[0] += 1;  // for what is in no segment
+  const auto in_segment = [&](const Tensor& which) {
+    return index_select(index_add(zeros(sums, TensorOptions(kInt64)), 0, ids, to(which, kInt64)), 0, ids);
+  };
+  const Tensor other_zeros = sub(in_segment(zero), to(zero, kInt64));
+  const Tensor other_nans = sub(in_segment(nan), to(nan, kInt64));
+  const Tensor ordinary = masked_fill(rows, logical_or(zero, nan), 1);
+  const Tensor start = full(sums, initial, rows.options());
+  const Tensor products = index_reduce(start, 0, ids, ordinary, ScatterReduction::Product);
+  Tensor others = div(index_select(products, 0, ids), ordinary);
+  others = masked_fill(others, gt(other_zeros, 0), 0);
+  others = masked_fill(others, gt(other_nans, 0), std::numeric_limits<double>::quiet_NaN());
+  sums[0] = 1;
+  return mul(others, index_select(cat({gradient, zeros(sums, gradient.options())}, 0), 0, ids));
+}
+
 }  // namespace
 
 Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& given_lengths, const Tensor& indices,
@@ -134,9 +158,12 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
 
   DimVector sums(flat);
   sums[0] = lengths.numel() + 1;
-  const Tensor start = full(sums, initial.value_or(value_of_nothing(reduction)), data.options());
+  const double begin = initial.value_or(value_of_nothing(reduction));
+  const Tensor start = full(sums, begin, data.options());
   const Tensor rows = reshape(data, flat);
-  if (reduction == ScatterReduction::Maximum || reduction == ScatterReduction::Minimum) {
+  const bool products =
+      reduction == ScatterReduction::Product && should_record(data) && isnan(sum(rows.detach())).item<bool>();
+  if (products || reduction == ScatterReduction::Maximum || reduction == ScatterReduction::Minimum) {
     const Tensor all = index_reduce(start, 0, ids, rows.detach(), reduction);
     DimVector segments(sums);
     segments[0] = lengths.numel();
@@ -144,9 +171,11 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
     if (should_record(data))
       record("SegmentReduceBackward0", out, {data},
              [rows = SavedTensor(rows.detach()), all = SavedTensor(all), ids = SavedTensor(ids), segments,
-              sizes = DimVector(data.sizes())](BackwardCall& call) {
+              sizes = DimVector(data.sizes()), products, begin](BackwardCall& call) {
                const Tensor gradient = reshape(call.grad(), segments);
-               call.set(0, reshape(gradient_of_extremes(gradient, rows.get(), all.get(), ids.get()), sizes));
+               const Tensor of_rows = products ? gradient_of_products(gradient, rows.get(), begin, ids.get())
+                                               : gradient_of_extremes(gradient, rows.get(), all.get(), ids.get());
+               call.set(0, reshape(of_rows, sizes));
              });
     return out;
   }

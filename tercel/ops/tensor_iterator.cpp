@@ -262,11 +262,16 @@ void TensorIterator::check_operands(const char* op, Span<OperandRef> inputs, con
 }
 
 void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Tensor& out) {
+  const auto check_ndim = [op](int ndim) {
+    TERCEL_CHECK(ndim <= kMaxDims, RuntimeError, op, ": only tensors with up to ", kMaxDims,
+                 " dims are supported, not ", ndim);
+  };
   shape_ndim_ = 0;
   for (const OperandRef& input : inputs) {
     if (!input.tensor()) continue;
     const IntSpan sizes = input.tensor()->sizes();
     const int ndim = static_cast<int>(sizes.size());
+    check_ndim(ndim);
     for (int d = 0; d < ndim; ++d) {
       const int64_t size = sizes[static_cast<size_t>(ndim - 1 - d)];
       if (d >= shape_ndim_) {
@@ -284,6 +289,7 @@ void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Te
     // Inputs may be broadcast to the output, never the other way round.
     const IntSpan sizes = out.sizes();
     const int ndim = static_cast<int>(sizes.size());
+    check_ndim(ndim);
     bool fits = shape_ndim_ <= ndim;
     for (int d = 0; fits && d < shape_ndim_; ++d)
       fits = shape_[d] == 1 || shape_[d] == sizes[static_cast<size_t>(ndim - 1 - d)];

@@ -28,7 +28,8 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: expected side 'left' or 'right', but got {side!r}")
     values, wanted = tensors_of("searchsorted", x1, x2)
-    return _C.searchsorted(values, wanted, side=side, sorter=None if sorter is None else sorter.to(_C.int64))
+    order = None if sorter is None else sorter.to(_C.int64).contiguous()
+    return _C.searchsorted(values.contiguous(), wanted.contiguous(), side=side, sorter=order)
 
 
 def take(x, indices, /, *, axis=None):
