@@ -178,4 +178,6 @@ def test_a_wheel_of_the_tree_installs(tmp_path):
     done = subprocess.run([sys.executable, "-c", "import tercel; print(tercel.__file__, tercel.ones(2).sum().item())"],
                           capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert done.stdout.split() == [str(tmp_path / "tercel" / "__init__.py"), "2.0"], done.stderr
+    (extension,) = (tmp_path / "tercel").glob("_C.*.so")
+    assert str(ROOT).encode() not in extension.read_bytes()  # where it was built is nobody's business
     assert (tmp_path / "tercel" / "_C.pyi").exists() and (tmp_path / "tercel" / "py.typed").exists()
