@@ -129,3 +129,104 @@ def test_complex_logarithms_of_sums_of_what_exp_cannot_hold():
 ])
 def test_gradients_of_complex_logarithms(name, call):
     assert tc.autograd.gradcheck(call, (complex_numbers.clone().requires_grad_(),))
+
+
+def test_integers_where_nothing_is_calculated():
+    for dtype in [tc.bool, *INTEGERS]:
+        x = tc.tensor([[1, 0], [1, 1]]).to(dtype)
+        assert F.dropout(x, 0.5, False).tolist() == F.dropout(x, 0.0).tolist() == x.tolist()
+        assert F.dropout(x, 1.0).tolist() == tc.zeros_like(x).tolist()
+        assert F.embedding(tc.tensor([1, 0, 1]), x).tolist() == x[[1, 0, 1]].tolist()
+        with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type"):
+            F.dropout(x)
+        p, lower, upper = tc.lu_unpack(x, tc.tensor([2, 2], dtype=tc.int32))
+        assert p.dtype is lower.dtype is upper.dtype is dtype and upper.tolist() == tc.tensor([[1, 0], [0, 1]]).to(dtype).tolist()
+        assert p.tolist() == tc.tensor([[0, 1], [1, 0]]).to(dtype).tolist()
+        assert lower.tolist() == tc.tensor([[1, 0], [1, 1]]).to(dtype).tolist()
+
+
+def test_tables_of_complex_numbers():
+    weight, index = complex_numbers.clone().requires_grad_(), tc.tensor([[0, 2], [2, 1]])
+    assert tc.equal(F.embedding(index, weight), weight[index])
+    assert tc.autograd.gradcheck(lambda w: F.embedding(index, w), (weight,))
+    F.embedding(index, weight, padding_idx=2).real.sum().backward()
+    assert weight.grad.real.sum(1).tolist() == [5, 5, 0]
+
+
+@pytest.mark.parametrize("dtype", [tc.float16, tc.bfloat16])
+def test_matrix_exponentials_of_halves(dtype):
+    x = tc.tensor([[0.5, 1], [-1, 0.25]], dtype=dtype)
+    assert tc.matrix_exp(x).tolist() == tc.matrix_exp(x.float()).to(dtype).tolist()
+    assert tc.lu_unpack(x, tc.tensor([1, 2], dtype=tc.int32))[2].dtype is dtype
+
+
+def test_complex_rows_of_unit_squares():
+    x, weight = complex_numbers, complex_numbers[0]
+    n = x.numpy()
+    want = n / np.sqrt((n * n).mean(1, keepdims=True) + np.finfo(np.float64).eps)
+    np.testing.assert_allclose(F.rms_norm(x, (5,)).numpy(), want, rtol=1e-10)
+    np.testing.assert_allclose(F.rms_norm(x, (5,), weight, 0.5).numpy(),
+                               n / np.sqrt((n * n).mean(1, keepdims=True) + 0.5) * weight.numpy(), rtol=1e-10)
+    assert tc.autograd.gradcheck(lambda x: F.rms_norm(x, (5,), weight, 0.5), (x.clone().requires_grad_(),))
+
+
+def test_losses_of_other_dtypes():
+    x, y = complex_numbers, complex_numbers.flip(0)
+    n, m = x.numpy(), y.numpy()
+    np.testing.assert_allclose(F.soft_margin_loss(x, y, reduction="none").numpy(), np.log1p(np.exp(-n * m)), rtol=1e-10)
+    a, b, sign = tc.tensor([[1, 2], [3, 4]]), tc.tensor([[2, 1], [1, 0]]), tc.tensor([1, -1])
+    for dtype in INTEGERS:
+        assert F.cosine_embedding_loss(a.to(dtype), b.to(dtype), sign).item() == pytest.approx(
+            F.cosine_embedding_loss(a.float(), b.float(), sign).item())
+
+
+def test_local_responses_of_integers():
+    x = tc.arange(12).view(1, 6, 2)
+    squares = tc.nn.functional.pad(x * x, (0, 0, 1, 1)).unfold(1, 3, 1).sum(-1) // 3
+    np.testing.assert_allclose(F.local_response_norm(x, 3).numpy(), (x / (squares * 1e-4 + 1) ** 0.75).numpy(), rtol=1e-6)
+
+
+def test_limits_of_unsigned_integers():
+    x = tc.tensor([0, 1, 2, 7, 255], dtype=tc.uint8)
+    assert F.hardtanh(x).tolist() == [0, 1, 1, 1, 1] and F.hardtanh(x, -3, 200).tolist() == [0, 1, 2, 7, 200]
+    with pytest.raises(NotImplementedError, match="Bool inputs not supported for hardtanh"):
+        F.hardtanh(x.bool())
+
+
+@pytest.mark.parametrize("call", [lambda x: tc.cummax(x, 0), lambda x: tc.cummin(x, -1), lambda x: tc.kthvalue(x, 1), tc.mode])
+def test_a_complex_number_alone_needs_no_order(call):
+    x = tc.tensor(1 + 2j)
+    values, indices = call(x)
+    assert values.item() == 1 + 2j and indices.item() == 0 and indices.dtype is tc.int64
+    with pytest.raises(NotImplementedError):
+        call(tc.ones(2, dtype=tc.complex64))
+
+
+def test_complex_averages_of_all():
+    x = tc.randn(2, 3, 4, 5, dtype=tc.complex128)
+    assert tc.allclose(F.adaptive_avg_pool2d(x, 1), x.mean((2, 3), keepdim=True))
+    assert tc.allclose(F.adaptive_avg_pool1d(x[0], 1), x[0].mean(2, keepdim=True))
+    with pytest.raises(NotImplementedError, match="adaptive_max_pool2d"):
+        F.adaptive_max_pool2d(x, 1)
+    with pytest.raises(NotImplementedError, match="adaptive_avg_pool2d"):
+        F.adaptive_avg_pool2d(x, 2)
+
+
+def test_counts_and_neighbours_of_mixed_dtypes():
+    for dtype in INTEGERS:
+        assert tc.repeat_interleave(tc.tensor([1, 0, 2]).to(dtype)).tolist() == [0, 2, 2]
+        assert tc.nextafter(tc.ones(1), tc.tensor([2]).to(dtype)).item() > 1
+    with pytest.raises(NotImplementedError, match="nextafter_cpu"):
+        tc.nextafter(tc.tensor([1]), 2 * tc.ones(1, dtype=tc.int32))
+
+
+def test_pixels_are_whole_after_lines_and_columns():
+    x = tc.tensor([[0, 200], [77, 255]], dtype=tc.uint8).view(1, 1, 2, 2)
+    lines = (F.interpolate(x.float(), size=(2, 5), mode="bilinear") + 0.5).floor()
+    want = (F.interpolate(lines, size=(4, 5), mode="bilinear") + 0.5).floor()
+    for options in ({"size": (4, 5)}, {"scale_factor": (2, 2.5)}):
+        assert F.interpolate(x, mode="bilinear", **options).tolist() == want.to(tc.uint8).tolist()
+    assert F.interpolate(x, size=4, mode="bicubic", align_corners=True).shape == (1, 1, 4, 4)
+    assert F.interpolate(x, size=2, mode="bilinear").tolist() == x.tolist()
+    # A sum of half a step goes up.
+    assert F.interpolate(tc.tensor([[[[0, 1]]]], dtype=tc.uint8), size=(1, 1), mode="bilinear").item() == 1

@@ -27,11 +27,10 @@ Tensor floating(const char* op, const Tensor& x) {
 
 Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
   check_defined(x, "hardtanh", "self");
-  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "Bool inputs not supported for hardtanh");
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "Bool inputs not supported for hardtanh");
   if (is_integral(x.dtype(), false)) {
-    TERCEL_CHECK(!is_unsigned(x.dtype()) || (min_val.to_double() >= 0 && max_val.to_double() >= 0), RuntimeError,
-                 "cannot do hardtanh on an unsigned type with negative limits");
-    return clamp(x, min_val.to_int64(), max_val.to_int64());
+    const int64_t least = is_unsigned(x.dtype()) ? 0 : std::numeric_limits<int64_t>::min();
+    return clamp(x, std::max(min_val.to_int64(), least), std::max(max_val.to_int64(), least));
   }
   return where(le(x, min_val), min_val, where(ge(x, max_val), max_val, x));
 }

@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/activation.h"
 #include "tercel/ops/binary.h"
@@ -215,7 +216,8 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   TERCEL_CHECK(a.dim() == target.dim() + 1 && b.dim() == a.dim(), RuntimeError, target.dim(),
                "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(),
                " and ", b.sizes(), ".");
-  const Tensor cosine = cosine_similarity(a, b, target.dim(), 1e-12);
+  const auto floating = [](const Tensor& x) { return x.is_differentiable() ? x : to(x, default_dtype()); };
+  const Tensor cosine = cosine_similarity(floating(a), floating(b), target.dim(), 1e-12);
   const Tensor near = where(eq(target, 1), sub(1, cosine), 0);
   return reduce_loss(add(near, where(eq(target, -1), relu(sub(cosine, margin)), 0)), reduction);
 }
@@ -245,7 +247,9 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
   check_defined(x, "soft_margin_loss", "input");
   check_defined(target, "soft_margin_loss", "target");
-  return reduce_loss(softplus(mul(neg(x), target)), reduction);
+  const Tensor wrongness = mul(neg(x), target);
+  if (wrongness.is_complex()) return reduce_loss(log1p(exp(wrongness)), reduction);
+  return reduce_loss(softplus(wrongness), reduction);
 }
 
 }  // namespace tercel

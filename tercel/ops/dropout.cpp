@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/dropout_impl.h"
@@ -57,9 +58,10 @@ Tensor dropped(const Tensor& x, double p, GeneratorState state) {
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   check_defined(x, "dropout", "x");
   TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
-  TERCEL_CHECK(x.is_floating_point() || x.is_complex(), RuntimeError, "dropout: expected floating x but got ",
-               describe(x));
   if (!training || p == 0) return x;
+  if (p == 1 && !x.is_differentiable()) return zeros_like(x);
+  TERCEL_CHECK(x.is_differentiable(), RuntimeError, "result type Float can't be cast to the desired output type ",
+               scalar_type_word(x.dtype()));
   if (x.is_complex())
     return mul(x, dropout(ones(x.sizes(), TensorOptions(real_dtype(x.dtype()), x.device())), p, true, generator));
   const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;

@@ -11,6 +11,7 @@
 #include "tercel/ops/histogram.h"
 #include "tercel/ops/index_update.h"
 #include "tercel/ops/indexing.h"
+#include "tercel/ops/plain_embedding_impl.h"
 #include "tercel/ops/row_gradient.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unique.h"
@@ -494,6 +495,11 @@ Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx, bool sparse,
                  bool scale_grad_by_freq) {
+  check_defined(weight, "embedding", "weight");
+  if (!weight.is_floating_point()) {
+    check_indices("embedding", "indices", indices);
+    return plain_embedding(weight, indices, padding_idx);
+  }
   check_weight("embedding", weight);
   check_indices("embedding", "indices", indices);
   Lookup lookup = make_lookup("embedding", indices, {}, BagMode::Sum);

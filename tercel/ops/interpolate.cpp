@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/pool.h"
 #include "tercel/ops/resample_impl.h"
@@ -114,6 +115,28 @@ void check_mode(InterpolateMode mode, int64_t dims) {
   if (mode == InterpolateMode::Trilinear) refuse(3);
 }
 
+/** Numbers as pixels, half a step up: a cubic may leave their range. */
+Tensor as_whole_pixels(const Tensor& x) { return clamp(floor(add(x, 0.5)), Scalar(0), Scalar(255)); }
+
+/** Of uint8: lines first, then columns of what those give as pixels, as PyTorch does. */
+Tensor interpolated_pixels(const Tensor& x, const InterpolateOptions& options) {
+  const Tensor pixels = to(x, kFloat32);
+  const bool smooth = options.mode == InterpolateMode::Bilinear || options.mode == InterpolateMode::Bicubic;
+  const bool has_sizes = !options.size.empty() && options.scale_factor.empty();
+  if (smooth && x.dim() == 4 && (has_sizes || (options.size.empty() && !options.scale_factor.empty()))) {
+    InterpolateOptions lines(options), columns(options);
+    if (has_sizes) {
+      lines.size = {x.size(2), options.size.back()};
+      columns.size = {options.size.front(), options.size.back()};
+    } else {
+      lines.scale_factor = {1, options.scale_factor.back()};
+      columns.scale_factor = {options.scale_factor.front(), 1};
+    }
+    return to(as_whole_pixels(interpolate(as_whole_pixels(interpolate(pixels, lines)), columns)), kUInt8);
+  }
+  return to(as_whole_pixels(interpolate(pixels, options)), kUInt8);
+}
+
 }  // namespace
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
@@ -124,11 +147,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", x.dim(),
                "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got ",
                to_string(options.mode), ")");
-  if (x.dtype() == kUInt8) {
-    // Pixels: a cubic may leave their range.
-    const Tensor pixels = interpolate(to(x, kFloat32), options);
-    return to(clamp(round(pixels), Scalar(0), Scalar(255)), kUInt8);
-  }
+  if (x.dtype() == kUInt8) return interpolated_pixels(x, options);
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", kOp, "\" not implemented for '", to_string(x.dtype()),
                "'");
   const InterpolateMode mode = options.mode;

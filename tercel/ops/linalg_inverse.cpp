@@ -283,6 +283,8 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
 }
 
 Tensor matrix_exp(const Tensor& a) {
+  if (a.defined() && (a.dtype() == kFloat16 || a.dtype() == kBFloat16))
+    return to(matrix_exp(to(a, kFloat32)), a.dtype());
   check_square("linalg.matrix_exp", a);
   Tensor out;
   const int64_t n = a.size(-1);

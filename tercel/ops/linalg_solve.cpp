@@ -377,7 +377,8 @@ Tensor inv(const Tensor& a) { return inv_ex(a, true).inverse; }
 }  // namespace linalg
 
 LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
-  linalg::check_matrices("lu_unpack", lu, "LU_data");
+  check_defined(lu, "lu_unpack", "LU_data");
+  TERCEL_CHECK(lu.dim() >= 2, RuntimeError, "lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
   LuUnpackResult out;
   const int64_t m = lu.size(-2), k = std::min(m, lu.size(-1));
   if (unpack_pivots) {

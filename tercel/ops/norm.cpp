@@ -183,9 +183,24 @@ Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weigh
   return normalise("layer_norm", "NativeLayerNormBackward0", x, weight, bias, r);
 }
 
+namespace {
+
+/** Of squares, which of complex numbers are complex: as PyTorch's, not of magnitudes. */
+Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std::optional<double> eps) {
+  DimVector last;
+  for (int64_t d = -dims; d < 0; ++d) last.push_back(d);
+  const double least = eps.value_or(x.dtype() == kComplex128 ? std::numeric_limits<double>::epsilon()
+                                                             : std::numeric_limits<float>::epsilon());
+  const Tensor out = mul(x, rsqrt(add(mean(square(x), last, true), least)));
+  return weight.defined() ? mul(out, weight) : out;
+}
+
+}  // namespace
+
 Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, std::optional<double> eps) {
   Rows r = last_dims("rms_norm", x, normalized_shape, weight, {});
   r.centre = false;
+  if (x.is_complex()) return complex_rms_norm(x, static_cast<int64_t>(normalized_shape.size()), weight, eps);
   r.eps = eps.value_or(x.dtype() == kFloat64 ? std::numeric_limits<double>::epsilon()
                                              : std::numeric_limits<float>::epsilon());
   if (x.numel() == 0) return norm_of_nothing(x, weight, {});
@@ -240,7 +255,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double k) {
   check_defined(x, "local_response_norm", "input");
   TERCEL_CHECK(x.dim() >= 3, ValueError, "Expected 3D or higher dimensionality input (got ", x.dim(), " dimensions)");
-  TERCEL_CHECK(size > 0 && x.is_floating_point(), RuntimeError,
+  TERCEL_CHECK(size > 0 && (x.is_floating_point() || x.dtype() == kInt64), RuntimeError,
                "local_response_norm: expected floating x and size > 0");
   if (x.numel() == 0) return x;
   const int64_t channels = x.size(1);
@@ -253,8 +268,12 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double b
     for (int64_t i = first; i < channels && i - c <= (size - 1) / 2; ++i) map.taps[1].add(i, 1);
     map.taps[1].end_output();
   }
-  const Tensor planes = reshape(square(x), {x.size(0), 1, channels, -1});
-  const Tensor means = view(resampled("LocalResponseNormBackward0", planes, 2, std::move(map)), x.sizes());
+  // Means of integers are integers, as those of a pool.
+  const bool whole = !x.is_floating_point();
+  const Tensor squares = whole ? to(square(x), kFloat64) : square(x);
+  const Tensor planes = reshape(squares, {x.size(0), 1, channels, -1});
+  Tensor means = view(resampled("LocalResponseNormBackward0", planes, 2, std::move(map)), x.sizes());
+  if (whole) means = to(means, kInt64);
   return div(x, pow(add(mul(means, alpha), k), beta));
 }
 

@@ -11,6 +11,7 @@
 #include "tercel/ops/join.h"
 #include "tercel/ops/pointwise.h"
 #include "tercel/ops/pool_impl.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/resample_impl.h"
 #include "tercel/ops/scan.h"
 #include "tercel/ops/scatter.h"
@@ -158,7 +159,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
   return pooling;
 }
 
-Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan output_size) {
+Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan output_size, bool averages = false) {
   check_defined(x, op, "input");
   const int64_t least = static_cast<int64_t>(dims) + 1;
   TERCEL_CHECK(output_size.size() == 1 || output_size.size() == dims, RuntimeError, op, "(): output_size must be ",
@@ -169,8 +170,10 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
     TERCEL_CHECK(x.size(d) > 0, RuntimeError, op,
                  "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
                  " with dimension ", d, " being empty");
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
-               "'");
+  // The average of all is a mean, which complex numbers have.
+  const bool whole = averages && std::all_of(output_size.begin(), output_size.end(), [](int64_t n) { return n == 1; });
+  TERCEL_CHECK(x.is_floating_point() || (x.is_complex() && whole), NotImplementedError, "\"", op,
+               "\" not implemented for '", to_string(x.dtype()), "'");
   const Spatial in = spatial_sizes(x.sizes(), dims), out = spread(output_size, dims, 1);
   for (const int64_t size : out)
     TERCEL_CHECK(size >= 0, RuntimeError, op,
@@ -329,7 +332,12 @@ Tensor average(const char* op, const char* backward_name, size_t dims, const Ten
 }
 
 Tensor adaptive_average(const char* op, const char* backward_name, size_t dims, const Tensor& x, IntSpan output_size) {
-  const Pooling p = make_adaptive(op, dims, x, output_size);
+  const Pooling p = make_adaptive(op, dims, x, output_size, true);
+  if (x.is_complex()) {
+    DimVector last;
+    for (size_t d = dims; d > 0; --d) last.push_back(-static_cast<int64_t>(d));
+    return mean(x, last, true);
+  }
   return resampled(backward_name, x, dims, average_map(x, p, true, {}));
 }
 

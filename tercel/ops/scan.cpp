@@ -183,6 +183,7 @@ ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp 
   check_defined(x, op, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   ValuesAndIndices out;
+  if (x.dim() == 0 && x.is_complex()) return {clone(x), zeros({}, kInt64)};  // there is nothing to compare
   check_real(op, x);
   if (x.dtype() == kUInt64) {
     // The kernel's numbers are signed: with the top bit turned they have the same order.

@@ -156,6 +156,9 @@ int64_t position_of_mode(const int64_t* keys, const int64_t* sorted, int64_t n) 
   return best;
 }
 
+/** A complex number without dimensions: the one of complex numbers that needs no order. */
+bool is_alone(const Tensor& x, int64_t dim) { return x.dim() == 0 && x.is_complex() && wrap_dim(dim, 0) == 0; }
+
 }  // namespace
 
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool sorted) {
@@ -191,6 +194,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
 
 ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
   check_defined(x, "kthvalue", "x");
+  if (is_alone(x, dim) && k == 1) return {clone(x), zeros({}, kInt64)};
   const Lines lines("kthvalue", x, dim);
   TERCEL_CHECK(k > 0 && k <= lines.length(), RuntimeError, "kthvalue(): selected number k out of range for dimension ",
                lines.dim());
@@ -212,6 +216,7 @@ ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
 
 ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
   check_defined(x, "mode", "x");
+  if (is_alone(x, dim)) return {clone(x), zeros({}, kInt64)};
   const Lines lines("mode", x, dim);
   const int64_t n = lines.length();
   const Tensor sorted = argsort(lines.tensor().detach(), -1);

@@ -219,12 +219,14 @@ const Tensor& binary_inplace(const Info& info, const Pair& in) {
   return a;
 }
 
-/** nextafter() has no meaning for integers; heaviside() does not promote. */
+/** nextafter() has no meaning for integers alone; heaviside() does not promote. */
 template <class F>
 void check_dtypes(const Pair& in) {
-  if constexpr (std::is_same_v<F, special::op::Nextafter>)
+  if constexpr (std::is_same_v<F, special::op::Nextafter>) {
+    const auto has_next = [](const OperandRef& x) { return x.tensor() && x.tensor()->is_floating_point(); };
     for (const OperandRef& x : in)
-      if (x.tensor() && !x.tensor()->is_floating_point()) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
+      if (x.tensor() && !has_next(in[0]) && !has_next(in[1])) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
+  }
   if constexpr (std::is_same_v<F, special::op::Heaviside>) {
     for (const OperandRef& x : in)
       TERCEL_CHECK(!x.tensor() || !x.tensor()->is_complex(), NotImplementedError,
