@@ -353,6 +353,25 @@ PyObject* object_of_node(const intrusive_ptr<Node>& node) {
   return object;
 }
 
+namespace {
+
+/** The node of a grad_fn's object, a context among them; null if that of a context is gone. */
+intrusive_ptr<Node> node_of_object(const char* op, nb::handle node) {
+  const bool is_context = PyObject_TypeCheck(node.ptr(), context_type());
+  TERCEL_CHECK(is_context || PyObject_TypeCheck(node.ptr(), g_node_type), RuntimeError, op,
+               " expects an grad_fn, but got ", Py_TYPE(node.ptr())->tp_name);
+  return is_context ? node_of_context(node.ptr()) : reinterpret_cast<NodeObject*>(node.ptr())->node;
+}
+
+/** What stands for an output of a node in calls that take tensors: `like` without its own history. */
+nb::object tensor_at_edge(nb::handle node, uint32_t output_nr, nb::handle like) {
+  const Tensor out = to_tensor(like, "GradientEdge").detach();
+  tercel::detail::set_history(out, node_of_object("GradientEdge", node), output_nr);
+  return own(wrap(out));
+}
+
+}  // namespace
+
 void register_node(nb::module_& m) {
   g_node_type = make_type(m, &g_spec);
   nb::class_<Handle>(m, "_HookHandle").def("remove", &Handle::remove);
@@ -362,17 +381,14 @@ void register_node(nb::module_& m) {
     const Edge edge = gradient_edge(to_tensor(t, "get_gradient_edge"));
     return edge.defined() ? nb::make_tuple(own(from_node(edge.node)), edge.output_nr) : nb::make_tuple(nb::none(), 0);
   });
+  m.def("_tensor_at_edge", tensor_at_edge);
   m.def("_increment_version", [](nb::handle t) { to_tensor(t, "increment_version").impl().bump_version(); });
   m.def("_pass_has_targets", tercel::detail::pass_has_targets);
   m.def("_current_graph_task_id", tercel::detail::current_pass);
   m.def("_will_engine_execute_node", [](nb::handle node) {
-    const bool is_context = PyObject_TypeCheck(node.ptr(), context_type());
-    TERCEL_CHECK(is_context || PyObject_TypeCheck(node.ptr(), g_node_type), RuntimeError,
-                 "_will_engine_execute_node expects an grad_fn, but got ", Py_TYPE(node.ptr())->tp_name);
+    const intrusive_ptr<Node> asked = node_of_object("_will_engine_execute_node", node);
     TERCEL_CHECK(tercel::detail::current_pass() >= 0, RuntimeError,
                  "_get_should_execute_nodes should only be called during the backward pass");
-    const intrusive_ptr<Node> asked =
-        is_context ? node_of_context(node.ptr()) : reinterpret_cast<NodeObject*>(node.ptr())->node;
     if (!asked.defined()) return false;
     using tercel::detail::NodeFate;
     const NodeFate fate = tercel::detail::fate_in_pass(*asked);

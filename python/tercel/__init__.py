@@ -17,6 +17,7 @@ from tercel.autograd import enable_grad, inference_mode, no_grad, set_grad_enabl
 from tercel.functional import *  # noqa: F401,F403
 from tercel._linear_algebra import *  # noqa: F401,F403
 from tercel._lowrank import *  # noqa: F401,F403
+from tercel._nn_functions import *  # noqa: F401,F403
 from tercel.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: F401
 from tercel.settings import *  # noqa: F401,F403
 from tercel.storage import *  # noqa: F401,F403

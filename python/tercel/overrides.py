@@ -1,9 +1,13 @@
 """Questions about classes that take over functions of tensors: none does, as __torch_function__ is not called."""
 
+import functools
+import inspect
+
+import tercel
 from tercel._C import Tensor
 
-__all__ = ["has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
-           "is_tensor_method_or_property"]
+__all__ = ["get_overridable_functions", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name"]
 
 
 def has_torch_function(relevant_args):
@@ -29,3 +33,31 @@ def is_tensor_like(inp):
 def is_tensor_method_or_property(func):
     """Whether the function is a method or an attribute of Tensor."""
     return any(func is value for value in vars(Tensor).values())
+
+
+@functools.lru_cache(None)
+def _names():
+    """(namespace, its name, {name: function}) of what takes tensors."""
+    found = []
+    for namespace, name in ((tercel, "tercel"), (tercel.nn.functional, "tercel.nn.functional"),
+                            (tercel.nn.init, "tercel.nn.init"), (Tensor, "tercel.Tensor"), (tercel.linalg, "tercel.linalg"),
+                            (tercel.fft, "tercel.fft"), (tercel.special, "tercel.special")):
+        public = {key: getattr(namespace, key) for key in dir(namespace) if not key.startswith("__")}
+        found.append((namespace, name, {
+            key: value for key, value in public.items()
+            if callable(value) and not key.startswith("_") and not inspect.isclass(value) and not inspect.ismodule(value)}))
+    return found
+
+
+def get_overridable_functions():
+    """The public functions on tensors, by the namespace that they stand in: those that PyTorch lets a class take over."""
+    return {namespace: list(functions.values()) for namespace, _, functions in _names()}
+
+
+def resolve_name(f):
+    """The name of a function on tensors by which a program finds it, such as "tercel.Tensor.add"; None for others."""
+    for _, name, functions in _names():
+        for key, function in functions.items():
+            if function is f:
+                return f"{name}.{key}"
+    return None

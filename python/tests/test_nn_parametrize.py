@@ -242,3 +242,61 @@ def test_a_refused_assignment_changes_none_of_the_originals():
     with pytest.raises(ValueError, match="may not change the dtype"):
         layer.weight = tc.zeros(2, 2)
     assert layer.weight.tolist() == before
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("kind", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_weights(shape, kind, trivial):
+    tc.manual_seed(0)
+    layer = nn.Module()
+    layer.weight = nn.Parameter(tc.randn(shape, dtype=tc.float64))
+    if not trivial and (kind in ("matrix_exp", "cayley") or (kind is None and shape[-1] == shape[-2])):
+        refused(NotImplementedError, "It is not possible to assign to the matrix exponential", parametrizations.orthogonal, layer,
+                orthogonal_map=kind, use_trivialization=False)
+        return
+    before = layer.weight.detach().clone()
+    parametrizations.orthogonal(layer, orthogonal_map=kind, use_trivialization=trivial)
+
+    def has_orthonormal_columns(w):
+        tall = w if w.size(-2) >= w.size(-1) else w.mT
+        return tc.allclose(tall.mT @ tall, tc.eye(tall.size(-1), dtype=w.dtype), atol=1e-12)
+
+    assert layer.weight.shape == shape and has_orthonormal_columns(layer.weight)
+    q, _ = tc.linalg.qr(before if shape[-2] >= shape[-1] else before.mT)
+    start = layer.weight if shape[-2] >= shape[-1] else layer.weight.mT
+    assert tc.allclose((q.mT @ start).abs(), tc.eye(q.size(-1), dtype=q.dtype), atol=1e-9)  # but for signs, its QR factor
+    optimizer = tc.optim.SGD(layer.parameters(), 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (layer.weight * before).sum().backward()
+        optimizer.step()
+    assert has_orthonormal_columns(layer.weight) and not tc.allclose(start, layer.weight if start is layer.weight else q)
+    tc.nn.init.orthogonal_(value := tc.empty(shape[-2:], dtype=tc.float64))
+    value = value.expand(shape).contiguous()
+    layer.weight = value
+    assert tc.allclose(layer.weight, value, atol=1e-9)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert isinstance(layer.weight, nn.Parameter) and tc.allclose(layer.weight, value, atol=1e-9)
+
+
+def test_unitary_weights():
+    layer = nn.Module()
+    layer.weight = nn.Parameter(tc.randn(4, 3, dtype=tc.complex128))
+    parametrizations.orthogonal(layer)
+    w = layer.weight
+    assert layer.parametrizations.weight[0].orthogonal_map == "matrix_exp"
+    assert tc.allclose(w.mH @ w, tc.eye(3, dtype=w.dtype), atol=1e-12)
+    refused(ValueError, "Expected a matrix or batch of matrices of shape", setattr, layer, "weight",
+            tc.eye(3, dtype=tc.complex128))
+
+
+def test_what_orthogonal_refuses():
+    layer = nn.Linear(3, 3)
+    refused(ValueError, "has no parameter or buffer with name 'w'", parametrizations.orthogonal, layer, "w")
+    refused(ValueError, "Expected a matrix or batch of matrices. Got a tensor of 1 dimensions.", parametrizations.orthogonal,
+            layer, "bias")
+    refused(ValueError, 'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: qr',
+            parametrizations.orthogonal, layer, "weight", "qr")
+    layer.weight = nn.Parameter(tc.zeros(3, 3, dtype=tc.complex64))
+    refused(ValueError, "does not support complex tensors", parametrizations.orthogonal, layer, "weight", "householder")

@@ -77,13 +77,31 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                      bool(create_graph), inputs or ())
 
 
+def _at_edge(place, gradient, is_output):
+    """The tensor itself, or one that stands for an edge of the graph."""
+    if not isinstance(place, graph.GradientEdge):
+        return place
+    if is_output and gradient is None:
+        raise RuntimeError("grad can be implicitly created only for tensors: a GradientEdge needs its gradient")
+    leaf = getattr(place.node, "variable", None)
+    if leaf is not None:
+        return leaf
+    return _C._tensor_at_edge(place.node, place.output_nr, _C.empty(0) if gradient is None else gradient)
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
          allow_unused=None, is_grads_batched=False, materialize_grads=False):
-    """Gradients of the outputs with respect to the inputs; no .grad changes."""
+    """Gradients of the outputs with respect to the inputs; no .grad changes. Both may be graph.GradientEdges too."""
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if any(isinstance(place, graph.GradientEdge) for place in (*outputs, *inputs)):
+        if materialize_grads and any(isinstance(place, graph.GradientEdge) for place in inputs):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+        given = (None,) * len(outputs) if grad_outputs is None else _as_tuple(grad_outputs)
+        outputs = tuple(_at_edge(place, gradient, True) for place, gradient in zip(outputs, given))
+        inputs = tuple(_at_edge(place, None, False) for place in inputs)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
                       "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)

@@ -6,7 +6,7 @@ import warnings
 from tercel import _C
 from tercel._C import Tensor
 from tercel.autograd import no_grad
-from tercel.nn.utils import parametrizations, parametrize, rnn, stateless  # noqa: F401
+from tercel.nn.utils import parametrizations, parametrize, prune, rnn, stateless  # noqa: F401
 from tercel.nn.utils.fusion import (fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval,
                                     fuse_linear_bn_weights)
 from tercel.nn.utils.init import skip_init

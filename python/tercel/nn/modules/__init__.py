@@ -1,0 +1,30 @@
+"""All layers under the paths that PyTorch's have, as in `from tercel.nn.modules.batchnorm import _BatchNorm`."""
+
+import sys
+
+from tercel.nn import (activation, adaptive, attention, containers, conv, lazy, linear, loss, module, norm, padding, rnn,
+                       sampling, transformer)
+from tercel.nn.activation import *  # noqa: F401,F403
+from tercel.nn.adaptive import *  # noqa: F401,F403
+from tercel.nn.attention import *  # noqa: F401,F403
+from tercel.nn.containers import *  # noqa: F401,F403
+from tercel.nn.conv import *  # noqa: F401,F403
+from tercel.nn.lazy import *  # noqa: F401,F403
+from tercel.nn.linear import *  # noqa: F401,F403
+from tercel.nn.loss import *  # noqa: F401,F403
+from tercel.nn.module import Module  # noqa: F401
+from tercel.nn.norm import *  # noqa: F401,F403
+from tercel.nn.padding import *  # noqa: F401,F403
+from tercel.nn.rnn import *  # noqa: F401,F403
+from tercel.nn.sampling import *  # noqa: F401,F403
+from tercel.nn.transformer import *  # noqa: F401,F403
+
+# PyTorch's files, and where their classes are here.
+_FILES = {
+    "activation": activation, "adaptive": adaptive, "batchnorm": norm, "channelshuffle": sampling, "container": containers,
+    "conv": conv, "distance": activation, "dropout": norm, "flatten": linear, "fold": conv, "instancenorm": norm,
+    "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": padding,
+    "pixelshuffle": conv, "pooling": conv, "rnn": rnn, "sparse": linear, "transformer": transformer, "upsampling": conv,
+}
+for _name, _file in _FILES.items():
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _file
