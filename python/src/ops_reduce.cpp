@@ -36,12 +36,11 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
               return into(#name, out, name(x, span_of(dims), keepdim, dtype_of(dtype, out)));              \
             })
 
-/** The same without what is NaN. */
-#define TERCEL_NAN_SUM_ENTRY(name)                                                                          \
-  entry(#name "(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype dtype=None, Tensor out=None)", \
-        [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {               \
-          return into(#name, out, name(x, span_of(dims), keepdim, dtype_of(dtype, out)));                   \
-        })
+/** PyTorch adds what is not NaN in the dtype of `out`, for which it has no integers. */
+void check_nansum_out(const Tensor& x, Dtype dtype, const Tensor& out) {
+  if (out.defined() && !dtype && x.is_floating_point() && !out.is_floating_point())
+    refuse_dtype("nansum_cpu", out.dtype());
+}
 
 void check_truth(const char* op, const Tensor& out) {
   TERCEL_CHECK(!out.defined() || out.dtype() == kBool || out.dtype() == kUInt8, RuntimeError, op,
@@ -152,8 +151,15 @@ Span<Entry> reduce_ops() {
             [](const Tensor& x, int64_t dim, bool keepdim, Dtype dtype, const Tensor& out) {
               return into("prod", out, prod(x, {dim}, keepdim, dtype_of(dtype, out)));
             }),
-      TERCEL_NAN_SUM_ENTRY(nansum),
-      TERCEL_NAN_SUM_ENTRY(nanmean),
+      entry("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype dtype=None, Tensor out=None)",
+            [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {
+              check_nansum_out(x, dtype, out);
+              return into("nansum", out, nansum(x, span_of(dims), keepdim, dtype_of(dtype, out)));
+            }),
+      entry("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, dtype dtype=None, Tensor out=None)",
+            [](const Tensor& x, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {
+              return into("nanmean", out, nanmean(x, span_of(dims), keepdim, dtype_of(dtype, out)));
+            }),
       TERCEL_VARIANCE_ENTRIES(var),
       TERCEL_VARIANCE_ENTRIES(std),
       TERCEL_MOMENTS_ENTRIES(var_mean, var),

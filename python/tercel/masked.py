@@ -155,9 +155,12 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input))) over dimensions, without overflow in between."""
     x = _as(input, dtype)
+    result = x.dtype
+    if result is tercel.bool:
+        raise NotImplementedError("identity of logsumexp on tercel.bool input")
     if not x.is_floating_point():
         x = x.to(tercel.get_default_dtype())
-    return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim))
+    return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim)).to(result)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

@@ -234,8 +234,7 @@ void check_divisor(const char* op, const Pair& in) {
 
 void check_exponent(const Pair& in) {
   if (in[1].tensor() || !is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
-  TERCEL_CHECK(in[1].number().to_double() >= 0, RuntimeError,
-               "pow: Integers to negative integer powers are not allowed.");
+  TERCEL_CHECK(in[1].number().to_double() >= 0, RuntimeError, "Integers to negative integer powers are not allowed.");
 }
 
 bool is_bool_operand(const OperandRef& x) {

@@ -1,6 +1,7 @@
 #include "tercel/ops/distance.h"
 
 #include <array>
+#include <limits>
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/binary.h"
@@ -31,6 +32,13 @@ Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
 }
 
 Tensor differences(const Tensor& a, const Tensor& b) { return sub(unsqueeze(a, -2), unsqueeze(b, -3)); }
+
+/** Norms of differences. A number of differences (p = 0) is NaN where one of them is, which that norm counts. */
+Tensor lengths(const Tensor& differences, double p) {
+  const Tensor norms = linalg::vector_norm(differences, p, {-1});
+  if (p != 0) return norms;
+  return where(any(isnan(differences), {-1}), std::numeric_limits<double>::quiet_NaN(), norms);
+}
 
 /** Distances, whose gradient needs no difference of rows either. a and b have one batch. */
 Tensor euclidean(const Tensor& a, const Tensor& b, bool by_product) {
@@ -79,7 +87,7 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
     const bool many = rows > kRowsForMm || columns > kRowsForMm;
     return euclidean(x, y, mode == CdistMode::UseMm || (mode == CdistMode::UseMmIfNecessary && many));
   }
-  return linalg::vector_norm(differences(x, y), p, {-1});
+  return lengths(differences(x, y), p);
 }
 
 Tensor pdist(const Tensor& x, double p) {
@@ -101,7 +109,7 @@ Tensor pdist(const Tensor& x, double p) {
       second.data<int64_t>()[at] = j;
     }
   }
-  return linalg::vector_norm(sub(index_select(x, 0, first), index_select(x, 0, second)), p, {-1});
+  return lengths(sub(index_select(x, 0, first), index_select(x, 0, second)), p);
 }
 
 Tensor dist(const Tensor& a, const Tensor& b, double p) {

@@ -39,13 +39,23 @@ Tensor mirrored(const Tensor& pixels, double low, double high) {
   return where(even, add(rest, low), sub(high, rest));
 }
 
+/** How positions are taken. Volumes and images differ in what becomes of those that are no numbers. */
+struct GridRule {
+  GridMode mode;
+  GridPadding padding;
+  bool align_corners, volume;
+};
+
 /** Pixels that lie inside, by the padding's rule; zeros stay where they are. */
-Tensor padded(const Tensor& pixels, int64_t size, GridPadding padding, bool align_corners) {
-  if (padding == GridPadding::Zeros) return pixels;
+Tensor padded(const Tensor& pixels, int64_t size, const GridRule& rule) {
+  if (rule.padding == GridPadding::Zeros) return pixels;
   const auto last = static_cast<double>(size - 1);
-  if (padding == GridPadding::Border) return clamp(pixels, 0, last);
-  const Tensor inside = align_corners ? mirrored(pixels, 0, last) : mirrored(pixels, -0.5, last + 0.5);
-  return clamp(inside, 0, last);
+  Tensor inside = pixels;
+  if (rule.padding == GridPadding::Reflection)
+    inside = rule.align_corners ? mirrored(pixels, 0, last) : mirrored(pixels, -0.5, last + 0.5);
+  inside = clamp(inside, 0, last);
+  // PyTorch's comparisons end there.
+  return where(isnan(inside), rule.volume ? last : 0, inside);
 }
 
 /** The weight of a pixel at a distance, by Keys' cubic with a = -0.75. */
@@ -55,18 +65,18 @@ Tensor cubic(const Tensor& distance, bool near) {
   return sub(mul(add(mul(sub(mul(distance, a), 5 * a), distance), 8 * a), distance), 4 * a);
 }
 
-std::vector<Tap> taps_of(const Tensor& at, int64_t size, GridMode mode, GridPadding padding, bool align_corners) {
-  const Tensor pixels = as_pixels(at, size, align_corners);
-  if (mode == GridMode::Bicubic) {
+std::vector<Tap> taps_of(const Tensor& at, int64_t size, const GridRule& rule) {
+  const Tensor pixels = as_pixels(at, size, rule.align_corners);
+  if (rule.mode == GridMode::Bicubic) {
     const Tensor first = floor(pixels).detach(), t = sub(pixels, first);
-    const auto index = [&](double offset) { return padded(add(first, offset), size, padding, align_corners); };
+    const auto index = [&](double offset) { return padded(add(first, offset), size, rule); };
     return {{index(-1), cubic(add(t, 1), false)},
             {index(0), cubic(t, true)},
             {index(1), cubic(sub(1, t), true)},
             {index(2), cubic(sub(2, t), false)}};
   }
-  const Tensor inside = padded(pixels, size, padding, align_corners);
-  if (mode == GridMode::Nearest) return {{round(inside).detach(), {}}};
+  const Tensor inside = padded(pixels, size, rule);
+  if (rule.mode == GridMode::Nearest) return {{round(inside).detach(), {}}};
   const Tensor first = floor(inside).detach(), t = sub(inside, first);
   return {{first, sub(1, t)}, {add(first, 1), t}};
 }
@@ -106,13 +116,14 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
     points *= grid.size(d);
   }
   const Tensor flat = reshape(x, {n, channels, -1});
+  const GridRule rule{mode, padding, align_corners, dims == 3};
   // All combinations of taps, dimension by dimension; those of the last one change fastest.
   std::vector<Tap> corners = {{}};
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t size = x.size(d + 2);
     const Tensor at = reshape(select(grid, -1, dims - 1 - d), {n, 1, points});
     std::vector<Tap> next;
-    for (Tap tap : taps_of(at, size, mode, padding, align_corners)) {
+    for (Tap tap : taps_of(at, size, rule)) {
       Tensor index, outside;
       {
         const NoGradGuard no_grad;
@@ -120,6 +131,8 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
         index = to(clamp(where(inside, tap.index, 0), 0, static_cast<double>(size - 1)), kInt64);
         if (!tap.weight.defined()) tap.weight = to(inside, x.dtype());
         outside = logical_not(inside);
+        // The weights of images keep NaN, which are those of a position that is no number.
+        if (!rule.volume) outside = logical_and(outside, logical_not(isnan(tap.weight)));
       }
       tap.weight = masked_fill(tap.weight, outside, 0);
       for (const Tap& before : corners) {

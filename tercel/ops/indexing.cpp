@@ -13,6 +13,7 @@
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/row_gradient.h"
 #include "tercel/ops/scatter.h"
+#include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/views.h"
@@ -159,7 +160,20 @@ Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value)
 
 }  // namespace
 
-Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) { return filled("masked_fill", x, mask, value); }
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    // PyTorch fills a contiguous copy, whatever the operand's strides are.
+    out = contiguous(filled("masked_fill", x, mask, value));
+  }
+  if (should_record(x))
+    record("MaskedFillBackward0", out, {x},
+           [mask = SavedTensor(mask), sizes = DimVector(x.sizes())](BackwardCall& call) {
+             call.set(0, sum_to_size(masked_fill(call.grad(), mask.get(), 0), sizes));
+           });
+  return out;
+}
 
 const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value) {
   const DimVector sizes = broadcast_sizes(x.sizes(), mask.sizes());

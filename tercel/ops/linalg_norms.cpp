@@ -70,6 +70,12 @@ Tensor values_of_matrices(const Tensor& a, const MatrixDims& d) {
   return svdvals(permute(a, order));
 }
 
+/** The largest or smallest along a dimension; the largest of none is 0. */
+Tensor extreme(const Tensor& x, int64_t dim, bool largest, bool keepdim) {
+  if (!largest) return amin(x, {dim}, keepdim);
+  return x.size(dim) == 0 ? sum(x, {dim}, keepdim) : amax(x, {dim}, keepdim);
+}
+
 Tensor with_dims(Tensor x, const MatrixDims& d, bool keepdim) {
   if (!keepdim) return x;
   return unsqueeze(unsqueeze(x, std::min(d.row, d.column)), std::max(d.row, d.column));
@@ -85,12 +91,12 @@ Tensor matrix_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, 
                ord, " not supported.");
   if (magnitude == 2) {
     const Tensor s = values_of_matrices(a, d);
-    return with_dims(ord > 0 ? amax(s, {-1}) : amin(s, {-1}), d, keepdim);
+    return with_dims(extreme(s, -1, ord > 0, false), d, keepdim);
   }
   // Sums along one dimension, of which the other one takes the largest or smallest.
   const int64_t summed = magnitude == 1 ? d.row : d.column, other = magnitude == 1 ? d.column : d.row;
   const Tensor sums = sum(abs(a), {summed}, true);
-  return without_dims(ord > 0 ? amax(sums, {other}, true) : amin(sums, {other}, true), d, keepdim);
+  return without_dims(extreme(sums, other, ord > 0, true), d, keepdim);
 }
 
 Tensor matrix_norm(const Tensor& input, std::string_view ord, IntSpan dims, bool keepdim, ScalarType dtype) {
@@ -151,10 +157,8 @@ Tensor cond(const Tensor& a, double ord) {
   check_matrices("linalg.cond", a);
   TERCEL_CHECK(std::abs(ord) == 1 || std::abs(ord) == 2 || std::isinf(ord), RuntimeError,
                "linalg.cond got an invalid norm type: ", ord);
-  if (a.size(-1) == 0 && a.size(-2) == 0) return zeros(batch_sizes(a), real_options(a));
+  if (a.numel() == 0) return zeros(batch_sizes(a), real_options(a));
   if (std::abs(ord) != 2) return condition(a, [&](const Tensor& x) { return matrix_norm(x, ord); });
-  TERCEL_CHECK(a.size(-1) > 0 && a.size(-2) > 0, RuntimeError,
-               "linalg.cond: expected matrices that are not empty but got ", a.sizes());
   const Tensor s = svdvals(a), largest = select(s, -1, 0), smallest = select(s, -1, -1);
   return ord > 0 ? div(largest, smallest) : div(smallest, largest);
 }
@@ -162,7 +166,7 @@ Tensor cond(const Tensor& a, double ord) {
 Tensor cond(const Tensor& a, std::string_view ord) {
   check_matrices("linalg.cond", a);
   TERCEL_CHECK(ord == "fro" || ord == "nuc", RuntimeError, "linalg.cond got an invalid norm type: ", ord);
-  if (a.size(-1) == 0 && a.size(-2) == 0) return zeros(batch_sizes(a), real_options(a));
+  if (a.numel() == 0 && a.size(-1) == a.size(-2)) return zeros(batch_sizes(a), real_options(a));
   return condition(a, [&](const Tensor& x) { return matrix_norm(x, ord); });
 }
 

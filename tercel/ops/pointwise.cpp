@@ -14,6 +14,7 @@
 #include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/special.h"
+#include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -348,7 +349,18 @@ void check_fill(const char* op, const Tensor& x, const Tensor& value) {
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   check_fill("masked_fill", x, value);
-  return where(mask, to(value, x.dtype()), x);
+  Tensor out;
+  {
+    const NoGradGuard no_grad;
+    out = contiguous(where(mask, to(value, x.dtype()), x));
+  }
+  if (should_record(x, value))
+    record("MaskedFillBackward0", out, {x, value},
+           [mask = SavedTensor(mask), sizes = DimVector(x.sizes()), dtype = value.dtype()](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, sum_to_size(where(mask.get(), 0, call.grad()), sizes));
+             if (call.needs(1)) call.set(1, to(sum(where(mask.get(), call.grad(), 0)), dtype));
+           });
+  return out;
 }
 const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
   check_fill("masked_fill_", x, value);

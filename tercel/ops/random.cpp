@@ -264,12 +264,8 @@ const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator
 
 const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator) {
   check_random(x, "exponential_");
-  TERCEL_CHECK(lambda >= 0, RuntimeError, "exponential_ expects lambda >= 0.0, but found lambda=", lambda);
+  TERCEL_CHECK(lambda > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
   check_continuous(x, "Exponential");
-  if (lambda == 0) {
-    fill_(x, std::numeric_limits<double>::infinity());
-    return record_overwritten("ExponentialBackward0", x);
-  }
   // In float16 the smallest would be rounded to 0.
   const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
   visit_floating_types("exponential_", x.dtype(), [&]<class T> {

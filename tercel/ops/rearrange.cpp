@@ -83,11 +83,11 @@ void copy_rolled(const Tensor& out, const Tensor& x, const DimVector& shifts, si
 }
 
 /** Shifts lie in [0, size). */
-Tensor rolled(const Tensor& x, const DimVector& shifts) {
+Tensor rolled(const Tensor& x, const DimVector& shifts, MemoryFormat format) {
   Tensor out;
   {
     const NoGradGuard no_grad;
-    out = empty_like(x);
+    out = empty_like(x, format);
     copy_rolled(out, x, shifts, 0);
   }
   if (should_record(x))
@@ -95,7 +95,7 @@ Tensor rolled(const Tensor& x, const DimVector& shifts) {
       DimVector back(shifts);
       for (size_t d = 0; d < back.size(); ++d)
         if (back[d] != 0) back[d] = call.grad().sizes()[d] - back[d];
-      call.set(0, rolled(call.grad(), back));
+      call.set(0, rolled(call.grad(), back, call.grad().suggest_memory_format()));
     });
   return out;
 }
@@ -112,14 +112,17 @@ Tensor roll(const Tensor& x, IntSpan shifts, IntSpan dims) {
   TERCEL_CHECK(shifts.size() == dims.size(), RuntimeError, "shifts and dimensions must align. shifts: ", shifts.size(),
                ", dims:", dims.size());
   DimVector moves(x.sizes().size(), 0);
+  // As PyTorch's, which joins two pieces: channels-last stays, unless one of the pieces is empty.
+  MemoryFormat format = x.suggest_memory_format();
   for (size_t i = 0; i < dims.size(); ++i) {
     const auto d = static_cast<size_t>(wrap_dim(dims[i], x.dim(), false));
     const int64_t size = std::max<int64_t>(x.sizes()[d], 1);
     // Both are below the size, which may be any number: the sum is taken the other way round.
     const int64_t move = (shifts[i] % size + size) % size;
+    if (move == 0) format = MemoryFormat::Contiguous;
     moves[d] = moves[d] >= size - move ? moves[d] - (size - move) : moves[d] + move;
   }
-  return rolled(x, moves);
+  return rolled(x, moves, format);
 }
 
 // ---- repeated
@@ -170,8 +173,7 @@ Tensor tile(const Tensor& x, IntSpan dims) {
 Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
   check_strided(repeats, "repeat_interleave");
   TERCEL_CHECK(repeats.dim() == 1, RuntimeError, "repeat_interleave only accept 1D vector as repeat");
-  TERCEL_CHECK(repeats.dtype() == kInt64 || repeats.dtype() == kInt32, RuntimeError,
-               "repeats has to be Long or Int tensor");
+  TERCEL_CHECK(is_integral(repeats.dtype(), false), RuntimeError, "repeats has to be Long or Int tensor");
   const Tensor list = contiguous(to(repeats, kInt64));
   const IntSpan times(static_cast<const int64_t*>(list.data_ptr()), static_cast<size_t>(list.numel()));
   int64_t total = 0;

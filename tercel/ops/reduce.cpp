@@ -151,7 +151,7 @@ Tensor mean_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) {
 }
 
 Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) {
-  TERCEL_CHECK(!x.is_complex(), RuntimeError, "nansum does not support complex inputs");
+  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "nansum on CPU does not support complex inputs");
   if (!x.is_floating_point()) return sum_of(x, mask, keepdim, dtype);
   const ScalarType result = dtype == ScalarType::Undefined ? x.dtype() : dtype;
   // NaN goes before a conversion could make a number of it.

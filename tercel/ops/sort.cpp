@@ -39,6 +39,13 @@ void sort_rows(const Tensor& x, int64_t rows, int64_t n, bool descending, const 
   });
 }
 
+/** A result whose sorted dimension stands last, in the order of dimensions in memory that x has. */
+Tensor placed_like(const Tensor& x, const Tensor& rows, int64_t dim) {
+  const Tensor sorted = transpose(rows, dim, -1);
+  if (IntSpan(preserved_strides(x.sizes(), x.strides())) == sorted.strides()) return sorted;
+  return copy_(empty_like(x, sorted.options()), sorted);
+}
+
 // values may be null.
 Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values) {
   const NoGradGuard no_grad;
@@ -53,8 +60,8 @@ Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values)
   Tensor indices = empty(rows.sizes(), TensorOptions(kInt64, x.device()));
   if (values) *values = empty(rows.sizes(), x.options());
   if (rows.numel() != 0) sort_rows(rows, rows.numel() / n, n, descending, values, indices);
-  if (values) *values = contiguous(transpose(*values, dim, -1));
-  return contiguous(transpose(indices, dim, -1));
+  if (values) *values = placed_like(x, *values, dim);
+  return placed_like(x, indices, dim);
 }
 
 }  // namespace

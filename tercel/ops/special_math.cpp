@@ -245,7 +245,6 @@ double i1e(double x) { return std::copysign(bessel_scaled(1, std::abs(x)), x); }
 
 double sinc(double x) {
   if (x == 0) return 1;
-  if (std::isinf(x)) return 0;
   // The sine of what is left of a whole number of turns.
   const double rest = std::remainder(x, 2);
   const double angle = std::abs(rest) > 0.5 ? std::copysign(1 - std::abs(rest), rest) : rest;

@@ -96,9 +96,22 @@ void check_addc(const Tensor& a, const Tensor& b) {
                  "one of the tensors to a floating dtype.");
 }
 
+/** The number in the tensors' dtype, which it has no part in: integers are multiplied by an integer. */
 template <class F>
-Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+Scalar factor_of(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+  const OperandRef tensors[] = {x, a, b};
+  const ElementwiseRule rule{.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
+  const ScalarType common = promote_operands(rule, tensors);
+  check_number_fits(common, value);
+  if (is_integral(common, true) && !value.is_integral()) return static_cast<int64_t>(value.to_double());
+  return value.is_complex() && !is_complex(common) ? Scalar(value.to_complex().re) : value;
+}
+
+template <class F>
+Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
+  check_defined(x, F::name, "self");
   check_addc<F>(a, b);
+  const Scalar value = factor_of<F>(x, a, b, number);
   const OperandRef inputs[] = {x, a, b, value};
   Tensor out = run<F>(inputs);
   if (should_record(x, a, b) && out.is_differentiable())
@@ -107,9 +120,10 @@ Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor
 }
 
 template <class F>
-const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
+const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
   check_defined(x, F::name, "self");
   check_addc<F>(a, b);
+  const Scalar value = factor_of<F>(x, a, b, number);
   const bool records = should_record(x, a, b) && x.is_differentiable();
   check_inplace(x, records);
   const OperandRef inputs[] = {x, a, b, value};

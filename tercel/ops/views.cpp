@@ -346,9 +346,24 @@ bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t sto
   return storage_offset >= 0 && highest < static_cast<int64_t>(items) - storage_offset;
 }
 
+/** RuntimeError if what ends behind the last element is further than 64 bits go. Elements may lie before the first too.
+ */
+void check_reach(IntSpan sizes, IntSpan strides, int64_t storage_offset, size_t itemsize) {
+  int64_t reach = 1, step = 0;
+  bool overflows = __builtin_add_overflow(storage_offset, 1, &reach);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] <= 0) return;
+    overflows = overflows || __builtin_mul_overflow(sizes[d] - 1, strides[d], &step) ||
+                __builtin_add_overflow(reach, std::max<int64_t>(step, 0), &reach);
+  }
+  TERCEL_CHECK(!overflows && !__builtin_mul_overflow(reach, static_cast<int64_t>(itemsize), &step), RuntimeError,
+               "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+}
+
 [[gnu::noinline]] void check_thoroughly(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
   TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, "mismatch in length of strides and shape");
   TERCEL_CHECK(storage_offset >= 0, RuntimeError, "Tensor: invalid storage offset ", storage_offset);
+  check_reach(sizes, strides, storage_offset, x.itemsize());
   if (numel_of(sizes) > 0) {
     const Extent extent = extent_of(sizes, strides);
     const auto items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize());

@@ -360,9 +360,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
 
     key and value are [source, n, ...]; without a batch, n is missing everywhere. True in a mask forbids, a number is
     added to the scores: attn_mask [length, source] or one for each of n * num_heads, key_padding_mask [n, source].
+    static_k and static_v, [n * num_heads, source, embed / num_heads], stand in the place of key's and value's heads.
     """
-    if static_k is not None or static_v is not None:
-        raise NotImplementedError("multi_head_attention_forward(): static_k and static_v are not supported")
     _check_attention(query, key, value, embed_dim_to_check, num_heads, key_padding_mask, attn_mask)
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -373,7 +372,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         output, weights = multi_head_attention_forward(
             query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
             add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, padding, need_weights, attn_mask,
-            use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight,
+            use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v,
             average_attn_weights=average_attn_weights, is_causal=is_causal)
         return output.squeeze(1), None if weights is None else weights.squeeze(0)
     if key.shape[:2] != value.shape[:2] or (not use_separate_proj_weight and key.shape != value.shape):
@@ -387,7 +386,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         q, k, v = (_nn.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
     attn_mask = None if attn_mask is None else _added(attn_mask, query)
     padding = None if key_padding_mask is None else _added(key_padding_mask, query)
-    source = k.size(0)
+    source = k.size(0) if static_k is None else static_k.size(1)
     if attn_mask is not None:
         wanted = (length, source) if attn_mask.dim() == 2 else (n * num_heads, length, source)
         if tuple(attn_mask.shape) != wanted:
@@ -403,6 +402,9 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     mask = padding if attn_mask is None else attn_mask if padding is None else attn_mask + padding
     more = []  # keys and values beside the source's
     if bias_k is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
         more.append((bias_k.expand(1, n, embed), bias_v.expand(1, n, embed)))
     if add_zero_attn:
         more.append((k.new_zeros((1, n, embed)),) * 2)
@@ -413,7 +415,16 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     def heads(x):  # [n, heads, rows, depth]
         return x.view(x.size(0), n, num_heads, embed // num_heads).permute(1, 2, 0, 3)
 
-    q, k, v = heads(q.contiguous()), heads(k.contiguous()), heads(v.contiguous())
+    def static_heads(name, x):
+        for dim, size in ((0, n * num_heads), (2, embed // num_heads)):
+            if x.size(dim) != size:
+                raise AssertionError(f"expecting {name}.size({dim}) of {size}, but got {x.size(dim)}")
+        x = x.view(n, num_heads, x.size(1), x.size(2))
+        return _C.cat([x, x.new_zeros(n, num_heads, 1, x.size(3))], 2) if add_zero_attn else x
+
+    q = heads(q.contiguous())
+    k = heads(k.contiguous()) if static_k is None else static_heads("static_k", static_k)
+    v = heads(v.contiguous()) if static_v is None else static_heads("static_v", static_v)
     scores = (q * (embed // num_heads) ** -0.5) @ k.transpose(-2, -1)
     if mask is not None:
         scores = scores + mask
