@@ -22,7 +22,7 @@ double i0(double x);
 double i0e(double x);
 double i1(double x);
 double i1e(double x);
-/** sin(pi x) / (pi x); 1 at 0. */
+/** sin(pi x) / (pi x); 1 at 0, NaN of an infinity. */
 double sinc(double x);
 inline Complex<double> sinc(Complex<double> x) {
   const Complex<double> angle = x * 3.141592653589793;

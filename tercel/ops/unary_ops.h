@@ -122,7 +122,7 @@ struct Softsign {
 };
 struct Sign {
   TERCEL_OP("sign", Any)
-  template <class V> static TERCEL_HD V fwd(V x) { return where(x > V(0), V(1), where(x < V(0), V(-1), x * V(0))); }
+  template <class V> static TERCEL_HD V fwd(V x) { return where(x > V(0), V(1), where(x < V(0), V(-1), V(0))); }
   static constexpr bool no_grad = true;
 };
 struct Floor {

@@ -61,7 +61,7 @@ inline std::complex<double> log1p_of(std::complex<double> x) {
   return std::complex<double>(std::log(Long(x) + Long(1)));
 }
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-inline double sign_of(double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : x); }
+inline double sign_of(double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0); }
 
 TERCEL_UNARY_ROW(Abs, abs, -3, 3, all_types(), std::abs(x))
 TERCEL_UNARY_ROW(Neg, neg, -3, 3, number_types(), -x)
