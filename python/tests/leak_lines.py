@@ -22,13 +22,8 @@ tc.grid_sampler(image, tc.zeros(1, 2, 2, 2), 0, 0, False), tc.grid_sampler_2d(im
 tc.grid_sampler_3d(tc.rand(1, 1, 2, 2, 2), tc.zeros(1, 2, 2, 2, 3), 0, 0, False)
 tc.cartesian_prod(v, v), tc.chain_matmul(x, x, x), tc.einsum("ij,jk", x, x), tc.meshgrid(v, v, indexing="ij")
 tc.einsum(x, [0, 1], x, [1, 2], [0, 2]), tc.unravel_index(i, (2, 2)), tc.ormqr(x, v, x), tc.svd_lowrank(x, 1)
-<<<<<<< HEAD
-tc.pca_lowrank(x, 1), tc.lobpcg(spd, 1) if hasattr(tc, "lobpcg") else None
 tc.stft(tc.rand(16), 4, return_complex=True), tc.histogramdd(tc.rand(4, 2), 2)
-=======
 tc.pca_lowrank(x, 1), tc.lobpcg(tc.eye(4).double() * tc.arange(4).double(), 1)
-tc.stft(tc.rand(16), 4, return_complex=True)
->>>>>>> 26074d9 (lobpcg, pruning, orthogonal parametrizations, paths of layers, gradients at edges, functions beside Tensor)
 tc.istft(tc.stft(tc.rand(16), 4, window=tc.ones(4), return_complex=True), 4, window=tc.ones(4))
 tc.set_rng_state(tc.get_rng_state()), tc.manual_seed(0), tc.initial_seed()
 tc.save({"x": x, "l": [v, (1, "a", None, 2.5)]}, path + "/a.pt"), tc.load(path + "/a.pt"), tc.load(path + "/a.pt", mmap=True)
