@@ -15,7 +15,10 @@ TEST(GridSample, PositionsThatAreNoPlaces) {
   const Tensor x = make({1, 1, 2, 2}, kFloat64, {1, 2, 3, 4});
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor grid = make({1, 1, 3, 2}, kFloat64, {std::nan(""), 0, inf, 0, 1e300, -1e300});
-  EXPECT_EQ(values_of(grid_sample(x, grid)), (std::vector<double>{0, 0, 0}));
+  // As in PyTorch: what is interpolated at no place is no number.
+  const std::vector<double> between = values_of(grid_sample(x, grid));
+  EXPECT_TRUE(std::isnan(between[0]) && std::isnan(between[1]));
+  EXPECT_EQ(between[2], 0);
   EXPECT_EQ(values_of(grid_sample(x, grid, GridMode::Nearest)), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(values_of(grid_sample(x, grid, GridMode::Bilinear, GridPadding::Border))[2], 2);
 }

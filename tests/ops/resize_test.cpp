@@ -94,7 +94,7 @@ TEST(Resize, FormatOfAnExpandedTensorGetsTheMemory) {
 
 TEST(Resize, Refuses) {
   Tensor x = arange(4);
-  for (const List& bad : {List{-1}, List{kHuge}, List{kHuge, 4}, List{kHuge, 0, kHuge}, List(65, 1)}) {
+  for (const List& bad : {List{-1}, List{kHuge}, List{kHuge, 4}, List{kHuge, 0, kHuge}, List(128, 1)}) {
     EXPECT_THROW(resize_(x, bad), RuntimeError);
     EXPECT_EQ(sizes(x), List{4});
     EXPECT_EQ(x.storage()->nbytes(), 32u);
