@@ -5,6 +5,7 @@
 #include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/checkpoint.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/function.h"
 #include "tercel/autograd/gradcheck.h"
 #include "tercel/core/allocator.h"

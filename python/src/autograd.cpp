@@ -4,6 +4,7 @@
 #include "python/src/op.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/row_gradient.h"
 
@@ -39,11 +40,31 @@ void register_autograd(nb::module_& m) {
   register_saved_tensor(m);
   m.def(
       "is_grad_enabled", [] { return grad_enabled(); }, "Whether operations are recorded on this thread.");
-  m.def("_set_grad_enabled", [](bool enabled) { tercel::detail::t_grad_enabled = enabled; });
+  m.def("_set_grad_enabled", [](bool enabled) { tercel::set_grad_enabled(enabled); });
   m.def(
       "is_inference_mode_enabled", [] { return is_inference_mode_enabled(); },
       "Whether this thread is in inference mode.");
-  m.def("_set_inference_mode", [](bool enabled) { tercel::detail::t_inference_mode = enabled; });
+  m.def("_set_inference_mode", [](bool enabled) {
+    tercel::detail::t_inference_mode = enabled;
+    tercel::detail::set_recorded(TensorImpl::kTangent, !enabled && current_dual_level() >= 0);
+  });
+  m.def("_enter_dual_level", enter_dual_level);
+  m.def("_exit_dual_level", exit_dual_level);
+  m.def("_current_dual_level", current_dual_level);
+  m.def("_make_dual", [](nb::handle primal, nb::handle tangent) {
+    for (const nb::handle t : {primal, tangent})
+      TERCEL_CHECK(is_tensor(t.ptr()), TypeError, "make_dual(): expected a Tensor, not ", Py_TYPE(t.ptr())->tp_name);
+    return own(wrap(make_dual(tensor_of(primal.ptr()), tensor_of(tangent.ptr()))));
+  });
+  m.def("_unpack_dual", [](nb::handle tensor) {
+    TERCEL_CHECK(is_tensor(tensor.ptr()), TypeError, "unpack_dual(): expected a Tensor, not ",
+                 Py_TYPE(tensor.ptr())->tp_name);
+    const auto [primal, tangent] = unpack_dual(tensor_of(tensor.ptr()));
+    return nb::make_tuple(own(wrap(primal)), tangent.defined() ? own(wrap(tangent)) : nb::object(nb::none()));
+  });
+  m.def("_is_fwd_grad_enabled", forward_mode_enabled);
+  m.def("_set_fwd_grad_enabled",
+        [](bool enabled) { tercel::detail::set_recorded(TensorImpl::kTangent, enabled && current_dual_level() >= 0); });
   m.def("_run_backward", run_backward);
   m.def("_run_grad", run_grad);
 }

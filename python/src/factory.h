@@ -17,7 +17,7 @@ inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, con
                " does not match dtype of out parameter (", legacy_name(out.dtype()), ")");
   TERCEL_CHECK(!o.has_device || o.device == out.device(), RuntimeError, "device ", to_string(o.device),
                " does not match device of out parameter (", to_string(out.device()), ")");
-  prepare_out(op, out, sizes, false);
+  prepare_out(op, out, sizes);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "python/src/tensor_object.h"
 #include "tercel/autograd/function.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/sum_to_size.h"
 
 namespace tercel::python {
@@ -60,10 +61,45 @@ class PythonNode final : public CustomNode {
     return gradients_of(made.ptr());
   }
 
+  /** Calls jvp() of the user's class, where it has one. */
+  bool jvp(Span<Tensor> tangents, std::vector<Tensor>& out) override {
+    const WithGil scope;
+    const nb::object context = nb::borrow(python_context());
+    if (!nb::cast<bool>(context.attr("_has_jvp"))) return false;
+    const bool zeros = nb::cast<bool>(context.attr("materialize_grads"));
+    nb::object given = own(PyTuple_New(static_cast<Py_ssize_t>(is_tensor_.size())));
+    for (size_t i = 0, number = 0; i < is_tensor_.size(); ++i) {
+      const bool has_one = is_tensor_[i] && (tangents[number].defined() || zeros);
+      PyObject* tangent = !has_one                     ? Py_NewRef(Py_None)
+                          : tangents[number].defined() ? own(wrap(tangents[number])).release().ptr()
+                                                       : own(wrap(inputs_[number].zeros())).release().ptr();
+      PyTuple_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i), tangent);
+      number += is_tensor_[i] ? 1 : 0;
+    }
+    runs_jvp_ = true;
+    PyObject* returned = PyObject_CallObject(context.attr("_forward_jvp").ptr(), given.ptr());
+    runs_jvp_ = false;
+    nb::object made = own(returned);
+    if (!PyTuple_Check(made.ptr())) made = own(PyTuple_Pack(1, made.ptr()));
+    TERCEL_CHECK(PyTuple_GET_SIZE(made.ptr()) == num_outputs(), RuntimeError, "Function ", name(),
+                 ": jvp() returned an incorrect number of tangents (expected ", num_outputs(), ", got ",
+                 PyTuple_GET_SIZE(made.ptr()), ")");
+    for (const nb::handle item : made) {
+      TERCEL_CHECK(is_tensor(item.ptr()) || item.is_none(), TypeError, "jvp(): expected Tensor or None (got ",
+                   Py_TYPE(item.ptr())->tp_name, ")");
+      out.push_back(item.is_none() ? Tensor() : tensor_of(item.ptr()));
+    }
+    return true;
+  }
+  /** Whether jvp() runs: the context's saved tensors are then those saved for it. */
+  bool runs_jvp() const { return runs_jvp_; }
+
  private:
   struct Form {
     DimVector sizes;
     ScalarType dtype = ScalarType::Undefined;
+
+    Tensor zeros() const { return tercel::zeros(sizes, dtype); }
   };
 
   std::vector<Tensor> gradients_of(PyObject* made) const {
@@ -108,6 +144,7 @@ class PythonNode final : public CustomNode {
   std::shared_ptr<const Held> own_context_;
   std::vector<bool> is_tensor_;  // of the arguments of forward()
   std::vector<Form> inputs_;     // of those that are
+  bool runs_jvp_ = false;
 };
 
 // ---- contexts
@@ -136,7 +173,10 @@ PyObject* saved_tensors(PyObject* self, void*) {
   return at_border([&] {
     const intrusive_ptr<Node> node = cast(self).node.lock();
     if (!node.defined()) tercel::detail::refuse_second_backward();
-    return tuple_of(static_cast<PythonNode&>(*node).saved_tensors()).release().ptr();
+    const auto& own_node = static_cast<PythonNode&>(*node);
+    if (own_node.runs_jvp())
+      if (nb::object saved = nb::borrow(self).attr("saved_for_forward"); !saved.is_none()) return saved.release().ptr();
+    return tuple_of(own_node.saved_tensors()).release().ptr();
   });
 }
 PyObject* raw_saved(PyObject* self, void*) {
@@ -267,10 +307,11 @@ nb::object apply_function(const nb::object& type, const nb::object& arguments) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments.ptr()); ++i) {
     PyObject* argument = PyTuple_GET_ITEM(arguments.ptr(), i);
     is_tensor_argument.push_back(is_tensor(argument));
-    const bool needed = is_tensor(argument) && tensor_of(argument).requires_grad();
+    const bool recorded = is_tensor(argument) && should_record(tensor_of(argument));
+    const bool needed = recorded || (is_tensor(argument) && tensor_of(argument).requires_grad());
     PyTuple_SET_ITEM(needs.ptr(), i, PyBool_FromLong(needed));
     if (is_tensor(argument)) inputs.push_back(tensor_of(argument));
-    records |= needed && grad_enabled();
+    records |= recorded;
   }
   context.attr("needs_input_grad") = needs;
   const intrusive_ptr<CustomNode> node =
@@ -278,11 +319,13 @@ nb::object apply_function(const nb::object& type, const nb::object& arguments) {
   cast(context.ptr()).node = weak_intrusive_ptr<Node>(intrusive_ptr<Node>(node));
   nb::object returned;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     returned = type.attr("_run_forward")(context, arguments);
   }
   take_over(context, node->context(), inputs, records);
-  return wrapped(node, context, inputs, returned, records);
+  nb::object results = wrapped(node, context, inputs, returned, records);
+  if (!context.attr("saved_for_forward").is_none()) context.attr("saved_for_forward") = nb::none();
+  return results;
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ Span<Entry> random_ops() {
           "bernoulli(Tensor input" TERCEL_GENERATOR ", Tensor out=None)",
           [](const Tensor& p, Generator& g, const Tensor& out) -> Tensor {
             if (!out.defined()) return bernoulli(p, g);
-            prepare_out("bernoulli", out, p.sizes(), false);
+            prepare_out("bernoulli", out, p.sizes());
             return bernoulli_(out, p, g);
           },
           kBoth, "Ones at the probabilities of the input, else zeros."),

@@ -167,6 +167,8 @@ def tensor_str(x, contents=None):
         suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
+    if _C._current_dual_level() >= 0 and (tangent := _C._unpack_dual(x)[1]) is not None:
+        suffixes.append(f"tangent={tangent}")
     text = _with_suffixes(prefix + contents, suffixes, indent)
     return "Parameter containing:\n" + text if is_parameter else text
 

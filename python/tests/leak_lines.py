@@ -10,6 +10,7 @@ from leak_calls import fresh
 
 import tercel as tc
 from tercel import nn, optim
+from tercel.autograd import forward_ad as fwAD
 
 LINES = r"""
 tc.promote_types(tc.int8, tc.float32), tc.can_cast(tc.int8, tc.bool), tc.finfo(tc.float32).eps, tc.iinfo(tc.int8).max
@@ -72,6 +73,12 @@ with tc.no_grad(), tc.enable_grad(), tc.inference_mode(), tc.set_grad_enabled(Tr
 tc.no_grad()(lambda: 1)(), tc.inference_mode()(lambda: 1)(), tc.enable_grad()(lambda: leaf * 2)()
 y = leaf * leaf; n = y.grad_fn; n.name(), n.next_functions, n._saved_self, n.metadata, n.next_functions[0][0].variable, dir(n)
 y = leaf * 2; y.grad_fn.register_hook(nothing); y.grad_fn.register_prehook(nothing); y.sum().backward()
+with fwAD.dual_level(): y = fwAD.make_dual(x, x) * 2; fwAD.unpack_dual(y).tangent, repr(y), fwAD.unpack_dual(x)
+with fwAD.dual_level(): Double.apply(fwAD.make_dual(x, x)), Tripled.apply(fwAD.make_dual(x, x)), (fwAD.make_dual(leaf, x) ** 2).sum().backward()
+fwAD.exit_dual_level(level=fwAD.enter_dual_level()), fwAD.UnpackedDualTensor(x, None)
+! fwAD.make_dual(x, x)
+! tc.autograd.gradcheck(lambda t: t * t, tc.rand(2, dtype=tc.float64, requires_grad=True), check_forward_ad=True, check_batched_grad=True)
+tc.autograd.gradcheck(lambda t: t * t, tc.rand(2, dtype=tc.float64, requires_grad=True), check_forward_ad=True)
 y = leaf * 2; y.register_hook(nothing); y.retain_grad(); y.sum().backward(); y.grad
 Double.apply(leaf).sum().backward()
 Double.apply(leaf)
@@ -274,6 +281,21 @@ t = threading.Thread(target=lambda: (leaf * leaf).sum().backward()); t.start(); 
 """
 
 
+class Tripled(tc.autograd.Function):
+    """A function with a jvp of its own, whose context saves its input for that."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_forward(t)
+        ctx.note = [ctx]
+        return t * 3
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (t,) = ctx.saved_tensors
+        return tangent * 3 + t * 0
+
+
 class Double(tc.autograd.Function):
     """A function whose context saves its input."""
 
@@ -427,7 +449,7 @@ def names(path):
         **fresh(), "path": str(path), "weights": weights(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
         "xp": tc.array_api, "np": np, "A": tc.autograd.functional, "S": optim.lr_scheduler, "W": optim.swa_utils, "optim": optim,
         "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
-        "Failing": Failing, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
+        "Failing": Failing, "Tripled": Tripled, "fwAD": fwAD, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,
         "raising": raising, "loop": loop, "nothing_fits": nothing_fits, "every": every, "stepped": stepped, "scheduled": scheduled,
         "loss_of": loss_of,
     }

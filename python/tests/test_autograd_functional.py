@@ -100,8 +100,8 @@ def test_gradcheck():
         gradcheck(lambda t: t * 2, tc.ones(1, requires_grad=True), atol=1)
     with pytest.raises(AssertionError, match="outputs with the same shape when inputs are perturbed"):
         gradcheck(lambda t: t if t[0] >= 0.5 else t[:1], x)
-    with pytest.raises(NotImplementedError, match="check_forward_ad"):
-        gradcheck(lambda t: t, x, check_forward_ad=True)
+    with pytest.raises(NotImplementedError, match="check_batched_grad"):
+        gradcheck(lambda t: t, x, check_batched_grad=True)
     with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
         gradcheck(lambda t: t.detach() * 2, x)
 

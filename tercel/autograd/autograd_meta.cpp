@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/leaf_node_impl.h"
 #include "tercel/autograd/record.h"
 
@@ -92,17 +93,54 @@ Edge gradient_edge(const Tensor& t) {
 
 namespace detail {
 
-void connect_inputs(Node& node, InputRefs inputs) {
+namespace {
+
+/** Whether a node that is being made has something of the kind to remember. */
+void remember_more(Node& node, Span<const Tensor*> inputs) {
+  if (anomaly_enabled()) remember_trace(node);
+  if (forward_mode_enabled()) remember_tangents(node, inputs);
+}
+
+/** Calls visit(i, input), then sees to what few nodes need. */
+template <class Inputs, class AddressOf>
+void connect(Node& node, const Inputs& inputs, AddressOf address_of) {
   size_t i = 0;
-  for (const InputRef& input : inputs) node.edge(i++) = gradient_edge(*input);
-  if (anomaly_enabled()) [[unlikely]]
-    remember_trace(node);
+  if (grad_enabled()) [[likely]]
+    for (const auto& input : inputs) node.edge(i++) = gradient_edge(*address_of(input));
+  if (!anomaly_enabled() && !forward_mode_enabled()) [[likely]]
+    return;
+  std::vector<const Tensor*> addresses;
+  for (const auto& input : inputs) addresses.push_back(address_of(input));
+  remember_more(node, addresses);
+}
+
+}  // namespace
+
+void connect_inputs(Node& node, InputRefs inputs) {
+  connect(node, inputs, [](const InputRef& input) { return &*input; });
 }
 
 void connect_inputs(Node& node, Span<Tensor> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) node.edge(i) = gradient_edge(inputs[i]);
-  if (anomaly_enabled()) [[unlikely]]
-    remember_trace(node);
+  connect(node, inputs, [](const Tensor& input) { return &input; });
+}
+
+void record_result(const Tensor& out, intrusive_ptr<Node> node) {
+  if (forward_mode_enabled() && !carry_tangents(*node, Span<Tensor>(&out, 1))) [[unlikely]]
+    return;
+  set_history(out, std::move(node), 0);
+}
+
+void record_results(Span<Tensor> outs, const intrusive_ptr<Node>& node) {
+  if (forward_mode_enabled() && !carry_tangents(*node, outs)) [[unlikely]]
+    return;
+  for (uint32_t i = 0; i < outs.size(); ++i)
+    if (outs[i].is_differentiable()) set_history(outs[i], node, i);
+}
+
+void record_change(const Tensor& changed, intrusive_ptr<Node> node) {
+  if (forward_mode_enabled() && !carry_tangents(*node, Span<Tensor>(&changed, 1))) [[unlikely]]
+    return;
+  rebase_history(changed, std::move(node));
 }
 
 void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr) {

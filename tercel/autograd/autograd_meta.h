@@ -26,6 +26,9 @@ class TERCEL_API AutogradMeta final : public AutogradMetaBase {
     /** Whether, and which node was told that, a gradient is to be left here. */
     bool retains_grad = false;
     weak_intrusive_ptr<Node> retaining_node;
+    /** In forward mode; it holds in the dual level of that number, which no other has. */
+    Tensor tangent;
+    uint64_t tangent_level = 0;
   };
   std::unique_ptr<Extras> extras;
   uint32_t output_nr = 0;
@@ -62,6 +65,8 @@ TERCEL_API Tensor view_base(const Tensor& t);
 namespace detail {
 /** Guards what several threads may be the first to ask of a tensor; others share the mutex. */
 std::mutex& shared_mutex(const Tensor& t);
+/** The view of `other`, which is laid out as `base` is, that `view` is of base. */
+Tensor same_view(const Tensor& view, const Tensor& base, const Tensor& other);
 /** Makes a view's grad_fn anew when its base's history has changed since. Any thread. */
 void refresh_view_history(const Tensor& t);
 }  // namespace detail

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/record.h"
 
 namespace tercel {
@@ -55,11 +55,9 @@ CustomNode::CustomNode(std::string name, Span<Tensor> inputs) : Node("", 0, inpu
   set_name(own_name_.c_str());
   for (size_t i = 0; i < inputs.size(); ++i) {
     context_.needs_input_grad_.push_back(should_record(inputs[i]) ? 1 : 0);
-    if (should_record(inputs[i])) edge(i) = gradient_edge(inputs[i]);
     inputs_.push_back({DimVector(inputs[i].sizes()), TensorOptions(inputs[i].dtype(), inputs[i].device())});
   }
-  if (anomaly_enabled()) [[unlikely]]
-    detail::remember_trace(*this);
+  detail::connect_inputs(*this, inputs);
 }
 
 void CustomNode::save(const std::vector<Tensor>& outputs) {
@@ -104,32 +102,42 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
     results.push_back(std::move(result));
   }
   if (!records) return results;
-  size_t differentiable = 0;
-  for (const Tensor& result : results) differentiable += result.defined() && result.is_differentiable() ? 1 : 0;
   node->set_num_outputs(static_cast<uint32_t>(results.size()));
-  for (uint32_t i = 0; i < results.size(); ++i) {
+  std::vector<Tensor> recorded;  // the others undefined
+  size_t differentiable = 0;
+  for (size_t i = 0; i < results.size(); ++i) {
     const Tensor& result = results[i];
     node->outputs_.push_back(result.defined()
                                  ? Form{DimVector(result.sizes()), TensorOptions(result.dtype(), result.device())}
                                  : Form{{}, TensorOptions(ScalarType::Undefined)});
-    if (!result.defined() || !result.is_differentiable() || contains(context.non_differentiable_, outputs[i])) continue;
-    if (contains(context.dirty_, result)) {
-      TERCEL_CHECK(results.size() == 1 || !view_base(result).defined(), RuntimeError,
-                   "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                   "return more than one Tensor.");
-      if (view_base(result).defined())
-        detail::rebase_history(result, node);
-      else
-        detail::set_history(result, node, i);
-    } else {
-      detail::set_history(result, node, i);
-    }
-    if (differentiable > 1 && view_base(result).defined()) result.impl().set_view_origin(ViewOrigin::MultiOutput);
+    const bool can = result.defined() && result.is_differentiable();
+    differentiable += can ? 1 : 0;
+    recorded.push_back(can && !contains(context.non_differentiable_, outputs[i]) ? result : Tensor());
   }
   node->save(outputs);
+  if (!forward_mode_enabled() || detail::carry_tangents(*node, recorded))
+    node->set_histories(recorded, differentiable > 1);
   context.dirty_.clear();
   context.non_differentiable_.clear();
   return results;
+}
+
+void CustomNode::set_histories(const std::vector<Tensor>& recorded, bool several) {
+  const intrusive_ptr<Node> node = intrusive_ptr<Node>::reclaim_copy(this);
+  for (uint32_t i = 0; i < recorded.size(); ++i) {
+    const Tensor& result = recorded[i];
+    if (!result.defined()) continue;
+    const bool is_view = view_base(result).defined();
+    if (contains(context_.dirty_, result) && is_view) {
+      TERCEL_CHECK(recorded.size() == 1, RuntimeError,
+                   "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                   "return more than one Tensor.");
+      detail::rebase_history(result, node);
+    } else {
+      detail::set_history(result, node, i);
+    }
+    if (several && is_view) result.impl().set_view_origin(ViewOrigin::MultiOutput);
+  }
 }
 
 std::vector<Tensor> CustomNode::run_backward(BackwardCall& call) {
@@ -155,6 +163,7 @@ std::vector<Tensor> CustomNode::run_backward(BackwardCall& call) {
 
 void CustomNode::apply(BackwardCall& call) {
   std::vector<Tensor> grads;
+  if (context_.once_differentiable_) detail::check_no_tangents(call);
   if (context_.once_differentiable_ && grad_enabled()) {
     const NoGradGuard no_grad;
     grads = run_backward(call);

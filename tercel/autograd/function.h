@@ -90,6 +90,8 @@ class TERCEL_API CustomNode : public Node {
 
   std::vector<Tensor> saved_in(const BackwardCall& call) const;
   void save(const std::vector<Tensor>& outputs);
+  /** Makes the defined ones the node's outputs of their numbers; `several`: forward() returned more than one. */
+  void set_histories(const std::vector<Tensor>& recorded, bool several);
   std::vector<Tensor> run_backward(BackwardCall& call);
 
   std::string own_name_;
@@ -117,7 +119,7 @@ class Function {
     for (const Tensor& input : inputs) records |= should_record(input);
     auto node = make_intrusive<CallNode>(detail::function_name(__PRETTY_FUNCTION__), inputs);
     auto result = [&] {
-      const NoGradGuard no_grad;
+      const NoRecordGuard no_record;
       return F::forward(node->context(), args...);
     }();
     if constexpr (std::is_same_v<decltype(result), Tensor>)

@@ -6,32 +6,56 @@
 namespace tercel {
 
 namespace detail {
-// One byte of static TLS: read in one instruction, also from a library that was loaded late.
-TERCEL_API extern constinit thread_local bool t_grad_enabled [[gnu::tls_model("initial-exec")]];
-}  // namespace detail
+// What this thread records, of TensorImpl::AutogradFlag: gradients unless they are off, tangents inside of a dual
+// level. One byte of static TLS: read in one instruction, also from a library that was loaded late.
+TERCEL_API extern constinit thread_local uint8_t t_recorded [[gnu::tls_model("initial-exec")]];
 
-/** True unless a NoGradGuard is alive on this thread. */
-inline bool grad_enabled() { return detail::t_grad_enabled; }
+inline void set_recorded(TensorImpl::AutogradFlag reason, bool recorded) {
+  t_recorded = static_cast<uint8_t>(recorded ? t_recorded | reason : t_recorded & ~reason);
+}
 
-/** Sets whether this thread records, and puts it back at the end of the scope. */
-class GradModeGuard {
+/** Sets one of them, and puts it back at the end of the scope. */
+template <TensorImpl::AutogradFlag Reason>
+class RecordedGuard {
  public:
-  explicit GradModeGuard(bool enabled) : before_(detail::t_grad_enabled) { detail::t_grad_enabled = enabled; }
-  ~GradModeGuard() { detail::t_grad_enabled = before_; }
-  GradModeGuard(const GradModeGuard&) = delete;
-  GradModeGuard& operator=(const GradModeGuard&) = delete;
+  explicit RecordedGuard(bool recorded) : before_((t_recorded & Reason) != 0) { set_recorded(Reason, recorded); }
+  ~RecordedGuard() { set_recorded(Reason, before_); }
+  RecordedGuard(const RecordedGuard&) = delete;
+  RecordedGuard& operator=(const RecordedGuard&) = delete;
 
  private:
   bool before_;
 };
+}  // namespace detail
+
+/** True unless a NoGradGuard is alive on this thread. */
+inline bool grad_enabled() { return (detail::t_recorded & TensorImpl::kGradient) != 0; }
+
+/** Sets whether gradients are recorded on this thread, and puts it back at the end of the scope. */
+class GradModeGuard : detail::RecordedGuard<TensorImpl::kGradient> {
+ public:
+  using RecordedGuard::RecordedGuard;
+};
 
 /** Sets whether this thread records, for good. */
-inline void set_grad_enabled(bool enabled) { detail::t_grad_enabled = enabled; }
+inline void set_grad_enabled(bool enabled) { detail::set_recorded(TensorImpl::kGradient, enabled); }
 
 /** Nothing in the scope is recorded. */
 class NoGradGuard : GradModeGuard {
  public:
   NoGradGuard() : GradModeGuard(false) {}
+};
+
+/** Nothing in the scope is recorded, neither gradients nor tangents: for what an op that records itself consists of. */
+class NoRecordGuard {
+ public:
+  NoRecordGuard() : before_(detail::t_recorded) { detail::t_recorded = 0; }
+  ~NoRecordGuard() { detail::t_recorded = before_; }
+  NoRecordGuard(const NoRecordGuard&) = delete;
+  NoRecordGuard& operator=(const NoRecordGuard&) = delete;
+
+ private:
+  uint8_t before_;
 };
 
 /** Ops in the scope are recorded again, inside a NoGradGuard's. */
@@ -50,7 +74,10 @@ inline bool is_inference_mode_enabled() { return detail::t_inference_mode; }
  */
 class InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true) : grad_mode_(!enabled), before_(detail::t_inference_mode) {
+  explicit InferenceMode(bool enabled = true)
+      : grad_mode_(!enabled),
+        tangent_mode_(!enabled && (detail::t_recorded & TensorImpl::kTangent) != 0),
+        before_(detail::t_inference_mode) {
     detail::t_inference_mode = enabled;
   }
   ~InferenceMode() { detail::t_inference_mode = before_; }
@@ -59,13 +86,24 @@ class InferenceMode {
 
  private:
   GradModeGuard grad_mode_;
+  detail::RecordedGuard<TensorImpl::kTangent> tangent_mode_;
   bool before_;
 };
 
-/** Whether an op with these inputs must be recorded. */
+/** Whether some op may have to be recorded: a backward function then consists of ops, not of kernels. */
+inline bool is_recording() { return detail::t_recorded != 0; }
+
+/** Whether an op with these inputs must be recorded: for gradients, or for tangents (forward_mode.h). */
 template <class... T>
 bool should_record(const T&... inputs) {
-  return grad_enabled() && (inputs.requires_grad() || ...);
+  const int recorded = detail::t_recorded;
+  return recorded != 0 && (inputs.impl().is_tracked(recorded) || ...);
 }
+
+/**
+ * Whether derivatives with respect to x may be asked for, now or in another mode: what backward needs for them is
+ * saved.
+ */
+inline bool is_tracked(const Tensor& x) { return x.impl().is_tracked(TensorImpl::kGradient | TensorImpl::kTangent); }
 
 }  // namespace tercel

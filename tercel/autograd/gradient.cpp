@@ -138,7 +138,7 @@ Tensor add_recorded(const Tensor& a, const Tensor& b) {
 
 /** Rows as part of a graph have no derivative of their own. */
 bool records(const Gradient& a, const Gradient& b) {
-  return grad_enabled() && !a.is_rows() && !b.is_rows() && (a.values.requires_grad() || b.values.requires_grad());
+  return !a.is_rows() && !b.is_rows() && should_record(a.values, b.values);
 }
 
 }  // namespace

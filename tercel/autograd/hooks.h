@@ -95,6 +95,8 @@ struct NodeExtras {
   std::vector<Retained> retained;
   /** Where the op was recorded, as anomaly mode's trace function said. */
   std::string trace;
+  /** In forward mode, those of the inputs until the op is recorded; see forward_mode.h. */
+  std::vector<Tensor> tangents;
   /** In anomaly mode, the node whose backward has recorded this one. */
   intrusive_ptr<intrusive_ptr_target> induced_by;
   /** What another language keeps with the node. */

@@ -25,7 +25,7 @@ void LeafNode::add(Gradient gradient) {
     if (!gradient.is_rows() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf_)))
       gradient.values = copy_with_layout_of(gradient.values, leaf_);
     sum = std::move(gradient);
-  } else if (!sum.is_rows() && !gradient.is_rows() && !grad_enabled()) {
+  } else if (!sum.is_rows() && !gradient.is_rows() && !grad_enabled() && !should_record(sum.values, gradient.values)) {
     // In place: the leaf's gradient may be part of an arena.
     accumulate_dense(sum.values, gradient.values);
     sum.values.impl().bump_version();

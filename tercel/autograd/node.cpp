@@ -10,7 +10,7 @@ namespace tercel {
 
 namespace detail {
 
-constinit thread_local bool t_grad_enabled [[gnu::tls_model("initial-exec")]] = true;
+constinit thread_local uint8_t t_recorded [[gnu::tls_model("initial-exec")]] = TensorImpl::kGradient;
 
 void refuse_second_backward() {
   throw_error<RuntimeError>(
@@ -50,9 +50,7 @@ void detail::release_node(intrusive_ptr<Node> node) {
   release_nodes([&](std::vector<intrusive_ptr<Node>>& dying) { dying.push_back(std::move(node)); });
 }
 
-bool BackwardCall::needs(size_t input) const {
-  return node_.edge(input).defined() && (!wanted_ || wanted_[input] != 0);
-}
+bool BackwardCall::needs(size_t input) const { return wanted_ ? wanted_[input] != 0 : node_.edge(input).defined(); }
 
 Edge BackwardCall::history(uint32_t output) const {
   if (history_) return *history_;
@@ -77,6 +75,15 @@ Node::~Node() {
   detail::free_object(heap_, num_edges_ * sizeof(Edge));
 }
 
+namespace {
+constexpr const char* kForbidden = "Error";
+}  // namespace
+
+bool detail::is_derivative_forbidden(const Tensor& gradient) {
+  const intrusive_ptr<Node> made_by = grad_fn(gradient);
+  return made_by.defined() && made_by->name() == kForbidden;
+}
+
 void detail::forbid_second_derivative(BackwardCall& call) {
   const Node& node = call.node();
   for (size_t i = 0; i < node.num_edges(); ++i) {
@@ -88,7 +95,7 @@ void detail::forbid_second_derivative(BackwardCall& call) {
       throw_error<RuntimeError>({"trying to differentiate twice a function that was marked with @once_differentiable"});
     };
     auto error =
-        make_intrusive<FunctionNode<decltype(refuse)>>("Error", 1, node.num_edges() + outputs, std::move(refuse));
+        make_intrusive<FunctionNode<decltype(refuse)>>(kForbidden, 1, node.num_edges() + outputs, std::move(refuse));
     for (size_t k = 0; k < node.num_edges(); ++k) error->edge(k) = node.edge(k);
     for (size_t k = 0; k < outputs; ++k)
       if (call.grad(k).defined()) error->edge(node.num_edges() + k) = gradient_edge(call.grad(k));

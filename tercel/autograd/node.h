@@ -31,8 +31,8 @@ struct Edge {
 class TERCEL_API BackwardCall {
  public:
   /**
-   * `wanted`, one for each input, leaves out inputs that nobody asks for; null: all that have an edge. `history` is the
-   * history of the node's outputs where that is not the node itself.
+   * `wanted`, one for each input, names the inputs that somebody asks for; null: all that have an edge. `history` is
+   * the history of the node's outputs where that is not the node itself.
    */
   BackwardCall(const Node& node, Gradient* incoming, Gradient* outgoing, const uint8_t* wanted = nullptr,
                const Edge* history = nullptr)
@@ -72,6 +72,14 @@ class TERCEL_API Node : public intrusive_ptr_target {
   virtual void release_saved() {}
   /** What was saved, in the order of the function's members, undefined ones too. RuntimeError when it was freed. */
   virtual std::vector<SavedTensor*> saved() { return {}; }
+  /**
+   * Gives the outputs' tangents for those of the inputs (undefined where there is none), in the op's own way; false: it
+   * has none, and apply() says how. See forward_mode.h.
+   */
+  virtual bool jvp(Span<Tensor> tangents, std::vector<Tensor>& out) {
+    (void)tangents, (void)out;
+    return false;
+  }
   /** Whether apply() is to be called also when no output has a gradient. */
   virtual bool runs_without_gradients() const { return false; }
   /** Whether it is a LeafNode. */

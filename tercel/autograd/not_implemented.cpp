@@ -3,7 +3,6 @@
 namespace tercel {
 
 void record_not_implemented(const char* node, Span<Tensor> outs, InputRefs inputs, const char* op) {
-  if (!grad_enabled()) return;
   bool records = false;
   for (const InputRef& input : inputs) records |= should_record(*input);
   if (!records) return;

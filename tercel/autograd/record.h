@@ -41,6 +41,10 @@ TERCEL_API void connect_inputs(Node& node, InputRefs inputs);
 TERCEL_API void connect_inputs(Node& node, Span<Tensor> inputs);
 TERCEL_API void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr);
 TERCEL_API void rebase_history(const Tensor& changed, intrusive_ptr<Node> node);
+// The same for a node that connect_inputs() has prepared, of a result, of results, of a change: tangents first.
+TERCEL_API void record_result(const Tensor& out, intrusive_ptr<Node> node);
+TERCEL_API void record_results(Span<Tensor> outs, const intrusive_ptr<Node>& node);
+TERCEL_API void record_change(const Tensor& changed, intrusive_ptr<Node> node);
 TERCEL_API void init_view(const Tensor& view, const Tensor& base, ViewOrigin origin);
 
 template <class Inputs, class F>
@@ -54,24 +58,27 @@ intrusive_ptr<Node> make_node(const char* name, uint32_t outputs, const Inputs& 
 /** Makes `out` the result of an op with the given inputs and backward. */
 template <class F>
 void record(const char* name, const Tensor& out, InputRefs inputs, F backward) {
-  detail::set_history(out, detail::make_node(name, 1, inputs, std::move(backward)), 0);
+  detail::record_result(out, detail::make_node(name, 1, inputs, std::move(backward)));
 }
 /** The same for any number of inputs. */
 template <class F>
 void record_list(const char* name, const Tensor& out, Span<Tensor> inputs, F backward) {
-  detail::set_history(out, detail::make_node(name, 1, inputs, std::move(backward)), 0);
+  detail::record_result(out, detail::make_node(name, 1, inputs, std::move(backward)));
 }
 /** The same for several outputs; backward finds the gradient of output i as grad(i). Integer outputs stay outside. */
 template <class F>
 void record_outputs(const char* name, Span<Tensor> outs, InputRefs inputs, F backward) {
-  auto node = detail::make_node(name, static_cast<uint32_t>(outs.size()), inputs, std::move(backward));
-  for (uint32_t i = 0; i < outs.size(); ++i)
-    if (outs[i].is_differentiable()) detail::set_history(outs[i], node, i);
+  detail::record_results(outs,
+                         detail::make_node(name, static_cast<uint32_t>(outs.size()), inputs, std::move(backward)));
 }
 
 namespace detail {
 /** Gives the gradients that a node has made a history that throws when it is differentiated. */
 TERCEL_API void forbid_second_derivative(BackwardCall& call);
+/** NotImplementedError where a gradient that the node is given carries a tangent. */
+TERCEL_API void check_no_tangents(const BackwardCall& call);
+/** Whether the tensor has such a history. */
+bool is_derivative_forbidden(const Tensor& gradient);
 }  // namespace detail
 
 /**
@@ -84,6 +91,7 @@ class OnceDifferentiable {
   explicit OnceDifferentiable(F backward) : backward_(std::move(backward)) {}
 
   void operator()(BackwardCall& call) {
+    detail::check_no_tangents(call);
     if (!grad_enabled()) return backward_(call);
     {
       const NoGradGuard no_grad;
@@ -107,7 +115,7 @@ TERCEL_API void check_inplace(const Tensor& changed, bool records);
 /** Makes the changed tensor, and the base it views, the result of an op on what they were; `inputs` holds it too. */
 template <class F>
 void record_inplace(const char* name, const Tensor& changed, InputRefs inputs, F backward) {
-  detail::rebase_history(changed, detail::make_node(name, 1, inputs, std::move(backward)));
+  detail::record_change(changed, detail::make_node(name, 1, inputs, std::move(backward)));
 }
 
 /**
@@ -118,14 +126,15 @@ template <class MakeBackward>
 void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackward make_backward,
                ViewOrigin origin = ViewOrigin::Ordinary) {
   detail::init_view(view, x, origin);
-  if (should_record(x) && !x.impl().is_inference()) record(name, view, {x}, make_backward());
+  if (grad_enabled() && x.requires_grad() && !x.impl().is_inference()) record(name, view, {x}, make_backward());
 }
 
 /** The same for several views of x that one op gives. */
 template <class MakeBackward>
 void make_views(const char* name, Span<Tensor> views, const Tensor& x, MakeBackward make_backward) {
   for (const Tensor& view : views) detail::init_view(view, x, ViewOrigin::MultiOutput);
-  if (should_record(x) && !x.impl().is_inference()) record_outputs(name, views, {x}, make_backward());
+  if (grad_enabled() && x.requires_grad() && !x.impl().is_inference())
+    record_outputs(name, views, {x}, make_backward());
 }
 
 }  // namespace tercel

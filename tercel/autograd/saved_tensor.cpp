@@ -1,5 +1,6 @@
 #include "tercel/autograd/saved_tensor.h"
 
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/record.h"
 
 namespace tercel {
@@ -97,6 +98,12 @@ SavedTensor SavedTensor::output(const Tensor& output, uint32_t output_nr) {
   return saved;
 }
 
+void SavedTensor::carry_tangent(Span<Tensor> outputs) {
+  if (!is_output() || !tensor_.defined()) return;
+  const Tensor tangent = detail::tangent_of(outputs[static_cast<size_t>(output_nr_)]);
+  if (tangent.defined()) detail::set_tangent(tensor_, tangent);
+}
+
 Tensor SavedTensor::unpack() const { return static_cast<detail::PackedTensor&>(*packed_).unpack(); }
 
 Tensor SavedTensor::get(const BackwardCall& call) const {
@@ -113,6 +120,7 @@ Tensor SavedTensor::get(const BackwardCall& call) const {
   if (grad_enabled()) {
     Edge history = call.history(static_cast<uint32_t>(output_nr_));
     detail::set_history(out, std::move(history.node), history.output_nr);
+    if (const Tensor tangent = detail::tangent_of(tensor_); tangent.defined()) detail::set_tangent(out, tangent);
   }
   return out;
 }

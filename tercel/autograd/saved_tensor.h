@@ -85,6 +85,9 @@ class TERCEL_API SavedTensor {
   /** Whether it is a result of the op, not an operand. */
   bool is_output() const { return output_nr_ >= 0; }
 
+  /** Of a result: what it carries, the copy that is kept carries too; see forward_mode.h. */
+  void carry_tangent(Span<Tensor> outputs);
+
   bool defined() const { return tensor_.defined() || packed_.defined(); }
   /** The tensor, with its history; RuntimeError when it was changed in place since. Of an output see below. */
   Tensor get() const {

@@ -1,6 +1,7 @@
 // How in-place changes through views reach the history of the base, and the other way round.
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/autograd/region.h"
 
@@ -52,6 +53,7 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
                "the view with gradients enabled, or after its base has changed.");
   // Other threads may do the same: the node is made first, as that takes locks, and the first to publish it wins.
+  const ForwardModeGuard no_tangents(false);
   auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   AutogradMeta& meta = ensure_autograd_meta(t);
   const std::lock_guard lock(detail::shared_mutex(t));
@@ -65,6 +67,21 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
 }
 
 }  // namespace
+
+Tensor detail::same_view(const Tensor& view, const Tensor& base, const Tensor& other) {
+  // A view may have another dtype than its base: places are counted in bytes.
+  const int64_t size = static_cast<int64_t>(view.itemsize());
+  const int64_t moved = (other.storage_offset() - base.storage_offset()) * static_cast<int64_t>(base.itemsize());
+  const int64_t offset = (view.storage_offset() * size + moved) / size;
+  const Extent extent = extent_of(view.sizes(), view.strides());
+  TERCEL_CHECK(
+      view.numel() == 0 || (offset + extent.lowest >= 0 &&
+                            static_cast<size_t>((offset + extent.highest + 1) * size) <= other.storage()->nbytes()),
+      RuntimeError, "a view of elements that its base does not have cannot carry a tangent");
+  const Tensor out(make_intrusive<TensorImpl>(other.storage(), view.dtype(), view.sizes(), view.strides(), offset));
+  make_view("AsStridedBackward0", out, other, [&] { return view_of_base_backward(other, out); });
+  return out;
+}
 
 void detail::refresh_view_history(const Tensor& t) {
   if (TensorImpl* base = base_with_newer_history(t)) [[unlikely]]

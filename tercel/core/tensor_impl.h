@@ -154,25 +154,26 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   /** Takes over another tensor's storage and geometry; keeps own history, version counter and permission. */
   void shallow_copy_from(const TensorImpl& other);
 
-  /**
-   * Whether an op with this input must be recorded; the autograd layer keeps the bits true to its metadata. A view also
-   * requires a gradient once its base has got a history.
-   */
-  bool requires_grad() const {
-    if (has_autograd_flag(kRequiresGrad)) return true;
+  /** An op with this input is recorded for its gradient, or for forward mode's tangent; it is a result itself. */
+  enum AutogradFlag : uint8_t { kGradient = 1, kHasHistory = 2, kTangent = 4 };
+  /** Whether it is tracked for one of these reasons: its own flags, which autograd keeps true, or those of its base. */
+  bool is_tracked(int reasons) const {
+    if (has_autograd_flag(reasons)) return true;
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     if (word == 0) [[likely]]
       return false;
     const TensorImpl* base = (word & 1) != 0 ? reinterpret_cast<const TensorImpl*>(word & ~uintptr_t{1})
                                              : reinterpret_cast<const AutogradMetaBase*>(word)->view_base;
-    return base && base->has_autograd_flag(kHasHistory);
+    return base && base->has_autograd_flag((reasons & kTangent) | ((reasons & kGradient) != 0 ? kHasHistory : 0));
   }
+  bool requires_grad() const { return is_tracked(kGradient); }
   /** Whether an op made the tensor. */
   bool has_history() const { return has_autograd_flag(kHasHistory); }
   // One thread may set these at a time, others may read them meanwhile.
-  void set_requires_grad_flag(bool value) { set_autograd_flags(value ? kRequiresGrad : 0, kRequiresGrad); }
-  void set_history_flags() { set_autograd_flags(kRequiresGrad | kHasHistory, kRequiresGrad | kHasHistory); }
-  void clear_history_flags() { set_autograd_flags(0, kRequiresGrad | kHasHistory); }
+  void set_requires_grad_flag(bool value) { set_autograd_flags(value ? kGradient : 0, kGradient); }
+  void set_history_flags() { set_autograd_flags(kGradient | kHasHistory, kGradient | kHasHistory); }
+  void clear_history_flags() { set_autograd_flags(0, kGradient | kHasHistory); }
+  void set_tangent_flag() { set_autograd_flags(kTangent, kTangent); }
   AutogradMetaBase* autograd_meta() const {
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
@@ -222,7 +223,6 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     kWrappedNumber = 8,
     kInference = 16,
   };
-  enum AutogradFlag : uint8_t { kRequiresGrad = 1, kHasHistory = 2 };
 
   constexpr TensorImpl() noexcept : inline_{0, 0, 0, 0, 0, 1, 0, 0, 0, 0} {}
   TensorImpl(ScalarType dtype, Device device, size_t ndim);
@@ -232,7 +232,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   bool flag(Flag f) const { return (flags_ & f) != 0; }
   void set_flag(Flag f, bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | f : flags_ & ~f); }
-  bool has_autograd_flag(AutogradFlag f) const { return (autograd_flags_.load(std::memory_order_relaxed) & f) != 0; }
+  bool has_autograd_flag(int any) const { return (autograd_flags_.load(std::memory_order_relaxed) & any) != 0; }
   void set_autograd_flags(int bits, int mask) {
     const int now = autograd_flags_.load(std::memory_order_relaxed);
     autograd_flags_.store(static_cast<uint8_t>((now & ~mask) | bits), std::memory_order_relaxed);

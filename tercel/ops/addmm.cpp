@@ -62,12 +62,12 @@ Tensor recorded(const char* op, const char* backward_name, const Tensor& x, cons
                 Scalar beta, Scalar alpha) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = plain(op, x, a, b, beta, alpha);
   }
   if (should_record(x, a, b))
     record(backward_name, out, {x, a, b},
-           [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b),
+           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b),
             sizes = DimVector(x.sizes()), beta, alpha](BackwardCall& call) {
              const Tensor& g = call.grad();
              const auto adjoint = [](const Tensor& m) { return conj(transpose(m, -2, -1)); };

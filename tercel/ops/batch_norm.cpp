@@ -153,7 +153,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   Tensor out;
   Channels saved;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const ScalarType dtype = compute_dtype(x);
     const Tensor rows = as_rows(x, dtype);
     saved = statistics(rows, running_mean, running_var, options);
@@ -172,7 +172,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
            [x = SavedTensor(x), mean = SavedTensor(saved.mean), inverse_std = SavedTensor(saved.inverse_std),
             weight = SavedTensor(saved.weight), given_weight = SavedTensor(weight), options,
             weight_dtype = weight.dtype(), bias_dtype = bias.dtype()](BackwardCall& call) {
-             if (grad_enabled()) {
+             if (is_recording()) {
                recorded_gradient(call, x.get(), {mean.get(), inverse_std.get(), given_weight.get()}, options);
                if (call.needs(2)) call.set(2, to(call.result(2).values, bias_dtype));
                return;

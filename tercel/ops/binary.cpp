@@ -66,7 +66,6 @@ constexpr BinaryInfo kInfo = {
         std::is_same_v<F, op::Div>};
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
-bool wants_grad(const OperandRef& operand) { return operand.tensor() && operand.tensor()->requires_grad(); }
 
 // What both operands need to be kept for, by the derivatives that will be asked for.
 Uses saved_uses(const BinaryInfo& info, bool grad_a, bool grad_b) {
@@ -144,7 +143,7 @@ using Pair = OperandRef[2];
 
 /** The node's function for tensors a and b, or a number in the place of one. */
 void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& out) {
-  const Uses uses = saved_uses(*backward.info, wants_grad(in[0]), wants_grad(in[1]));
+  const Uses uses = saved_uses(*backward.info, is_tracked(in[0]), is_tracked(in[1]));
   for (int side = 0; side < 2; ++side) {
     const Tensor* t = in[side].tensor();
     const bool needed = has(uses, side == 0 ? Uses::A : Uses::B);
@@ -169,7 +168,7 @@ void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& o
 
 Tensor binary(const BinaryInfo& info, const Pair& in) {
   Tensor out = elementwise(info.rule, binary_kernels, info.index, in);
-  if (grad_enabled() && (wants_grad(in[0]) || wants_grad(in[1])) && out.is_differentiable()) [[unlikely]]
+  if (should_record(in[0], in[1]) && out.is_differentiable()) [[unlikely]]
     record_binary(info, out, in);
   return out;
 }
@@ -178,7 +177,7 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
   BinaryBackward backward{&info, {}, {}};
   // What the operation overwrites is gone by the time backward runs.
-  const Uses uses = saved_uses(info, a.requires_grad(), wants_grad(in[1]));
+  const Uses uses = saved_uses(info, is_tracked(a), is_tracked(in[1]));
   if (has(uses, Uses::A)) backward.saved[0].tensor = save_before_change(a);
   keep_for_backward(backward, in, a);
   elementwise_to(a, info.rule, binary_kernels, info.index, in);
@@ -192,7 +191,7 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
 const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
   check_defined(a, info.rule.op, "self");
-  const bool records = grad_enabled() && (a.requires_grad() || wants_grad(in[1])) && a.is_differentiable();
+  const bool records = should_record(in[0], in[1]) && a.is_differentiable();
   check_inplace(a, records);
   if (records) [[unlikely]]
     binary_inplace_recorded(info, in);

@@ -54,7 +54,7 @@ const char* nll_name(const Tensor& x) { return x.dim() <= 2 ? "nll_loss_forward"
 
 Picked pick(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
   check_without_gradient(op, "weight", weight);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   Picked p;
   p.ignored = eq(target, ignore_index);
   p.index = masked_fill(target, p.ignored, 0);

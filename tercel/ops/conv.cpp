@@ -87,7 +87,7 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
                   IntSpan y_sizes) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Order order(x, weight, y_sizes, geometry.groups, x.size(1));
     out = order.make(y_sizes, x.options());
     if (out.numel() > 0)
@@ -97,7 +97,7 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   }
   if (should_record(x, weight, bias))
     record("ConvolutionBackward0", out, {x, weight, bias},
-           [x = SavedTensor::when(weight.requires_grad(), x), weight = SavedTensor::when(x.requires_grad(), weight),
+           [x = SavedTensor::when(is_tracked(weight), x), weight = SavedTensor::when(is_tracked(x), weight),
             x_sizes = DimVector(x.sizes()), weight_sizes = DimVector(weight.sizes()), geometry](BackwardCall& call) {
              const Tensor& g = call.grad();
              if (call.needs(0)) call.set(0, input_op(g, weight.get(), geometry, x_sizes));
@@ -114,7 +114,7 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry, IntSpan x_sizes) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Order order(y, weight, x_sizes, geometry.groups, x_sizes[1]);
     out = order.make(x_sizes, y.options());
     if (y.numel() == 0 || weight.numel() == 0)
@@ -126,7 +126,7 @@ Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry,
   }
   if (should_record(y, weight))
     record("ConvolutionBackward0", out, {y, weight},
-           [y = SavedTensor::when(weight.requires_grad(), y), weight = SavedTensor::when(y.requires_grad(), weight),
+           [y = SavedTensor::when(is_tracked(weight), y), weight = SavedTensor::when(is_tracked(y), weight),
             y_sizes = DimVector(y.sizes()), weight_sizes = DimVector(weight.sizes()), geometry](BackwardCall& call) {
              if (call.needs(0)) call.set(0, forward_op(call.grad(), weight.get(), {}, geometry, y_sizes));
              if (call.needs(1)) call.set(1, weight_op(call.grad(), y.get(), geometry, weight_sizes));
@@ -137,7 +137,7 @@ Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry,
 Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, IntSpan weight_sizes) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Order order(x, y, y.sizes(), geometry.groups, x.size(1));
     out = order.make(weight_sizes, x.options());
     if (x.numel() == 0 || y.numel() == 0)
@@ -149,7 +149,7 @@ Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, Int
   }
   if (should_record(x, y))
     record("ConvolutionBackward0", out, {x, y},
-           [x = SavedTensor::when(y.requires_grad(), x), y = SavedTensor::when(x.requires_grad(), y),
+           [x = SavedTensor::when(is_tracked(y), x), y = SavedTensor::when(is_tracked(x), y),
             x_sizes = DimVector(x.sizes()), y_sizes = DimVector(y.sizes()), geometry](BackwardCall& call) {
              if (call.needs(0)) call.set(0, input_op(y.get(), call.grad(), geometry, x_sizes));
              if (call.needs(1)) call.set(1, forward_op(x.get(), call.grad(), {}, geometry, y_sizes));
@@ -456,7 +456,7 @@ Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan pa
   plan.channels = x.size(1);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty({plan.n, plan.channels * plan.window(), plan.out_pixels()}, x.options());
     if (out.numel() > 0) run_im2col(plan, contiguous(x), out);
   }
@@ -497,7 +497,7 @@ Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan
   plan.channels = x.size(1) / plan.window();
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty({plan.n, plan.channels, plan.in[1], plan.in[2]}, x.options());
     if (out.numel() > 0) run_col2im(plan, contiguous(x), out);
   }

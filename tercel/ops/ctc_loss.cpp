@@ -201,7 +201,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_le
   Batch batch = make_batch(log_probs.detach(), targets, input_lengths, target_lengths, blank);
   Tensor losses, kept;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     losses = empty({batch.size()}, log_probs.options());
     visit(losses, [&]<class T> {
       parallel_for(0, batch.size(), 1, [&](int64_t begin, int64_t end) {

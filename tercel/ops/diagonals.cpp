@@ -55,7 +55,7 @@ Tensor triangle(Triangle which, const Tensor& x, int64_t diagonal) {
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, op, ": input tensor must have at least 2 dimensions");
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor source = contiguous(x);
     out = empty(x.sizes(), x.options());
     copy_triangle(which, out, source, diagonal);

@@ -44,7 +44,7 @@ Tensor lengths(const Tensor& differences, double p) {
 Tensor euclidean(const Tensor& a, const Tensor& b, bool by_product) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = by_product ? euclidean_by_product(a, b) : linalg::vector_norm(differences(a, b), 2, {-1});
   }
   if (should_record(a, b))

@@ -44,7 +44,7 @@ Tensor drop(const Tensor& x, double p, GeneratorState state) {
 Tensor dropped(const Tensor& x, double p, GeneratorState state) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = drop(x, p, state);
   }
   if (should_record(x))

@@ -1,6 +1,6 @@
 #include "tercel/ops/elementwise_impl.h"
 
-#include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/out.h"
 #include "tercel/ops/sum_to_size.h"
@@ -9,23 +9,24 @@ namespace tercel {
 
 void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   copy_(out, elementwise(rule, kernels, op, inputs));
 }
 
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs) {
   check_defined(out, op, "out");
-  bool recorded = false, is_input = false;
+  bool is_input = false;
   DimVector sizes;
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
     if (!t) continue;
     check_defined(*t, op, "input");
-    recorded |= t->requires_grad();
     is_input |= out.is_same(*t);
     sizes = sizes.empty() ? DimVector(t->sizes()) : broadcast_sizes(sizes, t->sizes());
   }
-  check_out_gradients(op, out, recorded);
+  for (const OperandRef& input : inputs)
+    if (input.tensor()) check_out_gradients(op, *input.tensor());
+  check_out_gradients(op, out);
   if (out.sizes() != IntSpan(sizes)) {
     TERCEL_CHECK(!is_input, RuntimeError, "output with shape ", out.sizes(), " doesn't match the broadcast shape ",
                  IntSpan(sizes));
@@ -40,11 +41,12 @@ Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype) { return t
 SavedTensor save_before_change(const Tensor& x) {
   Tensor copy;
   {
-    const NoGradGuard guard;
+    const NoRecordGuard guard;
     copy = clone(x);
   }
   // It stands for what x is now, so it has x's history.
   if (Edge edge = gradient_edge(x); edge.defined()) detail::set_history(copy, std::move(edge.node), edge.output_nr);
+  if (const Tensor tangent = detail::tangent_of(x); tangent.defined()) detail::set_tangent(copy, tangent);
   return SavedTensor(copy);
 }
 

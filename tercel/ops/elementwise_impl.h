@@ -39,6 +39,13 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
  */
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs);
 
+/** Whether derivatives with respect to the operand may be asked for. */
+inline bool is_tracked(OperandRef operand) { return operand.tensor() && is_tracked(*operand.tensor()); }
+/** Whether an op with these operands must be recorded. */
+inline bool should_record(OperandRef a, OperandRef b) {
+  return (a.tensor() && should_record(*a.tensor())) || (b.tensor() && should_record(*b.tensor()));
+}
+
 /** The gradient of an operand of those sizes and that dtype, from the gradient of what it was broadcast to. */
 Tensor gradient_for(const Tensor& g, IntSpan sizes, ScalarType dtype);
 

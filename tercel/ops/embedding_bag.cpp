@@ -285,7 +285,7 @@ Tensor recorded_table_gradient(const SavedLookup& saved, const Tensor& grad, con
                                int64_t rows) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     Lookup lookup = saved.get();
     lookup.index_weights = index_weights.defined() ? flatten(contiguous(index_weights)) : Tensor();
     out = dense_gradient(rows_of_table(lookup, saved.one_each, grad), {rows, grad.size(1)});
@@ -310,7 +310,7 @@ Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& gr
                                       const Tensor& index_weights) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = view(index_weight_grad(saved.get(), readable(weight), contiguous(grad)), index_weights.sizes());
   }
   if (should_record(grad, weight))
@@ -334,7 +334,7 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
   Tensor out, table;
   bool one_each = false;
   {
-    NoGradGuard no_grad;
+    NoRecordGuard no_grad;
     table = readable(weight);
     if (index_weights.defined()) lookup.index_weights = flatten(contiguous(index_weights));
     out = empty(out_sizes, weight.options());
@@ -343,16 +343,16 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
   if (!should_record(weight, index_weights)) return out;
   lookup.padding = padding;
   record(backward_name, out, {weight, index_weights},
-         [saved = SavedLookup(lookup, one_each), table = SavedTensor::when(index_weights.requires_grad(), table),
-          given_weight = SavedTensor::when(index_weights.requires_grad(), weight), given = SavedTensor(index_weights),
+         [saved = SavedLookup(lookup, one_each), table = SavedTensor::when(is_tracked(index_weights), table),
+          given_weight = SavedTensor::when(is_tracked(index_weights), weight), given = SavedTensor(index_weights),
           rows = weight.size(0), dim = weight.size(1), sparse,
           weight_sizes = DimVector(index_weights.sizes())](BackwardCall& call) {
            const Lookup then = saved.get();
            const Tensor grad = reshape(call.grad(), {then.bags, dim});
-           if (grad_enabled()) {
+           if (is_recording()) {
              if (call.needs(0) && sparse) {
                // Rows are no tensor of the graph.
-               const NoGradGuard no_grad;
+               const NoRecordGuard no_record;
                call.set(0, rows_of_table(then, saved.one_each, grad));
                detail::forbid_second_derivative(call);
              } else if (call.needs(0)) {
@@ -382,7 +382,7 @@ Tensor with_gradient_by_frequency(const Tensor& weight, const Tensor& indices) {
   const Tensor out = weight.detach();
   Tensor counts;  // at least 1
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor flat = to(indices, kInt64);
     for (int64_t i = 0; i < flat.numel(); ++i)
       TERCEL_CHECK(flat.data<int64_t>()[i] >= 0 && flat.data<int64_t>()[i] < weight.size(0), IndexError,
@@ -432,7 +432,7 @@ void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows,
 Tensor largest_of_bags(const Tensor& weight, const Lookup& lookup) {
   Tensor rows, empty_bags;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     rows = zeros({lookup.bags, weight.size(1)}, kInt64);
     empty_bags = empty({lookup.bags, 1}, kBool);
     const Tensor table = readable(weight);
@@ -579,7 +579,7 @@ Tensor batched_embedding_bag(Span<Tensor> weights, const Tensor& keys, const Ten
   Tensor out;
   bool one_each = false;
   {
-    NoGradGuard no_grad;
+    NoRecordGuard no_grad;
     std::vector<Tensor> tables;
     for (const Tensor& weight : weights) tables.push_back(weight.contiguous());
     out = empty({batch, slots, dim}, weights[0].options());

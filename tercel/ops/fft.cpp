@@ -211,7 +211,7 @@ Tensor frequencies(const char* op, int64_t count, int64_t n, double d, TensorOpt
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   const bool requires_grad = options.requires_grad;
   options.requires_grad = false;
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   Tensor k = arange(0, count, 1, options);
   if (turned < count) sub_(k.narrow(0, turned, count - turned), n);
   Tensor out = mul(k, 1 / (static_cast<double>(n) * d));

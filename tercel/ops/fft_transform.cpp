@@ -222,7 +222,7 @@ void run_short_real(FftKind kind, const Tensor& x, const Tensor& out, int64_t di
 }  // namespace
 
 Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double scale) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t n = x.size(dim);
   if (!is_smooth(n) && x.numel() > 0)
     return contiguous(by_convolution(x.transpose(dim, -1), inverse, scale).transpose(dim, -1));
@@ -237,7 +237,7 @@ Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double sca
 }
 
 Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t n = x.size(dim), points = n / 2 + 1;
   const bool odd = n % 2 == 1;
   if ((!is_smooth(n) || (odd && is_long_along(x, dim, n))) && x.numel() > 0) {
@@ -260,7 +260,7 @@ Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale) 
 }
 
 Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, double scale) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const bool odd = n % 2 == 1;
   const ScalarType dtype = real_dtype(x.dtype());
   if ((!is_smooth(n) || (odd && is_long_along(x, dim, n))) && x.numel() > 0) {

@@ -72,7 +72,7 @@ void check_index_sizes(const char* op, const Tensor& index, const Tensor& of, co
 }
 
 void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor flat = contiguous(index);
   visit_index_types("index", flat.dtype(), [&]<class I> {
     const I* values = flat.data<I>();

@@ -126,7 +126,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
     for (Tap tap : taps_of(at, size, rule)) {
       Tensor index, outside;
       {
-        const NoGradGuard no_grad;
+        const NoRecordGuard no_record;
         const Tensor inside = logical_and(ge(tap.index, 0), le(tap.index, static_cast<double>(size - 1)));
         index = to(clamp(where(inside, tap.index, 0), 0, static_cast<double>(size - 1)), kInt64);
         if (!tap.weight.defined()) tap.weight = to(inside, x.dtype());

@@ -139,7 +139,7 @@ Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
   const auto bin_of = [numbers](int64_t i) { return numbers[i]; };
   Tensor sums;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     if (weights.defined() && weights.dtype() == kFloat32) {
       sums = zeros({bins}, kFloat32);
       sum_into<float>(sums, contiguous(weights), bin_of);
@@ -154,7 +154,7 @@ Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
 Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
   check_histogram("histogram", given);
   check_bins(bins);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Range range = Range{min.to_double(), max.to_double()}.resolved(given);
   TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histc: range of [",
                range.low, ", ", range.high, "] is not finite");
@@ -189,7 +189,7 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
   check_weight(given, weight);
   Histogram out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor edges = contiguous(to(bins, kFloat64)), x = contiguous(to(given, kFloat64));
     const double *limits = edges.data<double>(), *values = x.data<double>();
     const int64_t count = bins.numel() - 1;
@@ -246,7 +246,7 @@ HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight
   const Tensor points = points_of(x, bins.size());
   HistogramDd out{Tensor(), bins.to_vector()};
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     Tensor box = zeros({points.size(0)}, kInt64), counted = full({points.size(0)}, !bins.empty(), kBool);
     DimVector sizes;
     for (size_t d = 0; d < bins.size(); ++d) {

@@ -248,7 +248,7 @@ DimVector common_shape(Span<Tensor> indices) {
 }
 
 void plan_index(Plan& plan, const Tensor& x, Span<Tensor> items) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   TERCEL_CHECK(x.dim() <= kMaxIndexDims, RuntimeError, "index: expected at most ", kMaxIndexDims,
                " dimensions but got ", x.dim());
   std::vector<Tensor> indices = expand_masks(x, items);
@@ -368,7 +368,7 @@ Tensor get_at(const Tensor& x, Span<Tensor> indices) {
 
 /** The values as they are written, of plan.sizes(). */
 Tensor expanded_values(const Tensor& values, const Plan& plan) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const DimVector sizes = plan.sizes();
   const size_t lead = sizes.size() - std::min(sizes.size(), values.sizes().size());
   bool fits = values.sizes().size() <= sizes.size();
@@ -428,7 +428,7 @@ void fill_at(const Tensor& x, const Tensor& mask, int64_t first, Scalar value) {
 
 /** x at the indices becomes the values. One number goes through a mask whatever its dtype. */
 void assign_at(const Tensor& x, Span<Tensor> indices, const Tensor& values) {
-  const int64_t place = values.numel() == 1 && !values.requires_grad() ? place_of_only_mask(indices) : -1;
+  const int64_t place = values.numel() == 1 && !is_tracked(values) ? place_of_only_mask(indices) : -1;
   if (place >= 0)
     fill_at(x, indices[static_cast<size_t>(place)], place, values.item());
   else

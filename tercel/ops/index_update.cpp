@@ -38,7 +38,7 @@ void check_index_dtype(const char* op, const Tensor& index) {
 
 /** IndexError for an index that counts from the end, which these ops do not take. */
 void check_not_negative(const char* op, const Tensor& index, int64_t dim, int64_t size) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (index.numel() == 0) return;
   const int64_t least = min(index).item().to_int64();
   TERCEL_CHECK(least >= 0, IndexError, op, "(): index ", least, " is out of bounds for dimension ", dim, " with size ",
@@ -197,7 +197,7 @@ namespace {
 
 /** Row-major numbers (negative ones from the end) as one index for each dimension. */
 std::vector<TensorIndex> unravelled(const Tensor& numbers, const Tensor& x) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t numel = x.numel();
   const Tensor wide = to(numbers, kInt64);
   if (wide.numel() > 0) {

@@ -29,7 +29,7 @@ constinit const KernelTable<GatherFn> gather_kernels = TERCEL_CPU_KERNELS(gather
 constexpr int64_t kGrainBytes = 128 * 1024;
 
 [[noreturn]] void refuse_index(const Tensor& index, int64_t size) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor flat = to(contiguous(index), kInt64);
   const auto* values = flat.data<int64_t>();
   int64_t i = 0;
@@ -79,7 +79,7 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
 Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t dim, const Tensor& index) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     // The dimension comes first, where slices are rows.
     DimVector rows(sizes);
     std::swap(rows[0], rows[static_cast<size_t>(dim)]);
@@ -118,7 +118,7 @@ Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
   if (x.numel() == 0 && x.dim() > 0) check_empty_select(index, x.size(dim));
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = x.dim() == 0 ? view(select_slices(view(x, {1}), 0, index), {}) : select_slices(x, dim, index);
   }
   if (should_record(x))
@@ -163,7 +163,7 @@ Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value)
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     // PyTorch fills a contiguous copy, whatever the operand's strides are.
     out = contiguous(filled("masked_fill", x, mask, value));
   }

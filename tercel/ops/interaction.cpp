@@ -79,7 +79,7 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
   const int64_t batch = mlp.size(0), slots = emb.size(1), dim = mlp.size(1);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const ScalarType dtype = compute_dtype(mlp);
     const Tensor z0 = readable_rows(mlp, dtype), z = contiguous(to(emb, dtype));
     out = empty({batch, dim + (slots + 1) * slots / 2 + (pad ? 1 : 0)}, TensorOptions(dtype, mlp.device()));
@@ -128,7 +128,7 @@ Tensor fm_order2(const Tensor& x, int64_t dim) {
   };
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor input = contiguous(to(x, compute_dtype(x)));
     out = empty({x.size(0), dim}, input.options());
     FmLoop loop = make(input);

@@ -159,7 +159,7 @@ struct Piece {
 std::vector<Tensor> copies_of(const Tensor& x, const std::vector<Tensor>& views, int64_t d) {
   std::vector<Tensor> out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     for (const Tensor& piece : views) out.push_back(clone(piece, MemoryFormat::Contiguous));
   }
   if (!should_record(x) || out.empty()) return out;
@@ -182,7 +182,7 @@ Tensor cat(Span<Tensor> tensors, int64_t d) {
   const Shape shape = joined_shape("cat", tensors, d);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = joined(tensors, shape);
   }
   bool records = false;
@@ -219,12 +219,11 @@ const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
                "torch.cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
   TERCEL_CHECK(out.device() == tensors[0].device(), RuntimeError, "cat(): expected an out on ",
                to_string(tensors[0].device()), " but got ", describe(out));
-  bool wants_gradient = false;
-  for (const Tensor& t : tensors) wants_gradient |= t.requires_grad();
-  check_out_gradients("cat", out, wants_gradient);
+  for (const Tensor& t : tensors) check_out_gradients("cat", t);
+  check_out_gradients("cat", out);
   check_out_apart("cat", {out}, {tensors});
   if (out.sizes() != IntSpan(shape.sizes)) {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     return put_out("cat", out, cat(tensors, d));
   }
   check_no_internal_overlap("cat", out);
@@ -313,7 +312,7 @@ Tensor block_diag(Span<Tensor> tensors) {
   }
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = zeros({rows, columns}, TensorOptions(dtype, tensors[0].device()));
     for (size_t i = 0; i < blocks.size(); ++i)
       copy_elements_out(blocks[i].of(out), reshape(tensors[i], {blocks[i].rows, blocks[i].columns}));

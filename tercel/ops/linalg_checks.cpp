@@ -40,7 +40,7 @@ Tensor empty_columns(IntSpan sizes, TensorOptions options) {
 }
 
 Tensor copy_columns(const Tensor& a) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return transpose(clone(transpose(a, -2, -1), MemoryFormat::Contiguous), -2, -1);
 }
 
@@ -53,7 +53,7 @@ void refuse_matrix(const char* op, const Tensor& info, int64_t i, const std::str
 }
 
 void check_finite(const char* op, const Tensor& a, const char* sentence) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor finite = contiguous(to(all(isfinite(a), {-2, -1}), kBool));
   const auto* values = static_cast<const bool*>(finite.data_ptr());
   for (int64_t i = 0; i < finite.numel(); ++i)
@@ -68,7 +68,7 @@ void check_phase(const char* backward, const char* vectors, const Tensor& phases
   if (!phases.is_complex()) return;
   // Rather lax: a false alarm is worse than a loss that depends on the phase a little.
   constexpr double kTolerance = 1e-2;
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   constexpr const char* kCase =
       " in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on "
       "this ";

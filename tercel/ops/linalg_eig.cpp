@@ -17,7 +17,7 @@ namespace tercel::linalg {
 namespace {
 
 EigResult plain_eig(const char* op, const Tensor& a, bool vectors) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t n = a.size(-1);
   const TensorOptions options(complex_dtype(a.dtype()), a.device());
   EigResult out{empty(batch_sizes(a, {n}), options), {}};

@@ -26,7 +26,7 @@ namespace {
 Tensor eye_like(const Tensor& a, int64_t n) { return eye(n, -1, a.options()); }
 
 CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   CholeskyResult out;
   out.info = zeros(batch_sizes(a), TensorOptions(kInt32));
   // The lower triangle of a row-major matrix is the upper one of what LAPACK sees, and so is the factor.
@@ -88,7 +88,7 @@ namespace {
 
 /** Reflectors and R of a, column-major, and tau. */
 GeqrfResult plain_geqrf(const char* op, const Tensor& a) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t k = std::min(a.size(-1), a.size(-2));
   GeqrfResult out{copy_columns(a), empty(batch_sizes(a, {k}), a.options())};
   if (a.numel() == 0) return out;
@@ -104,7 +104,7 @@ GeqrfResult plain_geqrf(const char* op, const Tensor& a) {
 
 /** The first `columns` columns of the product of the reflectors that a holds, not recorded. */
 Tensor product_of_reflectors(const char* op, const Tensor& a, const Tensor& tau, int64_t columns) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t rows = a.size(-2), k = tau.size(-1);
   Tensor q = empty_columns(batch_sizes(a, {rows, columns}), a.options());
   if (k == 0 || q.numel() == 0) return copy_(q, expand(eye(rows, columns, a.options()), q.sizes()));
@@ -169,7 +169,7 @@ QrResult qr(const Tensor& a, std::string_view mode) {
   const int64_t columns = mode == "complete" ? m : k;
   QrResult out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const GeqrfResult factors = plain_geqrf("linalg.qr", a);
     out.R = triu(narrow(factors.a, -2, 0, columns));
     out.Q = mode == "r" ? empty({0}, a.options()) : product_of_reflectors("linalg.qr", factors.a, factors.tau, columns);
@@ -246,7 +246,7 @@ SvdResult tall_svd(const char* op, const Tensor& a, bool vectors) {
 }
 
 SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   if (a.is_complex() && std::max(m, n) > kMostComplexRows && std::max(m, n) > 4 * k && k > 0 && !(full && vectors)) {
     check_finite(op, a, kNotFinite);
@@ -356,7 +356,7 @@ Tensor svdvals(const Tensor& a) {
 namespace {
 
 EighResult plain_eigh(const Tensor& a, char uplo, bool vectors) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   constexpr const char* kOp = "linalg.eigh";
   TERCEL_CHECK(uplo == 'L' || uplo == 'U' || uplo == 'l' || uplo == 'u', RuntimeError,
                "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
@@ -435,7 +435,7 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
 Tensor cholesky_inverse(const Tensor& factor, bool upper) {
   linalg::check_square("cholesky_inverse", factor, "A");
   if (factor.numel() > 0) {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor zeros = contiguous(eq(diagonal(factor, 0, -2, -1), 0));
     const int64_t n = factor.size(-1);
     const auto* found = static_cast<const bool*>(zeros.data_ptr());

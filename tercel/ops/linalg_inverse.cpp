@@ -55,7 +55,7 @@ Tensor det(const Tensor& a) {
   check_square("linalg.det", a);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const LuFactorExResult factors = lu_factor_ex(a);
     out = mul(prod(diagonal(factors.LU, 0, -2, -1), {-1}), parity(factors.pivots, a.dtype()));
   }
@@ -76,7 +76,7 @@ SlogdetResult slogdet(const Tensor& a) {
   check_square("linalg.slogdet", a);
   SlogdetResult out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const LuFactorExResult factors = lu_factor_ex(a);
     const Tensor d = diagonal(factors.LU, 0, -2, -1);
     out.sign = mul(prod(sgn(d), {-1}), parity(factors.pivots, a.dtype()));
@@ -158,7 +158,7 @@ Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool 
   const int64_t m = a.size(-2), n = a.size(-1);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     if (a.numel() == 0) {
       out = zeros(batch_sizes(a, {n, m}), a.options());
     } else if (hermitian) {
@@ -183,7 +183,7 @@ Tensor matrix_rank(const Tensor& a, const Tolerance& atol, const Tolerance& rtol
   check_tolerance("linalg.matrix_rank", "atol", atol);
   check_tolerance("linalg.matrix_rank", "rtol", rtol);
   if (hermitian) check_square("linalg.matrix_rank", a);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (a.numel() == 0) return zeros(batch_sizes(a), TensorOptions(kInt64));
   const Tensor magnitudes = hermitian ? abs(eigvalsh(a)) : svdvals(a);
   return sum(above_tolerance(magnitudes, a, atol, rtol), {-1});
@@ -203,7 +203,7 @@ lapack::LeastSquares parse_driver(std::string_view name) {
 /** The solution [..., n, columns]; rank and singular values, where the driver finds them. Not recorded. */
 LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::LeastSquares driver) {
   constexpr const char* kOp = "torch.linalg.lstsq";
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t m = a.size(-2), n = a.size(-1), columns = b.size(-1), k = std::min(m, n);
   check_finite(kOp, a, kNotFinite);
   const Tensor work = copy_columns(a), right = empty_columns(batch_sizes(a, {std::max(m, n), columns}), a.options());
@@ -289,7 +289,7 @@ Tensor matrix_exp(const Tensor& a) {
   Tensor out;
   const int64_t n = a.size(-1);
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     if (a.numel() == 0) return clone(a);
     // Higham's approximation of degree 13 is exact to double precision up to this norm; larger matrices are halved
     // until they are, and the result squared as often.
@@ -350,7 +350,7 @@ namespace {
 
 LdlFactorExResult plain_ldl(const char* op, const Tensor& a, bool hermitian) {
   check_square(op, a);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t n = a.size(-1);
   LdlFactorExResult out{copy_columns(tril(a)), zeros(batch_sizes(a, {n}), TensorOptions(kInt32)),
                         zeros(batch_sizes(a), TensorOptions(kInt32))};
@@ -413,7 +413,7 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
   };
   const Tensor right = expand(b, with_batch({n, b.size(-1)}));
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = copy_columns(right);
     const Tensor factors = copy_columns(expand(ld, with_batch({n, n}))),
                  order = contiguous(expand(pivots, with_batch({n})));

@@ -45,7 +45,7 @@ int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
 }
 
 LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   LuFactorExResult out;
   const int64_t k = std::min(a.size(-1), a.size(-2));
   out.LU = copy_columns(a);
@@ -77,7 +77,7 @@ void refuse_pivot(const char* op, int64_t row) {
 
 /** The rows of P, as numbers: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
 Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor source = contiguous(pivots);
   const int64_t k = source.size(-1), count = k == 0 ? numel_of(batch_sizes(source, {}, 1)) : source.numel() / k;
   Tensor order = empty(batch_sizes(source, {m}, 1), TensorOptions(kInt64));
@@ -174,7 +174,7 @@ std::string inverse_sentence(int32_t k) {
 }
 
 Tensor plain_triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   constexpr const char* kOp = "linalg.solve_triangular";
   const Tensor x = copy_columns(b);
   if (x.numel() == 0) return x;
@@ -287,7 +287,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
   Tensor out;
   LuFactorExResult factors;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     factors = plain_lu(op, a, true);
     info = factors.info;
     Tensor right = b, lu = factors.LU;
@@ -299,7 +299,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
            [a = SavedTensor(a), lu = SavedTensor(factors.LU), pivots = SavedTensor(factors.pivots),
             out = SavedTensor::output(out), sizes = DimVector(b.sizes())](BackwardCall& call) {
              Tensor gb;
-             if (grad_enabled()) {
+             if (is_recording()) {
                // A second derivative goes through a, of which the factors know nothing.
                gb = solve(adjoint(a.get()), call.grad());
              } else {
@@ -357,7 +357,7 @@ InvExResult inv_ex(const Tensor& a, bool check_errors) {
   check_square("linalg.inv", a);
   InvExResult out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const LuFactorExResult factors = plain_lu("linalg.inv", a, true);
     out.info = factors.info;
     const Tensor identity = expand(eye(a.size(-1), -1, a.options()), a.sizes());
@@ -389,7 +389,7 @@ LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_dat
     const DimVector expected = linalg::batch_sizes(lu, {k});
     TERCEL_CHECK(pivots.sizes() == IntSpan(expected), RuntimeError, "lu_unpack: expected LU_pivots of sizes ",
                  IntSpan(expected), " but got ", pivots.sizes());
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor order = linalg::row_order(linalg::kLuUnpack, pivots, m, true);
     out.P = linalg::take_rows(expand(eye(m, -1, lu.options()), linalg::batch_sizes(lu, {m, m})), order);
   } else {

@@ -153,14 +153,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return bias.defined() ? addmm(bias, x, t(weight)) : mm(x, t(weight));
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = forward_layer("linear", x, t(weight), bias, Activation::None);
   }
   if (!should_record(x, weight, bias)) return out;
   record("LinearBackward0", out, {x, weight, bias},
-         [x = SavedTensor::when(weight.requires_grad() || bias.requires_grad(), x),
-          weight = SavedTensor::when(x.requires_grad(), weight)](BackwardCall& call) {
-           if (grad_enabled()) {
+         [x = SavedTensor::when(is_tracked(weight) || is_tracked(bias), x),
+          weight = SavedTensor::when(is_tracked(x), weight)](BackwardCall& call) {
+           if (is_recording()) {
              if (call.needs(0)) call.set(0, mm(call.grad(), weight.get()));
              if (call.needs(1)) call.set(1, mm(t(call.grad()), x.get()));
              if (call.needs(2)) call.set(2, sum_to_size(call.grad(), IntSpan{call.grad().size(1)}));
@@ -189,24 +189,23 @@ Tensor mlp(const Tensor& x, Span<Tensor> weights, Span<Tensor> biases, Span<Acti
   const size_t n = weights.size();
   TERCEL_CHECK(n > 0 && biases.size() == n && activations.size() == n, RuntimeError, op, ": ", n, " weights, ",
                biases.size(), " biases and ", activations.size(), " activations");
-  bool records = x.requires_grad();
+  bool records = should_record(x);
   for (size_t i = 0; i < n; ++i) {
     check_defined(weights[i], op, "weight");
-    records |= weights[i].requires_grad() || biases[i].requires_grad();
+    records |= should_record(weights[i], biases[i]);
   }
-  records &= grad_enabled();
   Chain chain;
   if (records) chain.layers.resize(n);
   Tensor h = contiguous(x);
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     for (size_t i = 0; i < n; ++i) {
       const Tensor& w = weights[i];
       TERCEL_CHECK(w.dim() == 2, RuntimeError, op, ": expected weight [in, out] but got ", w.sizes());
       check_layer(op, h, w, biases[i], w.size(0), w.size(1));
       Tensor y = forward_layer(op, h, w, biases[i], activations[i]);
       if (records) {
-        const bool needs_input = w.requires_grad() || biases[i].requires_grad() || i > 0;
+        const bool needs_input = is_tracked(w) || is_tracked(biases[i]) || i > 0;
         chain.layers[i] = {i == 0 ? SavedTensor::when(needs_input, h) : SavedTensor::output(h), SavedTensor(w),
                            biases[i].defined(), activations[i] == Activation::Relu};
       }

@@ -50,14 +50,14 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   const bool records = should_record(x, target);
   Tensor out, x_grad;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Compute compute = compute_of(x.dtype());
     const ScalarType dtype = native_dtype(compute);
     const Tensor input = contiguous(to(x, dtype)), labels = contiguous(to(target, dtype));
     Tensor weights;
     if (weight.defined()) weights = contiguous(to(expand(weight, x.sizes()), dtype));
     const Tensor losses = empty(x.sizes(), input.options());
-    if (records && x.requires_grad()) x_grad = empty(x.sizes(), input.options());
+    if (records && is_tracked(x)) x_grad = empty(x.sizes(), input.options());
 
     LossLoop loop{};
     loop.compute = compute;
@@ -77,7 +77,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
         [x_grad = SavedTensor(x_grad), x = SavedTensor(x), target = SavedTensor(target), weight = SavedTensor(weight),
          reduction, dtype = x.dtype(), target_dtype = target.dtype()](BackwardCall& call) {
           const Tensor& grad = call.grad();
-          if (call.needs(0) && grad_enabled()) {
+          if (call.needs(0) && is_recording()) {
             // The gradient that was calculated along with the loss has no history.
             Tensor slope = sub(sigmoid(x.get()), target.get());
             if (weight.defined()) slope = mul(slope, weight.get());
@@ -119,7 +119,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, "Found dtype ", to_string(x.dtype()),
                " but expected a floating one");
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     TERCEL_CHECK(x.numel() == 0 || all(logical_and(ge(x, 0), le(x, 1))).item<bool>(), RuntimeError,
                  "all elements of input should be between 0 and 1");
   }
@@ -184,7 +184,7 @@ Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Tensor& va
   }
   Tensor at_least;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     TERCEL_CHECK(!any(lt(var, 0)).item<bool>(), ValueError, "var has negative entry/entries");
     at_least = clamp_min(spread, eps);
   }

@@ -84,7 +84,7 @@ Tensor int_product(const Tensor& a, const Tensor& b, IntSpan sizes) {
 
 /** Products of any dtype but bool, not recorded. */
 Tensor product_of(const char* op, const Tensor& a, const Tensor& b, IntSpan sizes) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   switch (a.dtype()) {
     case kFloat16:
     case kBFloat16: return to(float_product(op, to(a, kFloat32), to(b, kFloat32), sizes), a.dtype());
@@ -140,16 +140,15 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   check_mm("mm", a, b, "self");
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = plain_mm(a, b);
   }
   if (should_record(a, b))
-    record(
-        "MmBackward0", out, {a, b},
-        [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b)](BackwardCall& call) {
-          if (call.needs(0)) call.set(0, mm(call.grad(), conj(t(b.get()))));
-          if (call.needs(1)) call.set(1, mm(conj(t(a.get())), call.grad()));
-        });
+    record("MmBackward0", out, {a, b},
+           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, mm(call.grad(), conj(t(b.get()))));
+             if (call.needs(1)) call.set(1, mm(conj(t(a.get())), call.grad()));
+           });
   return out;
 }
 
@@ -157,16 +156,15 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   check_bmm("bmm", a, b);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = plain_bmm(a, b);
   }
   if (should_record(a, b))
-    record(
-        "BmmBackward0", out, {a, b},
-        [a = SavedTensor::when(b.requires_grad(), a), b = SavedTensor::when(a.requires_grad(), b)](BackwardCall& call) {
-          if (call.needs(0)) call.set(0, bmm(call.grad(), conj(transpose(b.get(), 1, 2))));
-          if (call.needs(1)) call.set(1, bmm(conj(transpose(a.get(), 1, 2)), call.grad()));
-        });
+    record("BmmBackward0", out, {a, b},
+           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, bmm(call.grad(), conj(transpose(b.get(), 1, 2))));
+             if (call.needs(1)) call.set(1, bmm(conj(transpose(a.get(), 1, 2)), call.grad()));
+           });
   return out;
 }
 

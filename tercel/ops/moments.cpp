@@ -45,7 +45,7 @@ struct Moment {
 
   /** The variance in the type that it is calculated in. */
   Tensor variance(const Tensor& x) const {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor away = distances(to(x, native_dtype(compute_of(x.dtype()))));
     const Tensor real = x.is_complex() ? abs(away) : away;
     return div(reduce(op_index<op::SquareSum>, compute_of(real.dtype()), real, mask, keepdim), divisor);
@@ -79,7 +79,7 @@ Tensor std_of(const Moment& moment, const Tensor& x) {
 /** What measures the spread, and the mean, unrecorded. */
 template <class SpreadOf>
 std::pair<Tensor, Tensor> without_history(const Tensor& x, IntSpan dims, bool keepdim, SpreadOf spread_of) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return {spread_of(), mean(x, dims, keepdim)};
 }
 

@@ -45,7 +45,7 @@ int64_t count_true(const uint8_t* truth, int64_t begin, int64_t end) {
 
 /** [dims, n]: one row of indices for each dimension. */
 Tensor nonzero_rows(const Tensor& x) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor bytes = truth_of(x);
   const auto* truth = static_cast<const uint8_t*>(bytes.data_ptr());
   const int64_t numel = bytes.numel(), chunks = (numel + kChunk - 1) / kChunk;

@@ -70,7 +70,7 @@ struct Backward {
   }
   // (x - mean) * rstd, from the statistics or, to be differentiated, from x.
   Tensor normalised() const {
-    if (!grad_enabled()) return mul(sub(x.get(), view(mean.get(), {-1, 1})), view(rstd.get(), {-1, 1}));
+    if (!is_recording()) return mul(sub(x.get(), view(mean.get(), {-1, 1})), view(rstd.get(), {-1, 1}));
     const Tensor centred = r.centre ? sub(x.get(), tercel::mean(x.get(), {1}, true)) : x.get();
     return mul(centred, differentiable_rstd());
   }
@@ -79,7 +79,7 @@ struct Backward {
     return rsqrt(add(tercel::mean(square(centred), {1}, true), r.eps));
   }
   Tensor input(const Tensor& g) const {
-    if (grad_enabled()) {
+    if (is_recording()) {
       Tensor scaled = g;
       if (weight.defined())
         scaled = reshape(mul(view(g, r.split()), view(weight.get(), {1, r.period, r.parts, 1})), {r.rows, r.n});
@@ -108,7 +108,7 @@ struct Backward {
 Tensor norm_rows(const char* backward_name, const Tensor& x, const Tensor& weight, const Tensor& bias, const Rows& r) {
   Tensor out, mean, rstd;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     mean = empty({r.rows}, x.options());
     rstd = empty({r.rows}, x.options());
     out = empty(x.sizes(), x.options());
@@ -244,7 +244,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
                x.sizes());
   Tensor out = group_norm(x, std::max<int64_t>(channels, 1), weight, bias, eps);
   if (pixels > 0 && (running_mean.defined() || running_var.defined())) {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor flat = flatten(x.detach(), 2);
     if (running_mean.defined()) lerp_(running_mean, to(mean(flat, {0, 2}), running_mean.dtype()), momentum);
     if (running_var.defined()) lerp_(running_var, to(mean(var(flat, {2}), {0}), running_var.dtype()), momentum);

@@ -47,14 +47,15 @@ constexpr const char* kResizeAdvice =
 /** All that put_out() asks for. */
 void check_out(const char* op, const Tensor& out, const Tensor& result) {
   check_defined(out, op, "out");
-  check_out_gradients(op, out, result.requires_grad());
+  check_out_gradients(op, result);
+  check_out_gradients(op, out);
   TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
                " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
 }
 
 const Tensor& write_out(const char* op, const Tensor& out, const Tensor& result) {
   prepare_out(op, out, result.sizes());
-  const NoGradGuard guard;
+  const NoRecordGuard guard;
   return copy_(out, result);
 }
 
@@ -110,15 +111,18 @@ void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> argum
   }
 }
 
-void check_out_gradients(const char* op, const Tensor& out, bool recorded) {
-  TERCEL_CHECK(!(recorded || out.requires_grad()) || !grad_enabled(), RuntimeError, op,
+void check_out_gradients(const char* op, const Tensor& x) {
+  if (!should_record(x)) return;
+  TERCEL_CHECK(!grad_enabled() || !x.requires_grad(), RuntimeError, op,
                "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                "requires grad.");
+  throw_error<NotImplementedError>(
+      {"Trying to use forward AD with ", op, " (because it is an out= function) that does not support it."});
 }
 
-void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded) {
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
   check_defined(out, op, "out");
-  check_out_gradients(op, out, recorded);
+  check_out_gradients(op, out);
   if (out.sizes() == sizes) return;
   if (out.numel() > 0)
     warn(str_cat({"An output with one or more elements was resized since it had shape ", out.sizes(),

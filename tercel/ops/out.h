@@ -19,10 +19,11 @@
 
 namespace tercel {
 
-/** RuntimeError where `out`, or what goes into it (`recorded`), requires a gradient while gradients are on. */
-TERCEL_API void check_out_gradients(const char* op, const Tensor& out, bool recorded);
+/** RuntimeError where x, `out` or what goes into it, requires a gradient, and NotImplementedError where it carries a
+ * tangent, while these are recorded. */
+TERCEL_API void check_out_gradients(const char* op, const Tensor& x);
 /** check_out_gradients(), then gives `out` these sizes. */
-TERCEL_API void prepare_out(const char* op, const Tensor& out, IntSpan sizes, bool recorded = false);
+TERCEL_API void prepare_out(const char* op, const Tensor& out, IntSpan sizes);
 
 /** An argument of an op, for check_out_apart(): the tensors that it is, if any. */
 class OutInput {

@@ -72,7 +72,7 @@ Tensor with_border(const Tensor& x, const Border& border, Scalar value) {
                  RuntimeError, "pad: dimension ", d, " of sizes ", x.sizes(), " does not fit 64 bits when padded");
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty(sizes, x.options());
     if (border.mode == PadMode::Constant) {
       // Slabs: each border element belongs to the first dimension in which it lies outside.
@@ -102,7 +102,7 @@ Tensor without_border(const Tensor& grad, const Border& border) {
   if (border.mode == PadMode::Constant) return inside(grad, border, 0);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor whole = clone(grad, MemoryFormat::Contiguous);
     for (size_t d = border.before.size(); d-- > 0;)
       visit_edges(inside(whole, border, d + 1), border, d, [d](const Tensor& edge, const Tensor& source) {

@@ -124,7 +124,7 @@ namespace {
 Tensor fold(const Tensor& windows, IntSpan sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = zeros(sizes, windows.options());
     if (sizes.empty()) {
       if (size > 0) add_(out, view(windows, {}));

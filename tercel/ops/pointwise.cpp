@@ -108,14 +108,14 @@ const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
 Tensor signbit(const Tensor& x) {
   check_defined(x, "signbit", "self");
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "signbit is not implemented for complex tensors.");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (!x.is_floating_point()) return lt(x, 0);
   return lt(copysign(1.0, x), 0);
 }
 
 Tensor isinf(const Tensor& x) {
   check_defined(x, "isinf", "self");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (x.is_complex()) return logical_or(isinf(real(x)), isinf(imag(x)));
   return x.is_floating_point() ? eq(abs(x), kInf) : no_bools(x);
 }
@@ -131,7 +131,7 @@ Tensor isneginf(const Tensor& x) {
 }
 Tensor isreal(const Tensor& x) {
   check_defined(x, "isreal", "self");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return x.is_complex() ? eq(imag(x), 0) : logical_not(no_bools(x));
 }
 
@@ -277,7 +277,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
                scalar_type_word(b.dtype()));
   TERCEL_CHECK(rtol >= 0, RuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
   TERCEL_CHECK(atol >= 0, RuntimeError, "atol must be greater than or equal to zero, but got ", atol);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   Tensor close = eq(a, b);
   if (equal_nan && a.is_differentiable()) close = logical_or(close, logical_and(isnan(a), isnan(b)));
   // Exactly the same: also of integers that float64 cannot tell apart.
@@ -298,7 +298,7 @@ bool equal(const Tensor& a, const Tensor& b) {
   check_defined(a, "equal", "self");
   check_defined(b, "equal", "other");
   if (a.sizes() != b.sizes()) return false;
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return item(all(eq(a, b))).to_bool();
 }
 
@@ -351,7 +351,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   check_fill("masked_fill", x, value);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = contiguous(where(mask, to(value, x.dtype()), x));
   }
   if (should_record(x, value))

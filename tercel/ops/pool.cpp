@@ -199,7 +199,7 @@ Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntSpan x_si
   int64_t pixels = 1;
   for (size_t d = x_sizes.size() - dims; d < x_sizes.size(); ++d) pixels *= x_sizes[d];
   flat.push_back(pixels);
-  if (grad_enabled() && grad.requires_grad())
+  if (should_record(grad))
     return view(scatter_add(zeros(flat, grad.options()), -1, flatten(contiguous(indices), first),
                             flatten(contiguous(grad), first)),
                 x_sizes);
@@ -267,7 +267,7 @@ ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooli
   ValuesAndIndices out;
   const bool records = should_record(x);
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = run_max(x, p, want_indices || records);
   }
   if (records)

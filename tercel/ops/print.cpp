@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "tercel/autograd/autograd_meta.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/core/convert.h"
 #include "tercel/core/load_element.h"
 
@@ -181,6 +182,7 @@ std::vector<std::string> suffixes_of(const Tensor& t) {
     out.push_back("grad_fn=<" + std::string(node->name()) + ">");
   else if (t.requires_grad())
     out.push_back("requires_grad=True");
+  if (const Tensor tangent = detail::tangent_of(t); tangent.defined()) out.push_back("tangent=" + to_string(tangent));
   return out;
 }
 

@@ -36,7 +36,7 @@ void check_operands(const Tensor& x, const Tensor& q) {
   TERCEL_CHECK(x.dtype() == kFloat32 || x.dtype() == kFloat64, RuntimeError,
                "quantile() input tensor must be either float or double dtype");
   TERCEL_CHECK(q.dtype() == x.dtype(), RuntimeError, "quantile() q tensor must be same dtype as the input tensor");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   TERCEL_CHECK(all(logical_and(ge(q, 0), le(q, 1))).item<bool>(), RuntimeError,
                "quantile() q values must be in the range [0, 1]");
 }

@@ -46,7 +46,7 @@ void fill_contiguous(const Tensor& x, Write write) {
   }
   const Tensor target = empty(x.sizes(), x.options());
   write(target);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   copy_(x, target);
 }
 

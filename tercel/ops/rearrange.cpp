@@ -17,7 +17,7 @@ namespace {
 Tensor mirrored(const Tensor& x, const DimMarks& marks) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     Geometry g(x);
     for (size_t d = 0; d < g.sizes.size(); ++d)
       if (marks[d] && g.sizes[d] > 0) {
@@ -86,7 +86,7 @@ void copy_rolled(const Tensor& out, const Tensor& x, const DimVector& shifts, si
 Tensor rolled(const Tensor& x, const DimVector& shifts, MemoryFormat format) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty_like(x, format);
     copy_rolled(out, x, shifts, 0);
   }
@@ -149,7 +149,7 @@ Tensor repeat(const Tensor& x, IntSpan repeats) {
   }
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty(sizes, x.options());
     if (out.numel() > 0) copy_elements_out(view(out, pairs), expand(reshape(x, padded), pairs));
   }
@@ -205,7 +205,7 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t
   sizes[static_cast<size_t>(d)] = size;
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = empty(sizes, source.options());
     const Tensor places = view(out, spread);
     // A few elements at a time are slower than every n-th of all, several times.

@@ -120,7 +120,7 @@ Tensor sum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) {
   const ScalarType result = dtype == ScalarType::Undefined ? sum_dtype(x.dtype()) : dtype;
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = to(reduce(op_index<op::Sum>, sum_compute(result), summed_in(x, result), mask, keepdim), result);
   }
   if (should_record(x) && is_differentiable(result))
@@ -137,7 +137,7 @@ Tensor mean_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) {
   const double n = static_cast<double>(reduced_count(x, mask));
   Tensor out;
   {
-    NoGradGuard no_grad;
+    NoRecordGuard no_grad;
     out = reduce(op_index<op::Sum>, compute_of(result), summed_in(x, result), mask, keepdim);
     out = to(div_(out, n), result);
   }
@@ -158,7 +158,7 @@ Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) 
   if (!is_floating(result)) return sum_of(where(isnan(x), 0, x), mask, keepdim, dtype);
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = to(reduce(op_index<op::NanSum>, compute_of(result), x, mask, keepdim), result);
   }
   if (should_record(x))
@@ -255,7 +255,7 @@ ValuesAndIndices extreme_with_index(const char* name, const char* backward_name,
   check_no_complex(name, x);
   ValuesAndIndices out;
   {
-    NoGradGuard no_grad;
+    NoRecordGuard no_grad;
     const Tensor at_least_1d = x.dim() == 0 ? view(x, {1}) : x;
     arg_reduce_over(index_of<Op, ArgReduceOps>, at_least_1d, dim, &out.values, out.indices);
     if (keepdim && x.dim() > 0) {
@@ -270,7 +270,7 @@ ValuesAndIndices extreme_with_index(const char* name, const char* backward_name,
 
 template <class Op>
 Tensor arg_extreme(const char* name, const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (dim) return extreme_with_index<Op>(name, "", x, *dim, keepdim).indices;
   check_defined(x, name, "x");
   check_no_complex(name, x);
@@ -282,7 +282,7 @@ Tensor arg_extreme(const char* name, const Tensor& x, std::optional<int64_t> dim
 
 template <class Op>
 Tensor test_of(const Tensor& x, DimMask mask, bool keepdim) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor tested = x.is_complex() ? ne(x, 0) : x;
   return to(reduce(op_index<Op>, compute_of(tested.dtype()), tested, mask, keepdim),
             x.dtype() == kUInt8 ? kUInt8 : kBool);
@@ -353,7 +353,7 @@ MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
 
 Tensor count_nonzero(const Tensor& x, IntSpan dims, bool keepdim) {
   const DimMask mask = dim_mask("count_nonzero", x, dims);
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return reduce(op_index<op::Sum>, Compute::I64, ne(x, 0), mask, keepdim);
 }
 

@@ -65,7 +65,7 @@ Tensor resampled(const char* backward_name, const Tensor& x, size_t dims, const 
                  bool transposed) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = run(x, dims, transposed ? maps->transposed : maps->map);
   }
   if (should_record(x))

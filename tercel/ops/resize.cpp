@@ -50,7 +50,7 @@ void leave_base(const Tensor& x) {
 
 const Tensor& resize_(const Tensor& x, IntSpan sizes, MemoryFormat format) {
   check_strided(x, "resize_");
-  TERCEL_CHECK(!x.requires_grad(), RuntimeError, "cannot resize variables that require grad");
+  TERCEL_CHECK(!x.requires_grad() && !should_record(x), RuntimeError, "cannot resize variables that require grad");
   // The spans may be this tensor's own.
   const DimVector wanted(sizes), strides = strides_for(sizes, format);
   change(x, "resize_", Storage(x.storage()), x.storage_offset(), wanted, strides);

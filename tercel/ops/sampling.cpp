@@ -137,7 +137,7 @@ bool all_within(const Tensor& values, double low, double high) {
 /** Standard normal numbers of the mean's dtype, with a deviation (a tensor or a number) and a mean; without history. */
 template <class Deviation>
 Tensor scaled_normal(IntSpan sizes, const Tensor& mean, const Deviation& stddev, Generator& generator) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return add_(mul_(randn(sizes, mean.dtype(), generator), stddev), mean);
 }
 

@@ -61,7 +61,7 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
 
 /** The scan of x in its compute type. `indices` is for extremes, else null. */
 Tensor scan_along(ScanOp op, const Tensor& x, int64_t dim, bool reverse, Tensor* indices = nullptr) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Compute compute = scan_compute(x.dtype());
   const Tensor input = contiguous(to(x, native_dtype(compute)));
   Tensor out = empty(x.sizes(), input.options());
@@ -156,7 +156,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, 
 
 /** Products of 2, 4, 8 ... neighbours, each made of two of the former. */
 Tensor complex_products(const Tensor& x, int64_t dim) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (x.dim() == 0) return clone(x);
   const int64_t n = x.size(dim);
   Tensor out = clone(x);

@@ -163,7 +163,7 @@ void reduce_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
   TERCEL_CHECK(!x.is_complex() || (reduction != ScatterReduction::Maximum && reduction != ScatterReduction::Minimum),
                NotImplementedError, "scatter_reduce: amax and amin are not implemented for dtype ",
                to_string(x.dtype()));
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (index.numel() == 0) return;
   if (!include_self) {
     const Tensor start = scalar_tensor(identity_of(reduction, x.dtype()), TensorOptions(x.dtype(), x.device()));
@@ -281,7 +281,7 @@ Tensor scatter_reduce(const Tensor& x, int64_t d, const Tensor& index, const Ten
   check_defined(x, "scatter_reduce", "self");
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = clone(x);
   }
   const int64_t dim = check_scatter("scatter_reduce", out, d, index, source);

@@ -114,7 +114,7 @@ void search(const Tensor& sequence, const Tensor& sorter, const Tensor& values, 
 Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, ScalarType common, bool out_int32,
                  bool right, const Tensor& given_sorter) {
   TERCEL_CHECK(!is_complex(common), NotImplementedError, "searchsorted: not implemented for dtype ", to_string(common));
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   if (common == kUInt64) {
     // With the top bit turned they have the order of signed numbers.
     const auto turned = [](const Tensor& t) { return bitwise_xor(to(to(t, kUInt64), kInt64), INT64_MIN); };
@@ -180,7 +180,7 @@ Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32, bool ri
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   check_defined(elements, "isin", "elements");
   check_defined(test_elements, "isin", "test_elements");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const int64_t n = test_elements.numel();
   if (n == 0) return full(elements.sizes(), invert, TensorOptions(kBool, elements.device()));
   const ScalarType common = promote_types(elements.dtype(), test_elements.dtype());
@@ -193,7 +193,7 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
 }
 Tensor isin(const Tensor& elements, Scalar test_element, bool, bool invert) {
   check_defined(elements, "isin", "elements");
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   return invert ? ne(elements, test_element) : eq(elements, test_element);
 }
 Tensor isin(Scalar element, const Tensor& test_elements, bool assume_unique, bool invert) {

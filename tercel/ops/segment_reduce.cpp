@@ -93,7 +93,7 @@ Tensor segments_of(const Tensor& lengths, int64_t n) {
 Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Tensor& reduced, const Tensor& ids) {
   Tensor matches, counts;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor found = index_select(reduced, 0, ids);
     matches = to(logical_or(eq(rows, found), logical_and(isnan(rows), isnan(found))), rows.dtype());
     counts = clamp_min(index_add(zeros(reduced.sizes(), reduced.options()), 0, ids, matches), 1);
@@ -109,7 +109,7 @@ Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Te
  * quotient is not where a row is 0 or NaN.
  */
 Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double initial, const Tensor& ids) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Tensor zero = eq(rows, 0), nan = isnan(rows);
   DimVector sums(gradient.sizes());
   sums[0] += 1;  // for what is in no segment
@@ -144,7 +144,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const ScatterReduction reduction = parse_reduction(reduce);
   Tensor lengths, ids;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     lengths = checked_lengths(offsets.defined() ? diff(offsets) : given_lengths, axis, data, unsafe);
     ids = segments_of(lengths, data.size(axis));
   }

@@ -32,7 +32,7 @@ class Lines {
  public:
   Lines(const char* op, const Tensor& x, int64_t d) : x_(x), dim_(wrap_dim(d, x.dim())) {
     TERCEL_CHECK(!x.is_complex(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     at_least_1d_ = x.dim() == 0 ? view(x, {1}) : x;
     TERCEL_CHECK(at_least_1d_.size(dim_) != 0, IndexError, op, "(): Expected reduction dim ", dim_,
                  " to have non-zero size.");
@@ -84,7 +84,7 @@ class Lines {
   ValuesAndIndices finish(const char* name, ValuesAndIndices out, bool keepdim) const {
     const bool keeps = keepdim && x_.dim() != 0;
     if (!keeps) {
-      const NoGradGuard no_grad;
+      const NoRecordGuard no_record;
       out = {squeeze(out.values, dim_), squeeze(out.indices, dim_)};
     }
     record_picked(name, out.values, x_, out.indices, dim_, keeps);
@@ -97,7 +97,7 @@ class Lines {
 };
 
 ValuesAndIndices top_of(const Lines& lines, int64_t k, bool largest, bool sorted) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   ValuesAndIndices out = lines.room(k);
   TopLoop loop{};
   loop.k = k;
@@ -112,7 +112,7 @@ ValuesAndIndices top_of(const Lines& lines, int64_t k, bool largest, bool sorted
 }
 
 ValuesAndIndices of_rank(const Lines& lines, RankOf of, int64_t rank = 0) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const ValuesAndIndices out = lines.room(1);
   RankLoop loop{};
   loop.of = of;
@@ -127,7 +127,7 @@ Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x,
   check_defined(x, op, "x");
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = x.numel() == 0 ? to(full({}, std::numeric_limits<double>::quiet_NaN()), x.dtype())
                          : view(of_rank(Lines(op, reshape(x, {-1}), 0), median_rank(ignore_nan)).values, {});
   }
@@ -178,7 +178,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
   if (k > kSelectPiece / 4 && k > n / 8) {
     ValuesAndIndices out;
     {
-      const NoGradGuard no_grad;
+      const NoRecordGuard no_record;
       const ValuesAndIndices all = sort(x, dim, largest);
       out = {clone(narrow(all.values, dim, 0, k)), clone(narrow(all.indices, dim, 0, k))};
     }

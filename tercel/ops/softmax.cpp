@@ -85,7 +85,7 @@ Tensor softmax_of(const char* op, const char* backward_name, const Tensor& uncon
   const int64_t dim = wrap_dim(d, x.dim());
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor input = contiguous(to(x, native_dtype(compute_of(x.dtype()))));
     out = empty(x.sizes(), input.options());
     SoftmaxLoop loop{};
@@ -129,7 +129,7 @@ Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
   const size_t ndim = x.sizes().size();
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Compute compute = compute_of(x.dtype());
     const auto reduced = [&](int op, const Tensor& t) { return reduction::reduce(op, compute, t, mask, keepdim); };
     const Tensor top = reduced(reduction::op_index<op::Max>, x);

@@ -139,8 +139,6 @@ const Tensor& special_out(const Info& info, const Tensor& out, Span<OperandRef> 
 
 using Pair = OperandRef[2];
 
-bool wants_grad(const OperandRef& x) { return x.tensor() && x.tensor()->requires_grad(); }
-
 /** Gradients of both operands of a binary op; a number has none. */
 struct BinaryBackward {
   const Info* info;
@@ -187,7 +185,7 @@ struct BinaryBackward {
 };
 
 bool records_binary(const Info& info, const Pair& in, const Tensor& out) {
-  return !info.no_grad && grad_enabled() && (wants_grad(in[0]) || wants_grad(in[1])) && out.is_differentiable();
+  return !info.no_grad && should_record(in[0], in[1]) && out.is_differentiable();
 }
 
 Tensor binary(const Info& info, const Pair& in) {

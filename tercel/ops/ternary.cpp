@@ -38,8 +38,6 @@ struct Form {
   Tensor gradient(const Tensor& g) const { return gradient_for(g, sizes, dtype); }
 };
 
-bool wants_grad(OperandRef x) { return x.tensor() && x.tensor()->requires_grad(); }
-
 Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
   check_defined(condition, "where", "condition");
   TERCEL_CHECK(condition.dtype() == kBool, RuntimeError,
@@ -47,7 +45,7 @@ Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
                scalar_type_word(condition.dtype()));
   const OperandRef inputs[] = {condition, a, b};
   Tensor out = run<op::Where>(inputs, 1);
-  if (!grad_enabled() || !(wants_grad(a) || wants_grad(b)) || !out.is_differentiable()) return out;
+  if (!should_record(a, b) || !out.is_differentiable()) return out;
   // The gradient of what was not taken is zero, also where the other's is infinite.
   if (a.tensor() && b.tensor()) {
     record("WhereBackward0", out, {*a.tensor(), *b.tensor()},
@@ -69,7 +67,7 @@ Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
 template <class F>
 auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   constexpr bool kDivides = std::is_same_v<F, op::Addcdiv>;
-  const bool of_a = a.requires_grad(), of_b = b.requires_grad();
+  const bool of_a = is_tracked(a), of_b = is_tracked(b);
   return [value, form_x = Form(x), form_a = Form(a), form_b = Form(b), saved_a = SavedTensor::when(of_b, a),
           saved_b = SavedTensor::when(of_a || (of_b && kDivides), b)](BackwardCall& call) {
     const Tensor& g = call.grad();
@@ -182,11 +180,11 @@ Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
   const OperandRef inputs[] = {a, b, weight};
   Tensor out = run<op::Lerp>(inputs);
   if (should_record(a, b, weight)) {
-    const bool of_weight = weight.requires_grad();
+    const bool of_weight = is_tracked(weight);
     record("LerpBackward0", out, {a, b, weight},
-           [w = SavedTensor::when(a.requires_grad() || b.requires_grad(), weight),
-            saved_a = SavedTensor::when(of_weight, a), saved_b = SavedTensor::when(of_weight, b), of_a = Form(a),
-            of_b = Form(b), of_w = Form(weight)](BackwardCall& call) {
+           [w = SavedTensor::when(is_tracked(a) || is_tracked(b), weight), saved_a = SavedTensor::when(of_weight, a),
+            saved_b = SavedTensor::when(of_weight, b), of_a = Form(a), of_b = Form(b),
+            of_w = Form(weight)](BackwardCall& call) {
              const Tensor& g = call.grad();
              if (call.needs(0)) call.set(0, of_a.gradient(mul(g, conj(sub(1, w.get())))));
              if (call.needs(1)) call.set(1, of_b.gradient(mul(g, conj(w.get()))));

@@ -147,7 +147,7 @@ UniqueValues unique(const Tensor& x, bool return_inverse, bool return_counts, st
   check_real("unique", x);
   UniqueValues out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = dim ? unique_slices(x, *dim, true, return_inverse, return_counts)
               : unique_elements(x, return_inverse, return_counts);
   }
@@ -162,7 +162,7 @@ UniqueValues unique_consecutive(const Tensor& x, bool return_inverse, bool retur
   check_real("unique_consecutive", x);
   UniqueValues out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = dim ? unique_slices(x, *dim, false, return_inverse, return_counts)
               : unique_slices(reshape(x, {-1}), 0, false, return_inverse, return_counts);
     if (!dim && return_inverse) out.inverse = view(out.inverse, x.sizes());

@@ -161,7 +161,7 @@ ValuesAndIndices fractional(const char* op, size_t dims, const Tensor& x, IntSpa
   const Tensor flat = reshape(x, {n, channels, numel_of(sizes)});
   Tensor indices;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor at = pixels_of_windows(slice(samples, 0, 0, n), sizes, out, window);
     const Tensor values = view(gather(flat, -1, flatten(at, -2)), at.sizes());
     indices = squeeze(gather(at, -1, argmax(values, -1, true)), -1);

@@ -27,7 +27,7 @@ namespace {
 
 /** The norm in the type that it is calculated in. */
 Tensor norm_value(const Tensor& x, double p, DimMask mask, bool keepdim) {
-  const NoGradGuard no_grad;
+  const NoRecordGuard no_record;
   const Compute compute = compute_of(x.dtype());
   if (p == 0) return reduce(op_index<op::Sum>, Compute::I64, ne(x, 0), mask, keepdim);
   if (p == 1) return reduce(op_index<op::AbsSum>, compute, x, mask, keepdim);

@@ -19,7 +19,7 @@ const Tensor& regard_as(const char* name, const Tensor& x, const Geometry& g, Ma
   if (records) node = detail::make_node(name, 1, InputRefs{x}, make_backward());
   x.impl().set_sizes_and_strides(g.sizes, g.strides, g.offset);
   x.impl().bump_version();
-  if (records) detail::set_history(x, std::move(node), 0);
+  if (records) detail::record_result(x, std::move(node));
   return x;
 }
 

@@ -14,7 +14,7 @@ template <class Part>
 Tensor with_part(const char* name, const Tensor& x, const Tensor& src, Part part) {
   Tensor out;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     out = clone(x);
     const Tensor at = part(out);
     if (src.defined()) {

@@ -102,7 +102,7 @@ Tensor reshape(const Tensor& x, IntSpan sizes) {
   Tensor out;
   {
     // The copy belongs to nobody else: the result is no view of it.
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     const Tensor copy = clone(x, MemoryFormat::Contiguous);
     out = Tensor(make_intrusive<TensorImpl>(copy.impl(), full));
   }

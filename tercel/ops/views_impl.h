@@ -40,7 +40,7 @@ template <class Part>
 Tensor among_zeros(const char* name, const Tensor& x, IntSpan sizes, Part part) {
   Tensor whole;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     whole = zeros(sizes, x.options());
     copy_elements_out(part(whole), x);
   }

@@ -4,7 +4,12 @@
 #include <cmath>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/forward_mode.h"
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/complex.h"
+#include "tercel/ops/random.h"
+#include "tercel/ops/reduce.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel::test {
@@ -173,6 +178,62 @@ void check_second_gradient(const Row& row, ScalarType dtype) {
       RuntimeError);
 }
 
+/** The real inner product: that in which backward is the transpose of the derivative. */
+double inner_product(const Tensor& a, const Tensor& b) {
+  const auto parts = [](const Tensor& t) { return t.is_complex() ? view_as_real(t.detach()) : t.detach(); };
+  return sum(mul(parts(a), parts(b))).item().to<double>();
+}
+
+/** The largest difference of two elements, relative to the larger one. */
+double distance(const Tensor& a, const Tensor& b) {
+  const auto x = complex_values_of(a), y = complex_values_of(b);
+  double out = 0;
+  for (size_t i = 0; i < x.size(); ++i) out = std::max(out, std::abs(x[i] - y[i]) / (1 + std::abs(x[i])));
+  return out;
+}
+
+/** <u, J t> as forward mode has it, <J^T u, t> as backward has it. */
+void check_tangents(const Row& row, ScalarType dtype, Placement placement) {
+  std::vector<Tensor> inputs, duals, leaves, recorded_duals, tangents;
+  const DualLevel level;
+  for (const Tensor& x : make_inputs(row, dtype, 1, row.gradient_sizes)) {
+    const bool differentiable = row.inputs[inputs.size()].differentiable && x.is_differentiable();
+    inputs.push_back(placed(x, placement));
+    duals.push_back(inputs.back());
+    leaves.push_back(inputs.back().detach());
+    recorded_duals.push_back(leaves.back());
+    tangents.emplace_back();
+    if (!differentiable) continue;
+    tangents.back() = randn(x.sizes().to_vector(), x.options());
+    duals.back() = make_dual(inputs.back(), tangents.back());
+    leaves.back().requires_grad_();
+    recorded_duals.back() = make_dual(leaves.back(), tangents.back());
+  }
+  if (!row.twice_differentiable) {
+    EXPECT_THROW(row.run(duals), NotImplementedError);
+    return;
+  }
+  const Tensor out = row.run(duals), recorded = row.run(recorded_duals);
+  EXPECT_FALSE(out.requires_grad());
+  const Tensor tangent = unpack_dual(out).tangent;
+  ASSERT_EQ(tangent.defined(), recorded.requires_grad());
+  if (!tangent.defined()) return;
+  ASSERT_EQ(tangent.sizes(), out.sizes());
+  ASSERT_EQ(tangent.dtype(), out.dtype());
+  EXPECT_LE(distance(unpack_dual(recorded).tangent, tangent), 1e-12);
+  const Tensor u = randn(out.sizes().to_vector(), out.options());
+  recorded.backward(u);
+  double forward = inner_product(u, tangent), backward = 0, magnitude = std::fabs(forward);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!tangents[i].defined() || !leaves[i].grad().defined()) continue;
+    const double part = inner_product(leaves[i].grad(), tangents[i]);
+    backward += part;
+    magnitude += std::fabs(part);
+  }
+  EXPECT_LE(std::fabs(forward - backward), 1e-9 * (1 + magnitude))
+      << forward << " forward, " << backward << " backward";
+}
+
 }  // namespace
 
 TEST_P(Conformance, Value) {
@@ -200,6 +261,18 @@ TEST_P(Conformance, SecondGradient) {
   for (const ScalarType dtype : {kFloat64, kComplex128}) {
     SCOPED_TRACE(std::string(to_string(dtype)));
     if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) check_second_gradient(row, dtype);
+  }
+}
+
+TEST_P(Conformance, Tangent) {
+  const Row& row = GetParam();
+  if (!row.differentiable) return;
+  const std::vector<ScalarType> dtypes = dtypes_of(row);
+  for (const ScalarType dtype : {kFloat64, kComplex128}) {
+    SCOPED_TRACE(std::string(to_string(dtype)));
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) continue;
+    check_tangents(row, dtype, Placement::Contiguous);
+    check_tangents(row, dtype, Placement::Transposed);
   }
 }
 

@@ -6,6 +6,7 @@
 //   Value      against the reference, for every dtype (complex ones against a reference of their own),
 //   Gradient   against central differences, in float64 and, by PyTorch's convention, complex128,
 //   SecondGradient  the gradient's own gradient, in the same way; or the error, of an op that has none,
+//   Tangent    forward mode against backward: <u, J t> = <J^T u, t>,
 //   Placement  with each input, and all of them, placed differently in memory (transposed, every second element,
 //              reversed, misaligned, padded): bit for bit the same result,
 //   Shapes     expanded inputs, and for elementwise ops 0-dimensional and empty ones and single elements: again the

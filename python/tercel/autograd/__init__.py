@@ -4,7 +4,7 @@ import warnings
 
 from tercel import _C
 from tercel._C import Tensor
-from tercel.autograd import graph
+from tercel.autograd import forward_ad, graph
 from tercel.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -13,7 +13,7 @@ from tercel.autograd.variable import Variable as Variable
 SavedTensor = _C._autograd.SavedTensor
 
 __all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "Function",
-           "detect_anomaly", "set_detect_anomaly", "gradcheck", "gradgradcheck", "functional", "graph"]
+           "detect_anomaly", "set_detect_anomaly", "gradcheck", "gradgradcheck", "functional", "graph", "forward_ad"]
 
 
 def _as_tuple(tensors):

@@ -11,7 +11,7 @@ __all__ = ["Function", "FunctionCtx", "BackwardCFunction", "InplaceFunction", "o
 class FunctionCtx:
     """What forward() and backward() of one call share. Attributes of one's own may be added."""
 
-    to_save = dirty_tensors = non_differentiable = None
+    to_save = dirty_tensors = non_differentiable = saved_for_forward = None
     materialize_grads = True
     needs_input_grad = ()
 
@@ -20,7 +20,7 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Keeps tensors for jvp(), which nothing calls: there is no forward mode."""
+        """Keeps tensors for jvp(), which finds them as `saved_tensors`."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args):
@@ -65,6 +65,13 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
                                "only implement one of them.")
         return (vjp if vjp is not Function.vjp else backward)(self, *args)
+
+    @property
+    def _has_jvp(self):
+        return self._forward_cls.jvp is not Function.jvp
+
+    def _forward_jvp(self, *tangents):
+        return self._forward_cls.jvp(self, *tangents)
 
     def __repr__(self):
         return f"<tercel.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -124,7 +131,10 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """The forward derivative, which nothing calls."""
+        """
+        Tangents of the outputs, from those of the arguments of forward() (None for one that is no tensor): what forward
+        mode calls. Without it, forward mode differentiates backward().
+        """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 

@@ -4,6 +4,7 @@ import warnings
 
 from tercel import _C
 from tercel._C import Tensor
+from tercel.autograd import forward_ad
 from tercel.autograd import grad as _grad
 from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad
@@ -137,14 +138,19 @@ def _analytic(out, checked, weights, nondet_tol, check_grad_dtypes, output_index
     return table
 
 
+def _output_weights(outputs, options):
+    """In fast mode random ones, with which each output's numbers are added up; else None for each."""
+    if not options["fast_mode"]:
+        return [None] * len(outputs)
+    generator = _C.Generator()
+    generator.manual_seed(7)
+    return [_C.rand(_flat(out).numel(), dtype=_C.float64, generator=generator) + 0.5 for out in outputs]
+
+
 def _compare(func, inputs, outputs, options):
     checked = [x for x in inputs if _is_checked(x)]
     places = [i for i, x in enumerate(inputs) if _is_checked(x)]
-    weights = [None] * len(outputs)
-    if options["fast_mode"]:
-        generator = _C.Generator()
-        generator.manual_seed(7)
-        weights = [_C.rand(_flat(out).numel(), dtype=_C.float64, generator=generator) + 0.5 for out in outputs]
+    weights = _output_weights(outputs, options)
     analytic = [_analytic(out, checked, w, options["nondet_tol"], options["check_grad_dtypes"], o)
                 if out.requires_grad else None for o, (out, w) in enumerate(zip(outputs, weights))]
     for number, (place, x) in enumerate(zip(places, checked)):
@@ -249,7 +255,7 @@ def _check_zero_gradient(outputs, inputs):
 def _refuse(**options):
     for name, wanted in options.items():
         if wanted:
-            raise NotImplementedError(f"{name}=True is not supported: there is no forward mode and no vmap")
+            raise NotImplementedError(f"{name}=True is not supported: there is no vmap")
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -257,8 +263,9 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None, check_sparse_nnz=None):
     """
-    Compares what backward gives with central differences, for every input that requires a gradient: float64 or
-    complex128, or the differences are too coarse. GradcheckError where they differ, or False if not raise_exception.
+    Compares what backward gives (check_backward_ad), or forward mode (check_forward_ad), with central differences, for
+    every input that requires a gradient: float64 or complex128, or the differences are too coarse. GradcheckError where
+    they differ, or False if not raise_exception.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -266,12 +273,14 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    _refuse(check_forward_ad=check_forward_ad, check_batched_grad=check_batched_grad,
-            check_batched_forward_grad=check_batched_forward_grad)
+    _refuse(check_batched_grad=check_batched_grad, check_batched_forward_grad=check_batched_forward_grad)
     options = dict(eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol, check_grad_dtypes=check_grad_dtypes,
                    fast_mode=fast_mode)
     try:
-        _run(func, _as_tuple(inputs), check_undefined_grad, options)
+        if check_forward_ad:
+            _run_forward(func, _as_tuple(inputs), options)
+        if check_backward_ad:
+            _run(func, _as_tuple(inputs), check_undefined_grad, options)
     except GradcheckError:
         if raise_exception:
             raise
@@ -298,6 +307,31 @@ def _run(func, inputs, check_undefined_grad, options):
         _check_undefined(func, inputs)
 
 
+def _tangents(func, inputs, place, direction):
+    """Of the outputs, as real numbers, when inputs[place] moves in the direction."""
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(inputs[place].detach(), direction)
+        outputs = _outputs(func, inputs[:place] + (dual,) + inputs[place + 1:])
+        pairs = [forward_ad.unpack_dual(out) for out in outputs]
+    return [_flat(_C.zeros_like(primal) if tangent is None else tangent) for primal, tangent in pairs]
+
+
+def _run_forward(func, inputs, options):
+    """Tangents along every element against differences."""
+    _check_inputs(inputs)
+    outputs = _outputs(func, inputs)
+    weights = _output_weights(outputs, options)
+    for place in (i for i, x in enumerate(inputs) if _is_checked(x)):
+        found = [[t if w is None else (t * w).sum().reshape(1)
+                  for t, w in zip(_tangents(func, inputs, place, direction), weights)]
+                 for direction in _seeds(inputs[place], None)]
+        numerical = _differences(func, inputs, place, options["eps"], weights)
+        for number, out in enumerate(outputs):
+            if found and out.numel():
+                _compare_jacobians(*(_C.stack([row[number] for row in rows]) for rows in (numerical, found)), out, number,
+                                   place, options)
+
+
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3,
                   gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
                   check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True,
@@ -305,7 +339,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     """The same for the gradients of func, as functions of its inputs and of gradients of its outputs (random ones)."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
-    _refuse(check_fwd_over_rev=check_fwd_over_rev, check_batched_grad=check_batched_grad)
+    _refuse(check_batched_grad=check_batched_grad)
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         made = []
@@ -337,7 +371,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     return gradcheck(_recorded(gradients), inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
                      raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
-                     check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode)
+                     check_grad_dtypes=check_grad_dtypes, fast_mode=fast_mode, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev)
 
 
 def _recorded(function):
