@@ -21,6 +21,10 @@ void Tensor::refuse_data(ScalarType wanted) const {
   throw_error<RuntimeError>({"Cannot access data pointer of Tensor that doesn't have storage"});
 }
 
+void Tensor::refuse_accessor(size_t wanted) const {
+  throw_error<RuntimeError>({"TensorAccessor expected ", wanted, " dims but tensor has ", dim()});
+}
+
 void Tensor::refuse_device() { throw_error<RuntimeError>({"tensor does not have a device"}); }
 
 std::string to_string(Scalar value) {

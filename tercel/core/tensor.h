@@ -12,8 +12,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "tercel/core/scalar.h"
+#include "tercel/core/tensor_accessor.h"
 #include "tercel/core/tensor_impl.h"
 #include "tercel/core/tensor_shape_methods.h"
 #include "tercel/core/tensor_value_methods.h"
@@ -102,6 +104,36 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
     return static_cast<T*>(data_ptr());
   }
 
+  /** Elements by their indices. RuntimeError unless there are N >= 1 dimensions and T is the dtype. */
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const& {
+    static_assert(N > 0, "item<T>() is for tensors without dimensions");
+    if (dim() != static_cast<int64_t>(N)) [[unlikely]]
+      refuse_accessor(N);
+    return {data<std::remove_const_t<T>>(), sizes().data(), strides().data()};
+  }
+  /** The tensor would be gone before its accessor. */
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() && = delete;
+
+  // libtorch's other names of these.
+  ScalarType scalar_type() const { return dtype(); }
+  int64_t ndimension() const { return dim(); }
+  size_t element_size() const { return itemsize(); }
+  bool is_cpu() const { return device().is_cpu(); }
+  template <class T>
+  T* data_ptr() const {
+    return data<T>();
+  }
+  template <class T>
+  T* mutable_data_ptr() const {
+    return data<T>();
+  }
+  template <class T>
+  const T* const_data_ptr() const {
+    return data<T>();
+  }
+
   // Operations; see Note [Tensor methods].
   /** The value of a tensor of one element, as T. */
   template <class T>
@@ -135,6 +167,7 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
 
  private:
   [[noreturn]] void refuse_data(ScalarType wanted) const;
+  [[noreturn]] void refuse_accessor(size_t wanted) const;
   [[noreturn]] static void refuse_device();
 
   ImplPtr impl_;
@@ -207,6 +240,11 @@ requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, I
                                                     F deleter) {
   return detail::from_block(detail::block_with_callable(data, std::move(deleter), options.device), sizes, strides,
                             options);
+}
+/** The same in libtorch's order. */
+template <class F>
+requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, F deleter, TensorOptions options = {}) {
+  return from_blob(data, sizes, options, std::move(deleter));
 }
 
 }  // namespace tercel

@@ -246,6 +246,60 @@ TEST(EmptyStrided, Refuses) {
   EXPECT_THROW(empty_strided({1}, {1}, ScalarType::Undefined), RuntimeError);
 }
 
+TEST(Tensor, FromBlobInLibtorchsOrder) {
+  int64_t values[] = {1, 2, 3};
+  int freed = 0;
+  {
+    const Tensor x = from_blob(
+        values, {3}, [&freed](void*) { ++freed; }, kInt64);
+    EXPECT_EQ(x.data<int64_t>(), values);
+    EXPECT_EQ(freed, 0);
+  }
+  EXPECT_EQ(freed, 1);
+}
+
+// ---- accessors
+
+TEST(TensorAccessor, ReadsAndWritesElementsByTheirIndices) {
+  float values[24];
+  for (int i = 0; i < 24; ++i) values[i] = static_cast<float>(i);
+  const Tensor x = from_blob(values, {2, 3, 2}, {12, 4, 2});
+  const auto a = x.accessor<float, 3>();
+  EXPECT_EQ(a.sizes(), x.sizes());
+  EXPECT_EQ(a[1].strides(), IntSpan({4, 2}));
+  EXPECT_EQ(a[1].size(0), 3);
+  EXPECT_EQ(a.stride(2), 2);
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 3; ++j)
+      for (int64_t k = 0; k < 2; ++k) EXPECT_EQ(a[i][j][k], static_cast<float>(12 * i + 4 * j + 2 * k));
+  a[0][2][1] = -1;
+  EXPECT_EQ(values[10], -1);
+  EXPECT_EQ(a[1][0].data(), values + 12);
+  const auto read_only = x.accessor<const float, 3>();
+  static_assert(std::is_same_v<decltype(read_only[0][0][0]), const float&>);
+  EXPECT_EQ(read_only[0][2][1], -1);
+}
+
+TEST(TensorAccessor, RefusesAnotherDtypeOrRank) {
+  const Tensor x = empty({2, 3});
+  EXPECT_EQ(test::message_of<RuntimeError>([&] { x.accessor<float, 3>(); }),
+            "TensorAccessor expected 3 dims but tensor has 2");
+  EXPECT_EQ(test::message_of<RuntimeError>([&] { x.accessor<double, 2>(); }),
+            "Tensor type mismatch, caller expects elements to be float64, while tensor contains float32. ");
+}
+
+TEST(Tensor, LibtorchsOtherNames) {
+  const Tensor x = empty({2, 3});
+  EXPECT_EQ(x.scalar_type(), kFloat32);
+  EXPECT_EQ(x.ndimension(), 2);
+  EXPECT_EQ(x.element_size(), 4u);
+  EXPECT_TRUE(x.is_cpu());
+  EXPECT_EQ(x.data_ptr<float>(), x.data_ptr());
+  EXPECT_EQ(x.mutable_data_ptr<float>(), x.data_ptr());
+  EXPECT_EQ(x.const_data_ptr<float>(), x.data_ptr());
+  EXPECT_THROW(x.data_ptr<int64_t>(), RuntimeError);
+}
+
 // ---- from_blob
 
 int g_given_back = 0;
