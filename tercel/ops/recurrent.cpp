@@ -8,6 +8,7 @@
 #include "tercel/ops/dropout.h"
 #include "tercel/ops/join.h"
 #include "tercel/ops/linear.h"
+#include "tercel/ops/recurrent_layer_impl.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
@@ -15,10 +16,6 @@
 namespace tercel {
 
 namespace {
-
-enum class CellKind : uint8_t { Tanh, Relu, Gru, Lstm };
-
-int64_t gates_of(CellKind kind) { return kind == CellKind::Lstm ? 4 : kind == CellKind::Gru ? 3 : 1; }
 
 /** Parts along a dimension. While gradients are recorded, copies: their gradients are joined once, not added up. */
 std::vector<Tensor> parts(const Tensor& x, IntSpan sizes, int64_t dim) {
@@ -85,7 +82,11 @@ HiddenAndCell cell(const char* op, CellKind kind, const Tensor& x, const HiddenA
                weights.weight_hh.size(-1));
   const int64_t hidden = kind == CellKind::Lstm ? state.c.size(-1) : state.h.size(-1);
   check_weights(op, kind, weights, x.size(-1), state.h.size(-1), hidden);
-  if (x.dim() == 2) return step(kind, linear(x, weights.weight_ih, weights.bias_ih), state, weights);
+  if (x.dim() == 2) {
+    const LayerCall call{kind, x, {x.size(0)}, state, weights, false};
+    if (can_fuse(call)) return fused_layer(call).state;
+    return step(kind, linear(x, weights.weight_ih, weights.bias_ih), state, weights);
+  }
   const auto row = [](const Tensor& vector) { return vector.defined() ? unsqueeze(vector, 0) : vector; };
   const HiddenAndCell next = cell(op, kind, row(x), {row(state.h), row(state.c)}, weights);
   return {squeeze(next.h, 0), next.c.defined() ? squeeze(next.c, 0) : next.c};
@@ -109,40 +110,42 @@ HiddenAndCell below(Span<HiddenAndCell> states) {
   return {cat(h, 0), c[0].defined() ? cat(c, 0) : Tensor()};
 }
 
-/** One layer in one direction over packed x; `state` becomes the last one of each sequence. */
-Tensor run_layer(CellKind kind, const Tensor& x, IntSpan batch_sizes, HiddenAndCell& state, const CellWeights& weights,
-                 bool backward) {
+}  // namespace
+
+LayerResult layer_of_ops(const LayerCall& call) {
   // Nothing of the input's share depends on the states: one product for all steps.
-  const std::vector<Tensor> gates = parts(linear(x, weights.weight_ih, weights.bias_ih), batch_sizes, 0);
+  const std::vector<Tensor> gates =
+      parts(linear(call.x, call.weights.weight_ih, call.weights.bias_ih), call.batch_sizes, 0);
+  const IntSpan batch_sizes = call.batch_sizes;
   const size_t steps = batch_sizes.size();
   std::vector<Tensor> out(steps);
-  if (backward) {
+  if (call.backward) {
     // Shorter sequences join in.
-    HiddenAndCell now = rows(state, 0, batch_sizes[steps - 1]);
+    HiddenAndCell now = rows(call.state, 0, batch_sizes[steps - 1]);
     for (size_t t = steps; t-- > 0;) {
       const int64_t there = now.h.size(0);
-      if (batch_sizes[t] > there) now = below({{now, rows(state, there, batch_sizes[t])}});
-      now = step(kind, gates[t], now, weights);
+      if (batch_sizes[t] > there) now = below({{now, rows(call.state, there, batch_sizes[t])}});
+      now = step(call.kind, gates[t], now, call.weights);
       out[t] = now.h;
     }
-    state = now;
-  } else {
-    std::vector<HiddenAndCell> ended;
-    HiddenAndCell now = state;
-    for (size_t t = 0; t < steps; ++t) {
-      if (now.h.size(0) > batch_sizes[t]) {
-        ended.push_back(rows(now, batch_sizes[t], now.h.size(0)));
-        now = rows(now, 0, batch_sizes[t]);
-      }
-      now = step(kind, gates[t], now, weights);
-      out[t] = now.h;
-    }
-    ended.push_back(now);
-    std::reverse(ended.begin(), ended.end());
-    state = below(ended);
+    return {cat(out, 0), now};
   }
-  return cat(out, 0);
+  std::vector<HiddenAndCell> ended;
+  HiddenAndCell now = call.state;
+  for (size_t t = 0; t < steps; ++t) {
+    if (now.h.size(0) > batch_sizes[t]) {
+      ended.push_back(rows(now, batch_sizes[t], now.h.size(0)));
+      now = rows(now, 0, batch_sizes[t]);
+    }
+    now = step(call.kind, gates[t], now, call.weights);
+    out[t] = now.h;
+  }
+  ended.push_back(now);
+  std::reverse(ended.begin(), ended.end());
+  return {cat(out, 0), below(ended)};
 }
+
+namespace {
 
 OutputAndStates run_packed(const char* op, CellKind kind, const Tensor& x, IntSpan batch_sizes, const Tensor& h,
                            const Tensor& c, Span<Tensor> weights, const RecurrentOptions& options) {
@@ -174,11 +177,13 @@ OutputAndStates run_packed(const char* op, CellKind kind, const Tensor& x, IntSp
       if (options.has_biases) of_cell.bias_ih = w[2], of_cell.bias_hh = w[3];
       if (projects) of_cell.weight_hr = w[each - 1];
       check_weights(op, kind, of_cell, result.output.size(-1), out_size, hidden);
-      HiddenAndCell state{select(h, 0, static_cast<int64_t>(at)),
-                          is_lstm ? select(c, 0, static_cast<int64_t>(at)) : Tensor()};
-      outs.push_back(run_layer(kind, result.output, batch_sizes, state, of_cell, direction == 1));
-      last_h.push_back(state.h);
-      last_c.push_back(state.c);
+      const HiddenAndCell state{select(h, 0, static_cast<int64_t>(at)),
+                                is_lstm ? select(c, 0, static_cast<int64_t>(at)) : Tensor()};
+      const LayerCall call{kind, result.output, DimVector(batch_sizes), state, of_cell, direction == 1};
+      const LayerResult of_layer = can_fuse(call) ? fused_layer(call) : layer_of_ops(call);
+      outs.push_back(of_layer.output);
+      last_h.push_back(of_layer.state.h);
+      last_c.push_back(of_layer.state.c);
     }
     result.output = outs.size() == 1 ? outs[0] : cat(outs, 1);
   }

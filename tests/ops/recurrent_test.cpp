@@ -1,6 +1,8 @@
 #include "tercel/ops/recurrent.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/reduce.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/recurrent_rows.h"
 #include "tests/support/errors.h"
@@ -27,6 +29,47 @@ TEST(Recurrent, RecordingChangesNoBits) {
   const Tensor recorded = gru(x.detach().requires_grad_(), h, weights).output;
   EXPECT_TRUE(recorded.requires_grad());
   EXPECT_EQ(bytes_of(plain), bytes_of(recorded));
+}
+
+// One node, or, where gradients are to be differentiated, the ops that it stands for.
+TEST(Recurrent, GradientsWithAndWithoutAGraphAgree) {
+  using Layers = OutputAndStates (*)(const Tensor&, IntSpan, const Tensor&, Span<Tensor>, const RecurrentOptions&);
+  for (const ScalarType t : {kFloat32, kFloat64}) {
+    for (const int64_t hidden : {3, 37}) {
+      for (const auto& [layers, gates] :
+           {std::pair<Layers, int64_t>{gru, 3}, {rnn_tanh, 1}, {rnn_relu, 1}, {nullptr, 4}}) {
+        RecurrentOptions options;
+        options.bidirectional = true;
+        std::vector<Tensor> leaves{random({9, 4}, t, -1, 1, 1), random({2, 4, hidden}, t, -1, 1, 2)};
+        if (!layers) leaves.push_back(random({2, 4, hidden}, t, -1, 1, 3));
+        const size_t first = leaves.size();
+        for (uint64_t i = 0; i < 8; ++i) {
+          const int64_t rows = gates * hidden;
+          leaves.push_back(random(i % 4 == 0   ? Sizes{rows, 4}
+                                  : i % 4 == 1 ? Sizes{rows, hidden}
+                                               : Sizes{rows},
+                                  t, -0.5, 0.5, 9 + i));
+        }
+        for (Tensor& leaf : leaves) leaf.requires_grad_();
+        const Span<Tensor> weights(leaves.data() + first, 8);
+        const DimVector sizes{4, 3, 2};
+        const auto gradients = [&](bool create_graph) {
+          const OutputAndStates out = layers ? layers(leaves[0], sizes, leaves[1], weights, options)
+                                             : lstm(leaves[0], sizes, leaves[1], leaves[2], weights, options);
+          Tensor total = add(sum(mul(out.output, out.output)), sum(out.h));
+          if (!layers) total = add(total, sum(mul(out.c, out.c)));
+          return grad(Span<Tensor>(&total, 1), leaves, {}, true, create_graph);
+        };
+        const std::vector<Gradient> plain = gradients(false), recorded = gradients(true);
+        for (size_t i = 0; i < leaves.size(); ++i) {
+          EXPECT_TRUE(recorded[i].values.requires_grad());
+          const std::vector<double> a = values_of(plain[i].values), b = values_of(recorded[i].values);
+          ASSERT_EQ(a.size(), b.size());
+          for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], t == kFloat32 ? 2e-4 : 1e-12) << i << " " << k;
+        }
+      }
+    }
+  }
 }
 
 TEST(Recurrent, DropoutIsBetweenLayersWhileTraining) {
