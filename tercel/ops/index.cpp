@@ -10,6 +10,7 @@
 #include "tercel/ops/index_impl.h"
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/nonzero.h"
+#include "tercel/ops/nonzero_impl.h"
 #include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
@@ -352,11 +353,23 @@ bool is_one_step(const Tensor& t, size_t first, size_t count) {
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate);
 
 /** x at the indices: one tensor for each of the first dimensions, an undefined one for a dimension taken whole. */
-Tensor get_at(const Tensor& x, Span<Tensor> indices) {
+/** Whether one mask stands for all dimensions. */
+bool is_whole_mask(const Tensor& x, Span<Tensor> indices) {
+  return indices.size() == 1 && x.dim() > 0 && indices[0].defined() && is_mask(indices[0]) &&
+         indices[0].sizes() == x.sizes();
+}
+
+Tensor gather_at(const Tensor& x, Span<Tensor> indices) {
+  if (is_whole_mask(x, indices)) return elements_where(x, indices[0]);
   Plan plan;
   plan_index(plan, x, indices);
   Tensor out = empty(plan.sizes(), x.options());
   run(get_kernels, plan, out, Order::Any);
+  return out;
+}
+
+Tensor get_at(const Tensor& x, Span<Tensor> indices) {
+  const Tensor out = gather_at(x, indices);
   if (should_record(x))
     record("IndexBackward0", out, {x},
            [indices = SavedTensors(indices), sizes = DimVector(x.sizes())](BackwardCall& call) {
