@@ -4,6 +4,7 @@
 #include "tercel/core/dispatch.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
@@ -205,6 +206,28 @@ TEST(Reduce, BestOfLongRows) {
         EXPECT_EQ(number(max(with_nan, 1).indices), 4500);
         EXPECT_EQ(number(argmin(with_nan, 1)), 4500);
       }
+    }
+  }
+}
+
+TEST(Reduce, BestOfManyShortRows) {
+  for (const ScalarType t : {kFloat32, kFloat64, kBFloat16, kInt32, kInt64, kUInt64}) {
+    for (const int64_t n : {1, 2, 7, 16, 33, 64, 65}) {
+      const Tensor x = t == kUInt64 ? to(abs(whole_numbers({37, n}, kInt64)), t) : whole_numbers({37, n}, t);
+      if (is_floating(t)) {
+        fill_(select(x, 0, 3), kNan);
+        fill_(select(x, 1, n / 2), kNan);
+        fill_(narrow(x, 0, 10, 20), -kInf);
+      }
+      // The same numbers as columns.
+      const Tensor columns = contiguous(transpose(x, 0, 1));
+      for (const bool largest : {false, true}) {
+        const ValuesAndIndices got = largest ? max(x, 1) : min(x, 1),
+                               want = largest ? max(columns, 0) : min(columns, 0);
+        EXPECT_EQ(bytes_of(got.values), bytes_of(want.values)) << to_string(t) << " " << n;
+        EXPECT_EQ(values_of(got.indices), values_of(want.indices)) << to_string(t) << " " << n;
+      }
+      EXPECT_EQ(values_of(argmax(x, 1)), values_of(argmax(columns, 0)));
     }
   }
 }

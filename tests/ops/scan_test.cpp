@@ -71,6 +71,31 @@ TEST(Scan, NanAndInfinity) {
   EXPECT_TRUE(std::isnan(values_of(logcumsumexp(vector({kNan, 1}), 0))[1]));
 }
 
+TEST(Scan, RowsAreScannedAsColumns) {
+  for (const ScalarType t : {kFloat32, kFloat64, kInt64}) {
+    for (const int64_t n : {1, 5, 16, 63, 200}) {
+      Values values = values_of(random({19, n}, t, -50, 50, static_cast<uint64_t>(n)));
+      if (is_floating(t)) values[values.size() / 2] = kNan, values[values.size() / 3] = -kInf;
+      // Up, down, and the same again.
+      for (int64_t i = 0; i < n; ++i) {
+        values[static_cast<size_t>(n + i)] = static_cast<double>(i);
+        values[static_cast<size_t>(2 * n + i)] = static_cast<double>(-i);
+        values[static_cast<size_t>(3 * n + i)] = 7;
+      }
+      const Tensor x = make({19, n}, t, values), columns = contiguous(transpose(x, 0, 1));
+      const auto same = [&](const Tensor& got, const Tensor& want) {
+        EXPECT_EQ(bytes_of(got), bytes_of(contiguous(transpose(want, 0, 1)))) << to_string(t) << " " << n;
+      };
+      same(cummax(x, 1).values, cummax(columns, 0).values);
+      same(cummax(x, 1).indices, cummax(columns, 0).indices);
+      same(cummin(x, 1).values, cummin(columns, 0).values);
+      same(cummin(x, 1).indices, cummin(columns, 0).indices);
+      if (n < 64) same(cumsum(x, 1), cumsum(columns, 0));
+      same(cumprod(x, 1), cumprod(columns, 0));
+    }
+  }
+}
+
 TEST(Scan, LongRowsStayAccurate) {
   // One after the other in float32, a million additions of 0.1 are off by 0.9 %.
   const int64_t n = 1'000'003;

@@ -2,7 +2,9 @@
 //
 //   rows:     for each tile of the row:  b = best of tile;  if b is better than best: best = b, where = the tile
 //             then find it in that tile
+//   short:    rows side by side in the lanes of vectors, then as columns
 //   columns:  for each row r:  for each column c:  if x[r][c] is better than best[c]: best[c] = x[r][c], where[c] = r
+#include "tercel/ops/cpu/lane_columns.h"
 #include "tercel/ops/cpu/reduce_vec.h"
 
 namespace tercel::TERCEL_ISA {
@@ -56,10 +58,42 @@ int64_t find_first(const T* x, int64_t n, T value) {
   return i;
 }
 
+// Rows that are shorter than this are searched side by side.
+constexpr int64_t kShortRow = 64;
+
+/** Rows [begin, end), equally far from each other, as many as there are lanes or more. */
+template <class Op, class T>
+void short_rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
+  using V = AnyVec<T>;
+  constexpr int64_t kWidth = V::kSize;
+  alignas(64) T columns[kShortRow * kWidth], best[kWidth], where_best[kWidth];
+  for (int64_t next = begin; next < end; next += kWidth) {
+    // The last rows together with some of those before them.
+    const int64_t row = next + kWidth <= end ? next : end - kWidth;
+    lane_columns(loop.in + row * loop.kept_strides[0], loop.kept_strides[0], loop.size, columns);
+    V value = V::load(columns), at(0);
+    for (int64_t i = 1; i < loop.size; ++i) {
+      const V x = V::load(columns + i * kWidth);
+      const auto better = Op::better(x, value);
+      value = where(better, x, value);
+      at = where(better, V(static_cast<T>(i)), at);
+    }
+    value.store(best);
+    at.store(where_best);
+    for (int64_t i = 0; i < kWidth; ++i) {
+      const int64_t out = (row + i) * loop.out_strides[0];
+      if (loop.values) reinterpret_cast<T*>(loop.values)[out] = best[i];
+      loop.indices[out] = static_cast<int64_t>(where_best[i]);
+    }
+  }
+}
+
 template <class Op, class T>
 void rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   const RowReader<T> reader(loop.dtype, loop.compute);
   const bool direct = reader.direct(loop.stride);
+  if (direct && loop.num_kept == 1 && loop.size <= kShortRow && end - begin >= AnyVec<T>::kSize)
+    return short_rows<Op, T>(loop, begin, end);
   const int64_t step = direct ? kTile : RowReader<T>::kMax;
   Odometer kept(loop.num_kept, loop.kept_sizes, begin);
   alignas(64) T memory[RowReader<T>::kMax];

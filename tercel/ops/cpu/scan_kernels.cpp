@@ -2,6 +2,7 @@
 //
 //   rows:     for tiles of 8 runs of 8 elements:  scan the runs side by side;
 //               out = combine(what came before the tile, combine(what came before the run, scanned))
+//   short:    for each column c:  for 4 rows r:  out[r][c] = total[r] = combine(total[r], x[r][c])
 //   columns:  for each row r:  for each column c:  out[r][c] = total[c] = combine(total[c], x[r][c])
 #include "tercel/ops/scan_impl.h"
 
@@ -79,7 +80,7 @@ struct LogSumExpScan : WideScan<T> {
 /** Whether b, which comes after a, takes its place. */
 template <bool kLargest, class T>
 TERCEL_ALWAYS_INLINE bool takes_place(T a, T b) {
-  return (kLargest ? b >= a : b <= a) || b != b;
+  return (kLargest ? b >= a : b <= a) | (b != b);
 }
 
 template <class T, bool kLargest>
@@ -98,6 +99,7 @@ struct ExtremeScan {
       return {kLargest ? -Limits::infinity() : Limits::infinity(), 0};
   }
   static TERCEL_ALWAYS_INLINE Total lift(T x, int64_t index) { return {x, index}; }
+  static TERCEL_ALWAYS_INLINE bool takes(T a, T b) { return takes_place<kLargest>(a, b); }
   static TERCEL_ALWAYS_INLINE Total combine(Total a, Total b) {
     const bool take = takes_place<kLargest>(a.value, b.value);
     return {take ? b.value : a.value, take ? b.index : a.index};
@@ -135,9 +137,34 @@ struct RowScan {
   TERCEL_ALWAYS_INLINE Total read(int64_t i) const { return Op::lift(x[place(i)], place(i)); }
   TERCEL_ALWAYS_INLINE void write(int64_t i, Total total) const { Op::store(loop, out, start, place(i), total); }
 
+  /** Elements [i, end) of a running extreme: most vectors of a row change nothing. */
+  template <bool kStore>
+  Total extreme_block(int64_t i, int64_t end, Total best) const {
+    using Count = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+    constexpr int64_t kStep = 64 / static_cast<int64_t>(sizeof(T));
+    while (i < end) {
+      if (i + kStep <= end) {
+        Count changes = 0;
+        for (int64_t k = 0; k < kStep; ++k) changes |= Op::takes(best.value, x[i + k]) ? Count{1} : Count{0};
+        if (changes == 0) {
+          if constexpr (kStore)
+            for (int64_t k = 0; k < kStep; ++k) write(i + k, best);
+          i += kStep;
+          continue;
+        }
+      }
+      for (const int64_t stop = i + kStep < end ? i + kStep : end; i < stop; ++i) {
+        best = Op::combine(best, read(i));
+        if constexpr (kStore) write(i, best);
+      }
+    }
+    return best;
+  }
+
   /** What elements [i, end) come to; each stored, after what is before i, if asked for. */
   template <bool kStore>
   Total block(int64_t i, int64_t end, Total before) const {
+    if constexpr (kIsExtreme<Op>) return extreme_block<kStore>(i, end, before);
     Total sum = Op::identity();
     if constexpr (Op::kRuns) {
       for (; i + kTile <= end; i += kTile) {
@@ -159,7 +186,7 @@ struct RowScan {
         sum = Op::combine(sum, runs);
       }
     }
-    if constexpr (Op::kRuns || kIsExtreme<Op>) {
+    if constexpr (Op::kRuns) {
       for (; i < end; ++i) {
         sum = Op::combine(sum, read(i));
         if constexpr (kStore) write(i, Op::combine(before, sum));
@@ -206,9 +233,29 @@ struct RowScan {
   }
 };
 
+/** Four rows next to each other: none waits for another's last sum. */
+template <class Op, bool kReverse>
+void scan_short_rows(const ScanLoop& loop, int64_t row) {
+  using T = typename Op::Element;
+  const int64_t n = loop.n;
+  const T* x = static_cast<const T*>(loop.x) + row * n;
+  T* out = static_cast<T*>(loop.out) + row * n;
+  typename Op::Total total[4] = {Op::identity(), Op::identity(), Op::identity(), Op::identity()};
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = kReverse ? n - 1 - i : i;
+    for (int64_t r = 0; r < 4; ++r) {
+      total[r] = Op::combine(total[r], Op::lift(x[r * n + at], at));
+      Op::store(loop, out, row * n, r * n + at, total[r]);
+    }
+  }
+}
+
 template <class Op, bool kReverse>
 void scan_rows(const ScanLoop& loop, int64_t begin, int64_t end) {
   static_assert(sizeof(typename Op::Total) <= kScanCarryBytes);
+  // The same sums: those of a row that is no whole tile are added one by one.
+  if (loop.phase == ScanPhase::Whole && loop.n < RowScan<Op, kReverse>::kTile)
+    for (; begin + 4 <= end; begin += 4) scan_short_rows<Op, kReverse>(loop, begin);
   for (int64_t task = begin; task < end; ++task) {
     const bool by_row = loop.phase == ScanPhase::Whole || loop.phase == ScanPhase::Carries;
     const int64_t row = by_row ? task : task / loop.blocks, b = by_row ? 0 : task % loop.blocks;
