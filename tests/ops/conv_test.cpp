@@ -64,7 +64,7 @@ TEST(Conv, DepthwiseWithChannelsLast) {
            {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {2, 0, 1}, {1, 2, 2}, {3, 4, 2}, {2, 1, 3}}) {
         SCOPED_TRACE(str_cat({channels, " channels, stride ", stride, ", padding ", padding, ", dilation ", dilation}));
         const double tolerance = type == kFloat32 ? 2e-3 : 1e-11;
-        for (const Sizes& sizes : {Sizes{3, channels, 11, 9}, Sizes{2, channels, 5, 7, 8}}) {
+        for (const Sizes& sizes : {Sizes{3, channels, 11, 9}, Sizes{1, channels, 5, 47}, Sizes{2, channels, 5, 7, 8}}) {
           Sizes window{channels, 1, 3, 2};
           if (sizes.size() == 5) window = {channels, 1, 2, 3, 2};
           const MemoryFormat last = sizes.size() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;

@@ -1,8 +1,11 @@
 // Convolutions of each channel by itself, channels last.
 //
-//   forward:  for position o, block of channels:  acc = bias;  for tap k that sees a pixel p:  acc += x[p] * w[k]; y[o]
-//   = acc input:    for o, block:  for k, p:  x[p] += y[o] * w[k] weight:   for row of positions, block, k:  acc = 0;
-//   for o in the row:  acc += y[o] * x[p];  w[k] += acc
+//   forward:  for row of positions, vector of channels, few positions o:
+//               acc[o] = bias;  for tap k that sees pixels p[o]:  acc[o] += x[p[o]] * w[k];  y[o] = acc[o]
+//   input:    for position o, block of channels:  for tap k that sees a pixel p:  x[p] += y[o] * w[k]
+//   weight:   for row of positions, block, k:  acc = 0;  for o in the row:  acc += y[o] * x[p];  w[k] += acc
+#include <type_traits>
+
 #include "tercel/ops/cpu/simd.h"
 #include "tercel/ops/depthwise_impl.h"
 
@@ -36,6 +39,14 @@ TERCEL_ALWAYS_INLINE void for_each_block(int64_t begin, int64_t end, Fn fn) {
     fn.template operator()<Simd<T>, kBlockVectors>(c);
   for (; c + kLanes<T> <= end; c += kLanes<T>) fn.template operator()<Simd<T>, 1>(c);
   for (; c < end; ++c) fn.template operator()<T, 1>(c);
+}
+
+/** Calls fn.operator()<V>(channel) for the vectors V that make up channels [begin, end). */
+template <class T, class Fn>
+TERCEL_ALWAYS_INLINE void for_each_vector(int64_t begin, int64_t end, Fn fn) {
+  int64_t c = begin;
+  for (; c + kLanes<T> <= end; c += kLanes<T>) fn.template operator()<Simd<T>>(c);
+  for (; c < end; ++c) fn.template operator()<T>(c);
 }
 
 /** Taps [first, last) of a dimension that see a pixel from a position, and the pixel of tap 0, which may not exist. */
@@ -79,23 +90,58 @@ TERCEL_ALWAYS_INLINE void for_each_position(const DepthwiseLoop& l, Visit visit)
   }
 }
 
+/** Positions of an output row whose taps of the last dimension all see a pixel: [first, last). */
+struct Interior {
+  int64_t first, last;
+
+  explicit Interior(const DepthwiseLoop& l) {
+    const int64_t step = l.stride[2], reach = (l.kernel[2] - 1) * l.dilation[2];
+    const int64_t room = l.in[2] + l.padding[2] - reach;
+    first = least((l.padding[2] + step - 1) / step, l.out[2]);
+    last = most(first, least(l.out[2], room <= 0 ? 0 : (room + step - 1) / step));
+  }
+};
+
+/** A vector of channels at kCount positions of a row, which have the same taps; `width` is that of the first. */
+template <class V, int kCount, class T>
+TERCEL_ALWAYS_INLINE void sum_taps(const DepthwiseLoop& l, const T* x, const T* weight, const T* bias, T* y,
+                                   const Taps& depth, const Taps& height, const Taps& width) {
+  const int64_t step = l.stride[2] * l.channels;
+  V acc[kCount];
+  TERCEL_UNROLL
+  for (int o = 0; o < kCount; ++o) acc[o] = bias ? get<V>(bias) : V{};
+  for_each_tap(l, depth, height, width, [&](int64_t tap, int64_t pixel) {
+    const T* xs = x + pixel * l.channels;
+    const V w = get<V>(weight + tap * l.channels);
+    TERCEL_UNROLL
+    for (int o = 0; o < kCount; ++o) acc[o] = multiply_add(get<V>(xs + o * step), w, acc[o]);
+  });
+  TERCEL_UNROLL
+  for (int o = 0; o < kCount; ++o) put(y + o * l.channels, acc[o]);
+}
+
 template <class T>
 void run_forward(const DepthwiseLoop& l, const T* x, const T* weight, const T* bias, T* y, int64_t begin, int64_t end) {
-  for_each_position(l, [&](int64_t position, const Taps& depth, const Taps& height, const Taps& width) {
-    for_each_block<T>(begin, end, [&]<class V, int kCount>(int64_t c) {
-      V acc[kCount];
-      TERCEL_UNROLL
-      for (int v = 0; v < kCount; ++v) acc[v] = bias ? get<V>(bias + c + v * kLanes<T>) : V{};
-      for_each_tap(l, depth, height, width, [&](int64_t tap, int64_t pixel) {
-        const T *xs = x + pixel * l.channels + c, *ws = weight + tap * l.channels + c;
-        TERCEL_UNROLL
-        for (int v = 0; v < kCount; ++v)
-          acc[v] = multiply_add(get<V>(xs + v * kLanes<T>), get<V>(ws + v * kLanes<T>), acc[v]);
-      });
-      TERCEL_UNROLL
-      for (int v = 0; v < kCount; ++v) put(y + position * l.channels + c + v * kLanes<T>, acc[v]);
+  constexpr int kMany = 8, kSome = 4;
+  const Interior interior(l);
+  for (int64_t row = 0; row < l.out[0] * l.out[1]; ++row) {
+    const Taps depth(l, 0, row / l.out[1]), height(l, 1, row % l.out[1]);
+    T* out = y + row * l.out[2] * l.channels;
+    for_each_vector<T>(begin, end, [&]<class V>(int64_t c) {
+      const auto at = [&]<int kCount>(std::integral_constant<int, kCount>, int64_t ow) {
+        sum_taps<V, kCount>(l, x + c, weight + c, bias ? bias + c : nullptr, out + ow * l.channels + c, depth, height,
+                            Taps(l, 2, ow));
+      };
+      int64_t ow = 0;
+      const auto until = [&](int64_t last, auto count) {
+        for (; ow + count <= last; ow += count) at(count, ow);
+      };
+      until(interior.first, std::integral_constant<int, 1>());
+      until(interior.last, std::integral_constant<int, kMany>());
+      until(interior.last, std::integral_constant<int, kSome>());
+      until(l.out[2], std::integral_constant<int, 1>());
     });
-  });
+  }
 }
 
 template <class T>
