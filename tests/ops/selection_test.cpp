@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/indexing.h"
 #include "tercel/ops/sort.h"
@@ -43,6 +44,31 @@ std::vector<double> gradient_of(const Tensor& out, const Tensor& x) {
 }
 
 }  // namespace
+
+TEST(Selection, TopkOfManyShortLines) {
+  for (const ScalarType t : {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kUInt8}) {
+    for (const int64_t n : {1, 3, 10, 64, 256, 257}) {
+      // Lines of everything special, of the type's least number alone, and of few different ones.
+      Values values;
+      for (int64_t line = 0; line < 37; ++line)
+        for (const double v : values_of(select(lines_of(n, t, line % 3 == 0 ? 1 : 0), 0, line % 3)))
+          values.push_back(v);
+      const Tensor x = make({37, n}, t, values);
+      if (is_integral(t, false))
+        fill_(select(x, 0, 5), t == kInt64 ? Scalar(std::numeric_limits<int64_t>::min()) : Scalar(0));
+      for (const bool largest : {false, true}) {
+        const ValuesAndIndices all = sort(x, 1, largest);
+        for (const int64_t k : {1, 2, 3, 4, 5, 8, 10, 11}) {
+          if (k > n) continue;
+          const ValuesAndIndices top = topk(x, k, 1, largest);
+          ASSERT_EQ(values_of(top.indices), values_of(narrow(all.indices, 1, 0, k)))
+              << to_string(t) << " " << n << " " << k;
+          ASSERT_EQ(bytes_of(top.values), bytes_of(contiguous(narrow(all.values, 1, 0, k))));
+        }
+      }
+    }
+  }
+}
 
 TEST(Selection, TopkIsTheBeginOfAStableSort) {
   for (const ScalarType t : all_types()) {

@@ -3,6 +3,7 @@
 //   top:   for each piece of the line:  bound = what the k-th best is no worse than
 //                                       candidates += elements of the piece that are no worse than the bound
 //                                       if there are many candidates: the best k of them stay
+//          few of short lines: several lines at once (select_lanes.h)
 //   rank:  the key of that rank (Note [Selection of keys]), then the place where it stands
 #include "tercel/ops/select_impl.h"
 
@@ -12,6 +13,7 @@
 #include "tercel/core/load_element.h"
 #include "tercel/ops/cpu/key_select.h"
 #include "tercel/ops/cpu/order_keys.h"
+#include "tercel/ops/cpu/select_lanes.h"
 #include "tercel/ops/sort_impl.h"
 
 namespace tercel::TERCEL_ISA {
@@ -180,6 +182,27 @@ class Top {
   int64_t count_ = 0;
 };
 
+/** Lines side by side, if these are short, many enough, and few of their elements wanted. */
+template <class K>
+bool select_side_by_side(const TopLoop& loop, const Elements<K>& elements, int64_t begin, int64_t end) {
+  constexpr int64_t kWidth = kLanes<K>;
+  if (loop.n > kShortLine || loop.k > kMostInLanes || loop.n < lanes_depth(loop.k) || end - begin < kWidth)
+    return false;
+  alignas(64) K keys[kShortLine * kWidth];
+  for (int64_t next = begin; next < end; next += kWidth) {
+    // The last lines together with some of those before them.
+    const int64_t line = next + kWidth <= end ? next : end - kWidth;
+    const auto* in = static_cast<const std::byte*>(loop.lines) + line * loop.n * elements.item;
+    int64_t* indices = loop.indices + line * loop.k;
+    elements.keys(in, kWidth * loop.n, loop.largest, keys);
+    top_of_lanes(keys, loop.n, loop.k, indices);
+    for (int64_t i = 0; i < kWidth; ++i)
+      elements.take(static_cast<std::byte*>(loop.values) + (line + i) * loop.k * elements.item,
+                    in + i * loop.n * elements.item, indices + i * loop.k, loop.k);
+  }
+  return true;
+}
+
 template <class K>
 int64_t position_of_rank(const K* keys, int64_t n, int64_t rank, K* scratch) {
   const KeyOfRank<K> found = key_of_rank(keys, n, rank, scratch);
@@ -199,6 +222,7 @@ int64_t position_of(const RankLoop& loop, const K* keys, K nan, K* scratch) {
 
 void select_top(const TopLoop& loop, int64_t begin, int64_t end) {
   visit_keys(loop.dtype, [&]<class K>(const Elements<K>& elements) {
+    if (select_side_by_side(loop, elements, begin, end)) return;
     Top<K> top(loop, elements);
     for (int64_t line = begin; line < end; ++line) top.run(line);
   });
