@@ -46,6 +46,7 @@ struct ResampleLoop {
   const int64_t* begin[3];
   const int64_t* index[3];
   const void* weight[3];  ///< of the elements' type
+  bool whole;             ///< outputs are sums of whole images
   double divisor;         ///< of the result
   const void* x;
   void* out_values;

@@ -24,6 +24,16 @@ struct MapPair {
   SpatialMap map, transposed;
 };
 
+// Whether the map adds up everything.
+bool is_sum(const SpatialMap& map) {
+  for (const Taps& taps : map.taps) {
+    if (taps.out() != 1 || static_cast<int64_t>(taps.index.size()) != taps.in) return false;
+    for (int64_t i = 0; i < taps.in; ++i)
+      if (taps.index[static_cast<size_t>(i)] != i || taps.weight[static_cast<size_t>(i)] != 1) return false;
+  }
+  return true;
+}
+
 Tensor run(const Tensor& x, size_t dims, const SpatialMap& map) {
   const bool last = is_channels_last(x, dims);
   const Tensor input = last ? x : contiguous(x);
@@ -32,6 +42,7 @@ Tensor run(const Tensor& x, size_t dims, const SpatialMap& map) {
   loop.wide = x.dtype() == kFloat64;
   loop.inner = last ? x.size(1) : 1;
   loop.divisor = map.divisor;
+  loop.whole = is_sum(map);
   std::vector<float> narrow[3];
   for (size_t d = 0; d < 3; ++d) {
     const Taps& taps = map.taps[d];
@@ -53,11 +64,11 @@ Tensor run(const Tensor& x, size_t dims, const SpatialMap& map) {
   loop.out_values = out.data_ptr();
   const auto kernel = resample_kernels[x.device()];
   const int64_t width = loop.in[2] * loop.inner, out_width = loop.out[2] * loop.inner;
-  parallel_for(0, out.numel() / out_width, std::max<int64_t>(1, kGrain / std::max(width, out_width)),
-               [&](int64_t begin, int64_t end) {
-                 const DataPtr scratch = cpu_allocator().allocate(static_cast<size_t>(width) * sizeof(double));
-                 kernel(loop, scratch.get(), begin, end);
-               });
+  const int64_t work = loop.whole ? width * loop.in[1] * loop.in[0] : std::max(width, out_width);
+  parallel_for(0, out.numel() / out_width, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    const DataPtr scratch = cpu_allocator().allocate(static_cast<size_t>(width) * sizeof(double));
+    kernel(loop, scratch.get(), begin, end);
+  });
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/interpolate.h"
+#include "tercel/ops/reduce.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/pool_rows.h"
 #include "tests/support/errors.h"
@@ -34,6 +35,19 @@ TEST(Pool, ChannelsLastInAndOut) {
   }
   EXPECT_EQ(values_of(max_pool2d_with_indices(last, {3}, {2}, {1}).indices),
             values_of(max_pool2d_with_indices(x, {3}, {2}, {1}).indices));
+}
+
+TEST(AvgPool, OfWholeImages) {
+  for (const Sizes& sizes : {Sizes{2, 3, 7, 7}, Sizes{3, 70, 5, 20}, Sizes{1, 5, 1, 130}, Sizes{2, 1, 64, 1}}) {
+    const Tensor x = random(sizes, kFloat32, -1, 1, 1), last = clone(x, MemoryFormat::ChannelsLast);
+    const Tensor got = adaptive_avg_pool2d(x, {1});
+    EXPECT_EQ(bytes_of(contiguous(adaptive_avg_pool2d(last, {1}))), bytes_of(got));
+    EXPECT_EQ(bytes_of(avg_pool2d(x, {sizes[2], sizes[3]})), bytes_of(got));
+    const std::vector<double> want = values_of(mean(to(x, kFloat64), {2, 3}));
+    const std::vector<double> values = values_of(got);
+    ASSERT_EQ(values.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], 1e-6);
+  }
 }
 
 TEST(MaxPool, IndicesNanAndEqualNumbers) {

@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "tercel/ops/cpu/simd.h"
+#include "tercel/ops/cpu/vec.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
@@ -120,6 +122,48 @@ TERCEL_ALWAYS_INLINE void add_times(T* to, const T* from, T factor, int64_t coun
   }
 }
 
+/** sums[0 .. n) = the sums over rows of `width`; n is that of kCount vectors, or less than that of one. */
+template <int kCount, class T>
+TERCEL_ALWAYS_INLINE void add_rows(const T* x, int64_t rows, int64_t width, T* sums, int64_t n) {
+  using V = Vec<T>;
+  V acc[kCount];
+  for (int v = 0; v < kCount; ++v) acc[v] = V(0);
+  for (int64_t r = 0; r < rows; ++r, x += width) {
+    TERCEL_UNROLL
+    for (int v = 0; v < kCount; ++v) acc[v] = acc[v] + (n < V::kSize ? load_partial(x, n) : V::load(x + v * V::kSize));
+  }
+  for (int v = 0; v < kCount; ++v) {
+    if (n < V::kSize)
+      store_partial(sums, acc[v], n);
+    else
+      acc[v].store(sums + v * V::kSize);
+  }
+}
+
+/** Sums of whole images: over rows, then halves of a row are added; in this order whichever way channels lie. */
+template <class T>
+void sum_images(const ResampleLoop& l, T* sums, int64_t begin, int64_t end) {
+  constexpr int64_t kSize = Vec<T>::kSize;
+  const int64_t rows = l.in[0] * l.in[1], width = l.in[2] * l.inner;
+  const T divisor = static_cast<T>(l.divisor);
+  for (int64_t image = begin; image < end; ++image) {
+    const T* x = static_cast<const T*>(l.x) + image * rows * width;
+    int64_t i = 0;
+    for (; i + 4 * kSize <= width; i += 4 * kSize) add_rows<4>(x + i, rows, width, sums + i, 4 * kSize);
+    for (; i + kSize <= width; i += kSize) add_rows<1>(x + i, rows, width, sums + i, kSize);
+    if (i < width) add_rows<1>(x + i, rows, width, sums + i, width - i);
+    for (int64_t n = l.in[2]; n > 1;) {
+      const int64_t half = (n + 1) / 2;
+      const T* upper = sums + half * l.inner;
+#pragma GCC ivdep
+      for (int64_t k = 0; k < (n - half) * l.inner; ++k) sums[k] += upper[k];
+      n = half;
+    }
+    T* out = static_cast<T*>(l.out_values) + image * l.inner;
+    for (int64_t c = 0; c < l.inner; ++c) out[c] = sums[c] / divisor;
+  }
+}
+
 template <class T>
 void resample_rows(const ResampleLoop& l, void* scratch, int64_t begin, int64_t end) {
   const int64_t width = l.in[2] * l.inner;
@@ -176,6 +220,9 @@ void max_pool_backward(const MaxPoolBackwardLoop& loop, int64_t begin, int64_t e
   scatter_grad<float>(loop, begin, end);
 }
 void resample(const ResampleLoop& loop, void* scratch, int64_t begin, int64_t end) {
+  if (loop.whole)
+    return loop.wide ? sum_images(loop, static_cast<double*>(scratch), begin, end)
+                     : sum_images(loop, static_cast<float*>(scratch), begin, end);
   if (loop.wide) return resample_rows<double>(loop, scratch, begin, end);
   resample_rows<float>(loop, scratch, begin, end);
 }
