@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "tercel/ops/cpu/simd.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
@@ -27,11 +28,23 @@ Inside inside(int64_t in, int64_t out, int64_t stride, int64_t shift) {
   return {least(first, out), most(least(first, out), least(last, out))};
 }
 
+/** A copy of what is often a few vectors: a call would take longer. */
+template <class T>
+TERCEL_ALWAYS_INLINE void copy_run(T* to, const T* from, int64_t count) {
+  constexpr int64_t kFew = 8 * kLanes<T>;
+  if (count > kFew || count < kLanes<T>) {
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+    return;
+  }
+  for (int64_t i = 0; i + kLanes<T> < count; i += kLanes<T>) store(to + i, load(from + i));
+  store(to + count - kLanes<T>, load(from + count - kLanes<T>));
+}
+
 template <class T, bool kGather>
 TERCEL_ALWAYS_INLINE void move_run(T* image, T* matrix, int64_t count, int64_t stride) {
   if (kGather) {
     if (stride == 1)
-      std::memcpy(matrix, image, static_cast<size_t>(count) * sizeof(T));
+      copy_run(matrix, image, count);
     else if (stride == 2)
       for (int64_t i = 0; i < count; ++i) matrix[i] = image[2 * i];
     else
@@ -108,7 +121,7 @@ void last(const PatchLoop& l, T* image, T* matrix, int64_t begin, int64_t end) {
         T* line = image + (id * l.in[1] + ih) * l.in[2] * l.pixel;
         if (whole_rows) {
           const int64_t from = least(most(0, -iw), l.kernel[2]), until = most(least(l.kernel[2], l.in[2] - iw), from);
-          if (kGather) {
+          if (kGather && until - from < l.kernel[2]) {
             std::memset(matrix, 0, static_cast<size_t>(from * l.channels) * sizeof(T));
             std::memset(matrix + until * l.channels, 0, static_cast<size_t>(row - until * l.channels) * sizeof(T));
           }

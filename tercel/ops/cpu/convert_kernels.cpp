@@ -10,8 +10,15 @@ template <class From, class To>
 void convert_row(void* out_data, const void* in_data, int64_t n) {
   auto* out = static_cast<To*>(out_data);
   const auto* in = static_cast<const From*>(in_data);
+  if constexpr (std::is_same_v<From, bool> && std::is_floating_point_v<To>) {
+    // By way of a signed number, which vectors are converted from.
+    const auto* bytes = reinterpret_cast<const uint8_t*>(in);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(load_element(in + i));
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<To>(static_cast<int32_t>(bytes[i] != 0));
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(load_element(in + i));
+  }
 }
 
 #if TERCEL_ISA_LEVEL > 0

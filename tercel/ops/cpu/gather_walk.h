@@ -41,17 +41,31 @@ bool walk(const GatherLoop& loop, int64_t begin, int64_t end, Element element) {
   const int64_t indexed_step = loop.ndim > 0 ? loop.indexed_strides[last] : 0;
   const int64_t index_step = loop.ndim > 0 ? loop.index_strides[last] : 0;
   const int64_t other_step = loop.ndim > 0 ? loop.other_strides[last] : 0;
-  return for_each_run(loop, begin, end, [&](char* indexed, const char* index, char* other, int64_t columns) {
-    for (int64_t i = 0; i < loop.n; ++i) {
-      const char* index_row = index + i * loop.index_stride;
-      char* other_row = other + i * loop.other_stride;
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = static_cast<int64_t>(load_unaligned<I>(index_row + c * index_step));
-        if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(loop.size)) [[unlikely]]
-          return false;
-        element(indexed + c * indexed_step + at * loop.indexed_stride, other_row + c * other_step);
-      }
+  const int64_t size = loop.size, stride = loop.indexed_stride;
+  const auto run = [&](char* indexed, const char* index, char* other, int64_t n, int64_t step, int64_t of_index,
+                       int64_t of_other) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = static_cast<int64_t>(load_unaligned<I>(index + i * of_index));
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+        return false;
+      element(indexed + i * step + at * stride, other + i * of_other);
     }
+    return true;
+  };
+  // Line after line if the elements of one are nearer to each other than neighbouring lines.
+  const bool by_line = loop.index_stride < index_step;
+  return for_each_run(loop, begin, end, [&](char* indexed, const char* index, char* other, int64_t columns) {
+    if (by_line) {
+      for (int64_t c = 0; c < columns; ++c)
+        if (!run(indexed + c * indexed_step, index + c * index_step, other + c * other_step, loop.n, 0,
+                 loop.index_stride, loop.other_stride))
+          return false;
+      return true;
+    }
+    for (int64_t i = 0; i < loop.n; ++i)
+      if (!run(indexed, index + i * loop.index_stride, other + i * loop.other_stride, columns, indexed_step, index_step,
+               other_step))
+        return false;
     return true;
   });
 }

@@ -43,12 +43,25 @@ struct VectorFor<Complex<T>> {
 template <class T>
 using AnyVec = typename VectorFor<T>::type;
 
+/** All lanes of integers combined, in all lanes. */
+template <class Op, int kHalf, class T, size_t... kLane>
+TERCEL_ALWAYS_INLINE IntVec<T> fold_lanes(IntVec<T> x, std::index_sequence<kLane...> lanes) {
+  if constexpr (kHalf == 0)
+    return x;
+  else
+    return fold_lanes<Op, kHalf / 2>(
+        Op::combine(x, IntVec<T>(Simd<T>(__builtin_shufflevector(x.v, x.v, (kLane ^ kHalf)...)))), lanes);
+}
+
 /** A vector's lanes as one number. */
 template <class Op, class T>
 T combine_lanes(AnyVec<T> x) {
   using V = AnyVec<T>;
   if constexpr (std::is_floating_point_v<T>) {
     return first_lane(combine_all_lanes(x, [](V a, V b) { return Op::combine(a, b); }));
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr int kSize = static_cast<int>(V::kSize);
+    return fold_lanes<Op, kSize / 2>(x, std::make_index_sequence<static_cast<size_t>(kSize)>()).v[0];
   }
   T lanes[2 * V::kSize] = {};
   x.store(lanes);
