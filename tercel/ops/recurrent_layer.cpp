@@ -239,7 +239,7 @@ class LayerBackward {
                     {get(kH), get(kC)},
                     {get(kWeightIh), get(kWeightHh), get(kBiasIh), get(kBiasHh)},
                     backward_};
-    if (grad_enabled()) return by_ops(call, layer);
+    if (is_recording()) return by_ops(call, layer);
     HiddenAndCell state{gradient(call, 1, layer.state.h), {}};
     if (layer.state.c.defined()) state.c = gradient(call, 2, layer.state.c);
     const Kept kept{gates_.defined() ? gates_.get() : Tensor(), h_.get(), c_.defined() ? c_.get() : Tensor(),
@@ -275,6 +275,8 @@ class LayerBackward {
 
   /** Gradients that can be differentiated. Views tell operands apart that are the same tensor. */
   static void by_ops(BackwardCall& call, LayerCall& layer) {
+    const bool create_graph = grad_enabled();
+    const EnableGradGuard enable;
     std::array<Tensor*, kNumOperands> operands{&layer.x,
                                                &layer.state.h,
                                                &layer.state.c,
@@ -286,8 +288,8 @@ class LayerBackward {
     std::vector<size_t> places;
     for (size_t i = 0; i < kNumOperands; ++i) {
       Tensor& t = *operands[i];
-      if (!t.defined() || !t.requires_grad()) continue;
-      t = t.view_as(t);
+      if (!t.defined() || !(call.needs(i) || t.requires_grad())) continue;
+      t = t.requires_grad() ? t.view_as(t) : t.detach().requires_grad_();
       if (!call.needs(i)) continue;
       wanted.push_back(t);
       places.push_back(i);
@@ -299,7 +301,7 @@ class LayerBackward {
       outputs.push_back(*results[i]);
       gradients.push_back(call.grad(i));
     }
-    const std::vector<Gradient> found = grad(outputs, wanted, gradients, true, true, true);
+    const std::vector<Gradient> found = grad(outputs, wanted, gradients, true, create_graph, true);
     for (size_t i = 0; i < found.size(); ++i) call.set(places[i], found[i]);
   }
 
@@ -322,12 +324,12 @@ bool can_fuse(const LayerCall& call) {
 
 LayerResult fused_layer(const LayerCall& call) {
   const std::array<Tensor, kNumOperands> in = operands_of(call);
-  const bool records = grad_enabled() && std::any_of(in.begin(), in.end(),
-                                                     [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+  const bool records =
+      std::any_of(in.begin(), in.end(), [](const Tensor& t) { return t.defined() && should_record(t); });
   Kept kept;
   LayerResult result;
   {
-    const NoGradGuard no_grad;
+    const NoRecordGuard no_record;
     result = with_layer(call, [&](const auto& layer) { return layer.forward(call, records ? &kept : nullptr); });
   }
   if (!records) return result;
