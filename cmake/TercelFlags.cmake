@@ -93,3 +93,10 @@ endif()
 # In every configuration: at -O2 plain loops are not vectorised, at -O0 intrinsics that want constants do not compile.
 # Instrumented, -O1: the matrix product alone takes three minutes to compile with more.
 target_compile_options(tercel_kernels INTERFACE ${tercel_kernel_level} -fno-math-errno -fno-trapping-math)
+
+# Compiles the source for size in a release.
+function(tercel_small source)
+  if(NOT TERCEL_SANITIZE AND NOT TERCEL_FUZZ)
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+  endif()
+endfunction()

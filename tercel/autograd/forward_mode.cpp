@@ -212,10 +212,11 @@ Tensor make_dual(const Tensor& x, const Tensor& tangent) {
                "Expected primal to be floating point or complex, but got: ", to_string(x.dtype()));
   TERCEL_CHECK(tangent.is_differentiable(), ValueError,
                "Expected tangent to be floating point or complex, but got: ", to_string(tangent.dtype()));
-  TERCEL_CHECK(x.sizes() == tangent.sizes(), RuntimeError,
-               "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
-               "not supported. Tensor is of size ",
-               x.sizes(), " while the given forward gradient is of size ", tangent.sizes(), ".");
+  constexpr const char* kOtherSizes =
+      "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+      "supported. Tensor is of size ";
+  TERCEL_CHECK(x.sizes() == tangent.sizes(), RuntimeError, kOtherSizes, x.sizes(),
+               " while the given forward gradient is of size ", tangent.sizes(), ".");
   TERCEL_CHECK(x.dtype() == tangent.dtype(), RuntimeError, "Expected forward gradient of dtype ", to_string(x.dtype()),
                ", that of the original Tensor, but got ", to_string(tangent.dtype()));
   TERCEL_CHECK(x.device() == tangent.device(), RuntimeError, "Expected forward gradient on ", to_string(x.device()),
