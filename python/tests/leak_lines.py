@@ -75,6 +75,7 @@ y = leaf * leaf; n = y.grad_fn; n.name(), n.next_functions, n._saved_self, n.met
 y = leaf * 2; y.grad_fn.register_hook(nothing); y.grad_fn.register_prehook(nothing); y.sum().backward()
 with fwAD.dual_level(): y = fwAD.make_dual(x, x) * 2; fwAD.unpack_dual(y).tangent, repr(y), fwAD.unpack_dual(x)
 with fwAD.dual_level(): Double.apply(fwAD.make_dual(x, x)), Tripled.apply(fwAD.make_dual(x, x)), (fwAD.make_dual(leaf, x) ** 2).sum().backward()
+with fwAD.dual_level(): fwAD.make_dual(leaf, x).exp()
 fwAD.exit_dual_level(level=fwAD.enter_dual_level()), fwAD.UnpackedDualTensor(x, None)
 ! fwAD.make_dual(x, x)
 ! tc.autograd.gradcheck(lambda t: t * t, tc.rand(2, dtype=tc.float64, requires_grad=True), check_forward_ad=True, check_batched_grad=True)

@@ -17,6 +17,14 @@ namespace {
 std::atomic<uint64_t> g_levels{0};
 thread_local uint64_t t_level = 0;  // 0: none
 
+using WeakTensor = weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor>;
+
+/** Tensors whose tangents the end of the level drops. */
+std::vector<WeakTensor>& dropped_at_exit() {
+  static thread_local std::vector<WeakTensor> tensors;
+  return tensors;
+}
+
 }  // namespace
 
 int64_t enter_dual_level() {
@@ -31,6 +39,10 @@ void exit_dual_level() {
   TERCEL_CHECK(t_level != 0, RuntimeError, "Trying to exit a forward AD level but no level exists.");
   t_level = 0;
   detail::set_recorded(TensorImpl::kTangent, false);
+  const std::vector<WeakTensor> dropped = std::exchange(dropped_at_exit(), {});
+  for (const WeakTensor& weak : dropped)
+    if (auto impl = weak.lock(); impl.defined())
+      ensure_autograd_meta(Tensor(std::move(impl))).ensure_extras().tangent = {};
 }
 
 int64_t current_dual_level() { return t_level == 0 ? -1 : 0; }
@@ -165,6 +177,8 @@ void detail::set_tangent(const Tensor& x, const Tensor& tangent) {
   }
   keep_tangent(base, std::move(whole));
 }
+
+void detail::drop_tangent_at_exit(const Tensor& x) { dropped_at_exit().emplace_back(x.impl_ptr()); }
 
 void detail::remember_tangents(Node& node, Span<const Tensor*> inputs) {
   std::vector<Tensor> tangents;

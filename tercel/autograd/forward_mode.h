@@ -64,6 +64,8 @@ namespace detail {
 TERCEL_API Tensor tangent_of(const Tensor& x);
 /** Makes it the tensor's tangent, and where that is a view, its base's there. */
 TERCEL_API void set_tangent(const Tensor& x, const Tensor& tangent);
+/** The tensor's tangent goes when the level ends, not when the tensor does. */
+void drop_tangent_at_exit(const Tensor& x);
 /** Keeps the inputs' tangents in the node, until carry_tangents(). */
 void remember_tangents(Node& node, Span<const Tensor*> inputs);
 /**

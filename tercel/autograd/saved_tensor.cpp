@@ -101,7 +101,11 @@ SavedTensor SavedTensor::output(const Tensor& output, uint32_t output_nr) {
 void SavedTensor::carry_tangent(Span<Tensor> outputs) {
   if (!is_output() || !tensor_.defined()) return;
   const Tensor tangent = detail::tangent_of(outputs[static_cast<size_t>(output_nr_)]);
-  if (tangent.defined()) detail::set_tangent(tensor_, tangent);
+  if (!tangent.defined()) return;
+  detail::set_tangent(tensor_, tangent);
+  // The node now holds a tangent whose history may lead to the node: unless a backward pass frees what was saved, the
+  // end of the level does.
+  if (tangent.requires_grad()) detail::drop_tangent_at_exit(tensor_);
 }
 
 Tensor SavedTensor::unpack() const { return static_cast<detail::PackedTensor&>(*packed_).unpack(); }

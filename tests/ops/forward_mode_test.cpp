@@ -232,6 +232,19 @@ TEST(ForwardMode, GradientsHaveTangents) {
   EXPECT_NEAR(hv[1], 10 * (std::exp(2.0) + 12), 1e-11);
 }
 
+TEST(ForwardMode, GraphsThatNobodyWalksAreFreed) {
+  weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor> tangent_of_result;
+  {
+    const DualLevel level;
+    const Tensor x = numbers({1, 2}).requires_grad_();
+    const Tensor y = exp(make_dual(x, numbers({1, 1})));
+    const Tensor dy = unpack_dual(y).tangent;
+    EXPECT_TRUE(dy.requires_grad());
+    tangent_of_result = weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor>(dy.impl_ptr());
+  }
+  EXPECT_FALSE(tangent_of_result.lock().defined());
+}
+
 TEST(ForwardMode, OutFormsRefuse) {
   const DualLevel level;
   const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1})), plain = numbers({1, 2});
