@@ -116,3 +116,14 @@ def test_gradients_of_products_of_segments_with_nan():
     out.backward(tc.tensor([1.0, 1, 1, 2, 1]).double())
     want = [nan, 60, nan, nan, 0, nan, nan, nan, 140, 100]
     assert str(x.grad.tolist()) == str([float(g) for g in want]), "the product of the others, which may be a number"
+
+
+def test_products_of_segments_beside_nan_have_second_derivatives_and_tangents():
+    x = leaf(2, 3, float("nan"), 5)
+    lengths = tc.tensor([2, 2])
+    (g,) = tc.autograd.grad(tc.segment_reduce(x, "prod", lengths=lengths)[0], x, create_graph=True)
+    assert tc.autograd.grad(g[0], x)[0].tolist() == [0, 1, 0, 0]
+    with tc.autograd.forward_ad.dual_level():
+        dual = tc.autograd.forward_ad.make_dual(x.detach(), tc.ones_like(x.detach()))
+        y = tc.segment_reduce(dual, "prod", lengths=lengths)
+        assert tc.autograd.forward_ad.unpack_dual(y).tangent[0].item() == 5

@@ -109,7 +109,6 @@ Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Te
  * quotient is not where a row is 0 or NaN.
  */
 Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double initial, const Tensor& ids) {
-  const NoRecordGuard no_record;
   const Tensor zero = eq(rows, 0), nan = isnan(rows);
   DimVector sums(gradient.sizes());
   sums[0] += 1;  // for what is in no segment
@@ -170,8 +169,8 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
     const Tensor out = clone(reshape(narrow(all, 0, 0, lengths.numel()), out_sizes));
     if (should_record(data))
       record("SegmentReduceBackward0", out, {data},
-             [rows = SavedTensor(rows.detach()), all = SavedTensor(all), ids = SavedTensor(ids), segments,
-              sizes = DimVector(data.sizes()), products, begin](BackwardCall& call) {
+             [rows = SavedTensor(products ? rows : rows.detach()), all = SavedTensor(all), ids = SavedTensor(ids),
+              segments, sizes = DimVector(data.sizes()), products, begin](BackwardCall& call) {
                const Tensor gradient = reshape(call.grad(), segments);
                const Tensor of_rows = products ? gradient_of_products(gradient, rows.get(), begin, ids.get())
                                                : gradient_of_extremes(gradient, rows.get(), all.get(), ids.get());
