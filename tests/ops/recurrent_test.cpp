@@ -36,8 +36,10 @@ TEST(Recurrent, GradientsWithAndWithoutAGraphAgree) {
   using Layers = OutputAndStates (*)(const Tensor&, IntSpan, const Tensor&, Span<Tensor>, const RecurrentOptions&);
   for (const ScalarType t : {kFloat32, kFloat64}) {
     for (const int64_t hidden : {3, 37}) {
-      for (const auto& [layers, gates] :
-           {std::pair<Layers, int64_t>{gru, 3}, {rnn_tanh, 1}, {rnn_relu, 1}, {nullptr, 4}}) {
+      // nullptr: lstm, which takes and returns a state more.
+      for (const auto& kind : {std::pair<Layers, int64_t>{gru, 3}, {rnn_tanh, 1}, {rnn_relu, 1}, {nullptr, 4}}) {
+        const Layers layers = kind.first;
+        const int64_t gates = kind.second;
         RecurrentOptions options;
         options.bidirectional = true;
         std::vector<Tensor> leaves{random({9, 4}, t, -1, 1, 1), random({2, 4, hidden}, t, -1, 1, 2)};
