@@ -268,7 +268,7 @@ Span<Entry> linear_algebra_ops() {
           [](const Tensor& x, Bound ord, const Dims& dims, bool keepdim, Dtype dtype, const Tensor& out) {
             return given("linalg_norm", out,
                          ord ? linalg::norm(x, *ord, span(dims), keepdim, dtype_of(dtype))
-                             : linalg::norm(x, span(dims), keepdim, dtype_of(dtype)));
+                             : linalg::norm(x, std::nullopt, span(dims), keepdim, dtype_of(dtype)));
           },
           kLinalg),
       entry(

@@ -155,6 +155,15 @@ Span<Entry> nn_ops() {
           "dropout(Tensor input, float p=0.5, bool training=True)",
           [](const Tensor& x, double p, bool training) { return dropout(x, p, training); }, kFunction | kNn),
       entry(
+          "alpha_dropout(Tensor input, float p, bool train)",
+          [](const Tensor& x, double p, bool train) { return alpha_dropout(x, p, train); }, kFunction),
+      entry(
+          "feature_dropout(Tensor input, float p, bool train)",
+          [](const Tensor& x, double p, bool train) { return feature_dropout(x, p, train); }, kFunction),
+      entry(
+          "feature_alpha_dropout(Tensor input, float p, bool train)",
+          [](const Tensor& x, double p, bool train) { return feature_alpha_dropout(x, p, train); }, kFunction),
+      entry(
           "linear(Tensor input, Tensor weight, Tensor bias=None)",
           [](const Tensor& x, const Tensor& weight, const Tensor& bias) { return linear(x, weight, bias); }, kNn),
       entry(

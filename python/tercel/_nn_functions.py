@@ -6,9 +6,9 @@ Losses take numbers for reductions here, layers all of their arguments.
 from tercel import _C
 from tercel._C import Tensor
 
-__all__ = ["addmv_", "alpha_dropout", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits", "convolution",
-           "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
-           "feature_dropout", "feature_dropout_", "gcd_", "hinge_embedding_loss", "instance_norm", "kl_div", "lcm_", "margin_ranking_loss",
+__all__ = ["addmv_", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits", "convolution",
+           "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout_",
+           "feature_dropout_", "gcd_", "hinge_embedding_loss", "instance_norm", "kl_div", "lcm_", "margin_ranking_loss",
            "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim",
            "poisson_nll_loss", "triplet_margin_loss", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes",
            "view_as_complex_copy", "view_as_real_copy", "xlogy_"]
@@ -91,24 +91,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
     return _loss("triplet_margin_loss", (anchor, positive, negative), reduction, margin=margin, p=p, eps=eps, swap=swap)
 
 
-def alpha_dropout(input, p, train):  # noqa: A002
-    """nn.functional.alpha_dropout()."""
-    return _functional().alpha_dropout(input, p, train)
-
-
-def feature_alpha_dropout(input, p, train):  # noqa: A002
-    """nn.functional.feature_alpha_dropout()."""
-    return _functional().feature_alpha_dropout(input, p, train)
-
-
-def feature_dropout(input, p, train):  # noqa: A002
-    """Drops whole channels, slices [n, c], with probability p, and multiplies the others by 1 / (1 - p)."""
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    kept = _C.ones(*input.shape[:2], *(1,) * (input.dim() - 2), dtype=input.dtype, device=input.device)
-    return input * _C.dropout(kept, p, train)
-
-
 def _in_place(function, like):
     def change(input, p, train):  # noqa: A002
         return input.copy_(function(input, p, train))
@@ -117,10 +99,10 @@ def _in_place(function, like):
     return change
 
 
-alpha_dropout_ = _in_place(alpha_dropout, "alpha_dropout")
+alpha_dropout_ = _in_place(_C.alpha_dropout, "alpha_dropout")
 dropout_ = _in_place(_C.dropout, "dropout")
-feature_alpha_dropout_ = _in_place(feature_alpha_dropout, "feature_alpha_dropout")
-feature_dropout_ = _in_place(feature_dropout, "feature_dropout")
+feature_alpha_dropout_ = _in_place(_C.feature_alpha_dropout, "feature_alpha_dropout")
+feature_dropout_ = _in_place(_C.feature_dropout, "feature_dropout")
 
 
 def native_dropout(input, p, train):  # noqa: A002

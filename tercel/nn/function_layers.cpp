@@ -1,8 +1,24 @@
 #include "tercel/nn/function_layers.h"
 
 #include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/part_views.h"
 
-namespace tercel::nn::detail {
+namespace tercel::nn {
+
+Tensor CrossMapLRN2d::forward(const Tensor& x) {
+  TERCEL_CHECK(x.dim() == 4, ValueError, "CrossMapLRN2d: Expected input to be 4D, got ", x.dim(), "D instead.");
+  const int64_t reach = (size_ - 1) / 2, channels = x.size(1);
+  const Tensor squares = square(x), padded = pad(squares, {0, 0, 0, 0, reach, reach});
+  Tensor total = narrow(padded, 1, 0, channels);
+  for (int64_t i = 1; i <= 2 * reach; ++i) total = add(total, narrow(padded, 1, i, channels));
+  const Tensor later = view(tercel::to(gt(arange(channels), reach), x.dtype()), {channels, 1, 1});
+  total = add(total, mul(later, narrow(squares, 1, 0, 1)));
+  return mul(x, pow(add(mul(total, alpha_ / static_cast<double>(size_)), k_), -beta_));
+}
+
+namespace detail {
 
 std::vector<int64_t> borders(const char* layer, std::vector<int64_t> padding, int64_t dims) {
   const auto ends = static_cast<size_t>(2 * dims);
@@ -29,4 +45,5 @@ Tensor lp_pool(const Tensor& x, double p, const std::vector<int64_t>& kernel_siz
   return pow(mul(mul(sign(means), abs(means)), count), 1 / p);
 }
 
-}  // namespace tercel::nn::detail
+}  // namespace detail
+}  // namespace tercel::nn

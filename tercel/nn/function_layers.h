@@ -222,6 +222,20 @@ class TERCEL_API LocalResponseNorm final : public Module {
   double alpha_, beta_, k_;
 };
 
+/** x [n, channels, height, width] divided by the mean of squares of near channels, as in Caffe and, with two flaws,
+ * PyTorch: the first channel stays in all later sums, an even size sees a channel less. ValueError unless 4-D. */
+class TERCEL_API CrossMapLRN2d final : public Module {
+ public:
+  explicit CrossMapLRN2d(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  Tensor forward(const Tensor& x) override;
+  const char* name() const override { return "CrossMapLRN2d"; }
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
 /** Numbers of patches; lists of one number hold for every dimension. */
 struct PatchOptions {
   std::vector<int64_t> dilation{1}, padding{0}, stride{1};

@@ -8,7 +8,6 @@
 #include "tercel/ops/batch_norm.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/copy.h"
-#include "tercel/ops/dropout.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/linear.h"
 #include "tercel/ops/norm.h"

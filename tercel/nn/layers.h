@@ -6,6 +6,7 @@
 
 #include "tercel/nn/conv_layers.h"  // IWYU pragma: export
 #include "tercel/nn/module.h"
+#include "tercel/ops/dropout.h"
 #include "tercel/ops/embedding_bag.h"
 
 namespace tercel::nn {
@@ -78,6 +79,21 @@ TERCEL_CHANNEL_DROPOUT(Dropout1d, 1)
 TERCEL_CHANNEL_DROPOUT(Dropout2d, 2)
 TERCEL_CHANNEL_DROPOUT(Dropout3d, 3)
 #undef TERCEL_CHANNEL_DROPOUT
+
+#define TERCEL_ALPHA_DROPOUT(Name, function)                                                    \
+  class TERCEL_API Name final : public Module {                                                 \
+   public:                                                                                      \
+    explicit Name(double p = 0.5) : p_(detail::checked_share(p)) {}                             \
+    Tensor forward(const Tensor& x) override { return tercel::function(x, p_, is_training()); } \
+    const char* name() const override { return #Name; }                                         \
+                                                                                                \
+   private:                                                                                     \
+    double p_;                                                                                  \
+  };
+/** alpha_dropout() and feature_alpha_dropout() while training. */
+TERCEL_ALPHA_DROPOUT(AlphaDropout, alpha_dropout)
+TERCEL_ALPHA_DROPOUT(FeatureAlphaDropout, feature_alpha_dropout)
+#undef TERCEL_ALPHA_DROPOUT
 
 /** prelu(): weight [1], or one for each channel. */
 class TERCEL_API PReLU final : public Module {

@@ -191,4 +191,21 @@ const std::shared_ptr<Module>& ModuleDict::operator[](const std::string& key) co
   throw_error<IndexError>({"ModuleDict: no module is named '", key, "'"});
 }
 
+const Tensor& ParameterList::operator[](size_t i) const {
+  TERCEL_CHECK(i < size(), IndexError, "ParameterList: index ", i, " is out of range for ", size(), " parameters");
+  return own_parameters()[i].second;
+}
+
+bool ParameterDict::contains(const std::string& key) const {
+  for (const auto& [name, parameter] : own_parameters())
+    if (name == key) return true;
+  return false;
+}
+
+const Tensor& ParameterDict::operator[](const std::string& key) const {
+  for (const auto& [name, parameter] : own_parameters())
+    if (name == key) return parameter;
+  throw_error<IndexError>({"ParameterDict: no parameter is named '", key, "'"});
+}
+
 }  // namespace tercel::nn

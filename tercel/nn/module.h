@@ -68,6 +68,8 @@ class TERCEL_API Module {
   Tensor register_parameter(std::string name, Tensor parameter);
   /** A tensor that is part of the state but has no gradient. */
   Tensor register_buffer(std::string name, Tensor buffer);
+  /** Those that register_parameter() has been called with, in its order; children's are not among them. */
+  const NamedTensors& own_parameters() const { return parameters_; }
   /** Parent and caller own the child together. */
   template <class M>
   std::shared_ptr<M> register_module(const std::string& name, std::shared_ptr<M> child) {
@@ -128,6 +130,35 @@ class TERCEL_API ModuleDict final : public Module {
   /** IndexError for a name that is not there. */
   const std::shared_ptr<Module>& operator[](const std::string& key) const;
   const char* name() const override { return "ModuleDict"; }
+};
+
+/** Parameters named "0", "1" and so on; no function itself. */
+class TERCEL_API ParameterList final : public Module {
+ public:
+  ParameterList() = default;
+  explicit ParameterList(Span<Tensor> parameters) {
+    for (const Tensor& p : parameters) append(p);
+  }
+  void append(Tensor parameter) { register_parameter(std::to_string(size()), std::move(parameter)); }
+  size_t size() const { return own_parameters().size(); }
+  /** IndexError unless i is below size(). */
+  const Tensor& operator[](size_t i) const;
+  const char* name() const override { return "ParameterList"; }
+};
+
+/** Parameters under names of the caller's. */
+class TERCEL_API ParameterDict final : public Module {
+ public:
+  ParameterDict() = default;
+  explicit ParameterDict(const NamedTensors& parameters) {
+    for (const auto& [key, parameter] : parameters) insert(key, parameter);
+  }
+  void insert(const std::string& key, Tensor parameter) { register_parameter(key, std::move(parameter)); }
+  size_t size() const { return own_parameters().size(); }
+  bool contains(const std::string& key) const;
+  /** IndexError for a name that is not there. */
+  const Tensor& operator[](const std::string& key) const;
+  const char* name() const override { return "ParameterDict"; }
 };
 
 }  // namespace tercel::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#include "tercel/nn/adaptive_softmax.h"
 #include "tercel/nn/conv_layers.h"
 #include "tercel/nn/function_layers.h"
 #include "tercel/nn/init_functions.h"

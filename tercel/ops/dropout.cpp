@@ -53,11 +53,34 @@ Tensor dropped(const Tensor& x, double p, GeneratorState state) {
   return out;
 }
 
+void check_probability(double p) {
+  TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
+}
+
+// One for each slice x[i, c], of sizes that broadcast to those of x [n, channels, ...].
+Tensor channels_of(const Tensor& x) {
+  TERCEL_CHECK(x.dim() >= 2, RuntimeError, "Feature dropout requires at least 2 dimensions in the input");
+  DimVector sizes(x.sizes());
+  std::fill(sizes.begin() + 2, sizes.end(), 1);
+  return ones(sizes, TensorOptions(x.dtype(), x.device()));
+}
+
+// The limit of selu() far below zero, with the sign changed: what a left-out element becomes.
+constexpr double kSeluLimit = 1.7580993408473766;
+
+// alpha_dropout() of x, whose elements stay where a draw from ones, which broadcast to x, does.
+Tensor alpha_dropped(const Tensor& x, const Tensor& ones, double p, Generator& generator) {
+  if (p == 1) return mul(x, 0);
+  const double scale = 1 / std::sqrt((kSeluLimit * kSeluLimit * p + 1) * (1 - p));
+  const Tensor kept = to(ne(dropout(ones, p, true, generator), 0), x.dtype());
+  return add(mul(add(mul(x, kept), mul(sub(kept, 1), kSeluLimit)), scale), kSeluLimit * scale * p);
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   check_defined(x, "dropout", "x");
-  TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
+  check_probability(p);
   if (!training || p == 0) return x;
   if (p == 1 && !x.is_differentiable()) return zeros_like(x);
   TERCEL_CHECK(x.is_differentiable(), RuntimeError, "result type Float can't be cast to the desired output type ",
@@ -67,6 +90,27 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
   const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
   return dropped(x, p, state);
+}
+
+Tensor feature_dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_defined(x, "feature_dropout", "x");
+  check_probability(p);
+  if (!training || p == 0) return x;
+  return mul(x, dropout(channels_of(x), p, true, generator));
+}
+
+Tensor alpha_dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_defined(x, "alpha_dropout", "x");
+  check_probability(p);
+  if (!training || p == 0) return x;
+  return alpha_dropped(x, ones(x.sizes(), TensorOptions(x.dtype(), x.device())), p, generator);
+}
+
+Tensor feature_alpha_dropout(const Tensor& x, double p, bool training, Generator& generator) {
+  check_defined(x, "feature_alpha_dropout", "x");
+  check_probability(p);
+  if (!training || p == 0) return x;
+  return alpha_dropped(x, channels_of(x), p, generator);
 }
 
 }  // namespace tercel

@@ -154,7 +154,7 @@ TERCEL_API Tensor matrix_norm(const Tensor& a, double ord, IntSpan dims = {-2, -
 TERCEL_API Tensor matrix_norm(const Tensor& a, std::string_view ord = "fro", IntSpan dims = {-2, -1},
                               bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The 2-norm of all elements, or of vectors (one dim) or matrices (two dims). */
-TERCEL_API Tensor norm(const Tensor& x, IntSpan dims = {}, bool keepdim = false,
+TERCEL_API Tensor norm(const Tensor& x, std::nullopt_t ord = std::nullopt, IntSpan dims = {}, bool keepdim = false,
                        ScalarType dtype = ScalarType::Undefined);
 /** vector_norm() for one dim or a vector, matrix_norm() for two or a matrix. */
 TERCEL_API Tensor norm(const Tensor& x, double ord, IntSpan dims = {}, bool keepdim = false,

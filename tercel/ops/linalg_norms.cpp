@@ -119,7 +119,7 @@ void check_norm_dims(const Tensor& x, IntSpan dims, bool has_order) {
 
 }  // namespace
 
-Tensor norm(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
+Tensor norm(const Tensor& x, std::nullopt_t /*ord*/, IntSpan dims, bool keepdim, ScalarType dtype) {
   check_norm_dims(x, dims, false);
   return vector_norm(x, 2, dims, keepdim, dtype);
 }

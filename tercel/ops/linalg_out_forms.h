@@ -65,7 +65,7 @@ TERCEL_OUT(matrix_rank, (const Tensor& a, const Tolerance& atol = {}, const Tole
 TERCEL_OUT(vector_norm, (const Tensor& x, double ord = 2, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (x, ord, dims, keepdim, dtype))
 TERCEL_OUT(matrix_norm, (const Tensor& a, double ord, IntSpan dims = {-2, -1}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (a, ord, dims, keepdim, dtype))
 TERCEL_OUT(matrix_norm, (const Tensor& a, std::string_view ord = "fro", IntSpan dims = {-2, -1}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (a, ord, dims, keepdim, dtype))
-TERCEL_OUT(norm, (const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (x, dims, keepdim, dtype))
+TERCEL_OUT(norm, (const Tensor& x, std::nullopt_t ord = std::nullopt, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (x, ord, dims, keepdim, dtype))
 TERCEL_OUT(norm, (const Tensor& x, double ord, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (x, ord, dims, keepdim, dtype))
 TERCEL_OUT(norm, (const Tensor& x, std::string_view ord, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined), (x, ord, dims, keepdim, dtype))
 TERCEL_OUT(cond, (const Tensor& a), (a))

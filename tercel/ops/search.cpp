@@ -71,10 +71,11 @@ void check_shapes(const Tensor& sequence, const Tensor& values, bool out_int32) 
 /** Says that a copy will be made of what does not lie in order in memory. */
 void warn_of_copy(const Tensor& t, const char* what, const char* which) {
   if (!t.defined() || t.is_contiguous()) return;
-  warn(str_cat({"torch.searchsorted(): ", what,
-                " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
-                "non-contiguous tensor to contiguous, please use contiguous ",
-                which, " tensor if possible. This message will only appear once per program."}));
+  constexpr std::string_view kMessage =
+      " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
+      "non-contiguous tensor to contiguous, please use contiguous ";
+  warn(str_cat({"torch.searchsorted(): ", what, kMessage, which,
+                " tensor if possible. This message will only appear once per program."}));
 }
 
 /** The first place whose element the value does not have to come after; NaN comes after all. */

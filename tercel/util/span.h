@@ -1,4 +1,4 @@
-// A view of consecutive elements that, unlike std::span, also accepts a braced list at a call.
+// A view of consecutive elements that, unlike std::span, also accepts a braced list and a single element at a call.
 #pragma once
 
 #include <concepts>
@@ -10,13 +10,16 @@
 
 namespace tercel {
 
-/** Non-owning view of const elements; valid while its source lives (a braced list: to the end of the call). */
+/** Non-owning view of const elements; valid while its source lives (a braced list or a number in a call: to the end of
+ * the call). */
 template <class T>
 class Span {
  public:
   constexpr Span() = default;
   constexpr Span(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr Span(std::initializer_list<T> list) : Span(list.begin(), list.size()) {}
+  /** A single element where a list is asked for: x.sum(1), x.view(-1), zeros(3). */
+  constexpr Span(const T& element) : data_(&element), size_(1) {}
   template <size_t N>
   constexpr Span(const T (&array)[N]) : data_(array), size_(N) {}
   /** From anything with data() and size(): vector, array, SmallVector, std::span. */

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tercel/core/generator.h"
 #include "tercel/nn/losses.h"
 #include "tercel/ops/binary.h"
@@ -113,6 +115,13 @@ TEST(FunctionLayers, Places) {
   LAYER(PixelUnshuffle, (2), image, pixel_unshuffle(image, 2))
   LAYER(ChannelShuffle, (2), image, channel_shuffle(image, 2))
   LAYER(LocalResponseNorm, (3, 0.5), image, local_response_norm(image, 3, 0.5))
+  CrossMapLRN2d across(3, 0.5, 0.75, 1.5);
+  const std::vector<double> got = test::values_of(across(mul(make({1, 3, 1, 1}, kFloat64, {1, 2, 3}), 2)));
+  // x / (1.5 + total / 6)^0.75, where the total of the last channel has the first one's square in it.
+  EXPECT_NEAR(got[0], 2 / std::pow(1.5 + 20 / 6.0, 0.75), 1e-12);
+  EXPECT_NEAR(got[1], 4 / std::pow(1.5 + 56 / 6.0, 0.75), 1e-12);
+  EXPECT_NEAR(got[2], 6 / std::pow(1.5 + 56 / 6.0, 0.75), 1e-12);
+  TERCEL_EXPECT_THROW(across(ones({2, 2})), ValueError, "CrossMapLRN2d: Expected input to be 4D, got 2D instead.");
   const PatchOptions apart{.padding = {1}, .stride = {2}};
   LAYER(Unfold, ({3}, apart), image, im2col(image, {3}, {1}, {1}, {2}))
   const Tensor patches = im2col(image, {2}, {1}, {0}, {2});

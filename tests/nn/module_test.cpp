@@ -12,11 +12,14 @@
 #include "tercel/ops/binary.h"
 #include "tercel/ops/conv.h"
 #include "tercel/ops/copy.h"
+#include "tercel/ops/dropout.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/linear.h"
+#include "tercel/ops/moments.h"
 #include "tercel/ops/norm.h"
 #include "tercel/ops/products.h"
 #include "tercel/ops/random.h"
+#include "tercel/ops/reduce.h"
 #include "tercel/ops/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -149,6 +152,56 @@ TEST(Module, ListsAndDictsOfModules) {
                       "ModuleList: index 2 is out of range for 2 modules");
   TERCEL_EXPECT_THROW(static_cast<void>((*net.heads)["b"]), IndexError, "no module is named 'b'");
   EXPECT_THROW(net.blocks->forward(ones({2})), NotImplementedError);
+}
+
+TEST(Containers, Parameters) {
+  ParameterList list({ones({2}), zeros({3})});
+  list.append(full({1}, 4.0));
+  EXPECT_EQ(names_of(list.named_parameters()), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(values_of(list[2]), (std::vector<double>{4}));
+  EXPECT_TRUE(list[0].requires_grad());
+  TERCEL_EXPECT_THROW(static_cast<void>(list[3]), IndexError,
+                      "ParameterList: index 3 is out of range for 3 parameters");
+  ParameterDict dict({{"left", ones({2})}});
+  dict.insert("right", zeros({1}));
+  EXPECT_EQ(dict.size(), 2u);
+  EXPECT_TRUE(dict.contains("right"));
+  EXPECT_FALSE(dict.contains("0"));
+  EXPECT_TRUE(dict["left"].is_same(dict.parameters()[0]));
+  TERCEL_EXPECT_THROW(static_cast<void>(dict["up"]), IndexError, "ParameterDict: no parameter is named 'up'");
+  TERCEL_EXPECT_THROW(dict.insert("left", ones({1})), RuntimeError, "attribute 'left' already exists");
+}
+
+// Klambauer's figures: what is left out becomes -1.758..., moved and scaled to mean 0, variance 1.
+TEST(Layers, AlphaDropoutKeepsMeanAndVariance) {
+  manual_seed(1);
+  const Tensor x = randn({200, 500});
+  AlphaDropout layer(0.3);
+  const Tensor y = layer(x);
+  EXPECT_NEAR(mean(y).item<double>(), 0, 0.02);
+  EXPECT_NEAR(var(y).item<double>(), 1, 0.02);
+  const double scale = 1 / std::sqrt((1.7580993408473766 * 1.7580993408473766 * 0.3 + 1) * 0.7);
+  const double low = scale * -1.7580993408473766 * 0.7, moved = scale * 1.7580993408473766 * 0.3;
+  const std::vector<double> from = values_of(x), to = values_of(y);
+  int64_t dropped = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const bool kept = std::abs(to[i] - (from[i] * scale + moved)) < 1e-5;
+    EXPECT_TRUE(kept || std::abs(to[i] - low) < 1e-5) << i << " " << from[i] << " " << to[i];
+    dropped += !kept;
+  }
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(from.size()), 0.3, 0.01);
+
+  FeatureAlphaDropout channels(0.5);
+  const Tensor whole = channels(ones({8, 8, 3, 3}));
+  EXPECT_EQ(bytes_of(amax(whole, {2, 3})), bytes_of(amin(whole, {2, 3})));
+  EXPECT_GT(max(whole).item<double>(), min(whole).item<double>());
+  channels.eval();
+  EXPECT_TRUE(channels(x).is_same(x));
+  TERCEL_EXPECT_THROW(AlphaDropout(-1), ValueError, "dropout probability has to be between 0 and 1, but got -1");
+  TERCEL_EXPECT_THROW(alpha_dropout(x, 2), RuntimeError, "dropout probability has to be between 0 and 1, but got 2");
+  TERCEL_EXPECT_THROW(feature_dropout(ones({3})), RuntimeError,
+                      "Feature dropout requires at least 2 dimensions in the input");
+  EXPECT_EQ(values_of(alpha_dropout(ones({2}), 1)), (std::vector<double>{0, 0}));
 }
 
 TEST(Module, StateDictRoundTrip) {

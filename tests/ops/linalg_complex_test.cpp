@@ -360,7 +360,7 @@ TEST(LinalgComplex, Norms) {
   for (const char* p : {"fro", "nuc"})
     EXPECT_TRUE(gradients_agree([p](const std::vector<Tensor>& in) { return linalg::matrix_norm(in[0], p); },
                                 {complex_matrices({3, 4})}));
-  TERCEL_EXPECT_THROW(linalg::norm(a, {}, false, kFloat64), RuntimeError,
+  TERCEL_EXPECT_THROW(linalg::norm(a, std::nullopt, {}, false, kFloat64), RuntimeError,
                       "linalg.vector_norm: dtype should be complex for complex inputs, but got Double");
   TERCEL_EXPECT_THROW(linalg::matrix_norm(real(a), 1.0, {0, 1}, false, kComplex128), RuntimeError,
                       "linalg.matrix_norm: dtype should be real for real inputs, but got ComplexDouble");

@@ -76,7 +76,8 @@ TEST(LinalgNorms, Norm) {
   expect_close(linalg::norm(x, "fro", {1, 2}), linalg::matrix_norm(x), 0);
   TERCEL_EXPECT_THROW(linalg::norm(x, 2.0), RuntimeError,
                       "If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.");
-  TERCEL_EXPECT_THROW(linalg::norm(x, {0, 1, 2}), RuntimeError, "it must be of length 1 or 2. Got [0, 1, 2]");
+  TERCEL_EXPECT_THROW(linalg::norm(x, std::nullopt, {0, 1, 2}), RuntimeError,
+                      "it must be of length 1 or 2. Got [0, 1, 2]");
 }
 
 TEST(LinalgNorms, Condition) {

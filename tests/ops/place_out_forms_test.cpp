@@ -112,7 +112,7 @@ std::vector<Row> linalg_rows() {
       ROW(linalg::vector_norm, in().x, 3, {1}),
       ROW(linalg::matrix_norm, in().x, 1),
       ROW(linalg::matrix_norm, in().x, "nuc"),
-      ROW(linalg::norm, in().x, {1}),
+      ROW(linalg::norm, in().x, std::nullopt, {1}),
       ROW(linalg::norm, in().x, 1, {1}),
       ROW(linalg::norm, in().x, "fro"),
       ROW(linalg::cond, in().square),

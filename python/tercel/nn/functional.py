@@ -74,10 +74,14 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     return chosen - soft.detach() + soft
 
 
-def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
-    """Zeros with probability p, all else divided by 1 - p."""
+def _checked_share(p):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
+    """Zeros with probability p, all else divided by 1 - p."""
+    _checked_share(p)
     result = _dropout(input, p, training)
     return input.copy_(result) if inplace and training else result
 
@@ -85,8 +89,7 @@ def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
 def _channel_dropout(name, dims):
     def function(input, p=0.5, training=True):  # noqa: A002
         """Whole channels are zero with probability p, all else divided by 1 - p."""
-        if p < 0.0 or p > 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        _checked_share(p)
         if input.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D input, but received a {input.dim()}D input")
         if not training:
@@ -100,40 +103,20 @@ def _channel_dropout(name, dims):
 
 dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{d}d", d) for d in (1, 2, 3))
 
-# The limit of selu() far below zero, with the sign changed: what a left-out element becomes.
-_SELU_LIMIT = 1.7580993408473766
-
-
-def _alpha_dropout(x, kept, p, inplace):
-    """x where kept is not zero, selu()'s limit elsewhere, moved and scaled to keep mean 0 and variance 1."""
-    if p == 1.0:
-        result = x * 0
-    else:
-        a = 1.0 / math.sqrt((_SELU_LIMIT**2 * p + 1) * (1 - p))
-        there = (kept != 0).to(x.dtype)
-        result = (x * there + (there - 1) * _SELU_LIMIT) * a + _SELU_LIMIT * a * p
-    return x.copy_(result) if inplace else result
+def _alpha_dropout(function, x, p, training, inplace):
+    _checked_share(p)
+    result = function(x, p, training)
+    return x.copy_(result) if inplace and training else result
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa: A002
     """Dropout that goes with selu(): mean and variance stay."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    return _alpha_dropout(input, _dropout(_C.ones_like(input.detach()), p, True), p, inplace)
+    return _alpha_dropout(_C.alpha_dropout, input, p, training, inplace)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa: A002
     """alpha_dropout() of whole channels of input [n, channels, ...]."""
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    kept = input.detach().new_ones((*input.shape[:2], *[1] * (input.dim() - 2)))
-    return _alpha_dropout(input, _dropout(kept, p, True), p, inplace)
+    return _alpha_dropout(_C.feature_alpha_dropout, input, p, training, inplace)
 
 
 def bilinear(input1, input2, weight, bias=None):
