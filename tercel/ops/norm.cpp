@@ -25,6 +25,8 @@ constinit const KernelTable<RowNormFn> backward_kernels = TERCEL_CPU_KERNELS(row
 
 // Elements worth another thread.
 constexpr int64_t kGrain = 16384;
+// Elements of rows whose gradients of weights are added up one after another.
+constexpr int64_t kBlock = 65536;
 
 // A matrix of rows to be normalised; see RowNormLoop for parts and period.
 struct Rows {
@@ -49,17 +51,18 @@ RowNormLoop make_loop(const Rows& r, const Tensor& x, const Tensor& weight, cons
   loop.weight = weight.defined() ? weight.data_ptr() : nullptr;
   loop.mean = mean.data_ptr();
   loop.rstd = rstd.data_ptr();
-  loop.out = out.data_ptr();
+  loop.out = out.defined() ? out.data_ptr() : nullptr;
   return loop;
 }
 
-void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t rows, Device device) {
+/// Calls kernel for rows, `unit` of them at least.
+void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t rows, int64_t unit, Device device) {
   const auto kernel = kernels[device];
-  parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop.n)),
-               [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
+  parallel_for(0, (rows + unit - 1) / unit, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop.n * unit)),
+               [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, rows)); });
 }
 
-// What backward keeps, and the gradients from it.
+// What backward keeps, and the gradients from it: by a kernel or, where they are to be differentiated, by ops.
 struct Backward {
   SavedTensor x, weight, mean, rstd;
   Rows r;
@@ -68,39 +71,50 @@ struct Backward {
     const Tensor sums = sum(view(g, r.split()), {0, 3});
     return view(sums, {r.period * r.parts});
   }
-  // (x - mean) * rstd, from the statistics or, to be differentiated, from x.
-  Tensor normalised() const {
-    if (!is_recording()) return mul(sub(x.get(), view(mean.get(), {-1, 1})), view(rstd.get(), {-1, 1}));
-    const Tensor centred = r.centre ? sub(x.get(), tercel::mean(x.get(), {1}, true)) : x.get();
-    return mul(centred, differentiable_rstd());
-  }
-  Tensor differentiable_rstd() const {
-    const Tensor centred = r.centre ? sub(x.get(), tercel::mean(x.get(), {1}, true)) : x.get();
-    return rsqrt(add(tercel::mean(square(centred), {1}, true), r.eps));
-  }
+  // (x - mean) * rstd as a function of x.
+  Tensor normalised() const { return mul(centred(), differentiable_rstd()); }
+  Tensor centred() const { return r.centre ? sub(x.get(), mean_of(x.get())) : x.get(); }
+  Tensor differentiable_rstd() const { return rsqrt(add(mean_of(square(centred())), r.eps)); }
+  static Tensor mean_of(const Tensor& rows) { return tercel::mean(rows, {1}, true); }
+  /// To be differentiated.
   Tensor input(const Tensor& g) const {
-    if (is_recording()) {
-      Tensor scaled = g;
-      if (weight.defined())
-        scaled = reshape(mul(view(g, r.split()), view(weight.get(), {1, r.period, r.parts, 1})), {r.rows, r.n});
-      const Tensor h = normalised();
-      Tensor inner = sub(scaled, mul(h, tercel::mean(mul(scaled, h), {1}, true)));
-      if (r.centre) inner = sub(inner, tercel::mean(scaled, {1}, true));
-      return mul(differentiable_rstd(), inner);
-    }
-    const Tensor w = weight.defined() ? contiguous(weight.get()) : Tensor();
-    const Tensor& saved = x.get();
-    Tensor out = empty(saved.sizes(), saved.options());
-    RowNormLoop loop = make_loop(r, saved, w, mean.get(), rstd.get(), out);
-    loop.grad = g.data_ptr();
-    run(backward_kernels, loop, r.rows, saved.device());
-    return out;
+    Tensor scaled = g;
+    if (weight.defined())
+      scaled = reshape(mul(view(g, r.split()), view(weight.get(), {1, r.period, r.parts, 1})), {r.rows, r.n});
+    const Tensor h = normalised();
+    Tensor inner = sub(scaled, mul(h, mean_of(mul(scaled, h))));
+    if (r.centre) inner = sub(inner, mean_of(scaled));
+    return mul(differentiable_rstd(), inner);
   }
   void operator()(BackwardCall& call) const {
     const Tensor g = contiguous(call.grad());
+    if (!is_recording()) return at_once(call, g);
     if (call.needs(0)) call.set(0, input(g));
     if (call.needs(1)) call.set(1, over_weights(mul(g, normalised())));
     if (call.needs(2)) call.set(2, over_weights(g));
+  }
+  /// All of them in one pass over the rows. Sums over rows are cut by sizes alone, the same for any number of threads.
+  void at_once(BackwardCall& call, const Tensor& g) const {
+    const Tensor w = weight.defined() ? contiguous(weight.get()) : Tensor();
+    const Tensor& saved = x.get();
+    const int64_t affine = r.period * r.parts;
+    const bool by_element = r.parts == r.n;
+    const int64_t periods = by_element ? std::clamp<int64_t>(kBlock / affine, 16, 128) : 1;
+    const int64_t block = r.period * periods, blocks = (r.rows + block - 1) / block;
+    const auto buffer = [&](bool needed, IntSpan sizes) { return needed ? empty(sizes, saved.options()) : Tensor(); };
+    const Tensor out = buffer(call.needs(0), saved.sizes());
+    const Tensor sums[] = {buffer(call.needs(1), {blocks, affine}), buffer(call.needs(2), {blocks, affine})};
+    RowNormLoop loop = make_loop(r, saved, w, mean.get(), rstd.get(), out);
+    loop.grad = g.data_ptr();
+    loop.weight_sums = sums[0].defined() ? sums[0].data_ptr() : nullptr;
+    loop.bias_sums = sums[1].defined() ? sums[1].data_ptr() : nullptr;
+    loop.block = block;
+    const bool shared = sums[0].defined() || sums[1].defined();
+    run(backward_kernels, loop, r.rows, shared && periods > 1 ? block : 1, saved.device());
+    if (out.defined()) call.set(0, out);
+    for (size_t i = 0; i < 2; ++i)
+      if (sums[i].defined())
+        call.set(static_cast<int>(i) + 1, blocks == 1 ? view(sums[i], {affine}) : sum(sums[i], {0}));
   }
 };
 
@@ -115,7 +129,7 @@ Tensor norm_rows(const char* backward_name, const Tensor& x, const Tensor& weigh
     const Tensor w = weight.defined() ? contiguous(weight) : weight, b = bias.defined() ? contiguous(bias) : bias;
     RowNormLoop loop = make_loop(r, x, w, mean, rstd, out);
     loop.bias = b.defined() ? b.data_ptr() : nullptr;
-    if (r.n > 0) run(forward_kernels, loop, r.rows, x.device());
+    if (r.n > 0) run(forward_kernels, loop, r.rows, 1, x.device());
   }
   if (should_record(x, weight, bias))
     record(backward_name, out, {x, weight, bias},
@@ -237,7 +251,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
   if (!use_input_stats) {
     BatchNormOptions options;
     options.eps = eps;
-    return batch_norm(x, running_mean, running_var, weight, bias, options);
+    return batch_norm(contiguous(x), running_mean, running_var, weight, bias, options);
   }
   const int64_t pixels = x.numel() == 0 ? 0 : x.numel() / x.size(0) / channels;
   TERCEL_CHECK(pixels != 1, ValueError, "Expected more than 1 spatial element when training, got input size ",

@@ -21,9 +21,16 @@ struct RowNormLoop {
   const void* grad;    ///< backward: of the result
   void* mean;          ///< of each row
   void* rstd;          ///< 1 / sqrt(variance + eps) of each row
-  void* out;           ///< forward: the result; backward: the gradient of x
+  void* out;           ///< forward: the result; backward: the gradient of x, or null
+  /// Backward: sums over each `block` rows, a multiple of period, [blocks][period][parts], or null.
+  void* weight_sums;
+  void* bias_sums;
+  int64_t block;
 };
-/** Rows [begin, end). Forward computes mean and rstd, backward reads them. */
+/**
+ * Rows [begin, end). Forward computes mean and rstd, backward reads them. Backward with a block of more than a period
+ * takes whole blocks.
+ */
 using RowNormFn = void(const RowNormLoop& loop, int64_t begin, int64_t end);
 
 TERCEL_DECLARE_KERNELS(RowNormFn, row_norm)

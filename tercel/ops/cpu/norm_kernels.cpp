@@ -2,85 +2,168 @@
 //
 //   forward:   mean = sum(x) / n;  rstd = 1 / sqrt(sum((x - mean)^2) / n + eps);  out = (x - mean) * rstd * w + b
 //   backward:  h = (x - mean) * rstd;  g = grad * w;  out = rstd * (g - sum(g) / n - h * sum(g * h) / n)
+//              dw = sum over rows of grad * h;  db = sum over rows of grad
 // Without centring, mean = 0 and the term sum(g) / n is left out.
 #include "tercel/ops/norm_impl.h"
 
 #include <cmath>
+#include <cstring>
 
+#include "tercel/ops/cpu/lane_sums.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Sums that do not wait for each other, and that the compiler keeps in vectors.
-constexpr int kSums = 32;
+/** One row of a loop, and the numbers that belong to it. */
+template <class T>
+struct Row {
+  using V = Vec<T>;
+  const RowNormLoop& l;
+  int64_t r, n, parts, inner;
+  const T *x, *w, *b;
+  T mean = 0, rstd = 0;
 
-template <class T, class Term>
-TERCEL_ALWAYS_INLINE T sum_of(int64_t n, Term term) {
-  T sums[kSums] = {};
-  int64_t i = 0;
-  for (; i + kSums <= n; i += kSums)
-    for (int j = 0; j < kSums; ++j) sums[j] += term(i + j);
-  for (; i < n; ++i) sums[i % kSums] += term(i);
-  T sum = 0;
-  for (int width = kSums / 2; width > 0; width /= 2)
-    for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
-  sum = sums[0];
-  return sum;
-}
+  Row(const RowNormLoop& loop, int64_t number)
+      : l(loop), r(number), n(l.n), parts(l.parts), inner(n / parts), x(static_cast<const T*>(l.x) + r * n) {
+    const int64_t at = r % l.period * parts;
+    w = l.weight ? static_cast<const T*>(l.weight) + at : nullptr;
+    b = l.bias ? static_cast<const T*>(l.bias) + at : nullptr;
+  }
+
+  void measure() {
+    if (l.centre) mean = lane_sum<T>(n, [&](int64_t i, auto v) { return v.load(x + i); }) / static_cast<T>(n);
+    const V m(mean);
+    const T square = lane_sum<T>(n, [&](int64_t i, auto v) {
+      const V away = v.load(x + i, m) - m;
+      return away * away;
+    });
+    rstd = static_cast<T>(1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + l.eps));
+    static_cast<T*>(l.mean)[r] = mean;
+    static_cast<T*>(l.rstd)[r] = rstd;
+  }
+
+  void write() const {
+    T* out = static_cast<T*>(l.out) + r * n;
+    const V m(mean), s(rstd);
+    if (inner == 1 && w && b)
+      return for_vectors<T>(
+          n, [&](int64_t i, auto v) { v.store(out + i, (v.load(x + i) - m) * s * v.load(w + i) + v.load(b + i)); });
+    if (inner == 1 && w)
+      return for_vectors<T>(n, [&](int64_t i, auto v) { v.store(out + i, (v.load(x + i) - m) * s * v.load(w + i)); });
+    const int64_t pieces = w || b ? parts : 1, length = n / pieces;
+    for (int64_t p = 0; p < pieces; ++p) {
+      const V factor(w ? w[p] : T(1)), shift(b ? b[p] : T(0));
+      const T* from = x + p * length;
+      T* to = out + p * length;
+      for_vectors<T>(length, [&](int64_t i, auto v) { v.store(to + i, (v.load(from + i) - m) * s * factor + shift); });
+    }
+  }
+};
+
+/** Backward of one row. */
+template <class T>
+struct RowGradient : Row<T> {
+  using V = Vec<T>;
+  using Row<T>::l, Row<T>::r, Row<T>::n, Row<T>::parts, Row<T>::x, Row<T>::w;
+  const T* g;
+  T* out;
+  T *dw, *db;
+  V m, s;
+
+  RowGradient(const RowNormLoop& loop, int64_t number)
+      : Row<T>(loop, number),
+        g(static_cast<const T*>(loop.grad) + r * n),
+        out(loop.out ? static_cast<T*>(loop.out) + r * n : nullptr),
+        m(static_cast<const T*>(loop.mean)[r]),
+        s(static_cast<const T*>(loop.rstd)[r]) {
+    const int64_t at = (r / l.block * l.period + r % l.period) * parts;
+    dw = sums(l.weight_sums, at);
+    db = sums(l.bias_sums, at);
+  }
+  /** Where this row's sums go, cleared by the first row of theirs. */
+  T* sums(void* all, int64_t at) const {
+    if (!all) return nullptr;
+    T* to = static_cast<T*>(all) + at;
+    if (r % l.block < l.period) std::memset(to, 0, static_cast<size_t>(parts) * sizeof(T));
+    return to;
+  }
+
+  template <class Vector>
+  TERCEL_ALWAYS_INLINE V normalised(const T* p, Vector v) const {
+    return (v.load(p, m) - m) * s;
+  }
+
+  /** A weight for each element. */
+  void by_element() const {
+    if (out) {
+      LaneSums<T> shifts, slopes;
+      for_lane_vectors<T>(n, [&](int64_t i, int64_t j, auto v) {
+        const V scaled = v.load(g + i) * v.load(w + i);
+        shifts.part[j] = shifts.part[j] + scaled;
+        slopes.part[j] = slopes.part[j] + scaled * normalised(x + i, v);
+      });
+      const V shift(l.centre ? shifts.total() / static_cast<T>(n) : T(0)), slope(slopes.total() / static_cast<T>(n));
+      for_vectors<T>(n, [&](int64_t i, auto v) {
+        const V scaled = v.load(g + i) * v.load(w + i);
+        v.store(out + i, s * (scaled - shift - normalised(x + i, v) * slope));
+      });
+    }
+    if (dw)
+      for_vectors<T>(
+          n, [&](int64_t i, auto v) { v.store(dw + i, v.load(dw + i) + v.load(g + i) * normalised(x + i, v)); });
+    if (db) for_vectors<T>(n, [&](int64_t i, auto v) { v.store(db + i, v.load(db + i) + v.load(g + i)); });
+  }
+
+  /** A weight, or none, for each piece. */
+  void by_piece() const {
+    const int64_t pieces = w || dw || db ? parts : 1, length = n / pieces;
+    T shift = 0, slope = 0;
+    for (int64_t p = 0; p < pieces; ++p) {
+      const T *gs = g + p * length, *xs = x + p * length;
+      LaneSums<T> shifts, slopes;
+      for_lane_vectors<T>(length, [&](int64_t i, int64_t j, auto v) {
+        const V grad = v.load(gs + i);
+        shifts.part[j] = shifts.part[j] + grad;
+        slopes.part[j] = slopes.part[j] + grad * normalised(xs + i, v);
+      });
+      const T of_shift = shifts.total(), of_slope = slopes.total(), factor = w ? w[p] : T(1);
+      if (dw) dw[p] += of_slope;
+      if (db) db[p] += of_shift;
+      shift += factor * of_shift;
+      slope += factor * of_slope;
+    }
+    if (!out) return;
+    const V down(l.centre ? shift / static_cast<T>(n) : T(0)), along(slope / static_cast<T>(n));
+    for (int64_t p = 0; p < pieces; ++p) {
+      const T *gs = g + p * length, *xs = x + p * length;
+      T* to = out + p * length;
+      const V factor(w ? w[p] : T(1));
+      for_vectors<T>(length, [&](int64_t i, auto v) {
+        v.store(to + i, s * (v.load(gs + i) * factor - down - normalised(xs + i, v) * along));
+      });
+    }
+  }
+};
 
 template <class T>
 void forward(const RowNormLoop& l, int64_t begin, int64_t end) {
-  const int64_t n = l.n, inner = n / l.parts;
-  const T count = static_cast<T>(n);
   for (int64_t r = begin; r < end; ++r) {
-    const T* x = static_cast<const T*>(l.x) + r * n;
-    T* out = static_cast<T*>(l.out) + r * n;
-    const T mean = l.centre ? sum_of<T>(n, [x](int64_t i) { return x[i]; }) / count : T(0);
-    const T square = sum_of<T>(n, [x, mean](int64_t i) { return (x[i] - mean) * (x[i] - mean); });
-    const T rstd = static_cast<T>(1 / std::sqrt(static_cast<double>(square) / static_cast<double>(n) + l.eps));
-    static_cast<T*>(l.mean)[r] = mean;
-    static_cast<T*>(l.rstd)[r] = rstd;
-    const T* w = l.weight ? static_cast<const T*>(l.weight) + r % l.period * l.parts : nullptr;
-    const T* b = l.bias ? static_cast<const T*>(l.bias) + r % l.period * l.parts : nullptr;
-    if (inner == 1 && w && b) {
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * rstd * w[i] + b[i];
-    } else if (inner == 1 && w) {
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * rstd * w[i];
-    } else {
-      for (int64_t p = 0; p < l.parts; ++p, x += inner, out += inner) {
-        const T factor = w ? w[p] : T(1), shift = b ? b[p] : T(0);
-        for (int64_t i = 0; i < inner; ++i) out[i] = (x[i] - mean) * rstd * factor + shift;
-      }
-    }
+    Row<T> row(l, r);
+    row.measure();
+    row.write();
   }
-}
-
-template <class T, class Weight>
-TERCEL_ALWAYS_INLINE void backward_row(const RowNormLoop& l, int64_t r, Weight weight) {
-  const int64_t n = l.n;
-  const T count = static_cast<T>(n);
-  const T* x = static_cast<const T*>(l.x) + r * n;
-  const T* g = static_cast<const T*>(l.grad) + r * n;
-  T* out = static_cast<T*>(l.out) + r * n;
-  const T mean = static_cast<const T*>(l.mean)[r], rstd = static_cast<const T*>(l.rstd)[r];
-  const T shift = l.centre ? sum_of<T>(n, [&](int64_t i) { return g[i] * weight(i); }) / count : T(0);
-  const T slope = sum_of<T>(n, [&](int64_t i) { return g[i] * weight(i) * ((x[i] - mean) * rstd); }) / count;
-  for (int64_t i = 0; i < n; ++i) out[i] = rstd * (g[i] * weight(i) - shift - (x[i] - mean) * rstd * slope);
 }
 
 template <class T>
 void backward(const RowNormLoop& l, int64_t begin, int64_t end) {
-  const int64_t inner = l.n / l.parts;
   for (int64_t r = begin; r < end; ++r) {
-    const T* w = l.weight ? static_cast<const T*>(l.weight) + r % l.period * l.parts : nullptr;
-    if (!w)
-      backward_row<T>(l, r, [](int64_t) { return T(1); });
-    else if (inner == 1)
-      backward_row<T>(l, r, [w](int64_t i) { return w[i]; });
+    const RowGradient<T> row(l, r);
+    if (row.inner == 1 && row.w)
+      row.by_element();
     else
-      backward_row<T>(l, r, [w, inner](int64_t i) { return w[i / inner]; });
+      row.by_piece();
   }
 }
 
