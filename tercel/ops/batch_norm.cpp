@@ -20,6 +20,7 @@ namespace {
 
 constinit const KernelTable<BatchNormFn> statistics_kernels = TERCEL_CPU_KERNELS(batch_norm_statistics);
 constinit const KernelTable<BatchNormFn> forward_kernels = TERCEL_CPU_KERNELS(batch_norm);
+constinit const KernelTable<BatchNormFn> sums_kernels = TERCEL_CPU_KERNELS(batch_norm_sums);
 constinit const KernelTable<BatchNormFn> backward_kernels = TERCEL_CPU_KERNELS(batch_norm_backward);
 
 constexpr const char* kOp = "batch_norm";
@@ -28,25 +29,26 @@ constexpr int64_t kGrain = 32768;
 
 ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
 
-// x [n, channels, ...] as a contiguous matrix of the compute type, channels last.
-Tensor as_rows(const Tensor& x, ScalarType dtype) {
-  const Tensor last = x.dim() > 2 ? transpose(flatten(x, 2, -1), 1, 2) : x;
-  const int64_t channels = last.size(-1), n = last.size(0) * (x.dim() > 2 ? last.size(1) : 1);
-  return view(contiguous(to(last, dtype)), {n, channels});
+// x in the memory format that it looks like: with channels last, or a plane for each channel of an image.
+Tensor in_order(const Tensor& x, ScalarType dtype, MemoryFormat format) { return contiguous(to(x, dtype), format); }
+
+bool has_channels_last(const Tensor& x, MemoryFormat format) {
+  return x.dim() == 2 || format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
 }
 
-// The reverse, for a result of x's sizes.
-Tensor as_given(const Tensor& rows, const Tensor& like) {
-  const Tensor converted = to(rows, like.dtype());
-  if (like.dim() == 2) return converted;
-  const int64_t n = like.size(0), channels = like.size(1), inner = flatten(like, 2, -1).size(2);
-  return view(contiguous(transpose(view(converted, {n, inner, channels}), 1, 2)), like.sizes());
-}
-
-void run(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
+// Calls a kernel for channels, as many at a time as a line of the cache holds.
+void run_channels(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
   const auto kernel = kernels[device];
-  const int64_t strips = (loop.channels + kBatchNormStrip - 1) / kBatchNormStrip;
-  parallel_for(0, strips, std::max<int64_t>(1, kGrain / (std::max<int64_t>(1, loop.n) * kBatchNormStrip)),
+  const int64_t unit = loop.channels_last ? kBatchNormChannels : 1, size = loop.images * loop.pixels * unit;
+  parallel_for(0, (loop.channels + unit - 1) / unit, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size)),
+               [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, loop.channels)); });
+}
+// Calls a kernel for rows.
+void run_rows(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
+  const auto kernel = kernels[device];
+  const int64_t rows = loop.images * (loop.channels_last ? loop.pixels : loop.channels);
+  const int64_t length = std::max<int64_t>(1, loop.channels_last ? loop.channels : loop.pixels);
+  parallel_for(0, rows, std::max<int64_t>(1, kGrain / length),
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
@@ -63,17 +65,21 @@ struct Channels {
   Tensor mean, inverse_std, weight;
 };
 
-BatchNormLoop make_loop(const Tensor& rows, const Channels& channels, const BatchNormOptions& options) {
+// x in order: dimensions of a row in memory are pixels or channels.
+BatchNormLoop make_loop(const Tensor& x, MemoryFormat format, const Channels& channels,
+                        const BatchNormOptions& options) {
   BatchNormLoop loop{};
-  loop.compute = compute_of(rows.dtype());
-  loop.n = rows.size(0);
-  loop.channels = rows.size(1);
-  loop.x = rows.data_ptr();
+  loop.compute = compute_of(x.dtype());
+  loop.channels_last = has_channels_last(x, format);
+  loop.channels = x.size(1);
+  // A matrix is one image.
+  loop.images = x.dim() == 2 ? 1 : x.size(0);
+  loop.pixels = x.numel() == 0 ? 0 : x.numel() / loop.channels / loop.images;
+  loop.x = x.data_ptr();
   loop.weight = data_or_null(channels.weight);
   loop.mean = data_or_null(channels.mean);
   loop.inverse_std = data_or_null(channels.inverse_std);
   loop.eps = options.eps;
-  loop.training = options.training;
   return loop;
 }
 
@@ -82,29 +88,45 @@ void move_running(const Tensor& running, const Tensor& now, double momentum) {
   if (running.defined()) lerp_(running, to(now, running.dtype()), momentum);
 }
 
-Channels statistics(const Tensor& rows, const Tensor& running_mean, const Tensor& running_var,
+Channels statistics(const Tensor& x, MemoryFormat format, const Tensor& running_mean, const Tensor& running_var,
                     const BatchNormOptions& options) {
   Channels channels;
-  const TensorOptions like(rows.dtype(), rows.device());
+  const TensorOptions like(x.dtype(), x.device());
   if (!options.training) {
-    channels.mean = contiguous(to(running_mean, rows.dtype()));
-    channels.inverse_std = rsqrt(add(to(running_var, rows.dtype()), options.eps));
+    channels.mean = contiguous(to(running_mean, x.dtype()));
+    channels.inverse_std = contiguous(rsqrt(add(to(running_var, x.dtype()), options.eps)));
     return channels;
   }
-  if (rows.size(0) == 0) {  // nothing to learn from
-    channels.mean = channels.inverse_std = zeros({rows.size(1)}, like);
+  const DimVector size = {x.size(1)};
+  if (x.numel() == 0) {  // nothing to learn from
+    channels.mean = channels.inverse_std = zeros(size, like);
     return channels;
   }
-  channels.mean = empty({rows.size(1)}, like);
-  channels.inverse_std = empty({rows.size(1)}, like);
-  const Tensor var = empty({rows.size(1)}, like);
-  BatchNormLoop loop = make_loop(rows, channels, options);
+  channels.mean = empty(size, like);
+  channels.inverse_std = empty(size, like);
+  const Tensor var = empty(size, like);
+  BatchNormLoop loop = make_loop(x, format, channels, options);
   loop.var = var.data_ptr();
-  run(statistics_kernels, loop, rows.device());
-  const double n = static_cast<double>(rows.size(0));
+  run_channels(statistics_kernels, loop, x.device());
+  const auto n = static_cast<double>(loop.images * loop.pixels);
   move_running(running_mean, channels.mean, options.momentum);
   if (running_var.defined()) move_running(running_var, mul(var, n / (n - 1)), options.momentum);
   return channels;
+}
+
+// For second derivatives: x [n, channels, ...] as a contiguous matrix of the compute type, channels last.
+Tensor as_rows(const Tensor& x, ScalarType dtype) {
+  const Tensor last = x.dim() > 2 ? transpose(flatten(x, 2, -1), 1, 2) : x;
+  const int64_t channels = last.size(-1), n = last.size(0) * (x.dim() > 2 ? last.size(1) : 1);
+  return view(contiguous(to(last, dtype)), {n, channels});
+}
+
+// The reverse, for a result of x's sizes.
+Tensor as_given(const Tensor& rows, const Tensor& like) {
+  const Tensor converted = to(rows, like.dtype());
+  if (like.dim() == 2) return converted;
+  const int64_t n = like.size(0), channels = like.size(1), inner = flatten(like, 2, -1).size(2);
+  return view(contiguous(transpose(view(converted, {n, inner, channels}), 1, 2)), like.sizes());
 }
 
 // The gradients from ops, for second derivatives: the statistics of a batch are functions of x there.
@@ -131,6 +153,48 @@ void recorded_gradient(BackwardCall& call, const Tensor& given, const Channels& 
   if (call.needs(2)) call.set(2, sum(g, {0}));
 }
 
+// What backward keeps, and the gradients from it by kernels.
+struct Backward {
+  SavedTensor x, mean, inverse_std, weight, given_weight;
+  BatchNormOptions options;
+  ScalarType weight_dtype, bias_dtype;
+
+  void operator()(BackwardCall& call) const {
+    if (is_recording()) {
+      recorded_gradient(call, x.get(), {mean.get(), inverse_std.get(), given_weight.get()}, options);
+      if (call.needs(2)) call.set(2, to(call.result(2).values, bias_dtype));
+      return;
+    }
+    const Tensor given = x.get();
+    const ScalarType dtype = compute_dtype(given);
+    const MemoryFormat format = given.suggest_memory_format();
+    const Tensor ordered = in_order(given, dtype, format), grad = in_order(call.grad(), dtype, format);
+    BatchNormLoop loop = make_loop(ordered, format, {mean.get(), inverse_std.get(), weight.get()}, options);
+    loop.grad = grad.data_ptr();
+    const auto of_channels = [&] { return empty({loop.channels}, ordered.options()); };
+    Tensor sums[2], averages[2];
+    if (options.training || call.needs(1) || call.needs(2)) {
+      for (Tensor& t : sums) t = of_channels();
+      loop.grad_sum = sums[0].data_ptr();
+      loop.grad_dot = sums[1].data_ptr();
+      if (options.training) {
+        for (Tensor& t : averages) t = of_channels();
+        loop.shift = averages[0].data_ptr();
+        loop.slope = averages[1].data_ptr();
+      }
+      run_channels(sums_kernels, loop, ordered.device());
+    }
+    if (call.needs(0)) {
+      const Tensor out = empty(ordered.sizes(), ordered.options(), format);
+      loop.out = out.data_ptr();
+      run_rows(backward_kernels, loop, ordered.device());
+      call.set(0, to(out, given.dtype()));
+    }
+    if (call.needs(1)) call.set(1, to(sums[1], weight_dtype));
+    if (call.needs(2)) call.set(2, to(sums[0], bias_dtype));
+  }
+};
+
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
@@ -155,44 +219,23 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   {
     const NoRecordGuard no_record;
     const ScalarType dtype = compute_dtype(x);
-    const Tensor rows = as_rows(x, dtype);
-    saved = statistics(rows, running_mean, running_var, options);
+    const MemoryFormat format = x.suggest_memory_format();
+    const Tensor ordered = in_order(x, dtype, format);
+    saved = statistics(ordered, format, running_mean, running_var, options);
     Tensor shift;
     if (weight.defined()) saved.weight = contiguous(to(weight, dtype));
     if (bias.defined()) shift = contiguous(to(bias, dtype));
-    out = empty(rows.sizes(), rows.options());
-    BatchNormLoop loop = make_loop(rows, saved, options);
+    out = empty(ordered.sizes(), ordered.options(), format);
+    BatchNormLoop loop = make_loop(ordered, format, saved, options);
     loop.bias = data_or_null(shift);
     loop.out = out.data_ptr();
-    run(forward_kernels, loop, x.device());
-    out = as_given(out, x);
+    run_rows(forward_kernels, loop, x.device());
+    out = to(out, x.dtype());
   }
   if (should_record(x, weight, bias))
     record("BatchNormBackward0", out, {x, weight, bias},
-           [x = SavedTensor(x), mean = SavedTensor(saved.mean), inverse_std = SavedTensor(saved.inverse_std),
-            weight = SavedTensor(saved.weight), given_weight = SavedTensor(weight), options,
-            weight_dtype = weight.dtype(), bias_dtype = bias.dtype()](BackwardCall& call) {
-             if (is_recording()) {
-               recorded_gradient(call, x.get(), {mean.get(), inverse_std.get(), given_weight.get()}, options);
-               if (call.needs(2)) call.set(2, to(call.result(2).values, bias_dtype));
-               return;
-             }
-             const ScalarType dtype = compute_dtype(x.get());
-             const Tensor rows = as_rows(x.get(), dtype), grad = as_rows(call.grad(), dtype);
-             BatchNormLoop loop = make_loop(rows, {mean.get(), inverse_std.get(), weight.get()}, options);
-             loop.grad = grad.data_ptr();
-             Tensor x_grad, weight_grad, bias_grad;
-             if (call.needs(0)) x_grad = empty(rows.sizes(), rows.options());
-             if (call.needs(1)) weight_grad = empty({rows.size(1)}, rows.options());
-             if (call.needs(2)) bias_grad = empty({rows.size(1)}, rows.options());
-             loop.out = data_or_null(x_grad);
-             loop.weight_grad = data_or_null(weight_grad);
-             loop.bias_grad = data_or_null(bias_grad);
-             run(backward_kernels, loop, rows.device());
-             if (call.needs(0)) call.set(0, as_given(x_grad, x.get()));
-             if (call.needs(1)) call.set(1, to(weight_grad, weight_dtype));
-             if (call.needs(2)) call.set(2, to(bias_grad, bias_dtype));
-           });
+           Backward{SavedTensor(x), SavedTensor(saved.mean), SavedTensor(saved.inverse_std), SavedTensor(saved.weight),
+                    SavedTensor(weight), options, weight.dtype(), bias.dtype()});
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "tercel/ops/batch_norm.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/copy.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/batch_norm_rows.h"
 #include "tests/ops/conformance.h"
@@ -48,6 +49,55 @@ TEST(BatchNorm, WrongOperands) {
   EXPECT_EQ(batch_norm(empty({0, 3}), three, three).sizes(), IntSpan({0, 3}));
   EXPECT_EQ(batch_norm(empty({4, 0}), {}, {}, {}, {}, training).sizes(), IntSpan({4, 0}));
   EXPECT_EQ(batch_norm(empty({4, 0, 2}), {}, {}, {}, {}, training).sizes(), IntSpan({4, 0, 2}));
+}
+
+namespace {
+
+struct Results {
+  Tensor out;
+  std::vector<Gradient> gradients;
+};
+
+Results run(const Tensor& x, bool training, bool twice) {
+  const int64_t channels = x.size(1);
+  const Tensor mean = random({channels}, kFloat32, -1, 1, 1), var = random({channels}, kFloat32, 1, 2, 2);
+  const Tensor input = x.detach().requires_grad_(), w = random({channels}, x.dtype(), -1, 1, 3).requires_grad_(),
+               b = random({channels}, x.dtype(), -1, 1, 4).requires_grad_();
+  BatchNormOptions options;
+  options.training = training;
+  const Tensor out = batch_norm(input, mean, var, w, b, options);
+  return {out, grad({out}, {input, w, b}, {random(x.sizes().to_vector(), x.dtype(), -1, 1, 5)}, std::nullopt, twice)};
+}
+
+}  // namespace
+
+TEST(BatchNorm, BothOrdersOfMemoryHaveTheSameBits) {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16})
+    for (const Sizes& sizes : {Sizes{2, 70, 61, 70}, Sizes{3, 5, 2, 3}, Sizes{2, 17, 3, 4, 5}})
+      for (const bool training : {false, true}) {
+        const MemoryFormat format = sizes.size() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+        const Tensor x = random(sizes, dtype, -1, 3, 7);
+        const Results first = run(x, training, false), last = run(clone(x, format), training, false);
+        EXPECT_TRUE(first.out.is_contiguous());
+        EXPECT_TRUE(last.out.is_contiguous(format));
+        EXPECT_TRUE(last.gradients[0].values.is_contiguous(format));
+        EXPECT_TRUE(bytes_of(first.out) == bytes_of(last.out));
+        for (size_t i = 0; i < 3; ++i)
+          EXPECT_TRUE(bytes_of(first.gradients[i].values) == bytes_of(last.gradients[i].values)) << i;
+      }
+}
+
+TEST(BatchNorm, GradientsAreThoseOfOps) {
+  for (const Sizes& sizes : {Sizes{200, 37}, Sizes{3, 20, 70, 61}})
+    for (const bool training : {false, true}) {
+      const Tensor x = random(sizes, kFloat64, -1, 3, 7);
+      const Results got = run(x, training, false), want = run(x, training, true);
+      for (size_t i = 0; i < 3; ++i) {
+        const std::vector<double> a = values_of(got.gradients[i].values), b = values_of(want.gradients[i].values);
+        ASSERT_EQ(a.size(), b.size());
+        for (size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], 1e-9) << i << " " << j;
+      }
+    }
 }
 
 TEST(BatchNormThreads, SameBitsForAnyNumberOfThreads) {
