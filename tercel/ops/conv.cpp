@@ -20,10 +20,11 @@ namespace tercel {
 
 namespace {
 
-// Images with fewer positions than this are computed with channels last: see Note [Convolution loops].
-constexpr int64_t kFewPositions = 256;
+// Images with fewer positions than this are computed with channels last, and their gradients if they have fewer than
+// the second number: see Note [Convolution loops].
+constexpr int64_t kFewPositions = 128, kFewPositionsOfGradients = 256;
 // Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
-// where each channel is a group, and has one output, there are no patches.
+// where each channel is a group, and has one output, there are no patches, and channels last is what is fast.
 constexpr int64_t kFewChannels = 16;
 
 // Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
@@ -56,13 +57,15 @@ ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan 
 struct Order {
   bool result_last, compute_last;
 
-  Order(const Tensor& a, const Tensor& b, IntSpan y, int64_t groups, int64_t channels)
+  Order(const Tensor& a, const Tensor& b, IntSpan y, int64_t groups, int64_t channels,
+        int64_t few = kFewPositionsOfGradients)
       : result_last(is_channels_last(a, y.size() - 2) || is_channels_last(b, y.size() - 2)), compute_last(result_last) {
     int64_t positions = 1;
     for (size_t d = 2; d < y.size(); ++d) positions *= y[d];
     const bool depthwise = groups == channels && groups == y[1];
     if (groups > 1 && channels / groups < kFewChannels && !depthwise) compute_last = false;
-    if (groups == 1 && positions < kFewPositions && y[0] > 1) compute_last = true;
+    if (depthwise && channels >= kFewChannels) compute_last = true;
+    if (groups == 1 && positions < few && y[0] > 1) compute_last = true;
   }
   Tensor operand(const Tensor& t) const {
     if (!compute_last) return contiguous(t);
@@ -88,7 +91,7 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const Order order(x, weight, y_sizes, geometry.groups, x.size(1));
+    const Order order(x, weight, y_sizes, geometry.groups, x.size(1), kFewPositions);
     out = order.make(y_sizes, x.options());
     if (out.numel() > 0)
       run_convolution(make_plan(geometry, x.sizes(), weight.sizes(), y_sizes, order.compute_last), order.operand(x),

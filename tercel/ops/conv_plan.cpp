@@ -3,7 +3,8 @@
 // Note [Convolution loops]
 //   for each tile of output positions:   a matrix of patches that fits the L2 cache is gathered, then multiplied:
 //     channels first:  y [outputs][positions] = weight [outputs][channels * window] patches [channels *
-//     window][positions] channels last:   y [positions][outputs] = patches [positions][window * channels] weight^T
+//     window][positions], the latter, for a forward pass with many outputs, as the panels that a product packs
+//     channels last:   y [positions][outputs] = patches [positions][window * channels] weight^T
 // Tiles run on different threads; with fewer tiles than threads the products themselves use several. A window of one
 // pixel needs no patches. The gradient of x is the same backwards: a product into patches, which are then added to the
 // image. The gradient of the weight adds up products over tiles, one sum for each thread.
@@ -28,6 +29,7 @@ namespace tercel {
 namespace {
 
 constinit const KernelTable<PatchFn> gather_kernels = TERCEL_CPU_KERNELS(gather_patches);
+constinit const KernelTable<PatchPanelsFn> panel_kernels = TERCEL_CPU_KERNELS(gather_panels);
 constinit const KernelTable<PatchFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter_patches);
 constinit const KernelTable<DepthwiseForwardFn> forward_kernels = TERCEL_CPU_KERNELS(depthwise_forward);
 constinit const KernelTable<DepthwiseInputFn> input_kernels = TERCEL_CPU_KERNELS(depthwise_input);
@@ -36,6 +38,8 @@ constinit const KernelTable<DepthwiseWeightFn> weight_kernels = TERCEL_CPU_KERNE
 // Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
 constexpr int64_t kTileBytes = 768 << 10;
 constexpr int64_t kLeastPositions = 96;
+// Outputs from which on a product packs its patches, which are then gathered as panels.
+constexpr int64_t kPanelOutputs = 32;
 
 int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
@@ -164,18 +168,22 @@ class Convolution {
     // Equal tiles.
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     tile_ = ceil_div(std::max<int64_t>(all, 1), tiles_);
+    panels_ = !plain_ && !plan.channels_last && group_outputs_ >= kPanelOutputs && is_plane() && plan.out[2] <= tile_;
+    if (panels_) tile_ = std::min(ceil_div(tile_, panel_.columns) * panel_.columns, std::max<int64_t>(all, 1));
+    tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     // Tiles of channels last know no images.
     tasks_ = plan.channels_last ? tiles_ : plan.n * tiles_;
   }
 
   void forward(const T* x, const T* weight, const T* bias, T* y) const {
     parallel_for(0, tasks_, 1, [&](int64_t begin, int64_t end) {
-      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      const Buffer<T> patches(plain_ ? 0 : panels_ ? ceil_div(tile_, panel_.columns) * panel_step() : depth_ * tile_);
+      const Buffer<T> padded(panels_ ? most_padded() : 0);
       for (int64_t task = begin; task < end; ++task)
         for (int64_t group = 0; group < plan_.groups; ++group) {
           const Tile t = tile(task, group);
           Gemm<T> g;
-          const T* matrix = gather(t, x, patches.get());
+          const T* matrix = panels_ ? gather_as_panels(t, x, padded.get(), patches.get()) : gather(t, x, patches.get());
           const T* w = weight + group * group_outputs_ * depth_;
           g.k = depth_;
           if (plan_.channels_last) {
@@ -196,6 +204,7 @@ class Convolution {
             g.lda = depth_;
             g.b = matrix;
             g.ldb = plain_ ? plan_.out_pixels() : t.count;
+            g.b_panel_step = panels_ ? panel_step() : 0;
             g.c = y + t.y;
             g.ldc = plan_.out_pixels();
             if (bias) {
@@ -334,12 +343,39 @@ class Convolution {
     return patches;
   }
 
+  /** Whether the first of three dimensions is none. */
+  bool is_plane() const {
+    return plan_.in[0] == 1 && plan_.kernel[0] == 1 && plan_.out[0] == 1 && plan_.padding[0] == 0;
+  }
+  int64_t panel_step() const { return depth_ * panel_.columns + panel_.gap; }
+  int64_t padded_width() const {
+    return ceil_div(plan_.in[2] + 2 * plan_.padding[2], plan_.stride[2]) * plan_.stride[2];
+  }
+  /** Rows of the padded image that so many rows of outputs see. */
+  int64_t padded_rows(int64_t rows) const {
+    return (rows - 1) * plan_.stride[1] + (plan_.kernel[1] - 1) * plan_.dilation[1] + 1;
+  }
+  int64_t most_padded() const {
+    const int64_t rows = std::min(ceil_div(tile_, plan_.out[2]) + 1, plan_.out[1]);
+    return group_channels_ * padded_rows(rows) * padded_width() + patch_slack(panel_.columns);
+  }
+  // The patches of a tile in the order in which a product packs them.
+  const T* gather_as_panels(const Tile& t, const T* x, T* padded, T* patches) const {
+    const int64_t row = t.first / plan_.out[2], last = (t.first + t.count - 1) / plan_.out[2];
+    const PatchPanels to{padded,         row * plan_.stride[1], padded_rows(last - row + 1),
+                         padded_width(), panel_.columns,        panel_step()};
+    panel_kernels[kCpu](loop_, to, x + t.x, patches, t.first, t.first + t.count);
+    return patches;
+  }
+
   const ConvPlan& plan_;
   PatchLoop loop_{};
+  GemmPanel panel_ = gemm_panel<T>();
   int64_t group_channels_ = 0, group_outputs_ = 0;
   int64_t depth_ = 0;  // elements of a patch of one group
   int64_t tile_ = 1, tiles_ = 1, tasks_ = 0;
-  bool plain_ = false;  // the patches are the image itself
+  bool plain_ = false;   // the patches are the image itself
+  bool panels_ = false;  // forward gathers panels
 };
 
 /** Calls fn with what computes the plan. */

@@ -215,14 +215,15 @@ class BlockedGemm {
         block_panels_(ceil_div(panels_, n_blocks_)),
         phases_(k_blocks_ * n_blocks_) {
     small_panels_ = panel_step() * block_panels_ * static_cast<int64_t>(sizeof(T)) <= kSmallPanelBytes;
-    pack_b_ = g.trans_b || g.n % kernels_.vector != 0 || ceil_div(g.m, kernels_.strip_rows) > kInPlaceStrips;
+    pack_b_ = !given_in_panels() &&
+              (g.trans_b || g.n % kernels_.vector != 0 || ceil_div(g.m, kernels_.strip_rows) > kInPlaceStrips);
     if (g.trans_a)
       source_ = panels_ <= kInPlacePanels || !pack_b_ ? GemmSource::Columns : GemmSource::Packed;
     else
-      source_ =
-          pack_b_ && (g.n < kPackCols || g.k < kPackSteps || g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
-              ? GemmSource::Rows
-              : GemmSource::Packed;
+      source_ = in_panels() && (g.n < kPackCols || g.k < kPackSteps ||
+                                g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
+                    ? GemmSource::Rows
+                    : GemmSource::Packed;
     // The grid of threads whose largest share is smallest; each column of the grid packs its strips once more.
     int64_t best = INT64_MAX;
     for (int64_t cols = 1; cols <= threads; ++cols) {
@@ -284,6 +285,9 @@ class BlockedGemm {
 
  private:
   bool pack_a() const { return source_ == GemmSource::Packed; }
+  bool given_in_panels() const { return g_.b_panel_step > 0; }
+  bool in_panels() const { return pack_b_ || given_in_panels(); }
+  int64_t panel_cols() const { return kernels_.panel_cols; }
 
   // Elements between packed strips, between packed panels (kc_ steps deep or less) and between their sums.
   int64_t strip_step() const { return kc_ * kernels_.strip_rows + kPackGap; }
@@ -383,9 +387,11 @@ class BlockedGemm {
     block.source = source_;
     block.lda = g_.lda;
     block.strip_step = strip_step();
-    block.b = pack_b_ ? packed_panels(phase) + begin * panel_step() : g_.b + k0(phase) * g_.ldb + col;
-    block.ldb = pack_b_ ? kernels_.panel_cols : g_.ldb;
-    block.panel_step = pack_b_ ? panel_step() : kernels_.panel_cols;
+    block.b = pack_b_             ? packed_panels(phase) + begin * panel_step()
+              : given_in_panels() ? g_.b + (first_panel(phase) + begin) * g_.b_panel_step + k0(phase) * panel_cols()
+                                  : g_.b + k0(phase) * g_.ldb + col;
+    block.ldb = in_panels() ? panel_cols() : g_.ldb;
+    block.panel_step = pack_b_ ? panel_step() : given_in_panels() ? g_.b_panel_step : panel_cols();
     block.store.ldc = g_.ldc;
     block.store.alpha = g_.alpha;
     block.store.beta = k0(phase) == 0 ? g_.beta : T(1);
@@ -495,13 +501,14 @@ template <class T>
 void gemm_any(const Gemm<T>& g) {
   if (g.m <= 0 || g.n <= 0) return;
   const int64_t work = g.m * g.n * g.k;
-  if (work <= kTinyWork && !g.a_sums && !g.b_sums) return tiny_gemm(g);
+  const bool panels = g.b_panel_step > 0;
+  if (work <= kTinyWork && !g.a_sums && !g.b_sums && !panels) return tiny_gemm(g);
   const int64_t threads = in_parallel_region() ? 1 : std::clamp<int64_t>(work / kWorkPerThread, 1, num_threads());
-  if (g.n == 1 || g.m == 1)
+  if (!panels && (g.n == 1 || g.m == 1))
     gemv(g, threads);
-  else if (made_of_dots(g))
+  else if (!panels && made_of_dots(g))
     gemm_of_dots(g, threads);
-  else if (better_transposed(g))
+  else if (!panels && better_transposed(g))
     gemm_transposed(g, threads);
   else
     blocked_gemm(g, threads);
@@ -538,6 +545,15 @@ void gemm_batched_any(const Gemm<T>& g, int64_t batch, int64_t stride_a, int64_t
 }
 
 }  // namespace
+
+template <>
+GemmPanel gemm_panel<float>() {
+  return {kernels<float>().panel_cols, kPackGap};
+}
+template <>
+GemmPanel gemm_panel<double>() {
+  return {kernels<double>().panel_cols, kPackGap};
+}
 
 void gemm(const Gemm<float>& g) { gemm_any(g); }
 void gemm(const Gemm<double>& g) { gemm_any(g); }

@@ -23,6 +23,8 @@ struct Gemm {
   const T* b = nullptr;
   int64_t ldb = 0;
   bool trans_b = false;  ///< B lies as n x k
+  /// If not 0, B lies as panels of gemm_panel() columns, [k][columns] each, so many elements apart; ldb has no meaning.
+  int64_t b_panel_step = 0;
   T* c = nullptr;
   int64_t ldc = 0;
   T alpha = 1;
@@ -36,6 +38,13 @@ struct Gemm {
   /** If set, and not trans_b: n elements, b_sums = sum of B over k + beta * b_sums. A bias gradient, for B = dY. */
   T* b_sums = nullptr;
 };
+
+/** Columns of a panel of B, and elements that must be left free behind one. */
+struct GemmPanel {
+  int64_t columns, gap;
+};
+template <class T>
+GemmPanel gemm_panel();
 
 /** Computes it on up to num_threads() threads; on the caller's alone inside a parallel region. */
 void gemm(const Gemm<float>& g);

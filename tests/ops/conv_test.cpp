@@ -5,6 +5,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/conv_rows.h"
@@ -147,6 +148,39 @@ TEST(Conv, Errors) {
   TERCEL_EXPECT_THROW(col2im(zeros({1, 4, 4}), {4}, {2}), RuntimeError, "3 * 3 = 9, but got input.size(2)=4.");
 }
 
+TEST(Conv, ManyOutputsAgreeWithChannelsLast) {
+  // Several tiles of positions; what channels last takes is another way.
+  struct Case {
+    Sizes image, kernel, stride, padding, dilation;
+    int64_t groups;
+  };
+  const std::vector<Case> cases = {
+      {{40, 40}, {3, 3}, {1}, {1}, {1}, 1},       {{33, 47}, {3, 5}, {2}, {2, 1}, {1}, 1},
+      {{40, 41}, {3, 3}, {3}, {0}, {1}, 1},       {{25, 31}, {3, 3}, {1}, {2}, {2}, 1},
+      {{30, 31}, {2, 3}, {2, 3}, {1, 2}, {1}, 2}, {{1, 300}, {1, 3}, {1, 2}, {0, 1}, {1}, 1},
+      {{60, 3}, {3, 3}, {1}, {1}, {1, 2}, 1}};
+  for (const ScalarType dtype : {kFloat32, kFloat64})
+    for (size_t i = 0; i < cases.size(); ++i) {
+      SCOPED_TRACE(i);
+      const Case& c = cases[i];
+      const Tensor x = random({2, 40, c.image[0], c.image[1]}, dtype, -1, 1, 1),
+                   w = random({70, 40 / c.groups, c.kernel[0], c.kernel[1]}, dtype, -1, 1, 2),
+                   b = random({70}, dtype, -1, 1, 3);
+      const auto run = [&](const Tensor& of) { return conv2d(of, w, b, c.stride, c.padding, c.dilation, c.groups); };
+      const Tensor got = run(x);
+      EXPECT_TRUE(got.is_contiguous());
+      expect_near(got, run(clone(x, MemoryFormat::ChannelsLast)), dtype == kFloat32 ? 2e-4 : 1e-12);
+    }
+}
+
+TEST(Conv, EachChannelByItselfKeepsTheOrder) {
+  const Tensor x = random({2, 20, 9, 8}, kFloat64, -1, 1, 1), w = random({20, 1, 3, 3}, kFloat64, -1, 1, 2);
+  const Tensor got = conv2d(x, w, {}, {1}, {1}, {1}, 20);
+  EXPECT_TRUE(got.is_contiguous());
+  for (const int64_t c : {0, 13})
+    expect_near(narrow(got, 1, c, 1), conv2d(narrow(x, 1, c, 1), narrow(w, 0, c, 1), {}, {1}, {1}), 1e-12);
+}
+
 TEST(ConvThreads, SameBitsForAnyNumberOfThreads) {
   const int64_t before = num_threads();
   const Tensor x = random({4, 8, 30, 30}, kFloat32, -1, 1, 1), w = random({8, 8, 3, 3}, kFloat32, -1, 1, 2);
@@ -154,6 +188,11 @@ TEST(ConvThreads, SameBitsForAnyNumberOfThreads) {
   const std::string want = bytes_of(conv2d(x, w));
   set_num_threads(3);
   EXPECT_EQ(bytes_of(conv2d(x, w)), want);
+  const Tensor wide = random({3, 40, 30, 31}, kFloat32, -1, 1, 3), many = random({40, 40, 3, 3}, kFloat32, -1, 1, 4);
+  const std::string of_three = bytes_of(conv2d(wide, many));
+  set_num_threads(1);
+  EXPECT_EQ(bytes_of(conv2d(wide, many)), of_three);
+  set_num_threads(3);
   Tensor leaf = w.detach().requires_grad_();
   conv2d(x, leaf).sum().backward();
   const std::vector<double> several = values_of(leaf.grad());

@@ -2,6 +2,8 @@
 //
 //   channels first:  for row (c, kd, kh, kw) of the matrix:  for run of positions in one row of the output:
 //                      matrix[row][p] = image[c][position of p seen through (kd, kh, kw)]
+//   panels:          the rows of the image that positions see are copied with their padding; then for each panel, for
+//                    row (c, kh, kw) of it:  copies of runs of pixels, none of which meets a border
 //   channels last:   for position p:  for (kd, kh):  matrix[p][kd][kh][all kw] = a run of pixels
 #include "tercel/ops/conv_impl.h"
 
@@ -142,6 +144,87 @@ void last(const PatchLoop& l, T* image, T* matrix, int64_t begin, int64_t end) {
   }
 }
 
+/**
+ * The rows that panels are cut from, with zeros around them. With a stride all columns 0, stride, 2 stride ... come
+ * first, then all columns 1, 1 + stride ...: so what one tap sees lies in a row.
+ */
+template <class T>
+void pad_rows(const PatchLoop& l, const PatchPanels& to, const T* image) {
+  T* row = static_cast<T*>(to.padded);
+  const int64_t stride = l.stride[2], left = l.padding[2], part = to.width / stride;
+  const auto zeros = [&row](int64_t first, int64_t last) {
+    std::memset(row + first, 0, static_cast<size_t>(last - first) * sizeof(T));
+  };
+  for (int64_t c = 0; c < l.channels; ++c) {
+    for (int64_t r = to.first_row; r < to.first_row + to.rows; ++r, row += to.width) {
+      const int64_t ih = r - l.padding[1];
+      if (ih < 0 || ih >= l.in[1]) {
+        zeros(0, to.width);
+        continue;
+      }
+      const T* line = image + (c * l.in[1] + ih) * l.in[2];
+      if (stride == 1) {
+        zeros(0, left);
+        std::memcpy(row + left, line, static_cast<size_t>(l.in[2]) * sizeof(T));
+        zeros(left + l.in[2], to.width);
+        continue;
+      }
+      zeros(0, to.width);
+      for (int64_t i = 0; i < least(stride, l.in[2]); ++i) {
+        T* columns = row + (left + i) % stride * part + (left + i) / stride;
+        for (int64_t j = i; j < l.in[2]; j += stride) *columns++ = line[j];
+      }
+    }
+  }
+  zeros(0, patch_slack(to.columns));
+}
+
+constexpr int64_t kMostColumns = 64;
+
+/** Runs of a panel's positions, each within one row of outputs. */
+struct Runs {
+  int64_t count = 0;
+  int64_t to[kMostColumns], from[kMostColumns], length[kMostColumns];
+
+  Runs(const PatchLoop& l, const PatchPanels& panels, int64_t begin, int64_t end) {
+    int64_t row = begin / l.out[2], column = begin % l.out[2];
+    for (int64_t done = 0; done < panels.columns; ++count, ++row, column = 0) {
+      const int64_t most = panels.columns - done, left = l.out[2] - column;
+      to[count] = done;
+      from[count] = (row * l.stride[1] - panels.first_row) * panels.width + column;
+      // Behind the end the last run goes on.
+      length[count] = begin + done + left >= end ? most : least(left, most);
+      done += length[count];
+    }
+  }
+};
+
+template <class T>
+void panels(const PatchLoop& l, const PatchPanels& p, const T* image, T* matrix, int64_t begin, int64_t end) {
+  pad_rows(l, p, image);
+  const int64_t part = p.width / l.stride[2];
+  for (int64_t first = begin; first < end; first += p.columns, matrix += p.step) {
+    const Runs runs(l, p, first, end);
+    T* row = matrix;
+    for (int64_t c = 0; c < l.channels; ++c) {
+      const T* plane = static_cast<const T*>(p.padded) + c * p.rows * p.width;
+      for (int64_t kh = 0; kh < l.kernel[1]; ++kh) {
+        for (int64_t kw = 0; kw < l.kernel[2]; ++kw, row += p.columns) {
+          const int64_t shift = kw * l.dilation[2];
+          const T* tap = plane + kh * l.dilation[1] * p.width + shift % l.stride[2] * part + shift / l.stride[2];
+          for (int64_t r = 0; r < runs.count; ++r) {
+            const T* from = tap + runs.from[r];
+            T* to = row + runs.to[r];
+            const int64_t length = runs.length[r];
+            // Whole vectors: what is too much is written again by the next run, the next row, or lies in the gap.
+            for (int64_t i = 0; i < length; i += kLanes<T>) store(to + i, load(from + i));
+          }
+        }
+      }
+    }
+  }
+}
+
 template <class T, bool kGather>
 void run(const PatchLoop& loop, void* image, void* matrix, int64_t begin, int64_t end) {
   if (loop.channels_last)
@@ -152,6 +235,12 @@ void run(const PatchLoop& loop, void* image, void* matrix, int64_t begin, int64_
 
 }  // namespace
 
+void gather_panels(const PatchLoop& loop, const PatchPanels& to, const void* image, void* matrix, int64_t begin,
+                   int64_t end) {
+  if (loop.wide)
+    return panels<double>(loop, to, static_cast<const double*>(image), static_cast<double*>(matrix), begin, end);
+  panels<float>(loop, to, static_cast<const float*>(image), static_cast<float*>(matrix), begin, end);
+}
 void gather_patches(const PatchLoop& loop, void* image, void* matrix, int64_t begin, int64_t end) {
   if (loop.wide) return run<double, true>(loop, image, matrix, begin, end);
   run<float, true>(loop, image, matrix, begin, end);
