@@ -37,7 +37,7 @@ Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
 
 Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
 Tensor hardsigmoid(const Tensor& x) { return div(hardtanh(add(floating("hardsigmoid", x), 3), 0, 6), 6); }
-Tensor hardswish(const Tensor& x) { return mul(x, hardsigmoid(floating("hardswish", x))); }
+Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswish", x)); }
 
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
   // What is not taken is made harmless: its gradient, times zero, would be NaN.
@@ -80,6 +80,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   } else if (x.dim() == 0) {
     slope = reshape(weight, IntSpan());
   }
+  if (weight.numel() == 1 && !should_record(x, weight)) return leaky_relu(x, weight.item<double>());
   return where(gt(x, 0), x, mul(x, slope));
 }
 

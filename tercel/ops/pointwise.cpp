@@ -85,6 +85,7 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
   if (!x.is_floating_point()) return clone(x);
   const double largest = visit_floating_types(
       "nan_to_num", x.dtype(), [&]<class T> { return static_cast<double>(std::numeric_limits<T>::max()); });
+  if (!posinf && !neginf) return nan_to_num_of_floats(x, nan, largest);
   const Tensor numbers = where(isnan(x), nan, x);
   const Tensor below = where(eq(x, kInf), posinf.value_or(largest), numbers);
   return where(eq(x, -kInf), neginf.value_or(-largest), below);

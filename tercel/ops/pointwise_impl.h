@@ -18,6 +18,10 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
   return copy_(x, result);
 }
 
+/** Ops of unary_ops.h whose front ends do more. Floating x. */
+Tensor hardswish_of_floats(const Tensor& x);
+Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest);
+
 /** a / b of integers, rounded towards zero; b has no zero. */
 Tensor divide_integers(OperandRef a, OperandRef b);
 

@@ -7,6 +7,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/elementwise_impl.h"
 #include "tercel/ops/out.h"
+#include "tercel/ops/pointwise_impl.h"
 #include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/tensor_expression_impl.h"
 #include "tercel/ops/unary_ops.h"
@@ -152,6 +153,10 @@ TERCEL_UNARY_PREDICATES(TERCEL_DEFINE_UNARY)
 Tensor leaky_relu(const Tensor& x, Scalar slope) { return unary(kInfo<op::LeakyRelu>, x, {{slope}, 1}); }
 const Tensor& leaky_relu_(const Tensor& x, Scalar slope) {
   return unary_inplace(kInfo<op::LeakyRelu>, x, {{slope}, 1});
+}
+Tensor hardswish_of_floats(const Tensor& x) { return unary(kInfo<op::Hardswish>, x); }
+Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest) {
+  return unary(kInfo<op::NanToNum>, x, {{nan, largest}, 2});
 }
 Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
   return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});

@@ -199,6 +199,24 @@ struct ClampMax {
   template <class V> static TERCEL_HD V fwd(V x, V high) { return minimum(x, high); }
   template <class V> static TERCEL_HD V dx(V x, V high) { return where(x <= high, V(1), V(0)); }
 };
+struct Hardswish {
+  TERCEL_OP("hardswish", Float)
+  template <class V> static TERCEL_HD V fwd(V x) { return x * minimum(maximum(x + V(3), V(0)), V(6)) / V(6); }
+  template <class V> static TERCEL_HD V dx(V x) {
+    return where(x <= V(-3), V(0), where(x < V(3), x / V(3) + V(0.5), V(1)));
+  }
+};
+/** Infinities become the largest number, NaN another. */
+struct NanToNum {
+  TERCEL_OP("nan_to_num", Float)
+  template <class V> static TERCEL_HD V fwd(V x, V nan, V largest) {
+    return where(isnan(x), nan, minimum(maximum(x, -largest), largest));
+  }
+  template <class V> static TERCEL_HD V dx(V x, V nan, V largest) {
+    static_cast<void>(nan);
+    return where(abs(x) <= largest, V(1), V(0));
+  }
+};
 
 // clang-format on
 
@@ -246,7 +264,9 @@ struct ClampMax {
   X(softplus, Softplus)               \
   X(clamp, Clamp)                     \
   X(clamp_min, ClampMin)              \
-  X(clamp_max, ClampMax)
+  X(clamp_max, ClampMax)              \
+  X(hardswish, Hardswish)             \
+  X(nan_to_num, NanToNum)
 
 namespace tercel {
 

@@ -131,8 +131,28 @@ TEST(Pointwise, SpecialNumbers) {
   EXPECT_EQ(values_of(signbit(x)), (std::vector<double>{0, 1, 0, 1, 0}));
   EXPECT_EQ(values_of(nan_to_num(x, 5, 6, 7)), (std::vector<double>{6, 7, 5, 0, 1}));
   EXPECT_EQ(values_of(nan_to_num(make({1}, kFloat16, {kInf})))[0], 65504);
+  const double most = std::numeric_limits<double>::max();
+  EXPECT_EQ(values_of(nan_to_num(x, 5)), (std::vector<double>{most, -most, 5, 0, 1}));
+  EXPECT_EQ(values_of(nan_to_num(make({2}, kBFloat16, {-kInf, kNan}), 3)),
+            (std::vector<double>{-static_cast<double>(std::numeric_limits<BFloat16>::max()), 3}));
+  const Tensor leaf = doubles({kInf, -kInf, kNan, -0.0, 1}).requires_grad_();
+  nan_to_num(leaf).sum().backward();
+  EXPECT_EQ(values_of(leaf.grad()), (std::vector<double>{0, 0, 0, 1, 1}));
   EXPECT_TRUE(std::isnan(values_of(angle(x))[2]));
   EXPECT_EQ(values_of(isreal(make_complex({2}, kComplex64, {{1, 0}, {0, 1}}))), (std::vector<double>{1, 0}));
+}
+
+TEST(Pointwise, ActivationsOfSpecialNumbers) {
+  const Tensor x = doubles({-kInf, kInf, kNan, -3, 3, 1}).requires_grad_();
+  const Tensor out = hardswish(x);
+  const std::vector<double> y = values_of(out);
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[2]));
+  EXPECT_EQ((std::vector<double>{y[1], y[3], y[4]}), (std::vector<double>{kInf, 0, 3}));
+  out.sum().backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<double>{0, 1, 1, 0, 1, 1.0 / 3 + 0.5}));
+  // With a gradient to come and without.
+  const Tensor slope = doubles({-0.5}), z = doubles({-kInf, kInf, -0.0, -2, 3});
+  EXPECT_EQ(values_of(prelu(z, slope)), values_of(prelu(z, slope.detach().requires_grad_())));
 }
 
 TEST(Pointwise, BoundsThatAreTensors) {

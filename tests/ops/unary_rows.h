@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "tercel/ops/activation.h"
 #include "tercel/ops/complex.h"
+#include "tercel/ops/pointwise.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/unary_ops.h"
 #include "tests/ops/rows.h"
@@ -148,6 +150,21 @@ inline Row row_of<op::Softplus>() {
   Row row = unary_row(
       "softplus", [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; }, -4, 4, all_types());
   row.run = [](const std::vector<Tensor>& in) { return softplus(in[0], 2, 5); };
+  return row;
+}
+template <>
+inline Row row_of<op::Hardswish>() {
+  Row row = unary_row("hardswish", [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }, -5, 5,
+                      {kFloat32, kFloat64, kFloat16, kBFloat16});
+  row.run = [](const std::vector<Tensor>& in) { return hardswish(in[0]); };
+  row.inplace = [](const std::vector<Tensor>& in) { hardswish_(in[0]); };
+  return row;
+}
+template <>
+inline Row row_of<op::NanToNum>() {
+  Row row = unary_row("nan_to_num", [](double x) { return x; }, -5, 5, {kFloat32, kFloat64, kFloat16, kBFloat16});
+  row.run = [](const std::vector<Tensor>& in) { return nan_to_num(in[0]); };
+  row.inplace = [](const std::vector<Tensor>& in) { nan_to_num_(in[0]); };
   return row;
 }
 template <>
