@@ -82,21 +82,34 @@ Span<Entry> activation_ops() {
           [](const Tensor& x, Scalar limit, Scalar value) -> Tensor { return threshold_(x, limit, value); },
           kFunction | kNn),
       entry(
-          "softplus(Tensor input, Scalar beta=1, Scalar threshold=20)",
-          [](const Tensor& x, Scalar beta, Scalar limit) { return softplus(x, beta, limit); }, kNn),
+          "softplus(Tensor input, Scalar beta=1, Scalar threshold=20, *, Tensor out=None)",
+          [](const Tensor& x, Scalar beta, Scalar limit, const Tensor& out) {
+            return into("softplus", out, softplus(x, beta, limit));
+          },
+          kNn),
       entry(
-          "gelu(Tensor input, *, str approximate=\"none\")",
-          [](const Tensor& x, std::string_view approximate) { return gelu(x, approximate); }, kNn),
+          "gelu(Tensor input, *, str approximate=\"none\", Tensor out=None)",
+          [](const Tensor& x, std::string_view approximate, const Tensor& out) {
+            return into("gelu", out, gelu(x, approximate));
+          },
+          kNn),
       entry(
-          "logsigmoid(Tensor input)", [](const Tensor& x) { return logsigmoid(x); }, kNn),
+          "logsigmoid(Tensor input, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& out) { return into("log_sigmoid_forward", out, logsigmoid(x)); }, kNn),
       entry(
           "tanhshrink(Tensor input)", [](const Tensor& x) { return tanhshrink(x); }, kNn),
       entry(
-          "hardshrink(Tensor input, float lambd=0.5)",
-          [](const Tensor& x, double lambda) { return hardshrink(x, lambda); }, kBoth | kNn),
+          "hardshrink(Tensor input, float lambd=0.5, *, Tensor out=None)",
+          [](const Tensor& x, double lambda, const Tensor& out) {
+            return into("hardshrink", out, hardshrink(x, lambda));
+          },
+          kBoth | kNn),
       entry(
-          "softshrink(Tensor input, float lambd=0.5)",
-          [](const Tensor& x, double lambda) { return softshrink(x, lambda); }, kNn),
+          "softshrink(Tensor input, float lambd=0.5, *, Tensor out=None)",
+          [](const Tensor& x, double lambda, const Tensor& out) {
+            return into("softshrink", out, softshrink(x, lambda));
+          },
+          kNn),
       entry(
           "prelu(Tensor input, Tensor weight)", [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); },
           kBoth | kNn),

@@ -125,18 +125,18 @@ Span<Entry> nn_ops() {
           kFunction | kNn),
       entry(
           "avg_pool2d(Tensor input, int[2] kernel_size, int[2] stride=(), int[2] padding=0, bool ceil_mode=False, "
-          "bool count_include_pad=True, int? divisor_override=None)",
+          "bool count_include_pad=True, int? divisor_override=None, *, Tensor out=None)",
           [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding, bool ceil,
-             bool count_pad, std::optional<int64_t> divisor) {
-            return avg_pool2d(x, kernel, stride, padding, ceil, count_pad, divisor);
+             bool count_pad, std::optional<int64_t> divisor, const Tensor& out) {
+            return into("avg_pool2d", out, avg_pool2d(x, kernel, stride, padding, ceil, count_pad, divisor));
           },
           kFunction | kNn),
       entry(
           "avg_pool3d(Tensor input, int[3] kernel_size, int[3] stride=(), int[3] padding=0, bool ceil_mode=False, "
-          "bool count_include_pad=True, int? divisor_override=None)",
+          "bool count_include_pad=True, int? divisor_override=None, *, Tensor out=None)",
           [](const Tensor& x, const DimVector& kernel, const DimVector& stride, const DimVector& padding, bool ceil,
-             bool count_pad, std::optional<int64_t> divisor) {
-            return avg_pool3d(x, kernel, stride, padding, ceil, count_pad, divisor);
+             bool count_pad, std::optional<int64_t> divisor, const Tensor& out) {
+            return into("avg_pool3d", out, avg_pool3d(x, kernel, stride, padding, ceil, count_pad, divisor));
           },
           kFunction | kNn),
       entry(
@@ -164,8 +164,11 @@ Span<Entry> nn_ops() {
           "feature_alpha_dropout(Tensor input, float p, bool train)",
           [](const Tensor& x, double p, bool train) { return feature_alpha_dropout(x, p, train); }, kFunction),
       entry(
-          "linear(Tensor input, Tensor weight, Tensor bias=None)",
-          [](const Tensor& x, const Tensor& weight, const Tensor& bias) { return linear(x, weight, bias); }, kNn),
+          "linear(Tensor input, Tensor weight, Tensor bias=None, *, Tensor out=None)",
+          [](const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+            return into("linear", out, linear(x, weight, bias));
+          },
+          kNn),
       entry(
           "embedding(Tensor input, Tensor weight, int? padding_idx=None, bool scale_grad_by_freq=False, bool "
           "sparse=False)",

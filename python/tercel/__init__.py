@@ -32,14 +32,14 @@ from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
     from tercel import (array_api, backends, cpu, cuda, distributed, jit, masked, nn, optim, overrides,  # noqa: F401
-                        return_types, testing, types, version)
+                        return_types, signal, testing, types, version)
 
 newaxis = None
 __version__ = _C._version()
 
 # What a program that only calculates does not wait for.
 _LATER = frozenset(("__config__", "array_api", "backends", "cpu", "cuda", "distributed", "jit", "masked", "nn", "optim", "overrides",
-                    "return_types", "testing", "types", "version"))
+                    "return_types", "signal", "testing", "types", "version"))
 
 
 def __getattr__(name):

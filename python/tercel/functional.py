@@ -160,7 +160,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):  # noqa: A002
 def unravel_index(indices, shape):
     """The places, one tensor a dimension, of elements that indices count row by row in a tensor of that shape."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
     if any(not isinstance(size, int) for size in sizes):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {shape}")

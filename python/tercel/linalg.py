@@ -12,6 +12,8 @@ def vander(x, *, N=None):  # noqa: N803
     count = x.size(-1) if N is None else N
     if count <= 1:
         raise RuntimeError(f"N must be greater than 1, got {count}.")
+    if x.dim() == 0:
+        x = x.unsqueeze(0)
     if x.dtype is _C.bool or not (x.is_floating_point() or x.is_complex()):
         x = x.to(_C.int64)
     factors = _C.cat([_C.ones_like(x).unsqueeze(-1), x.unsqueeze(-1).expand(*x.shape, count - 1)], -1)

@@ -94,14 +94,20 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return x
 
 
+def _scanned(op, input, dim, dtype, mask):
+    """Of integers in int64, and of the input's dtype again unless another one is given."""
+    x = _filled(op, input.to(_summed_dtype(input, dtype)), mask)
+    return getattr(x, op)(_dims(dim, input)[0]).to(input.dtype if dtype is None else dtype)
+
+
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums along a dimension."""
-    return _filled("cumsum", input.to(_summed_dtype(input, dtype)), mask).cumsum(_dims(dim, input)[0])
+    return _scanned("cumsum", input, dim, dtype, mask)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products along a dimension."""
-    return _filled("cumprod", input.to(_summed_dtype(input, dtype)), mask).cumprod(_dims(dim, input)[0])
+    return _scanned("cumprod", input, dim, dtype, mask)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -134,19 +140,26 @@ def _count(input, dim, keepdim, mask):
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The mean over dimensions (all if none are given)."""
+    """The mean over dimensions (all if none are given) of floating or complex numbers; else a ValueError."""
+    given = input.dtype if dtype is None else dtype
+    if not (given.is_floating_point or given.is_complex):
+        raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
+                         f"dtype. Got: {given}")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask)
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The middle element along a dimension, the lower of two."""
     x = _as(input, dtype)
-    if not x.is_floating_point():
-        x = x.to(tercel.get_default_dtype())
     d = _dims(dim, input)[0]
     if mask is None:
         return x.median(d, builtins.bool(keepdim)).values
     inside = _input_mask(x, mask=mask)
+    if not x.is_floating_point():
+        if not inside.any(d).all():
+            raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+        middle = _filled("median", x.to(tercel.float64), mask).nanmedian(d, builtins.bool(keepdim)).values
+        return middle.to(x.dtype)
     result = _filled("median", x, mask).nanmedian(d, builtins.bool(keepdim)).values
     holds_nan = (x.isnan() & inside).any(d, keepdim=builtins.bool(keepdim))
     return tercel.where(holds_nan, tercel.scalar_tensor(float("nan"), dtype=x.dtype), result)
@@ -158,7 +171,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     result = x.dtype
     if result is tercel.bool:
         raise NotImplementedError("identity of logsumexp on tercel.bool input")
-    if not x.is_floating_point():
+    if not (x.is_floating_point() or x.is_complex()):
         x = x.to(tercel.get_default_dtype())
     return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim)).to(result)
 

@@ -23,6 +23,7 @@ tc.grid_sampler(image, tc.zeros(1, 2, 2, 2), 0, 0, False), tc.grid_sampler_2d(im
 tc.grid_sampler_3d(tc.rand(1, 1, 2, 2, 2), tc.zeros(1, 2, 2, 2, 3), 0, 0, False)
 tc.cartesian_prod(v, v), tc.chain_matmul(x, x, x), tc.einsum("ij,jk", x, x), tc.meshgrid(v, v, indexing="ij")
 tc.einsum(x, [0, 1], x, [1, 2], [0, 2]), tc.unravel_index(i, (2, 2)), tc.ormqr(x, v, x), tc.svd_lowrank(x, 1)
+tc.signal.windows.hann(4), tc.signal.windows.kaiser(4), tc.signal.windows.exponential(4), tc.signal.windows.gaussian(4)
 tc.stft(tc.rand(16), 4, return_complex=True), tc.histogramdd(tc.rand(4, 2), 2)
 tc.pca_lowrank(x, 1), tc.lobpcg(tc.eye(4).double() * tc.arange(4).double(), 1)
 tc.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False), tc.instance_norm(image, None, None, None, None, True, 0.1, 1e-5, False)
@@ -402,7 +403,7 @@ def every(thing):
             if not name.startswith("__"):
                 try:
                     getattr(thing, name)
-                except (AttributeError, RuntimeError, NotImplementedError):
+                except (AttributeError, RuntimeError, NotImplementedError, TypeError):
                     pass
 
 

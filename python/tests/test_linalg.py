@@ -311,7 +311,7 @@ def test_vander_of_batches():
     x = tc.tensor([[1.0, 2, 3], [4, 5, 6]])
     near(tc.linalg.vander(x), np.stack([np.vander(row, increasing=True) for row in x.numpy()]))
     assert tc.linalg.vander(tc.tensor([2, 3]), N=4).tolist() == [[1, 2, 4, 8], [1, 3, 9, 27]]
-    assert tc.linalg.vander(tc.tensor(3.0), N=3).tolist() == [1, 3, 9]
+    assert tc.linalg.vander(tc.tensor(3.0), N=3).tolist() == [[1, 3, 9]]
     says = pytest.raises(RuntimeError, match="N must be greater than 1, got 1")
     with says:
         tc.linalg.vander(x, N=1)

@@ -81,7 +81,7 @@ def test_dtypes_gradients_and_errors():
     counts = tc.tensor([[1, 2], [3, 4]], dtype=tc.int8)
     mask = tc.tensor([True, False])
     assert masked.sum(counts, 0, mask=mask).dtype == tc.int64 and masked.sum(counts, mask=mask).item() == 4
-    assert masked.mean(counts, mask=mask).item() == 2 and masked.amax(counts, 1, mask=mask).tolist() == [1, 3]
+    assert masked.mean(counts, mask=mask, dtype=tc.float32).item() == 2 and masked.amax(counts, 1, mask=mask).tolist() == [1, 3]
     assert masked.amin(counts, 1, mask=tc.tensor([False, False])).tolist() == [127, 127]
     assert masked.mean(counts, dtype=tc.float64).dtype == tc.float64 and masked.var(counts).dtype == tc.float32
     assert masked.argmax(counts).dtype == tc.int8 and masked.argmin(counts, dtype=tc.float64).dtype == tc.float64

@@ -8,6 +8,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/random.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
@@ -95,7 +96,12 @@ Tensor rrelu(const Tensor& x, double lower, double upper, bool training, Generat
 
 Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
   check_defined(x, "threshold", "self");
-  return where(le(x, limit), value, x);
+  // Both numbers in x's dtype, as the result is: of integers they are cut off.
+  const auto number = [&](Scalar s) {
+    check_number_fits(x.dtype(), s);
+    return scalar_tensor(s, TensorOptions(x.dtype()));
+  };
+  return where(le(x, number(limit)), number(value), x);
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   floating("hardshrink", x);

@@ -148,7 +148,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
   TERCEL_CHECK(!weight.defined() || weight.dim() == 1, ValueError, "weight must be one-dimensional");
   check_defined(x, "multi_margin_loss", "input");
   check_defined(target, "multi_margin_loss", "target");
-  TERCEL_CHECK((x.dim() == 1 || x.dim() == 2) && x.size(-1) > 0, RuntimeError,
+  if (x.dim() == 0) return multi_margin_loss(unsqueeze(x, 0), target, p, margin, weight, reduction);
+  TERCEL_CHECK(x.dim() <= 2 && x.size(-1) > 0, RuntimeError,
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
   check_classes(x, x.dim() == 1 ? reshape(target, {}) : target, weight);
   const Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x, index = reshape(target, {rows.size(0)});

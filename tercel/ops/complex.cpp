@@ -31,7 +31,7 @@ template <class F>
 void check_parts(const Tensor& a, const Tensor& b) {
   check_defined(a, F::name, "self");
   check_defined(b, F::name, "other");
-  TERCEL_CHECK((a.dtype() == kFloat32 || a.dtype() == kFloat64) && b.is_floating_point(), RuntimeError,
+  TERCEL_CHECK((a.dtype() == kFloat32 || a.dtype() == kFloat64) && b.is_floating_point(), NotImplementedError,
                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_word(a.dtype()),
                " and ", scalar_type_word(b.dtype()));
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "Expected object of scalar type ", scalar_type_word(a.dtype()),
@@ -98,7 +98,7 @@ const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angl
 
 Tensor view_as_real(const Tensor& x) {
   check_strided(x, "view_as_real");
-  TERCEL_CHECK(x.is_complex(), RuntimeError, "view_as_real is only supported for complex tensors");
+  TERCEL_CHECK(x.is_complex(), TypeError, "view_as_real is only supported for complex tensors");
   Geometry g(x);
   for (int64_t& stride : g.strides) stride *= 2;
   g.offset *= 2;
@@ -113,9 +113,11 @@ Tensor view_as_real(const Tensor& x) {
 
 Tensor view_as_complex(const Tensor& x) {
   check_strided(x, "view_as_complex");
-  TERCEL_CHECK(x.dtype() == kFloat32 || x.dtype() == kFloat64, RuntimeError,
-               "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: ",
-               scalar_type_word(x.dtype()));
+  TERCEL_CHECK(!x.is_complex(), TypeError, "view_as_complex is not supported for complex tensors");
+  TERCEL_CHECK(
+      x.dtype() == kFloat32 || x.dtype() == kFloat64, NotImplementedError,
+      "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
+      scalar_type_word(x.dtype()));
   TERCEL_CHECK(x.dim() > 0, RuntimeError, "Input tensor must have one or more dimensions");
   TERCEL_CHECK(x.size(-1) == 2, RuntimeError, "Tensor must have a last dimension of size 2");
   TERCEL_CHECK(x.stride(-1) == 1, RuntimeError, "Tensor must have a last dimension with stride 1");
@@ -142,7 +144,7 @@ Tensor real(const Tensor& x) {
 
 Tensor imag(const Tensor& x) {
   check_defined(x, "imag", "self");
-  TERCEL_CHECK(x.is_complex(), RuntimeError, "imag is not implemented for tensors with non-complex dtypes.");
+  TERCEL_CHECK(x.is_complex(), TypeError, "imag is not implemented for tensors with non-complex dtypes.");
   return select(view_as_real(x), -1, 1);
 }
 

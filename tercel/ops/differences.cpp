@@ -34,7 +34,7 @@ void check_joins(const Tensor& x, const Tensor& joined, int64_t dim) {
 /** The places of samples as sizes that broadcast with those of the samples. */
 Tensor places_along(const char* op, const Tensor& y, const Tensor& x, int64_t dim) {
   check_defined(x, op, "x");
-  TERCEL_CHECK(y.dtype() != kBool && x.dtype() != kBool, RuntimeError, op,
+  TERCEL_CHECK(y.dtype() != kBool && x.dtype() != kBool, NotImplementedError, op,
                ": received a bool input for `x` or `y`, but bool is not supported");
   if (x.dim() == 1) {
     TERCEL_CHECK(x.size(0) == y.size(dim), RuntimeError, op, ": There must be one `x` value for each sample point");
@@ -56,7 +56,8 @@ Tensor widths_of(const Tensor& x, int64_t dim) { return sub(without_first(x, dim
 
 int64_t samples_dim(const char* op, const Tensor& y, int64_t dim) {
   check_defined(y, op, "y");
-  TERCEL_CHECK(y.dtype() != kBool, RuntimeError, op, ": received a bool input for `y`, but bool is not supported");
+  TERCEL_CHECK(y.dtype() != kBool, NotImplementedError, op,
+               ": received a bool input for `y`, but bool is not supported");
   return wrap_dim(dim, y.dim(), false);
 }
 

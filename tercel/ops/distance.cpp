@@ -82,7 +82,11 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
   const int64_t rows = a.size(-2), columns = b.size(-2);
   const CommonBatch batch(a, b);
   const Tensor &x = batch.a, &y = batch.b;
-  if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) return zeros(batch.of_matrices(rows, columns), a.options());
+  if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) {
+    const Tensor out = zeros(batch.of_matrices(rows, columns), a.options());
+    // Of nothing, but a result that a gradient can start from.
+    return should_record(a, b) ? add(out, mul(add(sum(x), sum(y)), 0)) : out;
+  }
   if (p == 2) {
     const bool many = rows > kRowsForMm || columns > kRowsForMm;
     return euclidean(x, y, mode == CdistMode::UseMm || (mode == CdistMode::UseMmIfNecessary && many));
@@ -100,7 +104,10 @@ Tensor pdist(const Tensor& x, double p) {
   TERCEL_CHECK(!__builtin_mul_overflow(n, std::max<int64_t>(n - 1, 0), &pairs), RuntimeError, "pdist: ", n,
                " rows have too many pairs");
   pairs /= 2;
-  if (pairs == 0 || x.size(1) == 0) return zeros({pairs}, x.options());
+  if (pairs == 0 || x.size(1) == 0) {
+    const Tensor out = zeros({pairs}, x.options());
+    return should_record(x) ? add(out, mul(sum(x), 0)) : out;
+  }
   const Tensor first = empty({pairs}, TensorOptions(kInt64)), second = empty({pairs}, TensorOptions(kInt64));
   int64_t at = 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -74,7 +74,7 @@ void check_range(const char* op, Scalar start, Scalar end, Scalar step) {
   TERCEL_CHECK(s != 0, RuntimeError, op, ": step must be nonzero");
   TERCEL_CHECK(std::isfinite(a) && std::isfinite(b), RuntimeError, op, ": unsupported range: ", a, " -> ", b);
   TERCEL_CHECK((s > 0) == (b >= a) || a == b, RuntimeError, op,
-               ": upper bound and larger bound inconsistent with step sign");
+               ": upper bound and lower bound inconsistent with step sign");
 }
 
 int64_t checked_count(const char* op, double n) {

@@ -159,7 +159,8 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Sca
   check_defined(x, "index_fill_", "self");
   check_fill_category(x, value.dtype());
   check_number_fits(x.dtype(), value);
-  return index_fill_(x, dim, index, scalar_tensor(value));
+  // Of x's dtype: the default one would round what goes into float64 and int64.
+  return index_fill_(x, dim, index, scalar_tensor(value, TensorOptions(x.dtype())));
 }
 
 #define TERCEL_ON_A_COPY(name, parameters, ...) \

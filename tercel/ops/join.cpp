@@ -33,7 +33,7 @@ struct Shape {
 
 // Sizes and dtype of the result; checks the list.
 Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
-  TERCEL_CHECK(!tensors.empty(), RuntimeError, "torch.", op, "(): expected a non-empty list of Tensors");
+  TERCEL_CHECK(!tensors.empty(), ValueError, "torch.", op, "(): expected a non-empty list of Tensors");
   Shape shape;
   const Tensor* first = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -30,7 +30,7 @@ struct Moment {
 
   Moment(const char* op, const Tensor& x, IntSpan dims, double correction, bool keep)
       : mask(dim_mask(op, x, dims)), keepdim(keep) {
-    TERCEL_CHECK(x.is_differentiable(), RuntimeError, op, " only support floating point and complex dtypes");
+    TERCEL_CHECK(x.is_differentiable(), NotImplementedError, op, " only support floating point and complex dtypes");
     divisor = std::max(0.0, static_cast<double>(reduced_count(x, mask)) - correction);
   }
 

@@ -226,11 +226,13 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, "Expected at least 2 dimensions for input tensor but received ", x.dim());
   const int64_t channels = x.size(1);
   TERCEL_CHECK(num_groups > 0, RuntimeError, "Expected num groups to be greater than 0, got ", num_groups);
+  TERCEL_CHECK(channels > 0, RuntimeError, "Expected number of channels to be greater than 0, got ", channels);
   TERCEL_CHECK(channels % num_groups == 0, RuntimeError,
                "Expected number of channels in input to be divisible by num_groups, but got input of shape ", x.sizes(),
                " and num_groups=", num_groups);
   check_channels("group_norm", "weight", weight, channels);
   check_channels("group_norm", "bias", bias, channels);
+  TERCEL_CHECK(x.numel() != 0 || x.size(0) == 0, RuntimeError, "Expected HxW to be greater than 0, got 0");
   if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
   TERCEL_CHECK(x.numel() != num_groups, ValueError,
                "Expected more than 1 value per channel when training, got input size ", x.sizes());

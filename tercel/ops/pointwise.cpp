@@ -12,6 +12,7 @@
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/out.h"
 #include "tercel/ops/pointwise_impl.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/special.h"
 #include "tercel/ops/sum_to_size.h"
@@ -66,7 +67,7 @@ TERCEL_DEFINE_FORMS(rad2deg)
 
 Tensor positive(const Tensor& x) {
   check_defined(x, "positive", "self");
-  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "The `+` operator, on a bool tensor is not supported.");
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "The `+` operator, on a bool tensor is not supported.");
   return x;
 }
 
@@ -99,7 +100,11 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
   // The lower bound wins where it is above the upper one.
   const Tensor number = x.is_floating_point() ? x : to(x, default_dtype());
-  const Tensor p = eps ? clamp_min(clamp_max(number, 1 - *eps), *eps) : number;
+  Tensor p = number;
+  if (eps) {
+    p = clamp_max(number, 1 - *eps);
+    p = where(lt(number, *eps), full({}, *eps, TensorOptions(number.dtype())), p);
+  }
   return log(div(p, sub(1, p)));
 }
 const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
@@ -122,12 +127,12 @@ Tensor isinf(const Tensor& x) {
 }
 Tensor isposinf(const Tensor& x) {
   check_defined(x, "isposinf", "self");
-  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "isposinf does not support complex inputs.");
+  TERCEL_CHECK(!x.is_complex(), TypeError, "isposinf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, kInf) : no_bools(x);
 }
 Tensor isneginf(const Tensor& x) {
   check_defined(x, "isneginf", "self");
-  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "isneginf does not support complex inputs.");
+  TERCEL_CHECK(!x.is_complex(), TypeError, "isneginf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, -kInf) : no_bools(x);
 }
 Tensor isreal(const Tensor& x) {
@@ -176,12 +181,20 @@ Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) { return sub(b, a, a
 Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) { return sub(b, equals(alpha, 1) ? a : mul(a, alpha)); }
 
 Tensor ldexp(const Tensor& a, const Tensor& b) {
+  check_defined(a, "ldexp", "self");
   check_defined(b, "ldexp", "other");
-  return mul(a, pow(2.0, b));
+  if (!is_integral(b.dtype(), false) || a.is_complex()) return mul(a, pow(2.0, b));
+  // By powers of float64, in two halves: 2^b alone may be infinite or zero where the product is neither.
+  const ScalarType result = a.is_floating_point() ? a.dtype() : default_dtype();
+  const Tensor exponent = to(b, kFloat64), half = floor(mul(exponent, 0.5));
+  return to(mul(mul(to(a, kFloat64), pow(2.0, half)), pow(2.0, sub(exponent, half))), result);
 }
 const Tensor& ldexp_(const Tensor& a, const Tensor& b) {
+  check_defined(a, "ldexp_", "self");
   check_defined(b, "ldexp_", "other");
-  return mul_(a, pow(2.0, b));
+  TERCEL_CHECK(a.is_differentiable(), RuntimeError, "ldexp can't be cast to the desired output type ",
+               scalar_type_word(a.dtype()));
+  return assign_inplace("ldexp_", a, [&](const Tensor& before) { return ldexp(before, b); });
 }
 
 namespace {
@@ -344,12 +357,13 @@ void check_fill(const char* op, const Tensor& x, const Tensor& value) {
   check_defined(value, op, "value");
   TERCEL_CHECK(value.dim() == 0, RuntimeError, op, " only supports a 0-dimensional value tensor, but got tensor with ",
                value.dim(), " dimension(s).");
+  if (value.is_complex() && !x.is_complex()) check_number_fits(x.dtype(), item(value));
 }
 
 }  // namespace
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  check_fill("masked_fill", x, value);
+  check_fill("masked_fill_", x, value);
   Tensor out;
   {
     const NoRecordGuard no_record;

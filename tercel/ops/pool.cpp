@@ -126,8 +126,8 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
                  "dilation should be greater than zero, but got dilation: ", dilation_list);
     TERCEL_CHECK(padding[d] >= 0, RuntimeError, "pad must be non-negative, but got pad: ", padding[d]);
     TERCEL_CHECK(padding[d] <= (checked(op, dilation[d], kernel[d] - 1, 1)) / 2, RuntimeError,
-                 "pad should be at most half of kernel size, but got pad=", padding[d], ", kernel_size=", kernel[d],
-                 " and dilation=", dilation[d]);
+                 "pad should be at most half of effective kernel size, but got pad=", padding[d],
+                 ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
   }
   check_input(op, x, dims, own_loop);
   const Spatial in = spatial_sizes(x.sizes(), dims);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tercel/core/default_dtype.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
@@ -274,15 +275,19 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
   check_defined(x, "cov", "input");
   TERCEL_CHECK(x.dim() <= 2, RuntimeError,
                "cov(): expected input to have two or fewer dimensions but got an input with ", x.dim(), " dimensions");
-  TERCEL_CHECK(x.dtype() != kBool, RuntimeError, "cov(): bool dtype is not supported for input");
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "cov(): bool dtype is not supported for input");
   Tensor values = x.dim() < 2 ? reshape(x, {1, -1}) : x;
   const int64_t observations = values.size(1);
-  if (!values.is_differentiable()) values = to(values, kFloat32);
+  if (aweights.defined() && aweights.is_floating_point())
+    values = to(values, promote_types(values.dtype(), aweights.dtype()));
+  if (!values.is_differentiable()) values = to(values, default_dtype());
   const ScalarType weight_dtype = real_dtype(values.dtype());
 
-  const auto check_weights = [&](const char* name, const Tensor& w) {
+  const auto check_weights = [&](const char* name, const Tensor& w, bool right_kind, const char* kind) {
     TERCEL_CHECK(w.dim() <= 1, RuntimeError, "cov(): expected ", name, " to have one or fewer dimensions but got ",
                  name, " with ", w.dim(), " dimensions");
+    TERCEL_CHECK(right_kind, RuntimeError, "cov(): expected ", name, " to have ", kind, " dtype but got ", name,
+                 " with ", scalar_type_word(w.dtype()), " dtype");
     TERCEL_CHECK(w.numel() == observations, RuntimeError, "cov(): expected ", name,
                  " to have the same numel as there are observations in the input but got ", w.numel(),
                  " != ", observations);
@@ -291,17 +296,11 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
   };
   Tensor w;
   if (fweights.defined()) {
-    TERCEL_CHECK(is_integral(fweights.dtype(), false), RuntimeError,
-                 "cov(): expected fweights to have integral dtype but got fweights with ",
-                 scalar_type_word(fweights.dtype()), " dtype");
-    check_weights("fweights", fweights);
+    check_weights("fweights", fweights, is_integral(fweights.dtype(), false), "integral");
     w = reshape(fweights, {observations});
   }
   if (aweights.defined()) {
-    TERCEL_CHECK(aweights.is_floating_point(), RuntimeError,
-                 "cov(): expected aweights to have floating point dtype but got aweights with ",
-                 scalar_type_word(aweights.dtype()), " dtype");
-    check_weights("aweights", aweights);
+    check_weights("aweights", aweights, aweights.is_floating_point(), "floating point");
     const Tensor a = reshape(aweights, {observations});
     w = w.defined() ? mul(w, a) : a;
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/copy.h"
@@ -70,7 +71,7 @@ Tensor with_reduced_dims(Tensor t, size_t ndim, DimMask mask, bool keepdim) {
 }
 
 void check_floating(const char* op, ScalarType dtype, const char* which) {
-  TERCEL_CHECK(is_differentiable(dtype), RuntimeError, op, "(): could not infer output dtype. ", which,
+  TERCEL_CHECK(is_differentiable(dtype), NotImplementedError, op, "(): could not infer output dtype. ", which,
                " dtype must be either a floating point or complex dtype. Got: ", scalar_type_word(dtype));
 }
 
@@ -108,7 +109,7 @@ ScalarType sum_dtype(ScalarType t) { return is_differentiable(t) || t == kUInt64
 Compute sum_compute(ScalarType t) { return compute_of(sum_dtype(t)); }
 
 void check_no_complex(const char* op, const Tensor& x) {
-  TERCEL_CHECK(!x.is_complex(), NotImplementedError, op, ": not implemented for dtype ", to_string(x.dtype()));
+  TERCEL_CHECK(!x.is_complex(), TypeError, op, "(): does not support complex input");
 }
 
 // What is to be summed in a dtype: x itself where the kernel reads it in that dtype anyway.
@@ -229,7 +230,7 @@ Tensor prod_of(const Tensor& given, DimMask mask, bool keepdim, ScalarType dtype
 template <class Op>
 Tensor extreme(const char* name, const char* backward_name, const Tensor& x, DimMask mask, bool keepdim, bool all) {
   check_not_empty(name, x, mask, all);
-  check_no_complex(name, x);
+  if (x.is_complex()) refuse_dtype(str_cat({name, "_cpu"}), x.dtype());
   const Tensor out = to(reduce(op_index<Op>, compute_of(x.dtype()), x, mask, keepdim), x.dtype());
   if (should_record(x))
     record(backward_name, out, {x},
@@ -303,7 +304,7 @@ Tensor mean(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
 }
 Tensor nanmean(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
   const DimMask mask = dim_mask("nanmean", x, dims);
-  TERCEL_CHECK(x.is_floating_point(), RuntimeError,
+  TERCEL_CHECK(x.is_floating_point(), NotImplementedError,
                "nanmean(): expected input to have floating point or complex dtype but got ",
                scalar_type_word(x.dtype()));
   const Tensor count = sum_of(logical_not(isnan(x)), mask, keepdim, ScalarType::Undefined);

@@ -7,6 +7,7 @@
 
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/core/convert.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/random.h"
@@ -178,9 +179,9 @@ void check_weights(const double* weights, int64_t categories, bool replacement) 
   for (int64_t i = 0; i < categories; ++i) {
     TERCEL_CHECK(replacement || (weights[i] >= 0 && weights[i] < kInfinity), RuntimeError,
                  "probability tensor contains either `inf`, `nan` or element < 0");
+    TERCEL_CHECK(!(weights[i] < 0), RuntimeError, kInvalid, "encountering probability entry < 0)");
     TERCEL_CHECK(std::isfinite(weights[i]), RuntimeError, kInvalid,
                  "encountering probability entry = infinity or NaN)");
-    TERCEL_CHECK(weights[i] >= 0, RuntimeError, kInvalid, "encountering probability entry < 0)");
     sum += weights[i];
   }
   TERCEL_CHECK(sum > 0, RuntimeError, kInvalid, "sum of probabilities <= 0)");
@@ -282,7 +283,7 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
   check_defined(weights, "multinomial", "self");
   TERCEL_CHECK(weights.dim() == 1 || weights.dim() == 2, RuntimeError, "prob_dist must be 1 or 2 dim");
   TERCEL_CHECK(is_floating(weights.dtype()), RuntimeError,
-               "multinomial only supports floating-point dtypes for input, got: ", to_string(weights.dtype()));
+               "multinomial only supports floating-point dtypes for input, got: ", scalar_type_word(weights.dtype()));
   TERCEL_CHECK(samples > 0, RuntimeError, "cannot sample n_sample <= 0 samples");
   const int64_t categories = weights.size(-1), rows = weights.dim() == 2 ? weights.size(0) : 1;
   TERCEL_CHECK(categories > 0 && (replacement || samples <= categories), RuntimeError,

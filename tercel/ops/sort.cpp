@@ -49,7 +49,7 @@ Tensor placed_like(const Tensor& x, const Tensor& rows, int64_t dim) {
 // values may be null.
 Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values) {
   const NoRecordGuard no_record;
-  TERCEL_CHECK(!x.is_complex(), NotImplementedError, "sort: not implemented for dtype ", to_string(x.dtype()));
+  TERCEL_CHECK(!x.is_complex(), TypeError, "Sort does not support complex dtypes on CPU");
   if (x.dim() == 0) {
     if (values) *values = clone(x);
     return zeros({}, kInt64);

@@ -83,10 +83,11 @@ double airy_series(double x) {
 
 }  // namespace
 
-double special_bessel_j0(double x) { return ::j0(x); }
-double special_bessel_j1(double x) { return ::j1(x); }
-double special_bessel_y0(double x) { return x < 0 ? kNan : (x == 0 ? -kInf : ::y0(x)); }
-double special_bessel_y1(double x) { return x < 0 ? kNan : (x == 0 ? -kInf : ::y1(x)); }
+// Of infinities these are no numbers, as in PyTorch and SciPy.
+double special_bessel_j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
+double special_bessel_j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
+double special_bessel_y0(double x) { return x < 0 || x == kInf ? kNan : (x == 0 ? -kInf : ::y0(x)); }
+double special_bessel_y1(double x) { return x < 0 || x == kInf ? kNan : (x == 0 ? -kInf : ::y1(x)); }
 double special_modified_bessel_k0(double x) { return bessel_k(0, x, false); }
 double special_modified_bessel_k1(double x) { return bessel_k(1, x, false); }
 double special_scaled_modified_bessel_k0(double x) { return bessel_k(0, x, true); }
@@ -98,9 +99,9 @@ double special_spherical_bessel_j0(double x) {
 }
 
 double special_airy_ai(double x) {
-  if (std::isnan(x)) return x;
+  if (!std::isfinite(x)) return kNan;
   constexpr double kUnderflow = 110;
-  if (std::isinf(x) || x > kUnderflow) return 0;
+  if (x > kUnderflow) return 0;
   if (std::abs(x) < 2.1) return airy_series(x);
   const double size = std::abs(x), zeta = 2.0 / 3 * size * std::sqrt(size);
   if (x > 0) return std::sqrt(size / 3) / kPi * scaled_k(1.0 / 3, zeta).lower * std::exp(-zeta);

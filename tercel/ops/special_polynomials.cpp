@@ -17,9 +17,9 @@ constexpr double kLongRecurrence = 64;
  */
 template <class Next>
 double by_recurrence(double n, double first, Next next) {
-  if (n < 0) return 0;
+  if (n <= -1) return 0;
   if (!std::isfinite(n)) return std::numeric_limits<double>::quiet_NaN();
-  const double degree = std::trunc(n);
+  const double degree = std::trunc(n);  // of -0.5 too, which is degree 0
   if (degree == 0) return 1;
   double before = 1, p = first;
   for (double k = 1; k < degree && std::isfinite(p); ++k) {

@@ -69,7 +69,7 @@ Tensor max_unpool(const char* op, size_t dims, const Tensor& x, const Tensor& in
   TERCEL_CHECK(*std::min_element(stride.begin(), stride.end()) > 0, RuntimeError,
                "strides should be greater than zero, but got stride: ", IntSpan(stride));
   TERCEL_CHECK(indices.dtype() == kInt64, RuntimeError,
-               "elements in indices should be type int64 but got: ", to_string(indices.dtype()));
+               "elements in indices should be type int64 but got: ", scalar_type_word(indices.dtype()));
   const auto rank = static_cast<size_t>(x.dim());
   TERCEL_CHECK(rank == dims + 1 || rank == dims + 2, RuntimeError, "Input to max_unpooling", dims, "d should be a ",
                dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ", rank, " dimensions.");

@@ -43,6 +43,6 @@ Tensor unfold_copy(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
   return copied(unfold(x, dim, size, step));
 }
 Tensor unsqueeze_copy(const Tensor& x, int64_t dim) { return copied(unsqueeze(x, dim)); }
-Tensor view_copy(const Tensor& x, IntSpan sizes) { return copied(view(x, sizes)); }
+Tensor view_copy(const Tensor& x, IntSpan sizes) { return copied(reshape(x, sizes)); }
 
 }  // namespace tercel

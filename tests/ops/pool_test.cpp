@@ -76,8 +76,9 @@ TEST(AvgPool, DivisorAndExactMeans) {
 
 TEST(Pool, Errors) {
   const Tensor x = zeros({1, 3, 5, 5});
-  TERCEL_EXPECT_THROW(max_pool2d(x, {3}, {}, {2}), RuntimeError,
-                      "pad should be at most half of kernel size, but got pad=2, kernel_size=3 and dilation=1");
+  TERCEL_EXPECT_THROW(
+      max_pool2d(x, {3}, {}, {2}), RuntimeError,
+      "pad should be at most half of effective kernel size, but got pad=2, kernel_size=3 and dilation=1");
   const Tensor line = zeros({3, 5});
   TERCEL_EXPECT_THROW(max_pool1d(line, {0}), RuntimeError,
                       "max_pool1d() kernel_size must be greater than zero, but got 0");

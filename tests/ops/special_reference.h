@@ -101,7 +101,7 @@ inline double erfcx(double x) {
 template <class Rule>
 double polynomial(double x, double n, std::vector<long double> first, Rule rule) {
   const int degree = static_cast<int>(n);
-  if (n < 0) return 0;
+  if (degree < 0) return 0;
   std::vector<std::vector<long double>> p = {{1}, std::move(first)};
   for (int k = 1; k < degree; ++k) {
     const std::array<long double, 3> abc = rule(k);
