@@ -6,17 +6,20 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/resize.h"
 
 namespace tercel::python {
 
 #define TERCEL_LIKE_OPTIONS TERCEL_FACTORY_OPTIONS ", memory_format memory_format=None"
 
-/** `out` resized to these sizes, for a factory that fills it; a dtype that is asked for must be its own. */
+/** `out` resized to these sizes, without a warning, for a factory that fills it; a dtype that is asked for must be its
+ * own. */
 inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, const FactoryOptions& o) {
   TERCEL_CHECK(!o.dtype || *o.dtype == out.dtype(), RuntimeError, "dtype ", legacy_name(o.dtype.value_or(kFloat32)),
                " does not match dtype of out parameter (", legacy_name(out.dtype()), ")");
   TERCEL_CHECK(!o.has_device || o.device == out.device(), RuntimeError, "device ", to_string(o.device),
                " does not match device of out parameter (", to_string(out.device()), ")");
+  if (out.sizes() != sizes && !out.requires_grad()) resize_(out, sizes);
   prepare_out(op, out, sizes);
   return out;
 }

@@ -118,7 +118,7 @@ Span<Entry> loss_ops() {
           "size_average=None, float eps=1e-8, bool? reduce=None, str reduction=\"mean\")",
           [](const Tensor& x, const Tensor& target, bool log_input, bool full, Flag average, double eps, Flag reduce,
              std::string_view reduction) {
-            return poisson_nll_loss(x, target, log_input, full, eps, reduction_of(average, reduce, reduction, "valid"));
+            return poisson_nll_loss(x, target, log_input, full, eps, reduction_of(average, reduce, reduction));
           },
           kNn),
       entry(

@@ -165,11 +165,13 @@ Span<Entry> rearrange_ops() {
           },
           kBoth),
       entry(
-          "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
+          "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, "
+          "Tensor out=None)",
           [](const Tensor& x, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
-             int64_t step) {
-            return slice_scatter(x, src, dim, start.value_or(step < 0 ? INT64_MAX : 0),
-                                 end.value_or(step < 0 ? INT64_MIN : INT64_MAX), step);
+             int64_t step, const Tensor& out) {
+            return into("slice_scatter", out,
+                        slice_scatter(x, src, dim, start.value_or(step < 0 ? INT64_MAX : 0),
+                                      end.value_or(step < 0 ? INT64_MIN : INT64_MAX), step));
           },
           kBoth),
       entry(

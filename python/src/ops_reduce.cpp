@@ -145,6 +145,10 @@ Span<Entry> reduce_ops() {
   static const Entry table[] = {
       TERCEL_SUM_ENTRIES(sum),
       TERCEL_SUM_ENTRIES(mean),
+      entry("mean(Tensor input, *, dtype dtype=None, Tensor out)",
+            [](const Tensor& x, Dtype dtype, const Tensor& out) {
+              return into("mean", out, mean(x, IntSpan(), false, dtype_of(dtype, out)));
+            }),
       entry("prod(Tensor input, *, dtype dtype=None)",
             [](const Tensor& x, Dtype dtype) { return prod(x, IntSpan(), false, or_undefined(dtype)); }),
       entry("prod(Tensor input, int dim, bool keepdim=False, *, dtype dtype=None, Tensor out=None)",

@@ -435,7 +435,7 @@ def test_losses_and_layers_say_what_is_wrong():
          lambda: F.multi_margin_loss(x[:, :0], target))
     says(RuntimeError, "the same number of dimensions, but got: anchor 1D, positive 2D, and negative 2D inputs",
          lambda: F.triplet_margin_loss(x[0], x, x))
-    says(ValueError, "abc is not valid", lambda: F.poisson_nll_loss(x, x, reduction="abc"))
+    says(ValueError, "abc is not a valid value for reduction", lambda: F.poisson_nll_loss(x, x, reduction="abc"))
     says(ValueError, "abc is not a valid value for reduction", lambda: F.mse_loss(x, x, reduction="abc"))
     says(RuntimeError, "Not allow zero-dim input tensor.", lambda: F.prelu(tc.tensor(1.0), tc.ones(2)))
     says(RuntimeError, "a scalar or 1D tensor, but got ndim = 2", lambda: F.prelu(x, tc.ones(2, 4)))

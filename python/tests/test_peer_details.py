@@ -132,6 +132,7 @@ B = tc.ones(2, dtype=tc.bool)
     (lambda: tc.trapezoid(B), NotImplementedError, "received a bool input for `y`, but bool is not supported"),
     (lambda: tc.arange(0, -3, 2), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
     (lambda: F.max_pool2d(tc.ones(1, 4, 4), 2, padding=2), RuntimeError, "pad should be at most half of effective kernel size"),
+    (lambda: F.poisson_nll_loss(Z.real, Z.real, reduction="abc"), ValueError, "abc is not a valid value for reduction"),
     (lambda: F.group_norm(tc.ones(1, 0, 2), 1), RuntimeError, "Expected number of channels to be greater than 0, got 0"),
     (lambda: F.group_norm(tc.ones(1, 2, 0), 1), RuntimeError, "Expected HxW to be greater than 0, got 0"),
     (lambda: tc.multinomial(tc.ones(2).int(), 1), RuntimeError, "only supports floating-point dtypes for input, got: Int"),
@@ -143,3 +144,25 @@ def test_refusals(call, error, sentence):
     with pytest.raises(error) as raised:
         call()
     assert sentence in str(raised.value)
+
+
+def test_factories_resize_out_without_a_warning(recwarn):
+    for make in (lambda out: tc.ones(3, out=out), lambda out: tc.zeros(3, out=out), lambda out: tc.full((3,), 2, out=out),
+                 lambda out: tc.empty(3, out=out), lambda out: tc.rand(3, out=out), lambda out: tc.randn(3, out=out),
+                 lambda out: tc.randint(5, (3,), out=out), lambda out: tc.eye(3, 1, out=out)):
+        out = tc.zeros(2, 2)
+        assert make(out) is out and out.numel() == 3
+    assert not recwarn.list
+    turned = tc.zeros(2, 3).t()
+    assert tc.ones(3, 2, out=turned).stride() == (1, 3)
+    with pytest.raises(RuntimeError, match="requires? grad|automatic differentiation"):
+        tc.ones(3, out=tc.zeros(2, 2, requires_grad=True))
+
+
+def test_out_of_a_whole_mean_and_of_slice_scatter():
+    out = tc.empty(0)
+    assert tc.mean(tc.tensor([1.0, 2.0]), out=out) is out and out.item() == 1.5
+    out = tc.empty(0, dtype=tc.float64)
+    assert tc.mean(tc.tensor([1, 2]), dtype=tc.float64, out=out) is out and out.item() == 1.5
+    out = tc.empty(0)
+    assert tc.slice_scatter(tc.ones(3), tc.zeros(1), 0, 0, 1, out=out) is out and out.tolist() == [0, 1, 1]
