@@ -43,6 +43,7 @@ FLOATS = [
     "F.embedding_bag(g, x)", "F.glu(x)", "m.addmv(c[:, 0], x, r)", "m.fft.rfft(x)", "F.one_hot(p2)", "F.prelu(x, r[:1])",
     "F.rms_norm(x, x.shape[1:])", "F.scaled_dot_product_attention(q, q, q)", "m.heaviside(x, y)", "m.frac(x)",
     "m.hypot(x, y)", "m.atan(x)", "m.special.erfinv(x)", "m.digamma(u)", "m.lgamma(u)", "m.bucketize(x, s)",
+    "F.gelu(x, approximate='tanh')", "m.log2(u)", "m.log10(u)", "m.exp2(x)", "m.tan(x)", "m.erfc(x)", "F.selu(x)",
 ]
 # Rows of 16 and 64 elements: 64k elements of each.
 ROWS = ["x.topk(5)", "x.topk(1)", "x.max(1)", "x.min(1)", "x.argmax(1)", "m.cumsum(x, 1)", "x.cummax(1)", "x.sort(1)",

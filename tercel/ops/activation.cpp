@@ -41,6 +41,7 @@ Tensor hardsigmoid(const Tensor& x) { return div(hardtanh(add(floating("hardsigm
 Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswish", x)); }
 
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
+  if (input_scale == 1) return elu_of(floating("elu", x), alpha * scale, scale);
   // What is not taken is made harmless: its gradient, times zero, would be NaN.
   const Tensor below = expm1(mul(clamp_max(floating("elu", x), 0), input_scale));
   return where(gt(x, 0), mul(x, scale), mul(below, alpha * scale));
@@ -56,9 +57,7 @@ Tensor logsigmoid(const Tensor& x) { return neg(logaddexp(0, neg(floating("log_s
 Tensor gelu(const Tensor& x, std::string_view approximate) {
   if (approximate == "none") return gelu(x);
   TERCEL_CHECK(approximate == "tanh", RuntimeError, "approximate argument must be either none or tanh.");
-  // sqrt(2 / pi) * (x + 0.044715 x^3)
-  const Tensor inner = mul(mul(x, add(mul(square(floating("gelu", x)), 0.044715), 1)), 0.7978845608028654);
-  return mul(mul(x, 0.5), add(tanh(inner), 1));
+  return gelu_tanh(floating("gelu", x));
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {

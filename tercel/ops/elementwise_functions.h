@@ -18,9 +18,16 @@ TERCEL_HD V conjugate(V derivative) {
 }
 }  // namespace detail
 
+template <class Op>
+constexpr bool has_long_code = requires {
+  Op::kLongCode;
+};
+
 /** An op's definition. */
 template <class Op>
 struct Forward {
+  static constexpr bool kLong = has_long_code<Op>;
+
   template <class... V>
   TERCEL_HD auto operator()(V... v) const {
     return Op::fwd(v...);
@@ -31,6 +38,7 @@ struct Forward {
 template <class Op>
 struct UnaryBackward {
   static constexpr int kInputs = has_no_grad<Op> || has_constant_dx<Op> ? 1 : 1 + num_inputs<Op>;
+  static constexpr bool kLong = has_long_code<Op> && has_dx<Op>;
 
   template <class V, class... Rest>
   TERCEL_HD V operator()(V g, Rest... saved) const {
@@ -51,6 +59,7 @@ constexpr int count_uses(Uses uses) { return uses == Uses::None ? 0 : (uses == U
 template <class Op>
 struct BackwardA {
   static constexpr int kInputs = 1 + count_uses(uses_of_da<Op>());
+  static constexpr bool kLong = false;
 
   template <class V>
   TERCEL_HD V operator()(V g) const {
@@ -70,6 +79,7 @@ struct BackwardA {
 template <class Op>
 struct BackwardB {
   static constexpr int kInputs = 1 + count_uses(uses_of_db<Op>());
+  static constexpr bool kLong = false;
 
   template <class V>
   TERCEL_HD V operator()(V g) const {

@@ -21,6 +21,10 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
 /** Ops of unary_ops.h whose front ends do more. Floating x. */
 Tensor hardswish_of_floats(const Tensor& x);
 Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest);
+/** gelu() by tanh, of a floating tensor. */
+Tensor gelu_tanh(const Tensor& x);
+/** x above for x > 0, else expm1(x) below; of a floating tensor. */
+Tensor elu_of(const Tensor& x, double below, double above);
 
 /** a / b of integers, rounded towards zero; b has no zero. */
 Tensor divide_integers(OperandRef a, OperandRef b);

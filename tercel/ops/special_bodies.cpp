@@ -12,6 +12,16 @@ constexpr bool has_own_precision = requires {
   F::own_precision;
 };
 
+// Whether its forward loop is one of vectors, which is not here.
+template <class F>
+constexpr bool has_vectors32 = requires {
+  F::kVectors32;
+};
+template <class F>
+constexpr bool has_vectors64 = requires {
+  F::kVectors64;
+};
+
 /** What the functor calculates with, for elements of type T. */
 template <class F, class T>
 using Working = std::conditional_t<
@@ -84,8 +94,8 @@ constexpr Bodies bodies_of() {
   Bodies out;
   const auto put = [&out](Compute c, SpecialBody loop) { out.of[static_cast<int>(c)] = loop; };
   if constexpr (F::domain != Domain::Integral) {
-    put(Compute::F32, &body<F, Part, kInputs, float>);
-    put(Compute::F64, &body<F, Part, kInputs, double>);
+    if constexpr (!kForward || !has_vectors32<F>) put(Compute::F32, &body<F, Part, kInputs, float>);
+    if constexpr (!kForward || !has_vectors64<F>) put(Compute::F64, &body<F, Part, kInputs, double>);
   }
   if constexpr (kForward && F::domain != Domain::Float) {
     put(Compute::I32, &body<F, Part, kInputs, int32_t>);

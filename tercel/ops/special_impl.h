@@ -13,7 +13,8 @@ constexpr int special_number(bool binary, int op, SpecialPart part) {
 }
 
 using SpecialBody = void (*)(void* out, const void* const* in, int64_t n);
-/** The loop over contiguous elements of a compute type; null where the op has none. The same for every instruction set.
+/** The loop over contiguous elements of a compute type; null where the op has none, or
+ * has one of vectors. The same for every instruction set.
  */
 SpecialBody special_body(int number, Compute compute);
 

@@ -4,7 +4,9 @@
 // They are functors as in Note [Functors], of one or two tensors, and go through the same iterator, tiles and threads.
 // But V is a plain number: double, in which float32 too is calculated, Complex<double> where the op takes them, Int<T>
 // where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; asking
-// for a gradient that is left out is an error. node_name is what backward is called, where that is long.
+// for a gradient that is left out is an error. node_name is what backward is called, where that is long. An op that is
+// asked for often has loops of vectors for each instruction set (cpu/special_kernels.cpp): for float32 with
+// kVectors32, for float64 with kVectors64.
 #pragma once
 
 #include "tercel/ops/op_list.h"
@@ -21,21 +23,25 @@ namespace tercel::special::op {
 
 struct Tan {
   TERCEL_OP("tan", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(tan)
   template <class V> static V dy(V y) { return V(1) + y * y; }
 };
 struct Asin {
   TERCEL_OP("asin", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(asin)
   template <class V> static V dx(V x) { return V(1) / sqrt(V(1) - x * x); }
 };
 struct Acos {
   TERCEL_OP("acos", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(acos)
   template <class V> static V dx(V x) { return V(-1) / sqrt(V(1) - x * x); }
 };
 struct Atan {
   TERCEL_OP("atan", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(atan)
   template <class V> static V dx(V x) { return V(1) / (V(1) + x * x); }
 };
@@ -61,36 +67,43 @@ struct Acosh {
 };
 struct Atanh {
   TERCEL_OP("atanh", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(atanh)
   template <class V> static V dx(V x) { return V(1) / (V(1) - x * x); }
 };
 struct Log2 {
   TERCEL_OP("log2", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(log2)
   template <class V> static V dx(V x) { return V(1.4426950408889634) / x; }
 };
 struct Log10 {
   TERCEL_OP("log10", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(log10)
   template <class V> static V dx(V x) { return V(0.4342944819032518) / x; }
 };
 struct Exp2 {
   TERCEL_OP("exp2", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(exp2)
   template <class V> static V dy(V y) { return V(0.6931471805599453) * y; }
 };
 struct Erfc {
   TERCEL_OP("erfc", Float)
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(erfc)
   template <class V> static V dx(V x) { return V(-1.1283791670955126) * exp(-(x * x)); }  // -2 / sqrt(pi)
 };
 struct Erfinv {
   TERCEL_OP("erfinv", Float)
+  static constexpr bool kVectors32 = true;
   TERCEL_SPECIAL_FWD(erfinv)
   template <class V> static V dy(V y) { return V(0.8862269254527580) * exp(y * y); }  // sqrt(pi) / 2
 };
 struct Lgamma {
   TERCEL_OP("lgamma", Float)
+  static constexpr bool kVectors32 = true, kVectors64 = true;
   TERCEL_SPECIAL_FWD(lgamma)
   template <class V> static V dx(V x) { return digamma(x); }
 };

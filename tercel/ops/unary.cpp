@@ -158,6 +158,8 @@ Tensor hardswish_of_floats(const Tensor& x) { return unary(kInfo<op::Hardswish>,
 Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest) {
   return unary(kInfo<op::NanToNum>, x, {{nan, largest}, 2});
 }
+Tensor gelu_tanh(const Tensor& x) { return unary(kInfo<op::GeluTanh>, x); }
+Tensor elu_of(const Tensor& x, double below, double above) { return unary(kInfo<op::Elu>, x, {{below, above}, 2}); }
 Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
   return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});
 }

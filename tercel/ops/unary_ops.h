@@ -4,6 +4,8 @@
 #include "tercel/ops/op_list.h"
 #include "tercel/util/complex.h"
 
+/** Says of an op that its vector code is long: kernels then hold it once, for the last few elements too. */
+#define TERCEL_LONG_CODE static constexpr bool kLongCode = true;
 namespace tercel::op {
 
 // One line for each member, so that the ops read as a table.
@@ -26,22 +28,22 @@ struct Neg {
   template <class V> static TERCEL_HD V dx() { return V(-1); }
 };
 struct Exp {
-  TERCEL_OP("exp", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("exp", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return exp(x); }
   template <class V> static TERCEL_HD V dy(V y) { return y; }
 };
 struct Expm1 {
-  TERCEL_OP("expm1", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("expm1", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return expm1(x); }
   template <class V> static TERCEL_HD V dy(V y) { return y + V(1); }
 };
 struct Log {
-  TERCEL_OP("log", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("log", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return log(x); }
   template <class V> static TERCEL_HD V dx(V x) { return V(1) / x; }
 };
 struct Log1p {
-  TERCEL_OP("log1p", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("log1p", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return log1p(x); }
   template <class V> static TERCEL_HD V dx(V x) { return V(1) / (V(1) + x); }
 };
@@ -66,22 +68,22 @@ struct Square {
   template <class V> static TERCEL_HD V dx(V x) { return x + x; }
 };
 struct Sin {
-  TERCEL_OP("sin", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("sin", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return sin(x); }
   template <class V> static TERCEL_HD V dx(V x) { return cos(x); }
 };
 struct Cos {
-  TERCEL_OP("cos", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("cos", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return cos(x); }
   template <class V> static TERCEL_HD V dx(V x) { return -sin(x); }
 };
 struct Tanh {
-  TERCEL_OP("tanh", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("tanh", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return tanh(x); }
   template <class V> static TERCEL_HD V dy(V y) { return V(1) - y * y; }
 };
 struct Sigmoid {
-  TERCEL_OP("sigmoid", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("sigmoid", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return V(1) / (V(1) + exp(-x)); }
   template <class V> static TERCEL_HD V dy(V y) { return y * (V(1) - y); }
 };
@@ -91,12 +93,12 @@ struct Relu {
   template <class V> static TERCEL_HD V dy(V y) { return where(y > V(0), V(1), V(0)); }
 };
 struct Erf {
-  TERCEL_OP("erf", Float)
+  TERCEL_OP("erf", Float) TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return erf(x); }
   template <class V> static TERCEL_HD V dx(V x) { return V(1.1283791670955126) * exp(-x * x); }  // 2 / sqrt(pi)
 };
 struct Gelu {
-  TERCEL_OP("gelu", Float)
+  TERCEL_OP("gelu", Float) TERCEL_LONG_CODE
   // x times the normal distribution function.
   template <class V> static TERCEL_HD V fwd(V x) { return V(0.5) * x * (V(1) + erf(x * V(0.7071067811865476))); }
   template <class V> static TERCEL_HD V dx(V x) {
@@ -104,8 +106,20 @@ struct Gelu {
     return V(0.5) * (V(1) + erf(x * V(0.7071067811865476))) + x * density;
   }
 };
+struct GeluTanh {
+  TERCEL_OP("gelu", Float) TERCEL_LONG_CODE
+  // Of tanh(sqrt(2 / pi) (x + 0.044715 x^3)) for erf(x / sqrt(2)).
+  template <class V> static TERCEL_HD V fwd(V x) {
+    return V(0.5) * x * (V(1) + tanh(V(0.7978845608028654) * (x * (x * x * V(0.044715) + V(1)))));
+  }
+  template <class V> static TERCEL_HD V dx(V x) {
+    const V t = tanh(V(0.7978845608028654) * (x * (x * x * V(0.044715) + V(1))));
+    const V slope = V(0.7978845608028654) * (x * x * V(0.134145) + V(1));
+    return V(0.5) * ((V(1) + t) + x * (V(1) - t * t) * slope);
+  }
+};
 struct Silu {
-  TERCEL_OP("silu", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("silu", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + exp(-x)); }
   template <class V> static TERCEL_HD V dx(V x) {
     const V s = V(1) / (V(1) + exp(-x));
@@ -173,8 +187,13 @@ struct LeakyRelu {
   template <class V> static TERCEL_HD V fwd(V x, V slope) { return where(x > V(0), x, x * slope); }
   template <class V> static TERCEL_HD V dx(V x, V slope) { return where(x > V(0), V(1), slope); }
 };
+struct Elu {
+  TERCEL_OP("elu", Float) TERCEL_LONG_CODE
+  template <class V> static TERCEL_HD V fwd(V x, V below, V above) { return where(x > V(0), x * above, expm1(x) * below); }
+  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x > V(0), above, exp(where(x > V(0), V(0), x)) * below); }
+};
 struct Softplus {
-  TERCEL_OP("softplus", Float)
+  TERCEL_OP("softplus", Float) TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x, V beta, V threshold) {
     return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta);
   }
@@ -258,9 +277,11 @@ struct NanToNum {
 /** ... those of complex numbers, whose public functions complex.cpp writes out, ... */
 #define TERCEL_UNARY_COMPLEX_OPS(X) X(conj, Conj)
 
-/** ... and those with parameters, whose public functions unary.cpp writes out. */
+/** ... and those with parameters or a choice, whose public functions unary.cpp writes out. */
 #define TERCEL_UNARY_PARAMETER_OPS(X) \
   X(leaky_relu, LeakyRelu)            \
+  X(gelu, GeluTanh)                   \
+  X(elu, Elu)                         \
   X(softplus, Softplus)               \
   X(clamp, Clamp)                     \
   X(clamp_min, ClampMin)              \

@@ -146,6 +146,24 @@ inline Row row_of<op::LeakyRelu>() {
   return row;
 }
 template <>
+inline Row row_of<op::GeluTanh>() {
+  Row row = unary_row(
+      "gelu_by_tanh",
+      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, -4, 4,
+      floating_types());
+  // 1 + tanh(x) cancels on the left.
+  row.scale = 4;
+  row.run = [](const std::vector<Tensor>& in) { return gelu(in[0], "tanh"); };
+  return row;
+}
+template <>
+inline Row row_of<op::Elu>() {
+  Row row = unary_row(
+      "elu_scaled", [](double x) { return 1.5 * (x > 0 ? x : 0.5 * std::expm1(x)); }, -4, 4, floating_types());
+  row.run = [](const std::vector<Tensor>& in) { return elu(in[0], 0.5, 1.5); };
+  return row;
+}
+template <>
 inline Row row_of<op::Softplus>() {
   Row row = unary_row(
       "softplus", [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; }, -4, 4, all_types());

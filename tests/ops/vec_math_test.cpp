@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tercel/ops/binary.h"
+#include "tercel/ops/special.h"
 #include "tercel/ops/unary.h"
 #include "tests/support/tensors.h"
 
@@ -153,17 +154,33 @@ long double exact_remainder(long double a, long double b) {
   return r != 0 && std::signbit(r) != std::signbit(b) ? r + b : (r == 0 ? std::copysign(r, a) : r);
 }
 
+/** Not std::lgamma, which sets a global variable. */
+long double lgamma_of(long double x) {
+  int sign;
+  return ::lgammal_r(x, &sign);
+}
+
 // Name, op, exact function, bounds in float32 and float64. SSE2 has no fused multiply-add: where a result is subnormal
-// it is a little further off, in atan2 and hypot.
+// it is a little further off, in atan2, hypot and erfc.
 const Case1 kUnary[] = {
     {"exp", exp, std::exp, 1.0, 1.0},
-    {"expm1", expm1, std::expm1, 1.0, 1.0},
+    {"expm1", expm1, std::expm1, 1.5, 1.0},
     {"log", log, std::log, 1.0, 1.0},
     {"log1p", log1p, std::log1p, 1.0, 1.0},
     {"sin", sin, std::sin, 2.0, 2.0, -1e5, 1e5},
     {"cos", cos, std::cos, 2.0, 2.0, -1e5, 1e5},
     {"tanh", tanh, std::tanh, 1.5, 1.5},
     {"erf", erf, std::erf, 3.0, 1.5},
+    {"tan", tan, std::tan, 2.5, 1.5, -1e5, 1e5},
+    {"asin", asin, std::asin, 1.0, 1.0},
+    {"acos", acos, std::acos, 1.0, 1.0},
+    {"atan", atan, std::atan, 1.5, 1.0},
+    {"atanh", atanh, std::atanh, 1.1, 1.1},
+    {"log2", log2, std::log2, 1.5, 1.0},
+    {"log10", log10, std::log10, 1.0, 1.0},
+    {"exp2", exp2, std::exp2, 1.0, 1.0},
+    {"erfc", erfc, std::erfc, 2.0, 1.5},
+    {"lgamma", lgamma, lgamma_of, 1.0, 1.0, 0, 4e36},
     {"sqrt", sqrt, std::sqrt, 0.5, 0.501},
     {"reciprocal", reciprocal, [](long double x) { return 1 / x; }, 0.5, 0.501},
     {"abs", abs, std::fabs, 0, 0},
@@ -193,6 +210,51 @@ TEST(VecMath, BinaryFloat32) {
 }
 TEST(VecMath, BinaryFloat64) {
   for (const Case2& c : kBinary) check<double>(c, c.bound64);
+}
+
+// Own functions of float32 change from one polynomial to the next: floats at a short distance, of both signs, where
+// they do.
+TEST(VecMath, OwnFunctionsAcrossTheirIntervals) {
+  const Case1 own[] = {{"tanh", tanh, std::tanh, 1.5, 0}, {"erf", erf, std::erf, 3.0, 0},
+                       {"log", log, std::log, 1.0, 0},    {"log2", log2, std::log2, 1.5, 0},
+                       {"sin", sin, std::sin, 2.0, 0},    {"cos", cos, std::cos, 2.0, 0},
+                       {"tan", tan, std::tan, 2.5, 0},    {"expm1", expm1, std::expm1, 1.5, 0},
+                       {"atan", atan, std::atan, 1.5, 0}, {"exp", exp, std::exp, 1.0, 0}};
+  std::vector<float> inputs;
+  // From 1/16 to 16, of both signs.
+  for (uint32_t bits = 0x3d800000; bits < 0x41800000; bits += 331)
+    for (const float x : {from_bits<float>(bits), -from_bits<float>(bits)}) inputs.push_back(x);
+  const Tensor x = tensor_of(inputs);
+  for (const Case1& c : own) {
+    const Tensor y = c.op(x);
+    double worst = 0;
+    float at = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const double error = ulps(y.data<float>()[i], c.exact(static_cast<long double>(inputs[i])));
+      if (error > worst) worst = error, at = inputs[i];
+    }
+    EXPECT_LE(worst, c.bound32) << c.name << "(" << at << ")";
+  }
+}
+
+// Against that of float64, which special_rows.h compares with bisection.
+TEST(VecMath, ErfinvFloat32) {
+  std::vector<float> inputs = {0.0F, -0.0F, 1e-38F, -1e-42F, 0.99999994F, -0.99999994F};
+  for (uint32_t bits = 0x00000001; bits < 0x3f800000; bits += 9973)
+    for (const float x : {from_bits<float>(bits), -from_bits<float>(bits)}) inputs.push_back(x);
+  const Tensor y = erfinv(tensor_of(inputs)),
+               exact = erfinv(tensor_of(std::vector<double>(inputs.begin(), inputs.end())));
+  double worst = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    worst = std::max(worst, ulps(y.data<float>()[i], static_cast<long double>(exact.data<double>()[i])));
+    EXPECT_EQ(std::signbit(y.data<float>()[i]), std::signbit(inputs[i])) << inputs[i];
+  }
+  EXPECT_LE(worst, 4.0);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor ends = erfinv(tensor_of<float>({1, -1, 1.5F, -infinity, std::nanf("")}));
+  EXPECT_EQ(ends.data<float>()[0], infinity);
+  EXPECT_EQ(ends.data<float>()[1], -infinity);
+  for (const int i : {2, 3, 4}) EXPECT_TRUE(std::isnan(ends.data<float>()[i])) << i;
 }
 
 // Sine and cosine of numbers beyond any whole multiple of pi that a float can tell are still those of the number.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "tercel/ops/cpu/drive.h"
 #include "tercel/ops/cpu/vec_math.h"
@@ -73,6 +74,25 @@ void vector_body(F f, void* out_data, const void* const* in, int64_t n) {
   }
 }
 
+/** vector_body for a long function, of which it has one copy: the last few elements go through it too. */
+template <class T, class F, size_t... kInput>
+void compact_body(F f, void* out_data, const void* const* in, int64_t n, std::index_sequence<kInput...>) {
+  using V = Vec<T>;
+  auto* out = static_cast<T*>(out_data);
+  for (int64_t i = 0; i < n; i += V::kSize) {
+    const int64_t left = n - i;
+    const auto at = [&](size_t a) {
+      const T* p = static_cast<const T*>(in[a]) + i;
+      return left >= V::kSize ? V::load(p) : load_partial(p, left);
+    };
+    const V y = f(at(kInput)...);
+    if (left >= V::kSize)
+      y.store(out + i);
+    else
+      store_partial(out + i, y, left);
+  }
+}
+
 // Integers need no vector type: their arithmetic is exact however the compiler vectorises it. Complex numbers gain
 // little by one: functions of them are the C library's.
 template <int kInputs, class T, class F>
@@ -102,8 +122,11 @@ void plain_body(F f, void* out_data, const void* const* in, int64_t n) {
 /** The loop of the function object F, of kInputs numbers, over elements of type T. */
 template <int kInputs, class T, class F>
 void body_of(void* out, const void* const* in, int64_t n) {
-  if constexpr (std::is_floating_point_v<T>)
-    vector_body<kInputs, T>([](auto... v) { return as_number(F{}(v...)); }, out, in, n);
+  const auto vectors = [](auto... v) { return as_number(F{}(v...)); };
+  if constexpr (std::is_floating_point_v<T> && F::kLong)
+    compact_body<T>(vectors, out, in, n, std::make_index_sequence<kInputs>());
+  else if constexpr (std::is_floating_point_v<T>)
+    vector_body<kInputs, T>(vectors, out, in, n);
   else
     plain_body<kInputs, T>([](auto... v) { return as_element<T>(F{}(v...)); }, out, in, n);
 }

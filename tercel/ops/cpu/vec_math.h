@@ -4,15 +4,17 @@
 // Debian's xsimd 8.1 and SLEEF 3.5 were compared with long double over dense samples and special values; tests/ops/
 // vec_math_test.cpp holds the outcome to the bounds that it states. The faster one is taken where both are right.
 //
-//   exp  f32      own     with AVX-512's scaling by powers of two, 0.9 ulp, a third faster than SLEEF, which others
-//   take exp  f64      SLEEF   xsimd flushes subnormal results, and is infinite too early, as that of f32 is expm1
-//   SLEEF   the same ends; xsimd loses the sign of zero log  f32      xsimd   0.8 ulp, a third faster log  f64 SLEEF
-//   xsimd is wrong for subnormals log1p         xsimd   SLEEF is infinite from 1e38 (f32) and 2.7e307 (f64) on; the
-//   sign of zero is put back sin, cos      xsimd   1.8 ulp, a third faster than SLEEF's 1 ulp tanh          xsimd   1.3
-//   ulp, two to three times as fast erf  f32      xsimd   2.4 ulp, two and a half times as fast erf  f64      SLEEF
-//   xsimd is 68 ulp off and NaN for large numbers pow, atan2, hypot  SLEEF  xsimd's are compositions of the above floor
-//   ...     SLEEF   on SSE2, where xsimd loses the sign of zero; one instruction elsewhere fmod          own     exact,
-//   by the C library, one lane after another
+// - exp: own with AVX-512's scaling by powers of two, 1 ulp, a third and a half faster than SLEEF, which others take
+// - expm1: own with AVX-512 in f32, 1.4 ulp; else SLEEF: xsimd is infinite too early, and loses the sign of zero
+// - log: own with AVX-512, 0.9 ulp; else xsimd in f32, 0.8 ulp, SLEEF in f64, where xsimd is wrong for subnormals
+// - log1p: xsimd: SLEEF is infinite from 1e38 (f32) and 2.7e307 (f64) on; the sign of zero is put back
+// - sin, cos: own with AVX-512 in f32, 2 ulp, for ordinary angles; else xsimd, 1.8 ulp, a third faster than SLEEF
+// - tanh: own with AVX-512, 1.2 ulp, three times as fast as xsimd's 1.3 ulp, which others take
+// - erf: own with AVX-512, 1.4 ulp; else xsimd in f32, 2.4 ulp, two and a half times as fast as SLEEF, and SLEEF in
+//   f64, where xsimd is 68 ulp off, and NaN for large numbers
+// - pow, atan2, hypot: SLEEF: xsimd's are compositions of the above
+// - floor ...: SLEEF on SSE2, where xsimd loses the sign of zero; one instruction elsewhere
+// - fmod: own, exact, by the C library, one lane after another
 #pragma once
 
 #include <sleef.h>
@@ -20,6 +22,7 @@
 #include <limits>
 
 #include "tercel/ops/cpu/vec.h"
+#include "tercel/ops/cpu/vec_functions.h"
 
 #if TERCEL_ISA_LEVEL == 2
 #define TERCEL_SLEEF_F32(name, ulp) Sleef_##name##f16_##ulp##avx512f
@@ -54,26 +57,59 @@ inline VecF exp(VecF x) {
     p = _mm512_fmadd_ps(p, r, number(c));
   return VecF::Batch(_mm512_scalef_ps(p, n));
 }
+inline VecD exp(VecD x) { return exp_of(x); }
+inline VecF expm1(VecF x) { return expm1_of(x); }
+inline VecF log(VecF x) { return log_of(x); }
+inline VecD log(VecD x) { return log_of(x); }
 #else
 inline VecF exp(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(exp, u10)(x.v)); }
-#endif
 inline VecD exp(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(exp, u10)(x.v)); }
 inline VecF expm1(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(expm1, u10)(x.v)); }
-inline VecD expm1(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(expm1, u10)(x.v)); }
 inline VecF log(VecF x) { return xsimd::log(x.v); }
 inline VecD log(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(log, u10)(x.v)); }
+#endif
+inline VecD expm1(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(expm1, u10)(x.v)); }
 template <class T>
 Vec<T> log1p(Vec<T> x) {
   return where(x == Vec<T>(0), x, Vec<T>(xsimd::log1p(x.v)));
 }
+// Large angles have code of their own, long and rare.
 template <class T>
-Vec<T> sin(Vec<T> x) {
+[[gnu::noinline]] Vec<T> sin_of_any(Vec<T> x) {
   return xsimd::sin(x.v);
 }
 template <class T>
-Vec<T> cos(Vec<T> x) {
+[[gnu::noinline]] Vec<T> cos_of_any(Vec<T> x) {
   return xsimd::cos(x.v);
 }
+template <class T>
+Vec<T> sin(Vec<T> x) {
+#if TERCEL_ISA_LEVEL == 2
+  if constexpr (sizeof(T) == 4) {
+    const Mask<T> plain = is_plain_angle(x);
+    const Vec<T> sine = sine_of<false>(x);
+    return any(!plain) ? where(plain, sine, sin_of_any(x)) : sine;
+  }
+#endif
+  return sin_of_any(x);
+}
+template <class T>
+Vec<T> cos(Vec<T> x) {
+#if TERCEL_ISA_LEVEL == 2
+  if constexpr (sizeof(T) == 4) {
+    const Mask<T> plain = is_plain_angle(x);
+    const Vec<T> cosine = sine_of<true>(x);
+    return any(!plain) ? where(plain, cosine, cos_of_any(x)) : cosine;
+  }
+#endif
+  return cos_of_any(x);
+}
+#if TERCEL_ISA_LEVEL == 2
+inline VecF tanh(VecF x) { return tanh_of(x); }
+[[gnu::noinline]] inline VecD tanh(VecD x) { return tanh_of(x); }
+inline VecF erf(VecF x) { return erf_of(x); }
+[[gnu::noinline]] inline VecD erf(VecD x) { return erf_of(x); }
+#else
 template <class T>
 Vec<T> tanh(Vec<T> x) {
   // From 20 on it is 1. Large numbers and NaN would be cast to integers on the way, which is undefined.
@@ -84,6 +120,7 @@ Vec<T> tanh(Vec<T> x) {
 }
 inline VecF erf(VecF x) { return xsimd::erf(x.v); }
 inline VecD erf(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(erf, u10)(x.v)); }
+#endif
 inline VecF pow(VecF x, VecF y) { return VecF::Batch(TERCEL_SLEEF_F32(pow, u10)(x.v, y.v)); }
 inline VecD pow(VecD x, VecD y) { return VecD::Batch(TERCEL_SLEEF_F64(pow, u10)(x.v, y.v)); }
 inline VecF atan2(VecF y, VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(atan2, u10)(y.v, x.v)); }
