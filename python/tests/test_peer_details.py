@@ -166,3 +166,12 @@ def test_out_of_a_whole_mean_and_of_slice_scatter():
     assert tc.mean(tc.tensor([1, 2]), dtype=tc.float64, out=out) is out and out.item() == 1.5
     out = tc.empty(0)
     assert tc.slice_scatter(tc.ones(3), tc.zeros(1), 0, 0, 1, out=out) is out and out.tolist() == [0, 1, 1]
+
+
+def test_cat_of_single_elements_with_any_strides():
+    # A dimension of one element may have any stride; of another library's tensors it does.
+    numbers = tc.arange(4.0)
+    for sizes, strides in (((2, 1, 1, 2), (2, 1, 1, 1)), ((2, 1, 2), (2, 7, 1)), ((1, 2, 1, 2), (9, 2, 5, 1))):
+        x = numbers.as_strided(sizes, strides)
+        assert tc.cat([x, x + 4], -1).flatten().tolist() == [0, 1, 4, 5, 2, 3, 6, 7]
+        assert tc.cat([x, x], 0).flatten().tolist() == tc.cat([x.clone()] * 2, 0).flatten().tolist()

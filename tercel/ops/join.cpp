@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
@@ -70,13 +71,21 @@ Shape joined_shape(const char* op, Span<Tensor> tensors, int64_t dim) {
   return shape;
 }
 
-// Whether the dimensions before `dim` are one step apart, and the others a run of memory.
-bool is_rows_of_runs(const Tensor& t, int64_t dim) {
+/**
+ * The step between the rows that the dimensions before `dim` make, each a run of memory; none where there is not one
+ * step. Dimensions of one element have no part in it, whatever their strides are.
+ */
+std::optional<int64_t> row_step(const Tensor& t, int64_t dim) {
   const size_t d = static_cast<size_t>(dim), n = t.sizes().size();
-  if (!is_contiguous_strides(t.sizes().subspan(d, n - d), t.strides().subspan(d, n - d))) return false;
-  for (size_t i = 0; i + 1 < d; ++i)
-    if (t.strides()[i] != t.strides()[i + 1] * t.sizes()[i + 1]) return false;
-  return true;
+  if (!is_contiguous_strides(t.sizes().subspan(d, n - d), t.strides().subspan(d, n - d))) return {};
+  int64_t step = 0, rows = 1;
+  for (size_t i = d; i-- > 0;) {
+    if (t.sizes()[i] == 1) continue;
+    if (rows == 1) step = t.strides()[i];
+    if (t.strides()[i] != step * rows) return {};
+    rows *= t.sizes()[i];
+  }
+  return step;
 }
 
 /** Into a contiguous tensor of the shape and dtype. */
@@ -93,9 +102,10 @@ void join(const Tensor& out, Span<Tensor> tensors, const Shape& shape) {
   for (const Tensor& t : tensors) {
     if (t.numel() == 0) continue;
     Tensor source = to(t, shape.dtype);
-    if (!is_rows_of_runs(source, shape.dim)) source = source.contiguous();
+    std::optional<int64_t> step = row_step(source, shape.dim);
     const int64_t run = t.sizes()[d] * inner;
-    parts.push_back({static_cast<const char*>(source.data_ptr()), d == 0 ? run : source.strides()[d - 1] * item, run});
+    if (!step) source = clone(source, MemoryFormat::Contiguous);
+    parts.push_back({static_cast<const char*>(source.data_ptr()), step ? *step * item : run, run});
     if (!source.is_same(t)) copies.push_back(std::move(source));
   }
   JoinLoop loop{parts.data(), static_cast<int64_t>(parts.size()), static_cast<char*>(out.data_ptr()),
