@@ -173,7 +173,8 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
         raise NotImplementedError("identity of logsumexp on tercel.bool input")
     if not (x.is_floating_point() or x.is_complex()):
         x = x.to(tercel.get_default_dtype())
-    return _filled("logsumexp", x, mask).logsumexp(_dims(dim, input), builtins.bool(keepdim)).to(result)
+    neutral = -float("inf") if x.is_complex() else None
+    return _filled("logsumexp", x, mask, neutral).logsumexp(_dims(dim, input), builtins.bool(keepdim)).to(result)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

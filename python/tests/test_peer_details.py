@@ -77,6 +77,7 @@ def test_masked_operations_of_integers_and_of_complex_numbers():
     assert masked.mean(x, 0, dtype=tc.float32).item() == 2
     z = tc.tensor([1 + 2j, 3 - 1j], dtype=tc.complex128)
     assert tc.allclose(masked.logsumexp(z, 0), z.exp().sum().log())
+    assert tc.allclose(masked.logsumexp(z, 0, mask=tc.tensor([True, False])), z[0])
 
 
 def test_shapes():
