@@ -153,10 +153,20 @@ inline Tensor as_complex(const Tensor& t) {
 }
 
 /** Ways in which the same elements can lie in memory. */
-enum class Placement { Contiguous, Transposed, EverySecond, Reversed, Misaligned, PaddedRows, OuterReversed };
+enum class Placement {
+  Contiguous,
+  Transposed,
+  EverySecond,
+  Reversed,
+  Misaligned,
+  PaddedRows,
+  OuterReversed,
+  StrayStrides
+};
 inline const std::vector<Placement>& placements() {
-  static const std::vector<Placement> all = {Placement::Transposed, Placement::EverySecond, Placement::Reversed,
-                                             Placement::Misaligned, Placement::PaddedRows,  Placement::OuterReversed};
+  static const std::vector<Placement> all = {Placement::Transposed,  Placement::EverySecond, Placement::Reversed,
+                                             Placement::Misaligned,  Placement::PaddedRows,  Placement::OuterReversed,
+                                             Placement::StrayStrides};
   return all;
 }
 inline std::string name_of(Placement p) {
@@ -168,6 +178,7 @@ inline std::string name_of(Placement p) {
     case Placement::Misaligned: return "misaligned";
     case Placement::PaddedRows: return "padded rows";
     case Placement::OuterReversed: return "reversed outer dimension";
+    case Placement::StrayStrides: return "strides of dimensions of one element that mean nothing";
   }
   return "";
 }
@@ -218,6 +229,10 @@ inline Tensor placed(const Tensor& t, Placement placement) {
         offset = (sizes[0] - 1) * strides[0];
         strides[0] = -strides[0];
       }
+      break;
+    case Placement::StrayStrides:  // contiguous all the same, as those of other libraries' tensors may be
+      for (size_t d = 0; d < ndim; ++d)
+        if (sizes[d] == 1) strides[d] = 1000003;
       break;
   }
   if (t.numel() == 0) offset = 0;
