@@ -41,7 +41,7 @@ constexpr Refusal kRefusals[] = {
     TERCEL_CHECK(refusal.op != rule.op || refusal.category != category_of(dtype), NotImplementedError,
                  refusal.sentence);
   // Of these PyTorch says that complex numbers are the wrong type, not that nobody has written them.
-  for (const char* op : {"maximum", "minimum", "fmax", "fmin"})
+  for (const std::string_view op : {"maximum", "minimum", "fmax", "fmin"})
     TERCEL_CHECK(op != rule.op || !is_complex(dtype), TypeError, op, " not implemented for complex tensors.");
   refuse_dtype(str_cat({rule.op, "_cpu"}), dtype);
 }
