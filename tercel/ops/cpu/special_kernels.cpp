@@ -7,8 +7,9 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-#define TERCEL_SLEEF_UNARY(name, ulp)                                                \
-  inline VecF name(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(name, ulp)(x.v)); } \
+// Some of float32 are own functions, with every instruction set or with one.
+#define TERCEL_SLEEF_UNARY(name, ulp)                                                                 \
+  [[maybe_unused]] inline VecF name(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(name, ulp)(x.v)); } \
   inline VecD name(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(name, ulp)(x.v)); }
 namespace sleef {
 TERCEL_SLEEF_UNARY(tan, u10)
