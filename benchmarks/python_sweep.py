@@ -103,6 +103,21 @@ def backward():
     for p in net.parameters(): p.grad = None
     net(x)[0].sum().backward()
 """
+# Shapes of small models: a matrix for many vectors, a filter along one dimension of one channel.
+SHAPED = """
+import numpy, {name} as m
+{more}
+F = m.nn.functional
+numbers = numpy.random.default_rng(0)
+def draw(*shape): return m.from_numpy(numbers.standard_normal(shape, dtype='f4')).requires_grad_()
+a, v, a2, x2 = draw(221, 32), draw(512, 32, 1).detach(), draw(64, 48), draw(64, 48, 20).detach()
+x, w = draw(256, 1, 26, 8), draw(4, 1, 6, 1)
+def backward(result, *leaves):
+    for leaf in leaves: leaf.grad = None
+    result.sum().backward()
+"""
+SHAPED_ROWS = ["a @ v", "backward(a @ v, a)", "backward(a2 @ x2, a2)", "F.conv2d(x, w)",
+               "backward(F.conv2d(x, w), x, w)"]
 LINALG = """
 import numpy, {name} as m
 {more}
@@ -134,6 +149,8 @@ def rows():
             for statement, grad in (("net(x)", False), ("backward()", True), ("cell(x[0])", False)):
                 yield f"{kind} {statement} | n {n}, size {size}", statement, (RECURRENT, {
                     "kind": kind, "n": n, "size": size, "time": 20, "grad": grad})
+    for statement in SHAPED_ROWS:
+        yield f"{statement} | small model", statement, (SHAPED, {})
     for n in (16, 64, 256):
         for op in ("svd(a)", "qr(a)", "eigh(spd)", "cholesky(spd)", "inv(a)", "solve(a, a)", "det(a)", "eig(a)",
                    "lstsq(a, a)", "pinv(a)", "matrix_exp(a / 100)", "lu(a)"):

@@ -1,20 +1,26 @@
 #include "cli/command.h"
 
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/console.h"
 #include "tercel/util/atomic_file.h"
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
+#include "tercel/util/parallel.h"
 #include "tercel/util/signals.h"
 #include "tercel/util/suggest.h"
+#include "tercel/util/thread_impl.h"
 #include "tercel/util/version.h"
 
 namespace tercel::cli {
@@ -297,6 +303,13 @@ void check_interrupted() {
   if (const int signal = stop_signal()) throw Interrupted{signal};
 }
 
+void use_threads(int64_t threads) {
+  if (threads > 0) set_num_threads(threads);
+  if (const int64_t cpus = usable_cpus(); num_threads() > cpus)
+    print_warning(str_cat({"expected at most ", cpus, cpus == 1 ? " thread" : " threads",
+                           ", one for each CPU that may be used, found ", num_threads(), ": more make it slower"}));
+}
+
 void prepare_output_folder(const std::string& folder, bool force) {
   const std::string parent = parent_path(folder);
   if (is_directory(parent)) remove_stale_temporaries(parent, file_name(folder));
@@ -305,8 +318,9 @@ void prepare_output_folder(const std::string& folder, bool force) {
                ": expected a new folder, found something there; --force replaces a dataset");
 }
 
-int run_program(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv) {
-  const ScopedSignals signals;
+namespace {
+
+int run_here(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv) {
   try {
     std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() == 1 && words.front() == "--version") {
@@ -319,7 +333,7 @@ int run_program(std::string_view name, std::string_view summary, Span<Command> c
     flush_output();
     return code;
   } catch (const Interrupted& interrupted) {
-    print_error(interrupted.signal == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM");
+    print_error(str_cat({"stopped by ", signal_name(interrupted.signal)}));
     return 128 + interrupted.signal;
   } catch (const Error& error) {
     print_error(error.what());
@@ -331,6 +345,29 @@ int run_program(std::string_view name, std::string_view summary, Span<Command> c
     print_error(std::string("internal: ") + error.what());
     return static_cast<int>(ExitCode::Internal);
   }
+}
+
+/** Whether the main thread's stack may grow to what our threads have. */
+bool has_enough_stack() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeastThreadStack;
+}
+
+}  // namespace
+
+int run_program(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv) {
+  const ScopedSignals signals;
+  if (has_enough_stack()) return run_here(name, summary, commands, argc, argv);
+  int code = 0;
+  try {
+    Thread([&] { code = run_here(name, summary, commands, argc, argv); }).join();
+  } catch (const std::system_error& error) {
+    print_error(
+        str_cat({"the limit of the stack (ulimit -s) is below ", format_bytes(static_cast<int64_t>(kLeastThreadStack)),
+                 ", and no thread with a larger one could be started: ", error.code().message()}));
+    return static_cast<int>(ExitCode::Memory);
+  }
+  return code;
 }
 
 }  // namespace tercel::cli

@@ -4,6 +4,7 @@
 // works, and returns an exit code; mistakes are exceptions, which run_program() turns into one line and an exit code.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -109,8 +110,11 @@ struct Interrupted {
   int signal;
 };
 
-/** Throws Interrupted once SIGINT or SIGTERM has come. Long work calls it now and then. */
+/** Throws Interrupted once SIGINT, SIGTERM or SIGHUP has come. Long work calls it now and then. */
 void check_interrupted();
+
+/** What --threads asks for, 0 for the default; a warning if there are more threads than CPUs to run them. */
+void use_threads(int64_t threads);
 
 /**
  * IoError if a new dataset may not come to be at `folder`: something is there, and `force` is not set. Removes what

@@ -41,7 +41,7 @@ bool is_colored(int stream) {
 }
 
 void print_text(const CommonOptions& common, std::string_view text) {
-  if (!common.quiet) write(common.json ? stderr : stdout, text);
+  if (!common.quiet) write(common.json ? stderr : stdout, printable_lines(text));
 }
 
 void print_line(std::string_view line) {
@@ -60,7 +60,8 @@ void print_message(std::string_view kind, std::string_view color, std::string_vi
   for (char& c : line)
     if (c == '\n' || c == '\r') c = ' ';
   const bool colored = is_colored(STDERR_FILENO);
-  write(stderr, str_cat({"tercel: ", colored ? color : "", kind, ":", colored ? "\033[0m " : " ", line, "\n"}));
+  write(stderr, str_cat({"tercel: ", colored ? color : "", kind, ":", colored ? "\033[0m " : " ", printable_lines(line),
+                         "\n"}));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace tercel::cli {
 /** Whether a stream (1 or 2) is a terminal that may be coloured: NO_COLOR is not set, and TERM is not "dumb". */
 bool is_colored(int stream);
 
-/** Prints text for people: on stdout, or on stderr where stdout is for JSON; with quiet, nowhere. */
+/** Prints text for people: on stdout, or on stderr where stdout is for JSON; with quiet, nowhere. Control characters,
+ * which names in files may have, are shown as \x1b. */
 void print_text(const CommonOptions& common, std::string_view text);
 
 /** Prints a line on stdout. */

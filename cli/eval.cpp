@@ -4,7 +4,6 @@
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/format.h"
-#include "tercel/util/parallel.h"
 
 namespace tercel::cli {
 
@@ -35,9 +34,10 @@ int run_eval(CommandLine& line) {
   line.options(common);
   line.example("tercel eval runs/first data");
   if (!line.parse()) return 0;
-  if (flags.threads > 0) set_num_threads(flags.threads);
+  use_threads(flags.threads);
 
   recsys::LoadedModel model = recsys::load_model(model_path);
+  for (const std::string& warning : model.warnings) print_warning(warning);
   const data::Dataset dataset = data::load_dataset(data_path);
   recsys::check_dataset_fits(model, dataset);
   const data::DataPart& part = dataset.part(flags.part);

@@ -8,7 +8,6 @@
 #include "cli/part_summary_impl.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
-#include "tercel/util/parallel.h"
 
 namespace tercel::cli {
 
@@ -42,7 +41,7 @@ int run_generate(CommandLine& line) {
   line.example("tercel generate data --preset criteo --rows 1000000 --seed 1");
   if (!line.parse()) return 0;
   prepare_output_folder(out, flags.force);
-  if (flags.threads > 0) set_num_threads(flags.threads);
+  use_threads(flags.threads);
 
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, common, "generate");

@@ -44,16 +44,24 @@ Json describe_dataset(const data::Dataset& dataset) {
 
 Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
   Json json{{"folder", checkpoint.folder()}, {"step", checkpoint.info().step}};
-  if (checkpoint.info().has_metric) json["auc"] = checkpoint.info().metric;
+  if (checkpoint.evaluation())
+    for (const recsys::Evaluation::Metric& metric : checkpoint.evaluation()->metrics) json[metric.name] = metric.value;
   json["fingerprint"] = checkpoint.info().fingerprint;
+  json["instruction_set"] = checkpoint.identity().instruction_set;
+  json["tercel_version"] = checkpoint.identity().tercel_version;
   return json;
 }
 
 Json describe_model(const std::string& path) {
-  const recsys::LoadedModel loaded = recsys::load_model(path);
+  // Neither contents are read nor memory is allocated: tables may be larger than it.
+  std::vector<std::string> warnings;
+  const recsys::Checkpoint checkpoint = recsys::open_model(path, recsys::Verify::Sizes, warnings);
+  for (const std::string& warning : warnings) print_warning(warning);
+  const recsys::RunIdentity& identity = checkpoint.identity();
+  const recsys::Model model(identity.config, identity.data.schema);
   Json json{{"kind", recsys::is_checkpoint_folder(path) ? "checkpoint" : "run"},
-            {"model", loaded.config.model_name},
-            {"checkpoint", describe_checkpoint(recsys::Checkpoint(loaded.checkpoint))}};
+            {"model", identity.config.model_name},
+            {"checkpoint", describe_checkpoint(checkpoint)}};
   if (!recsys::is_checkpoint_folder(path)) {
     Json all = Json::array();
     for (const std::string& folder : recsys::list_checkpoints(join_path(path, "checkpoints")))
@@ -61,7 +69,7 @@ Json describe_model(const std::string& path) {
     json["checkpoints"] = std::move(all);
   }
   Json layers = Json::array();
-  std::string summary = loaded.model.summary();
+  const std::string summary = model.summary();
   for (size_t at = 0; at < summary.size();) {
     const size_t end = summary.find('\n', at);
     layers.push_back(summary.substr(at, end - at));

@@ -7,11 +7,13 @@
 #include "cli/metric_text_impl.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/trainer.h"
+#include "tercel/util/atomic_file.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
 
 namespace tercel::cli {
@@ -24,9 +26,11 @@ struct TrainFlags {
   std::string model;
   std::string out;
   recsys::Resume resume = recsys::Resume::Never;
+  bool new_data = false;
   int64_t threads = 0;
   int64_t epochs = 0;
   bool print_config = false;
+  std::string profile;
 
   static constexpr auto fields() {
     return std::tuple(
@@ -34,9 +38,14 @@ struct TrainFlags {
               "wdl, deepfm, dcn, dlrm, or a configuration file in JSON; default dlrm, or the run's with --resume"},
         Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
         Field{"resume", &TrainFlags::resume, "auto: go on from the last checkpoint in --out, if there is one"},
+        Field{"new_data", &TrainFlags::new_data,
+              "with --resume auto: go on although DATA has other rows than the checkpoint's, from the first of them"},
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
         Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
+        Field{"profile", &TrainFlags::profile,
+              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; holds the first "
+              "million ranges"},
         Field{"print_config", &TrainFlags::print_config, "print the configuration, with --set applied, and stop"});
   }
 };
@@ -104,6 +113,35 @@ class Reporter {
   double seconds_ = 0;
 };
 
+/** A profile of the run: a trace in a file, and a table for a person. */
+class RunProfile {
+ public:
+  /** The file is opened here, so that a wrong path is an error before the run begins. */
+  explicit RunProfile(const std::string& path) : file_(path) {}
+  ~RunProfile() {
+    if (started_) stop_profile();  // an error ended the run
+  }
+  RunProfile(const RunProfile&) = delete;
+  RunProfile& operator=(const RunProfile&) = delete;
+
+  void start() {
+    start_profile(/*max_events=*/1'000'000);
+    started_ = true;
+  }
+  /** Writes the trace; gives the table. */
+  std::string finish() {
+    started_ = false;
+    const std::vector<ProfileEvent> events = stop_profile();
+    file_.write(chrome_trace(events));
+    file_.commit();
+    return profile_table(events, /*most_rows=*/20);
+  }
+
+ private:
+  AtomicFile file_;
+  bool started_ = false;
+};
+
 }  // namespace
 
 int run_train(CommandLine& line) {
@@ -121,16 +159,22 @@ int run_train(CommandLine& line) {
   line.example("tercel train data --model dlrm --set solver.lr=0.02 --out runs/first");
   if (!line.parse()) return 0;
 
+  const bool resumes = flags.resume == recsys::Resume::Auto;
+  TERCEL_CHECK(!resumes || !flags.out.empty(), ConfigError, "train: --resume auto needs --out, the folder of the run");
+  TERCEL_CHECK(resumes || !flags.new_data, ConfigError, "train: --new-data needs --resume auto");
   const recsys::ModelConfig config = read_config(flags, assignments);
   if (flags.print_config) {
     print_exactly(recsys::to_json(config));
     return 0;
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
-  if (flags.threads > 0) set_num_threads(flags.threads);
+  use_threads(flags.threads);
   const data::Dataset dataset = data::load_dataset(data_path);
+  std::optional<RunProfile> profile;
+  if (!flags.profile.empty()) profile.emplace(flags.profile);
   const std::string out = flags.out.empty() ? free_folder(config.model_name) : flags.out;
-  recsys::Trainer trainer(config, dataset, out, flags.resume);
+  recsys::Trainer trainer(config, dataset, out, flags.resume,
+                          flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(warning);
   const int64_t first_step = trainer.step();
   print_text(common, str_cat({"training ", config.model_name, " on ", format_count(dataset.train.rows()), " rows with ",
@@ -138,8 +182,10 @@ int run_train(CommandLine& line) {
                               first_step > 0 ? ", from step " + format_count(first_step) : "", "\n"}));
 
   Reporter reporter(common, first_step);
+  if (profile) profile->start();
   const recsys::TrainEnd end = trainer.run(reporter);
   reporter.end();
+  if (profile) print_text(common, str_cat({profile->finish(), "trace in ", printable(flags.profile), "\n"}));
   const bool stopped = end == recsys::TrainEnd::Stopped;
   const std::string checkpoint = trainer.last_checkpoint().value_or("");
   const double rate = reporter.seconds() > 0 ? static_cast<double>(reporter.rows()) / reporter.seconds() : 0;

@@ -1,5 +1,6 @@
-# cmake -DLD= -DNM= -DOBJCOPY= -DISA=cpu_avx2 -DOUTPUT=x.o -P IsolateIsa.cmake -- a.o b.o ...
-# Joins the objects into OUTPUT and makes every symbol local but the strong ones of namespace tercel::<ISA>.
+# cmake -DLD= -DNM= -DOBJCOPY= -DISA=cpu_avx2 [-DALIASES=cpu_generic,cpu_avx2] -DOUTPUT=x.o -P IsolateIsa.cmake -- a.o b.o ...
+# Joins the objects into OUTPUT and makes every symbol local but the strong ones of namespace tercel::<ISA>. These get the
+# names that they have in the namespaces ALIASES, too.
 
 cmake_minimum_required(VERSION 3.23)
 
@@ -41,7 +42,21 @@ if(NOT kept)
                       "(an explicit instantiation of a template is weak)")
 endif()
 list(TRANSFORM kept REPLACE " [BDRT] $" "")
-list(JOIN kept "\n" kept)
-file(WRITE ${OUTPUT}.symbols "${kept}\n")
+list(JOIN kept "\n" lines)
+file(WRITE ${OUTPUT}.symbols "${lines}\n")
 run(${OBJCOPY} --keep-global-symbols=${OUTPUT}.symbols ${joined} ${OUTPUT})
+if(ALIASES)
+  set(definitions "")
+  string(REPLACE "," ";" ALIASES "${ALIASES}")
+  foreach(alias IN LISTS ALIASES)
+    string(LENGTH ${alias} alias_length)
+    foreach(symbol IN LISTS kept)
+      string(REPLACE "${length}${ISA}" "${alias_length}${alias}" name "${symbol}")
+      string(APPEND definitions "--defsym=${name}=${symbol}\n")
+    endforeach()
+  endforeach()
+  file(WRITE ${OUTPUT}.aliases "${definitions}")
+  file(RENAME ${OUTPUT} ${joined})
+  run(${LD} -r -o ${OUTPUT} ${joined} @${OUTPUT}.aliases)
+endif()
 file(REMOVE ${joined})

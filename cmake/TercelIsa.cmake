@@ -15,6 +15,27 @@ list(SUBLIST TERCEL_ISAS 0 ${tercel_isa_count} TERCEL_ISAS)
 if(TERCEL_MAX_ISA_LEVEL LESS 2)
   target_compile_definitions(tercel_base INTERFACE TERCEL_MAX_ISA_LEVEL=${TERCEL_MAX_ISA_LEVEL})
 endif()
+# What a first build is for: it takes half the time. Kernels of the other instruction sets are then names for those of this
+# machine's, so that no other object knows of it, and a later build without the option compiles the missing kernels alone.
+option(TERCEL_NATIVE_KERNELS "Compile kernels for this machine's instruction set alone; the program runs nowhere else" OFF)
+if(TERCEL_NATIVE_KERNELS)
+  # The levels x86-64-v3 and v4, as util/cpu_info.cpp knows them.
+  set(TERCEL_ISA_NEEDS_avx2 avx2 bmi1 bmi2 f16c fma abm movbe xsave)
+  set(TERCEL_ISA_NEEDS_avx512 ${TERCEL_ISA_NEEDS_avx2} avx512f avx512bw avx512cd avx512dq avx512vl)
+  file(STRINGS /proc/cpuinfo tercel_cpu_flags REGEX "^flags" LIMIT_COUNT 1)
+  foreach(isa IN LISTS TERCEL_ISAS)
+    set(lacking "")
+    foreach(flag IN LISTS TERCEL_ISA_NEEDS_${isa})
+      if(NOT tercel_cpu_flags MATCHES " ${flag}( |$)")
+        list(APPEND lacking ${flag})
+      endif()
+    endforeach()
+    if(NOT lacking)
+      set(TERCEL_NATIVE_ISA ${isa})
+    endif()
+  endforeach()
+endif()
+
 set(TERCEL_ISA_LEVEL_generic 0)
 set(TERCEL_ISA_LEVEL_avx2 1)
 set(TERCEL_ISA_LEVEL_avx512 2)
@@ -32,7 +53,16 @@ set(TERCEL_ISOLATE_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/IsolateIsa.cmake)
 
 # Adds the kernel sources to tercel_<layer>, and the joined objects to the global property TERCEL_ISA_OBJECTS.
 function(tercel_isa_kernels layer sources libs)
-  foreach(isa IN LISTS TERCEL_ISAS)
+  set(isas ${TERCEL_ISAS})
+  set(aliases "")
+  if(TERCEL_NATIVE_KERNELS)
+    set(isas ${TERCEL_NATIVE_ISA})
+    set(aliases ${TERCEL_ISAS})
+    list(REMOVE_ITEM aliases ${TERCEL_NATIVE_ISA})
+    list(TRANSFORM aliases PREPEND cpu_)
+    list(JOIN aliases "," aliases)
+  endif()
+  foreach(isa IN LISTS isas)
     set(target tercel_${layer}_${isa})
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
     target_link_libraries(${target} PRIVATE tercel_kernels ${libs})
@@ -52,10 +82,14 @@ function(tercel_isa_kernels layer sources libs)
     endif()
 
     set(object ${PROJECT_BINARY_DIR}/isa/${target}.o)
+    if(aliases)
+      # A name of its own: ninja must not take it for the object without aliases, or the other way round.
+      set(object ${PROJECT_BINARY_DIR}/isa/native/${target}.o)
+    endif()
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${CMAKE_COMMAND} -DLD=${TERCEL_LD} -DNM=${TERCEL_NM} -DOBJCOPY=${TERCEL_OBJCOPY} -DISA=cpu_${isa}
-              -DOUTPUT=${object} -P ${TERCEL_ISOLATE_SCRIPT} -- $<TARGET_OBJECTS:${target}>
+              "-DALIASES=${aliases}" -DOUTPUT=${object} -P ${TERCEL_ISOLATE_SCRIPT} -- $<TARGET_OBJECTS:${target}>
       DEPENDS ${target} $<TARGET_OBJECTS:${target}> ${TERCEL_ISOLATE_SCRIPT}
       COMMENT "Isolating ${target}"
       COMMAND_EXPAND_LISTS VERBATIM)

@@ -38,17 +38,28 @@ target_compile_options(tercel_python PRIVATE -Wno-cast-function-type)
 target_link_options(tercel_python PRIVATE LINKER:--exclude-libs,ALL)
 
 file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tercel
-  ${PROJECT_SOURCE_DIR}/python/tercel/*.py ${PROJECT_SOURCE_DIR}/python/tercel/py.typed)
+  ${PROJECT_SOURCE_DIR}/python/tercel/*.py ${PROJECT_SOURCE_DIR}/python/tercel/py.typed
+  ${PROJECT_SOURCE_DIR}/python/tercel/METADATA)
 foreach(file IN LISTS python_files)
   get_filename_component(folder ${python_package}/${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/tercel/${file} ${python_package}/${file} SYMBOLIC)
 endforeach()
 
-# Type stubs come from the signatures that the built module knows.
+# Type stubs come from the signatures that the built module knows. An instrumented one wants its runtime loaded first.
+set(python_stub_interpreter Python::Interpreter)
+if(TERCEL_SANITIZE MATCHES address)
+  foreach(name IN ITEMS libasan.so libstdc++.so)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${name} OUTPUT_STRIP_TRAILING_WHITESPACE
+      OUTPUT_VARIABLE path)
+    string(APPEND python_preload "${path} ")
+  endforeach()
+  set(python_stub_interpreter ${CMAKE_COMMAND} -E env "LD_PRELOAD=${python_preload}" ASAN_OPTIONS=detect_leaks=0
+    $<TARGET_FILE:Python::Interpreter>)
+endif()
 set(python_stub ${python_package}/_C.pyi)
 add_custom_command(TARGET tercel_python POST_BUILD
-  COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${python_package}
+  COMMAND ${python_stub_interpreter} -B ${PROJECT_SOURCE_DIR}/tools/make_stubs.py ${python_package}
   BYPRODUCTS ${python_stub} COMMENT "Writing the type stubs of tercel._C" VERBATIM)
 
 install(TARGETS tercel_python LIBRARY DESTINATION tercel COMPONENT python)

@@ -37,6 +37,10 @@ function(tercel_layer_tests layer target)
   endif()
 
   set(environment ${tercel_test_environment})
+  # Reads of uninitialised memory are to fail. Not for cli, whose tests measure how much memory the program touches.
+  if(NOT layer STREQUAL cli)
+    list(APPEND environment TERCEL_POISON_MEMORY=1)
+  endif()
   if(TARGET tercel_program AND layer STREQUAL cli)
     list(APPEND environment TERCEL_PROGRAM=$<TARGET_FILE:tercel_program>)
     add_dependencies(${test} tercel_program)

@@ -1,5 +1,6 @@
-// Any text in the place of a manifest makes a checkpoint or a DataError. A text that starts with 'C' is the content of
-// a manifest whose checksum is right.
+// Any text in the place of a manifest, or beside one in the place of an evaluation, makes a checkpoint or a DataError;
+// a checkpoint's model is built or refused. A text that starts with 'C' is the content of a manifest whose checksum is
+// right, one that starts with 'E' that of an evaluation.
 #include <unistd.h>
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/model/model.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
@@ -34,9 +36,9 @@ class Folder {
   std::string path_;
 };
 
-/** The manifest with that content. */
-std::string manifest_of(std::string_view content) {
-  tercel::Json json = {{"format", 1}};
+/** The file with that content. */
+std::string sealed(std::string_view content) {
+  tercel::Json json = {{"format", 2}};
   try {
     json["content"] = tercel::parse_json(content, "content", tercel::JsonErrors::Data);
   } catch (const tercel::DataError&) {
@@ -47,6 +49,29 @@ std::string manifest_of(std::string_view content) {
   return tercel::dump_json(json);
 }
 
+/** A manifest of a checkpoint that is whole. */
+constexpr std::string_view kWhole = R"({
+  "tercel_version": "0.1.0", "instruction_set": "avx2", "info": {"step": 3},
+  "config": {"layers": [{"type": "Data"}]},
+  "data": {"schema": {"label_dim": 1, "dense_dim": 0},
+           "parts": [{"part": "train", "files": [{"path": "a", "bytes": 0, "rows": 0}]}]},
+  "files": [{"name": "dense.safetensors", "bytes": 2, "checksum": "CHECKSUM"}]})";
+
+std::string whole_manifest(const Folder& folder) {
+  std::string text(kWhole);
+  const std::string sum = tercel::checksum_to_hex(tercel::file_checksum(folder.path() + "/dense.safetensors"));
+  return sealed(text.replace(text.find("CHECKSUM"), 8, sum));
+}
+
+void build(const tercel::recsys::RunIdentity& identity) {
+  try {
+    // Nothing is allocated until it is initialised, so no size is too large for this.
+    const tercel::recsys::Model model(identity.config, identity.data.schema);
+    if (model.layers().empty()) std::abort();
+  } catch (const tercel::ConfigError&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -54,12 +79,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::string path = folder.path() + "/manifest.json";
   tercel::remove_file(path);
-  tercel::write_file(path, text.starts_with('C') ? manifest_of(text.substr(1)) : std::string(text));
+  tercel::write_file(path, text.starts_with('C') ? sealed(text.substr(1)) : std::string(text));
   try {
     const tercel::recsys::Checkpoint checkpoint(folder.path());
     if (checkpoint.info().step < 0) std::abort();
     checkpoint.check_fingerprint(checkpoint.info().fingerprint);
+    build(checkpoint.identity());
   } catch (const tercel::DataError&) {
   }
+  static const std::string whole = whole_manifest(folder);
+  tercel::write_file(path, whole);
+  const std::string evaluation = folder.path() + "/evaluation.json";
+  tercel::write_file(evaluation, text.starts_with('E') ? sealed(text.substr(1)) : std::string(text));
+  const tercel::recsys::Checkpoint checkpoint(folder.path());  // whatever the evaluation is
+  if (checkpoint.info().step != 3) std::abort();
+  tercel::remove_file(evaluation);
   return 0;
 }

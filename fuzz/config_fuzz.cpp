@@ -1,5 +1,6 @@
 // Any text is a configuration or a ConfigError, as a file and as an assignment of --set; what was read is printed and
-// read again; its graph is built, or refused with ConfigError.
+// read again; its graph is built, or refused with ConfigError, and its layers with all options written out make the
+// same graph.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -29,6 +30,10 @@ void check(const ModelConfig& config) {
   const tercel::recsys::Model model(config, small_schema());
   const tercel::recsys::Model again(tercel::recsys::parse_config(printed, "again"), small_schema());
   if (model.fingerprint() != again.fingerprint() || model.summary() != again.summary()) std::abort();
+  ModelConfig resolved = config;
+  resolved.layers = model.layers();
+  const tercel::recsys::Model same(resolved, small_schema());
+  if (model.fingerprint() != same.fingerprint() || model.layers() != same.layers()) std::abort();
 }
 
 }  // namespace

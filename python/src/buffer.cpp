@@ -69,25 +69,31 @@ void warn_not_writable(PyObject* exporter) {
 
 /** What numpy lets go as long as the tensor's memory is exported. */
 struct Export {
+  Storage storage;  // the tensor may get another one
   std::vector<Py_ssize_t> shape, strides;
 };
+
+/** Whether the memory lies as the flags demand. */
+bool lies_as_asked(const Py_buffer& view, int flags) {
+  const auto asks = [flags](int what) { return (flags & what) == what; };
+  if ((asks(PyBUF_C_CONTIGUOUS) || !asks(PyBUF_STRIDES)) && !PyBuffer_IsContiguous(&view, 'C')) return false;
+  if (asks(PyBUF_F_CONTIGUOUS) && !PyBuffer_IsContiguous(&view, 'F')) return false;
+  return !asks(PyBUF_ANY_CONTIGUOUS) || PyBuffer_IsContiguous(&view, 'A');
+}
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   try {
     const Tensor& t = tensor_of(self);
     const char* code = code_of(t.dtype());
-    const bool strided = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!t.defined() || !t.has_storage() || !t.device().is_cpu() || (t.requires_grad() && grad_enabled()) || !code ||
-        (!strided && !t.is_contiguous())) {
+    if (!t.defined() || !t.has_storage() || !t.device().is_cpu() || (t.requires_grad() && grad_enabled()) || !code) {
       PyErr_SetString(PyExc_BufferError, "the memory of this tensor is not for others");
       return -1;
     }
     auto kept = std::make_unique<Export>();
     for (const int64_t s : t.sizes()) kept->shape.push_back(s);
     for (const int64_t s : t.strides()) kept->strides.push_back(s * static_cast<Py_ssize_t>(t.itemsize()));
-    t.storage()->set_resizable(false);  // who has the address must find the memory there
-    view->obj = Py_NewRef(self);
+    kept->storage = t.storage();
     alignas(64) static char nothing;  // as any element wants it
     view->buf = t.numel() > 0 ? t.data_ptr() : &nothing;
     view->len = static_cast<Py_ssize_t>(t.nbytes());
@@ -96,8 +102,19 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->ndim = static_cast<int>(t.dim());
     view->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(code) : nullptr;
     view->shape = kept->shape.data();
-    view->strides = strided ? kept->strides.data() : nullptr;
+    view->strides = kept->strides.data();
     view->suboffsets = nullptr;
+    if (!lies_as_asked(*view, flags)) {
+      PyErr_SetString(PyExc_BufferError, "the elements of this tensor do not lie in the order that was asked for");
+      return -1;
+    }
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) view->strides = nullptr;
+    if ((flags & PyBUF_ND) == 0) {
+      view->ndim = 1;  // a row of bytes
+      view->shape = nullptr;
+    }
+    kept->storage->set_resizable(false);  // who has the address must find the memory there
+    view->obj = Py_NewRef(self);
     view->internal = kept.release();
     return 0;
   } catch (...) {
@@ -130,9 +147,13 @@ Tensor adopt(Py_buffer* view, ScalarType type) {
 
 }  // namespace
 
+bool is_aligned(const void* elements, ScalarType type) {
+  return reinterpret_cast<uintptr_t>(elements) % (item_size(type) / (is_complex(type) ? 2 : 1)) == 0;
+}
+
 bool is_ndarray(PyObject* o) {
   for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
-    if (std::strcmp(t->tp_name, "numpy.ndarray") == 0) return true;
+    if (!PyType_HasFeature(t, Py_TPFLAGS_HEAPTYPE) && std::strcmp(t->tp_name, "numpy.ndarray") == 0) return true;
   return false;
 }
 
@@ -143,7 +164,8 @@ bool is_numeric_buffer(PyObject* o) {
 
 Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
   auto view = std::make_unique<Py_buffer>();
-  if (PyObject_GetBuffer(exporter, view.get(), PyBUF_FULL_RO) < 0) refuse_type(exporter);
+  // Strides alone: of a buffer of pointers to rows, which has suboffsets, no tensor can be made.
+  if (PyObject_GetBuffer(exporter, view.get(), PyBUF_RECORDS_RO) < 0) refuse_type(exporter);
   struct Release {
     Py_buffer* view;
     ~Release() {
@@ -156,12 +178,13 @@ Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
                "is currently not supported.");
   const ScalarType type = parse_format(view->format);
   if (type == ScalarType::Undefined || static_cast<size_t>(view->itemsize) != item_size(type)) refuse_type(exporter);
+  TERCEL_CHECK(!view->suboffsets && (view->ndim == 0 || (view->shape && view->strides)), ValueError, "the buffer of a ",
+               Py_TYPE(exporter)->tp_name, " has no strides that a tensor could have. Copy it first.");
   for (int d = 0; d < view->ndim; ++d)
     TERCEL_CHECK(view->strides[d] % view->itemsize == 0, ValueError,
                  "given numpy array strides not a multiple of the element byte size. Copy numpy array to reallocate "
                  "the memory.");
-  const size_t alignment = static_cast<size_t>(view->itemsize) / (is_complex(type) ? 2 : 1);
-  TERCEL_CHECK(view->len == 0 || reinterpret_cast<uintptr_t>(view->buf) % alignment == 0, ValueError,
+  TERCEL_CHECK(view->len == 0 || is_aligned(view->buf, type), ValueError,
                "given numpy array is not aligned to its element size. Copy the array first.");
   if (view->readonly && to_write) warn_not_writable(exporter);
   guard.view = nullptr;
@@ -178,7 +201,10 @@ PyObject* to_numpy(const Tensor& t, bool force) {
   TERCEL_CHECK(!t.requires_grad() || !grad_enabled(), RuntimeError,
                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TERCEL_CHECK(code_of(t.dtype()), TypeError, "Got unsupported ScalarType ", legacy_name(t.dtype()));
-  static PyObject* as_array = nb::module_::import_("numpy").attr("asarray").inc_ref().ptr();
+  // Under the GIL; not initialised, since importing gives the GIL to a thread that may wait for the same
+  // initialisation.
+  static PyObject* as_array = nullptr;
+  if (!as_array) as_array = nb::module_::import_("numpy").attr("asarray").inc_ref().ptr();
   // Another tensor over the memory: the array, which the cycle collector does not look into, may become t's attribute.
   const nb::object object = own(wrap(t.detach()));
   const nb::object bytes = own(PyMemoryView_FromObject(object.ptr()));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "python/src/op.h"
+#include "python/src/package_name.h"
 #include "tercel/ops/factories.h"
 
 namespace tercel::python {
@@ -52,7 +53,8 @@ PyObject* repr_of_tuple(PyObject* tuple) {
   return at_border([&] {
     const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(tuple)));
     const nb::object names = type.attr("__match_args__");
-    std::string text = str_cat({Py_TYPE(tuple)->tp_name, "("});
+    const nb::object module = type.attr("__module__"), name = type.attr("__name__");
+    std::string text = str_cat({to_text(module.ptr()), ".", to_text(name.ptr()), "("});
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
       const nb::object value = own(PyObject_Repr(PyTuple_GET_ITEM(tuple, i)));
       text += str_cat({i > 0 ? ",\n" : "\n", to_text(PyTuple_GET_ITEM(names.ptr(), i)), "=", to_text(value.ptr())});
@@ -79,7 +81,7 @@ template <class Names>
 PyTypeObject* return_type(const std::string& name, const Names& names) {
   ReturnType& made = known_type(name);
   if (made.type) return made.type;
-  made = {"tercel.return_types." + name, {names.begin(), names.end()}};
+  made = {package_name() + ".return_types." + name, {names.begin(), names.end()}};
   std::vector<PyStructSequence_Field> fields;
   for (const std::string& field : made.fields) fields.push_back({field.c_str(), nullptr});
   fields.push_back({nullptr, nullptr});

@@ -8,6 +8,7 @@
 // how the result is (to_python). kCheap: it never does work worth releasing the GIL for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <tuple>
@@ -175,13 +176,13 @@ constexpr size_t parameters_of() {
     return 1;
 }
 
-// ---- how much work a call may be, in elements ----
+// ---- how much work a call may be, in elements: no more than the grain each, so that sums do not overflow ----
 
-inline int64_t work_of(const Tensor& t) { return t.numel(); }
-inline int64_t work_of(const Operand& o) { return o.tensor ? o.tensor->numel() : 0; }
+inline int64_t work_of(const Tensor& t) { return std::min(t.numel(), kGilGrain); }
+inline int64_t work_of(const Operand& o) { return o.tensor ? work_of(*o.tensor) : 0; }
 inline int64_t work_of(const std::vector<Tensor>& list) {
   int64_t sum = 0;
-  for (const Tensor& t : list) sum += t.numel();
+  for (const Tensor& t : list) sum += work_of(t);
   return sum;
 }
 /** Sizes of a tensor that is to be made, or dimensions, which are small. */
@@ -189,7 +190,7 @@ inline int64_t work_of(const DimVector& sizes) {
   int64_t product = 1;
   for (const int64_t s : sizes)
     if (__builtin_mul_overflow(product, s, &product)) return kGilGrain;
-  return product;
+  return std::clamp<int64_t>(product, 0, kGilGrain);
 }
 template <class T>
 int64_t work_of(const T&) {

@@ -16,17 +16,19 @@ bool is_zero_dim(PyObject* o) { return is_tensor(o) && tensor_of(o).dim() == 0 &
   throw_error<RuntimeError>({"Overflow when unpacking long"});
 }
 
-/** Of a complex number of Python, and of what has __complex__. */
+}  // namespace
+
 Scalar to_complex_number(PyObject* o) {
   const Py_complex value = PyComplex_AsCComplex(o);
   if (value.real == -1.0 && PyErr_Occurred()) raise_pending();
   return Complex<double>(value.real, value.imag);
 }
 
-}  // namespace
-
 char numpy_scalar_kind(PyObject* o) {
-  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || is_ndarray(o)) return 0;
+  // NumPy's own types are static: one that Python made, and named so, may run code when it is asked.
+  if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) ||
+      is_ndarray(o))
+    return 0;
   PyObject* dtype = PyObject_GetAttrString(o, "dtype");
   PyObject* kind = dtype ? PyObject_GetAttrString(dtype, "kind") : nullptr;
   const char* text = kind ? PyUnicode_AsUTF8(kind) : nullptr;
@@ -43,7 +45,8 @@ namespace {
 bool is_integer_array(PyObject* o) {
   const nb::handle array(o);
   const nb::object kind = array.attr("dtype").attr("kind");
-  return nb::cast<int>(array.attr("ndim")) == 0 && std::strchr("iu", to_text(kind.ptr())[0]);
+  const std::string_view text = to_text(kind.ptr());
+  return nb::cast<int>(array.attr("ndim")) == 0 && (text == "i" || text == "u");
 }
 
 }  // namespace
@@ -136,25 +139,27 @@ DimVector to_ints(PyObject* o) {
     out.push_back(to_int(o));
     return out;
   }
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  out.resize(static_cast<size_t>(n), 0);
-  for (Py_ssize_t i = 0; i < n; ++i) out[static_cast<size_t>(i)] = to_int(PySequence_Fast_GET_ITEM(o, i));
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(o)));
+  for_each_item(o, [&](PyObject* item, Py_ssize_t) { out.push_back(to_int(item)); });
   return out;
 }
 
 std::vector<double> to_floats(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return {to_float(o)};
   std::vector<double> out;
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  out.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(to_float(PySequence_Fast_GET_ITEM(o, i)));
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(o)));
+  for_each_item(o, [&](PyObject* item, Py_ssize_t) { out.push_back(to_float(item)); });
   return out;
 }
 
 std::vector<Tensor> to_tensors(PyObject* o) {
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   std::vector<Tensor> out;
-  out.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(tensor_of(PySequence_Fast_GET_ITEM(o, i)));
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(o)));
+  for_each_item(o, [&](PyObject* item, Py_ssize_t i) {
+    TERCEL_CHECK(is_tensor(item), TypeError, "expected Tensor as element ", i, " of a list, but got ",
+                 Py_TYPE(item)->tp_name);
+    out.push_back(tensor_of(item));
+  });
   return out;
 }
 

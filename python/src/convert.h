@@ -26,13 +26,34 @@ struct LayoutObject {
 struct MemoryFormatObject {
   MemoryFormat format;
 };
-/** A generator that Python made, or the library's default one. */
+/** A generator that Python made, or the one that is the thread's default when it is used. */
 struct GeneratorObject {
   Generator own;
-  Generator* generator;
-  GeneratorObject() : generator(&own) {}
-  explicit GeneratorObject(Generator& existing) : generator(&existing) {}
+  bool is_default = false;
+  Generator& get() { return is_default ? default_generator() : own; }
 };
+
+// Note [Lists that change]
+// A conversion may run Python code: __index__, __float__, attributes of an array's subclass. That code may change the
+// list that is being read, or one that an earlier look has approved. So an item is held while it is looked at, the
+// length is asked for again before each, and what converts an item refuses one of the wrong type, whatever a look
+// before said.
+
+/** Calls f(item, index) for the items of a tuple or a list; RuntimeError if it gets another length meanwhile. */
+template <class F>
+void for_each_item(PyObject* sequence, F&& f) {
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    TERCEL_CHECK(PySequence_Fast_GET_SIZE(sequence) == n, RuntimeError, "a list changed its size while it was read");
+    PyObject* const item = PySequence_Fast_GET_ITEM(sequence, i);
+    if (PyLong_CheckExact(item) || PyFloat_CheckExact(item)) {  // no code of Python's will run
+      f(item, i);
+    } else {
+      const nb::object held = nb::borrow(item);
+      f(item, i);
+    }
+  }
+}
 
 // Whether an object will do as an argument. None never does.
 bool is_int_like_slow(PyObject* o);
@@ -64,6 +85,8 @@ int64_t to_int(PyObject* o);
 Scalar to_wide_int(PyObject* o);
 double to_float(PyObject* o);
 bool to_bool(PyObject* o);
+/** Of a complex number of Python, and of what has __complex__. */
+Scalar to_complex_number(PyObject* o);
 Scalar to_scalar(PyObject* o);
 /** A complex number's real part; RuntimeError, which names float64 or int64 as C++ does, if the other is not zero. */
 Scalar real_number(Scalar value, ScalarType wanted);
@@ -78,8 +101,9 @@ const Storage& to_storage(PyObject* o);
 const Storage& storage_of_dtype(PyObject* o, ScalarType type);
 /** Of a tuple or list; of one integer, that one. */
 DimVector to_ints(PyObject* o);
-/** A tuple or list of numbers. */
+/** Of a tuple or list; of one number, that one. */
 std::vector<double> to_floats(PyObject* o);
+/** A tuple or list of tensors; TypeError for another item. */
 std::vector<Tensor> to_tensors(PyObject* o);
 
 // New references.

@@ -45,7 +45,8 @@ DimVector infer_sizes(PyObject* data) {
   return sizes;
 }
 
-ScalarType infer_dtype(PyObject* o) {
+/** `depth`: of sequences around the object. */
+ScalarType infer_dtype(PyObject* o, size_t depth, size_t most) {
   // A numpy.float64 is a float too.
   if (PyFloat_CheckExact(o)) return default_dtype();
   if (PyBool_Check(o)) return kBool;
@@ -59,6 +60,8 @@ ScalarType infer_dtype(PyObject* o) {
   if (PyFloat_Check(o)) return default_dtype();
   TERCEL_CHECK(!is_text(o), TypeError, "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
   TERCEL_CHECK(PySequence_Check(o), RuntimeError, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
+  // Deeper than the first element is nested: a number has to be here. Lists that hold each other end here too.
+  TERCEL_CHECK(depth < most, TypeError, "must be real number, not ", Py_TYPE(o)->tp_name);
   const Py_ssize_t n = PySequence_Size(o);
   if (n < 0) raise_pending();
   if (n == 0) return default_dtype();
@@ -66,7 +69,7 @@ ScalarType infer_dtype(PyObject* o) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     const nb::object item = own(PySequence_GetItem(o, i));
     TERCEL_CHECK(item.ptr() != o, TypeError, "new(): self-referential lists are incompatible");
-    const ScalarType one = infer_dtype(item.ptr());
+    const ScalarType one = infer_dtype(item.ptr(), depth + 1, most);
     type = type == ScalarType::Undefined ? one : promote_types(type, one);
   }
   return type;
@@ -102,7 +105,10 @@ T to_element(PyObject* o) {
     TERCEL_CHECK(tensor_of(o).numel() == 1, ValueError, "only one element tensors can be converted to Python scalars");
     return item(tensor_of(o)).to<T>();
   }
-  if (is_zero_dim_array(o)) return to_element<T>(nb::borrow(o).attr("item")().ptr());
+  if (is_zero_dim_array(o)) {
+    const RecursionGuard guard(" while an array is read");  // of objects, it may hold itself
+    return to_element<T>(nb::borrow(o).attr("item")().ptr());
+  }
   if constexpr (std::is_same_v<T, double>) {
     if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
   }
@@ -118,8 +124,7 @@ T to_element(PyObject* o) {
   if (!is_number(o)) {
     // What has __complex__, __float__ or __index__ is a number too.
     if constexpr (is_complex_number<T>)
-      if (PyObject_HasAttrString(o, "__complex__"))
-        return to_element<T>(own(PyComplex_FromCComplex(PyComplex_AsCComplex(o))).ptr());
+      if (PyObject_HasAttrString(o, "__complex__")) return to_complex_number(o).to<T>();
     if (PyIndex_Check(o)) return to_element<T>(own(PyNumber_Index(o)).ptr());
     if (is_text(o) || !PyNumber_Check(o)) throw_error<TypeError>({"must be real number, not ", Py_TYPE(o)->tp_name});
     return to_element<T>(own(PyNumber_Float(o)).ptr());
@@ -150,26 +155,19 @@ T* store(PyObject* o, IntSpan sizes, size_t depth, T* out) {
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
   TERCEL_CHECK(n == sizes[depth], ValueError, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ",
                n, ")");
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    // Elements' own __float__ may change the list.
-    TERCEL_CHECK(PySequence_Fast_GET_SIZE(fast.ptr()) == n, RuntimeError, "a sequence changed while it was read");
-    PyObject* const element = PySequence_Fast_GET_ITEM(fast.ptr(), i);
-    const nb::object held =
-        PyFloat_CheckExact(element) || PyLong_CheckExact(element) ? nb::object() : nb::borrow(element);
-    out = store(element, sizes, depth + 1, out);
-  }
+  for_each_item(fast.ptr(), [&](PyObject* item, Py_ssize_t) { out = store(item, sizes, depth + 1, out); });
   return out;
 }
 
 Tensor from_sequence(PyObject* data, std::optional<ScalarType> dtype) {
   TERCEL_CHECK(!is_text(data), TypeError, "new(): invalid data type '", Py_TYPE(data)->tp_name, "'");
   const DimVector sizes = infer_sizes(data);
-  if ((PyList_Check(data) || PyTuple_Check(data)) && !sizes.empty() && sizes[0] > 0 &&
+  if ((PyList_Check(data) || PyTuple_Check(data)) && PySequence_Fast_GET_SIZE(data) > 0 &&
       is_ndarray(PySequence_Fast_GET_ITEM(data, 0)))
     warn(
         "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
         "single numpy.ndarray with numpy.array() before converting to a tensor.");
-  const ScalarType type = dtype ? *dtype : infer_dtype(data);
+  const ScalarType type = dtype ? *dtype : infer_dtype(data, 0, sizes.size());
   Tensor out = empty(sizes, type);
   visit_all_types("tensor", type, [&]<class T>() { store(data, sizes, 0, static_cast<T*>(out.data_ptr())); });
   return out;
@@ -244,6 +242,9 @@ Tensor over_buffer(PyObject* buffer, ScalarType type, int64_t count, int64_t off
                " bytes)");
   const Tensor whole = tensor_from_buffer(bytes.ptr(), to_write);
   TERCEL_CHECK(offset % size == 0, ValueError, "offset (", offset, " bytes) must be a multiple of the element size");
+  TERCEL_CHECK(is_aligned(static_cast<const char*>(whole.data_ptr()) + offset, type), ValueError,
+               "the buffer is not aligned to elements of ", to_string(type), " from byte ", offset,
+               " on. Copy it first.");
   return Tensor(make_intrusive<TensorImpl>(whole.storage(), type, IntSpan{n}, IntSpan{1}, offset / size));
 }
 
@@ -265,7 +266,7 @@ Tensor over_memory(PyObject* o, std::optional<ScalarType> dtype, bool to_write) 
   if (const nb::object array = as_ndarray(o)) return tensor_from_buffer(array.ptr(), to_write);
   if (PyCapsule_CheckExact(o) || PyObject_HasAttrString(o, "__dlpack__")) {
     const nb::object taken = nb::module_::import_("tercel.utils.dlpack").attr("from_dlpack")(nb::borrow(o));
-    return tensor_of(taken.ptr());
+    return to_tensor(taken, "asarray");
   }
   if (!PyObject_CheckBuffer(o) || numpy_scalar_kind(o) != 0) return Tensor();
   if (!dtype && is_numeric_buffer(o)) return tensor_from_buffer(o, to_write);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "python/src/convert.h"
+#include "python/src/package_name.h"
 #include "tercel/ops/factories.h"
 
 namespace tercel::python {
@@ -24,7 +25,7 @@ PyTypeObject* type_of(const nb::class_<T>& c) {
 
 /** The device as it was named: a CPU may have an index, which its tensors do not know. */
 Device named_device(PyObject* o) {
-  if (Py_TYPE(o) == g_device_type) return nb::inst_ptr<DeviceObject>(o)->device;
+  if (is_ready(o, g_device_type)) return nb::inst_ptr<DeviceObject>(o)->device;
   if (PyUnicode_Check(o)) return parse_device(to_text(o));
   TERCEL_CHECK(PyLong_Check(o), TypeError, "expected a device, not ", Py_TYPE(o)->tp_name);
   const int64_t index = to_int(o);
@@ -55,7 +56,7 @@ void register_devices(nb::module_& m) {
                    })
       .def("__eq__",
            [](const DeviceObject& a, nb::handle b) {
-             return Py_TYPE(b.ptr()) == g_device_type && a.device == nb::inst_ptr<DeviceObject>(b)->device;
+             return is_ready(b.ptr(), g_device_type) && a.device == nb::inst_ptr<DeviceObject>(b)->device;
            })
       .def("__hash__",
            [](const DeviceObject& d) { return (static_cast<int>(d.device.type) << 8) + d.device.index + 1; })
@@ -74,7 +75,7 @@ void register_layouts(nb::module_& m) {
   nb::class_<LayoutObject> layout(m, "layout", nb::is_final(), "How a tensor's elements are stored.");
   layout.def("__repr__",
              [](const LayoutObject& l) {
-               return str_cat({"tercel.", l.name});
+               return str_cat({package_name(), ".", l.name});
              })
       .def("__reduce__", [](const LayoutObject& l) { return std::string(l.name); });
   g_layout_type = type_of(layout);
@@ -92,7 +93,7 @@ void register_layouts(nb::module_& m) {
     const bool plain = f.format == MemoryFormat::Contiguous || f.format == MemoryFormat::Preserve;
     return str_cat({to_string(f.format), plain ? "_format" : ""});
   };
-  format.def("__repr__", [name_of](const MemoryFormatObject& f) { return "tercel." + name_of(f); })
+  format.def("__repr__", [name_of](const MemoryFormatObject& f) { return package_name() + "." + name_of(f); })
       .def("__reduce__", name_of);
   g_memory_format_type = type_of(format);
   m.attr("contiguous_format") = MemoryFormatObject{MemoryFormat::Contiguous};
@@ -131,6 +132,11 @@ uint64_t to_seed(nb::handle o) {
   return large;
 }
 
+Generator& generator_of(nb::handle o) {
+  TERCEL_CHECK(is_generator(o.ptr()), TypeError, "expected a tercel.Generator, not ", Py_TYPE(o.ptr())->tp_name);
+  return to_generator(o.ptr());
+}
+
 const Tensor& expect_tensor(nb::handle o) {
   TERCEL_CHECK(is_tensor(o.ptr()), TypeError, "RNG state must be a tercel.ByteTensor, but got ",
                Py_TYPE(o.ptr())->tp_name);
@@ -154,52 +160,52 @@ void register_generators(nb::module_& m) {
       .def(
           "manual_seed",
           [](nb::object self, nb::handle seed) {
-            nb::inst_ptr<GeneratorObject>(self)->generator->set_seed(to_seed(seed));
+            generator_of(self).set_seed(to_seed(seed));
             return self;
           },
           nb::arg("seed"), "Starts the sequence of a seed; returns the generator.")
       .def(
-          "initial_seed", [](const GeneratorObject& g) { return g.generator->state().seed; }, "The seed.")
+          "initial_seed", [](GeneratorObject& g) { return g.get().state().seed; }, "The seed.")
       .def(
           "seed",
           [](GeneratorObject& g) {
             const nb::object bits = nb::module_::import_("secrets").attr("randbits")(64);
-            g.generator->set_seed(to_seed(bits));
+            g.get().set_seed(to_seed(bits));
             return bits;
           },
           "Takes a seed from the system, and returns it.")
       .def(
           "clone_state",
-          [](const GeneratorObject& g) {
+          [](GeneratorObject& g) {
             auto* copy = new GeneratorObject();
-            copy->own.set_state(g.generator->state());
+            copy->own.set_state(g.get().state());
             return nb::cast(copy, nb::rv_policy::take_ownership);
           },
           "A generator at the same place of the same sequence.")
       .def(
-          "get_state", [](const GeneratorObject& g) { return nb::steal(wrap(state_of(*g.generator))); },
+          "get_state", [](GeneratorObject& g) { return nb::steal(wrap(state_of(g.get()))); },
           "Seed and place, as a tensor of bytes.")
       .def(
           "set_state",
           [](nb::object self, nb::handle state) {
-            set_state(*nb::inst_ptr<GeneratorObject>(self)->generator, expect_tensor(state));
+            set_state(generator_of(self), expect_tensor(state));
             return self;
           },
           "Goes on from what get_state() gave.")
       .def_prop_ro(
           "device", [](const GeneratorObject&) { return nb::steal(from_device(kCpu)); }, "The CPU.");
   g_generator_type = type_of(type);
-  m.attr("default_generator") = nb::cast(new GeneratorObject(default_generator()), nb::rv_policy::take_ownership);
+  m.attr("default_generator") = nb::cast(new GeneratorObject{Generator(), true}, nb::rv_policy::take_ownership);
 }
 
 }  // namespace
 
 bool is_device_like(PyObject* o) {
-  return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
+  return is_ready(o, g_device_type) || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
-bool is_layout(PyObject* o) { return Py_TYPE(o) == g_layout_type; }
-bool is_memory_format(PyObject* o) { return Py_TYPE(o) == g_memory_format_type; }
-bool is_generator(PyObject* o) { return Py_TYPE(o) == g_generator_type; }
+bool is_layout(PyObject* o) { return is_ready(o, g_layout_type); }
+bool is_memory_format(PyObject* o) { return is_ready(o, g_memory_format_type); }
+bool is_generator(PyObject* o) { return is_ready(o, g_generator_type); }
 
 Device to_device(PyObject* o) {
   const Device device = named_device(o);
@@ -208,7 +214,7 @@ Device to_device(PyObject* o) {
 Layout to_layout(PyObject* o) { return nb::inst_ptr<LayoutObject>(o)->layout; }
 MemoryFormat to_memory_format(PyObject* o) { return nb::inst_ptr<MemoryFormatObject>(o)->format; }
 Generator& to_generator(PyObject* o) {
-  return o == Py_None ? default_generator() : *nb::inst_ptr<GeneratorObject>(o)->generator;
+  return o == Py_None ? default_generator() : nb::inst_ptr<GeneratorObject>(o)->get();
 }
 
 PyObject* from_device(Device device) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "python/src/convert.h"
+#include "python/src/package_name.h"
 #include "tercel/core/default_dtype.h"
 
 namespace tercel::python {
@@ -48,7 +49,7 @@ std::optional<ScalarType> of_python_type(PyObject* o) {
   return {};
 }
 
-std::string name_of(const DtypeObject& d) { return str_cat({"tercel.", to_string(d.type)}); }
+std::string name_of(const DtypeObject& d) { return str_cat({package_name(), ".", to_string(d.type)}); }
 
 struct FloatInfo {
   ScalarType type;
@@ -141,10 +142,10 @@ void register_info(nb::module_& m) {
 
 }  // namespace
 
-bool is_dtype_like(PyObject* o) { return Py_TYPE(o) == g_dtype_type || of_python_type(o).has_value(); }
+bool is_dtype_like(PyObject* o) { return is_ready(o, g_dtype_type) || of_python_type(o).has_value(); }
 
 ScalarType to_dtype(PyObject* o) {
-  if (Py_TYPE(o) == g_dtype_type) return nb::inst_ptr<DtypeObject>(o)->type;
+  if (is_ready(o, g_dtype_type)) return nb::inst_ptr<DtypeObject>(o)->type;
   const auto type = of_python_type(o);
   TERCEL_CHECK(type, TypeError, "expected a dtype, not ", Py_TYPE(o)->tp_name);
   return *type;

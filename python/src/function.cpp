@@ -84,10 +84,11 @@ class PythonNode final : public CustomNode {
     TERCEL_CHECK(PyTuple_GET_SIZE(made.ptr()) == num_outputs(), RuntimeError, "Function ", name(),
                  ": jvp() returned an incorrect number of tangents (expected ", num_outputs(), ", got ",
                  PyTuple_GET_SIZE(made.ptr()), ")");
-    for (const nb::handle item : made) {
-      TERCEL_CHECK(is_tensor(item.ptr()) || item.is_none(), TypeError, "jvp(): expected Tensor or None (got ",
-                   Py_TYPE(item.ptr())->tp_name, ")");
-      out.push_back(item.is_none() ? Tensor() : tensor_of(item.ptr()));
+    for (size_t i = 0; i < num_outputs(); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i));
+      TERCEL_CHECK(is_tensor(item) || item == Py_None, TypeError, "jvp(): expected Tensor or None (got ",
+                   Py_TYPE(item)->tp_name, ")");
+      out.push_back(item == Py_None ? Tensor() : tensor_of(item));
     }
     return true;
   }
@@ -283,7 +284,10 @@ nb::object wrapped(const intrusive_ptr<CustomNode>& node, const nb::object& cont
   const bool several = PyTuple_Check(returned.ptr());
   const nb::object all = several ? returned : own(PyTuple_Pack(1, returned.ptr()));
   std::vector<Tensor> outputs;
-  for (const nb::handle item : all) outputs.push_back(is_tensor(item.ptr()) ? tensor_of(item.ptr()) : Tensor());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.ptr()); ++i) {  // a subclass may have an iterator of its own
+    PyObject* item = PyTuple_GET_ITEM(all.ptr(), i);
+    outputs.push_back(is_tensor(item) ? tensor_of(item) : Tensor());
+  }
   const std::vector<Tensor> results = CustomNode::wrap_outputs(node, inputs, std::move(outputs), records);
   nb::object tuple = own(PyTuple_New(PyTuple_GET_SIZE(all.ptr())));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.ptr()); ++i) {
@@ -297,9 +301,11 @@ nb::object wrapped(const intrusive_ptr<CustomNode>& node, const nb::object& cont
 }
 
 /** apply() of a Function class: forward(context, *arguments), recorded. */
-nb::object apply_function(const nb::object& type, const nb::object& arguments) {
+nb::object apply_function(const nb::object& type, const nb::tuple& arguments) {
   const nb::object backward_type = type.attr("_backward_cls");
   nb::object context = own(PyObject_CallNoArgs(backward_type.ptr()));
+  TERCEL_CHECK(PyObject_TypeCheck(context.ptr(), g_context_type), TypeError, "expected a Function whose _backward_cls ",
+               "makes a context, not an object of type ", Py_TYPE(context.ptr())->tp_name);
   std::vector<Tensor> inputs;
   std::vector<bool> is_tensor_argument;
   bool records = false;

@@ -8,6 +8,7 @@
 #include "python/src/out.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/views.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::python {
 
@@ -62,13 +63,13 @@ std::vector<TensorIndex> to_items(PyObject* key) {
     items.push_back(to_item(key));
     return items;
   }
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(key);
-  items.reserve(static_cast<size_t>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) items.push_back(to_item(PySequence_Fast_GET_ITEM(key, i)));
+  items.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(key)));
+  for_each_item(key, [&](PyObject* item, Py_ssize_t) { items.push_back(to_item(item)); });
   return items;
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
+  const ProfileRange range("__getitem__", RangeKind::Op);
   return at_border([&] {
     const Tensor& x = tensor_of(self);
     // What most programs write needs no list.
@@ -88,6 +89,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 }
 
 int set_element(PyObject* self, PyObject* key, PyObject* value) {
+  const ProfileRange range("__setitem__", RangeKind::Op);
   return at_border<int>(-1, [&] {
     const Tensor& x = tensor_of(self);
     TERCEL_CHECK(value, TypeError, "Tensor does not support deleting items");

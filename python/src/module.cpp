@@ -5,6 +5,7 @@
 #include "python/src/exchange.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
+#include "python/src/package_name.h"
 #include "tercel/core/allocator.h"
 #include "tercel/core/dispatch.h"
 #include "tercel/util/parallel.h"
@@ -15,8 +16,28 @@ namespace tercel::python {
 
 void register_legacy(nb::module_& m);
 void register_return_types(nb::module_& m);
+void register_profile(nb::module_& m);
+
+namespace {
+
+std::string g_package_name = "tercel";
+
+/** ImportError if the process holds the extension already: its types would be registered twice. */
+void refuse_second_load(const nb::module_& m) {
+  const char* key = "tercel._C";  // of the interpreter: a copy of the file has variables of its own
+  const nb::dict state = nb::borrow<nb::dict>(PyInterpreterState_GetDict(PyInterpreterState_Get()));
+  if (state.contains(key))
+    throw std::runtime_error(str_cat({"the extension of tercel is already loaded, as ", nb::str(state[key]).c_str(),
+                                      ": a process can hold it once, under one name"}));
+  state[key] = m.attr("__name__");
+}
+
+}  // namespace
+
+const std::string& package_name() { return g_package_name; }
 
 NB_MODULE(_C, m) {
+  refuse_second_load(m);
   nb::set_leak_warnings(false);  // tensors live on at the end of the process, by design
   register_errors(m);
   register_dtype(m);
@@ -31,6 +52,7 @@ NB_MODULE(_C, m) {
   register_arrow(m);
   register_files(m);
   register_return_types(m);
+  register_profile(m);
   set_warning_handler(warn);
   for (const Span<Entry>& table :
        {pointwise_ops(), elementwise_ops(), activation_ops(),     factory_ops(),   view_ops(),
@@ -40,6 +62,8 @@ NB_MODULE(_C, m) {
     add_ops(m, table);
   finish_ops(m);
   register_item();
+  m.def("_package_name", [] { return g_package_name; });
+  m.def("_set_package_name", [](const std::string& name) { g_package_name = name; });
   m.def("_version", [] { return std::string(version()); });
   m.def("_allocated_bytes", [] { return cpu_allocator_stats().allocated_bytes; });
   m.def("_cpu_capability", [] {

@@ -4,6 +4,8 @@
 
 #include "python/src/op_docs.h"
 #include "python/src/out.h"
+#include "python/src/package_name.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::python {
 
@@ -28,6 +30,7 @@ bool is_method(PyObject* o) { return cast(o).place == kMethod; }
 
 PyObject* call_op(PyObject* callable, PyObject* const* args, size_t flagged, PyObject* keywords) {
   const OpObject& object = cast(callable);
+  const ProfileRange range(object.op->name().c_str(), RangeKind::Op);
   return object.op->call(args, static_cast<size_t>(PyVectorcall_NARGS(flagged)), keywords, object.place);
 }
 
@@ -56,7 +59,7 @@ PyObject* to_unicode(const std::string& s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
 }
 /** Where operations stand: the flag of their entries, the part of the extension, how the names of that part begin, and
- * the public module that shows them. */
+ * the public module that shows them, in the package. */
 struct Place {
   unsigned flag;
   const char* part;
@@ -64,11 +67,11 @@ struct Place {
   const char* module;
 };
 constexpr Place kPlaces[] = {
-    {kFunction, nullptr, "", "tercel"},
-    {kNn, "_nn", "", "tercel.nn.functional"},
-    {kLinalg, "_linalg", "linalg_", "tercel.linalg"},
-    {kSpecial, "_special", "special_", "tercel.special"},
-    {kFft, "_fft", "fft_", "tercel.fft"},
+    {kFunction, nullptr, "", ""},
+    {kNn, "_nn", "", ".nn.functional"},
+    {kLinalg, "_linalg", "linalg_", ".linalg"},
+    {kSpecial, "_special", "special_", ".special"},
+    {kFft, "_fft", "fft_", ".fft"},
 };
 const Place& place_of(PyObject* o) {
   for (const Place& place : kPlaces)
@@ -82,12 +85,13 @@ PyObject* get_qualname(PyObject* o, void*) {
                                  : cast(o).op->name().substr(place_of(o).prefix.size()));
 }
 PyObject* get_doc(PyObject* o, void*) { return to_unicode(cast(o).op->doc()); }
-PyObject* get_module(PyObject* o, void*) { return PyUnicode_FromString(place_of(o).module); }
+PyObject* get_module(PyObject* o, void*) { return to_unicode(package_name() + place_of(o).module); }
 /** Copies of an operation are itself, and a pickle of it holds its name. */
 PyObject* reduce(PyObject* o, PyObject*) { return get_qualname(o, nullptr); }
 PyObject* repr(PyObject* o) {
-  return PyUnicode_FromFormat(is_method(o) ? "<method '%s' of 'tercel.Tensor' objects>" : "<built-in function %s>",
-                              cast(o).op->name().c_str());
+  const char* name = cast(o).op->name().c_str();
+  return is_method(o) ? PyUnicode_FromFormat("<method '%s' of '%s.Tensor' objects>", name, package_name().c_str())
+                      : PyUnicode_FromFormat("<built-in function %s>", name);
 }
 
 PyMethodDef g_methods[] = {

@@ -28,25 +28,32 @@ Tensor convert(const Tensor& x, std::optional<ScalarType> dtype, std::optional<D
       #name "(Tensor input, memory_format memory_format=None)", \
       [](const Tensor& x, std::optional<MemoryFormat> f) { return convert(x, type, {}, false, f); }, kMethod)
 
-PyObject* nested_list(const Tensor& t, int64_t dim, const char* data);
-
-/** Elements as nested lists. */
-PyObject* to_list(const Tensor& x) {
-  const Tensor t = x.is_contiguous() ? x.detach() : x.detach().contiguous();
-  return nested_list(t, 0, static_cast<const char*>(t.data_ptr()));
-}
-
 PyObject* element(const char* at, ScalarType type) {
   return visit_all_types("tolist", type, [&]<class T>() { return from_scalar(Scalar(load_unaligned<T>(at))); });
 }
 
-PyObject* nested_list(const Tensor& t, int64_t dim, const char* data) {
-  if (dim == t.dim()) return own(element(data, t.dtype())).release().ptr();
+/** `offset`: of the first element in bytes. A new list may begin a collection, whose finalizers may resize the storage:
+ * the address is asked for after it. */
+PyObject* nested_list(const Tensor& t, int64_t dim, int64_t offset) {
+  const auto data = [&] { return static_cast<const char*>(t.data_ptr()) + offset; };
+  if (dim == t.dim()) return own(element(data(), t.dtype())).release().ptr();
   const int64_t n = t.size(dim);
   const int64_t step = t.stride(dim) * static_cast<int64_t>(t.itemsize());
   nb::object list = own(PyList_New(n));
-  for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.ptr(), i, nested_list(t, dim + 1, data + i * step));
+  if (dim + 1 == t.dim() && n > 0) {
+    const char* const row = data();
+    for (int64_t i = 0; i < n; ++i)
+      PyList_SET_ITEM(list.ptr(), i, own(element(row + i * step, t.dtype())).release().ptr());
+  } else {
+    for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.ptr(), i, nested_list(t, dim + 1, offset + i * step));
+  }
   return list.release().ptr();
+}
+
+/** Elements as nested lists. */
+PyObject* to_list(const Tensor& x) {
+  const Tensor t = x.is_contiguous() ? x.detach() : x.detach().contiguous();
+  return nested_list(t, 0, 0);
 }
 
 void check_one_truth(const Tensor& x) {
@@ -159,7 +166,12 @@ Span<Entry> copy_ops() {
       entry(
           "element_size(Tensor input)", [](const Tensor& x) { return static_cast<int64_t>(x.itemsize()); }, kAskMethod),
       entry(
-          "data_ptr(Tensor input)", [](const Tensor& x) -> PyObject* { return PyLong_FromVoidPtr(x.data_ptr()); },
+          "data_ptr(Tensor input)",
+          [](const Tensor& x) -> PyObject* {
+            // Programs that free a storage for a while compare the address with 0.
+            const bool freed = x.has_storage() && !x.storage()->data();
+            return PyLong_FromVoidPtr(freed ? nullptr : x.data_ptr());
+          },
           kAskMethod, "The address of the first element; 0 when there is none."),
       entry(
           "_debug_has_internal_overlap(Tensor input)",

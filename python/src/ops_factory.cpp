@@ -59,6 +59,7 @@ DimVector permuted_strides(IntSpan size, IntSpan layout) {
   TERCEL_CHECK(layout.size() == size.size(), RuntimeError,
                "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = ",
                size.size(), " is not equal to len(physical_layout) = ", layout.size());
+  numel_of(size);  // which refuses sizes whose strides would overflow
   DimVector strides(size.size(), -1);
   int64_t step = 1;
   for (size_t i = layout.size(); i-- > 0;) {

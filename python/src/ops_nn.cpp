@@ -327,7 +327,7 @@ Span<Entry> nn_ops() {
           "_dirac_(Tensor tensor, int groups)",
           [](const Tensor& x, int64_t groups) { return nn::init::dirac_(x, groups); }, kNn),
       entry(
-          "dot_interaction(Tensor mlp, Tensor emb, bool pad=False)",
+          "dot_interaction(Tensor? mlp, Tensor emb, bool pad=False)",
           [](const Tensor& mlp, const Tensor& emb, bool pad) { return dot_interaction(mlp, emb, pad); }, kNn),
       entry(
           "fm_order2(Tensor input, int dim)", [](const Tensor& x, int64_t dim) { return fm_order2(x, dim); }, kNn),

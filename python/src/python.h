@@ -36,6 +36,9 @@ inline nb::object own(PyObject* fresh) {
   return nb::steal(fresh);
 }
 
+/** Whether it is an object of a class of nanobind's that was made to its end; __new__ alone leaves it empty. */
+inline bool is_ready(PyObject* o, PyTypeObject* type) { return Py_TYPE(o) == type && nb::inst_ready(o); }
+
 /** The result of body(), or `failure` with Python's error set. */
 template <class R, class F>
 R at_border(R failure, F&& body) noexcept {
@@ -50,6 +53,18 @@ template <class F>
 PyObject* at_border(F&& body) noexcept {
   return at_border<PyObject*>(nullptr, std::forward<F>(body));
 }
+
+/** Counts a call of ours that what Python holds may make again and again: RecursionError before the stack ends. */
+class RecursionGuard {
+ public:
+  /** `where`: the end of the error's sentence, as " while a list is read". */
+  explicit RecursionGuard(const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) raise_pending();
+  }
+  ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+};
 
 // Note [Threads at the end]
 // When the interpreter ends, a thread that waits for the GIL is ended by Python in the middle of our code, as by an

@@ -1,4 +1,6 @@
 // What ops save: hooks that pack it, checkpoints, and anomaly mode.
+#include <nanobind/stl/shared_ptr.h>
+
 #include "python/src/autograd.h"
 #include "python/src/tensor_object.h"
 #include "tercel/autograd/anomaly.h"
@@ -49,6 +51,24 @@ void push_checkpoint(nb::handle recompute, bool preserve_rng_state, bool determi
       options));
 }
 
+/** Scope and what it works on. */
+template <class Scope>
+struct DrawsScope {
+  std::shared_ptr<Draws> draws;
+  Scope scope{*draws};
+};
+
+/** Notes what is drawn from here on, until the scope is left. */
+std::shared_ptr<Draws> push_draws() {
+  auto draws = std::make_shared<Draws>();
+  t_scopes.push_back(std::shared_ptr<DrawsScope<RecordDraws>>(new DrawsScope<RecordDraws>{draws}));
+  return draws;
+}
+
+void push_replay(const std::shared_ptr<Draws>& draws) {
+  t_scopes.push_back(std::shared_ptr<DrawsScope<ReplayDraws>>(new DrawsScope<ReplayDraws>{draws}));
+}
+
 void pop_scope() {
   TERCEL_CHECK(!t_scopes.empty(), RuntimeError, "there are no hooks of saved tensors to take away");
   t_scopes.pop_back();
@@ -93,6 +113,9 @@ void report(const Node& node) {
 void register_saved(nb::module_& m) {
   m.def("_push_saved_tensors_hooks", push_saved_tensors_hooks);
   m.def("_push_checkpoint", push_checkpoint);
+  nb::class_<Draws>(m, "_Draws", "What a part of a program has drawn from the default generator.");
+  m.def("_push_draws", push_draws);
+  m.def("_push_replay", push_replay);
   m.def("_pop_scope", pop_scope);
   m.def("_set_anomaly_enabled", [](bool enabled, bool check_nan) {
     if (enabled) set_anomaly_hooks({trace, report});

@@ -134,6 +134,8 @@ std::string text_of(PyObject* unicode) {
   return s;
 }
 
+const char* type_name(PyObject* o) { return Py_TYPE(o) == tensor_type ? "Tensor" : Py_TYPE(o)->tp_name; }
+
 bool all_tensors(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
@@ -142,16 +144,21 @@ bool all_tensors(PyObject* o) {
   return true;
 }
 
-/** The position of the first element that is not what the list wants, or -1. */
-Py_ssize_t first_wrong_element(PyObject* o, bool (*fits)(PyObject*)) {
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n; ++i)
-    if (!fits(PySequence_Fast_GET_ITEM(o, i))) return i;
-  return -1;
+/** The first element that is not what the list wants, and its position; null if there is none. */
+struct WrongElement {
+  nb::object element;
+  Py_ssize_t position = 0;
+};
+WrongElement first_wrong_element(PyObject* o, bool (*fits)(PyObject*)) {
+  WrongElement wrong;
+  for_each_item(o, [&](PyObject* item, Py_ssize_t i) {
+    if (!wrong.element && !fits(item)) wrong = {nb::borrow(item), i};
+  });
+  return wrong;
 }
 
 bool is_list_of(PyObject* o, bool (*fits)(PyObject*)) {
-  return (PyTuple_Check(o) || PyList_Check(o)) && first_wrong_element(o, fits) < 0;
+  return (PyTuple_Check(o) || PyList_Check(o)) && !first_wrong_element(o, fits).element;
 }
 
 }  // namespace
@@ -180,7 +187,6 @@ bool accepts(const Parameter& p, PyObject* o) {
 }
 
 std::string argument_type(PyObject* o) {
-  if (is_tensor(o)) return Py_TYPE(o) == tensor_type ? "Tensor" : Py_TYPE(o)->tp_name;
   if ((PyTuple_CheckExact(o) || PyList_CheckExact(o)) && PySequence_Fast_GET_SIZE(o) > 0) {
     std::string text = str_cat({Py_TYPE(o)->tp_name, " of "});
     const bool list = PyList_CheckExact(o);
@@ -188,13 +194,13 @@ std::string argument_type(PyObject* o) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     for (Py_ssize_t i = 0; i < n && i < 10; ++i) {
       if (i > 0) text += ", ";
-      text += argument_type(PySequence_Fast_GET_ITEM(o, i));
+      text += type_name(PySequence_Fast_GET_ITEM(o, i));  // not what it holds, which may be the list itself
     }
     if (n > 10) text += ", ...";
     if (n == 1 && !list) text += ",";
     return text + (list ? "]" : ")");
   }
-  return Py_TYPE(o)->tp_name;
+  return type_name(o);
 }
 
 Signature::Signature(const char* text) {
@@ -296,15 +302,18 @@ void complain_of_type(const std::string& op, const Parameter& p, PyObject* o, in
     const auto fits = p.kind == Kind::TensorList ? +[](PyObject* e) { return is_tensor(e); }
                       : p.kind == Kind::IntList  ? is_int_like
                                                  : is_float_like;
-    const Py_ssize_t wrong = first_wrong_element(o, fits);
-    if (p.kind == Kind::TensorList) {
-      complain({op, "(): expected Tensor as element ", wrong, " in argument ", position > 0 ? position - 1 : 0,
-                ", but got ", Py_TYPE(PySequence_Fast_GET_ITEM(o, wrong))->tp_name});
+    // None if the list has changed since it was refused.
+    const WrongElement wrong = first_wrong_element(o, fits);
+    if (wrong.element && p.kind == Kind::TensorList) {
+      complain({op, "(): expected Tensor as element ", wrong.position, " in argument ", position > 0 ? position - 1 : 0,
+                ", but got ", Py_TYPE(wrong.element.ptr())->tp_name});
       return;
     }
-    complain({where, " must be ", spoken(p.kind), ", but found element of type ",
-              Py_TYPE(PySequence_Fast_GET_ITEM(o, wrong))->tp_name, " at pos ", wrong});
-    return;
+    if (wrong.element) {
+      complain({where, " must be ", spoken(p.kind), ", but found element of type ",
+                Py_TYPE(wrong.element.ptr())->tp_name, " at pos ", wrong.position});
+      return;
+    }
   }
   complain({where, " must be ", spoken(p.kind), ", not ", argument_type(o)});
 }

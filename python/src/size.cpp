@@ -1,5 +1,6 @@
 // tercel.Size: a tuple of sizes.
 #include "python/src/convert.h"
+#include "python/src/package_name.h"
 
 namespace tercel::python {
 
@@ -48,18 +49,30 @@ PyObject* subscript(PyObject* self, PyObject* key) {
 }
 
 PyObject* repr(PyObject* self) {
-  std::string out = "tercel.Size([";
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
-    if (i > 0) out += ", ";
-    out += std::to_string(PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)));
-  }
-  return PyUnicode_FromString((out + "])").c_str());
+  return at_border([&] {
+    std::string out = package_name() + ".Size([";
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      const nb::object text = own(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+      out += str_cat({i > 0 ? ", " : "", to_text(text.ptr())});
+    }
+    return PyUnicode_FromString((out + "])").c_str());
+  });
 }
 
 PyObject* numel(PyObject* self, PyObject*) {
-  int64_t product = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) product *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
-  return PyLong_FromLongLong(product);
+  return at_border([&] {
+    int64_t product = 1;
+    bool empty = false, fits = true;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      const int64_t size = to_int(PyTuple_GET_ITEM(self, i));
+      empty |= size == 0;
+      fits &= !__builtin_mul_overflow(product, size == 0 ? 1 : size, &product);
+    }
+    TERCEL_CHECK(empty || fits, RuntimeError,
+                 "numel: integer multiplication overflow: the number of elements does not "
+                 "fit 64 bits");
+    return PyLong_FromLongLong(empty ? 0 : product);
+  });
 }
 
 PyObject* reduce(PyObject* self, PyObject*) {

@@ -156,8 +156,11 @@ nb::object typed_twin(nb::handle untyped, nb::handle cls) {
 int64_t size_of(PyObject* o) { return static_cast<int64_t>(cast(o)->storage->nbytes()); }
 uint8_t* bytes_of(PyObject* o) { return static_cast<uint8_t*>(cast(o)->storage->data()); }
 
-int64_t byte_index(PyObject* self, int64_t i) {
-  const int64_t n = size_of(self);
+// What follows converts its arguments before it asks for address and size: __index__ may resize the storage.
+
+int64_t byte_index(PyObject* self, PyObject* key) {
+  TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
+  const int64_t i = to_int(key), n = size_of(self);
   TERCEL_CHECK(i >= -n && i < n, IndexError, "index ", i, " out of range for storage of size ", n);
   return i < 0 ? i + n : i;
 }
@@ -189,8 +192,8 @@ PyObject* part_of(PyObject* self, Bytes part) {
 PyObject* get_item(PyObject* self, PyObject* key) {
   return at_border([&]() -> PyObject* {
     if (PySlice_Check(key)) return part_of(self, bytes_in(self, key));
-    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
-    return PyLong_FromLong(bytes_of(self)[byte_index(self, to_int(key))]);
+    const int64_t at = byte_index(self, key);
+    return PyLong_FromLong(bytes_of(self)[at]);
   });
 }
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
@@ -207,8 +210,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
         std::memset(bytes_of(self) + part.start, static_cast<int>(byte), static_cast<size_t>(part.length));
       return 0;
     }
-    TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
-    bytes_of(self)[byte_index(self, to_int(key))] = static_cast<uint8_t>(byte);
+    const int64_t at = byte_index(self, key);
+    bytes_of(self)[at] = static_cast<uint8_t>(byte);
     return 0;
   });
 }
@@ -230,8 +233,8 @@ PyObject* resize(PyObject* self, PyObject* size) {
 }
 PyObject* fill(PyObject* self, PyObject* value) {
   return at_border([&] {
-    if (size_of(self) > 0)
-      std::memset(bytes_of(self), static_cast<int>(to_int(value)), static_cast<size_t>(size_of(self)));
+    const auto byte = static_cast<int>(to_int(value));
+    if (size_of(self) > 0) std::memset(bytes_of(self), byte, static_cast<size_t>(size_of(self)));
     return Py_NewRef(self);
   });
 }
@@ -279,10 +282,10 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       return wrap_storage(storage);
     }
     const nb::object list = own(PySequence_List(first));
-    const Py_ssize_t n = PyList_GET_SIZE(list.ptr());
-    storage->resize_bytes(static_cast<size_t>(n));
-    for (Py_ssize_t i = 0; i < n; ++i)
-      static_cast<uint8_t*>(storage->data())[i] = static_cast<uint8_t>(to_int(PyList_GET_ITEM(list.ptr(), i)));
+    storage->resize_bytes(static_cast<size_t>(PyList_GET_SIZE(list.ptr())));
+    for_each_item(list.ptr(), [&](PyObject* item, Py_ssize_t i) {
+      static_cast<uint8_t*>(storage->data())[i] = static_cast<uint8_t>(to_int(item));
+    });
     return wrap_storage(storage);
   });
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr char kHooksName[] = "_backward_hooks";
 constexpr char kGradFnName[] = "_grad_fn";
 constexpr char kGradName[] = "grad", kDataName[] = "data", kRequiresGradName[] = "requires_grad", kRealName[] = "real",
-               kImagName[] = "imag";
+               kImagName[] = "imag", kNamesName[] = "names";
 
 template <PyObject* (*Get)(const Tensor&)>
 PyObject* getter(PyObject* self, void*) {
@@ -176,7 +176,8 @@ PyGetSetDef g_attributes[] = {
     {"real", getter<real_part>, setter<set_real>, "The real part, a view; of a real tensor itself.",
      const_cast<char*>(kRealName)},
     {"imag", getter<imaginary_part>, setter<set_imag>, "The imaginary part, a view.", const_cast<char*>(kImagName)},
-    {"names", getter<names>, setter<set_names_refused>, "None for each dimension: there are no names.", nullptr},
+    {"names", getter<names>, setter<set_names_refused>, "None for each dimension: there are no names.",
+     const_cast<char*>(kNamesName)},
     {},
 };
 #undef TERCEL_READ

@@ -31,7 +31,7 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
     if (PyObject* device = PyDict_GetItemString(kwargs, "device"); device && device != Py_None)
       TERCEL_CHECK(to_device(device).is_cpu(), RuntimeError, "legacy constructor expects device type: cpu but device ",
                    "type: ", to_string(to_device(device).type), " was passed");
-    if (PyObject* size = PyDict_GetItemString(kwargs, "size")) return empty(to_ints(size), type);
+    if (PyObject* size = PyDict_GetItemString(kwargs, "size")) return empty(to_ints(nb::borrow(size).ptr()), type);
     for (const char* name : {"data", "other", "storage"})
       if (PyObject* given = PyDict_GetItemString(kwargs, name)) data = nb::borrow(given);
   }
@@ -43,10 +43,13 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
   if (data) return of_argument(data.ptr(), type);
   if (n == 0) return empty({0}, type);
   if (n == 1) return of_argument(PyTuple_GET_ITEM(args, 0), type);
-  for (Py_ssize_t i = 0; i < n; ++i)
-    TERCEL_CHECK(is_int_like(PyTuple_GET_ITEM(args, i)), TypeError,
+  // As everywhere in sizes: a bool is an int, but not as the first of them.
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* const size = PyTuple_GET_ITEM(args, i);
+    TERCEL_CHECK(is_int_like(size) || (i > 0 && PyBool_Check(size)), TypeError,
                  "new() received an invalid combination of arguments: sizes must be ints, not ",
-                 Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
+                 Py_TYPE(size)->tp_name);
+  }
   return empty(to_ints(args), type);
 }
 

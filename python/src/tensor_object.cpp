@@ -85,12 +85,13 @@ void dealloc(PyObject* o) {
 void drop_object(void* peer) noexcept {
   if (!g_alive || interpreter_ends()) return;  // nothing is freed any more
   const WithGil scope;
-  // Somebody may have come by the object through a weak reference: it is left without a tensor.
+  // Somebody may have come by the object through a weak reference, or is its finalizer: it is left with an empty one.
   if (is_storage_object(peer)) {
     disown_storage(peer);
   } else {
     auto* self = static_cast<TensorObject*>(peer);
-    new (&self->tensor) Tensor();
+    new (&self->tensor) Tensor(make_intrusive<TensorImpl>(create_storage(kCpu), kFloat32, IntSpan{0}));
+    self->tensor.impl().set_peer(self);
     self->owned_by_tensor = false;
   }
   Py_DECREF(static_cast<PyObject*>(peer));

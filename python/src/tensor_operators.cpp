@@ -2,6 +2,8 @@
 //
 // An operand that is no tensor and no number makes an operator return NotImplemented, so that Python asks the other
 // one.
+#include <algorithm>
+
 #include "python/src/call.h"
 #include "python/src/data.h"
 #include "tercel/ops/binary.h"
@@ -10,10 +12,18 @@
 #include "tercel/ops/pointwise.h"
 #include "tercel/ops/special.h"
 #include "tercel/ops/unary.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::python {
 
 namespace {
+
+/** The name of an operator's operation, as an argument of a template: what profiles show. */
+template <size_t N>
+struct Name {
+  constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }  // NOLINT(google-explicit-constructor)
+  char text[N];
+};
 
 using TensorTensor = Tensor (*)(const Tensor&, const Tensor&);
 using TensorScalar = Tensor (*)(const Tensor&, Scalar);
@@ -22,8 +32,9 @@ using ScalarTensor = Tensor (*)(Scalar, const Tensor&);
 bool is_large(const Tensor& t) { return t.numel() >= kGilGrain; }
 
 /** Whichever of the three the operands ask for. */
-template <TensorTensor Tt, TensorScalar Ts, ScalarTensor St>
+template <Name kName, TensorTensor Tt, TensorScalar Ts, ScalarTensor St>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
+  const ProfileRange range(kName.text, RangeKind::Op);
   try {
     if (is_tensor(a)) [[likely]] {
       const Tensor& x = tensor_of(a);
@@ -61,8 +72,9 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
 using TensorTensorInPlace = const Tensor& (*)(const Tensor&, const Tensor&);
 using TensorScalarInPlace = const Tensor& (*)(const Tensor&, Scalar);
 
-template <TensorTensorInPlace Tt, TensorScalarInPlace Ts>
+template <Name kName, TensorTensorInPlace Tt, TensorScalarInPlace Ts>
 PyObject* in_place(PyObject* a, PyObject* b) noexcept {
+  const ProfileRange range(kName.text, RangeKind::Op);
   try {
     const Tensor& x = tensor_of(a);
     if (is_tensor(b)) {
@@ -82,8 +94,9 @@ PyObject* in_place(PyObject* a, PyObject* b) noexcept {
   }
 }
 
-template <Tensor (*F)(const Tensor&)>
+template <Name kName, Tensor (*F)(const Tensor&)>
 PyObject* unary(PyObject* a) noexcept {
+  const ProfileRange range(kName.text, RangeKind::Op);
   return at_border([&] {
     const Tensor& x = tensor_of(a);
     return wrap([&] {
@@ -104,19 +117,20 @@ PyObject* invert(PyObject* a) noexcept {
   return at_border([&] {
     TERCEL_CHECK(is_integral(tensor_of(a).dtype(), true), TypeError,
                  "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
-    return unary<bitwise_not>(a);
+    return unary<"bitwise_not", bitwise_not>(a);
   });
 }
 
 /** x ** y; three arguments are not supported. */
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
   if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
-  return binary<pow, pow, pow>(a, b);
+  return binary<"pow", pow, pow, pow>(a, b);
 }
-PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return in_place<pow_, pow_>(a, b); }
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) { return in_place<"pow_", pow_, pow_>(a, b); }
 
 PyObject* product(PyObject* a, PyObject* b) noexcept {
   if (!is_tensor(a) || !is_tensor(b)) return Py_NewRef(Py_NotImplemented);
+  const ProfileRange range("matmul", RangeKind::Op);
   return at_border([&] {
     const Tensor &x = tensor_of(a), &y = tensor_of(b);
     return wrap([&] {
@@ -128,7 +142,7 @@ PyObject* product(PyObject* a, PyObject* b) noexcept {
 
 /** x / y; of an array of NumPy by a tensor, the product with 1 / y, which NumPy leaves to it. */
 PyObject* quotient(PyObject* a, PyObject* b) noexcept {
-  if (is_tensor(a) || !is_ndarray(a)) return binary<div, div, div>(a, b);
+  if (is_tensor(a) || !is_ndarray(a)) return binary<"div", div, div, div>(a, b);
   return at_border([&] {
     const nb::object inverse = own(wrap(reciprocal(tensor_of(b))));
     return PyNumber_Multiply(inverse.ptr(), a);
@@ -137,7 +151,7 @@ PyObject* quotient(PyObject* a, PyObject* b) noexcept {
 
 /** x == y; an array of NumPy is a tensor if it can be, and nothing's equal if not. */
 PyObject* equal(PyObject* a, PyObject* b) noexcept {
-  if (is_tensor(b) || !is_ndarray(b)) return binary<eq, eq, eq>(a, b);
+  if (is_tensor(b) || !is_ndarray(b)) return binary<"eq", eq, eq, eq>(a, b);
   return at_border([&]() -> PyObject* {
     Tensor other;
     try {
@@ -156,11 +170,11 @@ PyObject* equal(PyObject* a, PyObject* b) noexcept {
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   switch (op) {
     case Py_EQ: return equal(a, b);
-    case Py_NE: return binary<ne, ne, ne>(a, b);
-    case Py_LT: return binary<lt, lt, lt>(a, b);
-    case Py_LE: return binary<le, le, le>(a, b);
-    case Py_GT: return binary<gt, gt, gt>(a, b);
-    case Py_GE: return binary<ge, ge, ge>(a, b);
+    case Py_NE: return binary<"ne", ne, ne, ne>(a, b);
+    case Py_LT: return binary<"lt", lt, lt, lt>(a, b);
+    case Py_LE: return binary<"le", le, le, le>(a, b);
+    case Py_GT: return binary<"gt", gt, gt, gt>(a, b);
+    case Py_GE: return binary<"ge", ge, ge, ge>(a, b);
     default: return Py_NewRef(Py_NotImplemented);
   }
 }
@@ -227,34 +241,34 @@ void register_item() {
 
 Span<PyType_Slot> tensor_operators() {
   static const PyType_Slot slots[] = {
-      slot(Py_nb_add, binary<add, add, add>),
-      slot(Py_nb_subtract, binary<sub, sub, sub>),
-      slot(Py_nb_multiply, binary<mul, mul, mul>),
+      slot(Py_nb_add, binary<"add", add, add, add>),
+      slot(Py_nb_subtract, binary<"sub", sub, sub, sub>),
+      slot(Py_nb_multiply, binary<"mul", mul, mul, mul>),
       slot(Py_nb_true_divide, quotient),
-      slot(Py_nb_floor_divide, binary<floor_divide, floor_divide, floor_divide>),
-      slot(Py_nb_remainder, binary<remainder, remainder, remainder>),
+      slot(Py_nb_floor_divide, binary<"floor_divide", floor_divide, floor_divide, floor_divide>),
+      slot(Py_nb_remainder, binary<"remainder", remainder, remainder, remainder>),
       slot(Py_nb_power, power),
-      slot(Py_nb_and, binary<bitwise_and, bitwise_and, bitwise_and>),
-      slot(Py_nb_or, binary<bitwise_or, bitwise_or, bitwise_or>),
-      slot(Py_nb_xor, binary<bitwise_xor, bitwise_xor, bitwise_xor>),
-      slot(Py_nb_lshift, binary<bitwise_left_shift, bitwise_left_shift, bitwise_left_shift>),
-      slot(Py_nb_rshift, binary<bitwise_right_shift, bitwise_right_shift, bitwise_right_shift>),
+      slot(Py_nb_and, binary<"bitwise_and", bitwise_and, bitwise_and, bitwise_and>),
+      slot(Py_nb_or, binary<"bitwise_or", bitwise_or, bitwise_or, bitwise_or>),
+      slot(Py_nb_xor, binary<"bitwise_xor", bitwise_xor, bitwise_xor, bitwise_xor>),
+      slot(Py_nb_lshift, binary<"bitwise_left_shift", bitwise_left_shift, bitwise_left_shift, bitwise_left_shift>),
+      slot(Py_nb_rshift, binary<"bitwise_right_shift", bitwise_right_shift, bitwise_right_shift, bitwise_right_shift>),
       slot(Py_nb_matrix_multiply, product),
-      slot(Py_nb_inplace_add, in_place<add_, add_>),
-      slot(Py_nb_inplace_subtract, in_place<sub_, sub_>),
-      slot(Py_nb_inplace_multiply, in_place<mul_, mul_>),
-      slot(Py_nb_inplace_true_divide, in_place<div_, div_>),
-      slot(Py_nb_inplace_floor_divide, in_place<floor_divide_, floor_divide_>),
-      slot(Py_nb_inplace_remainder, in_place<remainder_, remainder_>),
+      slot(Py_nb_inplace_add, in_place<"add_", add_, add_>),
+      slot(Py_nb_inplace_subtract, in_place<"sub_", sub_, sub_>),
+      slot(Py_nb_inplace_multiply, in_place<"mul_", mul_, mul_>),
+      slot(Py_nb_inplace_true_divide, in_place<"div_", div_, div_>),
+      slot(Py_nb_inplace_floor_divide, in_place<"floor_divide_", floor_divide_, floor_divide_>),
+      slot(Py_nb_inplace_remainder, in_place<"remainder_", remainder_, remainder_>),
       slot(Py_nb_inplace_power, power_in_place),
-      slot(Py_nb_inplace_and, in_place<bitwise_and_, bitwise_and_>),
-      slot(Py_nb_inplace_or, in_place<bitwise_or_, bitwise_or_>),
-      slot(Py_nb_inplace_xor, in_place<bitwise_xor_, bitwise_xor_>),
-      slot(Py_nb_inplace_lshift, in_place<bitwise_left_shift_, bitwise_left_shift_>),
-      slot(Py_nb_inplace_rshift, in_place<bitwise_right_shift_, bitwise_right_shift_>),
-      slot(Py_nb_negative, unary<neg>),
+      slot(Py_nb_inplace_and, in_place<"bitwise_and_", bitwise_and_, bitwise_and_>),
+      slot(Py_nb_inplace_or, in_place<"bitwise_or_", bitwise_or_, bitwise_or_>),
+      slot(Py_nb_inplace_xor, in_place<"bitwise_xor_", bitwise_xor_, bitwise_xor_>),
+      slot(Py_nb_inplace_lshift, in_place<"bitwise_left_shift_", bitwise_left_shift_, bitwise_left_shift_>),
+      slot(Py_nb_inplace_rshift, in_place<"bitwise_right_shift_", bitwise_right_shift_, bitwise_right_shift_>),
+      slot(Py_nb_negative, unary<"neg", neg>),
       slot(Py_nb_positive, plus),
-      slot(Py_nb_absolute, unary<abs>),
+      slot(Py_nb_absolute, unary<"abs", abs>),
       slot(Py_nb_invert, invert),
       slot(Py_nb_bool, truth),
       slot(Py_nb_int, to_python_int),

@@ -31,21 +31,30 @@ from math import e, inf, nan, pi  # noqa: F401,E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
-    from tercel import (array_api, backends, cpu, cuda, distributed, jit, masked, nn, optim, overrides,  # noqa: F401
-                        return_types, signal, testing, types, version)
+    from tercel import (amp, array_api, backends, compiler, cpu, cuda, distributed, jit, masked,  # noqa: F401
+                        multiprocessing, nn, optim, overrides, profiler, return_types, signal, testing, torch_version,
+                        types, version)
 
+for _type in (device, dtype, layout, memory_format):
+    _type.__module__ = "tercel"
+del _type
 newaxis = None
 __version__ = _C._version()
 
 # What a program that only calculates does not wait for.
-_LATER = frozenset(("__config__", "array_api", "backends", "cpu", "cuda", "distributed", "jit", "masked", "nn", "optim", "overrides",
-                    "return_types", "signal", "testing", "types", "version"))
+_LATER = frozenset((
+    "__config__", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
+    "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
 
 
 def __getattr__(name):
     if name in _LATER:
         from importlib import import_module
         return import_module(f"tercel.{name}")
+    if name == "compile":
+        return __getattr__("compiler").compile
+    if name in ("autocast", "GradScaler"):
+        return getattr(__getattr__("amp"), name)
     if name.startswith("_foreach_"):
         from tercel import _foreach
         return getattr(_foreach, name)

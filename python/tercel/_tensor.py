@@ -127,7 +127,7 @@ def as_subclass(self, cls):
     return _C._as_subclass(cls, self)
 
 
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 @_method
@@ -156,7 +156,7 @@ def storage(self):
 def _type_method(self, dtype=None, non_blocking=False):
     """The name of the old tensor type, or the tensor in a dtype."""
     if dtype is None:
-        return f"tercel.{self.dtype._legacy_name}Tensor"
+        return f"{_C._package_name()}.{self.dtype._legacy_name}Tensor"
     if isinstance(dtype, str):
         dtype = dtype.rsplit(".", 1)[-1]
         matches = [d for d in _C._dtypes() if d._legacy_name + "Tensor" == dtype]
@@ -195,6 +195,18 @@ def storage_type(self):
 def is_shared(self):
     """Whether other processes see the memory: never."""
     return False
+
+
+@_method
+def share_memory_(self):
+    """Memory that other processes see: NotImplementedError, as tensors are copied when they are sent."""
+    raise NotImplementedError("share_memory_: memory is not shared between processes; send tensors through a Queue or Pipe")
+
+
+@_method
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a GPU: AssertionError, as there is none."""
+    raise AssertionError("cuda(): Tercel not compiled with CUDA enabled")
 
 
 @_method
@@ -292,7 +304,7 @@ class _LegacyType:
         raise TypeError(f"type 'tercel.{self.__name__}' is not an acceptable base type")
 
     def __repr__(self):
-        return f"<class 'tercel.{self.__name__}'>"
+        return f"<class '{_C._package_name()}.{self.__name__}'>"
 
 
 tensor_types = {}

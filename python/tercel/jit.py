@@ -1,6 +1,28 @@
-"""Answers for programs that may be compiled: nothing is, and Python runs every function."""
+"""Names of PyTorch's compiler: nothing is compiled, and Python runs every function.
 
-__all__ = ["annotate", "export", "ignore", "is_scripting", "is_tracing", "script", "script_if_tracing", "trace", "unused"]
+What would compile a function or a module gives it back as it is, so results are the same. A warning says so once a
+process for each such name, because files, serialized graphs and speed that a program may expect do not exist.
+"""
+
+import warnings
+
+from tercel.nn.module import Module
+
+__all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate", "enable_onednn_fusion", "export",
+           "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load", "onednn_fusion_enabled",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "trace",
+           "trace_module", "unused", "wait"]
+
+from typing import Final  # noqa: E402
+
+_warned = set()
+
+
+def _as_it_is(name, value):
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"tercel.jit.{name}: nothing is compiled here; the argument is returned as it is", stacklevel=3)
+    return value
 
 
 def is_scripting():
@@ -18,6 +40,11 @@ def annotate(the_type, the_value):
     return the_value
 
 
+def Attribute(value, type):  # noqa: A002, N802
+    """The value; its type would be for the compiler."""
+    return value
+
+
 def export(fn):
     """The function itself."""
     return fn
@@ -33,16 +60,103 @@ def ignore(drop=False, **kwargs):
     return drop if callable(drop) else lambda fn: fn
 
 
+def interface(obj):
+    """The class itself."""
+    return obj
+
+
+def script_method(fn):
+    """The method itself."""
+    return fn
+
+
 def script_if_tracing(fn):
     """The function itself."""
     return fn
 
 
 def script(obj, *args, **kwargs):
-    """NotImplementedError: nothing is compiled."""
-    raise NotImplementedError("tercel.jit.script: functions are not compiled; call them as they are")
+    """The function, class or module itself, and one warning."""
+    return _as_it_is("script", obj)
 
 
 def trace(func, *args, **kwargs):
-    """NotImplementedError: nothing is compiled."""
-    raise NotImplementedError("tercel.jit.trace: calls are not recorded as a graph; call the function as it is")
+    """The function or module itself, and one warning."""
+    return _as_it_is("trace", func)
+
+
+def trace_module(mod, inputs, *args, **kwargs):
+    """The module itself, and one warning."""
+    return _as_it_is("trace_module", mod)
+
+
+def freeze(mod, *args, **kwargs):
+    """The module itself, which must be in evaluation mode."""
+    if mod.training:
+        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your "
+                           "module before freezing.")
+    return mod
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """The module itself, in evaluation mode."""
+    return freeze(mod.eval())
+
+
+def fork(func, *args, **kwargs):
+    """Calls the function now; wait() gives its result."""
+    return _Done(func(*args, **kwargs))
+
+
+def wait(future):
+    """The result of what fork() called."""
+    return future.wait()
+
+
+class _Done:
+    def __init__(self, value):
+        self._value = value
+
+    def wait(self):
+        return self._value
+
+    value = wait
+
+    def done(self):
+        return True
+
+
+class Error(RuntimeError):
+    """What PyTorch's compiled functions raise; none does here."""
+
+
+class ScriptFunction:
+    """The type of PyTorch's compiled functions, for isinstance(): no function is of it."""
+
+
+class ScriptModule(Module):
+    """A module whose methods PyTorch would compile."""
+
+
+def save(m, f, _extra_files=None):
+    """NotImplementedError: there is no compiled program that could be saved."""
+    raise NotImplementedError("tercel.jit.save: modules are not compiled; save module.state_dict() with tercel.save")
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """NotImplementedError: compiled programs cannot be run."""
+    raise NotImplementedError("tercel.jit.load: compiled modules cannot be run; load a state_dict into the module's class")
+
+
+def set_fusion_strategy(strategy):
+    """Nothing; gives back the strategies before, of which there are none."""
+    return []
+
+
+def enable_onednn_fusion(enabled):
+    """Nothing: operations are not fused."""
+
+
+def onednn_fusion_enabled():
+    """Never."""
+    return False

@@ -139,6 +139,13 @@ def compiled_with_cxx11_abi():
     return True
 
 
+def _log_api_usage_once(event):
+    """Where PyTorch counts which of its parts are used: nothing is counted here."""
+
+
+_C._log_api_usage_once = _log_api_usage_once
+
+
 def is_vulkan_available():
     """Never."""
     return False

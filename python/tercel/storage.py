@@ -50,7 +50,7 @@ def _deepcopy_storage(self, memo):
 def _storage_str(self):
     """A byte a line, then what it is."""
     lines = "\n ".join(str(byte) for byte in _bytes_of(self).tolist())
-    return f" {lines}\n[tercel.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+    return f" {lines}\n[{_C._package_name()}.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
 def _untyped_method(function):
@@ -116,7 +116,7 @@ def _type_of_untyped(self, dtype=None, non_blocking=False):
 
 def _to_class(storage, wanted, own):
     if wanted is None:
-        return f"tercel.{own.__name__}"
+        return f"{_C._package_name()}.{own.__name__}"
     name = wanted if isinstance(wanted, str) else wanted.__name__
     if name.rsplit(".", 1)[-1] == own.__name__:
         return storage
@@ -366,7 +366,7 @@ class TypedStorage(_C._TypedStorage):
     def __str__(self):
         lines = "\n ".join(str(x) for x in self.tolist())
         name = f"{self.dtype._legacy_name}Storage"
-        return f" {lines}\n[tercel.{name} of size {len(self)}]"
+        return f" {lines}\n[{_C._package_name()}.{name} of size {len(self)}]"
 
     __repr__ = __str__
 

@@ -126,7 +126,8 @@ def arguments_of(name, call, parameters):
     return evaluated(ARGUMENTS[name]) if name in ARGUMENTS else None
 
 
-STAYS = "register_module_"  # hooks on all modules would see all later calls; test_nn_hooks.py has them
+# Hooks on all modules would see all later calls, install() renames everything, the others start processes; they have tests.
+STAYS = ("register_module_", "install", "spawn", "start_processes")
 
 
 def functions():

@@ -210,9 +210,10 @@ take_along_axis(x, indices, /, *, axis=-1)
 tensordot(x1, x2, /, *, axes=2)
 vecdot(x1, x2, /, *, axis=-1)
 broadcast_arrays(*arrays)
+broadcast_shapes(*shapes)
 broadcast_to(x, /, shape)
 concat(arrays, /, *, axis=0) stack
-expand_dims(x, /, *, axis=0)
+expand_dims(x, /, axis=0)
 flip(x, /, *, axis=None)
 moveaxis(x, source, destination, /)
 permute_dims(x, /, axes)
@@ -225,6 +226,7 @@ unstack(x, /, *, axis=0)
 argmax(x, /, *, axis=None, keepdims=False) argmin count_nonzero all any max mean min
 searchsorted(x1, x2, /, *, side='left', sorter=None)
 where(condition, x1, x2, /)
+isin(x1, x2, /, *, invert=False)
 argsort(x, /, *, axis=-1, descending=False, stable=True) sort
 cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False) cumulative_prod
 prod(x, /, *, axis=None, dtype=None, keepdims=False) sum
@@ -233,7 +235,7 @@ diff(x, /, *, axis=-1, n=1, prepend=None, append=None)
 __array_namespace_info__()
 linalg.cholesky(x, /, *, upper=False)
 linalg.cross(x1, x2, /, *, axis=-1) linalg.vecdot
-linalg.det(x, /) linalg.eigh linalg.eigvalsh linalg.inv linalg.matrix_transpose linalg.slogdet linalg.svdvals
+linalg.det(x, /) linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv linalg.matrix_transpose linalg.slogdet linalg.svdvals
 linalg.diagonal(x, /, *, offset=0)
 linalg.matmul(x1, x2, /) linalg.outer linalg.solve
 linalg.matrix_norm(x, /, *, keepdims=False, ord='fro')
@@ -304,7 +306,7 @@ def test_names():
         assert getattr(xp, name) == getattr(xp, name) and getattr(xp, name) in xp.__array_namespace_info__().dtypes().values()
     assert xp.e == np.e and xp.pi == np.pi and xp.inf == np.inf and xp.nan != xp.nan and xp.newaxis is None
     assert all(type(getattr(xp, name)) is float for name in ("e", "pi", "inf", "nan"))
-    assert set(dir(xp)) >= set(xp.__all__) and xp.__array_api_version__ == "2024.12"
+    assert set(dir(xp)) >= set(xp.__all__) and xp.__array_api_version__ == "2025.12"
 
 
 @few(10)

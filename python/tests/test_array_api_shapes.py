@@ -113,6 +113,14 @@ def test_new_shapes(data):
     if axis < -ndim - 1 or axis > ndim:
         with pytest.raises(IndexError):
             xp.expand_dims(mine(x), axis=axis)
+    axes = data.draw(st.lists(st.integers(-ndim - 4, ndim + 3), max_size=3))
+    places = [a % (ndim + len(axes)) for a in axes if -ndim - len(axes) <= a < ndim + len(axes)]
+    if len(set(places)) == len(axes):
+        agrees(lambda n, a: n.expand_dims(a, axis=tuple(axes)), x)
+        assert xp.expand_dims(mine(x), tuple(axes)).shape == np.expand_dims(x, tuple(axes)).shape
+    else:
+        with pytest.raises(IndexError if len(places) < len(axes) else ValueError):
+            xp.expand_dims(mine(x), tuple(axes))
     target = data.draw(st.permutations(x.shape)) or [1]
     if x.size and data.draw(st.booleans()):
         target[data.draw(st.integers(0, len(target) - 1))] = -1
@@ -472,3 +480,78 @@ def test_frequencies(n, d):
 def test_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(xp.ones((1, 3)), xp.asarray([1.0, 0.0, 2.0]))
+
+
+@few(12)
+@given(st.data())
+def test_isin(data):
+    x, y = drawn(data, EVERY[1:9]), drawn(data, EVERY[1:9])
+    if not promotes(str(x.dtype), str(y.dtype)) and not promotes(str(y.dtype), str(x.dtype)):
+        y = y.astype(x.dtype)
+    y = np.concatenate([y.flatten(), x.flatten()[::2].astype(y.dtype)])
+    wanted = np.isin(x, y)
+    for invert in (False, True):
+        same(xp.isin(mine(x), mine(y), invert=invert), wanted ^ invert)
+    same(xp.isin(mine(x), 3), np.isin(x, 3))
+    same(xp.isin(3, mine(y)), np.asarray(np.isin(3, y)))
+
+
+def test_isin_needs_an_array():
+    with pytest.raises(TypeError, match="isin: expected at least one array, but got int and int"):
+        xp.isin(1, 2)
+    assert xp.isin(xp.asarray([1.0, xp.nan, -0.0]), xp.asarray([xp.nan, 0.0])).tolist() == [False, False, True]
+
+
+@few(12)
+@given(st.data())
+def test_shapes_that_broadcast(data):
+    shapes = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=data.draw(st.integers(1, 4)), min_side=0)).input_shapes
+    got = xp.broadcast_shapes(*shapes)
+    assert type(got) is tuple and got == np.broadcast_shapes(*shapes)
+    parts = xp.broadcast_arrays(*(xp.zeros(shape) for shape in shapes))
+    assert type(parts) is tuple and all(part.shape == got for part in parts)
+    assert xp.broadcast_shapes() == () == xp.broadcast_arrays() == xp.meshgrid()
+    assert type(xp.meshgrid(xp.ones(2), xp.ones(3))) is tuple
+    with pytest.raises(ValueError, match="broadcast_shapes: "):
+        xp.broadcast_shapes((2, 3), (2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 1, 4, 4), (0, 0), (0, 2, 2)])
+def test_eigenvalues_of_any_matrix(dtype, shape):
+    x = xp.asarray(np.random.default_rng(0).normal(size=shape), dtype=getattr(xp, dtype))
+    x = x + 1j * xp.astype(xp.flip(xp.real(x)), x.dtype) if "complex" in dtype else x
+    values, vectors = found = xp.linalg.eig(x)
+    kind = xp.complex64 if dtype in ("float32", "complex64") else xp.complex128
+    assert found.eigenvalues is values and found.eigenvectors is vectors and type(values) is type(x)
+    assert values.dtype is vectors.dtype is kind and values.shape == shape[:-1] and vectors.shape == shape
+    left, right = xp.astype(x, kind) @ vectors, vectors * xp.expand_dims(values, -2)
+    tolerance = 1e-4 if kind is xp.complex64 else 1e-10
+    assert np.allclose(np.asarray(left), np.asarray(right), atol=tolerance)
+    ours = xp.linalg.eigvals(x)
+    assert ours.dtype is kind and ours.shape == values.shape
+    distances = np.abs(np.asarray(ours)[..., None] - np.linalg.eigvals(np.asarray(x).astype("complex128"))[..., None, :])
+    if distances.size:
+        assert max(distances.min(-1).max(), distances.min(-2).max()) < 10 * tolerance
+
+
+def test_bounds_between_integers():
+    x = xp.asarray([0, 1, 2, 3, 4], dtype=xp.int8)
+    assert xp.clip(x, 1.5, 2.5).tolist() == [2, 2, 2, 2, 2] and xp.clip(x, 0.5, 3.5).tolist() == [1, 1, 2, 3, 3]
+    assert xp.clip(x, -xp.inf, 1000.5).tolist() == x.tolist() and xp.clip(x, 0.5).dtype is xp.int8
+
+
+def test_values_that_are_set_come_to_the_dtype_of_the_array():
+    x = xp.ones(3, dtype=xp.float32)
+    x[x > 0] = xp.asarray([2, 3, 4], dtype=xp.int64)
+    x[:1] = xp.asarray([5], dtype=xp.float64)
+    assert x.tolist() == [5, 3, 4] and x.dtype is xp.float32
+    x = xp.ones(3, dtype=xp.int32)
+    x[xp.asarray([0, 2])] = xp.asarray([7, 8], dtype=xp.int8)
+    x[1] = True
+    assert x.tolist() == [7, 1, 8]
+    for value, name in ((xp.asarray(2.5), "tercel.float32"), (2.5, "float"), (1j, "complex")):
+        with pytest.raises(TypeError, match=f"__setitem__: expected a value of the kind of tercel.int32 or .* got {name}"):
+            x[0] = value
+    with pytest.raises(TypeError, match="__setitem__: expected a value of the kind of tercel.bool"):
+        xp.ones(1, dtype=xp.bool)[0] = 1

@@ -75,7 +75,7 @@ def test_what_is_refused():
 def test_everything_is_given_back():
     x = tc.ones(5)
     count = sys.getrefcount(x)
-    alive = weakref.ref(x)
+    alive = weakref.ref(x.untyped_storage())
     capsules = x.__arrow_c_array__()
     schema = x.__arrow_c_schema__()
     y = tc.from_arrow(x)

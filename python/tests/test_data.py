@@ -142,6 +142,21 @@ def test_devices_and_sizes():
         tc.Size([1.5])
 
 
+def test_a_number_of_elements_that_does_not_fit_64_bits_is_an_error():
+    huge = (2**40, 2**40)
+    for make in (
+        lambda: tc.Size(huge).numel(),
+        lambda: tc.Size((2**32, 2**31)).numel(),
+        lambda: tc.empty(huge),
+        lambda: tc.empty_strided(huge, (0, 0)),
+        lambda: tc.zeros(1).expand(huge),
+        lambda: tc.zeros(1).as_strided(huge, (0, 0)),
+    ):
+        with pytest.raises(RuntimeError, match="overflow"):
+            make()
+    assert tc.Size((0, *huge)).numel() == 0 and tc.Size((2**32, 2**30)).numel() == 2**62
+
+
 def test_storages():
     a = tc.arange(6)
     b, c = a.view(2, 3), a[2:]
@@ -164,6 +179,10 @@ def test_storages():
 
 def test_old_constructors():
     assert tc.Tensor(2, 3).shape == (2, 3) and tc.Tensor([1, 2]).dtype is tc.float32 and tc.Tensor().shape == (0,)
+    assert tc.Tensor(3, True).shape == (3, 1) == tc.ones(2).new(3, True).shape and tc.FloatTensor(2, True).shape == (2, 1)
+    for wrong in ((True, 3), (True,), (3, 1.0), (3, None)):
+        with pytest.raises(TypeError):
+            tc.Tensor(*wrong)
     assert tc.LongTensor([1, 2]).dtype is tc.int64 and tc.FloatTensor(2).shape == (2,)
     assert isinstance(tc.ones(1), tc.FloatTensor) and not isinstance(tc.ones(1), tc.LongTensor)
     x = tc.ones(0)
@@ -212,7 +231,7 @@ def test_a_sequence_that_changes_while_it_is_read():
     for at in (0, 3):
         rows = [[1.0] * 10 for _ in range(100)]
         rows[0][at] = Element()
-        with pytest.raises(RuntimeError, match="a sequence changed while it was read"):
+        with pytest.raises(RuntimeError, match="a list changed its size while it was read"):
             tc.tensor(rows, dtype=tc.float64)
 
 

@@ -184,6 +184,7 @@ def called(call, args, kwargs):
 LEFT_OUT = {
     "tercel.Tensor.pin_memory": "needs a GPU", "tercel.nn.utils.spectral_norm.ComputedWeight.compute_weight": "its subclasses have it",
     "tercel.nn.utils.parametrize.ParametrizationList": "register_parametrization() makes it",
+    **{f"tercel.multiprocessing.{n}": "of processes" for n in ("ProcessContext", "ProcessContext.join", "ProcessContext.pids")},
     **{f"tercel.autograd.graph.Node.{n}": "abstract" for n in ("name", "next_functions", "metadata", "register_hook",
                                                                 "register_prehook")},
 }

@@ -1,5 +1,7 @@
 """Layers and losses as functions, against NumPy's arithmetic."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -210,7 +212,33 @@ def test_dropout_of_channels():
     kept = F.dropout2d(x, 0.5)
     assert set(kept.tolist()[0][0][0]) <= {0.0, 2.0} and kept.amax((2, 3)).tolist() == kept.amin((2, 3)).tolist()
     assert 60 < (kept[:, :, 0, 0] > 0).sum().item() < 140 and F.dropout2d(x, 0.5, training=False) is x
-    says(RuntimeError, "dropout2d: Expected 3D or 4D input, but received a 2D input", lambda: F.dropout2d(tc.ones(2, 2)))
+    says(RuntimeError, "dropout1d: Expected 2D or 3D input, but received a 4D input", lambda: F.dropout1d(x))
+    with pytest.warns(UserWarning, match="Received a 1-D input"):
+        says(RuntimeError, "Feature dropout requires at least 2 dimensions in the input", lambda: F.dropout2d(tc.ones(2)))
+
+
+def test_dropout_of_channels_of_other_dimensions():
+    def groups(function, *size):
+        """The shape that the draws had: sizes of 1 where all elements are alike."""
+        with pytest.warns(UserWarning, match=f"{function.__name__}: Received a {len(size)}-?D input"):
+            kept = function(tc.ones(*size), 0.5)
+        assert kept.shape == size and set(kept.flatten().tolist()) == {0.0, 2.0}
+        return [size[d] if (kept != kept.narrow(d, 0, 1)).any() else 1 for d in range(len(size))]
+
+    tc.manual_seed(1)
+    assert groups(F.dropout2d, 20, 30) == [20, 30]
+    assert groups(F.dropout2d, 20, 30, 4) == [20, 30, 1]
+    assert groups(F.dropout2d, 6, 7, 2, 3, 4) == [6, 7, 1, 1, 1]
+    assert groups(F.dropout3d, 50) == [50]
+    assert groups(F.dropout3d, 20, 30) == [20, 1]
+    assert groups(F.dropout3d, 20, 3, 4) == [20, 1, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert F.dropout3d(tc.ones(20, 2, 3, 4), 0.5).amax((1, 2, 3)).unique().tolist() == [0, 2]
+        x = tc.ones(4, 50, 3, 3)
+        assert tc.nn.Dropout2d(0.5, inplace=True)(x) is x and x.unique().tolist() == [0, 2]
+    with pytest.warns(UserWarning, match="please use dropout instead"):
+        assert tc.nn.Dropout3d()(tc.ones(2, 3, 4)).shape == (2, 3, 4)
 
 
 def test_one_hot_and_bilinear():

@@ -194,9 +194,10 @@ def test_printing():
              "Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2, bias=False)"),
             (nn.ConvTranspose1d(2, 4, 3, output_padding=1, stride=2),
              "ConvTranspose1d(2, 4, kernel_size=(3,), stride=(2,), output_padding=(1,))"),
-            (nn.BatchNorm1d(3), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
-            (nn.LayerNorm(3), "LayerNorm((3,), eps=1e-05, elementwise_affine=True)"),
-            (nn.GroupNorm(2, 4), "GroupNorm(2, 4, eps=1e-05, affine=True)"),
+            (nn.BatchNorm1d(3), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"),
+            (nn.LayerNorm(3), "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=True)"),
+            (nn.LayerNorm(3, bias=False), "LayerNorm((3,), eps=1e-05, elementwise_affine=True, bias=False)"),
+            (nn.GroupNorm(2, 4), "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"),
             (nn.Embedding(3, 2, padding_idx=-1), "Embedding(3, 2, padding_idx=2)"),
             (nn.MaxPool2d(2), "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)"),
             (nn.AdaptiveAvgPool2d(1), "AdaptiveAvgPool2d(output_size=1)"), (nn.Dropout(), "Dropout(p=0.5, inplace=False)"),
@@ -486,3 +487,35 @@ def test_backward_hooks_of_second_passes():
     (g,) = tc.autograd.grad(loss(x, tc.zeros(1, 2)), x, create_graph=True)
     tc.autograd.grad(g.sum(), x)
     assert seen[2:] == ["loss"], "a second derivative reaches the input by another way than through the output"
+
+
+@pytest.mark.parametrize("make, shape", [
+    (lambda **o: nn.BatchNorm1d(4, **o), (3, 4)), (lambda **o: nn.BatchNorm2d(4, **o), (3, 4, 2, 2)),
+    (lambda **o: nn.InstanceNorm1d(4, affine=True, **o), (3, 4, 5)), (lambda **o: nn.GroupNorm(2, 4, **o), (3, 4, 5)),
+    (lambda **o: nn.LayerNorm(4, **o), (3, 4))])
+def test_norms_without_a_bias(make, shape):
+    x = tc.randn(shape)
+    with_bias, without = make(), make(bias=False)
+    assert without.bias is None and list(without.state_dict()) == [k for k in with_bias.state_dict() if k != "bias"]
+    assert "bias=False" in repr(without) and "bias=True" in repr(with_bias)
+    with tc.no_grad():
+        for net in (with_bias, without):
+            net.weight.copy_(tc.arange(4.0))
+    tc.testing.assert_close(without(x), with_bias(x))
+
+
+def test_submodules_are_replaced_by_path():
+    net = nn.Sequential(nn.Sequential(nn.Linear(1, 1)), nn.ReLU())
+    net.set_submodule("0.0", nn.Identity())
+    net.set_submodule("0.other", nn.Tanh())
+    assert type(net[0][0]) is nn.Identity and type(net[0].other) is nn.Tanh and len(net[0]) == 2
+    for target, module, strict, error, message in (
+            ("", nn.ReLU(), False, ValueError, "without a target name"), ("0", 3, False, ValueError, "is not an nn.Module"),
+            ("0.none", nn.ReLU(), True, AttributeError, "Sequential has no attribute `none`"),
+            ("0.training", nn.ReLU(), False, AttributeError, "`training` is not an nn.Module"),
+            ("9.x", nn.ReLU(), False, AttributeError, "has no attribute `9`")):
+        with pytest.raises(error, match=message):
+            net.set_submodule(target, module, strict)
+    for move in (net.append(nn.Linear(1, 1)).cuda, tc.ones(1).cuda):
+        with pytest.raises(AssertionError, match="Tercel not compiled with CUDA enabled"):
+            move()

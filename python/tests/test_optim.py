@@ -146,7 +146,7 @@ def test_groups():
     assert b.tolist() == [0, 0]
     optimizer.add_param_group({"params": [nn.Parameter(tc.ones(1))], "lr": 5})
     assert [g["lr"] for g in optimizer.param_groups] == [0.1, 1.0, 5]
-    assert "Parameter Group 2" in repr(optimizer) and "momentum: 0" in repr(optimizer)
+    assert "\n\nParameter Group 2\n" in repr(optimizer) and "momentum: 0" in repr(optimizer)
     optimizer.zero_grad(set_to_none=False)
     assert a.grad.tolist() == [0, 0]
     optimizer.zero_grad()
@@ -486,3 +486,104 @@ def test_errors_of_lbfgs():
         optim.LBFGS([p], lr=-1)
     with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
         optim.LBFGS([p], line_search_fn="armijo").step(lambda: p)
+
+
+@pytest.mark.parametrize("kind", ["default", "ema", "swa", "own"])
+def test_averages_of_models(kind):
+    swa = tc.optim.swa_utils
+    one_by_one = {"default": {}, "ema": {"avg_fn": swa.get_ema_avg_fn(0.75)}, "swa": {"avg_fn": swa.get_swa_avg_fn()},
+                  "own": {"avg_fn": lambda mean, value, count: value}}[kind]
+    lists = {"default": {}, "ema": {"multi_avg_fn": swa.get_ema_multi_avg_fn(0.75)},
+             "swa": {"multi_avg_fn": swa.get_swa_multi_avg_fn()},
+             "own": {"multi_avg_fn": lambda means, values, count: [m.copy_(v) for m, v in zip(means, values)]}}[kind]
+    net = tc.nn.Linear(2, 1)
+    means = [swa.AveragedModel(net, **options) for options in (one_by_one, lists)]
+    wanted = None
+    for step in range(4):
+        with tc.no_grad():
+            net.weight.fill_(float(step * step))
+        for mean in means:
+            mean.update_parameters(net)
+        if wanted is None or kind == "own":
+            wanted = float(step * step)
+        else:
+            wanted = 0.75 * wanted + 0.25 * step * step if kind == "ema" else wanted + (step * step - wanted) / (step + 1)
+        for mean in means:
+            assert mean.module.weight.tolist() == [[pytest.approx(wanted)] * 2] and mean.n_averaged == step + 1
+
+
+def test_averages_of_models_are_one_or_the_other():
+    swa, net = tc.optim.swa_utils, tc.nn.Linear(1, 1)
+    with pytest.raises(AssertionError, match="Only one of avg_fn and multi_avg_fn should be provided"):
+        swa.AveragedModel(net, avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())
+    for make in (swa.get_ema_avg_fn, swa.get_ema_multi_avg_fn):
+        with pytest.raises(ValueError, match=r"Invalid decay value 1.5 provided. Please provide a value in \[0,1\] range"):
+            make(1.5)
+    counted = swa.AveragedModel(tc.nn.BatchNorm1d(2), multi_avg_fn=swa.get_ema_multi_avg_fn(0.5), use_buffers=True)
+    for _ in range(3):
+        counted.update_parameters(tc.nn.BatchNorm1d(2))
+    assert counted.module.num_batches_tracked.dtype is tc.int64
+
+
+def test_hooks_around_steps():
+    parameter = tc.nn.Parameter(tc.ones(1))
+    optimizer, seen = tc.optim.SGD([parameter], lr=0.5), []
+    handles = [optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", o is optimizer, args[1:], kwargs))),
+               optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("post", parameter.item())))]
+    parameter.grad = tc.ones(1)
+    optimizer.step()
+    assert seen == [("pre", True, (), {}), ("post", 0.5)]
+    handles[0].remove()
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 7), {}))
+    assert optimizer.step() == 7 and len(seen) == 3
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kwargs\), but got 3"):
+        optimizer.step()
+
+    class Twice(tc.optim.SGD):
+        def step(self, closure=None):
+            super().step()
+            return super().step(closure)
+
+    optimizer, seen = Twice([parameter], lr=0.25), []
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(parameter.item()))
+    optimizer.step()
+    assert seen == [parameter.item()]  # of the outer step alone
+
+
+def test_hooks_around_state_dicts():
+    optimizer, seen = tc.optim.Adam([tc.nn.Parameter(tc.ones(1))]), []
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("before"))
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 1})
+    optimizer.register_state_dict_post_hook(lambda o, state: seen.append(sorted(state)), prepend=True)
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: state.pop("note") and None)
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("after"))
+    state = optimizer.state_dict()
+    assert state["note"] == 1 and seen == ["before", ["param_groups", "state"]]
+    optimizer.load_state_dict(state)
+    assert seen[-1] == "after" and "note" in state  # the hook had a copy
+    assert tc.optim.Adam([tc.ones(1)]).state_dict().keys() == {"state", "param_groups"}
+
+
+def test_steps_are_named_in_profiles():
+    optimizer = tc.optim.SGD([tc.nn.Parameter(tc.ones(1))], lr=0.5)
+    optimizer.param_groups[0]["params"][0].grad = tc.ones(1)
+    with tc.profiler.profile() as recorded:
+        optimizer.step()
+    assert recorded.events()[0].name == "Optimizer.step#SGD.step" and recorded.events()[0].cpu_children
+
+
+def test_files_of_pytorch():
+    from importlib import import_module
+    for name, cls in (("adam", "Adam"), ("adamw", "AdamW"), ("sgd", "SGD"), ("rmsprop", "RMSprop"), ("optimizer", "Optimizer")):
+        assert getattr(import_module(f"tercel.optim.{name}"), cls) is getattr(tc.optim, cls)
+    assert import_module("tercel.nn.utils.clip_grad").clip_grad_norm_ is tc.nn.utils.clip_grad_norm_
+
+
+def test_what_keeps_nothing_has_no_state():
+    parameter = tc.nn.Parameter(tc.ones(2))
+    optimizer = optim.SGD([parameter], lr=0.1)
+    for _ in range(2):
+        parameter.grad = tc.ones(2)
+        optimizer.step()
+    assert optimizer.state_dict()["state"] == {} and not optimizer.state and parameter.tolist() == pytest.approx([0.8, 0.8])

@@ -81,9 +81,38 @@ def test_nothing_is_compiled():
     assert not tc.jit.is_scripting() and not tc.jit.is_tracing() and tc.jit.annotate(int, 3) == 3
     for decorate in (tc.jit.ignore, tc.jit.ignore(drop=True), tc.jit.unused, tc.jit.export, tc.jit.script_if_tracing):
         assert decorate(f) is f
-    for refuse in (tc.jit.script, tc.jit.trace):
-        with pytest.raises(NotImplementedError, match="tercel.jit"):
-            refuse(f)
+    assert tc.jit.wait(tc.jit.fork(f, 2)) == 3 and tc.jit.fork(f, 2).done()
+    with pytest.raises(NotImplementedError, match="tercel.jit.load: compiled modules cannot be run"):
+        tc.jit.load("model.pt")
+    with pytest.raises(RuntimeError, match=r"Please call .eval\(\) on your module"):
+        tc.jit.freeze(tc.nn.Linear(1, 1))
+    assert tc.compile(f) is f and tc.compile(mode="max-autotune")(f) is f and tc.compiler.disable()(f) is f
+    net = tc.nn.Linear(1, 1)
+    assert tc.compile(net) is net and net.compile() is None and not tc.compiler.is_compiling()
+    with tc.compiler.set_stance("force_eager"):
+        assert tc.compiler.list_backends() == []
+    with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
+        tc.compile(f, mode="default", options={})
+
+
+def test_what_would_be_compiled_is_returned_with_one_warning():
+    done = subprocess.run([sys.executable, "-W", "always", "-c", """if True:
+        import tercel as tc
+        f = lambda x: x
+        net = tc.nn.Linear(1, 1)
+        for _ in range(3):
+            assert tc.jit.script(f) is f
+            assert tc.jit.script(net) is net
+            assert tc.jit.trace(net, tc.ones(1, 1)) is net
+        class Scripted(tc.jit.ScriptModule):
+            @tc.jit.script_method
+            def forward(self, x):
+                return x + 1
+        assert Scripted()(tc.ones(1)).item() == 2 and not isinstance(net, tc.jit.ScriptModule)
+    """], capture_output=True, text=True, check=True)
+    warned = [line for line in done.stderr.splitlines() if "UserWarning" in line]
+    assert len(warned) == 2 and "tercel.jit.script: nothing is compiled" in warned[0] and "jit.trace" in warned[1]
+    assert warned[0].startswith("<string>:6")
 
 
 def test_small_answers():
@@ -118,6 +147,35 @@ def test_python_functions_of_elements():
     assert tc.zeros(2).map2_(tc.tensor([1.0, 2.0]), tc.tensor([3.0, 5.0]), lambda a, b, c: b * c).tolist() == [3, 10]
     with pytest.raises(RuntimeError, match=r"Can't call apply_\(\) on Variable that requires grad"):
         tc.ones(1, requires_grad=True).apply_(abs)
+
+
+def test_data_parallel_is_its_module():
+    net = tc.nn.Linear(2, 1)
+    both = tc.nn.DataParallel(net)
+    x = tc.ones(3, 2)
+    assert list(both.state_dict()) == ["module.weight", "module.bias"] and both.module is net and both.device_ids == []
+    assert tc.equal(both(x), net(x)) and tc.equal(tc.nn.parallel.data_parallel(net, x), net(x))
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        tc.nn.parallel.DistributedDataParallel(net)
+
+
+def test_ways_of_attention():
+    from tercel.nn.attention import SDPBackend, sdpa_kernel
+    q = tc.randn(1, 2, 3, 4)
+    plain = tc.nn.functional.scaled_dot_product_attention(q, q, q)
+    with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]), sdpa_kernel(SDPBackend.MATH):
+        assert tc.equal(tc.nn.functional.scaled_dot_product_attention(q, q, q), plain)
+    assert SDPBackend.MATH == 0 and len(SDPBackend) == 6 and not hasattr(tc.nn, "SDPBackend")
+    for wrong in ("math", ["math"]):
+        with pytest.raises(AssertionError, match="must be an instance of SDPBackend.*got str"):
+            with sdpa_kernel(wrong):
+                pass
+
+
+def test_states_of_other_devices():
+    from tercel.utils import checkpoint
+    assert checkpoint.get_device_states(tc.ones(1), 3) == ([], []) and checkpoint.set_device_states([], []) is None
+    assert tc._C._log_api_usage_once("event") is None
 
 
 def test_they_are_imported_when_they_are_used():

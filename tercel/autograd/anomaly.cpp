@@ -11,7 +11,8 @@ namespace {
 std::atomic<bool> g_check_nan{true};
 
 AnomalyHooks& anomaly_hooks() {
-  static AnomalyHooks hooks;
+  // Never destroyed: a thread may still record while the program ends.
+  static AnomalyHooks& hooks = *new AnomalyHooks;
   return hooks;
 }
 

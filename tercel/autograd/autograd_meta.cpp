@@ -5,6 +5,7 @@
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/leaf_node_impl.h"
 #include "tercel/autograd/record.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel {
 
@@ -43,9 +44,7 @@ AutogradMeta& make_autograd_meta(const Tensor& t) {
 
 // Threads that share a tensor may be the first to need its metadata and its node; one of them makes these.
 std::mutex& detail::shared_mutex(const Tensor& t) {
-  constexpr size_t kMutexes = 64;
-  constinit static std::mutex mutexes[kMutexes];
-  return mutexes[reinterpret_cast<uintptr_t>(&t.impl()) / 64 % kMutexes];
+  return process_mutex(ProcessMutex::Metadata, reinterpret_cast<uintptr_t>(&t.impl()) / 64 % kMetadataMutexes);
 }
 
 namespace {
@@ -82,11 +81,13 @@ Edge gradient_edge(const Tensor& t) {
   detail::refresh_view_history(t);
   AutogradMeta& meta = ensure_autograd_meta(t);
   if (meta.grad_fn.defined()) return {meta.grad_fn, meta.output_nr};
+  // A node that is gone still has its hooks, which die after the mutex is free: see Note [Locks and fork].
+  weak_intrusive_ptr<Node> gone;
   const std::unique_lock lock = lock_first_use(t);
   intrusive_ptr<Node> leaf = meta.leaf_node.lock();
   if (!leaf.defined()) {
     leaf = make_intrusive<LeafNode>(t);
-    meta.leaf_node = weak_intrusive_ptr<Node>(leaf);
+    gone = std::exchange(meta.leaf_node, weak_intrusive_ptr<Node>(leaf));
   }
   return {std::move(leaf), 0};
 }

@@ -1,5 +1,7 @@
 #include "tercel/autograd/checkpoint.h"
 
+#include <optional>
+
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/function.h"
 #include "tercel/util/format.h"
@@ -8,36 +10,17 @@ namespace tercel {
 
 namespace {
 
-/** Sets the default generator back to where it was, and forth again at the end. */
-class GeneratorAt {
- public:
-  explicit GeneratorAt(const GeneratorState* then) : active_(then != nullptr), now_(default_generator().state()) {
-    if (active_) default_generator().set_state(*then);
-  }
-  ~GeneratorAt() {
-    if (active_) default_generator().set_state(now_);
-  }
-  GeneratorAt(const GeneratorAt&) = delete;
-  GeneratorAt& operator=(const GeneratorAt&) = delete;
-
- private:
-  bool active_;
-  GeneratorState now_;
-};
-
 class CheckpointNode final : public CustomNode {
  public:
   CheckpointNode(CheckpointedFunction f, const std::vector<Tensor>& inputs, bool preserve)
-      : CustomNode("CheckpointFunctionBackward", inputs),
-        function_(std::move(f)),
-        preserve_(preserve),
-        state_(default_generator().state()) {
+      : CustomNode("CheckpointFunctionBackward", inputs), function_(std::move(f)), preserve_(preserve) {
     context().save_for_backward(inputs);
     context().set_once_differentiable(true);
   }
 
-  std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const {
+  std::vector<Tensor> forward(const std::vector<Tensor>& inputs) {
     const NoGradGuard no_grad;
+    const RecordDraws record(draws_);
     return function_(inputs);
   }
 
@@ -57,7 +40,8 @@ class CheckpointNode final : public CustomNode {
     std::vector<Tensor> outputs, results, seeds;
     {
       const EnableGradGuard enable;
-      const GeneratorAt then(preserve_ ? &state_ : nullptr);
+      std::optional<ReplayDraws> again;
+      if (preserve_) again.emplace(draws_);
       outputs = function_(inputs);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -76,7 +60,7 @@ class CheckpointNode final : public CustomNode {
  private:
   CheckpointedFunction function_;
   bool preserve_;
-  GeneratorState state_;
+  Draws draws_;
 };
 
 /** checkpoint() with a backward of its own inside backward. */
@@ -109,8 +93,10 @@ std::string describe(const Form& form) {
 /** What the ops of a scope would have saved, by number, and the way to it. */
 class detail::Recomputation {
  public:
-  Recomputation(Callable<void()> run, const CheckpointOptions& options)
-      : run_(std::move(run)), options_(options), state_(default_generator().state()) {}
+  Recomputation(Callable<void()> run, const CheckpointOptions& options) : run_(std::move(run)), options_(options) {}
+
+  /** What the scope draws. */
+  Draws& draws() { return draws_; }
 
   size_t add(const Tensor& t) {
     forms_.emplace_back(t);
@@ -128,7 +114,8 @@ class detail::Recomputation {
     std::vector<Tensor> found;
     {
       const EnableGradGuard enable;
-      const GeneratorAt then(options_.preserve_rng_state ? &state_ : nullptr);
+      std::optional<ReplayDraws> again;
+      if (options_.preserve_rng_state) again.emplace(draws_);
       const SavedTensorHooksGuard collect({[&found](const Tensor& t) -> std::any {
                                              found.push_back(t.detach());
                                              return found.back();
@@ -159,7 +146,7 @@ class detail::Recomputation {
 
   Callable<void()> run_;
   CheckpointOptions options_;
-  GeneratorState state_;
+  Draws draws_;
   std::vector<Form> forms_;
   std::vector<Tensor> values_;
 };
@@ -168,6 +155,7 @@ CheckpointError::~CheckpointError() = default;
 
 CheckpointScope::CheckpointScope(Callable<void()> recompute, const CheckpointOptions& options)
     : recomputation_(std::make_shared<detail::Recomputation>(std::move(recompute), options)),
+      draws_(recomputation_->draws()),
       hooks_({[to = recomputation_](const Tensor& t) -> std::any { return to->add(t); },
               [from = recomputation_](const std::any& number) { return from->take(std::any_cast<size_t>(number)); }}) {}
 

@@ -62,6 +62,7 @@ class TERCEL_API CheckpointScope {
 
  private:
   std::shared_ptr<detail::Recomputation> recomputation_;
+  RecordDraws draws_;
   SavedTensorHooksGuard hooks_;
 };
 

@@ -19,13 +19,15 @@
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "tercel/autograd/anomaly.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/leaf_node_impl.h"
+#include "tercel/core/generator.h"
+#include "tercel/util/profile.h"
+#include "tercel/util/thread_impl.h"
 
 namespace tercel {
 
@@ -289,6 +291,7 @@ bool has_any(const Node& node, const Gradient* incoming) {
 
 void apply_node(Scratch& s, const Task& task, const Pass& pass) {
   Node& node = *task.node;
+  const ProfileRange range(node.name(), RangeKind::Backward);
   Gradient* incoming = s.buffer.data() + task.first;
   if (node.is_leaf()) return static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
   for (uint32_t i = 0; i < node.num_outputs(); ++i)
@@ -395,9 +398,11 @@ void run(const Pass& pass) {
   constexpr int kDeepest = 60;
   if (t_depth < kDeepest) return run_here(pass);
   std::exception_ptr error;
-  std::thread([&, inference = detail::t_inference_mode, hooks = detail::t_saved_tensor_hooks] {
+  Thread([&, inference = detail::t_inference_mode, hooks = detail::t_saved_tensor_hooks,
+          draws = detail::t_draw_scopes] {
     detail::t_inference_mode = inference;
     detail::t_saved_tensor_hooks = hooks;
+    detail::t_draw_scopes = draws;
     try {
       run_here(pass);
     } catch (...) {

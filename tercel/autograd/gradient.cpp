@@ -83,7 +83,14 @@ Gradient join_rows(const Gradient& a, const Gradient& b) {
   return out;
 }
 
-void scatter_rows(const Tensor& into, const Gradient& g) {
+}  // namespace
+
+void accumulate_dense(const Tensor& into, const Tensor& g) {
+  check_same(into, g);
+  visit_differentiable_types("gradient", into.dtype(), [&]<class T> { for_each_row<T>(into, g, &add_row<T>); });
+}
+
+void add_rows(const Tensor& into, const Gradient& g) {
   const int64_t* rows = g.rows.data<int64_t>();
   for (int64_t i = 0; i < g.rows.numel(); ++i) {
     const int64_t row = rows[i];
@@ -96,13 +103,6 @@ void scatter_rows(const Tensor& into, const Gradient& g) {
     };
     accumulate_dense(at(into, row), at(g.values, i));
   }
-}
-
-}  // namespace
-
-void accumulate_dense(const Tensor& into, const Tensor& g) {
-  check_same(into, g);
-  visit_differentiable_types("gradient", into.dtype(), [&]<class T> { for_each_row<T>(into, g, &add_row<T>); });
 }
 
 void copy_elements(const Tensor& target, const Tensor& source) {
@@ -166,7 +166,7 @@ Gradient add_gradients(Gradient a, Gradient b) {
   if (a.is_rows() || (!b.is_rows() && !exclusively_owned(a.values) && exclusively_owned(b.values))) std::swap(a, b);
   if (!exclusively_owned(a.values)) a.values = dense_copy(a.values);
   if (b.is_rows())
-    scatter_rows(a.values, b);
+    add_rows(a.values, b);
   else
     accumulate_dense(a.values, b.values);
   return a;

@@ -23,6 +23,9 @@ struct Gradient {
 /** into += g, elementwise; same sizes and dtype (floating). Changes `into` in place. */
 TERCEL_API void accumulate_dense(const Tensor& into, const Tensor& g);
 
+/** Adds a gradient of rows to a dense one, in place. */
+TERCEL_API void add_rows(const Tensor& into, const Gradient& rows);
+
 /**
  * The sum of two gradients of one tensor; consumes both, and their memory where nobody else uses it. Recorded, and
  * neither of them changed, where gradients are on and one requires a gradient itself.

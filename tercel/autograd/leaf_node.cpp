@@ -1,14 +1,35 @@
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/leaf_node_impl.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel {
 
 namespace {
 
-std::mutex g_leaf_mutex;
-
 bool is_shared(const Tensor& g) { return g.use_count() > 1 || g.storage().use_count() > 1; }
+
+/** The first gradient of a leaf: one that is somebody else's too must not be changed by later sums. */
+Gradient to_be_kept(Gradient gradient, const Tensor& leaf) {
+  if (!gradient.is_rows() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf)))
+    gradient.values = copy_with_layout_of(gradient.values, leaf);
+  return gradient;
+}
+
+/** False: the sum must be another tensor, as one that is part of a graph is not changed. */
+bool add_in_place(const Gradient& sum, const Gradient& gradient) {
+  if (!sum.defined() || sum.is_rows()) return false;
+  if (gradient.is_rows()) {
+    if (is_shared(sum.values)) return false;
+    add_rows(sum.values, gradient);
+    return true;
+  }
+  if (grad_enabled() || should_record(sum.values, gradient.values)) return false;
+  // Also where others see it: the leaf's gradient may be part of an arena.
+  accumulate_dense(sum.values, gradient.values);
+  sum.values.impl().bump_version();
+  return true;
+}
 
 }  // namespace
 
@@ -18,20 +39,24 @@ void LeafNode::run_leaf_hooks(Gradient& gradient) const {
 }
 
 void LeafNode::add(Gradient gradient) {
-  const std::scoped_lock lock(g_leaf_mutex);
   Gradient& sum = autograd_meta(leaf_)->grad;
-  if (!sum.defined()) {
-    // A gradient that is somebody else's too must not be changed by later sums.
-    if (!gradient.is_rows() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf_)))
-      gradient.values = copy_with_layout_of(gradient.values, leaf_);
-    sum = std::move(gradient);
-  } else if (!sum.is_rows() && !gradient.is_rows() && !grad_enabled() && !should_record(sum.values, gradient.values)) {
-    // In place: the leaf's gradient may be part of an arena.
-    accumulate_dense(sum.values, gradient.values);
-    sum.values.impl().bump_version();
-  } else {
-    // A part of a graph is not changed: then the sum is another tensor.
-    sum = add_gradients(std::move(sum), std::move(gradient));
+  for (;;) {
+    // Recording, and destroying what another program may own, is not done under the mutex: see Note [Locks and fork].
+    // So another thread's gradient may come in between.
+    Gradient before, after;
+    {
+      const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
+      if (add_in_place(sum, gradient)) return;
+      before = sum;
+    }
+    if (before.defined())
+      after = add_gradients(before, gradient);
+    else
+      after = gradient = to_be_kept(std::move(gradient), leaf_);
+    const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
+    if (!sum.values.is_same(before.values)) continue;
+    std::swap(sum, after);
+    return;
   }
 }
 

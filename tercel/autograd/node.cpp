@@ -28,14 +28,20 @@ thread_local uint64_t t_sequence = 0;
 // Destroying the last node of a chain destroys the next, and so on: a graph of a million ops would overflow the stack.
 // So a dying node hands its edges to a list of its thread, and a dying tensor the node that made it (a node may have
 // saved a tensor that another node made); only the outermost destructor works the list off.
-thread_local std::vector<intrusive_ptr<Node>>* t_dying = nullptr;
+using NodeList = std::vector<intrusive_ptr<Node>>;
+constinit thread_local NodeList* t_dying = nullptr;
 
-/** Works off what `fill` puts into the list, and what that leads to. */
+/** The memory of a thread's list, kept between graphs, so that a training step does not allocate for it. */
+struct KeptList {
+  NodeList nodes;
+  ~KeptList();
+};
+/** A static object that holds a graph is destroyed after the thread's own. */
+constinit thread_local bool t_kept_list_is_gone = false;
+KeptList::~KeptList() { t_kept_list_is_gone = true; }
+
 template <class Fill>
-void release_nodes(Fill fill) {
-  if (t_dying) return fill(*t_dying);
-  // Kept between graphs, so that a training step does not allocate for it.
-  static thread_local std::vector<intrusive_ptr<Node>> dying;
+void release_nodes_with(NodeList& dying, Fill fill) {
   t_dying = &dying;
   fill(dying);
   while (!dying.empty()) {
@@ -43,6 +49,18 @@ void release_nodes(Fill fill) {
     dying.pop_back();
   }
   t_dying = nullptr;
+}
+
+/** Works off what `fill` puts into the list, and what that leads to. */
+template <class Fill>
+void release_nodes(Fill fill) {
+  if (t_dying) return fill(*t_dying);
+  if (t_kept_list_is_gone) [[unlikely]] {
+    NodeList dying;
+    return release_nodes_with(dying, fill);
+  }
+  static thread_local KeptList kept;
+  release_nodes_with(kept.nodes, fill);
 }
 }  // namespace
 

@@ -54,11 +54,13 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                "the view with gradients enabled, or after its base has changed.");
   // Other threads may do the same: the node is made first, as that takes locks, and the first to publish it wins.
   const ForwardModeGuard no_tangents(false);
-  auto node = detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
+  intrusive_ptr<Node> node =
+      detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   AutogradMeta& meta = ensure_autograd_meta(t);
   const std::lock_guard lock(detail::shared_mutex(t));
   if (meta.view_version.load(std::memory_order_relaxed) == t.version()) return;
-  meta.grad_fn = std::move(node);
+  // The node before dies after the mutex is free: see Note [Locks and fork].
+  std::swap(meta.grad_fn, node);
   meta.output_nr = 0;
   meta.move_retained_gradient(t);
   t.impl().set_history_flags();

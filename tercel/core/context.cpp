@@ -10,7 +10,7 @@ namespace {
 
 constinit std::atomic<bool> g_keep_on_shrink{true};
 constinit std::atomic<int64_t> g_max_keep_on_shrink_memory{INT64_MAX};
-constinit std::atomic<bool> g_detach_allows_metadata_change{false};
+constinit std::atomic<bool> g_detach_allows_metadata_change{true};
 
 }  // namespace
 

@@ -17,8 +17,8 @@ TERCEL_API int64_t max_keep_on_shrink_memory();
 TERCEL_API void set_max_keep_on_shrink_memory(int64_t nbytes);
 
 /**
- * Whether what detach() and data() return may get other sizes, strides or another storage. Default: false, and the
- * setters of TensorImpl refuse by name; true is what PyTorch does since 1.13.
+ * Whether what detach() and data() return may get other sizes, strides or another storage. Default: true, as in PyTorch
+ * since 1.13; with false the setters of TensorImpl refuse it.
  */
 TERCEL_API bool detach_allows_metadata_change();
 TERCEL_API void set_detach_allows_metadata_change(bool allow);

@@ -16,15 +16,19 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "tercel/core/allocator.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/process_mutex.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TERCEL_ASAN 1
@@ -141,19 +145,23 @@ struct LargeBlock {
   bool mapped() const { return bytes >= kHugePage; }
 };
 
-/** What all threads share. Never destroyed: blocks are freed in static destructors too. */
+/** What all threads share, under ProcessMutex::Allocator. */
 struct Central {
-  std::mutex mutex;
-  // All below is under the mutex.
   FreeList lists[kClasses];
   LargeBlock* large = nullptr;  // free ones, most recently used first
   ThreadCache* threads = nullptr;
-  int64_t cache_limit = memory_info().total / 4;
-  int64_t class_bytes = 0;  // of all blocks that classes ever got from the system and did not give back
+  int64_t cache_limit = -1;  // see limit()
+  int64_t class_bytes = 0;   // of all blocks that classes ever got from the system and did not give back
   int64_t large_cached = 0, large_allocated = 0;
   /** Of large blocks; and of threads that have ended, less what all threads popped only to move it here. */
   int64_t allocations = 0;
   int64_t misses = 0;
+
+  /** How much is kept in large blocks, a quarter of the memory if nobody has said. */
+  int64_t limit() {
+    if (cache_limit < 0) cache_limit = memory_info().total / 4;
+    return cache_limit;
+  }
 
   /** Takes free large blocks off, least recently used first, until those that remain hold at most `limit`. */
   LargeBlock* cut_large(int64_t limit) {
@@ -173,10 +181,11 @@ struct Central {
   }
 };
 
-Central& central() {
-  static Central* const instance = new Central;
-  return *instance;
-}
+// Never destroyed: blocks are freed in static destructors too.
+static_assert(std::is_trivially_destructible_v<Central>);
+constinit Central g_central;
+
+std::mutex& central_mutex() { return process_mutex(ProcessMutex::Allocator); }
 
 constinit thread_local ThreadCache* t_cache [[gnu::tls_model("initial-exec")]] = nullptr;
 constinit thread_local bool t_retired = false;
@@ -186,9 +195,9 @@ struct CacheRetirer {
   ~CacheRetirer() {
     ThreadCache* cache = std::exchange(t_cache, nullptr);
     t_retired = true;
-    Central& c = central();
+    Central& c = g_central;
     {
-      const std::scoped_lock lock(c.mutex);
+      const std::scoped_lock lock(central_mutex());
       for (size_t cls = 0; cls < kClasses; ++cls) {
         c.allocations += cache->lists[cls].popped();
         cache->lists[cls].move_to(c.lists[cls], INT64_MAX);
@@ -206,9 +215,9 @@ struct CacheRetirer {
   if (t_retired) return nullptr;
   auto* cache = new (std::nothrow) ThreadCache;
   if (!cache) return nullptr;
-  Central& c = central();
+  Central& c = g_central;
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     cache->next = std::exchange(c.threads, cache);
   }
   t_cache = cache;
@@ -248,23 +257,23 @@ void* take_or_throw(size_t nbytes, size_t asked_for, Take take) {
 /** Fills an empty list, from the central cache or from the system. */
 void refill(FreeList& list, size_t cls) {
   const size_t bytes = class_bytes(cls);
-  Central& c = central();
+  Central& c = g_central;
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     c.lists[cls].move_to(list, std::min<int64_t>(32, kMostKept[cls] / 2));
   }
   if (!list.empty()) return;
   const size_t count = bytes <= kLargestInSlab ? kSlab / bytes : 1;
   auto* first = static_cast<std::byte*>(take_or_throw(count * bytes, bytes, &try_system_block));
   for (size_t i = count; i-- > 0;) list.push(first + i * bytes);
-  const std::scoped_lock lock(c.mutex);
+  const std::scoped_lock lock(central_mutex());
   c.class_bytes += static_cast<int64_t>(count * bytes);
   ++c.misses;
 }
 
 void give_to_central(FreeList& list, size_t cls, int64_t count) {
-  Central& c = central();
-  const std::scoped_lock lock(c.mutex);
+  Central& c = g_central;
+  const std::scoped_lock lock(central_mutex());
   c.allocations -= list.move_to(c.lists[cls], count);
 }
 
@@ -277,8 +286,8 @@ void give_to_central(FreeList& list, size_t cls, int64_t count) {
   void* p = list.pop();
   if (!cache) {
     give_to_central(once, cls, INT64_MAX);
-    Central& c = central();
-    const std::scoped_lock lock(c.mutex);
+    Central& c = g_central;
+    const std::scoped_lock lock(central_mutex());
     c.allocations += once.popped();
   }
   return p;
@@ -289,8 +298,8 @@ void give_to_central(FreeList& list, size_t cls, int64_t count) {
     cache->lists[cls].push(p);
     return;
   }
-  Central& c = central();
-  const std::scoped_lock lock(c.mutex);
+  Central& c = g_central;
+  const std::scoped_lock lock(central_mutex());
   c.lists[cls].push(p);
 }
 
@@ -359,14 +368,14 @@ int64_t release_large(LargeBlock* list) {
 
 void free_large(void* context) {
   auto* block = static_cast<LargeBlock*>(context);
-  Central& c = central();
+  Central& c = g_central;
   LargeBlock* cut = nullptr;
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     c.large_allocated -= static_cast<int64_t>(block->bytes);
     c.large_cached += static_cast<int64_t>(block->bytes);
     block->next = std::exchange(c.large, block);
-    if (c.large_cached > c.cache_limit) cut = c.cut_large(c.cache_limit);
+    if (c.large_cached > c.limit()) cut = c.cut_large(c.limit());
   }
   release_large(cut);
 }
@@ -390,13 +399,13 @@ DataPtr allocate_large(size_t nbytes) {
   if (nbytes > SIZE_MAX / 2) throw_out_of_memory(nbytes);
   const size_t unit = nbytes < kHugePage ? size_t{4} << 10 : size_t{64} << 10;
   const size_t bytes = (nbytes + unit - 1) / unit * unit;
-  Central& c = central();
+  Central& c = g_central;
   const auto count = [&c](const LargeBlock& block) {
     c.large_allocated += static_cast<int64_t>(block.bytes);
     ++c.allocations;
   };
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     if (LargeBlock* block = take_cached_large(c, bytes)) {
       count(*block);
       return DataPtr(block->base, block, &free_large, kCpu);
@@ -405,7 +414,7 @@ DataPtr allocate_large(size_t nbytes) {
   auto block = std::make_unique<LargeBlock>();
   block->base = take_or_throw(bytes, nbytes, &try_map_large);
   block->bytes = bytes;
-  const std::scoped_lock lock(c.mutex);
+  const std::scoped_lock lock(central_mutex());
   count(*block);
   ++c.misses;
   void* const base = block->base;
@@ -430,13 +439,35 @@ class CpuAllocator final : public Allocator {
 
 constinit CpuAllocator g_cpu_allocator;
 
+/** Fills every block with bytes 0xFF, so that reads of uninitialised memory find NaN, -1 or 255. */
+class PoisoningAllocator final : public Allocator {
+ public:
+  DataPtr allocate(size_t nbytes) override {
+    DataPtr block = g_cpu_allocator.allocate(nbytes);
+    if (nbytes > 0) std::memset(block.get(), 0xFF, nbytes);
+    return block;
+  }
+};
+
+constinit PoisoningAllocator g_poisoning_allocator;
+
+Allocator& chosen_allocator() {
+  const char* const text = std::getenv("TERCEL_POISON_MEMORY");
+  if (text && std::string_view(text) == "1") return g_poisoning_allocator;
+  return g_cpu_allocator;
+}
+
+constinit Allocator* g_chosen = &g_cpu_allocator;
+// Chosen once at startup, so that an allocation costs no check.
+[[maybe_unused]] const bool g_has_chosen = (g_chosen = &chosen_allocator(), true);
+
 }  // namespace
 
-Allocator& cpu_allocator() { return g_cpu_allocator; }
+Allocator& cpu_allocator() { return *g_chosen; }
 
 AllocatorStats cpu_allocator_stats() {
-  Central& c = central();
-  const std::scoped_lock lock(c.mutex);
+  Central& c = g_central;
+  const std::scoped_lock lock(central_mutex());
   AllocatorStats stats;
   int64_t free_bytes = 0;
   const auto count = [&free_bytes](const FreeList* lists) {
@@ -457,13 +488,13 @@ AllocatorStats cpu_allocator_stats() {
 }
 
 int64_t trim_cpu_allocator() {
-  Central& c = central();
+  Central& c = g_central;
   if (ThreadCache* cache = t_cache)
     for (size_t cls = 0; cls < kClasses; ++cls) give_to_central(cache->lists[cls], cls, INT64_MAX);
   LargeBlock* large = nullptr;
   int64_t freed = 0;
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     large = c.cut_large(0);
     for (size_t cls = 0; cls < kClasses; ++cls) {
       if (class_bytes(cls) <= kLargestInSlab) continue;
@@ -477,10 +508,10 @@ int64_t trim_cpu_allocator() {
 
 void set_cpu_allocator_cache_limit(int64_t nbytes) {
   TERCEL_CHECK(nbytes >= 0, RuntimeError, "set_cpu_allocator_cache_limit: ", nbytes, " bytes is negative");
-  Central& c = central();
+  Central& c = g_central;
   LargeBlock* cut = nullptr;
   {
-    const std::scoped_lock lock(c.mutex);
+    const std::scoped_lock lock(central_mutex());
     c.cache_limit = nbytes;
     cut = c.cut_large(nbytes);
   }

@@ -1,8 +1,9 @@
 // Random numbers for ops: a seed and a position in one Philox stream.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "tercel/util/export.h"
 #include "tercel/util/philox.h"
@@ -20,7 +21,7 @@ struct GeneratorState {
  * it. */
 class TERCEL_API Generator {
  public:
-  explicit Generator(uint64_t seed = 0) : state_{seed, 0} {}
+  constexpr explicit Generator(uint64_t seed = 0) : state_{seed, 0} {}
 
   /** Restarts the sequence at its beginning. */
   void set_seed(uint64_t seed);
@@ -30,13 +31,67 @@ class TERCEL_API Generator {
   GeneratorState reserve(uint64_t blocks);
 
  private:
-  mutable std::atomic_flag busy_;  // held for a few instructions
+  friend class ReplayDraws;
+
   GeneratorState state_;
+  const std::vector<GeneratorState>* replayed_ = nullptr;  // what reserve() gives before it goes on by itself
+  size_t next_replayed_ = 0;
 };
 
-/** The generator that random ops use unless they are given one. */
+/**
+ * The generator that random ops use unless they are given one: the process's, or in a scope of ReplayDraws this
+ * thread's.
+ */
 TERCEL_API Generator& default_generator();
 /** Seeds the default generator. */
 TERCEL_API void manual_seed(uint64_t seed);
+
+/** What a thread has taken from the default generator, so that it can be drawn again. */
+struct Draws {
+  GeneratorState start = {};                ///< where the generator was
+  std::vector<GeneratorState> ranges = {};  ///< where each range that was taken begins
+};
+
+// Note [Drawing again]
+// What is calculated again must draw the same numbers. Setting the process's generator back for that would give other
+// threads numbers a second time, and would not even be right: between two draws of one thread another thread may have
+// drawn. So a scope notes the ranges that its thread takes, and a later scope gives its thread a generator of its own
+// that hands out those ranges.
+
+/** In the scope, what this thread takes from the default generator is noted. Scopes on a thread are nested. */
+class TERCEL_API RecordDraws {
+ public:
+  explicit RecordDraws(Draws& into);
+  ~RecordDraws();
+  RecordDraws(const RecordDraws&) = delete;
+  RecordDraws& operator=(const RecordDraws&) = delete;
+
+ private:
+  friend class Generator;
+  Draws& into_;
+  RecordDraws* outer_;
+};
+
+namespace detail {
+/** The scopes that a thread is in; one that goes on with another's work takes them over. */
+struct DrawScopes {
+  Generator* generator = nullptr;
+  RecordDraws* recorder = nullptr;
+};
+TERCEL_API extern constinit thread_local DrawScopes t_draw_scopes [[gnu::tls_model("initial-exec")]];
+}  // namespace detail
+
+/** In the scope, this thread's default generator draws again what was noted, and then goes on from there. */
+class TERCEL_API ReplayDraws {
+ public:
+  explicit ReplayDraws(const Draws& draws);
+  ~ReplayDraws();
+  ReplayDraws(const ReplayDraws&) = delete;
+  ReplayDraws& operator=(const ReplayDraws&) = delete;
+
+ private:
+  Generator generator_;
+  detail::DrawScopes outer_;
+};
 
 }  // namespace tercel

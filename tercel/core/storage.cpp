@@ -30,7 +30,7 @@ DataPtr StorageImpl::set_data_ptr(DataPtr block) {
 
 void StorageImpl::reset() {
   data_.clear();
-  nbytes_ = 0;
+  set_nbytes(0);
 }
 
 void StorageImpl::resize_bytes(size_t size) {
@@ -39,12 +39,14 @@ void StorageImpl::resize_bytes(size_t size) {
   const size_t common = std::min(size, nbytes_);
   if (common > 0) std::memcpy(fresh.get(), data_.get(), common);
   data_ = std::move(fresh);
-  nbytes_ = size;
+  set_nbytes(size);
 }
 
 void StorageImpl::swap(StorageImpl& other) {
   data_.swap(other.data_);
-  std::swap(nbytes_, other.nbytes_);
+  const size_t size = nbytes_;
+  set_nbytes(other.nbytes_);
+  other.set_nbytes(size);
   std::swap(allocator_, other.allocator_);
   std::swap(resizable_, other.resizable_);
   bump_version();

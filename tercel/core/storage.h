@@ -1,4 +1,10 @@
 // The bytes that tensors view.
+//
+// Note [Shrunk storages]
+// Who makes a tensor checks that it lies inside its storage; afterwards only a smaller storage can break that. A
+// storage remembers that it became smaller, and TensorImpl::data(), which every op and every export goes through,
+// compares the extents of tensors over such a storage. All other tensors pay for one test of a byte beside the pointer
+// that data() loads.
 #pragma once
 
 #include <atomic>
@@ -48,8 +54,13 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   Device device() const { return data_.device(); }
   Allocator* allocator() const { return allocator_; }
   bool resizable() const { return resizable_; }
+  /** Whether it ever became smaller; see Note [Shrunk storages]. */
+  bool shrunk() const { return shrunk_; }
 
-  void set_nbytes(size_t size) { nbytes_ = size; }
+  void set_nbytes(size_t size) {
+    shrunk_ |= size < nbytes_;
+    nbytes_ = size;
+  }
   /** RuntimeError when a resizable storage would lose its allocator. */
   void set_allocator(Allocator* source);
   /** RuntimeError when asked for without an allocator. */
@@ -89,6 +100,7 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   void* peer_ = nullptr;
   std::atomic<uint32_t> version_{0};
   bool resizable_;
+  bool shrunk_ = false;
 };
 
 /** Handle to a StorageImpl. */

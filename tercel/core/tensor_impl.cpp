@@ -106,6 +106,20 @@ TensorImpl::~TensorImpl() {
   if (ndim_ > kInlineDims) delete[] heap_;
 }
 
+/** What data() is where there may be none. */
+void* TensorImpl::checked_data() const {
+  if (numel_ == 0) return nullptr;
+  const Extent extent = extent_of(sizes(), strides());
+  const auto item = static_cast<int64_t>(itemsize());
+  const auto nbytes = static_cast<int64_t>(storage_->nbytes());
+  // Divided, not multiplied: no product can overflow.
+  TERCEL_CHECK(storage_offset_ + extent.lowest >= 0 && storage_offset_ + extent.highest < nbytes / item, RuntimeError,
+               "the storage of a tensor was made too small for it: sizes ", sizes(), ", strides ", strides(),
+               " and storage offset ", storage_offset_, " need elements of ", item, " bytes up to number ",
+               storage_offset_ + extent.highest + 1, ", but the storage has ", nbytes, " bytes");
+  return storage_->unsafe_data<std::byte>() + storage_offset_ * item;
+}
+
 void TensorImpl::release_resources() {
   drop_autograd();
   storage_.reset();

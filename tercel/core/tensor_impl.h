@@ -100,14 +100,14 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }
-  /** First element; null when there are no elements. */
+  /** First element; null when there are no elements. RuntimeError when the storage has become too small. */
   void* data() const {
-    return numel_ == 0 ? nullptr
-                       : static_cast<std::byte*>(storage_->data()) + storage_offset_ * static_cast<int64_t>(itemsize());
+    if (numel_ == 0 || storage_->shrunk()) [[unlikely]]
+      return checked_data();
+    return static_cast<std::byte*>(storage_->data()) + storage_offset_ * static_cast<int64_t>(itemsize());
   }
 
-  // Metadata setters. Each refuses a tensor made by .data or detach() when changes are not allowed on it; none looks
-  // whether the geometry lies inside the storage.
+  // Metadata setters. Each refuses a tensor of .data or detach() that must not change; none looks at the storage.
   /** What they ask first, for those who change several things at once; RuntimeError that begins with the name. */
   void check_metadata_change(const char* what) const;
   /** A stride that is kFillStride becomes that of a dimension right around the one after it. */
@@ -229,7 +229,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim);
   void release_resources() override;
   void drop_autograd();
-
+  void* checked_data() const;
   bool flag(Flag f) const { return (flags_ & f) != 0; }
   void set_flag(Flag f, bool on) { flags_ = static_cast<uint8_t>(on ? flags_ | f : flags_ & ~f); }
   bool has_autograd_flag(int any) const { return (autograd_flags_.load(std::memory_order_relaxed) & any) != 0; }

@@ -28,11 +28,9 @@ void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) 
 }
 
 std::unique_ptr<RecordSource> open_source(const Dataset& dataset, const DataPart& part, const ReaderOptions& options) {
-  std::vector<int64_t> slot_nums;
-  for (const SparseInput& input : options.inputs) slot_nums.push_back(input.slot_num);
   switch (dataset.format) {
     case DataFormat::Norm:
-      return std::make_unique<NormSource>(dataset, part, slot_nums, options.binary_labels, options.shuffle);
+      return std::make_unique<NormSource>(dataset, part, options.inputs, options.binary_labels, options.shuffle);
   }
   throw_error<InternalError>({"reader: no source for format ", to_string(dataset.format)});
 }
@@ -47,7 +45,8 @@ struct BatchReader::State {
   std::vector<Tensor> uniform_offsets;
   BatchSequence::Rules rules;
   std::optional<BatchSequence> sequence;  // the batch that comes next
-  std::optional<Prefetcher> prefetcher;   // after the others: its threads use them
+  // After the others: its threads use them.
+  std::unique_ptr<Prefetcher, Prefetcher::Destroy> prefetcher;
 };
 
 BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const ReaderOptions& options)
@@ -90,8 +89,8 @@ bool BatchReader::next(Batch& batch) {
   if (state.sequence->done()) return false;
   if (!state.prefetcher) {
     const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
-    state.prefetcher.emplace(*state.source, *state.order, state.uniform_offsets, options, state.sequence->plan().epoch,
-                             state.sequence->row());
+    state.prefetcher.reset(new Prefetcher(*state.source, *state.order, state.uniform_offsets, options,
+                                          state.sequence->plan().epoch, state.sequence->row()));
   }
   state.prefetcher->take(batch);
   state.sequence->next_batch();
@@ -129,6 +128,7 @@ void BatchReader::seek(const ReaderPosition& position) {
   TERCEL_CHECK(position.epoch >= 0 && position.row >= 0 && position.row <= position.epoch_rows, ConfigError,
                "reader: seek: expected a row from 0 to ", position.epoch_rows, " of an epoch from 0 on, found row ",
                position.row, " of epoch ", position.epoch);
+  if (state.prefetcher) state.prefetcher->check_here();
   state.prefetcher.reset();
   state.sequence.emplace(*state.order, state.rules, position.epoch, position.row);
 }

@@ -23,14 +23,22 @@
 
 namespace tercel::data {
 
+/** Limits of ReaderOptions. */
+constexpr int64_t kMaxShuffleWindow = 1 << 26, kMaxWorkers = 1024, kMaxPrefetch = 1024;
+
 /** Some consecutive slots that a batch holds together: HugeCTR's DataReaderSparseParam. */
 struct SparseInput {
   std::string name;
   int64_t slot_num = 1;
+  std::string table = {};
+  int64_t num_keys = 0;
 
   static constexpr auto fields() {
     return std::tuple(Field{"name", &SparseInput::name, "name of the input"},
-                      Field{"slot_num", &SparseInput::slot_num, "slots that it takes", at_least(1)});
+                      Field{"slot_num", &SparseInput::slot_num, "slots that it takes", at_least(1)},
+                      Field{"table", &SparseInput::table, "table that the keys are for, to be named in errors"},
+                      Field{"num_keys", &SparseInput::num_keys,
+                            "keys of slots without a size must be below this, 0 if any may occur", at_least(0)});
   }
 };
 
@@ -56,12 +64,13 @@ struct ReaderOptions {
         Field{"shuffle", &ReaderOptions::shuffle, "deliver the rows of each epoch in a random order"},
         Field{"seed", &ReaderOptions::seed, "of that order"},
         Field{"shuffle_window", &ReaderOptions::shuffle_window, "rows that are mixed with each other, held in memory",
-              at_least(1), at_most(1 << 26)},
+              at_least(1), at_most(kMaxShuffleWindow)},
         Field{"shuffle_block", &ReaderOptions::shuffle_block, "consecutive rows that are read at once", at_least(1),
-              at_most(1 << 26)},
+              at_most(kMaxShuffleWindow)},
         Field{"num_workers", &ReaderOptions::num_workers, "threads that decode, beside one that reads", at_least(1),
-              at_most(1024)},
-        Field{"prefetch", &ReaderOptions::prefetch, "batches that are made ready ahead", at_least(1), at_most(1024)},
+              at_most(kMaxWorkers)},
+        Field{"prefetch", &ReaderOptions::prefetch, "batches that are made ready ahead", at_least(1),
+              at_most(kMaxPrefetch)},
         Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
         Field{"verify_checksums", &ReaderOptions::verify_checksums,
               "read each file once before the start, to compare its checksum"},

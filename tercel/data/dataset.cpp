@@ -67,6 +67,12 @@ void check_dataset(const Dataset& dataset, std::string_view owner) {
   dataset.schema.check(owner);
   TERCEL_CHECK(!dataset.train.files.empty(), ConfigError, owner, ": train: expected at least one file, found none");
   check_moments(owner, dataset);
+  if (!dataset.conversion || !dataset.conversion->vocabulary) return;
+  // Runs copy the vocabulary: a description from elsewhere must not make them copy any file of the machine.
+  const std::string& path = dataset.conversion->vocabulary->path;
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  TERCEL_CHECK(!normal.empty() && normal.is_relative() && *normal.begin() != "..", ConfigError, owner,
+               ": conversion: vocabulary: expected a file in the dataset's folder, found ", printable(path));
 }
 
 Json part_to_json(const DataPart& part) {

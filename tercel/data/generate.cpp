@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "tercel/data/click_model_impl.h"
@@ -10,6 +11,7 @@
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
+#include "tercel/util/format.h"
 #include "tercel/util/version.h"
 
 namespace tercel::data {
@@ -41,6 +43,12 @@ ClickModelSpec small_spec() {
 
 ClickModelSpec spec_of(const GenerateOptions& options) {
   ClickModelSpec spec = options.preset == GeneratePreset::Criteo ? criteo_spec() : small_spec();
+  const std::vector<int64_t>& sizes = options.slot_size_array;
+  TERCEL_CHECK(sizes.size() <= 1 || sizes.size() == spec.fields.size(), ConfigError,
+               "[generate] option 'slot_size_array': expected 1 or ", spec.fields.size(), " numbers, found ",
+               sizes.size());
+  if (!sizes.empty())
+    for (size_t f = 0; f < spec.fields.size(); ++f) spec.fields[f].size = sizes[sizes.size() == 1 ? 0 : f];
   spec.ctr = options.ctr;
   spec.auc = options.auc;
   return spec;
@@ -55,6 +63,17 @@ Schema schema_of(const ClickModelSpec& spec) {
     schema.slots.push_back({str_cat({"C", f + 1}), spec.fields[f].size, 0, 1});
   schema.set_consecutive_keys();
   return schema;
+}
+
+/** IoError unless there is room for the files; all but headers is records of one size. */
+void check_room(const std::string& folder, const Schema& schema, const GenerateOptions& options) {
+  const int64_t record = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
+                                           options.key_type, options.check_mode);
+  int64_t needed = 0;
+  if (__builtin_mul_overflow(options.rows, record, &needed)) needed = std::numeric_limits<int64_t>::max();
+  const int64_t found = free_bytes(folder);
+  TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
+               " of room on the disk for ", options.rows, " rows, found ", format_bytes(found));
 }
 
 struct Batch {
@@ -84,9 +103,9 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
   TERCEL_CHECK(train_rows >= 1, ConfigError,
                "[generate] expected at least 1 row in the train part, found rows = ", options.rows,
                " and test_fraction = ", options.test_fraction);
-  AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
-
   const ClickModelSpec spec = spec_of(options);
+  check_room(folder, schema_of(spec), options);
+  AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   const ClickModel model(spec, options.seed);
 
   GenerateResult result;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tercel/data/dataset.h"
 #include "tercel/data/norm_format.h"
@@ -30,6 +31,7 @@ struct GenerateOptions {
   int64_t rows = 1'000'000;
   uint64_t seed = 1;
   GeneratePreset preset = GeneratePreset::Criteo;
+  std::vector<int64_t> slot_size_array;
   double test_fraction = 0.1;
   int64_t files = 1;
   double ctr = 0.25;
@@ -43,6 +45,10 @@ struct GenerateOptions {
         Field{"seed", &GenerateOptions::seed, "another seed is another truth; the same seed gives the same rows"},
         Field{"preset", &GenerateOptions::preset,
               "criteo: 13 counts and 26 fields as in Criteo's logs; small: 4 counts and 5 fields, for tests"},
+        Field{"slot_size_array", &GenerateOptions::slot_size_array,
+              "keys of each field, of which the first are the most frequent; one number: of every field; empty: the "
+              "preset's",
+              at_least(2), at_most(1 << 30)},
         Field{"test_fraction", &GenerateOptions::test_fraction, "share of the rows, the last ones, for the test part",
               at_least(0), below(1)},
         Field{"files", &GenerateOptions::files, "files that the train part is cut into, at most", at_least(1)},
@@ -63,8 +69,9 @@ struct GenerateResult {
 
 /**
  * Writes a dataset of Norm files with train and test part into a folder, which appears when it is complete; its truth
- * is that of the generating probabilities on the very rows written. Memory does not grow with the rows. Row r depends
- * on seed, preset, ctr and auc alone: not on the number of threads, of rows or of files. `progress` is told the rows
+ * is that of the generating probabilities on the very rows written. Memory is 28 bytes for each key, and does not grow
+ * with the rows. Row r depends on seed, preset, slot sizes, ctr and auc alone: not on the number of threads, of rows or
+ * of files. IoError, before anything is made, when there is no room for the files. `progress` is told the rows
  * written so far, now and then; what it throws ends the work. With `replace`, the folder may hold a dataset already.
  */
 TERCEL_API GenerateResult generate_dataset(const std::string& folder, const GenerateOptions& options, bool replace,

@@ -25,10 +25,21 @@ void expect(ByteCursor& cursor, std::string_view what, T wanted, std::string_vie
 
 }  // namespace
 
-NormLayout::NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary)
+NormLayout::NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary,
+                       Span<SparseInput> inputs)
     : schema(schema_of_rows), key_type(width), check_mode(mode), binary_labels(labels_are_binary) {
-  for (const Slot& slot : schema.slots) {
-    const uint64_t range = slot.size > 0 ? static_cast<uint64_t>(slot.size - 1) : std::numeric_limits<uint64_t>::max();
+  tables.resize(schema.slots.size());
+  std::vector<int64_t> num_keys(schema.slots.size());
+  size_t next = 0;
+  for (const SparseInput& input : inputs)
+    for (int64_t s = 0; s < input.slot_num; ++s, ++next) {
+      tables[next] = input.table;
+      num_keys[next] = input.num_keys;
+    }
+  for (size_t s = 0; s < schema.slots.size(); ++s) {
+    const Slot& slot = schema.slots[s];
+    const int64_t size = slot.size > 0 ? slot.size : num_keys[s];
+    const uint64_t range = size > 0 ? static_cast<uint64_t>(size - 1) : std::numeric_limits<uint64_t>::max();
     slots.push_back({static_cast<uint64_t>(slot.first_key), range, slot.hotness});
   }
   min_record_bytes = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), 0, key_type, mode);
@@ -135,7 +146,8 @@ void check_norm_record(const NormLayout& layout, Span<std::byte> bytes, const Cu
       if (static_cast<uint64_t>(key) - rule.first_key > rule.key_range)
         cursor.fail_at(at,
                        str_cat({"a key from ", rule.first_key, " to ", rule.first_key + rule.key_range, " in ",
-                                slot_text(schema, s)}),
+                                slot_text(schema, s),
+                                layout.tables[s].empty() ? "" : str_cat({" of table '", layout.tables[s], "'"})}),
                        str_cat({key}));
     }
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/norm_format.h"
 #include "tercel/util/cursor.h"
@@ -30,7 +31,9 @@ struct NormLayout {
     int64_t hotness;
   };
 
-  NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary);
+  /** Without inputs, keys are held against the schema alone. */
+  NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary,
+             Span<SparseInput> inputs = {});
 
   bool framed() const { return check_mode == CheckMode::Sum; }
   int64_t header_bytes() const { return norm_header_bytes(check_mode); }
@@ -40,8 +43,9 @@ struct NormLayout {
   CheckMode check_mode;
   bool binary_labels;
   std::vector<SlotRule> slots;
-  int64_t min_record_bytes;  // no keys
-  int64_t max_record_bytes;  // `hotness` keys in every slot
+  std::vector<std::string> tables;  // of each slot: the table that its keys are for, if any
+  int64_t min_record_bytes;         // no keys
+  int64_t max_record_bytes;         // `hotness` keys in every slot
 };
 
 /** Number of records; DataError unless the file begins with a header that fits the layout. */

@@ -31,19 +31,19 @@ void ByteBuffer::resize(size_t size) {
   size_ = size;
 }
 
-NormSource::NormSource(const Dataset& dataset, const DataPart& part, Span<int64_t> inputs, bool binary_labels,
+NormSource::NormSource(const Dataset& dataset, const DataPart& part, Span<SparseInput> inputs, bool binary_labels,
                        bool jumps)
-    : layout_(dataset.schema, dataset.key_type, dataset.check_mode, binary_labels), keep_marks_(jumps) {
+    : layout_(dataset.schema, dataset.key_type, dataset.check_mode, binary_labels, inputs), keep_marks_(jumps) {
   open_files(dataset, part);
   shape_.label_dim = layout_.schema.label_dim;
   shape_.dense_dim = layout_.schema.dense_dim;
   shape_.uniform = std::all_of(files_.begin(), files_.end(), [](const SourceFile& file) { return file.uniform; });
   auto slot = layout_.slots.begin();
-  for (const int64_t slot_num : inputs) {
-    TERCEL_ASSERT(slot_num <= layout_.slots.end() - slot);
+  for (const SparseInput& taken : inputs) {
+    TERCEL_ASSERT(taken.slot_num <= layout_.slots.end() - slot);
     BatchShape::Input input;
-    input.slot_num = slot_num;
-    for (int64_t s = 0; s < slot_num; ++s) input.hotness.push_back((slot++)->hotness);
+    input.slot_num = taken.slot_num;
+    for (int64_t s = 0; s < taken.slot_num; ++s) input.hotness.push_back((slot++)->hotness);
     row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
     shape_.inputs.push_back(std::move(input));
   }

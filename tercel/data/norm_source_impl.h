@@ -37,8 +37,8 @@ class ByteBuffer {
 
 class NormSource final : public RecordSource {
  public:
-  /** `inputs` holds the number of slots of each sparse input; `jumps` tells that ranges will not come in order. */
-  NormSource(const Dataset& dataset, const DataPart& part, Span<int64_t> inputs, bool binary_labels, bool jumps);
+  /** `inputs` take all slots; `jumps` tells that ranges will not come in order. */
+  NormSource(const Dataset& dataset, const DataPart& part, Span<SparseInput> inputs, bool binary_labels, bool jumps);
 
   int64_t rows() const override { return rows_; }
   int64_t rows_per_read() const override { return rows_per_read_; }

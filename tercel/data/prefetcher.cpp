@@ -58,13 +58,18 @@ Prefetcher::Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor>
 
 Prefetcher::~Prefetcher() { stop(); }
 
+void Prefetcher::Destroy::operator()(Prefetcher* prefetcher) const {
+  // In a forked child the threads are gone, and destroying a condition that they wait on would hang.
+  if (prefetcher->is_here()) delete prefetcher;
+}
+
 void Prefetcher::start(int64_t num_workers) {
   try {
     threads_.emplace_back([this] { load_windows(); });
     for (int64_t i = 0; i < num_workers; ++i) threads_.emplace_back([this] { decode_batches(); });
   } catch (const std::system_error& error) {
     stop();
-    throw_error<IoError>({"reader: cannot start ", num_workers + 1, " threads: ", error.what()});
+    throw_error<OutOfMemoryError>({"reader: cannot start ", num_workers + 1, " threads: ", error.what()});
   }
 }
 
@@ -76,7 +81,7 @@ void Prefetcher::stop() noexcept {
   window_free_.notify_all();
   window_ready_.notify_all();
   batch_free_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
@@ -197,7 +202,15 @@ void Prefetcher::decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, 
   }
 }
 
+bool Prefetcher::is_here() const { return threads_.front().is_here(); }
+
+void Prefetcher::check_here() const {
+  TERCEL_CHECK(is_here(), RuntimeError,
+               "reader: a process that was forked from the one that reads cannot go on with its reader: open another");
+}
+
 void Prefetcher::take(Batch& batch) {
+  check_here();
   if (failed_) std::rethrow_exception(failed_);
   {
     std::unique_lock lock(mutex_);

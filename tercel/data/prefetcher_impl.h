@@ -14,12 +14,12 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "tercel/data/batch_buffer_impl.h"
 #include "tercel/data/record_source_impl.h"
 #include "tercel/data/row_order_impl.h"
+#include "tercel/util/thread_impl.h"
 
 namespace tercel::data {
 
@@ -77,7 +77,13 @@ class Prefetcher {
              int64_t epoch, int64_t row);
   /** Stops them; waits for what they read or decode at the moment. */
   ~Prefetcher();
+  /** Destroys it in the process that made it, and leaves it to itself in a child forked since. */
+  struct Destroy {
+    void operator()(Prefetcher* prefetcher) const;
+  };
 
+  /** RuntimeError in a child that was forked since: it has none of the threads. */
+  void check_here() const;
   /** The next batch of the sequence, which must not be done; what stopped it is thrown now and ever after. */
   void take(Batch& batch);
 
@@ -95,6 +101,7 @@ class Prefetcher {
     bool ready = false;
   };
 
+  bool is_here() const;
   void start(int64_t num_workers);
   void stop() noexcept;
   void load_windows();
@@ -124,7 +131,7 @@ class Prefetcher {
   std::exception_ptr failed_;
   std::atomic<bool> stop_{false};
 
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace tercel::data

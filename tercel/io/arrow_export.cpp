@@ -18,7 +18,7 @@ struct Node {
   std::vector<T*> pointers;
   std::string format, name, metadata;           // of a schema
   const void* buffers[2] = {nullptr, nullptr};  // of an array; the first one is the validity bitmap
-  Tensor tensor;                                // which the second one is of
+  Storage storage;                              // which the second one is of
 
   Node() = default;
   ~Node() {
@@ -116,8 +116,9 @@ Tensor pack_bools(const Tensor& t) {
 void export_numbers(const Tensor& t, ArrowArray& out) {
   static constexpr uint64_t kNothing = 0;  // consumers may refuse null even where there is nothing to point to
   auto node = std::make_unique<Node<ArrowArray>>();
-  node->tensor = t.dtype() == kBool ? pack_bools(t) : t.is_contiguous() ? t : row_major_copy(t);
-  node->buffers[1] = t.numel() > 0 ? node->tensor.data_ptr() : &kNothing;
+  const Tensor values = t.dtype() == kBool ? pack_bools(t) : t.is_contiguous() ? t : row_major_copy(t);
+  node->buffers[1] = t.numel() > 0 ? values.data_ptr() : &kNothing;
+  node->storage = lend_storage(values);
   finish(std::move(node), t.numel(), 2, out);
 }
 

@@ -16,7 +16,7 @@ constexpr int32_t kMaxDims = 64;
 template <class Managed>
 struct Export {
   Managed managed{};
-  Tensor tensor;
+  Storage storage;
   DimVector sizes, strides;
 };
 
@@ -29,7 +29,6 @@ void check(const Tensor& t) {
 template <class Managed>
 Managed* export_tensor(const Tensor& t) {
   auto owner = std::make_unique<Export<Managed>>();
-  owner->tensor = t;
   owner->sizes.assign(t.sizes());
   owner->strides.assign(t.strides());
   // Some consumers take a stride that nobody uses for one that matters.
@@ -37,6 +36,7 @@ Managed* export_tensor(const Tensor& t) {
     if (owner->sizes[d] < 2) owner->strides[d] = 1;
   DLTensor& out = owner->managed.dl_tensor;
   out.data = t.data_ptr();
+  owner->storage = lend_storage(t);
   out.device = {kDLCPU, 0};
   out.ndim = static_cast<int32_t>(t.dim());
   out.dtype = {static_cast<uint8_t>(find_element_type(t.dtype())->dlpack), static_cast<uint8_t>(8 * t.itemsize()), 1};

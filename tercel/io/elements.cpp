@@ -143,4 +143,9 @@ void check_exportable(const Tensor& t, std::string_view op, std::string_view nam
                name.empty() ? "" : "': expected a strided one on the CPU", " but got ", describe(t));
 }
 
+Storage lend_storage(const Tensor& t) {
+  if (t.has_storage()) t.storage()->set_resizable(false);
+  return t.storage();
+}
+
 }  // namespace tercel::io

@@ -54,5 +54,8 @@ Storage map_storage(std::shared_ptr<const MappedFile> file, int64_t offset, int6
 
 /** RuntimeError "op: ..." unless the tensor is defined, strided and on the CPU. */
 void check_exportable(const Tensor& t, std::string_view op, std::string_view name);
+/** The tensor's storage, for those who hand out its address: it keeps its size from here on. The tensor itself may get
+ * another one. */
+Storage lend_storage(const Tensor& t);
 
 }  // namespace tercel::io

@@ -167,9 +167,12 @@ TensorEntry read_entry(const std::string& name, const Json& value, const std::st
 }  // namespace
 
 SafetensorsReader::SafetensorsReader(const std::string& path, const SafetensorsOptions& options)
-    : state_(std::make_unique<State>()) {
+    : SafetensorsReader(File::open_read(path), options) {}
+
+SafetensorsReader::SafetensorsReader(File file, const SafetensorsOptions& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.file = File::open_read(path);
+  s.file = std::move(file);
+  const std::string& path = s.file.path();
   const int64_t size = s.file.size();
   if (size < 8) refuse(path, str_cat({"expected at least 8 bytes but the file has ", size}));
   std::array<unsigned char, 8> raw{};
@@ -254,11 +257,16 @@ const TensorEntry& SafetensorsReader::find_for(const NamedTensor& target) const 
   TERCEL_CHECK(target.tensor.defined() && target.tensor.device().is_cpu() && target.tensor.is_contiguous(), ValueError,
                path, ": tensor '", printable(target.name),
                "': expected a contiguous one on the CPU to read into but got ", describe(target.tensor));
-  const TensorEntry* entry = find(target.name);
-  TERCEL_CHECK(entry, DataError, path, ": no tensor '", printable(target.name), "'");
-  TERCEL_CHECK(IntSpan(entry->sizes) == target.tensor.sizes() && entry->dtype == target.tensor.dtype(), DataError, path,
-               ": tensor '", printable(target.name), "': expected ", target.tensor.sizes(), " ",
-               to_string(target.tensor.dtype()), " but found ", IntSpan(entry->sizes), " ", to_string(entry->dtype));
+  return find_for(target.name, target.tensor.dtype(), target.tensor.sizes());
+}
+
+const TensorEntry& SafetensorsReader::find_for(std::string_view name, ScalarType dtype, IntSpan sizes) const {
+  const std::string& path = state_->file.path();
+  const TensorEntry* entry = find(name);
+  TERCEL_CHECK(entry, DataError, path, ": no tensor '", printable(name), "'");
+  TERCEL_CHECK(IntSpan(entry->sizes) == sizes && entry->dtype == dtype, DataError, path, ": tensor '", printable(name),
+               "': expected ", sizes, " ", to_string(dtype), " but found ", IntSpan(entry->sizes), " ",
+               to_string(entry->dtype));
   return *entry;
 }
 

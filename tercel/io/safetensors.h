@@ -13,6 +13,7 @@
 
 #include "tercel/core/tensor.h"
 #include "tercel/io/named_tensor.h"
+#include "tercel/util/file.h"
 
 namespace tercel::io {
 
@@ -54,6 +55,8 @@ struct TensorEntry {
 class TERCEL_API SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::string& path, const SafetensorsOptions& options = {});
+  /** The same of a file that is open. */
+  explicit SafetensorsReader(File file, const SafetensorsOptions& options = {});
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
 
@@ -64,6 +67,8 @@ class TERCEL_API SafetensorsReader {
   const TensorEntry* find(std::string_view name) const;
   /** The entry that read_into() would read; ValueError and DataError as there. */
   const TensorEntry& find_for(const NamedTensor& target) const;
+  /** The entry of a name, dtype and sizes; DataError unless there is one. */
+  const TensorEntry& find_for(std::string_view name, ScalarType dtype, IntSpan sizes) const;
   /** A tensor with the content, a new one or over the mapped file. DataError when the file has become shorter, or a
    * BOOL is neither 0 nor 1. */
   Tensor read(const TensorEntry& entry) const;

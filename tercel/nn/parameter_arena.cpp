@@ -1,6 +1,7 @@
 #include "tercel/nn/parameter_arena.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/views.h"
@@ -27,6 +28,12 @@ size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
 }
 
 void ParameterArena::allocate(ScalarType dtype, Generator& generator) {
+  allocate(dtype);
+  const NoGradGuard guard;
+  for (Entry& entry : entries_) initialize(entry.tensor, entry.init, generator);
+}
+
+void ParameterArena::allocate(ScalarType dtype) {
   TERCEL_CHECK(!weights_.defined(), RuntimeError, "the arena is already allocated");
   weights_ = zeros({size_}, dtype);
   gradients_ = zeros({size_}, dtype);
@@ -35,7 +42,6 @@ void ParameterArena::allocate(ScalarType dtype, Generator& generator) {
       return view(narrow(whole, 0, entry.offset, numel_of(entry.sizes)), entry.sizes).detach();
     };
     entry.tensor = part(weights_);
-    initialize(entry.tensor, entry.init, generator);
     entry.tensor.requires_grad_();
     set_gradient(entry.tensor, {part(gradients_), {}});
   }

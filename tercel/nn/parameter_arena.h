@@ -29,6 +29,8 @@ class TERCEL_API ParameterArena {
   size_t reserve(std::string name, IntSpan sizes, Init init);
   /** Allocates everything and fills each parameter by its Init, in the order of reservation. */
   void allocate(ScalarType dtype, Generator& generator);
+  /** Allocates everything, filled with zeros, for values that come from elsewhere. */
+  void allocate(ScalarType dtype);
 
   /** The parameter: a leaf that requires a gradient. */
   const Tensor& operator[](size_t index) const { return entries_[index].tensor; }

@@ -43,8 +43,9 @@ Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswi
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
   if (input_scale == 1) return elu_of(floating("elu", x), alpha * scale, scale);
   // What is not taken is made harmless: its gradient, times zero, would be NaN.
-  const Tensor below = expm1(mul(clamp_max(floating("elu", x), 0), input_scale));
-  return where(gt(x, 0), mul(x, scale), mul(below, alpha * scale));
+  const Tensor is_below = le(floating("elu", x), 0);
+  const Tensor below = expm1(mul(where(is_below, x, 0), input_scale));
+  return where(is_below, mul(below, alpha * scale), mul(x, scale));
 }
 Tensor selu(const Tensor& x) { return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946); }
 Tensor celu(const Tensor& x, double alpha) {

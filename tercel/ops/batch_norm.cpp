@@ -13,6 +13,7 @@
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -199,6 +200,7 @@ struct Backward {
 
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, const BatchNormOptions& options) {
+  const ProfileRange range("batch_norm", RangeKind::Op);
   check_defined(x, kOp, "x");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, kOp, ": expected x [n, channels, ...] but got ", describe(x));

@@ -50,22 +50,24 @@ struct Pow {
   }
 };
 struct Maximum {
-  TERCEL_OP("maximum", Any)
+  TERCEL_OP("maximum", Any) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return maximum(a, b); }
-  template <class V> static TERCEL_HD V da(V a, V b) { return where(a > b, V(1), where(a == b, V(0.5), V(0))); }
-  template <class V> static TERCEL_HD V db(V a, V b) { return where(b > a, V(1), where(a == b, V(0.5), V(0))); }
+  template <class V> static TERCEL_HD V da(V a, V b) { return where(a < b, V(0), where(a == b, V(0.5), V(1))); }
+  template <class V> static TERCEL_HD V db(V a, V b) { return where(b < a, V(0), where(a == b, V(0.5), V(1))); }
 };
 struct Minimum {
-  TERCEL_OP("minimum", Any)
+  TERCEL_OP("minimum", Any) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return minimum(a, b); }
-  template <class V> static TERCEL_HD V da(V a, V b) { return where(a < b, V(1), where(a == b, V(0.5), V(0))); }
-  template <class V> static TERCEL_HD V db(V a, V b) { return where(b < a, V(1), where(a == b, V(0.5), V(0))); }
+  template <class V> static TERCEL_HD V da(V a, V b) { return where(a > b, V(0), where(a == b, V(0.5), V(1))); }
+  template <class V> static TERCEL_HD V db(V a, V b) { return where(b > a, V(0), where(a == b, V(0.5), V(1))); }
 };
 struct Atan2 {
   TERCEL_OP("atan2", Float)
   template <class V> static TERCEL_HD V fwd(V a, V b) { return atan2(a, b); }
-  template <class V> static TERCEL_HD V da(V a, V b) { return b / (a * a + b * b); }
-  template <class V> static TERCEL_HD V db(V a, V b) { return -a / (a * a + b * b); }
+  // 0 at (0, 0), where there is none.
+  template <class V> static TERCEL_HD V square_or_1(V a, V b) { return where((a == V(0)) & (b == V(0)), V(1), a * a + b * b); }
+  template <class V> static TERCEL_HD V da(V a, V b) { return b / square_or_1(a, b); }
+  template <class V> static TERCEL_HD V db(V a, V b) { return -a / square_or_1(a, b); }
 };
 struct Hypot {
   TERCEL_OP("hypot", Float)
@@ -79,8 +81,8 @@ struct Logaddexp {
   template <class V> static TERCEL_HD V fwd(V a, V b) {
     return where(a == b, a + V(0.6931471805599453), maximum(a, b) + log1p(exp(-abs(a - b))));
   }
-  template <class V> static TERCEL_HD V da(V a, V b) { return V(1) / (V(1) + exp(where((a == b) & (a - a != V(0)), V(0), b - a))); }
-  template <class V> static TERCEL_HD V db(V a, V b) { return V(1) / (V(1) + exp(where((a == b) & (a - a != V(0)), V(0), a - b))); }
+  template <class V> static TERCEL_HD V da(V a, V b) { return sigmoid_of(where((a == b) & (a - a != V(0)), V(0), a - b)); }
+  template <class V> static TERCEL_HD V db(V a, V b) { return sigmoid_of(where((a == b) & (a - a != V(0)), V(0), b - a)); }
 };
 struct Fmod {
   TERCEL_OP("fmod", Number)

@@ -9,6 +9,7 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/indexing.h"
+#include "tercel/ops/loop.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/similarity.h"
 #include "tercel/ops/softmax.h"
@@ -218,7 +219,14 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
                "D target tensor expects ", target.dim() + 1, "D input tensors, but found inputs with sizes ", a.sizes(),
                " and ", b.sizes(), ".");
   const auto floating = [](const Tensor& x) { return x.is_differentiable() ? x : to(x, default_dtype()); };
-  const Tensor cosine = cosine_similarity(floating(a), floating(b), target.dim(), 1e-12);
+  const Tensor left = floating(a), right = floating(b);
+  const ScalarType common = promote_types(left.dtype(), right.dtype()), wide = native_dtype(compute_of(common));
+  // Not cosine_similarity(), which bounds the norms: here a small number is added to their squares.
+  const auto product = [&](const Tensor& x, const Tensor& y) {
+    return sum(mul(to(x, wide), to(y, wide)), {target.dim()});
+  };
+  const Tensor norms = sqrt(mul(add(product(left, left), 1e-12), add(product(right, right), 1e-12)));
+  const Tensor cosine = to(div(product(left, right), norms), common);
   const Tensor near = where(eq(target, 1), sub(1, cosine), 0);
   return reduce_loss(add(near, where(eq(target, -1), relu(sub(cosine, margin)), 0)), reduction);
 }

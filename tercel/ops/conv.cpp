@@ -26,6 +26,8 @@ constexpr int64_t kFewPositions = 128, kFewPositionsOfGradients = 256;
 // Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
 // where each channel is a group, and has one output, there are no patches, and channels last is what is fast.
 constexpr int64_t kFewChannels = 16;
+// Elements of a patch in a row, with channels last, that are too few.
+constexpr int64_t kShortRun = 8;
 
 // Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
 struct Geometry {
@@ -57,7 +59,7 @@ ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan 
 struct Order {
   bool result_last, compute_last;
 
-  Order(const Tensor& a, const Tensor& b, IntSpan y, int64_t groups, int64_t channels,
+  Order(const Tensor& a, const Tensor& b, IntSpan y, int64_t groups, int64_t channels, int64_t width,
         int64_t few = kFewPositionsOfGradients)
       : result_last(is_channels_last(a, y.size() - 2) || is_channels_last(b, y.size() - 2)), compute_last(result_last) {
     int64_t positions = 1;
@@ -65,7 +67,7 @@ struct Order {
     const bool depthwise = groups == channels && groups == y[1];
     if (groups > 1 && channels / groups < kFewChannels && !depthwise) compute_last = false;
     if (depthwise && channels >= kFewChannels) compute_last = true;
-    if (groups == 1 && positions < few && y[0] > 1) compute_last = true;
+    if (groups == 1 && positions < few && y[0] > 1 && channels * width >= kShortRun) compute_last = true;
   }
   Tensor operand(const Tensor& t) const {
     if (!compute_last) return contiguous(t);
@@ -91,7 +93,7 @@ Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const Order order(x, weight, y_sizes, geometry.groups, x.size(1), kFewPositions);
+    const Order order(x, weight, y_sizes, geometry.groups, x.size(1), weight.size(-1), kFewPositions);
     out = order.make(y_sizes, x.options());
     if (out.numel() > 0)
       run_convolution(make_plan(geometry, x.sizes(), weight.sizes(), y_sizes, order.compute_last), order.operand(x),
@@ -118,7 +120,7 @@ Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry,
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const Order order(y, weight, x_sizes, geometry.groups, x_sizes[1]);
+    const Order order(y, weight, x_sizes, geometry.groups, x_sizes[1], weight.size(-1));
     out = order.make(x_sizes, y.options());
     if (y.numel() == 0 || weight.numel() == 0)
       zero_(out);
@@ -141,7 +143,7 @@ Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, Int
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const Order order(x, y, y.sizes(), geometry.groups, x.size(1));
+    const Order order(x, y, y.sizes(), geometry.groups, x.size(1), weight_sizes.back());
     out = order.make(weight_sizes, x.options());
     if (x.numel() == 0 || y.numel() == 0)
       zero_(out);
@@ -398,13 +400,15 @@ ConvPlan patches_plan(const char* op, IntSpan sizes, IntSpan kernel, IntSpan dil
     plan.stride[i] = s[i];
     plan.padding[i] = p[i];
     plan.dilation[i] = d[i];
-    const int64_t room = checked(op, 2, p[i], in[i]) - checked(op, d[i], k[i] - 1, 1);
-    plan.out[i] = room < 0 ? (room - s[i] + 1) / s[i] + 1 : room / s[i] + 1;
+    const int64_t reach = checked(op, d[i], k[i] - 1, 1);
+    plan.out[i] = floor_div(checked(op, 2, p[i], checked(op, -1, reach, in[i])), s[i]) + 1;
   }
   TERCEL_CHECK(plan.out[1] > 0 && plan.out[2] > 0, RuntimeError, "Given input with spatial size (", in[1], ", ", in[2],
                "), kernel_size=(", k[1], ", ", k[2], "), dilation=(", d[1], ", ", d[2], "), padding=(", p[1], ", ",
                p[2], "), calculated shape of the array of sliding blocks as (", plan.out[1], ", ", plan.out[2],
                "), but its components must be at least one.");
+  numel_of({k[1], k[2]});
+  numel_of({plan.out[1], plan.out[2]});
   return plan;
 }
 
@@ -460,7 +464,7 @@ Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan pa
   Tensor out;
   {
     const NoRecordGuard no_record;
-    out = empty({plan.n, plan.channels * plan.window(), plan.out_pixels()}, x.options());
+    out = empty({plan.n, checked("im2col", plan.channels, plan.window(), 0), plan.out_pixels()}, x.options());
     if (out.numel() > 0) run_im2col(plan, contiguous(x), out);
   }
   if (should_record(x))

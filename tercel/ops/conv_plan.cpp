@@ -38,6 +38,8 @@ constinit const KernelTable<DepthwiseWeightFn> weight_kernels = TERCEL_CPU_KERNE
 // Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
 constexpr int64_t kTileBytes = 768 << 10;
 constexpr int64_t kLeastPositions = 96;
+// Elements of a padded image from which patches are gathered without one: long steps, much padding.
+constexpr int64_t kMostPadded = 1 << 24;
 // Outputs from which on a product packs its patches, which are then gathered as panels.
 constexpr int64_t kPanelOutputs = 32;
 
@@ -110,11 +112,12 @@ class Depthwise {
 
   void weight(const T* x, const T* y, T* weight) const {
     const int64_t size = plan_.channels * plan_.window();
-    const int64_t chunks = in_parallel_region() ? 1 : std::max<int64_t>(1, num_chunks(plan_.n, 1));
+    const Partition partition(0, plan_.n, 1);
+    const int64_t chunks = std::max<int64_t>(1, partition.chunks());
     const Buffer<T> sums(chunks * size);
     std::fill_n(sums.get(), chunks * size, T(0));
-    parallel_for(0, plan_.n, 1, [&](int64_t begin, int64_t end) {
-      T* sum = sums.get() + (chunks == 1 ? 0 : thread_index()) * size;
+    partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
+      T* sum = sums.get() + chunk * size;
       for (int64_t image = begin; image < end; ++image)
         weight_kernels[kCpu](loop_, x + image * in_size_, y + image * out_size_, sum, 0, plan_.channels);
     });
@@ -168,7 +171,8 @@ class Convolution {
     // Equal tiles.
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     tile_ = ceil_div(std::max<int64_t>(all, 1), tiles_);
-    panels_ = !plain_ && !plan.channels_last && group_outputs_ >= kPanelOutputs && is_plane() && plan.out[2] <= tile_;
+    panels_ = !plain_ && !plan.channels_last && group_outputs_ >= kPanelOutputs && is_plane() && plan.out[2] <= tile_ &&
+              padded_image_is_small();
     if (panels_) tile_ = std::min(ceil_div(tile_, panel_.columns) * panel_.columns, std::max<int64_t>(all, 1));
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     // Tiles of channels last know no images.
@@ -260,15 +264,14 @@ class Convolution {
 
   void weight(const T* x, const T* y, T* weight) const {
     const int64_t size = plan_.outputs * depth_;
-    const int64_t chunks = in_parallel_region() ? 1 : std::max<int64_t>(1, num_chunks(tasks_, 1));
     if (tasks_ == 0 || plan_.n == 0) {
       std::fill_n(weight, size, T(0));
       return;
     }
-    const Buffer<T> others((chunks - 1) * size);
-    parallel_for(0, tasks_, 1, [&](int64_t begin, int64_t end) {
+    const Partition partition(0, tasks_, 1);
+    const Buffer<T> others((partition.chunks() - 1) * size);
+    partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
       const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
-      const int64_t chunk = chunks == 1 ? 0 : thread_index();
       T* sum = chunk == 0 ? weight : others.get() + (chunk - 1) * size;
       for (int64_t task = begin; task < end; ++task)
         for (int64_t group = 0; group < plan_.groups; ++group) {
@@ -295,7 +298,7 @@ class Convolution {
           gemm(g);
         }
     });
-    for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+    for (int64_t chunk = 1; chunk < partition.chunks(); ++chunk) {
       const T* part = others.get() + (chunk - 1) * size;
       for (int64_t i = 0; i < size; ++i) weight[i] += part[i];
     }
@@ -348,6 +351,14 @@ class Convolution {
     return plan_.in[0] == 1 && plan_.kernel[0] == 1 && plan_.out[0] == 1 && plan_.padding[0] == 0;
   }
   int64_t panel_step() const { return depth_ * panel_.columns + panel_.gap; }
+  bool padded_image_is_small() const {
+    // Steps and padding may be so long that the product does not fit 64 bits.
+    const auto number = [](int64_t n) { return static_cast<double>(n); };
+    const double rows =
+        number(most_rows()) * number(plan_.stride[1]) + number(plan_.kernel[1]) * number(plan_.dilation[1]);
+    const double width = number(plan_.in[2]) + 2 * number(plan_.padding[2]) + number(plan_.stride[2]);
+    return number(group_channels_) * rows * width <= number(kMostPadded);
+  }
   int64_t padded_width() const {
     return ceil_div(plan_.in[2] + 2 * plan_.padding[2], plan_.stride[2]) * plan_.stride[2];
   }
@@ -355,9 +366,10 @@ class Convolution {
   int64_t padded_rows(int64_t rows) const {
     return (rows - 1) * plan_.stride[1] + (plan_.kernel[1] - 1) * plan_.dilation[1] + 1;
   }
+  /** Rows of outputs that a tile touches. */
+  int64_t most_rows() const { return std::min(ceil_div(tile_, plan_.out[2]) + 1, plan_.out[1]); }
   int64_t most_padded() const {
-    const int64_t rows = std::min(ceil_div(tile_, plan_.out[2]) + 1, plan_.out[1]);
-    return group_channels_ * padded_rows(rows) * padded_width() + patch_slack(panel_.columns);
+    return group_channels_ * padded_rows(most_rows()) * padded_width() + patch_slack(panel_.columns);
   }
   // The patches of a tile in the order in which a product packs them.
   const T* gather_as_panels(const Tile& t, const T* x, T* padded, T* patches) const {
@@ -378,9 +390,39 @@ class Convolution {
   bool panels_ = false;  // forward gathers panels
 };
 
+/**
+ * The same convolution with longer lines: where windows are one pixel wide and steps are one pixel, all lines of an
+ * image are one, in which a step to the next line is a dilation.
+ */
+ConvPlan with_joined_lines(ConvPlan plan) {
+  for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.padding[2] == 0 && plan.stride[2] == 1 && plan.stride[1] == 1;
+       ++i) {
+    const int64_t width = plan.in[2];
+    int64_t dilation = 0, padding = 0;
+    if (__builtin_mul_overflow(plan.dilation[1], width, &dilation) ||
+        __builtin_mul_overflow(plan.padding[1], width, &padding))
+      break;
+    plan.in[2] = plan.in[1] * width;
+    plan.out[2] = plan.out[1] * width;
+    plan.kernel[2] = plan.kernel[1];
+    plan.dilation[2] = dilation;
+    plan.padding[2] = padding;
+    plan.in[1] = plan.in[0];
+    plan.out[1] = plan.out[0];
+    plan.kernel[1] = plan.kernel[0];
+    plan.stride[1] = plan.stride[0];
+    plan.padding[1] = plan.padding[0];
+    plan.dilation[1] = plan.dilation[0];
+    plan.in[0] = plan.out[0] = plan.kernel[0] = plan.stride[0] = plan.dilation[0] = 1;
+    plan.padding[0] = 0;
+  }
+  return plan;
+}
+
 /** Calls fn with what computes the plan. */
 template <class T, class Fn>
-void with_method(const ConvPlan& plan, Fn fn) {
+void with_method(const ConvPlan& given, Fn fn) {
+  const ConvPlan plan = with_joined_lines(given);
   if (Depthwise<T>::fits(plan))
     fn(Depthwise<T>(plan));
   else

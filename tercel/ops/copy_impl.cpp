@@ -2,6 +2,7 @@
 
 #include "tercel/ops/elementwise_kernels.h"
 #include "tercel/ops/tensor_iterator.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -14,12 +15,14 @@ constexpr ElementwiseRule kFillRule{.op = "fill_", .complex = true, .converts = 
 }  // namespace
 
 void copy_elements_out(const Tensor& dst, const Tensor& src) {
+  const ProfileRange range("copy", RangeKind::Op);
   check_defined(dst, "copy_", "self");
   const OperandRef inputs[] = {src};
   TensorIterator(kCopyRule, inputs, dst).run(copy_kernels, 0);
 }
 
 void fill_elements_out(const Tensor& dst, const Tensor& value) {
+  const ProfileRange range("fill", RangeKind::Op);
   check_defined(dst, "fill_", "self");
   const OperandRef inputs[] = {value};
   TensorIterator(kFillRule, inputs, dst).run(copy_kernels, 0);

@@ -146,7 +146,7 @@ Batch make_batch(const Tensor& log_probs, const Tensor& targets, IntSpan input_l
                "target_lengths must be of size batch_size");
   TERCEL_CHECK(targets.dim() == 1 || targets.dim() == 2, RuntimeError, kOp,
                ": expected targets [n, longest], or in a row, but got ", targets.sizes());
-  Batch batch{contiguous(log_probs),
+  Batch batch{contiguous(log_probs.detach()),
               contiguous(to(targets, kInt64)),
               input_lengths.to_vector(),
               target_lengths.to_vector(),
@@ -198,7 +198,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_le
         ctc_loss(unsqueeze(log_probs, 1), targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
     return reduction == Reduction::None ? squeeze(loss, 0) : loss;
   }
-  Batch batch = make_batch(log_probs.detach(), targets, input_lengths, target_lengths, blank);
+  Batch batch = make_batch(log_probs, targets, input_lengths, target_lengths, blank);
   Tensor losses, kept;
   {
     const NoRecordGuard no_record;
@@ -217,8 +217,12 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_le
   }
   if (should_record(log_probs))
     record("CtcLossBackward0", losses, {log_probs},
-           once_differentiable([batch = std::move(batch), kept = SavedTensor(kept), zero_infinity](BackwardCall& call) {
-             call.set(0, ctc_gradient(batch, kept.get(), call.grad(), zero_infinity));
+           once_differentiable([log_probs = SavedTensor(log_probs), targets = SavedTensor(targets),
+                                input_lengths = std::move(batch.input_lengths),
+                                target_lengths = std::move(batch.target_lengths), blank, kept = SavedTensor(kept),
+                                zero_infinity](BackwardCall& call) {
+             const Batch again = make_batch(log_probs.get(), targets.get(), input_lengths, target_lengths, blank);
+             call.set(0, ctc_gradient(again, kept.get(), call.grad(), zero_infinity));
            }));
   if (reduction != Reduction::Mean) return reduce_loss(losses, reduction);
   const Tensor lengths = empty({static_cast<int64_t>(target_lengths.size())}, kFloat64);

@@ -10,6 +10,7 @@
 #include "tercel/ops/dropout_impl.h"
 #include "tercel/ops/factories.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -22,6 +23,7 @@ constexpr int64_t kGrain = 256;
 
 // x with the elements left out that belong to this state of a generator.
 Tensor drop(const Tensor& x, double p, GeneratorState state) {
+  const ProfileRange range("dropout", RangeKind::Op);
   if (p == 1) return zeros_like(x);
   const Tensor input = contiguous(to(x, native_dtype(compute_of(x.dtype()))));
   const Tensor out = empty(x.sizes(), input.options());

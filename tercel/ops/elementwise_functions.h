@@ -1,6 +1,8 @@
 // Functors as the function objects that kernels run, on every device.
 #pragma once
 
+#include <type_traits>
+
 #include "tercel/ops/op_list.h"
 #include "tercel/util/complex.h"
 #include "tercel/util/macros.h"
@@ -8,13 +10,18 @@
 namespace tercel {
 
 namespace detail {
-/** What a gradient is multiplied by: PyTorch's convention for complex numbers. */
-template <class V>
-TERCEL_HD V conjugate(V derivative) {
+/** The output's gradient g times the derivative, conjugated as PyTorch does; see Note [Functors] for ops that select.
+ */
+template <class Op, class V>
+TERCEL_HD V chain(V g, V derivative) {
   if constexpr (is_complex_number<V>)
-    return conj(derivative);
+    return g * conj(derivative);
+  else if constexpr (is_selection<Op> && std::is_floating_point_v<V>)  // on a GPU; where() of numbers is not known here
+    return derivative == V(0) ? V(0) : g * derivative;
+  else if constexpr (is_selection<Op>)
+    return where(derivative == V(0), V(0), g * derivative);
   else
-    return derivative;
+    return g * derivative;
 }
 }  // namespace detail
 
@@ -45,11 +52,11 @@ struct UnaryBackward {
     if constexpr (has_no_grad<Op>)
       return V(0);
     else if constexpr (has_constant_dx<Op>)
-      return g * detail::conjugate(Op::template dx<V>());
+      return detail::chain<Op>(g, Op::template dx<V>());
     else if constexpr (has_dy<Op>)
-      return g * detail::conjugate(Op::dy(saved...));
+      return detail::chain<Op>(g, Op::dy(saved...));
     else
-      return g * detail::conjugate(Op::dx(saved...));
+      return detail::chain<Op>(g, Op::dx(saved...));
   }
 };
 /** How many operands that is. */
@@ -63,15 +70,15 @@ struct BackwardA {
 
   template <class V>
   TERCEL_HD V operator()(V g) const {
-    return g * detail::conjugate(Op::template da<V>());
+    return detail::chain<Op>(g, Op::template da<V>());
   }
   template <class V>
   TERCEL_HD V operator()(V g, V used) const {
-    return g * detail::conjugate(Op::da(used, used));
+    return detail::chain<Op>(g, Op::da(used, used));
   }
   template <class V>
   TERCEL_HD V operator()(V g, V a, V b) const {
-    return g * detail::conjugate(Op::da(a, b));
+    return detail::chain<Op>(g, Op::da(a, b));
   }
 };
 
@@ -83,15 +90,15 @@ struct BackwardB {
 
   template <class V>
   TERCEL_HD V operator()(V g) const {
-    return g * detail::conjugate(Op::template db<V>());
+    return detail::chain<Op>(g, Op::template db<V>());
   }
   template <class V>
   TERCEL_HD V operator()(V g, V used) const {
-    return g * detail::conjugate(Op::db(used, used));
+    return detail::chain<Op>(g, Op::db(used, used));
   }
   template <class V>
   TERCEL_HD V operator()(V g, V a, V b) const {
-    return g * detail::conjugate(Op::db(a, b));
+    return detail::chain<Op>(g, Op::db(a, b));
   }
 };
 

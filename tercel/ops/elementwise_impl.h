@@ -4,12 +4,14 @@
 #include "tercel/autograd/record.h"
 #include "tercel/ops/elementwise_kernels.h"
 #include "tercel/ops/tensor_iterator.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
 /** A fresh tensor of the op's result. */
 inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
                           Span<OperandRef> inputs) {
+  const ProfileRange range(rule.op, RangeKind::Op);
   Tensor out;
   TensorIterator(rule, inputs, out).run(kernels, op);
   return out;
@@ -25,6 +27,7 @@ void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const
  */
 inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs) {
+  const ProfileRange range(rule.op, RangeKind::Op);
   TensorIterator iterator(rule, inputs, out);
   const ScalarType common = iterator.common_dtype();
   if (common != out.dtype() && !rule.predicate && native_dtype(compute_of(common)) != common) [[unlikely]]

@@ -18,6 +18,7 @@
 #include "tercel/ops/vector_norms.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -50,8 +51,8 @@ class LoopOperands {
       rows_.push_back(table.size(0));
     }
     fill(lookup);
-    loop_.row_stride = tables[0].stride(0);
     loop_.dim = tables[0].size(1);
+    loop_.row_stride = tables.size() == 1 ? tables[0].stride(0) : loop_.dim;
     loop_.dtype = tables[0].dtype();
   }
   // For kernels that read indices and offsets alone.
@@ -331,6 +332,7 @@ Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& gr
 // The op over one table. `padding` is what backward leaves out.
 Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights, bool sparse,
                int64_t padding, IntSpan out_sizes) {
+  const ProfileRange range("embedding_bag", RangeKind::Op);
   Tensor out, table;
   bool one_each = false;
   {
@@ -351,8 +353,7 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
            const Tensor grad = reshape(call.grad(), {then.bags, dim});
            if (is_recording()) {
              if (call.needs(0) && sparse) {
-               // Rows are no tensor of the graph.
-               const NoRecordGuard no_record;
+               const NoRecordGuard no_record;  // rows are no tensor of the graph
                call.set(0, rows_of_table(then, saved.one_each, grad));
                detail::forbid_second_derivative(call);
              } else if (call.needs(0)) {
@@ -364,8 +365,7 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
            }
            if (call.needs(0)) {
              Gradient gradient = rows_of_table(then, saved.one_each, grad);
-             if (!sparse) gradient = {dense_gradient(gradient, {rows, dim}), {}};
-             call.set(0, std::move(gradient));
+             call.set(0, sparse ? std::move(gradient) : Gradient{dense_gradient(gradient, {rows, dim}), {}});
            }
            if (call.needs(1)) call.set(1, view(index_weight_grad(then, table.get(), contiguous(grad)), weight_sizes));
          });

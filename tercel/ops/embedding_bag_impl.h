@@ -12,7 +12,8 @@ struct BagLoop {
   const void* const* tables;
   const int64_t* table_rows;
   int64_t num_tables;
-  int64_t row_stride;  ///< of every table, in elements
+  /** Of every table, in elements. Several tables are contiguous: the stride of one row says nothing of the others. */
+  int64_t row_stride;
   int64_t dim;
   ScalarType dtype;     ///< of tables and output, floating
   bool wide;            ///< indices and offsets are int64, else int32

@@ -31,4 +31,13 @@ Tensor made_like(const Tensor& x, TensorOptions options, MemoryFormat format, Fi
   return requires_grad ? out.requires_grad_() : out;
 }
 
+/** What zeros like a tensor need, without its elements: the gradient of an operand that a result does not depend on. */
+struct ZerosLike {
+  explicit ZerosLike(const Tensor& x) : sizes(x.sizes()), options(x.options()) {}
+  Tensor operator()() const { return zeros(sizes, options); }
+
+  DimVector sizes;
+  TensorOptions options;
+};
+
 }  // namespace tercel::detail

@@ -1,19 +1,19 @@
 // Lengths and factors of Fourier transforms, made once for each length; see Note [Fourier transforms].
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <numbers>
 #include <utility>
 #include <vector>
 
 #include "tercel/ops/fft_impl.h"
 #include "tercel/util/error.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel::fft {
 
 namespace {
 
-/** Made things by length and type; emptied when there are many. */
+/** Made things by length and type; emptied when there are many. Never destroyed: a thread may outlive main(). */
 template <class Made>
 class Cache {
  public:
@@ -21,21 +21,22 @@ class Cache {
   std::shared_ptr<const Made> get(int64_t n, Compute compute, Make make) {
     const std::pair key(n, compute);
     {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = made_.find(key); found != made_.end()) return found->second;
+      const std::lock_guard lock(process_mutex(ProcessMutex::FourierPlans));
+      if (!made_) made_ = new Map;
+      if (const auto found = made_->find(key); found != made_->end()) return found->second;
     }
     std::shared_ptr<const Made> made = compute == Compute::F32 ? make(float{}) : make(double{});
     if (n > kMostKept) return made;
-    const std::lock_guard lock(mutex_);
-    if (made_.size() >= kMostEntries) made_.clear();
-    return made_[key] = made;
+    const std::lock_guard lock(process_mutex(ProcessMutex::FourierPlans));
+    if (made_->size() >= kMostEntries) made_->clear();
+    return (*made_)[key] = made;
   }
 
  private:
+  using Map = std::map<std::pair<int64_t, Compute>, std::shared_ptr<const Made>>;
   static constexpr size_t kMostEntries = 128;
   static constexpr int64_t kMostKept = int64_t{1} << 22;
-  std::mutex mutex_;
-  std::map<std::pair<int64_t, Compute>, std::shared_ptr<const Made>> made_;
+  Map* made_ = nullptr;
 };
 
 /** cos and sin of 2 pi k / n, for 0 <= k < n, rounded from an angle of at most pi / 4. */
@@ -152,17 +153,17 @@ bool is_smooth(int64_t n) {
 }
 
 std::shared_ptr<const FftPlan> plan_of(int64_t n, Compute compute) {
-  static Cache<FftPlan> cache;
+  constinit static Cache<FftPlan> cache;
   return cache.get(n, compute, [n](auto t) { return make_plan<decltype(t)>(n); });
 }
 
 std::shared_ptr<const FftSplit> split_of(int64_t n, Compute compute) {
-  static Cache<FftSplit> cache;
+  constinit static Cache<FftSplit> cache;
   return cache.get(n, compute, [n](auto t) { return make_split<decltype(t)>(n); });
 }
 
 std::shared_ptr<const void> half_roots_of(int64_t h, Compute compute) {
-  static Cache<void> cache;
+  constinit static Cache<void> cache;
   return cache.get(h, compute, [h](auto t) -> std::shared_ptr<const void> {
     auto numbers = std::make_shared<std::vector<decltype(t)>>();
     for (int64_t k = 0; 2 * k <= h; ++k) append_root(*numbers, k, 2 * h);

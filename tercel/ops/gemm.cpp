@@ -16,6 +16,7 @@
 #include "tercel/ops/cpu/gemm_kernels.h"
 #include "tercel/util/error.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -499,7 +500,8 @@ void tiny_gemm(const Gemm<T>& g) {
 
 template <class T>
 void gemm_any(const Gemm<T>& g) {
-  if (g.m <= 0 || g.n <= 0) return;
+  const ProfileRange range("gemm", RangeKind::Op);
+  if (g.m <= 0 || g.n <= 0) return add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
   const int64_t work = g.m * g.n * g.k;
   const bool panels = g.b_panel_step > 0;
   if (work <= kTinyWork && !g.a_sums && !g.b_sums && !panels) return tiny_gemm(g);
@@ -516,6 +518,7 @@ void gemm_any(const Gemm<T>& g) {
 
 template <class T>
 void gemm_batched_any(const Gemm<T>& g, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
+  const ProfileRange range("gemm_batched", RangeKind::Op);
   TERCEL_ASSERT(!g.mask && !g.a_sums && !g.b_sums);
   if (g.m <= 0 || g.n <= 0) return;
   const int64_t work = std::max<int64_t>(1, g.m * g.n * g.k);

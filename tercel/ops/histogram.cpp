@@ -14,6 +14,7 @@
 #include "tercel/ops/loop.h"
 #include "tercel/ops/nonzero.h"
 #include "tercel/ops/pointwise.h"
+#include "tercel/ops/promotion_impl.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/search.h"
 #include "tercel/ops/unary.h"
@@ -32,15 +33,16 @@ constexpr int64_t kOwnCounters = 65536;
 template <class BinOf>
 void count_into(const Tensor& counts, int64_t n, BinOf bin_of) {
   int64_t* totals = counts.data<int64_t>();
-  const int64_t bins = counts.numel(), chunks = in_parallel_region() ? 1 : num_chunks(n, kGrain);
+  const Partition partition(0, n, kGrain);
+  const int64_t bins = counts.numel(), chunks = partition.chunks();
   const auto count = [&](int64_t* to, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       if (const int64_t bin = bin_of(i); bin >= 0) ++to[bin];
   };
-  if (chunks == 1 || bins > kOwnCounters) return count(totals, 0, n);
+  if (chunks <= 1 || bins > kOwnCounters) return count(totals, 0, n);
   const Tensor own = zeros({chunks, bins}, kInt64);
-  parallel_for(0, n, kGrain,
-               [&](int64_t begin, int64_t end) { count(own.data<int64_t>() + thread_index() * bins, begin, end); });
+  partition.run(
+      [&](int64_t chunk, int64_t begin, int64_t end) { count(own.data<int64_t>() + chunk * bins, begin, end); });
   for (int64_t c = 0; c < chunks; ++c)
     for (int64_t b = 0; b < bins; ++b) totals[b] += own.data<int64_t>()[c * bins + b];
 }
@@ -83,6 +85,12 @@ struct Range {
       out.high += 1;
     }
     return out;
+  }
+  /** Which of `bins` equal parts of a narrow range x is in; the one in the middle of an empty range. */
+  int64_t bin_of(double x, int64_t bins) const {
+    if (low == high) return bins / 2;
+    const double part = (x - low) / (high - low) * static_cast<double>(bins);
+    return static_cast<int64_t>(std::clamp(part, 0.0, static_cast<double>(bins - 1)));
   }
 };
 
@@ -158,14 +166,22 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
   const Range range = Range{min.to_double(), max.to_double()}.resolved(given);
   TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histc: range of [",
                range.low, ", ", range.high, "] is not finite");
-  TERCEL_CHECK(range.low < range.high, RuntimeError, "torch.histc: max must be larger than min");
-  const Tensor x = contiguous(to(given, native_dtype(compute_of(given.dtype()))));
+  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histc: max must be larger than min");
+  const ScalarType dtype = native_dtype(compute_of(given.dtype()));
+  check_number_fits(dtype, range.low);
+  check_number_fits(dtype, range.high);
+  const Tensor x = contiguous(to(given, dtype));
   const auto count = [&]<class T>() {
     const T *values = x.data<T>(), low = static_cast<T>(range.low), high = static_cast<T>(range.high);
-    const T each = static_cast<T>(bins) / (high - low);
+    // A power of two changes no digit; this one keeps the width of the widest range, times `bins`, finite.
+    const T scale = std::isfinite((high - low) * static_cast<T>(bins)) ? T(1) : T(0x1p-64);
+    const T width = high * scale - low * scale;
+    // Of the only value in a range too narrow for T.
+    const int64_t only = range.bin_of(static_cast<double>(low), bins);
     return filled(bins, x.numel(), Tensor(), [=](int64_t i) -> int64_t {
       if (!(values[i] >= low && values[i] <= high)) return -1;
-      return std::min(bins - 1, static_cast<int64_t>((values[i] - low) * each));
+      if (width == 0) return only;
+      return std::min(bins - 1, static_cast<int64_t>((values[i] * scale - low * scale) * static_cast<T>(bins) / width));
     });
   };
   const Tensor counts =

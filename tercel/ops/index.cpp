@@ -15,6 +15,7 @@
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -303,11 +304,11 @@ enum class Order : uint8_t { Any, Positions };
 
 /** Runs a kernel over plan.x and `other`, which has plan.sizes(); its dimensions of the offsets are one step apart. */
 void run(const KernelTable<IndexFn>& kernels, const Plan& plan, const Tensor& other, Order order) {
+  const ProfileRange range("index", RangeKind::Op);
   if (other.numel() == 0) return;
   IndexLoop loop;
   loop.dtype = plan.x.dtype();
-  loop.indexed =
-      static_cast<char*>(plan.x.storage()->data()) + plan.x.storage_offset() * static_cast<int64_t>(plan.x.itemsize());
+  loop.indexed = static_cast<char*>(plan.x.data_ptr());
   loop.other = static_cast<char*>(other.data_ptr());
   loop.offset = plan.offsets;
   loop.n = plan.positions;

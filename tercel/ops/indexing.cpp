@@ -18,6 +18,7 @@
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -41,6 +42,7 @@ constexpr int64_t kGrainBytes = 128 * 1024;
 // ---- index_select
 
 Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+  const ProfileRange range("index_select", RangeKind::Op);
   const Tensor indices = index.contiguous();
   const size_t d = static_cast<size_t>(dim);
   DimVector sizes(x.sizes());
@@ -130,6 +132,7 @@ Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
 }
 
 Tensor gather(const Tensor& x, int64_t d, const Tensor& index) {
+  const ProfileRange range("gather", RangeKind::Op);
   check_defined(x, "gather", "x");
   check_index("gather", index);
   const int64_t dim = wrap_dim(d, x.dim());

@@ -7,6 +7,7 @@
 #include "tercel/ops/interaction_impl.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -30,31 +31,45 @@ Tensor readable_rows(const Tensor& t, ScalarType dtype) {
   return rows ? converted : contiguous(converted);
 }
 
-// loop with the operands' sizes.
+// The vectors behind the first one of each sample of contiguous embeddings.
+void* behind_first(const Tensor& emb) {
+  return static_cast<std::byte*>(emb.data_ptr()) + emb.size(2) * static_cast<int64_t>(emb.itemsize());
+}
+
+// A loop with the operands' sizes; mlp may be undefined.
 DotLoop make_loop(const Tensor& mlp, const Tensor& emb, const Tensor& out, bool pad) {
   DotLoop loop{};
-  loop.compute = compute_of(mlp.dtype());
-  loop.slots = emb.size(1);
+  loop.compute = compute_of(emb.dtype());
   loop.dim = emb.size(2);
-  loop.mlp = mlp.data_ptr();
-  loop.mlp_stride = mlp.stride(0);
-  loop.emb = emb.data_ptr();
+  loop.others_stride = emb.size(1) * loop.dim;
+  if (mlp.defined()) {
+    loop.slots = emb.size(1);
+    loop.passed = loop.dim;
+    loop.first = mlp.data_ptr();
+    loop.first_stride = mlp.stride(0);
+    loop.others = emb.data_ptr();
+  } else {
+    loop.slots = emb.size(1) - 1;
+    loop.passed = loop.others_stride;
+    loop.first = emb.data_ptr();
+    loop.first_stride = loop.others_stride;
+    loop.others = behind_first(emb);
+  }
   loop.out_stride = out.stride(0);
   loop.pad = pad;
   return loop;
 }
 
-void run(const KernelTable<DotFn>& kernels, const DotLoop& loop, const Tensor& mlp) {
-  const int64_t batch = mlp.size(0);
+void run(const KernelTable<DotFn>& kernels, const DotLoop& loop, const Tensor& emb) {
+  const int64_t batch = emb.size(0);
   const int64_t cost = std::max<int64_t>(1, (loop.slots + 1) * loop.slots / 2 * loop.dim);
   const int64_t grain = std::max<int64_t>(1, kGrain / cost);
-  const int64_t chunks = in_parallel_region() ? 1 : num_chunks(batch, grain);
+  const Partition partition(0, batch, grain);
   const int64_t elements = dot_scratch(loop.slots, loop.dim);
-  const Tensor scratch = empty({chunks, elements}, mlp.dtype());
-  const auto kernel = kernels[mlp.device()];
-  parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
-    const int64_t chunk = chunks == 1 ? 0 : thread_index();
-    kernel(loop, static_cast<std::byte*>(scratch.data_ptr()) + chunk * elements * static_cast<int64_t>(mlp.itemsize()),
+  const Tensor scratch = empty({partition.chunks(), elements}, emb.dtype());
+  const auto kernel = kernels[emb.device()];
+  partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
+    kernel(loop, static_cast<std::byte*>(scratch.data_ptr()) + chunk * elements * static_cast<int64_t>(emb.itemsize()),
            begin, end);
   });
 }
@@ -68,51 +83,69 @@ void run(const KernelTable<FmFn>& kernels, const FmLoop& loop, const Tensor& x) 
 }  // namespace
 
 Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
+  const ProfileRange range("dot_interaction", RangeKind::Op);
   constexpr const char* kOp = "dot_interaction";
-  check_defined(mlp, kOp, "mlp");
   check_defined(emb, kOp, "emb");
-  TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), RuntimeError, kOp,
-               ": expected floating mlp and emb of one dtype but got ", describe(mlp), " and ", describe(emb));
-  TERCEL_CHECK(mlp.dim() == 2 && emb.dim() == 3 && mlp.size(0) == emb.size(0) && mlp.size(1) == emb.size(2),
-               RuntimeError, kOp, ": expected mlp [batch, d] and emb [batch, slots, d] but got ", describe(mlp),
-               " and ", describe(emb));
-  const int64_t batch = mlp.size(0), slots = emb.size(1), dim = mlp.size(1);
+  if (mlp.defined()) {
+    TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), RuntimeError,
+                 kOp, ": expected floating mlp and emb of one dtype but got ", describe(mlp), " and ", describe(emb));
+    TERCEL_CHECK(mlp.dim() == 2 && emb.dim() == 3 && mlp.size(0) == emb.size(0) && mlp.size(1) == emb.size(2),
+                 RuntimeError, kOp, ": expected mlp [batch, d] and emb [batch, slots, d] but got ", describe(mlp),
+                 " and ", describe(emb));
+  } else {
+    TERCEL_CHECK(emb.is_floating_point() && emb.dim() == 3 && emb.size(1) > 0, RuntimeError, kOp,
+                 ": expected floating emb [batch, slots, d] with a slot or more, there being no mlp, but got ",
+                 describe(emb));
+  }
+  const int64_t vectors = emb.size(1) + (mlp.defined() ? 1 : 0);
+  numel_of({vectors, vectors});  // refuses more pairs than 64 bits count
+  const int64_t pairs = vectors * (vectors - 1) / 2;
+  const auto readable = [](const Tensor& rows, ScalarType dtype) {
+    return rows.defined() ? readable_rows(rows, dtype) : rows;
+  };
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const ScalarType dtype = compute_dtype(mlp);
-    const Tensor z0 = readable_rows(mlp, dtype), z = contiguous(to(emb, dtype));
-    out = empty({batch, dim + (slots + 1) * slots / 2 + (pad ? 1 : 0)}, TensorOptions(dtype, mlp.device()));
-    DotLoop loop = make_loop(z0, z, out, pad);
+    const ScalarType dtype = compute_dtype(emb);
+    const Tensor first = readable(mlp, dtype), z = contiguous(to(emb, dtype));
+    const int64_t passed = emb.size(2) * (mlp.defined() ? 1 : vectors);
+    out = empty({emb.size(0), passed + pairs + (pad ? 1 : 0)}, z.options());
+    DotLoop loop = make_loop(first, z, out, pad);
     loop.out = out.data_ptr();
-    run(dot_kernels, loop, z0);
-    out = to(out, mlp.dtype());
+    run(dot_kernels, loop, z);
+    out = to(out, emb.dtype());
   }
   if (should_record(mlp, emb))
     record("DotInteractionBackward0", out, {mlp, emb},
-           once_differentiable([mlp = SavedTensor(mlp), emb = SavedTensor(emb), pad](BackwardCall& call) {
-             const ScalarType given = mlp.get().dtype(), dtype = compute_dtype(mlp.get());
-             const Tensor z0 = readable_rows(mlp.get(), dtype), z = contiguous(to(emb.get(), dtype));
+           once_differentiable([mlp = SavedTensor(mlp), emb = SavedTensor(emb), readable, pad](BackwardCall& call) {
+             const ScalarType given = emb.get().dtype(), dtype = compute_dtype(emb.get());
+             const Tensor first = readable(mlp.get(), dtype), z = contiguous(to(emb.get(), dtype));
              const Tensor grad = readable_rows(call.grad(), dtype);
-             Tensor mlp_grad, emb_grad;
-             DotLoop loop = make_loop(z0, z, grad, pad);
+             Tensor first_grad, emb_grad;
+             DotLoop loop = make_loop(first, z, grad, pad);
              loop.out_grad = grad.data_ptr();
              if (call.needs(0)) {
-               mlp_grad = empty(z0.sizes(), z0.options());
-               loop.mlp_grad = mlp_grad.data_ptr();
+               first_grad = empty(first.sizes(), first.options());
+               loop.first_grad = first_grad.data_ptr();
+               loop.first_grad_stride = loop.dim;
              }
              if (call.needs(1)) {
                emb_grad = empty(z.sizes(), z.options());
-               loop.emb_grad = emb_grad.data_ptr();
+               loop.others_grad = first.defined() ? emb_grad.data_ptr() : behind_first(emb_grad);
+               if (!first.defined()) {
+                 loop.first_grad = emb_grad.data_ptr();
+                 loop.first_grad_stride = loop.others_stride;
+               }
              }
-             run(dot_backward_kernels, loop, z0);
-             if (call.needs(0)) call.set(0, to(mlp_grad, given));
+             run(dot_backward_kernels, loop, z);
+             if (call.needs(0)) call.set(0, to(first_grad, given));
              if (call.needs(1)) call.set(1, to(emb_grad, given));
            }));
   return out;
 }
 
 Tensor fm_order2(const Tensor& x, int64_t dim) {
+  const ProfileRange range("fm_order2", RangeKind::Op);
   constexpr const char* kOp = "fm_order2";
   check_defined(x, kOp, "x");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));

@@ -7,18 +7,24 @@
 
 namespace tercel {
 
-/** Dot interaction of one batch in float or double. Rows of mlp and out may be further apart than they are long. */
+/**
+ * Dot interaction of one batch in float or double: of a first vector and of `slots` others. Without an mlp the first
+ * embedding is the first vector. Strides are elements from sample to sample.
+ */
 struct DotLoop {
   Compute compute;
   int64_t slots, dim;
-  const void* mlp;
-  int64_t mlp_stride;
-  const void* emb;  ///< [batch, slots, dim]
+  int64_t passed;  ///< elements from the first vector on that go to the output as they are: dim, or all vectors'
+  const void* first;
+  int64_t first_stride;
+  const void* others;  ///< [slots, dim] each
+  int64_t others_stride;
   const void* out_grad;
   void* out;
   int64_t out_stride;  ///< of out or out_grad
-  void* mlp_grad;      ///< [batch, dim], or null
-  void* emb_grad;      ///< [batch, slots, dim], or null
+  void* first_grad;    ///< with first_grad_stride, or null
+  int64_t first_grad_stride;
+  void* others_grad;  ///< with others_stride, or null
   bool pad;
 };
 /** Elements of working memory that a kernel needs for these sizes, forward and backward. */

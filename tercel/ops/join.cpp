@@ -15,6 +15,7 @@
 #include "tercel/ops/tensor_iterator.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -90,6 +91,7 @@ std::optional<int64_t> row_step(const Tensor& t, int64_t dim) {
 
 /** Into a contiguous tensor of the shape and dtype. */
 void join(const Tensor& out, Span<Tensor> tensors, const Shape& shape) {
+  const ProfileRange range("cat", RangeKind::Op);
   if (out.numel() == 0) return;
   const size_t d = static_cast<size_t>(shape.dim);
   const int64_t item = static_cast<int64_t>(item_size(shape.dtype));

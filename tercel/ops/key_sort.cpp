@@ -87,7 +87,9 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
   void* buffers[2] = {reserve_scratch(buffers_[0], n * element_bytes), reserve_scratch(buffers_[1], n * element_bytes)};
   const int digit_bits = key_bits == 0 ? 1 : best_digit_bits(key_bits, n);
   const int64_t buckets = int64_t{1} << digit_bits;
-  const int64_t chunks = in_parallel_region() ? 1 : num_chunks(n, kSortGrain);
+  // Every pass, and its count before it, sees the same chunks.
+  const Partition partition(0, n, kSortGrain);
+  const int64_t chunks = partition.chunks();
   // Room for the widest digit: how wide this one is depends on the keys, and a later call should not allocate for it.
   auto* counts =
       static_cast<uint32_t*>(reserve_scratch(counts_, (chunks << kMaxDigitBits) * int64_t{sizeof(uint32_t)}));
@@ -98,14 +100,12 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
     pass.shift = shift;
     pass.target = buffers[target];
     for (int64_t i = 0; i < chunks * buckets; ++i) counts[i] = 0;
-    parallel_for(0, n, kSortGrain, [&](int64_t begin, int64_t end) {
-      radix_count(pass, begin, end, counts + (chunks == 1 ? 0 : thread_index()) * buckets);
-    });
+    partition.run(
+        [&](int64_t chunk, int64_t begin, int64_t end) { radix_count(pass, begin, end, counts + chunk * buckets); });
     // The first pass packs, so it is made even where the digit is the same everywhere.
     if (!place(counts, chunks, buckets, n) && !pass.raw) continue;
-    parallel_for(0, n, kSortGrain, [&](int64_t begin, int64_t end) {
-      radix_scatter(pass, begin, end, counts + (chunks == 1 ? 0 : thread_index()) * buckets);
-    });
+    partition.run(
+        [&](int64_t chunk, int64_t begin, int64_t end) { radix_scatter(pass, begin, end, counts + chunk * buckets); });
     pass.source = pass.target;
     pass.raw = false;
     target ^= 1;

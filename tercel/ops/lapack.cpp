@@ -1,15 +1,16 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "tercel/ops/lapack_impl.h"
 #include "tercel/util/error.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel::lapack {
 
@@ -17,9 +18,8 @@ namespace {
 
 /** The library; opened once, never closed. See Note [LAPACK at run time]. */
 void* library() {
-  static std::mutex mutex;
   static void* handle = nullptr;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(process_mutex(ProcessMutex::Lapack));
   if (handle) return handle;
   for (const char* name : {"libopenblas.so.0", "liblapack.so.3"}) {
     void* const opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -47,6 +47,27 @@ F* find(const char* name) {
   TERCEL_CHECK(function, RuntimeError, "the LAPACK library has no ", symbol);
   return reinterpret_cast<F*>(function);
 }
+
+/**
+ * A routine, which is looked up when it is first called. Not a pointer in a local static: a child that is forked while
+ * the library is opened would wait for ever for the thread that initialises it.
+ */
+template <class F, class T>
+class Routine;
+template <class R, class... Args, class T>
+class Routine<R(Args...), T> {
+ public:
+  constexpr explicit Routine(const char* name) : name_(name) {}
+  R operator()(Args... args) {
+    auto* function = function_.load(std::memory_order_relaxed);
+    if (!function) function_.store(function = find<R(Args...), T>(name_), std::memory_order_relaxed);
+    return function(args...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<R (*)(Args...)> function_{nullptr};
+};
 
 /** Fortran passes the lengths of its strings behind all other arguments. */
 constexpr size_t kOne = 1;
@@ -102,7 +123,7 @@ void require(const char* op) {
 
 template <class T>
 int potrf(bool upper, int n, T* a) {
-  static auto* const f = find<void(const char*, const int*, T*, const int*, int*, size_t), T>("potrf");
+  constinit static Routine<void(const char*, const int*, T*, const int*, int*, size_t), T> f("potrf");
   const char triangle = uplo(upper);
   const int lda = at_least_1(n);
   int info = 0;
@@ -112,7 +133,7 @@ int potrf(bool upper, int n, T* a) {
 
 template <class T>
 int getrf(int m, int n, T* a, int* pivots) {
-  static auto* const f = find<void(const int*, const int*, T*, const int*, int*, int*), T>("getrf");
+  constinit static Routine<void(const int*, const int*, T*, const int*, int*, int*), T> f("getrf");
   const int lda = at_least_1(m);
   int info = 0;
   f(&m, &n, a, &lda, pivots, &info);
@@ -121,25 +142,25 @@ int getrf(int m, int n, T* a, int* pivots) {
 
 template <class T>
 int geqrf(int m, int n, T* a, T* tau) {
-  static auto* const f = find<void(const int*, const int*, T*, const int*, T*, T*, const int*, int*), T>("geqrf");
+  constinit static Routine<void(const int*, const int*, T*, const int*, T*, T*, const int*, int*), T> f("geqrf");
   const int lda = at_least_1(m);
   return with_work<T>([&](T* work, const int* lwork, int* info) { f(&m, &n, a, &lda, tau, work, lwork, info); });
 }
 
 template <class T>
 int orgqr(int m, int n, int k, T* a, const T* tau) {
-  static auto* const f =
-      find<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*), T>(
-          name_for<T>("orgqr", "ungqr"));
+  constinit static Routine<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*), T>
+      f(name_for<T>("orgqr", "ungqr"));
   const int lda = at_least_1(m);
   return with_work<T>([&](T* work, const int* lwork, int* info) { f(&m, &n, &k, a, &lda, tau, work, lwork, info); });
 }
 
 template <class T>
 void trsm(bool upper, bool transposed, bool unit, int n, int columns, const T* a, T* b) {
-  static auto* const f = find<void(const char*, const char*, const char*, const char*, const int*, const int*, const T*,
-                                   const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t),
-                              T>("trsm");
+  constinit static Routine<void(const char*, const char*, const char*, const char*, const int*, const int*, const T*,
+                                const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t),
+                           T>
+      f("trsm");
   const char side = 'L', triangle = uplo(upper), op = transposed ? 'T' : 'N', diagonal = unit ? 'U' : 'N';
   const int ld = at_least_1(n);
   const T one(1);
@@ -153,18 +174,20 @@ int gesdd(bool full, int m, int n, T* a, Real<T>* s, T* u, T* vt) {
   const char job = !u ? 'N' : full ? 'A' : 'S';
   std::vector<int> iwork(static_cast<size_t>(at_least_1(k)) * 8);
   if constexpr (is_complex_number<T>) {
-    static auto* const f = find<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
-                                     const int*, T*, const int*, R*, int*, int*, size_t),
-                                T>("gesdd");
+    constinit static Routine<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                  const int*, T*, const int*, R*, int*, int*, size_t),
+                             T>
+        f("gesdd");
     const auto small = static_cast<size_t>(k), large = static_cast<size_t>(std::max(m, n));
     std::vector<R> rwork(u ? std::max(5 * small + 5, 2 * large + 2 * small + 1) * small : 7 * small);
     return with_work<T>([&](T* work, const int* lwork, int* info) {
       f(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, lwork, rwork.data(), iwork.data(), info, kOne);
     });
   } else {
-    static auto* const f = find<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
-                                     const int*, T*, const int*, int*, int*, size_t),
-                                T>("gesdd");
+    constinit static Routine<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                  const int*, T*, const int*, int*, int*, size_t),
+                             T>
+        f("gesdd");
     return with_work<T>([&](T* work, const int* lwork, int* info) {
       f(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, lwork, iwork.data(), info, kOne);
     });
@@ -180,9 +203,10 @@ int syevd(bool vectors, bool upper, int n, T* a, Real<T>* w) {
   std::vector<int> iwork(3 + 5 * size);
   const int ask = -1, iwork_size = static_cast<int>(iwork.size());
   if constexpr (is_complex_number<T>) {
-    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
-                                     const int*, int*, const int*, int*, size_t, size_t),
-                                T>("heevd");
+    constinit static Routine<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
+                                  const int*, int*, const int*, int*, size_t, size_t),
+                             T>
+        f("heevd");
     std::vector<R> rwork(vectors ? 1 + 5 * size + 2 * size * size : at_least_1(n));
     const int rwork_size = static_cast<int>(rwork.size());
     return with_work<T>([&](T* work, const int* lwork, int* info) {
@@ -191,9 +215,10 @@ int syevd(bool vectors, bool upper, int n, T* a, Real<T>* w) {
         asks ? &ask : &iwork_size, info, kOne, kOne);
     });
   } else {
-    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
-                                     const int*, int*, size_t, size_t),
-                                T>("syevd");
+    constinit static Routine<void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
+                                  const int*, int*, size_t, size_t),
+                             T>
+        f("syevd");
     return with_work<T>([&](T* work, const int* lwork, int* info) {
       f(&job, &triangle, &n, a, &lda, w, work, lwork, iwork.data(), *lwork < 0 ? &ask : &iwork_size, info, kOne, kOne);
     });
@@ -207,17 +232,19 @@ int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors) {
   const int ld = at_least_1(n);
   const auto size = static_cast<size_t>(n);
   if constexpr (is_complex_number<T>) {
-    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,
-                                     const int*, T*, const int*, R*, int*, size_t, size_t),
-                                T>("geev");
+    constinit static Routine<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,
+                                  const int*, T*, const int*, R*, int*, size_t, size_t),
+                             T>
+        f("geev");
     std::vector<R> rwork(2 * size);
     return with_work<T>([&](T* work, const int* lwork, int* info) {
       f(&left, &right, &n, a, &ld, w, nullptr, &ld, vectors, &ld, work, lwork, rwork.data(), info, kOne, kOne);
     });
   } else {
-    static auto* const f = find<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
-                                     const int*, T*, const int*, int*, size_t, size_t),
-                                T>("geev");
+    constinit static Routine<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
+                                  const int*, T*, const int*, int*, size_t, size_t),
+                             T>
+        f("geev");
     std::vector<T> real(size), imaginary(size), columns(vectors ? size * size : 0);
     const int code = with_work<T>([&](T* work, const int* lwork, int* info) {
       f(&left, &right, &n, a, &ld, real.data(), imaginary.data(), nullptr, &ld, columns.data(), &ld, work, lwork, info,
@@ -245,9 +272,9 @@ int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors) {
 template <class T>
 int sytrf(bool hermitian, bool upper, int n, T* a, int* pivots) {
   using F = void(const char*, const int*, T*, const int*, int*, T*, const int*, int*, size_t);
-  static auto* const symmetric = find<F, T>("sytrf");
-  static auto* const complex = find<F, T>(name_for<T>("sytrf", "hetrf"));
-  auto* const f = hermitian ? complex : symmetric;
+  constinit static Routine<F, T> symmetric("sytrf");
+  constinit static Routine<F, T> complex(name_for<T>("sytrf", "hetrf"));
+  auto& f = hermitian ? complex : symmetric;
   const char triangle = uplo(upper);
   const int lda = at_least_1(n);
   return with_work<T>(
@@ -257,9 +284,9 @@ int sytrf(bool hermitian, bool upper, int n, T* a, int* pivots) {
 template <class T>
 int sytrs(bool hermitian, bool upper, int n, int columns, const T* a, const int* pivots, T* b) {
   using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*, size_t);
-  static auto* const symmetric = find<F, T>("sytrs");
-  static auto* const complex = find<F, T>(name_for<T>("sytrs", "hetrs"));
-  auto* const f = hermitian ? complex : symmetric;
+  constinit static Routine<F, T> symmetric("sytrs");
+  constinit static Routine<F, T> complex(name_for<T>("sytrs", "hetrs"));
+  auto& f = hermitian ? complex : symmetric;
   const char triangle = uplo(upper);
   const int ld = at_least_1(n);
   int info = 0;
@@ -273,9 +300,10 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Re
   const int lda = at_least_1(m), ldb = at_least_1(std::max(m, n));
   switch (driver) {
     case LeastSquares::Gels: {
-      static auto* const f = find<void(const char*, const int*, const int*, const int*, T*, const int*, T*, const int*,
-                                       T*, const int*, int*, size_t),
-                                  T>("gels");
+      constinit static Routine<void(const char*, const int*, const int*, const int*, T*, const int*, T*, const int*, T*,
+                                    const int*, int*, size_t),
+                               T>
+          f("gels");
       const char op = 'N';
       return with_work<T>([&](T* work, const int* lwork, int* info) {
         f(&op, &m, &n, &columns, a, &lda, b, &ldb, work, lwork, info, kOne);
@@ -284,17 +312,19 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Re
     case LeastSquares::Gelsy: {
       std::vector<int> order(static_cast<size_t>(at_least_1(n)));
       if constexpr (is_complex_number<T>) {
-        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
-                                         const R*, int*, T*, const int*, R*, int*),
-                                    T>("gelsy");
+        constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
+                                      const R*, int*, T*, const int*, R*, int*),
+                                 T>
+            f("gelsy");
         std::vector<R> rwork(2 * order.size());
         return with_work<T>([&](T* work, const int* lwork, int* info) {
           f(&m, &n, &columns, a, &lda, b, &ldb, order.data(), &rcond, rank, work, lwork, rwork.data(), info);
         });
       } else {
-        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
-                                         const R*, int*, T*, const int*, int*),
-                                    T>("gelsy");
+        constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, int*,
+                                      const R*, int*, T*, const int*, int*),
+                                 T>
+            f("gelsy");
         return with_work<T>([&](T* work, const int* lwork, int* info) {
           f(&m, &n, &columns, a, &lda, b, &ldb, order.data(), &rcond, rank, work, lwork, info);
         });
@@ -311,16 +341,18 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Re
         if (!asks) iwork.resize(static_cast<size_t>(at_least_1(iwork_size)));
         int* const integers = asks ? &iwork_size : iwork.data();
         if constexpr (is_complex_number<T>) {
-          static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
-                                           const R*, int*, T*, const int*, R*, int*, int*),
-                                      T>("gelsd");
+          constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                        const R*, int*, T*, const int*, R*, int*, int*),
+                                   T>
+              f("gelsd");
           if (!asks) rwork.resize(static_cast<size_t>(size_from(rwork_size)));
           f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, asks ? &rwork_size : rwork.data(),
             integers, info);
         } else {
-          static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
-                                           const R*, int*, T*, const int*, int*, int*),
-                                      T>("gelsd");
+          constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
+                                        const R*, int*, T*, const int*, int*, int*),
+                                   T>
+              f("gelsd");
           f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, integers, info);
         }
       };
@@ -328,17 +360,19 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Re
     }
     case LeastSquares::Gelss: {
       if constexpr (is_complex_number<T>) {
-        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
-                                         const R*, int*, T*, const int*, R*, int*),
-                                    T>("gelss");
+        constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*, const R*,
+                                      int*, T*, const int*, R*, int*),
+                                 T>
+            f("gelss");
         std::vector<R> rwork(static_cast<size_t>(at_least_1(std::min(m, n))) * 5);
         return with_work<T>([&](T* work, const int* lwork, int* info) {
           f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, rwork.data(), info);
         });
       } else {
-        static auto* const f = find<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*,
-                                         const R*, int*, T*, const int*, int*),
-                                    T>("gelss");
+        constinit static Routine<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*, const R*,
+                                      int*, T*, const int*, int*),
+                                 T>
+            f("gelss");
         return with_work<T>([&](T* work, const int* lwork, int* info) {
           f(&m, &n, &columns, a, &lda, b, &ldb, s, &rcond, rank, work, lwork, info);
         });

@@ -6,10 +6,12 @@
 #include "tercel/ops/copy.h"
 #include "tercel/ops/loss_impl.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/sum_to_size.h"
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -27,9 +29,37 @@ void check_target(const char* op, const Tensor& x, const Tensor& target) {
                ") must be the same as input size (", x.sizes(), ")");
 }
 
+ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
+
+// The least x (1 - x) that a gradient of binary_cross_entropy() is divided by, so that it is finite at 0 and 1 too.
+constexpr double kLeastDivisor = 1e-12;
+
 void check_pair(const char* op, const Tensor& x, const Tensor& target) {
   check_defined(x, op, "input");
   check_defined(target, op, "target");
+}
+
+/** Half the square of x - target where that is less than `limit`, linear beyond, times `scale`. */
+Tensor linear_beyond(const char* backward, const Tensor& x, const Tensor& target, double limit, double scale) {
+  Tensor losses;
+  {
+    const NoRecordGuard no_record;
+    const Tensor d = abs(sub(x, target));
+    losses = where(lt(d, limit), mul(square(d), 0.5 * scale), mul(sub(d, 0.5 * limit), limit * scale));
+  }
+  if (should_record(x, target))
+    record(backward, losses, {x, target},
+           [x = SavedTensor(x), target = SavedTensor(target), limit, scale](BackwardCall& call) {
+             Tensor slope = clamp(sub(x.get(), target.get()), -limit, limit);
+             if (scale != 1) slope = mul(slope, scale);
+             slope = mul(slope, call.grad());
+             const auto set = [&call](size_t i, const Tensor& gradient, const Tensor& of) {
+               if (call.needs(i)) call.set(i, to(sum_to_size(gradient, of.sizes()), of.dtype()));
+             };
+             set(0, slope, x.get());
+             if (call.needs(1)) set(1, neg(slope), target.get());
+           });
+  return losses;
 }
 
 }  // namespace
@@ -45,6 +75,7 @@ Tensor reduce_loss(const Tensor& losses, Reduction reduction) {
 
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                         Reduction reduction) {
+  const ProfileRange range("binary_cross_entropy_with_logits", RangeKind::Op);
   constexpr const char* kOp = "binary_cross_entropy_with_logits";
   check_target(kOp, x, target);
   const bool records = should_record(x, target);
@@ -123,7 +154,21 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor&
     TERCEL_CHECK(x.numel() == 0 || all(logical_and(ge(x, 0), le(x, 1))).item<bool>(), RuntimeError,
                  "all elements of input should be between 0 and 1");
   }
-  Tensor losses = neg(add(mul(target, clamp_min(log(x), -100)), mul(sub(1, target), clamp_min(log1p(neg(x)), -100))));
+  Tensor losses;
+  {
+    const NoRecordGuard no_record;
+    losses = neg(add(mul(target, clamp_min(log(x), -100)), mul(sub(1, target), clamp_min(log1p(neg(x)), -100))));
+  }
+  if (should_record(x, target))
+    record("BinaryCrossEntropyBackward0", losses, {x, target},
+           [x = SavedTensor(x), target = SavedTensor(target)](BackwardCall& call) {
+             const Tensor p = to(x.get(), compute_dtype(x.get())), t = target.get();
+             if (call.needs(0)) {
+               const Tensor slope = div(sub(p, t), clamp_min(mul(p, sub(1, p)), kLeastDivisor));
+               call.set(0, to(mul(slope, call.grad()), x.get().dtype()));
+             }
+             if (call.needs(1)) call.set(1, to(mul(sub(log1p(neg(p)), log(p)), call.grad()), t.dtype()));
+           });
   if (weight.defined()) losses = mul(losses, weight);
   return reduce_loss(losses, reduction);
 }
@@ -137,15 +182,13 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction
   check_pair("smooth_l1_loss", x, target);
   TERCEL_CHECK(beta >= 0, RuntimeError, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(x, target, reduction);
-  const Tensor d = abs(sub(x, target));
-  return reduce_loss(where(lt(d, beta), mul(square(d), 0.5 / beta), sub(d, 0.5 * beta)), reduction);
+  return reduce_loss(linear_beyond("SmoothL1LossBackward0", x, target, beta, 1 / beta), reduction);
 }
 
 Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, double delta) {
   check_pair("huber_loss", x, target);
   TERCEL_CHECK(delta > 0, RuntimeError, "huber_loss does not support non-positive values for delta.");
-  const Tensor d = abs(sub(x, target));
-  return reduce_loss(where(lt(d, delta), mul(square(d), 0.5), mul(sub(d, 0.5 * delta), delta)), reduction);
+  return reduce_loss(linear_beyond("HuberLossBackward0", x, target, delta, 1), reduction);
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {

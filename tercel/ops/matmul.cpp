@@ -134,6 +134,31 @@ Tensor plain_bmm(const Tensor& a, const Tensor& b) {
   return product_of("bmm", a, b, {a.size(0), a.size(1), b.size(2)});
 }
 
+/**
+ * A matrix times each of b's: [m, k] and [batch, k, n]. Its own gradient is one product over all of the batch, not the
+ * sum of a product for each.
+ */
+Tensor shared_bmm(const Tensor& a, const Tensor& b) {
+  const Tensor many = expand(a, {b.size(0), a.size(0), a.size(1)});
+  check_bmm("bmm", many, b);
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = plain_bmm(many, b);
+  }
+  if (should_record(a, b))
+    record("BmmBackward0", out, {a, b},
+           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b)](BackwardCall& call) {
+             const Tensor& g = call.grad();
+             if (call.needs(0)) {
+               const Tensor columns = reshape(permute(g, {1, 0, 2}), {g.size(1), g.size(0) * g.size(2)});
+               call.set(0, mm(columns, conj(as_matrix(transpose(b.get(), 1, 2)))));
+             }
+             if (call.needs(1)) call.set(1, shared_bmm(conj(t(a.get())), g));
+           });
+  return out;
+}
+
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -200,6 +225,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     return view(mm(as_matrix(a), b), sizes);
   }
   const CommonBatch batch(a, b);
+  if (a.dim() == 2 && a.size(1) == b.size(-2)) {
+    // Matrices of one column are the rows of one matrix.
+    if (b.size(-1) == 1) return view(mm(as_matrix(squeeze(b, -1)), t(a)), batch.of_matrices(a.size(0), 1));
+    const Tensor many = reshape(b, {numel_of(batch.sizes), b.size(-2), b.size(-1)});
+    return view(shared_bmm(a, many), batch.of_matrices(a.size(0), b.size(-1)));
+  }
   const auto joined = [&](const Tensor& x) { return reshape(x, {numel_of(batch.sizes), x.size(-2), x.size(-1)}); };
   return view(bmm(joined(batch.a), joined(batch.b)), batch.of_matrices(a.size(-2), b.size(-1)));
 }

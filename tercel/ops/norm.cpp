@@ -15,6 +15,7 @@
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -57,6 +58,7 @@ RowNormLoop make_loop(const Rows& r, const Tensor& x, const Tensor& weight, cons
 
 /// Calls kernel for rows, `unit` of them at least.
 void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t rows, int64_t unit, Device device) {
+  const ProfileRange range("norm", RangeKind::Op);
   const auto kernel = kernels[device];
   parallel_for(0, (rows + unit - 1) / unit, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop.n * unit)),
                [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, rows)); });

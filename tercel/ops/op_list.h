@@ -12,7 +12,9 @@
 //   dx()                 dy/dx when it is a constant,
 //   no_grad              it is zero wherever it exists;
 // one of two tensors both da(V a, V b) and db(V a, V b), each without arguments when it is a constant, or no_grad.
-// A predicate, whose result is bool, returns a Truth<V>.
+// An op that selects (a relu, a clamp) says so: where its derivative is 0, the gradient is 0 even if that of the output
+// is infinite or NaN, as in PyTorch. Otherwise sqrt(relu(x)) would have NaN gradients below 0. A predicate, whose
+// result is bool, returns a Truth<V>.
 #pragma once
 
 #include <array>
@@ -49,6 +51,7 @@ using Truth = decltype(std::declval<V>() == std::declval<V>());
   static constexpr ::tercel::Domain domain = ::tercel::Domain::op_domain;
 
 #define TERCEL_TAKES_COMPLEX static constexpr bool complex = true;
+#define TERCEL_SELECTS static constexpr bool selects = true;
 
 template <class... Ops>
 struct OpList {
@@ -99,6 +102,11 @@ constexpr bool has_no_grad = requires {
 template <class F>
 constexpr bool is_predicate = requires {
   F::predicate;
+};
+/** Whether a derivative of 0 stops every gradient. */
+template <class F>
+constexpr bool is_selection = requires {
+  F::selects;
 };
 /** Whether the op is defined for complex numbers. */
 template <class F>
@@ -224,5 +232,18 @@ template <class... Ops>
 constexpr bool check_binary_ops(OpList<Ops...>) {
   return (detail::check_binary_op<Ops>() && ...);
 }
+
+namespace op {
+
+/** 1 / (1 + exp(-x)); of expressions (see Note [Recorded derivatives]) the op, whose derivative stays finite. */
+template <class V>
+TERCEL_HD V sigmoid_of(V x) {
+  if constexpr (requires { sigmoid(x); })
+    return sigmoid(x);
+  else
+    return V(1) / (V(1) + exp(-x));
+}
+
+}  // namespace op
 
 }  // namespace tercel

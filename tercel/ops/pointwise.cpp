@@ -4,11 +4,13 @@
 #include <cstring>
 #include <limits>
 
+#include "tercel/autograd/record.h"
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/factories_impl.h"
 #include "tercel/ops/forms_impl.h"
 #include "tercel/ops/out.h"
 #include "tercel/ops/pointwise_impl.h"
@@ -21,6 +23,8 @@
 #include "tercel/ops/views.h"
 
 namespace tercel {
+
+using detail::ZerosLike;
 
 namespace {
 
@@ -100,12 +104,25 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
   // The lower bound wins where it is above the upper one.
   const Tensor number = x.is_floating_point() ? x : to(x, default_dtype());
-  Tensor p = number;
-  if (eps) {
-    p = clamp_max(number, 1 - *eps);
-    p = where(lt(number, *eps), full({}, *eps, TensorOptions(number.dtype())), p);
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    Tensor p = number;
+    if (eps) {
+      p = clamp_max(number, 1 - *eps);
+      p = where(lt(number, *eps), full({}, *eps, TensorOptions(number.dtype())), p);
+    }
+    out = log(div(p, sub(1, p)));
   }
-  return log(div(p, sub(1, p)));
+  if (should_record(number))
+    record("LogitBackward0", out, {number}, [number = SavedTensor(number), eps](BackwardCall& call) {
+      const Tensor& p = number.get();
+      const Tensor outside = logical_or(lt(p, eps.value_or(0)), gt(p, 1 - eps.value_or(0)));
+      // Outside of (0, 1) there is no value, and outside of the bounds the value is constant.
+      const double rest = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
+      call.set(0, where(outside, rest, div(call.grad(), mul(p, sub(1, p)))));
+    });
+  return out;
 }
 const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
   return assign_inplace("logit_", x, [&](const Tensor& before) { return logit(before, eps); });
@@ -147,6 +164,26 @@ bool is_integral_operand(const OperandRef& x) {
   return x.tensor() ? is_integral(x.tensor()->dtype(), true) : x.number().is_integral();
 }
 
+/** The quotient towards zero, whose gradient is zero: that of a / b times zero would be NaN where b is 0. */
+template <class B>
+Tensor truncated_quotient(const Tensor& a, const B& b) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = trunc(div(a, b));
+  }
+  if constexpr (std::is_same_v<B, Tensor>) {
+    if (should_record(a, b))
+      record("DivBackward0", out, {a, b}, [of_a = ZerosLike(a), of_b = ZerosLike(b)](BackwardCall& call) {
+        if (call.needs(0)) call.set(0, of_a());
+        if (call.needs(1)) call.set(1, of_b());
+      });
+  } else if (should_record(a)) {
+    record("DivBackward0", out, {a}, [of_a = ZerosLike(a)](BackwardCall& call) { call.set(0, of_a()); });
+  }
+  return out;
+}
+
 template <class B>
 Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode) {
   check_defined(a, "div", "self");
@@ -154,7 +191,7 @@ Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode)
   if (*mode == "floor") return floor_divide(a, b);
   TERCEL_CHECK(*mode == "trunc", RuntimeError,
                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
-  if (!is_integral_operand(a) || !is_integral_operand(b)) return trunc(div(a, b));
+  if (!is_integral_operand(a) || !is_integral_operand(b)) return truncated_quotient(a, b);
   // Refuses a zero in b.
   remainder(a, b);
   return divide_integers(a, b);
@@ -321,15 +358,35 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "clamp is not supported for complex types");
   const bool lower = min && min->defined(), upper = max && max->defined();
   TERCEL_CHECK(lower || upper, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
-  // Whatever is not within the bounds takes them; NaN is within all.
-  Tensor out = x;
-  // Both bounds have their say in the dtype, whichever comes first.
-  if (lower && upper) {
-    const OperandRef operands[] = {x, *min, *max};
-    out = to(x, promote_operands({.op = "clamp"}, operands));
+  if (!upper) return maximum(x, *min);
+  if (!lower) return minimum(x, *max);
+  // Both bounds take part in the promotion of dtypes before either is compared.
+  const OperandRef operands[] = {x, *min, *max};
+  const Tensor value = to(x, promote_operands({.op = "clamp"}, operands));
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = minimum(maximum(value, *min), *max);
   }
-  if (lower) out = where(logical_or(ge(out, *min), isnan(out)), out, *min);
-  if (upper) out = where(logical_or(le(out, *max), isnan(out)), out, *max);
+  if (should_record(value, *min, *max))
+    record("ClampBackward1", out, {value, *min, *max},
+           [x = SavedTensor(value), min = SavedTensor(*min), max = SavedTensor(*max)](BackwardCall& call) {
+             const Tensor &v = x.get(), &low = min.get(), &high = max.get(), &g = call.grad();
+             const Tensor at_low = eq(v, low), at_high = eq(v, high), crossed = gt(low, high);
+             // Half of the gradient goes to x at one bound, all of it between equal ones.
+             const Tensor half = where(logical_xor(at_low, at_high), mul(g, 0.5), g);
+             const auto set = [&](size_t i, const Tensor& takes_all, const Tensor& at, const Tensor& of) {
+               const Tensor part = where(takes_all, g, where(at, half, 0));
+               call.set(i, to(sum_to_size(part, of.sizes()), of.dtype()));
+             };
+             const Tensor apart = logical_and(ne(low, high), logical_not(crossed));
+             if (call.needs(0)) {
+               const Tensor outside = logical_or(lt(v, low), gt(v, high));
+               call.set(0, sum_to_size(where(outside, 0, half), v.sizes()));
+             }
+             if (call.needs(1)) set(1, logical_and(lt(v, low), logical_not(crossed)), logical_and(at_low, apart), low);
+             if (call.needs(2)) set(2, logical_or(crossed, gt(v, high)), logical_and(at_high, apart), high);
+           });
   return out;
 }
 const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {

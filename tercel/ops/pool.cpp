@@ -1,6 +1,7 @@
 #include "tercel/ops/pool.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/allocator.h"
@@ -34,6 +35,7 @@ struct Windows {
   int64_t step = 1;
   std::vector<int64_t> start, count;  // inside the image
   std::vector<int64_t> padded;        // the count with padding
+  std::vector<int64_t> outside;       // outputs whose window sees padding alone; start and count say the first pixel
 };
 
 // A pooling's arguments, spread over three dimensions.
@@ -80,7 +82,7 @@ int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, 
   const int64_t reach = checked(op, dilation, kernel - 1, 1);
   int64_t room = checked(op, 2, padding, in) - reach;
   if (ceil_mode) room = checked(op, 1, room, stride - 1);
-  int64_t out = (room >= 0 ? room / stride : -((-room + stride - 1) / stride)) + 1;
+  int64_t out = floor_div(room, stride) + 1;
   // The last window begins inside the image or the padding before it.
   if (ceil_mode && (out - 1) * stride >= in + padding) --out;
   return out;
@@ -98,6 +100,19 @@ void check_max_pool1d(int64_t kernel, int64_t stride, int64_t padding, int64_t d
                "max_pool1d() padding should be at most half of kernel size, but got padding=", padding,
                " and kernel_size=", kernel);
   positive("dilation", dilation);
+}
+
+void check_padding(size_t dims, const Spatial& kernel, const Spatial& padding) {
+  bool fits = true;
+  for (size_t d = 0; d < 3; ++d) fits = fits && padding[d] <= kernel[d] / 2;
+  if (dims == 3)
+    TERCEL_CHECK(
+        fits, RuntimeError, "pad should be smaller than or equal to half of kernel size, but got kT: ", kernel[0],
+        " kW: ", kernel[2], " kH: ", kernel[1], " padT: ", padding[0], " padW: ", padding[2], " padH: ", padding[1]);
+  else
+    TERCEL_CHECK(fits, RuntimeError,
+                 "pad should be smaller than or equal to half of kernel size, but got padW = ", padding[2],
+                 ", padH = ", padding[1], ", kW = ", kernel[2], ", kH = ", kernel[1]);
 }
 
 Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kernel_list, IntSpan stride_list,
@@ -130,6 +145,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
                  ", kernel_size=", kernel[d], " and dilation=", dilation[d]);
   }
   check_input(op, x, dims, own_loop);
+  check_padding(dims, kernel, padding);
   const Spatial in = spatial_sizes(x.sizes(), dims);
   Pooling pooling{op, dims, {}};
   DimVector sizes, outs;
@@ -145,10 +161,12 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
     w.step = dilation[d];
     for (int64_t o = 0; o < out && fits; ++o) {
       const int64_t begin = o * stride[d] - padding[d], end = begin + dilation[d] * (kernel[d] - 1) + 1;
-      const int64_t skipped = begin < 0 ? (-begin + dilation[d] - 1) / dilation[d] : 0;
+      const int64_t skipped = begin < 0 ? (-begin - 1) / dilation[d] + 1 : 0;
       const int64_t start = begin + skipped * dilation[d], last = std::min(end, in[d]);
-      w.start.push_back(start);
-      w.count.push_back(last > start ? (last - start + dilation[d] - 1) / dilation[d] : 0);
+      const bool sees_pixels = last > start;
+      if (!sees_pixels) w.outside.push_back(o);
+      w.start.push_back(sees_pixels ? start : 0);
+      w.count.push_back(sees_pixels ? (last - start - 1) / dilation[d] + 1 : 1);
       w.padded.push_back(std::min(begin + kernel[d], in[d] + padding[d]) - begin);
     }
   }
@@ -257,11 +275,31 @@ ValuesAndIndices run_max(const Tensor& x, const Pooling& p, bool with_indices) {
   return out;
 }
 
+Scalar lowest_of(ScalarType dtype) {
+  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  return visit_types<int64_t, int32_t, int16_t, int8_t, uint64_t, uint32_t, uint16_t, uint8_t>(
+      "max_pool", dtype, []<class T>() { return Scalar(std::numeric_limits<T>::lowest()); });
+}
+
+/** Values of windows that see padding alone are the lowest number; no gradient goes through them. */
+Tensor without_outside(Tensor values, const Pooling& p) {
+  for (size_t d = 3 - p.dims; d < 3; ++d) {
+    const Windows& w = p.windows[d];
+    if (w.outside.empty()) continue;
+    DimVector column(3 - d, 1);
+    column[0] = static_cast<int64_t>(w.start.size());
+    const Tensor mask = zeros(column, kBool);
+    for (const int64_t o : w.outside) mask.data<bool>()[o] = true;
+    values = masked_fill(values, mask, lowest_of(values.dtype()));
+  }
+  return values;
+}
+
 ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooling& p, bool want_indices) {
   if (x.dtype() != kFloat32 && x.dtype() != kFloat64 && x.dtype() != kInt64) {
     const ScalarType dtype = x.is_floating_point() ? kFloat32 : kInt64;
     ValuesAndIndices out = largest(backward_name, to(x, dtype), p, want_indices);
-    out.values = to(out.values, x.dtype());
+    out.values = without_outside(to(out.values, x.dtype()), p);
     return out;
   }
   ValuesAndIndices out;
@@ -275,6 +313,7 @@ ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooli
            [indices = SavedTensor(out.indices), sizes = DimVector(x.sizes()), dims = p.dims](BackwardCall& call) {
              call.set(0, max_pool_backward(call.grad(), indices.get(), sizes, dims));
            });
+  out.values = without_outside(std::move(out.values), p);
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/reduce_impl.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -203,6 +204,7 @@ Scalar identity_of(int op, Compute compute) {
 }  // namespace
 
 Tensor reduce_over(int op, Compute compute, const Tensor& x, DimMask mask) {
+  const ProfileRange range("reduce", RangeKind::Op);
   const DimVector sizes = kept_sizes(x, mask);
   const ScalarType dtype = native_dtype(compute);
   const int64_t item = static_cast<int64_t>(item_size(dtype));

@@ -5,6 +5,7 @@
 #include "tercel/ops/factories.h"
 #include "tercel/ops/row_gradient_impl.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -39,6 +40,7 @@ UniqueRows::UniqueRows(UniqueRows&&) noexcept = default;
 UniqueRows& UniqueRows::operator=(UniqueRows&&) noexcept = default;
 
 Gradient UniqueRows::reduce(const Gradient& gradient) {
+  const ProfileRange range("unique_rows", RangeKind::Op);
   TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a gradient of rows");
   const Tensor rows = gradient.rows.contiguous();
   TERCEL_CHECK(rows.dtype() == kInt64 && rows.dim() == 1, RuntimeError,
@@ -71,14 +73,14 @@ Gradient UniqueRows::reduce(const Gradient& gradient) {
 
   const auto count_segments = count_segments_kernels[values.device()];
   const auto sum_segments = sum_segments_kernels[values.device()];
-  const int64_t chunks = in_parallel_region() ? 1 : num_chunks(n, kGrain);
+  const Partition partition(0, n, kGrain);
+  const int64_t chunks = partition.chunks();
   auto* firsts = static_cast<int64_t*>(reserve_scratch(scratch.counts, chunks * int64_t{sizeof(int64_t)}));
-  const auto chunk = [chunks] { return chunks == 1 ? 0 : thread_index(); };
-  parallel_for(0, n, kGrain,
-               [&](int64_t begin, int64_t end) { firsts[chunk()] = count_segments(sum.sorted, begin, end); });
+  partition.run(
+      [&](int64_t chunk, int64_t begin, int64_t end) { firsts[chunk] = count_segments(sum.sorted, begin, end); });
   int64_t segments = 0;
   for (int64_t i = 0; i < chunks; ++i) segments += std::exchange(firsts[i], segments);
-  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) { sum_segments(sum, begin, end, firsts[chunk()]); });
+  partition.run([&](int64_t chunk, int64_t begin, int64_t end) { sum_segments(sum, begin, end, firsts[chunk]); });
 
   sizes[0] = segments;
   return {view_of_scratch(scratch.sums, sizes, values.dtype()), view_of_scratch(scratch.rows, {segments}, kInt64)};

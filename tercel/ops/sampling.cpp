@@ -10,6 +10,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
+#include "tercel/ops/factories_impl.h"
 #include "tercel/ops/random.h"
 #include "tercel/ops/random_impl.h"
 #include "tercel/ops/reduce.h"
@@ -18,14 +19,16 @@
 
 namespace tercel {
 
+using detail::ZerosLike;
+
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /** The numbers of one element: as many as it needs, see Note [Random streams]. */
-class Draws {
+class ElementDraws {
  public:
-  Draws(uint64_t seed, uint64_t element) : philox_{seed, element + 1} {}
+  ElementDraws(uint64_t seed, uint64_t element) : philox_{seed, element + 1} {}
   /** Uniform in (0, 1). */
   double next() {
     const uint64_t at = count_++;
@@ -39,7 +42,7 @@ class Draws {
 };
 
 /** Multiplies uniforms (Knuth) for small rates; Hoermann's transformed rejection (PTRS, 1993) for the others. */
-double draw_poisson(double rate, Draws& draws) {
+double draw_poisson(double rate, ElementDraws& draws) {
   if (rate == 0) return 0;
   if (rate < 10) {
     const double limit = std::exp(-rate);
@@ -60,7 +63,7 @@ double draw_poisson(double rate, Draws& draws) {
 }
 
 /** For p <= 1/2: jumps from success to success where few are expected, else Hoermann's rejection (BTRS, 1993). */
-double draw_binomial_half(double n, double p, Draws& draws) {
+double draw_binomial_half(double n, double p, ElementDraws& draws) {
   if (p == 0) return 0;
   const double q = 1 - p;
   if (n * p < 10) {
@@ -86,7 +89,7 @@ double draw_binomial_half(double n, double p, Draws& draws) {
   }
 }
 
-double draw_binomial(double n, double p, Draws& draws) {
+double draw_binomial(double n, double p, ElementDraws& draws) {
   return p <= 0.5 ? draw_binomial_half(n, p, draws) : n - draw_binomial_half(n, 1 - p, draws);
 }
 
@@ -107,7 +110,7 @@ Tensor draw_each(IntSpan sizes, ScalarType type, Generator& generator, Draw draw
     T* values = out.data<T>();
     parallel_for(0, out.numel(), 1 << 10, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
-        Draws draws(state.seed, state.offset + static_cast<uint64_t>(i));
+        ElementDraws draws(state.seed, state.offset + static_cast<uint64_t>(i));
         values[i] = convert<T>(draw(i, draws));
       }
     });
@@ -115,19 +118,9 @@ Tensor draw_each(IntSpan sizes, ScalarType type, Generator& generator, Draw draw
   return out;
 }
 
-/** What zeros like a tensor need, without its elements. */
-struct TensorShape {
-  explicit TensorShape(const Tensor& x) : sizes(x.sizes()), dtype(x.dtype()) {}
-  Tensor zeros() const { return tercel::zeros(sizes, dtype); }
-
-  DimVector sizes;
-  ScalarType dtype;
-};
-
 /** Records that `out` was drawn for x's elements, and does not change with them: x's gradient is 0. */
 void record_constant(const char* name, const Tensor& out, const Tensor& x) {
-  if (should_record(x))
-    record(name, out, {x}, [like = TensorShape(x)](BackwardCall& call) { call.set(0, like.zeros()); });
+  if (should_record(x)) record(name, out, {x}, [like = ZerosLike(x)](BackwardCall& call) { call.set(0, like()); });
 }
 
 bool all_within(const Tensor& values, double low, double high) {
@@ -244,9 +237,9 @@ Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator) {
   const Tensor out = scaled_normal(broadcast_sizes(mean.sizes(), stddev.sizes()), mean, stddev, generator);
   if (should_record(mean, stddev))
     record("NormalBackward3", out, {mean, stddev},
-           [mean_like = TensorShape(mean), stddev_like = TensorShape(stddev)](BackwardCall& call) {
-             if (call.needs(0)) call.set(0, mean_like.zeros());
-             if (call.needs(1)) call.set(1, stddev_like.zeros());
+           [mean_like = ZerosLike(mean), stddev_like = ZerosLike(stddev)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, mean_like());
+             if (call.needs(1)) call.set(1, stddev_like());
            });
   return out;
 }
@@ -258,7 +251,7 @@ Tensor poisson(const Tensor& rate, Generator& generator) {
                "invalid Poisson rate, expected rate to be non-negative");
   const double* at = rates.data<double>();
   const Tensor out = draw_each(rate.sizes(), rate.dtype(), generator,
-                               [at](int64_t i, Draws& draws) { return draw_poisson(at[i], draws); });
+                               [at](int64_t i, ElementDraws& draws) { return draw_poisson(at[i], draws); });
   record_constant("PoissonBackward0", out, rate);
   return out;
 }
@@ -272,7 +265,7 @@ Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator) {
                "binomial expects all elements of count to be non-negative");
   TERCEL_CHECK(all_within(chances, 0, 1), RuntimeError, "binomial expects all elements of prob to be in [0, 1]");
   const double *n = counts.data<double>(), *at = chances.data<double>();
-  const Tensor out = draw_each(sizes, count.dtype(), generator, [n, at](int64_t i, Draws& draws) {
+  const Tensor out = draw_each(sizes, count.dtype(), generator, [n, at](int64_t i, ElementDraws& draws) {
     return draw_binomial(std::floor(n[i]), at[i], draws);
   });
   record_not_implemented("NotImplemented", {out}, {count, p}, "binomial");

@@ -15,6 +15,7 @@
 #include "tercel/ops/ternary.h"
 #include "tercel/ops/unary.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -78,6 +79,7 @@ Tensor recorded_gradient(const Tensor& g, const Tensor& y, int64_t dim, bool log
 
 Tensor softmax_of(const char* op, const char* backward_name, const Tensor& unconverted, int64_t d, bool log,
                   ScalarType asked) {
+  const ProfileRange range(op, RangeKind::Op);
   check_defined(unconverted, op, "x");
   const Tensor x = asked == ScalarType::Undefined ? unconverted : to(unconverted, asked);
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "_lastdim_kernel_impl\" not implemented for '",

@@ -9,6 +9,7 @@
 #include "tercel/ops/sort_impl.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -48,6 +49,7 @@ Tensor placed_like(const Tensor& x, const Tensor& rows, int64_t dim) {
 
 // values may be null.
 Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values) {
+  const ProfileRange range("sort", RangeKind::Op);
   const NoRecordGuard no_record;
   TERCEL_CHECK(!x.is_complex(), TypeError, "Sort does not support complex dtypes on CPU");
   if (x.dim() == 0) {

@@ -32,6 +32,9 @@ inline int64_t checked(const char* op, int64_t a, int64_t b, int64_t c) {
   return out;
 }
 
+/** a / b, rounded down; b > 0. */
+inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
 /** Fails as a result of these sizes in place of x's last `dims` would, before anything else of that size is made. */
 void check_room(const Tensor& x, size_t dims, const Spatial& out);
 

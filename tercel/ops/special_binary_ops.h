@@ -57,16 +57,16 @@ struct Xlog1py {
   template <class V> static V db(V a, V b) { return a / (V(1) + b); }
 };
 struct Fmax {
-  TERCEL_OP("fmax", Any)
+  TERCEL_OP("fmax", Any) TERCEL_SELECTS
   template <class V> static V fwd(V a, V b) { return where(isnan(b), a, where(b > a, b, where(isnan(a), b, a))); }
-  template <class V> static V da(V a, V b) { return where(isnan(b), V(1), where(a >= b, V(1), V(0))); }
-  template <class V> static V db(V a, V b) { return where(isnan(b), V(0), where(a >= b, V(0), V(1))); }
+  template <class V> static V da(V a, V b) { return where(a < b, V(0), where(isnan(b), V(1), where(a == b, V(0.5), where(isnan(a), V(0), V(1))))); }
+  template <class V> static V db(V a, V b) { return where(b < a, V(0), where(isnan(b), V(0), where(a == b, V(0.5), V(1)))); }
 };
 struct Fmin {
-  TERCEL_OP("fmin", Any)
+  TERCEL_OP("fmin", Any) TERCEL_SELECTS
   template <class V> static V fwd(V a, V b) { return where(isnan(b), a, where(b < a, b, where(isnan(a), b, a))); }
-  template <class V> static V da(V a, V b) { return where(isnan(b), V(1), where(a <= b, V(1), V(0))); }
-  template <class V> static V db(V a, V b) { return where(isnan(b), V(0), where(a <= b, V(0), V(1))); }
+  template <class V> static V da(V a, V b) { return where(a > b, V(0), where(isnan(b), V(1), where(a == b, V(0.5), where(isnan(a), V(0), V(1))))); }
+  template <class V> static V db(V a, V b) { return where(b > a, V(0), where(isnan(b), V(0), where(a == b, V(0.5), V(1)))); }
 };
 struct Heaviside {
   TERCEL_OP("heaviside", Any)

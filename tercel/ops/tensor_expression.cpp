@@ -63,8 +63,9 @@ ExpressionValue operand_of_gradient(const ExpressionValue& operand, const Tensor
   return {to(operand.tensor, operand.tensor.is_complex() ? complex_dtype(g.dtype()) : g.dtype())};
 }
 
-Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative) {
+Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative, bool selects) {
   if (!derivative.is_number()) {
+    if (selects) return where(eq(derivative.tensor, 0), 0, mul(g, derivative.tensor));
     const ScalarType dtype = derivative.tensor.is_complex() ? complex_dtype(g.dtype()) : g.dtype();
     return to(mul(g, conj(derivative.tensor)), dtype);
   }

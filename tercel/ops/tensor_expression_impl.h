@@ -110,8 +110,8 @@ using BinaryGradientFn = Tensor(const Tensor& g, const ExpressionValue& a, const
 
 /** An operand in the precision that g is calculated in. */
 ExpressionValue operand_of_gradient(const ExpressionValue& operand, const Tensor& g);
-/** g times the derivative's conjugate. */
-Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative);
+/** g times the derivative's conjugate; `selects` as in Note [Functors]. */
+Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative, bool selects);
 
 namespace detail {
 
@@ -129,11 +129,11 @@ Tensor unary_gradient_in(const Tensor& g, const Tensor& saved, Span<Scalar> p) {
   };
   const auto parameter = [&](size_t i) { return V(ExpressionValue{{}, p[i]}); };
   if constexpr (num_inputs<F> == 3)
-    return times_derivative(g, derivative(parameter(0), parameter(1)));
+    return times_derivative(g, derivative(parameter(0), parameter(1)), is_selection<F>);
   else if constexpr (num_inputs<F> == 2)
-    return times_derivative(g, derivative(parameter(0)));
+    return times_derivative(g, derivative(parameter(0)), is_selection<F>);
   else
-    return times_derivative(g, derivative());
+    return times_derivative(g, derivative(), is_selection<F>);
 }
 
 template <class F, int kSide, class V>
@@ -152,7 +152,8 @@ V binary_derivative(const V& a, const V& b) {
 
 template <class F, int kSide, class V>
 Tensor binary_gradient_in(const Tensor& g, const ExpressionValue& a, const ExpressionValue& b) {
-  return times_derivative(g, binary_derivative<F, kSide>(V(operand_of_gradient(a, g)), V(operand_of_gradient(b, g))));
+  const V derivative = binary_derivative<F, kSide>(V(operand_of_gradient(a, g)), V(operand_of_gradient(b, g)));
+  return times_derivative(g, derivative, is_selection<F>);
 }
 
 inline bool is_complex(const ExpressionValue& x) {

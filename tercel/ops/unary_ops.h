@@ -88,9 +88,9 @@ struct Sigmoid {
   template <class V> static TERCEL_HD V dy(V y) { return y * (V(1) - y); }
 };
 struct Relu {
-  TERCEL_OP("relu", Number)
+  TERCEL_OP("relu", Number) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V x) { return where(x < V(0), V(0), x); }
-  template <class V> static TERCEL_HD V dy(V y) { return where(y > V(0), V(1), V(0)); }
+  template <class V> static TERCEL_HD V dy(V y) { return where(y <= V(0), V(0), V(1)); }
 };
 struct Erf {
   TERCEL_OP("erf", Float) TERCEL_LONG_CODE
@@ -122,7 +122,7 @@ struct Silu {
   TERCEL_OP("silu", Float) TERCEL_TAKES_COMPLEX TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + exp(-x)); }
   template <class V> static TERCEL_HD V dx(V x) {
-    const V s = V(1) / (V(1) + exp(-x));
+    const V s = sigmoid_of(x);
     return s * (V(1) + x * (V(1) - s));
   }
 };
@@ -190,7 +190,7 @@ struct LeakyRelu {
 struct Elu {
   TERCEL_OP("elu", Float) TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x, V below, V above) { return where(x > V(0), x * above, expm1(x) * below); }
-  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x > V(0), above, exp(where(x > V(0), V(0), x)) * below); }
+  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x <= V(0), exp(where(x > V(0), V(0), x)) * below, above); }
 };
 struct Softplus {
   TERCEL_OP("softplus", Float) TERCEL_LONG_CODE
@@ -198,28 +198,28 @@ struct Softplus {
     return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta);
   }
   template <class V> static TERCEL_HD V dx(V x, V beta, V threshold) {
-    return where(x * beta > threshold, V(1), V(1) / (V(1) + exp(-x * beta)));
+    return where(x * beta > threshold, V(1), sigmoid_of(x * beta));
   }
 };
 struct Clamp {
-  TERCEL_OP("clamp", Number)
+  TERCEL_OP("clamp", Number) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V x, V low, V high) { return minimum(maximum(x, low), high); }
   template <class V> static TERCEL_HD V dx(V x, V low, V high) {
-    return where(x >= low, where(x <= high, V(1), V(0)), V(0));
+    return where(x > low, where(x < high, V(1), V(0)), V(0));
   }
 };
 struct ClampMin {
-  TERCEL_OP("clamp_min", Number)
+  TERCEL_OP("clamp_min", Number) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V x, V low) { return maximum(x, low); }
-  template <class V> static TERCEL_HD V dx(V x, V low) { return where(x >= low, V(1), V(0)); }
+  template <class V> static TERCEL_HD V dx(V x, V low) { return where(x > low, V(1), V(0)); }
 };
 struct ClampMax {
-  TERCEL_OP("clamp_max", Number)
+  TERCEL_OP("clamp_max", Number) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V x, V high) { return minimum(x, high); }
-  template <class V> static TERCEL_HD V dx(V x, V high) { return where(x <= high, V(1), V(0)); }
+  template <class V> static TERCEL_HD V dx(V x, V high) { return where(x < high, V(1), V(0)); }
 };
 struct Hardswish {
-  TERCEL_OP("hardswish", Float)
+  TERCEL_OP("hardswish", Float) TERCEL_SELECTS
   template <class V> static TERCEL_HD V fwd(V x) { return x * minimum(maximum(x + V(3), V(0)), V(6)) / V(6); }
   template <class V> static TERCEL_HD V dx(V x) {
     return where(x <= V(-3), V(0), where(x < V(3), x / V(3) + V(0.5), V(1)));

@@ -13,6 +13,7 @@
 #include "tercel/ops/sort_impl.h"
 #include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel {
 
@@ -29,6 +30,7 @@ void check_real(const char* op, const Tensor& x) {
 }
 
 UniqueValues unique_elements(const Tensor& x, bool return_inverse, bool return_counts) {
+  const ProfileRange range("unique", RangeKind::Op);
   const Tensor elements = contiguous(x);
   const int64_t n = elements.numel();
   UniqueValues out;
@@ -44,10 +46,11 @@ UniqueValues unique_elements(const Tensor& x, bool return_inverse, bool return_c
 
   const auto count = count_kernels[x.device()];
   const auto write = unique_kernels[x.device()];
-  std::vector<int64_t> firsts(
-      static_cast<size_t>(std::max<int64_t>(1, in_parallel_region() ? 1 : num_chunks(n, kGrain))));
-  const auto chunk = [&firsts] { return firsts.size() == 1 ? 0 : static_cast<size_t>(thread_index()); };
-  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) { firsts[chunk()] = count(result, begin, end); });
+  const Partition partition(0, n, kGrain);
+  std::vector<int64_t> firsts(static_cast<size_t>(partition.chunks()));
+  partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
+    firsts[static_cast<size_t>(chunk)] = count(result, begin, end);
+  });
   int64_t different = 0;
   for (int64_t& first : firsts) different += std::exchange(first, different);
 
@@ -55,7 +58,9 @@ UniqueValues unique_elements(const Tensor& x, bool return_inverse, bool return_c
   if (return_counts) out.counts = empty({different}, TensorOptions(kInt64, x.device()));
   result.values = out.values.data_ptr();
   result.starts = return_counts ? static_cast<int64_t*>(out.counts.data_ptr()) : nullptr;
-  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) { write(result, begin, end, firsts[chunk()]); });
+  partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
+    write(result, begin, end, firsts[static_cast<size_t>(chunk)]);
+  });
   // From where each begins to how many there are.
   for (int64_t i = 0; return_counts && i < different; ++i)
     result.starts[i] = (i + 1 < different ? result.starts[i + 1] : n) - result.starts[i];

@@ -44,10 +44,11 @@ Tensor norm_gradient(const Tensor& grad, const Tensor& x, const Tensor& norms, d
   if (p == 1) return mul(sign(x), grad);
   if (p == 2) return mul(x, where(eq(norms, 0), 0, div(grad, norms)));
   if (std::isinf(p)) return mul(sign(x), share_among(grad, eq(abs(x), norms), mask));
-  // d|x| is (|x| / norm)^(p - 1).
+  // d|x| is (|x| / norm)^(p - 1); 0 where x or the norm is, which of a negative p one element of 0 makes.
   const Tensor magnitudes = abs(x);
-  const Tensor ratio = div(magnitudes, where(eq(norms, 0), 1, norms));
-  const Tensor slope = where(eq(ratio, 0), 0, pow(where(eq(ratio, 0), 1, ratio), p - 1));
+  const Tensor none = logical_or(eq(magnitudes, 0), eq(norms, 0));
+  const Tensor ratio = where(none, 1, div(magnitudes, where(eq(norms, 0), 1, norms)));
+  const Tensor slope = where(none, 0, pow(ratio, p - 1));
   return mul(mul(sign(x), slope), grad);
 }
 

@@ -34,8 +34,9 @@ const Tensor& regard_as(const char* name, const Tensor& x, const Geometry& g) {
 const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1) {
   check_strided(x, "transpose_");
   const Geometry g = transposed(x, dim0, dim1);
-  return regard_as("TransposeBackward0", x, g,
-                   [=] { return [=](BackwardCall& call) { call.set(0, transpose(call.grad(), dim0, dim1)); }; });
+  return regard_as("TransposeBackward0", x, g, [dim0, dim1] {
+    return [dim0, dim1](BackwardCall& call) { call.set(0, transpose(call.grad(), dim0, dim1)); };
+  });
 }
 const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1) { return transpose_(x, axis0, axis1); }
 const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1) { return transpose_(x, dim0, dim1); }

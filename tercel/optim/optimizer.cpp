@@ -1,6 +1,7 @@
 #include "tercel/optim/optimizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <iterator>
 
@@ -8,6 +9,7 @@
 #include "tercel/optim/rules.h"
 #include "tercel/optim/update_impl.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::optim {
 
@@ -91,6 +93,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
 }
 
 void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) {
+  const ProfileRange range("update_dense", RangeKind::Op);
   TERCEL_CHECK(gradient.defined() && gradient.sizes() == parameter_.sizes() && gradient.dtype() == parameter_.dtype() &&
                    gradient.is_contiguous(),
                RuntimeError, "optimizer: gradient ", describe(gradient), " does not fit parameter ",
@@ -98,6 +101,7 @@ void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) 
   const RuleUpdate whole = begin_step(options_, parameter_.dtype(), rate, step);
   if (parameter_.numel() == 0 || nothing_to_do(options_.type, rate)) return;
   const auto kernel = update_dense_kernels[parameter_.device()];
+  std::atomic<bool> finite = true;
   parallel_for(0, parameter_.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
     const auto at = [&](const Tensor& t) {
       return static_cast<std::byte*>(t.data_ptr()) + static_cast<size_t>(begin) * t.itemsize();
@@ -107,12 +111,14 @@ void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) 
     for (size_t k = 0; k < states_.size(); ++k) part.state[k] = at(states_[k]);
     part.gradient = at(gradient);
     part.n = end - begin;
-    kernel(part);
+    if (!kernel(part)) finite = false;
   });
+  is_finite_ &= finite;
   bump_versions(parameter_, states_);
 }
 
 void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step) {
+  const ProfileRange range("update_rows", RangeKind::Op);
   const auto row_sizes = [](const Tensor& t) { return t.sizes().subspan(1, t.sizes().size() - 1); };
   TERCEL_CHECK(gradient.is_rows() && gradient.defined() && parameter_.dim() >= 1 && gradient.values.dim() >= 1 &&
                    row_sizes(gradient.values) == row_sizes(parameter_) && gradient.values.dtype() == parameter_.dtype(),
@@ -134,13 +140,15 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step)
   const auto* values = static_cast<const std::byte*>(unique.values.data_ptr());
   const int64_t row_bytes = whole.dim * static_cast<int64_t>(parameter_.itemsize());
   const auto kernel = update_rows_kernels[parameter_.device()];
+  std::atomic<bool> finite = true;
   parallel_for(0, n, 1024, [&](int64_t begin, int64_t end) {
     RuleUpdate part = whole;
     part.rows = rows + begin;
     part.gradient = values + begin * row_bytes;
     part.n = end - begin;
-    kernel(part);
+    if (!kernel(part)) finite = false;
   });
+  is_finite_ &= finite;
   bump_versions(parameter_, states_);
 }
 

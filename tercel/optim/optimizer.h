@@ -89,6 +89,9 @@ class TERCEL_API Optimizer {
   /** One step on the rows that the gradient names (any order, repeats added up first); IndexError for one outside. */
   void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
 
+  /** Whether every value that the steps so far have stored, in parameter and states, was finite. Costs no pass. */
+  bool is_finite() const { return is_finite_; }
+
   const OptimizerOptions& options() const { return options_; }
   /** The rule's states in the order of state_names(). */
   const std::vector<Tensor>& states() const { return states_; }
@@ -100,6 +103,7 @@ class TERCEL_API Optimizer {
   Tensor parameter_;
   std::vector<Tensor> states_;
   UniqueRows unique_rows_;
+  bool is_finite_ = true;
 };
 
 }  // namespace tercel::optim

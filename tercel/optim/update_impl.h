@@ -20,7 +20,8 @@ struct RuleUpdate {
   double step[8];
 };
 
-using RuleUpdateFn = void(const RuleUpdate& update);
+/** Whether every value that it stored is finite. */
+using RuleUpdateFn = bool(const RuleUpdate& update);
 
 TERCEL_DECLARE_KERNELS(RuleUpdateFn, update_dense)
 TERCEL_DECLARE_KERNELS(RuleUpdateFn, update_rows)

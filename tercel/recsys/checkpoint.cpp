@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tercel/recsys/model/config_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/file.h"
@@ -12,12 +13,18 @@
 
 namespace tercel::recsys {
 
+CheckpointVersionError::~CheckpointVersionError() = default;
+
 namespace {
 
 constexpr std::string_view kManifest = "manifest.json";
+constexpr std::string_view kEvaluation = "evaluation.json";
 constexpr std::string_view kPrefix = "step-";
-constexpr int64_t kFormat = 1;
+constexpr std::string_view kDamaged = ".damaged";
+constexpr std::string_view kBestMetric = "auc";
+constexpr int64_t kFormat = 2;
 constexpr size_t kDigits = 12;
+constexpr int64_t kAttempts = 100;
 
 struct FileEntry {
   std::string name;
@@ -33,53 +40,99 @@ struct FileEntry {
 
 struct Manifest {
   std::string tercel_version;
+  std::string instruction_set;
   CheckpointInfo info;
+  ModelConfig config;
+  data::DataIdentity data;
   std::vector<FileEntry> files;
   std::string state;
 
-  static constexpr auto fields() {
-    return std::tuple(Field{"tercel_version", &Manifest::tercel_version, "that wrote it"},
+  static constexpr auto fields() {  // the configuration is read and written beside them
+    return std::tuple(Field{"tercel_version", &Manifest::tercel_version, "that wrote it", required()},
+                      Field{"instruction_set", &Manifest::instruction_set, "that trained it", required()},
                       Field{"info", &Manifest::info, "what it holds", required()},
+                      Field{"data", &Manifest::data, "what it was trained on", required()},
                       Field{"files", &Manifest::files, "its files", required()},
                       Field{"state", &Manifest::state, "of the trainer"});
   }
 };
+constexpr std::string_view kConfig[] = {"config"};
 
 std::string content_checksum(const Json& content) {
   const std::string text = dump_json_line(content);
   return checksum_to_hex(checksum(text.data(), text.size()));
 }
 
-void write_manifest(const std::string& path, const Manifest& manifest) {
+/** The text of a file whose content is under a checksum. */
+std::string sealed(Json content) {
   Json json = {{"format", kFormat}};
-  Json content = write_options(manifest);
   json["checksum"] = content_checksum(content);
   json["content"] = std::move(content);
-  write_file(path, dump_json(json));
+  return dump_json(json);
+}
+
+/** The content of such a file. */
+Json read_sealed(const std::string& path) {
+  Json json = read_json_file(path, JsonErrors::Data);
+  const auto entry = [&json](const char* key) {
+    return json.is_object() && json.contains(key) ? json.at(key) : Json();
+  };
+  const Json format = entry("format");
+  TERCEL_CHECK(format.is_number_integer(), DataError, path, ": format: expected an integer but found ",
+               describe_json(format));
+  Json content = entry("content");
+  const std::string sum = content_checksum(content);
+  TERCEL_CHECK(entry("checksum") == sum, DataError, path, ": expected checksum ", describe_json(entry("checksum")),
+               " but the content has \"", sum, "\"");
+  if (format != kFormat) {
+    const bool says = content.is_object() && content.contains("tercel_version");
+    throw_error<CheckpointVersionError>({path, ": expected format ", kFormat, ", which Tercel ", version(),
+                                         " reads, but found ", printable(dump_json_line(format)), " of Tercel ",
+                                         says ? printable(dump_json_line(content.at("tercel_version"))) : "unknown"});
+  }
+  return content;
+}
+
+void write_manifest(const std::string& path, const Manifest& manifest) {
+  Json content = write_options(manifest);
+  content["config"] = config_to_json(manifest.config);
+  write_file(path, sealed(std::move(content)));
 }
 
 Manifest read_manifest(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
   TERCEL_CHECK(exists(path), DataError, folder, ": no checkpoint: there is no ", kManifest);
-  const Json json = read_json_file(path, JsonErrors::Data);
-  const auto entry = [&json](const char* key) {
-    return json.is_object() && json.contains(key) ? json.at(key) : Json();
-  };
-  TERCEL_CHECK(entry("format") == kFormat, DataError, path, ": format: expected ", kFormat, " but found ",
-               describe_json(entry("format")));
-  const std::string sum = content_checksum(entry("content"));
-  TERCEL_CHECK(entry("checksum") == sum, DataError, path, ": expected checksum ", describe_json(entry("checksum")),
-               " but the content has \"", sum, "\"");
+  const Json content = read_sealed(path);
   Manifest manifest;
   try {
-    read_options(entry("content"), manifest, path);
+    read_options(content, manifest, path, kConfig);
+    TERCEL_CHECK(content.contains("config"), ConfigError, path, ": config: expected an object but found nothing");
+    manifest.config = config_from_json(content.at("config"), path);
+    manifest.data.schema.check(path);
   } catch (const ConfigError& e) {
+    // Options come and go between versions whose format is one.
+    if (manifest.tercel_version != version() && !manifest.tercel_version.empty())
+      throw_error<CheckpointVersionError>(
+          {e.what(), " (written by Tercel ", printable(manifest.tercel_version), ", this is Tercel ", version(), ")"});
     throw DataError(e.what());
   }
   for (const FileEntry& file : manifest.files)
     TERCEL_CHECK(file.name.find('/') == std::string::npos && !file.name.starts_with("."), DataError, path,
                  ": a file is called '", printable(file.name), "'");
   return manifest;
+}
+
+std::optional<Evaluation> read_evaluation(const std::string& folder) {
+  const std::string path = join_path(folder, kEvaluation);
+  if (!exists(path)) return std::nullopt;
+  try {
+    Evaluation evaluation;
+    read_options(read_sealed(path), evaluation, path);
+    return evaluation;
+  } catch (const DataError&) {  // damaged: as if there had been none
+  } catch (const ConfigError&) {
+  }
+  return std::nullopt;
 }
 
 std::string folder_name(int64_t step) {
@@ -94,23 +147,32 @@ bool is_folder_name(const std::string& name) {
          name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
 }
 
-std::string file_name_of(const CheckpointFile& file) { return file.name + ".safetensors"; }
+std::string file_name_of(const std::string& name) { return name + ".safetensors"; }
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
+Checkpoint::Checkpoint(const std::string& folder, Verify verify) : folder_(folder) {
   Manifest manifest = read_manifest(folder);
-  for (const FileEntry& file : manifest.files) {
-    const std::string path = join_path(folder, file.name);
+  for (const FileEntry& entry : manifest.files) {
+    const std::string path = join_path(folder, entry.name);
     TERCEL_CHECK(exists(path), DataError, path, ": is missing from the checkpoint");
-    const int64_t bytes = file_size(path);
-    TERCEL_CHECK(bytes == file.bytes, DataError, path, ": expected ", file.bytes, " bytes but found ", bytes);
-    const std::string found = checksum_to_hex(file_checksum(path));
-    TERCEL_CHECK(found == file.checksum, DataError, path, ": expected checksum ", file.checksum, " but found ", found);
-    files_.push_back(file.name);
+    files_.push_back({entry.name, File::open_read(path)});
+  }
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const FileEntry& entry = manifest.files[i];
+    const File& file = files_[i].file;
+    const int64_t bytes = file.size();
+    TERCEL_CHECK(bytes == entry.bytes, DataError, file.path(), ": expected ", entry.bytes, " bytes but found ", bytes);
+    if (verify == Verify::Sizes) continue;
+    const std::string found = checksum_to_hex(file_checksum(file));
+    TERCEL_CHECK(found == entry.checksum, DataError, file.path(), ": expected checksum ", printable(entry.checksum),
+                 " but found ", found);
   }
   info_ = std::move(manifest.info);
+  identity_ = {std::move(manifest.config), std::move(manifest.data), std::move(manifest.instruction_set),
+               std::move(manifest.tercel_version)};
   state_ = std::move(manifest.state);
+  evaluation_ = read_evaluation(folder);
 }
 
 void Checkpoint::check_fingerprint(const std::string& expected) const {
@@ -122,20 +184,29 @@ void Checkpoint::check_fingerprint(const std::string& expected) const {
 void Checkpoint::read(const CheckpointFile& file) const { read_tensors(file, /*all=*/true); }
 void Checkpoint::read_some(const CheckpointFile& file) const { read_tensors(file, /*all=*/false); }
 
+File Checkpoint::open(const std::string& file) const {
+  for (const OpenFile& candidate : files_)
+    if (candidate.name == file) return candidate.file.duplicate();
+  throw_error<DataError>({join_path(folder_, file), ": the checkpoint has no such file"});
+}
+
 void Checkpoint::read_tensors(const CheckpointFile& file, bool all) const {
-  const std::string name = file_name_of(file), path = join_path(folder_, name);
-  TERCEL_CHECK(std::find(files_.begin(), files_.end(), name) != files_.end(), DataError, path,
-               ": the checkpoint has no such file");
-  const io::SafetensorsReader reader(path);
+  const std::string name = file_name_of(file.name);
+  const io::SafetensorsReader reader(open(name));
   std::set<std::string_view> expected;
   for (const io::NamedTensor& t : file.tensors) {
     reader.find_for(t);
     expected.insert(t.name);
   }
   for (const io::TensorEntry& entry : reader.entries())
-    TERCEL_CHECK(!all || expected.contains(entry.name), DataError, path, ": a tensor '", printable(entry.name),
-                 "' that is not expected");
+    TERCEL_CHECK(!all || expected.contains(entry.name), DataError, join_path(folder_, name), ": a tensor '",
+                 printable(entry.name), "' that is not expected");
   for (const io::NamedTensor& t : file.tensors) reader.read_into(t);
+}
+
+Tensor Checkpoint::map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const {
+  const io::SafetensorsReader reader(open(file_name_of(file)), {.mmap = true});
+  return reader.read(reader.find_for(name, dtype, sizes));
 }
 
 bool is_checkpoint_folder(const std::string& folder) { return exists(join_path(folder, kManifest)); }
@@ -148,20 +219,78 @@ std::vector<std::string> list_checkpoints(const std::string& folder) {
   return all;
 }
 
-std::optional<std::string> best_checkpoint(const std::string& folder) {
-  std::optional<std::string> best, last;
-  double best_metric = 0;
-  for (const std::string& candidate : list_checkpoints(folder)) {
+std::vector<std::string> rank_checkpoints(const std::string& folder) {
+  struct Candidate {
+    std::string folder, rows;
+    double metric = 0;
+    int rank = 0;  // 0: evaluated on the same rows as the last one that was, 1: not so, 2: damaged
+  };
+  std::vector<Candidate> all;
+  std::string rows;
+  for (std::string& checkpoint : list_checkpoints(folder)) {
+    Candidate candidate{std::move(checkpoint), {}, 0, 1};
     try {
-      const CheckpointInfo info = read_manifest(candidate).info;
-      last = candidate;
-      if (!info.has_metric || (best && info.metric <= best_metric)) continue;
-      best = candidate;
-      best_metric = info.metric;
-    } catch (const DataError&) {  // damaged: not the best, and nothing that should stop a run
+      static_cast<void>(read_manifest(candidate.folder));
+      if (const auto evaluation = read_evaluation(candidate.folder)) {
+        for (const Evaluation::Metric& metric : evaluation->metrics) {
+          if (metric.name != kBestMetric) continue;
+          candidate.rank = 0;
+          candidate.metric = metric.value;
+          candidate.rows = rows = evaluation->rows;
+        }
+      }
+    } catch (const CheckpointVersionError&) {  // whoever opens it says so
+    } catch (const DataError&) {
+      candidate.rank = 2;
+    } catch (const IoError&) {
+      if (exists(candidate.folder)) throw;
+      continue;  // a trainer has removed it
     }
+    all.push_back(std::move(candidate));
   }
-  return best ? best : last;
+  for (Candidate& candidate : all)
+    if (candidate.rank == 0 && candidate.rows != rows) candidate.rank = 1;
+  std::reverse(all.begin(), all.end());
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.rank != b.rank || a.rank != 0) return a.rank < b.rank;
+    return a.metric != b.metric ? a.metric > b.metric : a.folder < b.folder;
+  });
+  std::vector<std::string> folders;
+  for (Candidate& candidate : all) folders.push_back(std::move(candidate.folder));
+  return folders;
+}
+
+std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which, Verify verify,
+                                          std::vector<std::string>& warnings) {
+  // Where a trainer removes what was just listed, newer ones are there: another look finds them.
+  for (int64_t attempt = 1;; ++attempt) {
+    std::vector<std::string> candidates = rank_checkpoints(folder);
+    if (which == Which::Last) {
+      candidates = list_checkpoints(folder);
+      std::reverse(candidates.begin(), candidates.end());
+    }
+    std::vector<std::string> errors;
+    bool was_removed = false;
+    for (const std::string& candidate : candidates) {
+      try {
+        Checkpoint checkpoint(candidate, verify);
+        for (const std::string& error : errors)
+          warnings.push_back(str_cat(
+              {"a damaged checkpoint is passed over: ", error, "; ", file_name(candidate), " is taken in its place"}));
+        return checkpoint;
+      } catch (const CheckpointVersionError&) {
+        throw;
+      } catch (const Error& e) {
+        was_removed = !exists(candidate) && attempt < kAttempts;
+        if (was_removed) break;
+        if (e.exit_code() != ExitCode::Data) throw;
+        errors.emplace_back(e.what());
+      }
+    }
+    if (was_removed) continue;
+    TERCEL_CHECK(errors.empty(), DataError, printable(folder), ": there is no whole checkpoint: ", errors.front());
+    return std::nullopt;
+  }
 }
 
 CheckpointStore::CheckpointStore(std::string folder, int64_t keep_last)
@@ -169,23 +298,38 @@ CheckpointStore::CheckpointStore(std::string folder, int64_t keep_last)
   TERCEL_CHECK(keep_last >= 1, ValueError, "checkpoint: expected to keep at least 1 but got ", keep_last);
 }
 
-void CheckpointStore::save(const CheckpointInfo& info, const std::string& state, Span<CheckpointFile> files) {
+void CheckpointStore::save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
+                           Span<CheckpointFile> files) {
   const std::string folder = join_path(folder_, folder_name(info.step));
   create_dirs(folder_);
   remove_stale_temporaries(folder_);
-  AtomicDir dir(folder, kManifest);
-  Manifest manifest;
-  manifest.tercel_version = version();
-  manifest.info = info;
-  manifest.state = state;
+  AtomicDir dir(folder);
+  Manifest manifest{identity.tercel_version, identity.instruction_set, info, identity.config, identity.data, {}, state};
   for (const CheckpointFile& file : files) {
-    const std::string path = join_path(dir.temporary_path(), file_name_of(file));
+    const std::string path = join_path(dir.temporary_path(), file_name_of(file.name));
     const uint64_t sum = io::write_safetensors(path, file.tensors);
-    manifest.files.push_back({file_name_of(file), file_size(path), checksum_to_hex(sum)});
+    manifest.files.push_back({file_name_of(file.name), file_size(path), checksum_to_hex(sum)});
   }
   write_manifest(join_path(dir.temporary_path(), kManifest), manifest);
   dir.commit();
   remove_old();
+}
+
+void CheckpointStore::note_evaluation(int64_t step, const Evaluation& evaluation) {
+  const std::string folder = join_path(folder_, folder_name(step));
+  remove_stale_temporaries(folder);
+  write_file_atomically(join_path(folder, kEvaluation), sealed(write_options(evaluation)));
+  remove_old();
+}
+
+void CheckpointStore::set_aside_after(int64_t step) {
+  for (const std::string& folder : list_checkpoints(folder_)) {
+    if (file_name(folder) <= folder_name(step)) continue;
+    const std::string aside = folder + std::string(kDamaged);
+    remove_dir_atomically(aside);  // of an earlier time
+    rename_path(folder, aside);
+    sync_dir(folder_);
+  }
 }
 
 std::optional<std::string> CheckpointStore::latest() const {
@@ -195,10 +339,9 @@ std::optional<std::string> CheckpointStore::latest() const {
 }
 
 void CheckpointStore::remove_old() const {
-  const std::vector<std::string> all = list_checkpoints(folder_);
-  const std::optional<std::string> best = best_checkpoint(folder_);
+  const std::vector<std::string> all = list_checkpoints(folder_), ranked = rank_checkpoints(folder_);
   for (size_t i = 0; i + static_cast<size_t>(keep_last_) < all.size(); ++i)
-    if (all[i] != best) remove_dir_atomically(all[i]);
+    if (all[i] != ranked.front()) remove_dir_atomically(all[i]);
 }
 
 }  // namespace tercel::recsys

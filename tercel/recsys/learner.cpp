@@ -5,9 +5,12 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/reduce.h"
 #include "tercel/ops/unary.h"
 #include "tercel/ops/views.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::recsys {
 
@@ -38,54 +41,96 @@ bool all_finite(const Tensor& t) {
   return true;
 }
 
-std::string blame(Model& model, const data::Batch& batch) {
-  const std::string layer = model.first_nonfinite_layer(batch);
-  return layer.empty() ? "outside training no layer gives a NaN or an infinity for this batch"
-                       : "the first layer that gives a NaN or an infinity is " + layer;
-}
-
 }  // namespace
 
 Learner::Learner(Model model, const ModelConfig& config)
     : model_(std::move(model)),
       dense_(config.optimizer, model_.parameters().weights()),
-      tables_(make_table_optimizers(model_)) {}
+      tables_(make_table_optimizers(model_)) {
+  for (const auto& [name, buffer] : model_.buffers()) {
+    buffers_.push_back(buffer);
+    kept_buffers_.push_back(empty_like(buffer));
+  }
+}
+
+void Learner::keep_forward_state() {
+  kept_generator_ = model_.generator().state();
+  for (size_t i = 0; i < buffers_.size(); ++i) copy_(kept_buffers_[i], buffers_[i]);
+}
+
+void Learner::restore_forward_state() {
+  model_.generator().set_state(kept_generator_);
+  for (size_t i = 0; i < buffers_.size(); ++i) copy_(buffers_[i], kept_buffers_[i]);
+}
+
+/** Loss of a batch; NumericError if it is not finite. */
+Tensor Learner::forward(const data::Batch& batch, int64_t step) {
+  const ProfileRange range("forward", RangeKind::Annotation);
+  Tensor loss = model_.forward(batch, /*training=*/true).loss;
+  const auto value = loss.item<float>();
+  if (!std::isfinite(value)) {
+    restore_forward_state();
+    throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(value) ? "NaN" : "infinite",
+                               "; the first layer that gives a NaN or an infinity is ",
+                               model_.first_nonfinite_layer(batch)});
+  }
+  return loss;
+}
 
 float Learner::train(const data::Batch& batch, double learning_rate, int64_t step) {
   model_.parameters().zero_gradients();
-  const Model::Result result = model_.forward(batch, /*training=*/true);
-  const float loss = result.loss.item<float>();
-  TERCEL_CHECK(std::isfinite(loss), NumericError, "step ", step, ": the loss is ",
-               std::isnan(loss) ? "NaN" : "infinite", "; ", blame(model_, batch));
-  result.loss.backward();
+  keep_forward_state();
+  float value = 0;
+  try {
+    const Tensor loss = forward(batch, step);
+    value = loss.item<float>();
+    const ProfileRange range("backward", RangeKind::Annotation);
+    loss.backward();
+  } catch (...) {
+    restore_forward_state();
+    for (const StaticTable& table : model_.tables()) clear_gradient(table.weight());
+    throw;
+  }
+  const ProfileRange range("update", RangeKind::Annotation);
+  updating_ = true;
   dense_.update_dense(model_.parameters().gradients(), learning_rate, step);
   for (size_t t = 0; t < tables_.size(); ++t) {
     const Tensor& weight = model_.tables()[t].weight();
     if (const Gradient g = gradient_of(weight); g.defined()) tables_[t].update_rows(g, learning_rate, step);
     clear_gradient(weight);
   }
-  return loss;
+  updating_ = false;
+  return value;
 }
 
 void Learner::check_finite(int64_t step) {
   const NoGradGuard guard;
+  const auto finite = [](const optim::Optimizer& optimizer) { return optimizer.is_finite(); };
+  if (finite(dense_) && std::all_of(tables_.begin(), tables_.end(), finite)) {
+    // The updates have seen to everything but what forward passes move.
+    for (const auto& [name, buffer] : model_.buffers())
+      TERCEL_CHECK(all_finite(buffer), NumericError, "step ", step, ": its update made ", name, " NaN or infinite");
+    return;
+  }
   for (const CheckpointFile& file : files())
     for (const io::NamedTensor& t : file.tensors)
       TERCEL_CHECK(!t.tensor.is_floating_point() || all_finite(t.tensor), NumericError, "step ", step,
                    ": its update made ", t.name, " NaN or infinite");
 }
 
-std::vector<CheckpointFile> model_files(Model& model) {
-  std::vector<CheckpointFile> files{{"dense", {}}};
-  add_parts(files[0], model.parameters(), model.parameters().weights(), "");
-  for (const auto& [name, tensor] : model.buffers()) files[0].tensors.push_back({name, tensor});
-  for (size_t t = 0; t < model.tables().size(); ++t)
-    files.push_back({"table-" + std::to_string(t), {{model.tables()[t].name(), model.tables()[t].weight()}}});
-  return files;
+CheckpointFile dense_file(Model& model) {
+  CheckpointFile file{"dense", {}};
+  add_parts(file, model.parameters(), model.parameters().weights(), "");
+  for (const auto& [name, tensor] : model.buffers()) file.tensors.push_back({name, tensor});
+  return file;
 }
 
+std::string table_file(size_t table) { return "table-" + std::to_string(table); }
+
 std::vector<CheckpointFile> Learner::files() {
-  std::vector<CheckpointFile> files = model_files(model_);
+  std::vector<CheckpointFile> files{dense_file(model_)};
+  for (size_t t = 0; t < model_.tables().size(); ++t)
+    files.push_back({table_file(t), {{model_.tables()[t].name(), model_.tables()[t].weight()}}});
   const auto dense_names = optim::Optimizer::state_names(dense_.options().type);
   for (size_t i = 0; i < dense_names.size(); ++i)
     add_parts(files[0], model_.parameters(), dense_.states()[i], std::string("/") + dense_names[i]);

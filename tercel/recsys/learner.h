@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tercel/optim/optimizer.h"
@@ -17,12 +18,18 @@ class TERCEL_API Learner {
 
   /**
    * Forward, backward and update on one batch, as step number `step` (from 1) with that learning rate; returns the
-   * loss. NumericError when the loss is not finite, before anything is changed; it names the first layer that made it
-   * so.
+   * loss. NumericError, which names the first layer that made it so, when the loss is not finite. Whatever is thrown
+   * before the update leaves all state as it was before the step.
    */
   float train(const data::Batch& batch, double learning_rate, int64_t step);
 
-  /** NumericError, which names the first one, when a weight or state is not finite after step number `step`. */
+  /** Whether all state is that after a whole step; false after an error in an update. */
+  bool is_whole() const { return !updating_; }
+
+  /**
+   * NumericError, which names the first one, when a weight or state is not finite after step number `step`. Reads them
+   * only to find the name: the updates say whether there is one.
+   */
   void check_finite(int64_t step);
 
   Model& model() { return model_; }
@@ -31,12 +38,22 @@ class TERCEL_API Learner {
   std::vector<CheckpointFile> files();
 
  private:
+  Tensor forward(const data::Batch& batch, int64_t step);
+  void keep_forward_state();
+  void restore_forward_state();
+
   Model model_;
   optim::Optimizer dense_;
   std::vector<optim::Optimizer> tables_;
+  // What a pass moves besides gradients: the model's buffers and dropout's generator, and how they were before it.
+  std::vector<Tensor> buffers_, kept_buffers_;
+  GeneratorState kept_generator_;
+  bool updating_ = false;
 };
 
-/** The part of Learner::files() that prediction needs: weights and buffers. */
-TERCEL_API std::vector<CheckpointFile> model_files(Model& model);
+/** The part of the first of Learner::files() that prediction needs: dense weights and buffers. */
+TERCEL_API CheckpointFile dense_file(Model& model);
+/** The name of a table's file, by its number in the graph; the table has the name of its layer there. */
+TERCEL_API std::string table_file(size_t table);
 
 }  // namespace tercel::recsys

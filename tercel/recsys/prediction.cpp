@@ -5,7 +5,6 @@
 #include "tercel/data/row_encoder.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/unary.h"
-#include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/learner.h"
 #include "tercel/recsys/metrics/metric.h"
 #include "tercel/recsys/run_folder_impl.h"
@@ -48,50 +47,41 @@ void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t ro
 
 }  // namespace
 
+namespace {
+
+/** The folder of the run that a model's path lies in. */
+std::string run_of(const std::string& path) { return is_checkpoint_folder(path) ? join_path(path, "../..") : path; }
+
+}  // namespace
+
+Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings) {
+  if (is_checkpoint_folder(path)) return Checkpoint(path, verify);
+  const RunFolder run(path);
+  TERCEL_CHECK(exists(run.config()) || exists(run.checkpoints()), DataError, printable(path),
+               ": no trained model: there is no run in this folder");
+  std::optional<Checkpoint> best = open_checkpoint(run.checkpoints(), Which::Best, verify, warnings);
+  TERCEL_CHECK(best, DataError, printable(path), ": no model: there is no checkpoint yet");
+  return *std::move(best);
+}
+
 LoadedModel load_model(const std::string& path) {
-  const bool is_checkpoint = is_checkpoint_folder(path);
-  const RunFolder run(is_checkpoint ? join_path(path, "../..") : path);
-  TERCEL_CHECK(!is_checkpoint || exists(run.config()), DataError, printable(path),
-               ": a checkpoint outside its run's folder: expected ", printable(run.config()), ", found nothing");
-  ModelConfig config = run.read_config();
-  data::Dataset dataset = run.read_description();
-  std::string folder = path;
-  if (!is_checkpoint) {
-    const auto best = best_checkpoint(run.checkpoints());
-    TERCEL_CHECK(best, DataError, path, ": no model: there is no whole checkpoint");
-    folder = *best;
-  }
-  Model model(config, dataset.schema);
-  const Checkpoint checkpoint(folder);
+  std::vector<std::string> warnings;
+  const Checkpoint checkpoint = open_model(path, Verify::Contents, warnings);
+  const RunIdentity& identity = checkpoint.identity();
+  Model model(identity.config, identity.data.schema);
   checkpoint.check_fingerprint(model.fingerprint());
-  model.initialize(config.solver.seed);
-  for (const CheckpointFile& file : model_files(model)) checkpoint.read_some(file);
-  return {std::move(config), std::move(dataset), std::move(model), std::move(folder), checkpoint.info().step};
+  model.allocate_parameters();
+  std::vector<StaticTable>& tables = model.tables();
+  for (size_t t = 0; t < tables.size(); ++t)
+    tables[t].set_weight(
+        checkpoint.map(table_file(t), tables[t].name(), kFloat32, {tables[t].rows(), tables[t].dim()}));
+  checkpoint.read_some(dense_file(model));
+  return {identity.config,     identity.data,          run_of(path),       std::move(model),
+          checkpoint.folder(), checkpoint.info().step, std::move(warnings)};
 }
 
 void check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset) {
-  check_dataset_fits(model.dataset, dataset);
-}
-
-void check_dataset_fits(const data::Dataset& trained_on, const data::Dataset& dataset) {
-  const data::Schema &expected = trained_on.schema, &found = dataset.schema;
-  TERCEL_CHECK(found.label_dim == expected.label_dim && found.dense_dim == expected.dense_dim &&
-                   found.slot_num() == expected.slot_num(),
-               DataError, dataset.folder, ": expected rows as the model was trained on, of ", expected.label_dim,
-               " labels, ", expected.dense_dim, " dense values and ", expected.slot_num(), " slots, found ",
-               found.label_dim, ", ", found.dense_dim, " and ", found.slot_num());
-  for (size_t s = 0; s < found.slots.size(); ++s) {
-    const data::Slot &a = expected.slots[s], &b = found.slots[s];
-    TERCEL_CHECK(a.size == b.size && a.first_key == b.first_key, DataError, dataset.folder,
-                 ": made with another vocabulary than the model's: slot '", b.name, "': expected ", a.size,
-                 " keys from ", a.first_key, " on, found ", b.size, " from ", b.first_key, " on");
-  }
-  const auto vocabulary = [](const data::Dataset& d) {
-    return d.conversion && d.conversion->vocabulary ? d.conversion->vocabulary->checksum : std::string();
-  };
-  const std::string ours = vocabulary(trained_on), theirs = vocabulary(dataset);
-  TERCEL_CHECK(ours.empty() || theirs.empty() || ours == theirs, DataError, dataset.folder,
-               ": made with another vocabulary than the model's: expected checksum ", ours, ", found ", theirs);
+  data::check_same_meaning(model.data, data::identity_of(dataset), dataset.folder);
 }
 
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
@@ -133,7 +123,8 @@ int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName
 }
 
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
-  const data::Dataset& dataset = model.dataset;
+  const data::Dataset dataset = RunFolder(model.run).read_description();
+  check_dataset_fits(model, dataset);
   TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
                ": the model was not trained on a dataset that was converted from text, so it cannot read text");
   const data::RowEncoder encoder =

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "tercel/data/data_identity.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/text_table.h"
+#include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/function_ref.h"
@@ -16,21 +18,26 @@ namespace tercel::recsys {
 
 /** A model as a run left it. */
 struct LoadedModel {
-  ModelConfig config;
-  data::Dataset dataset;  ///< description of what it was trained on; its folder is the run's
+  ModelConfig config;       ///< the checkpoint's own
+  data::DataIdentity data;  ///< of what it was trained on
+  std::string run;          ///< folder of the run, which has what raw text needs
   Model model;
   std::string checkpoint;  ///< folder of the checkpoint that it comes from
   int64_t step = 0;
+  std::vector<std::string> warnings;  ///< about damaged checkpoints that were passed over
 };
 
-/** Loads the best checkpoint of a run folder, or the given checkpoint folder. DataError if it is no model or damaged.
+/**
+ * Opens the best whole checkpoint of a run folder, or the given checkpoint folder. DataError if there is none or the
+ * given one is damaged; warnings name damaged ones that were passed over.
  */
+TERCEL_API Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings);
+
+/** Loads what open_model() finds: the model that the checkpoint says, its tables where they lie in their files. */
 TERCEL_API LoadedModel load_model(const std::string& path);
 
 /** DataError unless rows of the dataset mean to the model what its train rows meant: dims, slots, vocabulary. */
 TERCEL_API void check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
-/** The same for the description of what the model was trained on. */
-TERCEL_API void check_dataset_fits(const data::Dataset& trained_on, const data::Dataset& dataset);
 
 /** Values by name: auc, log_loss, accuracy, calibration. */
 using MetricValues = std::vector<std::pair<std::string, double>>;

@@ -1,27 +1,42 @@
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
+#include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 
 namespace tercel::recsys {
 
 namespace {
 
-constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
 constexpr int64_t kMaxDescriptionBytes = int64_t{64} << 20;
 constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 constexpr std::string_view kVocabularyFile = "vocabulary";
 
 }  // namespace
 
-ModelConfig RunFolder::read_config() const {
-  TERCEL_CHECK(exists(config()), DataError, path_, ": no trained model: ", config(), " is missing");
-  return parse_config(read_file(config(), kMaxConfigBytes), config());
+NewFolder::NewFolder(const std::string& path)
+    : path_(path), existed_(exists(path)), new_(!existed_ || list_dir(path).empty()) {
+  create_dirs(path);
+}
+
+NewFolder::~NewFolder() {
+  if (!kept_) remove();
+}
+
+void NewFolder::remove() noexcept {
+  if (!new_) return;
+  try {
+    if (!existed_) return remove_tree(path_);
+    for (const std::string& name : list_dir(path_)) remove_tree(join_path(path_, name));
+  } catch (const IoError&) {  // there is an error already, which says more
+  }
 }
 
 void RunFolder::write_config(const ModelConfig& content) const { write_file_atomically(config(), to_json(content)); }
 
 data::Dataset RunFolder::read_description() const {
+  TERCEL_CHECK(exists(description()), DataError, printable(path_), ": no folder of a run: ", file_name(description()),
+               ", which says how text becomes rows, is missing");
   data::Dataset dataset = data::dataset_from_json(read_file(description(), kMaxDescriptionBytes), description());
   dataset.folder = path_;
   return dataset;

@@ -18,20 +18,37 @@
 
 namespace tercel::recsys {
 
+/** Creates a folder; takes it away again, or what has got into it if it was there, until keep() says that it counts. */
+class NewFolder {
+ public:
+  /** A folder that holds something is no new one, and stays whatever happens. */
+  explicit NewFolder(const std::string& path);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  void keep() { kept_ = true; }
+  void remove() noexcept;
+
+ private:
+  std::string path_;
+  bool existed_, new_, kept_ = false;
+};
+
 class RunFolder {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
+  const std::string& path() const { return path_; }
   std::string config() const { return join_path(path_, "config.json"); }
   std::string description() const { return join_path(path_, "trained_on.json"); }
   std::string metrics() const { return join_path(path_, "metrics.jsonl"); }
   std::string checkpoints() const { return join_path(path_, "checkpoints"); }
   std::string lock() const { return join_path(path_, "lock"); }
 
-  /** DataError if it is missing: the folder is no run. */
-  ModelConfig read_config() const;
   void write_config(const ModelConfig& config) const;
-  /** How rows look, and how raw text becomes one. The dataset's folder is the run's: the vocabulary lies there. */
+  /** How rows look, and how raw text becomes one; DataError if it is missing. The dataset's folder is the run's: the
+   * vocabulary lies there. */
   data::Dataset read_description() const;
   void write_description(const data::Dataset& dataset) const;
   /** Drops the lines of metrics() about later steps, and a line that was cut off: what a killed run did in vain. */

@@ -3,58 +3,49 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <new>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/learner.h"
 #include "tercel/recsys/run_folder_impl.h"
+#include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
 
 namespace tercel::recsys {
 
 namespace {
 
-struct MetricState {
-  std::string name;
-  double value = 0;
-
-  static constexpr auto fields() {
-    return std::tuple(Field{"name", &MetricState::name, "of the metric", required()},
-                      Field{"value", &MetricState::value, "over the test part"});
-  }
-};
-
 /** What a checkpoint keeps besides tensors. */
 struct TrainerState {
   int64_t step = 0;
   int64_t threads = 1;
-  int64_t batchsize = 1;
+  int64_t first_step = 0;
   uint64_t generator_seed = 0;
   uint64_t generator_offset = 0;
   data::ReaderPosition position;
-  bool evaluated = false;
-  std::vector<MetricState> metrics;  // those that are numbers
 
   static constexpr auto fields() {
-    return std::tuple(Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
-                      Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
-                      Field{"batchsize", &TrainerState::batchsize, "rows of a step", at_least(1), required()},
-                      Field{"generator_seed", &TrainerState::generator_seed, "of dropout", required()},
-                      Field{"generator_offset", &TrainerState::generator_offset, "numbers drawn", required()},
-                      Field{"position", &TrainerState::position, "of the reader", required()},
-                      Field{"evaluated", &TrainerState::evaluated, "whether it was, after that step"},
-                      Field{"metrics", &TrainerState::metrics, "of the last evaluation"});
+    return std::tuple(
+        Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
+        Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
+        Field{"first_step", &TrainerState::first_step, "steps before the first on this data", at_least(0), required()},
+        Field{"generator_seed", &TrainerState::generator_seed, "of dropout", required()},
+        Field{"generator_offset", &TrainerState::generator_offset, "numbers drawn", required()},
+        Field{"position", &TrainerState::position, "of the reader", required()});
   }
 };
 
 data::ReaderOptions reader_options(const ModelConfig& config, const Model& model) {
   data::ReaderOptions options;
   options.batch_size = config.solver.batchsize;
-  options.epochs = config.solver.epochs;
+  // max_iter alone goes round the rows until it is reached.
+  options.epochs = config.solver.epochs > 0 ? config.solver.epochs : config.solver.max_iter > 0 ? 0 : 1;
   options.shuffle = config.data.shuffle;
   options.shuffle_window = config.data.shuffle_window;
   options.seed = config.solver.seed;
@@ -64,13 +55,21 @@ data::ReaderOptions reader_options(const ModelConfig& config, const Model& model
   return options;
 }
 
-double metric(const MetricValues& values, std::string_view name) {
-  for (const auto& [key, value] : values)
-    if (key == name) return value;
-  return std::nan("");
-}
-
 using Clock = std::chrono::steady_clock;
+
+/** Throws an error of the same kind with another message. */
+[[noreturn]] void throw_with(const Error& e, const std::string& message) {
+  switch (e.exit_code()) {
+    case ExitCode::Data: throw DataError(message);
+    case ExitCode::Io: throw IoError(message);
+    case ExitCode::Memory: throw OutOfMemoryError(message);
+    case ExitCode::Numeric: throw NumericError(message);
+    case ExitCode::Usage:
+      if (dynamic_cast<const ConfigError*>(&e) != nullptr) throw ConfigError(message);
+      throw RuntimeError(message);
+    default: throw InternalError(message);
+  }
+}
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -79,29 +78,75 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct Trainer::State {
   ModelConfig config;
   data::Dataset dataset;
-  RunFolder folder;
-  FileLock lock;
-  Learner learner;
+  // In this order: what costs nothing to check comes before the folder, and the folder before the memory.
   data::BatchReader reader;
+  RunFolder folder;
+  NewFolder new_folder;
+  std::optional<FileLock> lock;
   CheckpointStore checkpoints;
-  File metrics_file;
+  RunIdentity identity;
   std::vector<std::string> warnings;
+  bool new_train_rows = false;
+  std::optional<Checkpoint> resumed;  // until it has been read
+  Learner learner;
+  File metrics_file;
   MetricValues last_metrics;
-  int64_t step = 0, checked_at = -1, evaluated_at = -1, saved_at = -1;
-  bool saved_evaluated = false;
+  int64_t step = 0, first_step = 0;  // first_step: those before the first on these train rows
+  int64_t checked_at = -1, evaluated_at = -1, saved_at = -1;
+  bool saving = false, says_what_is_saved = false;
+  data::ReaderPosition position;  // after that step; the reader may be ahead
+  Clock::time_point saved_time = Clock::now();
 
-  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Model built)
+  State(const ModelConfig& cfg, const data::Dataset& set, const std::string& path, Resume resume, NewData new_data,
+        Model built)
       : config(cfg),
         dataset(set),
-        folder(path),
-        lock(folder.lock()),
-        learner(std::move(built), cfg),
-        reader(set, data::PartName::Train, reader_options(cfg, learner.model())),
-        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints) {}
+        reader(set, data::PartName::Train, reader_options(cfg, built)),
+        folder(checked_folder(path)),
+        new_folder(path),
+        lock(std::in_place, folder.lock()),
+        checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
+        identity(identity_of_run(cfg, built, set)),
+        resumed(open_resumed(built, resume, new_data)),
+        learner(initialized(std::move(built)), cfg),
+        position(reader.position()) {}
+
+  RunFolder checked_folder(const std::string& path) const {
+    TERCEL_CHECK(config.solver.batchsize <= reader.epoch_rows(), ConfigError, "solver: batchsize is ",
+                 config.solver.batchsize, " but ", dataset.folder, " has ", reader.epoch_rows(), " train rows");
+    RunFolder found(path);
+    TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
+                 printable(path), ": expected a new folder or that of a run, found something else there");
+    return found;
+  }
+
+  /** The checkpoint to go on from, if there is one; refuses that of another run. */
+  std::optional<Checkpoint> open_resumed(const Model& model, Resume resume, NewData new_data) {
+    const auto latest = checkpoints.latest();
+    TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder.path(),
+                 ": holds a run already, with checkpoint ", latest ? *latest : "",
+                 "; continue it with --resume auto, or choose another folder");
+    auto checkpoint = open_checkpoint(folder.checkpoints(), Which::Last, Verify::Contents, warnings);
+    if (!checkpoint) return checkpoint;
+    ResumeCheck check = check_resume(checkpoint->identity(), identity, new_data, checkpoint->folder(), dataset.folder);
+    warnings.insert(warnings.end(), std::make_move_iterator(check.warnings.begin()),
+                    std::make_move_iterator(check.warnings.end()));
+    new_train_rows = check.new_train_rows;
+    checkpoint->check_fingerprint(model.fingerprint());
+    return checkpoint;
+  }
+
+  Model initialized(Model model) const {
+    model.initialize(config.solver.seed);
+    return model;
+  }
 
   int64_t total_steps() const {
+    const int64_t epochs = reader.options().epochs;  // 0: without end
     int64_t all = 0;
-    if (__builtin_mul_overflow(config.solver.epochs, reader.epoch_batches(), &all)) all = INT64_MAX;
+    if (epochs == 0 || __builtin_mul_overflow(epochs, reader.epoch_batches(), &all) ||
+        __builtin_add_overflow(all, first_step, &all))
+      all = INT64_MAX;
     return config.solver.max_iter > 0 ? std::min(all, config.solver.max_iter) : all;
   }
 
@@ -118,37 +163,108 @@ struct Trainer::State {
   }
 
   void save(Observer observer) {
-    const bool evaluated = evaluated_at == step;
-    if (saved_at == step && saved_evaluated == evaluated) return;
+    if (is_saved()) return;
+    const ProfileRange range("save checkpoint", RangeKind::Annotation);
     check_finite();
+    saving = true;
+    const bool in_place = lock->is_in_place();
+    const std::string removed = in_place ? std::string() : begin_again_elsewhere();
     TrainerState state;
     state.step = step;
     state.threads = num_threads();
-    state.batchsize = config.solver.batchsize;
+    state.first_step = first_step;
     state.generator_seed = learner.model().generator().state().seed;
     state.generator_offset = learner.model().generator().state().offset;
-    state.position = reader.position();
-    state.evaluated = evaluated;
-    for (const auto& [name, value] : last_metrics)
-      if (std::isfinite(value)) state.metrics.push_back({name, value});
-    CheckpointInfo info;
-    info.step = step;
-    info.fingerprint = learner.model().fingerprint();
-    info.has_metric = evaluated && std::isfinite(metric(last_metrics, "auc"));
-    if (info.has_metric) info.metric = metric(last_metrics, "auc");
-    checkpoints.save(info, dump_json_line(write_options(state)), learner.files());
+    state.position = position;
+    checkpoints.save({step, learner.model().fingerprint()}, identity, dump_json_line(write_options(state)),
+                     learner.files());
     saved_at = step;
-    saved_evaluated = evaluated;
+    if (evaluated_at == step) note_evaluation();
+    saved_time = Clock::now();
+    saving = false;
+    if (!removed.empty()) {
+      says_what_is_saved = true;
+      throw_error<IoError>({printable(removed), ": the folder of the run was removed or renamed while it was trained; ",
+                            saved_text(),
+                            ", with config.json and trained_on.json; earlier checkpoints and metrics are "
+                            "where the folder has gone"});
+    }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
     p.step = step;
     p.total_steps = total_steps();
-    p.path = *checkpoints.latest();
+    p.path = checkpoints.latest().value_or("");
     observer(p);
   }
 
-  void resume(const std::string& checkpoint_folder) {
-    const Checkpoint checkpoint(checkpoint_folder);
+  bool is_saved() const { return saved_at == step && lock->is_in_place() && checkpoints.latest(); }
+
+  void note_evaluation() {
+    Evaluation evaluation;
+    evaluation.rows = data::digest_of(identity.data, data::PartName::Test);
+    for (const auto& [name, value] : last_metrics)
+      if (std::isfinite(value)) evaluation.metrics.push_back({name, value});
+    checkpoints.note_evaluation(step, evaluation);
+  }
+
+  /** What a kill left of a checkpoint that was written or removed; it may be as large as one. */
+  void remove_stale_checkpoints() const {
+    if (exists(folder.checkpoints())) remove_stale_temporaries(folder.checkpoints());
+  }
+
+  std::string saved_text() const {
+    return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
+  }
+
+  /** Makes a folder for the run where it was, or beside it if something else is there now; returns the old path. */
+  std::string begin_again_elsewhere() {
+    const std::string gone = folder.path();
+    std::string path = gone;
+    for (int64_t n = 2; exists(path); ++n) path = str_cat({gone, "-", n});
+    create_dirs(path);
+    folder = RunFolder(path);
+    lock.emplace(folder.lock());
+    checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
+    folder.write_config(config);
+    folder.write_description(dataset);
+    metrics_file = File::append(folder.metrics());
+    return gone;
+  }
+
+  /** After an error: saves the last good step, if it is whole and finite, and says what there is to go on from. */
+  std::string rescue() {
+    if (says_what_is_saved) return {};
+    if (step == 0 && saved_at < 0) {
+      new_folder.remove();
+      return {};
+    }
+    std::string problem;
+    try {
+      if (is_saved()) return "; " + saved_text();
+      if (saving && lock->is_in_place()) {
+        problem = "could not be saved";
+      } else if (!learner.is_whole()) {
+        problem = "is lost, as the error came in the middle of an update";
+      } else {
+        save([](const Progress&) {});
+        return "; " + saved_text();
+      }
+    } catch (const NumericError&) {
+      problem = "is not finite, and not saved";
+    } catch (const Error& e) {
+      if (says_what_is_saved) return str_cat({"; ", e.what()});
+      problem = str_cat({"could not be saved (", e.what(), ")"});
+    }
+    std::string last = "there is no checkpoint";
+    try {
+      if (const auto latest = checkpoints.latest()) last = str_cat({"the last checkpoint is ", printable(*latest)});
+    } catch (const IoError&) {  // the folder cannot be read either
+    }
+    return str_cat({"; the state after step ", step, " ", problem, "; ", last});
+  }
+
+  void resume(const Checkpoint& checkpoint) {
+    const std::string& checkpoint_folder = checkpoint.folder();
     checkpoint.check_fingerprint(learner.model().fingerprint());
     for (const CheckpointFile& file : learner.files()) checkpoint.read(file);
     TrainerState state;
@@ -157,24 +273,33 @@ struct Trainer::State {
     } catch (const ConfigError& e) {
       throw DataError(e.what());
     }
-    TERCEL_CHECK(state.batchsize == config.solver.batchsize, ConfigError, checkpoint_folder,
-                 ": trained with batchsize ", state.batchsize, ", but the run is to go on with ",
-                 config.solver.batchsize);
-    reader.seek(state.position);
+    if (!new_train_rows) position = state.position;
+    reader.seek(position);
+    first_step = new_train_rows ? state.step : state.first_step;
     learner.model().generator().set_state({state.generator_seed, state.generator_offset});
     step = saved_at = state.step;
-    saved_evaluated = state.evaluated;
-    if (state.evaluated) evaluated_at = step;
-    for (const auto& [name, value] : state.metrics) last_metrics.emplace_back(name, value);
+    const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
+    if (evaluation && evaluation->rows == data::digest_of(identity.data, data::PartName::Test)) {
+      evaluated_at = step;
+      for (const Evaluation::Metric& metric : evaluation->metrics) last_metrics.emplace_back(metric.name, metric.value);
+    }
     if (state.threads != num_threads())
       warnings.push_back(
           str_cat({"the checkpoint was trained with ", state.threads, state.threads == 1 ? " thread" : " threads",
                    ", this run has ", num_threads(), ": results will not be the same to the last bit"}));
   }
 
+  bool next(data::Batch& batch) {
+    const ProfileRange range("read batch", RangeKind::Annotation);
+    return reader.next(batch);
+  }
+
+  TrainEnd run(Observer observer);
+
   /** False when a stop was asked for before the end. */
   bool evaluate_now(Observer observer) {
     if (evaluated_at == step || dataset.test.rows() == 0) return true;
+    const ProfileRange range("evaluate", RangeKind::Annotation);
     check_finite();
     MetricValues metrics =
         evaluate(learner.model(), dataset, data::PartName::Test, config, [](int64_t) { return stop_signal() == 0; });
@@ -184,6 +309,7 @@ struct Trainer::State {
     Json line = {{"kind", "evaluation"}, {"step", step}};
     for (const auto& [name, value] : last_metrics) line[name] = value;
     write_metrics(line);
+    if (saved_at == step) note_evaluation();
     Progress p;
     p.kind = Progress::Kind::Evaluation;
     p.step = step;
@@ -194,38 +320,40 @@ struct Trainer::State {
   }
 };
 
-Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume) {
-  Model model(config, dataset.schema);
-  model.initialize(config.solver.seed);
-  TERCEL_CHECK(
-      !exists(folder) || (is_directory(folder) && (list_dir(folder).empty() || exists(RunFolder(folder).lock()))),
-      IoError, printable(folder), ": expected a new folder or that of a run, found something else there");
-  create_dirs(folder);
-  state_ = std::make_unique<State>(config, dataset, folder, std::move(model));
+Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
+                 NewData new_data)
+    : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, Model(config, dataset.schema))) {
   State& s = *state_;
-  TERCEL_CHECK(config.solver.batchsize <= s.reader.epoch_rows(), ConfigError, "solver: batchsize is ",
-               config.solver.batchsize, " but ", dataset.folder, " has ", s.reader.epoch_rows(), " train rows");
-  const auto latest = s.checkpoints.latest();
-  TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder, ": holds a run already, with checkpoint ",
-               latest ? *latest : "", "; continue it with --resume auto, or choose another folder");
-  if (latest) {
-    check_dataset_fits(s.folder.read_description(), dataset);
-    s.resume(*latest);
+  if (s.resumed) {
+    s.resume(*s.resumed);
+    s.resumed.reset();
+    s.checkpoints.set_aside_after(s.step);
   }
+  s.remove_stale_checkpoints();
   s.folder.write_config(config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step);
   s.metrics_file = File::append(s.folder.metrics());
+  s.new_folder.keep();
 }
 
 Trainer::~Trainer() = default;
 
 TrainEnd Trainer::run(Observer observer) {
-  State& s = *state_;
-  const SolverOptions& solver = s.config.solver;
-  const int64_t total = s.total_steps(), per_epoch = s.reader.epoch_batches();
-  const auto due = [](int64_t step, int64_t interval, int64_t otherwise) {
-    return step % (interval > 0 ? interval : otherwise) == 0;
+  try {
+    return state_->run(observer);
+  } catch (const Error& e) {
+    throw_with(e, e.what() + state_->rescue());
+  } catch (const std::bad_alloc&) {
+    throw_error<OutOfMemoryError>({"out of memory", state_->rescue()});
+  }
+}
+
+TrainEnd Trainer::State::run(Observer observer) {
+  const SolverOptions& solver = config.solver;
+  const int64_t total = total_steps(), per_epoch = reader.epoch_batches();
+  const auto due = [&](int64_t interval) {
+    return interval > 0 ? step % interval == 0 : (step - first_step) % per_epoch == 0;
   };
   const Clock::time_point start = Clock::now();
   constexpr double kObserveSeconds = 0.1;
@@ -237,44 +365,48 @@ TrainEnd Trainer::run(Observer observer) {
   data::Batch batch;
   while (true) {
     // Before the step and not after it: so a run that a stop ended in the middle of an evaluation makes up for it.
-    if (s.step > 0) {
-      if (due(s.step, solver.eval_interval, per_epoch) && !s.evaluate_now(observer)) break;
-      // Also where a checkpoint that was resumed has just been evaluated.
-      if (s.saved_at == s.step ||
-          due(s.step, solver.checkpoint_interval, solver.eval_interval > 0 ? solver.eval_interval : per_epoch))
-        s.save(observer);
+    if (step > 0) {
+      // Saved first: no error in the evaluation can lose what was trained.
+      if (due(solver.checkpoint_interval > 0 ? solver.checkpoint_interval : solver.eval_interval)) save(observer);
+      if (due(solver.eval_interval) && !evaluate_now(observer)) break;
     }
-    if (stop_signal() != 0 || s.step >= total || !s.reader.next(batch)) break;
-    const double loss = s.learner.train(batch, optim::learning_rate(solver, s.step + 1), s.step + 1);
-    ++s.step;
+    const bool long_ago =
+        step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
+    if (take_save_request() || long_ago) save(observer);
+    if (stop_signal() != 0 || step >= total || !next(batch)) break;
+    const double loss = learner.train(batch, optim::learning_rate(solver, step + 1), step + 1);
+    ++step;
+    position = reader.position();
     rows += batch.rows;
     const double now = seconds_since(start);
     for (auto* since : {&observed, &written}) {
       since->loss_sum += loss;
       ++since->steps;
     }
-    if (now - observed.seconds >= kObserveSeconds || s.step == total) {
+    if (now - observed.seconds >= kObserveSeconds || step == total) {
       Progress p;
-      p.step = s.step;
+      p.step = step;
       p.total_steps = total;
       p.rows = rows;
       p.seconds = now;
       p.loss = observed.loss_sum / static_cast<double>(observed.steps);
-      p.learning_rate = optim::learning_rate(solver, s.step);
+      p.learning_rate = optim::learning_rate(solver, step);
       observer(p);
       observed = {now, 0, rows, 0};
     }
-    if (now - written.seconds >= solver.display_seconds || s.step == total) {
-      s.write_metrics({{"kind", "train"},
-                       {"step", s.step},
-                       {"loss", written.loss_sum / static_cast<double>(written.steps)},
-                       {"learning_rate", optim::learning_rate(solver, s.step)},
-                       {"samples_per_second", static_cast<double>(rows - written.rows) / (now - written.seconds)}});
+    if (now - written.seconds >= solver.display_seconds || step == total) {
+      write_metrics({{"kind", "train"},
+                     {"step", step},
+                     {"loss", written.loss_sum / static_cast<double>(written.steps)},
+                     {"learning_rate", optim::learning_rate(solver, step)},
+                     {"samples_per_second", static_cast<double>(rows - written.rows) / (now - written.seconds)}});
       written = {now, 0, rows, 0};
     }
   }
-  const bool done = stop_signal() == 0 && s.evaluate_now(observer);
-  s.save(observer);
+  save(observer);
+  const bool done = stop_signal() == 0 && evaluate_now(observer);
+  save(observer);  // nothing is, unless the folder has gone meanwhile
+  remove_stale_checkpoints();
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 

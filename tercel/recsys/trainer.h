@@ -12,6 +12,7 @@
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/recsys/prediction.h"
+#include "tercel/recsys/run_identity.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/function_ref.h"
 
@@ -50,15 +51,20 @@ enum class TrainEnd : uint8_t { Done, Stopped };
 class TERCEL_API Trainer {
  public:
   /**
-   * Prepares a run. Never: the folder must not hold checkpoints; Auto: goes on from the last one, if there is one.
-   * ConfigError, DataError or IoError say what is wrong; a second trainer on the folder is refused.
+   * Prepares a run. Never: the folder must not hold checkpoints; Auto: goes on from the last whole one, if there is
+   * one, as far as check_resume() lets it: what differs from it is in warnings(). ConfigError, DataError or IoError say
+   * what is wrong; a second trainer on the folder is refused.
    */
-  Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume);
+  Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
+          NewData new_data = NewData::Refuse);
   ~Trainer();
 
   /**
-   * Trains to the end of the epochs. When stop_signal() is set, the step is finished, a checkpoint is written, and the
-   * result is Stopped. NumericError when the loss is not finite; it names the first layer that made it so.
+   * Trains to the end. When stop_signal() is set, the step is finished, a checkpoint is written, and the result is
+   * Stopped; take_save_request() writes one and goes on. NumericError when the loss is not finite; it names the first
+   * layer that made it so. Before an error leaves, the last whole step is saved, if its state is finite, and the
+   * message says where; before the first step, a new folder is removed again. IoError also when the folder was removed
+   * meanwhile: what can be saved then lies there anew, or beside it.
    */
   TrainEnd run(Observer observer);
   Model& model();
@@ -67,7 +73,7 @@ class TERCEL_API Trainer {
   std::optional<std::string> last_checkpoint() const;
   /** Of the last evaluation; empty before. */
   const MetricValues& last_metrics() const;
-  /** What the trainer noticed and a person should know, such as another number of threads than before. */
+  /** What the trainer noticed and a person should know: how the run differs from its checkpoint, and damaged ones. */
   const std::vector<std::string>& warnings() const;
 
  private:

@@ -23,39 +23,29 @@ using detail::throw_io_error;
 
 namespace {
 
-constexpr std::string_view kMark = ".tmp-";
+constexpr std::string_view kMark = ".tmp-";     // under construction, or to be removed
+constexpr std::string_view kOldMark = ".old-";  // replaced, where folders cannot be exchanged; as long as the other
 constexpr size_t kDigits = 8;
 constexpr int kAttempts = 100;
 
 // Only has to differ from names in use; a clash is noticed and tried again.
-std::string temporary_name(const std::string& target) {
+std::string temporary_name(const std::string& target, std::string_view mark = kMark) {
   static std::atomic<uint64_t> counter{0};
   const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const PhiloxBlock random = Philox{now, static_cast<uint64_t>(::getpid())}(counter.fetch_add(1));
   std::string name = target;
-  name += kMark;
+  name += mark;
   for (size_t i = 0; i < kDigits; ++i) name += "0123456789abcdef"[(random.word[0] >> (4 * i)) & 15];
   return name;
 }
 
-bool is_temporary_name(std::string_view entry, std::string_view target) {
-  const size_t tail = kMark.size() + kDigits;
+bool is_temporary_name(std::string_view entry, std::string_view target, std::string_view mark = kMark) {
+  const size_t tail = mark.size() + kDigits;
   if (entry.size() <= tail) return false;
   const size_t length = entry.size() - tail;
   if (!target.empty() && entry.substr(0, length) != target) return false;
-  return entry.substr(length, kMark.size()) == kMark &&
-         entry.substr(length + kMark.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// Whether the path still names this open file: remove_stale_temporaries may have come between creating and locking it.
-bool still_named(const File& file, const std::string& path) {
-  struct stat status;
-  if (detail::call_lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return false;
-    throw_io_error(path, "stat", errno);
-  }
-  const FileInfo info = file.info();
-  return info.inode == status.st_ino && info.device == status.st_dev;
+  return entry.substr(length, mark.size()) == mark &&
+         entry.substr(length + mark.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 // Locks what was just created under `path`; false if a cleaner was faster and has taken it away.
@@ -65,7 +55,8 @@ bool claim(File& file, const std::string& path) {
     // Without locks on this file system nothing is ever cleaned up on it, so none is needed.
     if (errno != ENOLCK && errno != ENOTSUP && errno != ENOSYS) throw_io_error(path, "lock", errno);
   }
-  return still_named(file, path);
+  // Not if remove_stale_temporaries came between creating and locking it.
+  return file.is_at(path);
 }
 
 void remove_quietly(const std::string& path) noexcept {
@@ -214,10 +205,9 @@ void AtomicDir::commit() {
   const File old = File::open_dir(target_);
   static_cast<void>(detail::call_flock(old.fd(), LOCK_EX));
   if (detail::call_rename(temporary.c_str(), target_.c_str(), RENAME_EXCHANGE) != 0) {
-    TERCEL_CHECK(
-        errno != EINVAL && errno != ENOSYS, IoError, printable(target_),
-        ": replace: this file system cannot exchange two directories; remove the old one or choose another name");
-    throw_io_error(target_, "replace", errno);
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) throw_io_error(target_, "replace", errno);
+    replace_without_exchange();
+    return;
   }
   try {
     sync_dir(parent);
@@ -226,6 +216,29 @@ void AtomicDir::commit() {
     throw;
   }
   remove_quietly(std::exchange(temporary, {}));
+}
+
+void AtomicDir::replace_without_exchange() {
+  std::string& temporary = temporary_.path;
+  const std::string old = temporary_name(target_, kOldMark);
+  rename_path(target_, old);
+  const auto put_back = [&] { static_cast<void>(detail::call_rename(old.c_str(), target_.c_str(), 0)); };
+  if (detail::call_rename(temporary.c_str(), target_.c_str(), 0) != 0) {
+    const int error = errno;
+    put_back();
+    throw_io_error(target_, "replace", error);
+  }
+  try {
+    sync_dir(parent_path(target_));
+  } catch (const IoError&) {
+    if (detail::call_rename(target_.c_str(), temporary.c_str(), 0) == 0)
+      put_back();
+    else
+      temporary.clear();
+    throw;
+  }
+  temporary.clear();
+  remove_quietly(old);
 }
 
 void remove_dir_atomically(const std::string& path) {
@@ -259,12 +272,19 @@ void write_file_atomically(const std::string& path, std::string_view content) {
 int64_t remove_stale_temporaries(const std::string& folder, std::string_view name) {
   int64_t removed = 0;
   for (const std::string& entry : list_dir(folder)) {
-    if (!is_temporary_name(entry, name)) continue;
+    const bool is_old = is_temporary_name(entry, name, kOldMark);
+    if (!is_old && !is_temporary_name(entry, name)) continue;
     const std::string path = join_path(folder, entry);
     try {
+      const std::string target = path.substr(0, path.size() - kOldMark.size() - kDigits);
+      if (is_old && !exists(target)) {
+        rename_path(path, target);
+        sync_dir(folder);
+        continue;
+      }
       const bool is_dir = file_info(path).kind == FileKind::Directory;
       File lock = is_dir ? File::open_dir(path) : File::open_read(path);
-      if (!lock.try_lock() || !still_named(lock, path)) continue;
+      if (!lock.try_lock() || !lock.is_at(path)) continue;
       remove_tree(path);
       ++removed;
     } catch (const IoError&) {  // committed or removed meanwhile, or not ours to remove

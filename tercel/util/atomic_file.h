@@ -6,7 +6,10 @@
 // or no content, without the last it may take the rename back. Until commit() the target is untouched. If commit()
 // throws, the target is either as it was or (only the last sync failed) complete and new.
 // The writer holds a flock on the temporary for as long as it lives, so that remove_stale_temporaries can tell what a
-// dead writer left behind from what is being written now.
+// dead writer left behind from what is being written now. On a file system without flock nothing is ever removed.
+// A folder that replaces another is exchanged with it. On a file system that cannot (NFS, FUSE) the old one first gets
+// a name of its own ("data.old-1f00ba42"), then the new one its name: a writer that is killed in between leaves no
+// folder under the target's name, until remove_stale_temporaries gives the old one its name back.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +77,8 @@ class TERCEL_API AtomicDir {
   void commit();
 
  private:
+  void replace_without_exchange();
+
   std::string target_;
   std::string replaces_;
   File lock_;
@@ -94,7 +99,8 @@ TERCEL_API void write_file_atomically(const std::string& path, std::string_view 
 
 /**
  * Removes what dead writers of AtomicFile and AtomicDir left in `folder`: for the target `name`, or for all if it is
- * empty. Returns how many were removed. What is still being written stays.
+ * empty. Returns how many were removed. What is still being written stays, and an old folder whose replacement never
+ * got its name gets it back.
  */
 TERCEL_API int64_t remove_stale_temporaries(const std::string& folder, std::string_view name = {});
 

@@ -37,11 +37,16 @@ Checksum Checksum::copy() const {
 
 uint64_t checksum(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
 
-uint64_t file_checksum(const std::string& path) {
-  File file = File::open_read(path);
+uint64_t file_checksum(const std::string& path) { return file_checksum(File::open_read(path)); }
+
+uint64_t file_checksum(const File& file) {
   std::vector<char> buffer(size_t{1} << 20);
   Checksum sum;
-  while (const size_t count = file.read_some(buffer.data(), buffer.size())) sum.update(buffer.data(), count);
+  int64_t at = 0;
+  while (const size_t count = file.pread_some(buffer.data(), buffer.size(), at)) {
+    sum.update(buffer.data(), count);
+    at += static_cast<int64_t>(count);
+  }
   return sum.value();
 }
 

@@ -11,6 +11,8 @@
 
 namespace tercel {
 
+class File;
+
 /** XXH3-64 of bytes that come in pieces. */
 class TERCEL_API Checksum {
  public:
@@ -34,6 +36,8 @@ TERCEL_API uint64_t checksum(const void* data, size_t bytes);
 
 /** XXH3-64 of a file's content. */
 TERCEL_API uint64_t file_checksum(const std::string& path);
+/** The same of an open file, from its beginning; its current place stays. */
+TERCEL_API uint64_t file_checksum(const File& file);
 
 /** 16 hexadecimal digits, most significant first. */
 TERCEL_API std::string checksum_to_hex(uint64_t value);

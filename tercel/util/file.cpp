@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
+#include <limits>
 #include <utility>
 
 #include "tercel/util/error.h"
@@ -134,6 +137,13 @@ File File::open_dir(const std::string& path) {
   return File(fd, path);
 }
 
+File File::duplicate() const {
+  TERCEL_ASSERT(is_open());
+  const int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) throw_io_error(path_, "duplicate", errno);
+  return File(fd, path_);
+}
+
 File File::open_write(const std::string& path, int flags) {
   check_path(path);
   // A FIFO that nobody reads is an error at once instead of a wait.
@@ -224,6 +234,16 @@ FileInfo File::info() const {
 
 int64_t File::size() const { return info().size; }
 
+bool File::is_at(const std::string& path) const {
+  struct stat status;
+  if (detail::call_lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    throw_io_error(path, "stat", errno);
+  }
+  const FileInfo own = info();
+  return own.inode == status.st_ino && own.device == status.st_dev;
+}
+
 bool File::try_lock() {
   TERCEL_ASSERT(is_open());
   if (detail::call_flock(fd_, LOCK_EX) == 0) return true;
@@ -296,6 +316,17 @@ FileInfo file_info(const std::string& path) {
 }
 
 int64_t file_size(const std::string& path) { return file_info(path).size; }
+
+int64_t free_bytes(const std::string& path) {
+  std::string place = path;
+  while (!exists(place) && parent_path(place) != place) place = parent_path(place);
+  struct statvfs status;
+  // Some file systems of programs tell nothing.
+  if (::statvfs(place.c_str(), &status) != 0 || status.f_blocks == 0) return std::numeric_limits<int64_t>::max();
+  int64_t bytes = 0;
+  const bool over = __builtin_mul_overflow(status.f_bavail, status.f_frsize, &bytes);
+  return over ? std::numeric_limits<int64_t>::max() : bytes;
+}
 
 std::vector<std::string> list_dir(const std::string& path) {
   check_path(path);
@@ -382,7 +413,8 @@ std::string join_path(std::string_view folder, std::string_view name) {
 }
 
 FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(::getpid()) {
-  if (!file_.try_lock()) {
+  const int error = detail::call_flock(file_.fd(), LOCK_EX) == 0 ? 0 : errno;
+  if (error == EWOULDBLOCK) {
     int64_t holder = 0;
     const std::string text = read_system_file(path);
     const auto end = std::from_chars(text.data(), text.data() + text.size(), holder);
@@ -390,14 +422,63 @@ FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(
                           end.ec == std::errc() ? str_cat({"process ", holder}) : std::string("another process"),
                           "; wait for it to end, or stop it"});
   }
-  if (detail::call_truncate(file_.fd(), 0) != 0) throw_io_error(path, "write", errno);
-  const std::string pid = std::to_string(owner_) + "\n";
-  file_.write_all(pid.data(), pid.size());
+  const bool has_locks = error != ENOLCK && error != ENOSYS && error != ENOTSUP;
+  if (error != 0 && has_locks) throw_io_error(path, "lock", error);
+  try {
+    if (!has_locks) hold_by_name();
+    if (detail::call_truncate(file_.fd(), 0) != 0) throw_io_error(path, "write", errno);
+    const std::string pid = std::to_string(owner_) + "\n";
+    file_.write_all(pid.data(), pid.size());
+  } catch (...) {
+    if (!held_.empty()) ::unlink(held_.c_str());
+    throw;
+  }
 }
 
 FileLock::~FileLock() {
+  if (!file_.is_open() || ::getpid() != owner_) return;
+  if (!held_.empty()) {
+    static_cast<void>(detail::call_unlink(held_.c_str()));
+    return;
+  }
   // A child forked meanwhile shares the lock, and closing our descriptor alone would leave it held.
-  if (file_.is_open() && ::getpid() == owner_) ::flock(file_.fd(), LOCK_UN);
+  ::flock(file_.fd(), LOCK_UN);
+}
+
+void FileLock::hold_by_name() {
+  const std::string path = file_.path() + ".held";
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  const std::string own = str_cat({owner_, " ", host, "\n"});
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    File file;
+    try {
+      file = File::create_new(path);
+    } catch (const IoError&) {
+      if (!exists(path)) throw;
+    }
+    if (file.is_open()) {
+      held_ = path;
+      file.write_all(own.data(), own.size());
+      file.close();
+      return;
+    }
+    const std::string text = read_system_file(path);
+    int holder = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), holder);
+    const bool is_here = end.ec == std::errc() && text == str_cat({holder, " ", host, "\n"});
+    TERCEL_CHECK(is_here && holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH, IoError, printable(file_.path()),
+                 ": lock: held by process ", printable(text.substr(0, text.find('\n'))), ", as ", printable(path),
+                 " says; this file system has no locks: remove that file if the process has ended");
+    // Whoever else saw it may have removed it and taken the lock by now: only what was seen is removed.
+    const std::string dead = str_cat({path, "-", owner_});
+    if (detail::call_rename(path.c_str(), dead.c_str(), 0) != 0) continue;
+    if (read_system_file(dead) == text)
+      static_cast<void>(detail::call_unlink(dead.c_str()));
+    else
+      static_cast<void>(detail::call_rename(dead.c_str(), path.c_str(), 0));
+  }
+  throw_error<IoError>({printable(file_.path()), ": lock: another process has just taken it"});
 }
 
 }  // namespace tercel

@@ -50,6 +50,9 @@ class TERCEL_API File {
   File& operator=(File&& other) noexcept;
   ~File();
 
+  /** A second handle of the same open file, which may be gone from its folder. Their current place is one. */
+  File duplicate() const;
+
   bool is_open() const noexcept { return fd_ >= 0; }
   int fd() const noexcept { return fd_; }
   const std::string& path() const noexcept { return path_; }
@@ -73,6 +76,8 @@ class TERCEL_API File {
   void sync();
   int64_t size() const;
   FileInfo info() const;
+  /** Whether the path names this very file; false if it was removed or replaced. Follows no link. */
+  bool is_at(const std::string& path) const;
   /** Takes the exclusive flock without waiting; false if somebody else holds it. Lost when the file closes. */
   bool try_lock();
   /** Closes; errors that the system kept back until now are thrown. */
@@ -101,6 +106,9 @@ TERCEL_API bool exists(const std::string& path);
 TERCEL_API bool is_directory(const std::string& path);
 TERCEL_API FileInfo file_info(const std::string& path);
 TERCEL_API int64_t file_size(const std::string& path);
+
+/** Bytes that this user may still write where the path is, or is to be; the most there is where that is not known. */
+TERCEL_API int64_t free_bytes(const std::string& path);
 
 /** Names in a folder, sorted, without "." and "..". */
 TERCEL_API std::vector<std::string> list_dir(const std::string& path);
@@ -132,7 +140,10 @@ TERCEL_API std::string file_name(std::string_view path);
 /** `name` inside `folder`; an absolute name stays. */
 TERCEL_API std::string join_path(std::string_view folder, std::string_view name);
 
-/** Holds the exclusive lock of a lock file, which stays behind when it is released. */
+/**
+ * Holds the exclusive lock of a lock file, which stays behind when it is released. On a file system without locks, a
+ * file PATH.held is the lock: it names host and process, and counts no more when that process of this host has ended.
+ */
 class TERCEL_API FileLock {
  public:
   /** IoError that names the process which holds the lock, if somebody does. */
@@ -141,9 +152,15 @@ class TERCEL_API FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  /** Whether the lock file is still in its place; false if somebody has removed it, or a folder above it. */
+  bool is_in_place() const { return file_.is_at(file_.path()); }
+
  private:
+  void hold_by_name();
+
   File file_;
-  int owner_;  // a forked child must not release its parent's lock
+  int owner_;         // a forked child must not release its parent's lock
+  std::string held_;  // the file that is the lock, where there are no locks
 };
 
 }  // namespace tercel

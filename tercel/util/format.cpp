@@ -98,30 +98,58 @@ std::string format_double(double value) {
   return {buffer, end.ptr};
 }
 
+namespace {
+
+/** Moves the first character to `out` as printable() shows it. */
+void move_printable(std::string_view& text, std::string& out) {
+  const size_t length = utf8_length(text);
+  const auto byte = static_cast<unsigned char>(text[0]);
+  // U+0080 to U+009F, two bytes in UTF-8, are control characters too; U+009B begins what ESC [ begins.
+  const bool is_control = length == 2 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+  if ((length > 1 && !is_control) || (length == 1 && byte >= 0x20 && byte != 0x7f)) {
+    out.append(text.substr(0, length));
+    text.remove_prefix(length);
+    return;
+  }
+  static constexpr char kHex[] = "0123456789abcdef";
+  for (size_t i = 0; i < std::max<size_t>(length, 1); ++i) {
+    const auto control = static_cast<unsigned char>(text[i]);
+    if (control == '\n') {
+      out += "\\n";
+    } else if (control == '\t') {
+      out += "\\t";
+    } else {
+      out += "\\x";
+      out += kHex[control >> 4];
+      out += kHex[control & 15];
+    }
+  }
+  text.remove_prefix(std::max<size_t>(length, 1));
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   constexpr size_t kLongest = 512;
   std::string out;
   out.reserve(std::min(text.size(), kLongest));
-  for (size_t i = 0; i < text.size();) {
+  while (!text.empty()) {
     if (out.size() >= kLongest) return out + "...";
-    const size_t length = utf8_length(text.substr(i));
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (length > 1 || (length == 1 && byte >= 0x20 && byte != 0x7f)) {
-      out.append(text.substr(i, length));
-      i += length;
-      continue;
-    }
-    static constexpr char kHex[] = "0123456789abcdef";
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte == '\t') {
-      out += "\\t";
+    move_printable(text, out);
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    if (text[0] == '\n') {
+      out += '\n';
+      text.remove_prefix(1);
     } else {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      move_printable(text, out);
     }
-    ++i;
   }
   return out;
 }

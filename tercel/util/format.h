@@ -30,6 +30,9 @@ TERCEL_API std::string format_double(double value);
 /** The text on one line: control characters and bytes that are no UTF-8 become \n, \t or \xNN; cut after 512 bytes. */
 TERCEL_API std::string printable(std::string_view text);
 
+/** The same of each line, uncut: what a terminal shows and does not obey. */
+TERCEL_API std::string printable_lines(std::string_view text);
+
 /** Whether the text is well-formed UTF-8. */
 TERCEL_API bool is_utf8(std::string_view text);
 

@@ -54,6 +54,11 @@ class Builder {
     if (static_cast<int64_t>(text_.size()) > limits_.max_bytes)
       fail(errors_, str_cat({printable(name_), ": expected at most ", format_bytes(limits_.max_bytes),
                              " of JSON, found ", format_bytes(static_cast<int64_t>(text_.size()))}));
+    // nlohmann takes one for the end, and looks at nothing behind it.
+    if (const size_t zero = text_.find('\0'); zero != std::string_view::npos) {
+      furthest_ = text_.data() + zero + 1;
+      fail_here("expected text, found a zero byte");
+    }
     const CountingIterator first(text_.data(), &furthest_);
     const CountingIterator last(text_.data() + text_.size(), &furthest_);
     Json::sax_parse(first, last, this);

@@ -1,7 +1,6 @@
 #include "tercel/util/parallel.h"
 
-#include <pthread.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
@@ -19,11 +18,8 @@ using detail::kMaxThreads;
 // 0 until first asked for.
 std::atomic<int64_t> thread_count{0};
 
-// Chunk that this thread runs, or -1. One word and initial-exec: reading it costs no call, also from a shared library.
-__attribute__((tls_model("initial-exec"))) thread_local int64_t current_chunk = -1;
-
-std::atomic<bool> used_threads{false};
-std::atomic<bool> lost_threads{false};
+// Whether this thread runs a chunk. Initial-exec: reading it costs no call, also from a shared library.
+__attribute__((tls_model("initial-exec"))) thread_local bool in_chunk = false;
 
 int64_t parse_threads(std::string_view text) {
   int64_t value = 0;
@@ -50,19 +46,6 @@ int64_t default_threads() {
   return std::min(usable_cpus(), kMaxThreads);
 }
 
-// After fork only the calling thread exists; waiting for the others would hang for ever.
-void after_fork_in_child() {
-  if (!used_threads.load(std::memory_order_relaxed)) return;
-  lost_threads.store(true, std::memory_order_relaxed);
-}
-
-void remember_thread_use() {
-  if (used_threads.load(std::memory_order_relaxed)) return;
-  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  static_cast<void>(registered);
-  used_threads.store(true, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 int64_t num_threads() {
@@ -81,24 +64,23 @@ void set_num_threads(int64_t count) {
   thread_count.store(count, std::memory_order_relaxed);
 }
 
-bool in_parallel_region() noexcept { return current_chunk >= 0; }
+bool in_parallel_region() noexcept { return in_chunk; }
 
-int64_t thread_index() noexcept { return current_chunk >= 0 ? current_chunk : 0; }
-
-int64_t num_chunks(int64_t count, int64_t grain) {
-  if (count <= 0) return 0;
-  return std::clamp(count / std::max<int64_t>(grain, 1), int64_t{1}, num_threads());
+Partition::Partition(int64_t begin, int64_t end, int64_t grain) : begin_(begin) {
+  const int64_t count = end - begin;
+  if (count <= 0) return;
+  chunks_ = in_chunk ? 1 : std::clamp(count / std::max<int64_t>(grain, 1), int64_t{1}, num_threads());
+  size_ = count / chunks_;
+  longer_ = count % chunks_;
 }
 
 namespace detail {
 
-bool threads_lost_in_fork() noexcept { return lost_threads.load(std::memory_order_relaxed); }
-
 void ChunkedLoop::run(int64_t chunk) {
-  const int64_t outer = current_chunk;
-  current_chunk = chunk;
+  const bool outer = in_chunk;
+  in_chunk = true;
   try {
-    body(chunk_begin(chunk), chunk_begin(chunk + 1));
+    body(chunk, partition.begin(chunk), partition.begin(chunk + 1));
   } catch (...) {
     const std::lock_guard lock(exception_mutex);
     if (!exception || chunk < exception_chunk) {
@@ -106,33 +88,25 @@ void ChunkedLoop::run(int64_t chunk) {
       exception = std::current_exception();
     }
   }
-  current_chunk = outer;
+  in_chunk = outer;
 }
 
 void ChunkedLoop::run_serial() {
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) run(chunk);
+  for (int64_t chunk = 0; chunk < partition.chunks(); ++chunk) run(chunk);
 }
 
-void parallel_for_split(int64_t begin, int64_t end, int64_t grain, ParallelBody body) {
-  if (current_chunk >= 0) {
-    body(begin, end);
-    return;
-  }
-  const int64_t count = end - begin;
-  const int64_t chunks = num_chunks(count, grain);
-  if (chunks == 1) {
-    body(begin, end);
-    return;
-  }
-  ChunkedLoop loop{begin, count, chunks, body, {}, 0, nullptr};
+void run_chunks(const Partition& partition, ChunkBody body) {
+  ChunkedLoop loop{partition, body, {}, 0, nullptr};
   // Serial runs keep the chunks: the sums of a reduction must not depend on who else is busy.
-  if (lost_threads.load(std::memory_order_relaxed)) {
+  if (in_chunk)
     loop.run_serial();
-  } else {
-    remember_thread_use();
+  else
     run_on_threads(loop);
-  }
   loop.rethrow();
+}
+
+void parallel_for_split(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
+  Partition(begin, end, grain).run([body](int64_t, int64_t first, int64_t last) { body(first, last); });
 }
 
 }  // namespace detail

@@ -1,29 +1,25 @@
-// What parallel_for and its threads share.
+// What loops and the threads that run them share.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 
 #include "tercel/util/function_ref.h"
+#include "tercel/util/parallel.h"
 
 namespace tercel::detail {
 
 constexpr int64_t kMaxThreads = 1024;
 
-using ParallelBody = FunctionRef<void(int64_t, int64_t)>;
+using ChunkBody = FunctionRef<void(int64_t, int64_t, int64_t)>;
 
-/** A range cut into chunks as Note [Partition] says. */
+/** One run of a partition. */
 struct ChunkedLoop {
-  int64_t begin;
-  int64_t count;
-  int64_t chunks;
-  ParallelBody body;
+  const Partition& partition;
+  ChunkBody body;
 
-  int64_t chunk_begin(int64_t chunk) const { return begin + count / chunks * chunk + std::min(chunk, count % chunks); }
-
-  /** Runs one chunk, with thread_index() set; keeps the exception of the lowest chunk. */
+  /** Runs one chunk, inside a parallel region; keeps the exception of the lowest chunk. */
   void run(int64_t chunk);
   /** Runs all chunks, one after the other. */
   void run_serial();
@@ -39,7 +35,7 @@ struct ChunkedLoop {
 /** Runs every chunk once, on as many threads as there are chunks at most, and returns when all are done. */
 void run_on_threads(ChunkedLoop& loop);
 
-/** Whether this process was forked from one that had threads running: they are gone, so everything runs serially. */
-bool threads_lost_in_fork() noexcept;
+/** In a forked child: the next loop starts threads of its own. */
+void abandon_threads() noexcept;
 
 }  // namespace tercel::detail

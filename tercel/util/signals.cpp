@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
+#include <iterator>
 
 #include "tercel/util/error.h"
 
@@ -12,14 +12,24 @@ namespace tercel {
 namespace {
 
 std::atomic<int> asked{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch it");
-
-constexpr int kSignals[3] = {SIGINT, SIGTERM, SIGXFSZ};
+std::atomic<bool> save_asked{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler may touch them");
 
 void on_signal(int signal) {
   int none = 0;
-  if (!asked.compare_exchange_strong(none, signal)) ::_exit(128 + signal);
+  // A terminal that closes sends SIGHUP twice: from the shell, and when the shell has ended.
+  if (!asked.compare_exchange_strong(none, signal) && signal != SIGHUP) ::_exit(128 + signal);
 }
+
+void on_save_signal(int /*signal*/) { save_asked.store(true, std::memory_order_relaxed); }
+
+struct Handling {
+  int signal;
+  void (*handler)(int);
+};
+const Handling kHandling[] = {
+    {SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal}, {SIGUSR1, on_save_signal}, {SIGXFSZ, SIG_IGN}};
 
 }  // namespace
 
@@ -27,24 +37,40 @@ int stop_signal() noexcept { return asked.load(std::memory_order_relaxed); }
 
 void request_stop(int signal) noexcept { asked.store(signal, std::memory_order_relaxed); }
 
+bool take_save_request() noexcept { return save_asked.exchange(false, std::memory_order_relaxed); }
+
+void request_save() noexcept { save_asked.store(true, std::memory_order_relaxed); }
+
+std::string_view signal_name(int signal) noexcept {
+  switch (signal) {
+    case SIGINT: return "SIGINT";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    default: return "a signal";
+  }
+}
+
 ScopedSignals::ScopedSignals() {
+  static_assert(std::size(kHandling) == std::tuple_size_v<decltype(before_)>);
   asked.store(0);
-  for (int i = 0; i < 3; ++i) {
-    TERCEL_ASSERT(::sigaction(kSignals[i], nullptr, &before_[i]) == 0);
+  save_asked.store(false);
+  for (size_t i = 0; i < before_.size(); ++i) {
+    const auto& [signal, handler] = kHandling[i];
+    TERCEL_ASSERT(::sigaction(signal, nullptr, &before_[i]) == 0);
     if (before_[i].sa_handler == SIG_IGN) continue;
     struct sigaction action = {};
-    action.sa_handler = kSignals[i] == SIGXFSZ ? SIG_IGN : on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
+    action.sa_handler = handler;
     // The second signal must get through while the first one is handled.
-    action.sa_flags |= SA_NODEFER;
-    TERCEL_ASSERT(::sigaction(kSignals[i], &action, nullptr) == 0);
+    action.sa_flags = SA_RESTART | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    TERCEL_ASSERT(::sigaction(signal, &action, nullptr) == 0);
   }
 }
 
 ScopedSignals::~ScopedSignals() {
-  for (int i = 0; i < 3; ++i) static_cast<void>(::sigaction(kSignals[i], &before_[i], nullptr));
+  for (size_t i = 0; i < before_.size(); ++i) static_cast<void>(::sigaction(kHandling[i].signal, &before_[i], nullptr));
   asked.store(0);
+  save_asked.store(false);
 }
 
 }  // namespace tercel

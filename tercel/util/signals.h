@@ -1,22 +1,34 @@
-// Cooperative stop: the first Ctrl-C asks, the second one does not.
+// Cooperative signals: the first Ctrl-C asks for a stop, the second one does not; SIGUSR1 asks for a save.
 #pragma once
 
+#include <array>
 #include <csignal>
+#include <string_view>
 
 #include "tercel/util/export.h"
 
 namespace tercel {
 
-/** SIGINT or SIGTERM once a stop was asked for, else 0. Long work looks here and ends in good order. */
+/** SIGINT, SIGTERM or SIGHUP once a stop was asked for, else 0. Long work looks here and ends in good order. */
 TERCEL_API int stop_signal() noexcept;
 
 /** Asks for a stop as that signal would; safe in a signal handler. */
 TERCEL_API void request_stop(int signal) noexcept;
 
+/** Whether a save was asked for since the last call. */
+TERCEL_API bool take_save_request() noexcept;
+
+/** Asks for a save as SIGUSR1 would; safe in a signal handler. */
+TERCEL_API void request_save() noexcept;
+
+/** "SIGTERM" of SIGTERM, for the signals that stop_signal() gives. */
+TERCEL_API std::string_view signal_name(int signal) noexcept;
+
 /**
- * While it lives, the first SIGINT or SIGTERM sets stop_signal() and a second one ends the process at once with exit
- * code 128 + signal; writing past a file size limit is an error instead of a signal. For the main function of a program
- * only: the library never touches signals by itself. A signal that is ignored when it is made stays so (nohup).
+ * While it lives, the first SIGINT, SIGTERM or SIGHUP sets stop_signal(); a second SIGINT or SIGTERM ends the process
+ * at once with exit code 128 + signal. SIGUSR1 sets take_save_request(); writing past a file size limit is an error
+ * instead of a signal. For the main function of a program only: the library never touches signals by itself. A signal
+ * that is ignored when it is made stays so (nohup).
  */
 class TERCEL_API ScopedSignals {
  public:
@@ -26,7 +38,7 @@ class TERCEL_API ScopedSignals {
   ScopedSignals& operator=(const ScopedSignals&) = delete;
 
  private:
-  struct sigaction before_[3];
+  std::array<struct sigaction, 5> before_;
 };
 
 }  // namespace tercel

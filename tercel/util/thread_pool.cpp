@@ -1,20 +1,27 @@
-// The threads behind parallel_for.
+// The threads behind parallel_for and Partition.
 //
 // Note [Who runs a chunk]
 // Chunk i belongs to worker i (the caller is worker 0), so that loops over the same rows find them in the same core's
 // cache. But nobody waits for a worker that has not begun: the caller takes every chunk that is still unclaimed. On a
 // busy machine a worker may get no CPU for milliseconds, a hundred times a loop's length. Who runs a chunk changes
 // nothing in what it calculates, see Note [Partition].
+//
+// Note [Life of the pool]
+// The pool is never destroyed: at the end of the program other threads may still run loops, and its workers, which are
+// detached, still read it. A forked child has none of the workers and leaves the pool as it is, since destroying a
+// condition that they wait on would hang; its next loop makes a pool of its own.
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
-#include <thread>
-#include <vector>
+#include <utility>
 
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/parallel_impl.h"
+#include "tercel/util/process_mutex.h"
+#include "tercel/util/thread_impl.h"
 
 namespace tercel::detail {
 
@@ -38,31 +45,26 @@ bool spin_until(Condition condition) {
 
 class ThreadPool {
  public:
-  ~ThreadPool() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    start_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  /** The pool of the process before the one that forked this one. */
+  ThreadPool* abandoned = nullptr;
 
   /** False when another thread uses the pool or the system grants no threads. */
   bool try_run(ChunkedLoop& loop) {
     const std::unique_lock owner(owner_, std::try_to_lock);
-    if (!owner.owns_lock() || !grow(loop.chunks - 1)) return false;
+    const int64_t chunks = loop.partition.chunks();
+    if (!owner.owns_lock() || !grow(chunks - 1)) return false;
     loop_.store(&loop, std::memory_order_relaxed);
-    pending_.store(loop.chunks, std::memory_order_relaxed);
+    pending_.store(chunks, std::memory_order_relaxed);
     ++round_;
     // Sequential, as is sleepers_: either a worker sees the new round before it sleeps, or it is seen to sleep.
-    current_.store(round_ << kChunkBits | static_cast<uint64_t>(loop.chunks));
+    current_.store(round_ << kChunkBits | static_cast<uint64_t>(chunks));
     if (sleepers_.load() > 0) {
       { const std::lock_guard lock(mutex_); }
       start_.notify_all();
     }
-    for (int64_t chunk = 0; chunk < loop.chunks; ++chunk) run_if_unclaimed(chunk, round_);
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) run_if_unclaimed(chunk, round_);
     const auto done = [this] { return pending_.load(std::memory_order_acquire) == 0; };
-    if (!spin_until(done)) {
+    if (chunks > cpus_ || !spin_until(done)) {
       std::unique_lock lock(mutex_);
       done_.wait(lock, done);
     }
@@ -88,33 +90,33 @@ class ThreadPool {
 
   bool grow(int64_t workers) {
     try {
-      while (static_cast<int64_t>(workers_.size()) < workers) {
-        const auto index = static_cast<int64_t>(workers_.size()) + 1;
-        workers_.emplace_back([this, index, seen = current_.load()] { work(index, seen); });
-      }
+      for (; workers_ < workers; ++workers_)
+        Thread([this, index = workers_ + 1, seen = current_.load()] { work(index, seen); }).detach();
     } catch (const std::system_error&) {
       return false;
     }
     return true;
   }
 
-  void work(int64_t index, uint64_t seen) {
+  [[noreturn]] void work(int64_t index, uint64_t seen) {
     for (;;) {
       const auto news = [&] { return current_.load() != seen; };
-      if (!spin_until(news)) {
+      const auto chunks = static_cast<int64_t>(seen & ((1 << kChunkBits) - 1));
+      if (chunks > cpus_ || index >= cpus_ || !spin_until(news)) {
         std::unique_lock lock(mutex_);
         sleepers_.fetch_add(1);
-        start_.wait(lock, [&] { return stopping_ || news(); });
+        start_.wait(lock, news);
         sleepers_.fetch_sub(1);
-        if (stopping_) return;
       }
       seen = current_.load();
       if (index < static_cast<int64_t>(seen & ((1 << kChunkBits) - 1))) run_if_unclaimed(index, seen >> kChunkBits);
     }
   }
 
+  // Where threads exceed CPUs, one that spins takes the CPU from one that works.
+  const int64_t cpus_ = usable_cpus();
   std::mutex owner_;  // held by the caller for a whole loop
-  std::vector<std::thread> workers_;
+  int64_t workers_ = 0;
   uint64_t round_ = 0;
 
   std::atomic<ChunkedLoop*> loop_{nullptr};
@@ -125,22 +127,30 @@ class ThreadPool {
   std::mutex mutex_;  // of those who sleep
   std::condition_variable start_, done_;
   std::atomic<int64_t> sleepers_{0};
-  bool stopping_ = false;
 };
 
-// In a forked child the pool is left alone: its threads are gone, and destroying a condition they wait on hangs.
-struct PoolOwner {
-  ThreadPool* pool = new ThreadPool;
-  ~PoolOwner() {
-    if (!threads_lost_in_fork()) delete pool;
-  }
-};
+// See Note [Life of the pool].
+constinit std::atomic<ThreadPool*> g_pool{nullptr};
+constinit ThreadPool* g_abandoned = nullptr;  // keeps what a child does not use reachable
+
+ThreadPool& pool() {
+  if (ThreadPool* known = g_pool.load(std::memory_order_acquire)) [[likely]]
+    return *known;
+  const std::lock_guard lock(process_mutex(ProcessMutex::ThreadPool));
+  if (!g_pool.load(std::memory_order_relaxed)) g_pool.store(new ThreadPool, std::memory_order_release);
+  return *g_pool.load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
 void run_on_threads(ChunkedLoop& loop) {
-  static const PoolOwner owner;
-  if (!owner.pool->try_run(loop)) loop.run_serial();
+  // A serial run keeps the chunks: the sums of a reduction must not depend on who else is busy.
+  if (!pool().try_run(loop)) loop.run_serial();
+}
+
+void abandon_threads() noexcept {
+  ThreadPool* const pool = g_pool.exchange(nullptr, std::memory_order_relaxed);
+  if (pool) pool->abandoned = std::exchange(g_abandoned, pool);
 }
 
 }  // namespace tercel::detail

@@ -42,11 +42,12 @@ class IsaObjects(unittest.TestCase):
         subprocess.run(command, check=True)
         return path
 
-    def isolate(self, isa, *objects):
+    def isolate(self, isa, *objects, aliases=()):
         output = self.build / "isa" / f"tercel_ops_{isa}.o"
         tools = [f"-D{name}={os.environ.get(name, name.lower())}" for name in ("LD", "NM", "OBJCOPY")]
-        command = ["cmake", *tools, f"-DISA=cpu_{isa}", f"-DOUTPUT={output}", "-P", ROOT / "cmake/IsolateIsa.cmake"]
-        return subprocess.run([*command, "--", *objects], capture_output=True, text=True, check=False)
+        command = ["cmake", *tools, f"-DISA=cpu_{isa}", f"-DALIASES={','.join(aliases)}", f"-DOUTPUT={output}"]
+        command += ["-P", ROOT / "cmake/IsolateIsa.cmake", "--", *objects]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def isolate_all(self, text=KERNEL):
         for isa in FLAGS:
@@ -83,6 +84,21 @@ class IsaObjects(unittest.TestCase):
         objects = sorted((self.build / "isa").glob("*.o"))
         subprocess.run([CXX, "-std=c++20", "-O0", source, *objects, "-o", self.build / "main"], check=True)
         self.assertEqual(subprocess.run([self.build / "main"], check=False).returncode, 0)
+
+    def test_aliases_are_names_of_the_same_kernels(self):
+        kernel = self.compile(KERNEL, "avx2", "kernel")
+        result = self.isolate("avx2", kernel, aliases=("cpu_generic", "cpu_avx512"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        command = [os.environ.get("NM", "nm"), "-C", "--defined-only", "--extern-only", self.build / "isa/tercel_ops_avx2.o"]
+        names = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        places = {}
+        for line in names.splitlines():
+            place, kind, name = line.split(maxsplit=2)
+            places.setdefault((place, kind, name.split("::")[2]), []).append(name.split("::")[1])
+        self.assertEqual(sorted((name, kind) for _, kind, name in places),
+                         [("level", "R"), ("scale(float*, float const*, long)", "T")])
+        for sets in places.values():
+            self.assertEqual(sorted(sets), ["cpu_avx2", "cpu_avx512", "cpu_generic"])
 
     def test_object_that_was_not_isolated_is_refused(self):
         self.isolate_all()

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -116,12 +117,13 @@ TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
   ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
   ASSERT_EQ(run(train(root, "peace")).code, 0);
   const std::string last = "step-000000000676/";
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string name = "run-" + std::to_string(signal);
     {
       Program program(train(root, name));
       while (program.is_running() && count_checkpoints(root / (name + "/checkpoints")) < 2) ::usleep(500);
       program.signal(signal);
+      if (signal == SIGHUP) program.signal(signal);  // as it comes when a terminal is closed
       const Outcome outcome = program.wait();
       ASSERT_EQ(outcome.code, 128 + signal) << outcome.err;
       ASSERT_FALSE(checkpoint_files(root, name).contains(last + "manifest.json")) << "it was not through yet";
@@ -131,9 +133,29 @@ TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
     std::map<std::string, std::string> expected = checkpoint_files(root, "peace"), found = checkpoint_files(root, name);
     for (auto* files : {&expected, &found})
       std::erase_if(*files, [&](const auto& file) { return !file.first.starts_with(last); });
-    EXPECT_EQ(expected.size(), 4u);
+    EXPECT_EQ(expected.size(), 5u);
     EXPECT_TRUE(found == expected);
   }
+}
+
+TEST(KillLoop, SigusrSavesAndTheRunGoesOn) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
+  std::vector<std::string> words = train(root, "run");
+  for (const char* more :
+       {"--epochs=100000", "--set", "solver.eval_interval=1000000", "--set", "solver.checkpoint_interval=1000000"})
+    words.emplace_back(more);
+  words.erase(std::find(words.begin(), words.end(), "--epochs"), std::find(words.begin(), words.end(), "4") + 1);
+  Program program(words);
+  for (const int64_t saved : {1, 2}) {
+    while (program.is_running() && !std::filesystem::exists(root / "run/metrics.jsonl")) ::usleep(500);
+    program.signal(SIGUSR1);
+    while (program.is_running() && count_checkpoints(root / "run/checkpoints") < saved) ::usleep(500);
+    ASSERT_TRUE(program.is_running()) << program.wait().err;
+  }
+  program.signal(SIGTERM);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 143) << outcome.err;
 }
 
 }  // namespace

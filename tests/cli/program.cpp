@@ -38,6 +38,13 @@ std::string content_of(int fd) {
   return content;
 }
 
+/** Limits what this process and its program may use, unless `bytes` is negative. */
+void limit(decltype(RLIMIT_AS) what, int64_t bytes) {
+  if (bytes < 0) return;
+  const struct rlimit both = {static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  ::setrlimit(what, &both);
+}
+
 }  // namespace
 
 Program::Program(std::vector<std::string> words, const ProgramOptions& options) {
@@ -62,13 +69,10 @@ Program::Program(std::vector<std::string> words, const ProgramOptions& options) 
     ::dup2(out_, STDOUT_FILENO);
     ::dup2(err_, STDERR_FILENO);
     // As a shell starts it, whatever started the test.
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGTERM, SIG_DFL);
-    if (options.max_file_bytes >= 0) {
-      const auto bytes = static_cast<rlim_t>(options.max_file_bytes);
-      const struct rlimit limit = {bytes, bytes};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(signal, SIG_DFL);
+    limit(RLIMIT_FSIZE, options.max_file_bytes);
+    limit(RLIMIT_STACK, options.stack_bytes);
+    limit(RLIMIT_AS, options.address_bytes);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }

@@ -21,6 +21,8 @@ struct ProgramOptions {
   std::string input;            // what the standard input holds; it is a pipe only with keep_open
   bool keep_open = false;       // more may come: the standard input does not end before close_input()
   int64_t max_file_bytes = -1;  // a longer file cannot be written, as on a full disk; -1: any
+  int64_t stack_bytes = -1;     // limit of the stack (ulimit -s); -1: that of the test
+  int64_t address_bytes = -1;   // limit of the address space (ulimit -v); -1: that of the test
   std::string out;              // the standard output goes to this file; empty: to Outcome::out
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/version.h"
+#include "tests/util/temporary_folder.h"
 
 namespace tercel::cli {
 namespace {
@@ -10,6 +12,7 @@ namespace {
 using test::expect_error;
 using test::Outcome;
 using test::run;
+using test::TemporaryFolder;
 
 TEST(Program, SaysItsVersion) {
   const Outcome outcome = run({"--version"});
@@ -57,6 +60,23 @@ TEST(Program, RefusesWhatItDoesNotKnow) {
   expect_error(run({"generate", "a", "--rows", "many"}), 2, {"'rows': expected an integer, found \"many\""});
   expect_error(run({"generate", "a", "--preset", "critoe"}), 2, {"'preset'", "criteo"});
   expect_error(run({"generate", "two\nlines", "--rows=0"}), 2, {"'rows'"});
+}
+
+TEST(Program, MoreThreadsThanCpusAreAWarning) {
+  const TemporaryFolder folder;
+  const auto generate = [&](int64_t threads) {
+    return run({"generate", folder / "data", "--preset", "small", "--rows", "100", "--force", "--threads",
+                std::to_string(threads)});
+  };
+  const int64_t cpus = usable_cpus();
+  if (cpus >= 1024) GTEST_SKIP() << "a machine of " << cpus << " CPUs";
+  EXPECT_EQ(generate(cpus).err, "");
+  const Outcome outcome = generate(cpus + 1);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(outcome.err.starts_with("tercel: warning: expected at most " + std::to_string(cpus) + " thread"))
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("found " + std::to_string(cpus + 1) + ": more make it slower\n"), std::string::npos)
+      << outcome.err;
 }
 
 TEST(Program, FullOutputIsAnErrorToo) {

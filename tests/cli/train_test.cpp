@@ -1,8 +1,12 @@
 // train, eval, predict, info and doctor, from the command line.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "tercel/util/json_impl.h"
@@ -82,10 +86,227 @@ TEST_F(TrainCommands, EvalAndInfoShowWhatTrainingFound) {
   EXPECT_EQ(run({"doctor"}).code, 0);
 }
 
+TEST_F(TrainCommands, ATableWithoutDenseColumns) {
+  ASSERT_EQ(run({"convert", "csv", root_ / "rows.csv", root_ / "plain", "--label", "y", "--categorical", "a",
+                 "--categorical", "c", "--test-every", "4"})
+                .code,
+            0);
+  for (const std::vector<std::string>& model : {std::vector<std::string>{},
+                                                {"--model", "wdl"},
+                                                {"--model", "deepfm"},
+                                                {"--model", "dcn"},
+                                                {"--model", "dlrm", "--epochs", "2"}}) {
+    const std::string out = root_ / ("plain-run-" + (model.empty() ? "" : model[1] + std::to_string(model.size())));
+    std::vector<std::string> words = {"train", root_ / "plain", "--out", out, "--set", "solver.batchsize=64"};
+    words.insert(words.end(), model.begin(), model.end());
+    const Outcome trained = run(words);
+    ASSERT_EQ(trained.code, 0) << trained.err;
+    EXPECT_EQ(run({"eval", out, root_ / "plain"}).code, 0);
+    EXPECT_EQ(run({"predict", out, root_ / "rows.csv", "--out", out + ".csv"}).code, 0);
+  }
+  // What --print-config shows is for tables with and without dense columns.
+  root_.put("model.json", run({"train", "--print-config"}).out);
+  for (const char* data : {"plain", "data"})
+    EXPECT_EQ(
+        run({"train", root_ / data, "--model", root_ / "model.json", "--out", root_ / (std::string(data) + "-2")}).code,
+        0);
+}
+
 TEST_F(TrainCommands, AFinishedRunSaysSo) {
   const Outcome again = train({"--resume", "auto"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.out.find("nothing left to train after step 5; checkpoint "), std::string::npos) << again.out;
+}
+
+TEST_F(TrainCommands, AProfileShowsWhereTimeGoes) {
+  const std::string trace = root_ / "trace.json";
+  const Outcome trained =
+      run({"train", root_ / "data", "--out", root_ / "profiled", "--threads", "1", "--profile", trace});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_NE(trained.out.find("\ngemm "), std::string::npos) << trained.out;
+  EXPECT_NE(trained.out.find("trace in " + trace), std::string::npos) << trained.out;
+  const Json events = read_json_file(trace, JsonErrors::Data).at("traceEvents");
+  const auto find = [&](const char* name) {
+    const auto found = std::find_if(events.begin(), events.end(),
+                                    [&](const Json& e) { return e.at("ph") == "X" && e.at("name") == name; });
+    EXPECT_NE(found, events.end()) << name;
+    return found == events.end() ? Json({{"ts", 0}, {"dur", 0}, {"cat", ""}}) : *found;
+  };
+  const auto inside = [](const Json& e, const Json& outer) {
+    const double begin = e.at("ts"), end = begin + e.at("dur").get<double>(), from = outer.at("ts");
+    return begin >= from && end <= from + outer.at("dur").get<double>();
+  };
+  // Parts of the trainer, layers, ops in C++, and nodes of the backward graph.
+  const Json forward = find("forward"), backward = find("backward"), update = find("update");
+  find("read batch");
+  find("save checkpoint");
+  EXPECT_TRUE(inside(find("embedding_bag"), forward));
+  EXPECT_TRUE(inside(find("gemm"), forward));
+  EXPECT_TRUE(inside(find("update_dense"), update));
+  const auto node =
+      std::find_if(events.begin(), events.end(), [](const Json& e) { return e.value("cat", "") == "backward"; });
+  ASSERT_NE(node, events.end());
+  EXPECT_TRUE(node->at("name").get<std::string>().ends_with("Backward0")) << *node;
+  EXPECT_TRUE(inside(*node, backward));
+  expect_error(run({"train", root_ / "data", "--out", root_ / "other", "--profile", root_ / "no/folder/trace.json"}), 4,
+               {"no/folder"});
+  EXPECT_FALSE(std::filesystem::exists(root_ / "other"));
+}
+
+TEST_F(TrainCommands, AModelStaysWhatItWasTrainedAs) {
+  const auto auc = [&] {
+    const Outcome evaluated = run({"eval", root_ / "run", root_ / "data", "--json"});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+    return parse_json(evaluated.out, "eval", JsonErrors::Data)["auc"];
+  };
+  const Json before = auc();
+  expect_error(
+      train({"--resume", "auto", "--set", "layers.bottom.mlp_param.activation=Non"}), 2,
+      {"a checkpoint of another model: layers.bottom.mlp_param.activation: the checkpoint has \"Relu\", this run "
+       "has \"Non\""});
+  EXPECT_EQ(auc(), before);
+
+  const Outcome rate = train({"--resume", "auto", "--set", "solver.lr=0.5"});
+  EXPECT_EQ(rate.code, 0) << rate.err;
+  EXPECT_NE(rate.err.find("tercel: warning: solver.lr: the checkpoint has "), std::string::npos) << rate.err;
+  EXPECT_EQ(std::count(rate.err.begin(), rate.err.end(), '\n'), 1) << rate.err;
+  EXPECT_EQ(auc(), before);
+
+  // Other rows of the same shape: the label of one is another.
+  std::string other = rows(400, true);
+  other[other.find("\n1,") + 1] = '0';
+  root_.put("other.csv", other);
+  ASSERT_EQ(run({"convert", "csv", root_ / "other.csv", root_ / "other", "--label", "y", "--dense", "a",
+                 "--categorical", "c", "--test-every", "4"})
+                .code,
+            0);
+  const auto resume = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"train", root_ / "other", "--out", root_ / "run", "--threads", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  expect_error(resume({"--resume", "auto"}), 3, {"other: other rows than those of the checkpoint", "--new-data"});
+  expect_error(resume({"--new-data"}), 2, {"--new-data needs --resume auto"});
+  const Outcome on_new = resume({"--resume", "auto", "--new-data"});
+  EXPECT_EQ(on_new.code, 0) << on_new.err;
+  EXPECT_NE(on_new.err.find("tercel: warning: new data: train: file 1 of 1, "), std::string::npos) << on_new.err;
+  EXPECT_NE(on_new.out.find("trained 5 steps in "), std::string::npos) << on_new.out;
+}
+
+TEST_F(TrainCommands, ADamagedCheckpointIsPassedOver) {
+  ASSERT_EQ(train({"--resume", "auto", "--epochs", "2"}).code, 0);
+  const std::string last = "run/checkpoints/step-000000000010";
+  std::string damaged = root_.get(last + "/table-0.safetensors");
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  root_.put(last + "/table-0.safetensors", damaged);
+  std::filesystem::remove(root_ / "run/checkpoints/step-000000000005/evaluation.json");  // now the last is the best
+  const std::string says = "tercel: warning: a damaged checkpoint is passed over: " +
+                           root_ / (last + "/table-0.safetensors: expected checksum ");
+  for (const char* command : {"eval", "predict"}) {
+    const Outcome outcome = run({command, root_ / "run", root_ / "data"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find(says), 0u) << outcome.err;
+  }
+  const Outcome info = run({"info", root_ / "run"});
+  EXPECT_EQ(info.code, 0);
+  EXPECT_EQ(info.err, "") << "it reads no table";
+  expect_error(run({"eval", root_ / last, root_ / "data"}), 3, {"table-0.safetensors: expected checksum"});
+  const Outcome again = train({"--resume", "auto", "--epochs", "2"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.err.find(says), 0u) << again.err;
+  EXPECT_NE(again.out.find("from step 5"), std::string::npos) << again.out;
+}
+
+TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
+  const std::string file = root_ / "data/train/part-0.data", intact = root_.get("data/train/part-0.data");
+  std::string content = intact;
+  content[content.size() - 3] ^= 0x55;  // of the last of 300 records
+  root_.put("data/train/part-0.data", content);
+  const std::vector<std::string> words = {"train", root_ / "data",        "--out",    root_ / "bad", "--quiet",
+                                          "--set", "solver.batchsize=64", "--resume", "auto"};
+  expect_error(run(words), 3,
+               {file + ": record 299: byte ",
+                "; the state after step 4 is saved in " + (root_ / "bad/checkpoints/step-000000000004")});
+  root_.put("data/train/part-0.data", intact);
+  const Outcome rest = run(words);
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_TRUE(std::filesystem::exists(root_ / "bad/checkpoints/step-000000000005"));
+  // Before the first step: nothing is left, and nothing was.
+  content = intact;
+  content[75] ^= 0x55;
+  root_.put("data/train/part-0.data", content);
+  expect_error(run({"train", root_ / "data", "--out", root_ / "new", "--set", "solver.batchsize=64", "--quiet"}), 3,
+               {file + ": record 0: byte "});
+  EXPECT_FALSE(std::filesystem::exists(root_ / "new"));
+}
+
+TEST_F(TrainCommands, KeysOutsideATableAreExitCodeThree) {
+  // The same files, as somebody describes them who does not know how many keys there are.
+  root_.put("files.txt", "1\n" + (root_ / "data/train/part-0.data") + "\n");
+  ASSERT_EQ(run({"convert", "norm", root_ / "bare", "--train-list", root_ / "files.txt", "--test-list",
+                 root_ / "files.txt", "--dense-dim", "1", "--nnz-per-slot", "1", "--key-type", "i64"})
+                .code,
+            0);
+  const auto bare = [&](int64_t rows, const std::string& out) {
+    return run({"train", root_ / "bare", "--out", root_ / out, "--quiet", "--set", "solver.batchsize=64", "--set",
+                "layers.embedding.sparse_embedding_hparam.max_vocabulary_size_global=" + std::to_string(rows)});
+  };
+  expect_error(
+      bare(3, "small"), 3,
+      {"part-0.data: record ", ": byte ", "expected a key from 0 to 2 in slot 0 (", " of table 'embedding', found "});
+  const Outcome enough = bare(100, "enough");
+  EXPECT_EQ(enough.code, 0) << enough.err;
+}
+
+TEST_F(TrainCommands, ARunFolderThatWasRemovedIsExitCodeFour) {
+  std::vector<std::string> words = {"train",
+                                    root_ / "data",
+                                    "--out",
+                                    root_ / "gone",
+                                    "--quiet",
+                                    "--epochs",
+                                    "10000000",
+                                    "--set",
+                                    "solver.batchsize=64",
+                                    "--set",
+                                    "solver.eval_interval=100000000"};
+  test::Program program(words);
+  while (program.is_running() && !std::filesystem::exists(root_ / "gone/metrics.jsonl")) ::usleep(500);
+  ::usleep(50'000);
+  std::filesystem::remove_all(root_ / "gone");
+  program.signal(SIGINT);
+  expect_error(
+      program.wait(), 4,
+      {root_ / "gone: the folder of the run was removed or renamed while it was trained; the state after step ",
+       " is saved in " + (root_ / "gone/checkpoints/step-")});
+  EXPECT_EQ(run({"eval", root_ / "gone", root_ / "data"}).code, 0);
+}
+
+TEST_F(TrainCommands, TextsFromFilesDoNotReachTheTerminalAsCommands) {
+  const Outcome printed = run({"train", "--model", "dlrm", "--print-config"});
+  Json config = parse_json(printed.out, "config", JsonErrors::Data);
+  config["model_name"] = "\x1b]0;owned\x07\xc2\x9b[31m";
+  config["solver"]["batchsize"] = 64;
+  config["solver"]["display_seconds"] = 1;
+  root_.put("model.json", dump_json(config));
+  const Outcome trained =
+      run({"train", root_ / "data", "--model", root_ / "model.json", "--out", root_ / "hostile", "--threads", "1"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Outcome info = run({"info", root_ / "hostile"});
+  const Outcome resumed = run({"train", root_ / "data", "--model", "dlrm", "--set", "solver.batchsize=64", "--out",
+                               root_ / "hostile", "--resume", "auto", "--threads", "1"});
+  config["layers"][1]["top"] = "\x1b[2J";
+  root_.put("broken.json", dump_json(config));
+  const Outcome broken = run({"train", root_ / "data", "--model", root_ / "broken.json", "--out", root_ / "never"});
+  EXPECT_NE(trained.out.find("training \\x1b]0;owned\\x07\\xc2\\x9b[31m on "), std::string::npos) << trained.out;
+  EXPECT_NE(info.out.find("model: \\x1b]0;owned"), std::string::npos) << info.out;
+  EXPECT_NE(resumed.err.find("model_name: the checkpoint has "), std::string::npos) << resumed.err;
+  EXPECT_EQ(broken.code, 2);
+  for (const Outcome& outcome : {trained, info, resumed, broken})
+    for (const std::string& text : {outcome.out, outcome.err}) {
+      EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+      EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << text;
+    }
 }
 
 TEST_F(TrainCommands, MistakesAreOneLine) {
@@ -98,6 +319,7 @@ TEST_F(TrainCommands, MistakesAreOneLine) {
   expect_error(train({}), 2, {"run: holds a run already", "--resume auto"});
   expect_error(run({"train", root_ / "data", "--out", root_ / "data"}), 4, {"expected a new folder or that of a run"});
   expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"holds no dataset.json"});
+  expect_error(run({"train", root_ / "data", "--resume", "auto"}), 2, {"--resume auto needs --out"});
   expect_error(run({"train", root_ / "run"}), 3, {"expected a folder with dataset.json"});
   expect_error(run({"eval", root_ / "run", root_ / "rows.csv"}), 3, {"expected a dataset's folder, found a file"});
   expect_error(run({"predict", root_ / "data", root_ / "rows.csv"}), 3, {"no trained model"});

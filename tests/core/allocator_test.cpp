@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -439,6 +440,21 @@ TEST(CpuAllocatorDeathTest, CachesAreEmptiedBeforeGivingUp) {
   EXPECT_EXIT(scarce(), ::testing::ExitedWithCode(7), "");
 }
 #endif
+
+// scripts/test and CTest set it; a block that was used before shows it best.
+TEST(CpuAllocator, FreshMemoryIsPoisonedWhereTheEnvironmentSaysSo) {
+  const char* const text = std::getenv("TERCEL_POISON_MEMORY");
+  if (!text || std::string(text) != "1") GTEST_SKIP() << "TERCEL_POISON_MEMORY is not 1";
+  for (const size_t n : {size_t{1}, size_t{100}, 5 * kKiB, 200 * kKiB, 3000 * kKiB}) {
+    for (int again = 0; again < 2; ++again) {
+      const DataPtr block = cpu_allocator().allocate(n);
+      auto* const bytes = static_cast<unsigned char*>(block.get());
+      EXPECT_TRUE(std::all_of(bytes, bytes + n, [](unsigned char byte) { return byte == 0xFF; })) << n;
+      std::memset(bytes, 0, n);
+    }
+  }
+  EXPECT_EQ(cpu_allocator().allocate(0).get(), nullptr);
+}
 
 // ---- the interface
 

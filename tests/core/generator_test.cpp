@@ -48,6 +48,43 @@ TEST(Generator, DefaultOneIsShared) {
   default_generator().set_state(before);
 }
 
+TEST(Generator, DrawsAgainWhatWasNoted) {
+  const GeneratorState before = default_generator().state();
+  manual_seed(5);
+  default_generator().reserve(2);
+  Draws draws, inner;
+  {
+    const RecordDraws record(draws);
+    default_generator().reserve(3);
+    {
+      const RecordDraws also(inner);
+      default_generator().reserve(4);
+    }
+    Generator other(1);
+    other.reserve(100);
+    manual_seed(6);
+    default_generator().reserve(1);
+  }
+  default_generator().reserve(10);
+  EXPECT_EQ(draws.start, (GeneratorState{5, 2}));
+  EXPECT_EQ(draws.ranges, (std::vector<GeneratorState>{{5, 2}, {5, 5}, {6, 0}}));
+  EXPECT_EQ(inner.start, (GeneratorState{5, 5}));
+  EXPECT_EQ(inner.ranges, (std::vector<GeneratorState>{{5, 5}}));
+  {
+    Draws outside;
+    const RecordDraws record(outside);
+    const ReplayDraws replay(draws);
+    std::thread([] { EXPECT_EQ(default_generator().state(), (GeneratorState{6, 11})); }).join();
+    EXPECT_EQ(default_generator().state(), draws.start);
+    for (const GeneratorState& range : draws.ranges) EXPECT_EQ(default_generator().reserve(1), range);
+    EXPECT_EQ(default_generator().reserve(7), (GeneratorState{6, 1})) << "it goes on from there";
+    EXPECT_EQ(default_generator().reserve(1), (GeneratorState{6, 8}));
+    EXPECT_TRUE(outside.ranges.empty()) << "nothing is taken from the generator outside";
+  }
+  EXPECT_EQ(default_generator().state(), (GeneratorState{6, 11}));
+  default_generator().set_state(before);
+}
+
 TEST(GeneratorThreads, RangesDoNotMeet) {
   Generator g(1);
   std::vector<std::vector<uint64_t>> starts(4);

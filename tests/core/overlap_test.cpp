@@ -35,10 +35,10 @@ Overlap overlap_by_enumeration(const ByteLayout& a, const ByteLayout& b) {
   for (const int64_t offset : in_b)
     for (int64_t i = 0; i < b.item_size; ++i) shared |= bytes.count(b.origin + offset * b.item_size + i) > 0;
   if (!shared) return Overlap::None;
-  // A dimension of size 1 in front makes no other tensor of it.
+  // Dimensions of size 1 make no other tensor of it.
   const auto sizes_of = [](const ByteLayout& l) {
-    DimVector sizes(l.sizes);
-    while (!sizes.empty() && sizes[0] == 1) sizes.erase(sizes.begin());
+    Ints sizes = l.sizes.to_vector();
+    sizes.erase(std::remove(sizes.begin(), sizes.end(), 1), sizes.end());
     return sizes;
   };
   const bool same_elements =

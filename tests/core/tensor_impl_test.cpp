@@ -404,6 +404,40 @@ struct Meta final : AutogradMetaBase {
   int& deleted;
 };
 
+TEST(TensorImpl, DataOfAStorageThatBecameTooSmall) {
+  const Storage storage = storage_of(100);
+  const TensorImpl whole(storage, kFloat32, {100}), head(storage, kFloat32, {2, 3}, {3, 1}, 4);
+  const TensorImpl backwards(storage, kFloat32, {3}, {-1}, 9), none(storage, kFloat32, {0}, {1}, 99);
+  EXPECT_EQ(whole.data(), storage->data());
+  storage->resize_bytes(40);
+  EXPECT_EQ(message_of<RuntimeError>([&] { whole.data(); }),
+            "the storage of a tensor was made too small for it: sizes [100], strides [1] and storage offset 0 need "
+            "elements of 4 bytes up to number 100, but the storage has 40 bytes");
+  EXPECT_EQ(head.data(), storage->unsafe_data<float>() + 4);  // up to element 9, the last one
+  EXPECT_EQ(backwards.data(), storage->unsafe_data<float>() + 9);
+  EXPECT_EQ(none.data(), nullptr);
+  storage->resize_bytes(39);  // not all of the tenth
+  EXPECT_THROW(head.data(), RuntimeError);
+  EXPECT_THROW(backwards.data(), RuntimeError);
+  storage->resize_bytes(400);
+  EXPECT_EQ(whole.data(), storage->data());
+}
+
+TEST(TensorImpl, EveryWayToShrinkAStorageIsSeen) {
+  const auto refused = [](auto shrink) {
+    const Storage storage = storage_of(100);
+    const TensorImpl t(storage, kFloat32, {100});
+    shrink(storage);
+    return message_of<RuntimeError>([&] { t.data(); }).starts_with("the storage of a tensor was made too small");
+  };
+  EXPECT_TRUE(refused([](const Storage& s) { s->resize_bytes(0); }));
+  EXPECT_TRUE(refused([](const Storage& s) { s->reset(); }));
+  EXPECT_TRUE(refused([](const Storage& s) { s->set_nbytes(396); }));
+  EXPECT_TRUE(refused([](const Storage& s) { s->swap(*storage_of(99)); }));
+  EXPECT_TRUE(refused([](const Storage& s) { storage_of(99)->swap(*s); }));
+  EXPECT_FALSE(refused([](const Storage& s) { s->swap(*storage_of(100)); }));
+}
+
 TEST(TensorImpl, AutogradMetaIsOwned) {
   int deleted = 0;
   {

@@ -1,11 +1,14 @@
 // What the threads of a reader must not change, and how they end. These suites run under ThreadSanitizer too.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +64,39 @@ TEST(BatchReaderThreads, NumberOfWorkersAndPrefetchChangeNothing) {
     }
   }
 }
+
+#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+
+TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
+  Case data(false);
+  auto reader = std::make_unique<BatchReader>(data.dataset, PartName::Train, options_of(7, 2, 3, false));
+  Batch batch;
+  ASSERT_TRUE(reader->next(batch));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    int refused = 0;
+    for (const bool seek : {false, true}) {
+      try {
+        if (seek)
+          reader->seek(reader->position());
+        else
+          reader->next(batch);
+      } catch (const RuntimeError& error) {
+        refused += std::string(error.what()).find("forked") != std::string::npos ? 1 : 0;
+      }
+    }
+    reader.reset();
+    const bool another_reads = read_all(data.dataset, options_of(7, 2, 3, false)).count == 3000;
+    _exit(refused == 2 && another_reads ? 0 : 3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "a signal means that the child waits for threads that it has not";
+  EXPECT_TRUE(reader->next(batch));
+}
+
+#endif
 
 TEST(BatchReaderThreads, ManyMoreWorkersThanRows) {
   Case data(true, {3});
@@ -313,6 +349,28 @@ TEST(BatchReaderThreads, EndingDoesNotWaitForAWholeWindow) {
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need the address space themselves
+
+TEST(BatchReader, ThreadsThatTheSystemDoesNotGrantAreALackOfMemory) {
+  Case data(false);
+  BatchReader reader(data.dataset, PartName::Train, options_of(10, 1024, 1, false));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto pages = std::stoll(read_system_file("/proc/self/statm"));
+    const auto most = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (int64_t{64} << 20));
+    const struct rlimit limit = {most, most};
+    ::setrlimit(RLIMIT_AS, &limit);
+    Batch batch;
+    const std::string text = tercel::test::message_of<OutOfMemoryError>([&] { static_cast<void>(reader.next(batch)); });
+    ::_exit(text.starts_with("reader: cannot start 1025 threads: ") ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+#endif
 
 }  // namespace
 }  // namespace tercel::data::test

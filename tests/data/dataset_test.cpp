@@ -162,6 +162,11 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused(replaced(good, "0.1,\n", ""),
           "conversion: expected 2 values of dense_mean and dense_std for dense_transform standard, found 1 and 2");
   refused(replaced(good, "\"vocabulary.bin\"", "7"), "[x.json: conversion: vocabulary] option 'path': expected a text");
+  for (const char* outside : {"/etc/passwd", "../vocabulary.bin", "a/../../vocabulary.bin", ".."})
+    refused(replaced(good, "vocabulary.bin", outside),
+            (std::string("x.json: conversion: vocabulary: expected a file in the dataset's folder, found ") + outside)
+                .c_str());
+  dataset_from_json(replaced(good, "vocabulary.bin", "a/../vocabulary.bin"), "x.json");
   refused(replaced(good, "\"train/part-1.data\"", "null"),
           "[x.json: train] option 'files[1].path': expected a text, found null");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tercel/data/click_model_impl.h"
@@ -246,6 +247,32 @@ TEST(Generate, ALinearModelCatchesPartOfTheTruthOnly) {
   const double share = (logistic_regression_auc(dataset) - 0.5) / (dataset.test.truth->auc - 0.5);
   EXPECT_LT(share, 0.90);
   EXPECT_GT(share, 0.80);
+}
+
+TEST(Generate, VocabulariesHaveTheSizesAskedFor) {
+  const TemporaryFolder folder;
+  GenerateOptions options = small_options(2000);
+  options.slot_size_array = {1000};
+  EXPECT_EQ(generate(folder / "equal", options).schema.slot_size_array(), (std::vector<int64_t>(5, 1000)));
+  options.slot_size_array = {2, 30, 400, 5000, 60000};
+  const Dataset dataset = generate(folder / "each", options);
+  EXPECT_EQ(dataset.schema.slot_size_array(), options.slot_size_array);
+  EXPECT_EQ(*dataset.conversion->setting("slot_size_array"), "[2,30,400,5000,60000]");
+  EXPECT_NEAR(dataset.train.truth->auc, 0.8, 0.03) << "the truth is the same whatever the sizes";
+  options.slot_size_array = {3, 4};
+  TERCEL_EXPECT_THROW(generate(folder / "two", options), ConfigError,
+                      "'slot_size_array': expected 1 or 5 numbers, found 2");
+  options.slot_size_array = {1};
+  TERCEL_EXPECT_THROW(generate(folder / "one", options), ConfigError, "slot_size_array");
+}
+
+TEST(Generate, LooksAtTheRoomOnTheDiskFirst) {
+  const TemporaryFolder folder;
+  for (const int64_t rows : {int64_t{1} << 45, std::numeric_limits<int64_t>::max()})
+    TERCEL_EXPECT_THROW(generate(folder / "some/data", small_options(rows)), IoError, folder / "some/data: expected ");
+  TERCEL_EXPECT_THROW(generate(folder / "data", small_options(int64_t{1} << 45)), IoError,
+                      " of room on the disk for 35184372088832 rows, found ");
+  EXPECT_TRUE(folder.tree().empty());
 }
 
 TEST(Generate, RefusesWhatMakesNoSense) {

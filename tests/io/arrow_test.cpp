@@ -114,6 +114,21 @@ TEST(Arrow, ImportIsReleasedOnce) {
   TERCEL_EXPECT_THROW(from_arrow(&f.schema, &f.array), RuntimeError, "that nobody has released or taken over");
 }
 
+TEST(Arrow, ExportKeepsTheElementsWhateverTheTensorBecomes) {
+  const Tensor t = make({2}, kInt32, {1, 2}), other = make({2}, kInt32, {3, 4});
+  const Storage storage = t.storage();
+  ArrowSchema schema{};
+  ArrowArray array{};
+  to_arrow(t, "c", &schema, &array);
+  t.impl().shallow_copy_from(other.impl());
+  TERCEL_EXPECT_THROW(storage->resize_bytes(0), RuntimeError, "not resizable");
+  EXPECT_EQ(storage.use_count(), 2u);
+  EXPECT_EQ(static_cast<const int32_t*>(array.buffers[1])[1], 2);
+  array.release(&array);
+  schema.release(&schema);
+  EXPECT_EQ(storage.use_count(), 1u);
+}
+
 TEST(Arrow, MissingValues) {
   Foreign f;
   f.array.length = 4;

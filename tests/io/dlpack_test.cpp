@@ -173,13 +173,25 @@ TEST(Dlpack, ExportKeepsTheElementsUntilItIsGivenBack) {
   DLManagedTensorVersioned* versioned = to_dlpack_versioned(t);
   const uint32_t before = storage.use_count();
   t.reset();
-  EXPECT_EQ(storage.use_count(), before);
+  EXPECT_EQ(storage.use_count(), before - 1);
   EXPECT_EQ(versioned->version.major, 1u);
   EXPECT_EQ(versioned->flags, 0u);
   EXPECT_EQ(legacy->dl_tensor.strides[1], 2);
   EXPECT_EQ(legacy->dl_tensor.data, versioned->dl_tensor.data);
   legacy->deleter(legacy);
   versioned->deleter(versioned);
+  EXPECT_EQ(storage.use_count(), 1u);
+}
+
+TEST(Dlpack, ExportKeepsTheElementsWhateverTheTensorBecomes) {
+  const Tensor t = make({2}, kFloat32, {1, 2}), other = make({2}, kFloat32, {3, 4});
+  const Storage storage = t.storage();
+  DLManagedTensor* exported = to_dlpack(t);
+  t.impl().shallow_copy_from(other.impl());
+  TERCEL_EXPECT_THROW(storage->resize_bytes(0), RuntimeError, "not resizable");
+  EXPECT_EQ(storage.use_count(), 2u);
+  EXPECT_EQ(static_cast<float*>(exported->dl_tensor.data)[1], 2);
+  exported->deleter(exported);
   EXPECT_EQ(storage.use_count(), 1u);
 }
 

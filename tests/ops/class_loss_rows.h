@@ -32,8 +32,8 @@ inline double distance_of(const std::vector<double>& a, const std::vector<double
   for (size_t i = 0; i < a.size(); ++i) sum += std::pow(std::abs(a[i] - b[i] + 1e-6), p);
   return std::pow(sum, 1 / p);
 }
-inline double cosine_of(const std::vector<double>& a, const std::vector<double>& b) {
-  return dot(a, b) / std::sqrt(dot(a, a) * dot(b, b));
+inline double cosine_of(const std::vector<double>& a, const std::vector<double>& b, double eps = 0) {
+  return dot(a, b) / std::sqrt((dot(a, a) + eps) * (dot(b, b) + eps));
 }
 inline std::vector<double> log_softmax_of(const std::vector<double>& x) {
   double sum = 0;
@@ -158,7 +158,7 @@ inline std::vector<Row> class_loss_rows() {
           "cosine_embedding", {{sizes}, {sizes}},
           [=](In in) { return cosine_embedding_loss(in[0], in[1], signs.to(in[0].dtype()), 0.1, Reduction::None); },
           [=](M m, size_t i) {
-            const double c = cosine_of(m[0][i], m[1][i]);
+            const double c = cosine_of(m[0][i], m[1][i], 1e-12);
             return sign[i] > 0 ? 1 - c : std::max(0.0, c - 0.1);
           }),
       rows_row(

@@ -8,8 +8,11 @@
 #include "tercel/core/dispatch.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/complex.h"
+#include "tercel/ops/copy.h"
+#include "tercel/ops/factories.h"
 #include "tercel/ops/random.h"
 #include "tercel/ops/reduce.h"
+#include "tercel/ops/views.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel::test {
@@ -252,6 +255,42 @@ TEST_P(Conformance, Gradient) {
     SCOPED_TRACE(std::string(to_string(dtype)));
     if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) check_gradient(row, dtype);
   }
+}
+
+TEST_P(Conformance, ChangedOperands) {
+  const Row& row = GetParam();
+  const std::vector<ScalarType> dtypes = dtypes_of(row);
+  if (!row.differentiable || std::find(dtypes.begin(), dtypes.end(), kFloat64) == dtypes.end()) return;
+  constexpr size_t kNone = SIZE_MAX;
+  const auto gradients = [&](size_t changed) -> std::optional<std::vector<std::string>> {
+    const std::vector<Tensor> inputs = make_inputs(row, kFloat64, 1, row.gradient_sizes);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (row.inputs[i].differentiable && inputs[i].is_differentiable()) Tensor(inputs[i]).requires_grad_();
+    const Tensor out = row.run(inputs);
+    if (!out.requires_grad()) return {};
+    if (changed != kNone) {
+      const NoGradGuard no_grad;
+      zero_(inputs[changed]);
+    }
+    try {
+      out.backward(ones(out.sizes(), out.options().dtype));
+    } catch (const RuntimeError& error) {
+      EXPECT_NE(std::string(error.what()).find("modified by an inplace operation"), std::string::npos) << error.what();
+      return {};
+    }
+    std::vector<std::string> bytes;
+    for (const Tensor& input : inputs) {
+      const Gradient gradient = gradient_of(input);
+      for (const Tensor& part : {gradient.values, gradient.rows})
+        bytes.push_back(part.defined() ? bytes_of(contiguous(part)) : std::string());
+    }
+    return bytes;
+  };
+  const auto unchanged = gradients(kNone);
+  for (size_t i = 0; unchanged && i < row.inputs.size(); ++i)
+    if (const auto found = gradients(i); found) {
+      EXPECT_TRUE(*found == *unchanged) << "input " << i << ": backward read what it became after the op";
+    }
 }
 
 TEST_P(Conformance, SecondGradient) {

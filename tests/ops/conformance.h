@@ -5,6 +5,7 @@
 // tensors, written with loops over doubles. conformance.cpp runs every row as
 //   Value      against the reference, for every dtype (complex ones against a reference of their own),
 //   Gradient   against central differences, in float64 and, by PyTorch's convention, complex128,
+//   ChangedOperands an input is changed in place before backward: an error, or the gradient as if it had not been,
 //   SecondGradient  the gradient's own gradient, in the same way; or the error, of an op that has none,
 //   Tangent    forward mode against backward: <u, J t> = <J^T u, t>,
 //   Placement  with each input, and all of them, placed differently in memory (transposed, every second element,
@@ -13,6 +14,7 @@
 //              same bits, so an element's value does not depend on where it stands,
 //   Isas       on every instruction set that the processor has, within the tolerance,
 //   Variants   the in-place and the out form: the same bits as the fresh result,
+//   Empty      with sizes of 0: a typed error, or a result and gradients without an unwritten element,
 // and benchmarks/ops_bench times it. Rows live in <family>_rows.h. A family that is a functor list asks for a row of
 // every functor (rows_of): an op without one does not compile. Other families write down a vector of rows:
 //

@@ -173,6 +173,30 @@ TEST(Conv, ManyOutputsAgreeWithChannelsLast) {
     }
 }
 
+TEST(Conv, HugeStepsAndPadding) {
+  const Tensor x = ones({1, 1, 4, 4}), w = ones({40, 1, 2, 2});
+  for (const int64_t huge : {int64_t{1} << 33, int64_t{1} << 40}) {
+    // The middle one of nine windows begins at the first pixel, the others are far away.
+    const Tensor out = conv2d(x, w, {}, {huge}, {huge});
+    ASSERT_EQ(out.sizes(), IntSpan({1, 40, 3, 3}));
+    const std::vector<double> values = values_of(out);
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], i % 9 == 4 ? 4 : 0);
+  }
+  const Tensor nothing = conv2d(x, w, {}, {int64_t{1} << 61}, {int64_t{1} << 60});
+  EXPECT_EQ(nothing.sizes(), IntSpan({1, 40, 2, 2}));
+  for (const double value : values_of(nothing)) EXPECT_EQ(value, 0);
+}
+
+TEST(Conv, PatchesOfHugeWindows) {
+  // 3 * kWidth and (2^32)^2 are 2 and 0 in 64 bits.
+  constexpr int64_t kWidth = 6148914691236517206;
+  TERCEL_EXPECT_THROW(im2col(ones({1, 1, 4, 4}), {3, kWidth}, {1}, {1, kWidth / 2}, {1}), RuntimeError, "overflow");
+  constexpr int64_t kSide = int64_t{1} << 32;
+  TERCEL_EXPECT_THROW(col2im(ones({1, 8, 25}), {4}, {kSide}, {1}, {kSide / 2}, {1}), RuntimeError, "overflow");
+  TERCEL_EXPECT_THROW(col2im(ones({1, 8, 9}), {-(int64_t{1} << 62)}, {int64_t{1} << 61}, {3}, {1 << 20}, {1}),
+                      RuntimeError, "too large");
+}
+
 TEST(Conv, EachChannelByItselfKeepsTheOrder) {
   const Tensor x = random({2, 20, 9, 8}, kFloat64, -1, 1, 1), w = random({20, 1, 3, 3}, kFloat64, -1, 1, 2);
   const Tensor got = conv2d(x, w, {}, {1}, {1}, {1}, 20);

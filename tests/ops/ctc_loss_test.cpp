@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/copy.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/ctc_loss_rows.h"
 #include "tests/support/errors.h"
@@ -23,6 +25,19 @@ TEST(CtcLoss, WithoutAnyPath) {
   // No steps: only the empty target has a path.
   EXPECT_EQ(values_of(ctc_loss(x, target, {0}, {0}, 0, Reduction::None))[0], 0);
   EXPECT_TRUE(std::isinf(values_of(ctc_loss(x, target, {0}, {1}, 0, Reduction::None))[0]));
+}
+
+TEST(CtcLoss, RefusesOperandsThatWereChangedSince) {
+  for (const bool targets_too : {false, true}) {
+    const Tensor x = log_softmax(random({4, 1, 3}, kFloat64, -1, 1, 1), 2).requires_grad_();
+    const Tensor target = make({1, 2}, kInt64, {1, 2});
+    const Tensor probs = mul(x, 1.0), loss = ctc_loss(probs, target, {4}, {2}, 0);
+    if (targets_too)
+      zero_(target);
+    else
+      mul_(probs, 2.0);
+    TERCEL_EXPECT_THROW(loss.backward(), RuntimeError, "has been modified by an inplace operation");
+  }
 }
 
 TEST(CtcLoss, OneSample) {

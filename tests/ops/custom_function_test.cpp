@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/checkpoint.h"
@@ -219,6 +223,51 @@ TEST(Checkpoint, DrawsTheSameRandomNumbers) {
     EXPECT_EQ(default_generator().state(), before);
     clear_gradient(x);
   }
+}
+
+// Other threads draw meanwhile, between the draws of the part that is calculated again too.
+TEST(CheckpointThreads, DrawAgainWhatTheyDrewWhileOthersDraw) {
+  std::atomic<bool> done{false};
+  std::vector<std::vector<uint64_t>> taken(2);
+  std::vector<std::thread> others;
+  for (std::vector<uint64_t>& own : taken)
+    others.emplace_back([&] {
+      while (!done && own.size() < 1'000'000) own.push_back(default_generator().reserve(1).offset);
+    });
+  const Tensor x = ones({200}, kFloat64).requires_grad_();
+  for (int repeat = 0; repeat < 50; ++repeat)
+    for (const bool reentrant : {false, true}) {
+      const auto part = [](const Tensors& in) {
+        std::this_thread::yield();
+        return Tensors{dropout(exp(dropout(in[0], 0.5, true)), 0.5, true)};
+      };
+      const Tensor y = checkpoint(part, {x}, {.use_reentrant = reentrant})[0];
+      y.sum().backward();
+      // y is 0, 2 where x was dropped, or 2 exp(2).
+      Values expected = values_of(y);
+      for (double& value : expected) value = value > 3 ? 2 * value : 0;
+      ASSERT_EQ(values_of(x.grad()), expected) << "the mask of backward is another than that of forward";
+      clear_gradient(x);
+    }
+  done = true;
+  for (std::thread& other : others) other.join();
+  std::vector<uint64_t> all;
+  for (const std::vector<uint64_t>& own : taken) all.insert(all.end(), own.begin(), own.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_TRUE(std::adjacent_find(all.begin(), all.end()) == all.end()) << "numbers that were given out twice";
+}
+
+TEST(Checkpoint, InsideACheckpointDrawsTheSameRandomNumbers) {
+  const Tensor x = ones({1000}, kFloat64).requires_grad_();
+  const auto inner = [](const Tensors& in) { return Tensors{dropout(in[0], 0.5, true)}; };
+  const auto outer = [&](const Tensors& in) {
+    return checkpoint(inner, {dropout(checkpoint(inner, in)[0], 0.5, true)});
+  };
+  const Tensor y = checkpoint(outer, {x})[0];
+  const GeneratorState before = default_generator().state();
+  y.sum().backward();
+  EXPECT_EQ(values_of(x.grad()), values_of(y));
+  EXPECT_EQ(default_generator().state(), before);
 }
 
 TEST(Checkpoint, GivesSecondDerivativesAndGradientsOfGivenInputs) {

@@ -290,6 +290,18 @@ TYPED_TEST(Gemms, ZeroSteps) {
   }
 }
 
+// Without rows or columns C is empty, the sums over k of the other operand are not.
+TYPED_TEST(Gemms, SumsOfEmptyProducts) {
+  unsigned seed = 0;
+  for (const int64_t m : {0, 1, 40})
+    for (const int64_t n : {0, 1, 40})
+      for (const int64_t k : {0, 1, 30})
+        for (const bool trans : {false, true})
+          for (const double beta : {0.0, 0.5})
+            run_case<TypeParam>(
+                {.m = m, .n = n, .k = k, .trans_a = trans, .trans_b = trans, .beta = beta, .sums = true}, ++seed);
+}
+
 TYPED_TEST(Gemms, Batched) {
   std::mt19937 random(3);
   for (const auto& [m, n, k, tb] : {std::tuple<int64_t, int64_t, int64_t, bool>{27, 27, 16, true},

@@ -106,6 +106,15 @@ inline std::vector<Row> index_rows() {
             return Sizes{wrapped(in[1], {at[0], 0}, 4), wrapped(in[2], {at[1]}, 5), at[2]};
           }),
       get_row(
+          "index_of_ones", {{{4, 1, 5}}, index_input({3, 1}, 4), index_input({1, 1}, 1), index_input({1, 2}, 5)},
+          {3, 2},
+          [](const Tensors& in) {
+            return index(in[0], {in[1], in[2], in[3]});
+          },
+          [=](const Sizes& at, const Tensors& in) {
+            return Sizes{wrapped(in[1], {at[0], 0}, 4), 0, wrapped(in[3], {0, at[1]}, 5)};
+          }),
+      get_row(
           "index_apart", {{{4, 3, 5}}, index_input({6}, 4), index_input({6}, 5)}, {6, 3},
           [](const Tensors& in) {
             return index(in[0], {in[1], Slice(), in[2]});

@@ -2,9 +2,14 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/binary.h"
+#include "tercel/ops/factories.h"
+#include "tercel/ops/join.h"
+#include "tercel/ops/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/interaction_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel::test {
@@ -71,6 +76,30 @@ TEST(DotInteraction, EverySizeOnEveryInstructionSet) {
   set_cpu_isa(before);
 }
 
+TEST(DotInteraction, EmbeddingsAloneGoThroughAsTheyAre) {
+  for (const int64_t slots : {1, 2, 8, 9, 17, 33}) {
+    for (const int64_t dim : {1, 5, 16, 37}) {
+      SCOPED_TRACE(::testing::Message() << "slots " << slots << " dim " << dim);
+      Tensor emb = whole({3, slots, dim}, 2);
+      emb.requires_grad_();
+      const Tensor out = dot_interaction(Tensor(), emb, true);
+      ASSERT_EQ(values_of(out), values_of(dot_reference(Tensor(), emb, true)));
+      const Tensor incoming = whole(out.sizes().to_vector(), 3);
+      const Gradient found = grad(Span<Tensor>(&out, 1), Span<Tensor>(&emb, 1), Span<Tensor>(&incoming, 1))[0];
+      // The same as the first vector with the others, and what goes through.
+      const int64_t passed = slots * dim, pairs = slots * (slots - 1) / 2;
+      const Tensor of_pairs = cat({zeros({3, dim}), narrow(incoming, 1, passed, pairs)}, 1);
+      const Tensor first = select(emb.detach(), 1, 0), others = narrow(emb.detach(), 1, 1, slots - 1);
+      const std::vector<double> of_products = dot_gradients(first, others, of_pairs);
+      const auto split = static_cast<size_t>(3 * dim);
+      const Tensor of_first = make({3, 1, dim}, kFloat32, {of_products.begin(), of_products.begin() + split});
+      const Tensor of_others = make({3, slots - 1, dim}, kFloat32, {of_products.begin() + split, of_products.end()});
+      const Tensor through = reshape(narrow(incoming, 1, 0, passed), {3, slots, dim});
+      ASSERT_EQ(values_of(found.values), values_of(add(cat({of_first, of_others}, 1), through)));
+    }
+  }
+}
+
 TEST(DotInteraction, GradientMayBeAPartOfWiderRows) {
   Tensor mlp = whole({4, 8}, 1), emb = whole({4, 5, 8}, 2);
   mlp.requires_grad_();
@@ -84,10 +113,15 @@ TEST(DotInteraction, GradientMayBeAPartOfWiderRows) {
 
 TEST(DotInteraction, EmptyBatchAndWrongSizes) {
   EXPECT_EQ(dot_interaction(empty({0, 4}), empty({0, 3, 4})).sizes(), IntSpan({0, 10}));
+  EXPECT_EQ(dot_interaction(Tensor(), empty({0, 3, 4}), true).sizes(), IntSpan({0, 12 + 3 + 1}));
+  EXPECT_THROW(dot_interaction(Tensor(), empty({2, 0, 4})), RuntimeError) << "no vector at all";
+  EXPECT_THROW(dot_interaction(Tensor(), empty({2, 4})), RuntimeError);
+  EXPECT_THROW(dot_interaction(Tensor(), empty({2, 3, 4}, kInt64)), RuntimeError);
   EXPECT_THROW(dot_interaction(empty({2, 4}), empty({2, 3, 5})), RuntimeError);
   EXPECT_THROW(dot_interaction(empty({2, 4}), empty({3, 3, 4})), RuntimeError);
   EXPECT_THROW(dot_interaction(empty({2, 4}), empty({2, 4})), RuntimeError);
   EXPECT_THROW(dot_interaction(empty({2, 4}), empty({2, 3, 4}, kFloat64)), RuntimeError);
+  TERCEL_EXPECT_THROW(dot_interaction(empty({3, 0}), empty({3, int64_t{1} << 33, 0})), RuntimeError, "overflow");
   EXPECT_THROW(fm_order2(empty({2, 7}), 3), RuntimeError);
   EXPECT_THROW(fm_order2(empty({2, 6}), 0), RuntimeError);
   EXPECT_EQ(values_of(fm_order2(empty({2, 0}), 3)), std::vector<double>(6, 0));

@@ -56,6 +56,18 @@ inline std::vector<Row> join_rows() {
       join_row("cat_rows", {{2, 5}, {1, 5}, {4, 5}}, cat_along(0), reference(0)),
       join_row("cat_columns", {{6, 5}, {6, 16}, {6, 1}}, cat_along(-1), reference(1)),
       join_row("cat_middle", {{3, 2, 4}, {3, 5, 4}}, cat_along(1), reference(1)),
+      join_row("cat_of_ones", {{1, 1, 5}, {1, 3, 5}, {1, 1, 5}}, cat_along(1), reference(1)),
+      join_row("cat_of_single_elements", {{1, 1}, {1, 1}}, cat_along(0), reference(0)),
+      join_row(
+          "stack_of_ones", {{1, 3, 1}, {1, 3, 1}}, [](const Tensors& in) { return stack(in, 0); },
+          stacked({{1, 1, 3, 1}, {1, 1, 3, 1}}, 0)),
+      join_row(
+          "block_diag_of_ones", {{1, 3}, {2, 1}, {1, 1}}, [](const Tensors& in) { return block_diag(in); },
+          [](const Tensors& in) {
+            const std::vector<double> a = values_of(in[0]), b = values_of(in[1]), c = values_of(in[2]);
+            return make({4, 5}, kFloat64, {a[0], a[1], a[2], 0,    0, 0, 0, 0, b[0], 0,  //
+                                           0,    0,    0,    b[1], 0, 0, 0, 0, 0,    c[0]});
+          }),
       join_row(
           "stack", {{3, 7}, {3, 7}}, [](const Tensors& in) { return stack(in, 1); },
           [](const Tensors& in) {

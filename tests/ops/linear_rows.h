@@ -99,6 +99,7 @@ inline std::vector<Row> linear_rows() {
       layer_row("inner_product_relu", {6, 33}, {33, 20}, true, false, Activation::Relu),
       mlp_row("mlp", 6, {9, 8, 5, 3}, false),
       mlp_row("mlp_relu_at_end", 4, {5, 18, 3}, true),
+      mlp_row("mlp_of_ones", 1, {1, 6, 1, 3}, false),
   };
 }
 

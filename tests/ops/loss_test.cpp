@@ -31,6 +31,35 @@ TEST(BinaryCrossEntropy, GradientIsTheErrorOfTheProbability) {
   EXPECT_EQ(x.grad().sizes(), IntSpan({2, 1}));
 }
 
+// As PyTorch has them: (x - t) / max(x (1 - x), 1e-12).
+TEST(BinaryCrossEntropy, GradientOfProbabilitiesThatAreSaturated) {
+  const std::vector<double> p = {0, 0, 1, 1, 0.5, 0.25, 0x1p-20}, t = {0, 1, 0, 1, 0.5, 1, 1};
+  const std::vector<double> want = {0, -1e12, 1e12, 0, 0, -4, -0x1p20};
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
+    Tensor x = make({7}, dtype, p);
+    x.requires_grad_();
+    const Tensor losses = binary_cross_entropy(x, make({7}, dtype, t), {}, Reduction::None);
+    EXPECT_EQ(values_of(losses)[0], 0);
+    EXPECT_EQ(values_of(losses)[1], 100);
+    losses.sum().backward();
+    const std::vector<double> got = values_of(x.grad());
+    const double largest = dtype == kFloat16 ? 65504 : 1e30, precision = dtype == kBFloat16 ? 0.01 : 1e-3;
+    for (size_t i = 0; i < want.size(); ++i) {
+      if (std::abs(want[i]) > largest)
+        EXPECT_TRUE(std::isinf(got[i])) << to_string(dtype) << " " << i;
+      else
+        EXPECT_NEAR(got[i], want[i], precision * std::abs(want[i])) << to_string(dtype) << " " << i;
+    }
+  }
+  // Of a mean with weights, and of the target.
+  Tensor x = make({2}, kFloat64, {1, 0.5}), target = make({2}, kFloat64, {1, 0.25});
+  x.requires_grad_();
+  target.requires_grad_();
+  binary_cross_entropy(x, target, make({2}, kFloat64, {4, 8})).backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<double>{0, 4}));
+  EXPECT_EQ(values_of(target.grad())[1], 0);
+}
+
 TEST(BinaryCrossEntropy, WrongOperands) {
   const Tensor x = empty({2, 1});
   EXPECT_THROW(binary_cross_entropy_with_logits(x, empty({2})), RuntimeError);

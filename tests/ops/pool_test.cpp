@@ -1,5 +1,7 @@
 #include "tercel/ops/pool.h"
 
+#include <limits>
+
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/copy.h"
 #include "tercel/ops/factories.h"
@@ -72,6 +74,40 @@ TEST(AvgPool, DivisorAndExactMeans) {
   EXPECT_EQ(values_of(avg_pool2d(x, {3})), (std::vector<double>{7}));
   EXPECT_EQ(values_of(avg_pool2d(x, {2}, {1}, {0}, false, true, 2)), (std::vector<double>{14, 14, 14, 14}));
   TERCEL_EXPECT_THROW(avg_pool2d(x, {2}, {}, {0}, false, true, 0), RuntimeError, "divisor must be not zero");
+}
+
+TEST(Pool, HugeWindowsAndSteps) {
+  const Tensor x = ones({1, 1, 4, 4});
+  constexpr int64_t kHuge = INT64_MAX;
+  TERCEL_EXPECT_THROW(max_pool2d(x, {int64_t{1} << 31}, {kHuge}, {3}, {(int64_t{1} << 20) + 1}), RuntimeError,
+                      "Output size is too small");
+  TERCEL_EXPECT_THROW(avg_pool2d(x, {kHuge}, {int64_t{1} << 31}, {3}), RuntimeError, "Output size is too small");
+  const int64_t half = (int64_t{1} << 62) - 50;
+  TERCEL_EXPECT_THROW(max_pool2d(x, {2}, {1}, {half}, {2 * half}), RuntimeError,
+                      "pad should be smaller than or equal to half of kernel size, but got padW = 46");
+  TERCEL_EXPECT_THROW(max_pool3d(ones({1, 4, 4, 4}), {2}, {1}, {2}, {4}), RuntimeError,
+                      "half of kernel size, but got kT: 2 kW: 2 kH: 2 padT: 2 padW: 2 padH: 2");
+}
+
+// Of 3 pixels a window of two, 4 apart, sees those before and behind them.
+TEST(MaxPool, WindowsThatSeePaddingAlone) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const Tensor& given : {ones({1, 2, 3, 3}), contiguous(ones({1, 2, 3, 3}), MemoryFormat::ChannelsLast)}) {
+    Tensor x = given;
+    x.requires_grad_();
+    const ValuesAndIndices out = max_pool2d_with_indices(x, {2}, {1}, {1}, {4});
+    EXPECT_EQ(values_of(out.values), (std::vector<double>{-inf, -inf}));
+    for (const double index : values_of(out.indices)) EXPECT_TRUE(index >= 0 && index < 9);
+    out.values.sum().backward();
+    EXPECT_EQ(values_of(x.grad()), std::vector<double>(18, 0));
+    EXPECT_EQ(values_of(max_pool2d(given.detach(), {2}, {1}, {1}, {4})), (std::vector<double>{-inf, -inf}));
+  }
+  // Rows see padding alone, columns do not; the second of three outputs sees a pixel on both sides.
+  const Tensor wide = make({1, 1, 2, 4}, kFloat32, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(values_of(max_pool2d(wide, {2, 1}, {1}, {1, 0}, {3, 1})), std::vector<double>(4, -inf));
+  EXPECT_EQ(values_of(max_pool1d(make({1, 5}, kFloat32, {1, 2, 3, 4, 5}), {2}, {1}, {1}, {4})),
+            (std::vector<double>{4, 5, 2}));
+  EXPECT_EQ(values_of(max_pool2d(ones({1, 3, 3}, kInt16), {2}, {1}, {1}, {4})), (std::vector<double>{-32768}));
 }
 
 TEST(Pool, Errors) {

@@ -231,6 +231,8 @@ inline std::vector<Row> products_rows() {
                   [](const Tensors& in) { return chain_matmul(in); }),
       product_row("multi_dot", {{5}, {5, 3}, {3, 4}, {4}}, {"b", "bc", "cd", "d"}, "",
                   [](const Tensors& in) { return linalg::multi_dot(in); }),
+      product_row("multi_dot_of_ones", {{1, 3}, {3, 1}, {1, 4}}, {"ab", "bc", "cd"}, "ad",
+                  [](const Tensors& in) { return linalg::multi_dot(in); }),
       product_row("matrix_power", {{2, 3, 3}}, {}, "", [](const Tensors& in) { return matrix_power(in[0], 3); }),
       product_row("vecdot", {{2, 3, 4}, {3, 4}}, {"abk", "bk"}, "ab",
                   [](const Tensors& in) { return linalg::vecdot(in[0], in[1]); }),

@@ -1,5 +1,6 @@
 #include "tercel/ops/search.h"
 
+#include <cfloat>
 #include <cmath>
 #include <limits>
 
@@ -93,6 +94,36 @@ TEST(Histogram, Histc) {
   TERCEL_EXPECT_THROW(histc(vector({1, kInf}), 2), RuntimeError, "is not finite");
   TERCEL_EXPECT_THROW(histc(zeros({2}), 0), RuntimeError, "bins must be > 0");
   EXPECT_THROW(histc(vector({1}, kInt64)), NotImplementedError);
+}
+
+TEST(Histogram, HistcOfExtremeRanges) {
+  for (const ScalarType dtype : {kFloat32, kFloat64}) {
+    SCOPED_TRACE(to_string(dtype));
+    const double largest = dtype == kFloat32 ? 3.4028234663852886e38 : DBL_MAX;
+    EXPECT_EQ(values_of(histc(vector({0, 1e-40, 2e-40}, dtype), 3)), (Values{1, 1, 1}));
+    EXPECT_EQ(values_of(histc(vector({0, 0.6 * largest, largest}, dtype), 4)), (Values{1, 0, 1, 1}));
+    EXPECT_EQ(values_of(histc(vector({-largest, -0.9 * largest, 0, largest}, dtype), 4)), (Values{2, 0, 1, 1}));
+    EXPECT_EQ(values_of(histc(vector({-kInf, kInf, kNan, 1}, dtype), 2, -largest, largest)), (Values{0, 1}));
+    // Too narrow for the dtype: the values in it are all the same.
+    EXPECT_EQ(values_of(histc(vector({1e20, 1e20}, dtype), 4)), (Values{0, 0, 2, 0}));
+  }
+  EXPECT_EQ(values_of(histc(vector({0, 1, 0}), 3, 0, 1e-50)), (Values{2, 0, 0}));
+  EXPECT_EQ(values_of(histc(vector({2, 1, 3}), 3, 2, 2.00000000001)), (Values{1, 0, 0}));
+  EXPECT_EQ(values_of(histc(vector({1e10, 2}), 4, 1e10 - 1, 1e10 + 1)), (Values{0, 0, 1, 0}));
+  TERCEL_EXPECT_THROW(histc(vector({1, 2}), 3, 0, 1e300), RuntimeError, "cannot be converted to type float");
+}
+
+// The largest x of one bin is the smallest of the next, whichever way a quotient is rounded.
+TEST(Histogram, HistcAtTheEdgesOfBins) {
+  const Tensor x = linspace(0.1, 1.3, 61, TensorOptions(kFloat32));
+  const std::vector<double> values = values_of(x);
+  Values want(60, 0);
+  const float low = 0.1f, high = 1.3f;
+  for (const double value : values) {
+    const float part = (static_cast<float>(value) - low) * 60.0f / (high - low);
+    ++want[static_cast<size_t>(std::min(part, 59.0f))];
+  }
+  EXPECT_EQ(values_of(histc(x, 60, 0.1, 1.3)), want);
 }
 
 TEST(Histogram, EdgesWeightsAndDensity) {

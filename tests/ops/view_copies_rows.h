@@ -68,7 +68,7 @@ inline std::vector<Row> view_copies_rows() {
             return {i[1], i[0]};
           }),
       view_row(
-          "unbind_copy", {3, 5}, {3}, [](const Tensors& in) { return unbind_copy(in[0], 1)[3]; },
+          "unbind_copy", {3, 5}, {3}, [](const Tensors& in) { return unbind_copy(in[0], 1).at(3); },
           [](const Sizes& i) -> Sizes {
             return {i[0], 3};
           }),

@@ -1,6 +1,7 @@
 #include "tercel/ops/view_inplace.h"
 
 #include "tercel/autograd/autograd.h"
+#include "tercel/core/context.h"
 #include "tercel/ops/binary.h"
 #include "tercel/ops/factories.h"
 #include "tercel/ops/reduce.h"
@@ -85,14 +86,28 @@ TEST(ViewInplace, WhatIsRefused) {
   TERCEL_EXPECT_THROW(unsqueeze_(row, 0), RuntimeError, "a view of a leaf Variable that requires grad");
   const std::vector<Tensor> parts = split(mul(x, 2.0), 1);
   TERCEL_EXPECT_THROW(t_(parts[0]), RuntimeError, "is a view and is being modified inplace.");
-  const Tensor detached = x.detach();
-  TERCEL_EXPECT_THROW(t_(detached), RuntimeError, "is not allowed on a Tensor created from .data or .detach()");
-  EXPECT_EQ(detached.sizes(), IntSpan({2, 3}));
   TERCEL_EXPECT_THROW(t_(empty({2, 2, 2})), RuntimeError, "t_() expects a tensor with <= 2 dimensions, but self is 3D");
   TERCEL_EXPECT_THROW(as_strided_(arange(3), {4}, {1}), RuntimeError, "out of bounds for storage of size 24");
   TERCEL_EXPECT_THROW(squeeze_(arange(3), {0, -1}), RuntimeError, "dim 0 appears multiple times in the list of dims");
   const NoGradGuard no_grad;
   EXPECT_EQ(t_(x).sizes(), IntSpan({3, 2}));
+}
+
+TEST(ViewInplace, DetachedTensorsChangeAlone) {
+  const Tensor x = leaf({2, 3});
+  for (const Tensor& seen : {x.detach(), x.data()}) {
+    EXPECT_EQ(t_(seen).sizes(), IntSpan({3, 2}));
+    EXPECT_EQ(unsqueeze_(seen, 0).sizes(), IntSpan({1, 3, 2}));
+    EXPECT_EQ(transpose_(seen, 1, 2).sizes(), IntSpan({1, 2, 3}));
+    EXPECT_EQ(squeeze_(seen).sizes(), IntSpan({2, 3}));
+    EXPECT_EQ(x.sizes(), IntSpan({2, 3}));
+    EXPECT_EQ(seen.data_ptr(), x.data_ptr());
+  }
+  set_detach_allows_metadata_change(false);
+  const Tensor fixed = x.detach();
+  set_detach_allows_metadata_change(true);
+  TERCEL_EXPECT_THROW(t_(fixed), RuntimeError, "is not allowed on a Tensor created from .data or .detach()");
+  EXPECT_EQ(fixed.sizes(), IntSpan({2, 3}));
 }
 
 TEST(ViewInplace, WhatWasSavedIsTooOld) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "tercel/core/dispatch.h"
@@ -256,6 +258,62 @@ TEST_F(Optimizers, MomentsOfDeadUnitsEndAtZero) {
       volatile float least = 1.17549435e-38f;
       EXPECT_NE(least / 2, 0) << "a step leaves the caller's arithmetic as it was";
     }
+}
+
+// At every place of a vector, in the weight or in a state alone; for good.
+TEST_F(Optimizers, WhatIsStoredIsFiniteOrIsNot) {
+  constexpr int64_t kRows = 3, kDim = 21;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  for (const CpuIsa isa : isas())
+    for (const Rule rule : kRules)
+      for (const ScalarType dtype : {kFloat32, kFloat64})
+        for (const double bad : {0.5, kNan, kInf, -kInf})
+          for (int64_t at = 0; at < kDim; ++at) {
+            set_cpu_isa(isa);
+            const Tensor weight = random({kDim}, dtype, -1, 1, 1), table = random({kRows, kDim}, dtype, -1, 1, 1);
+            Optimizer dense(options_of(rule), weight), rows(options_of(rule), table);
+            EXPECT_TRUE(dense.is_finite() && rows.is_finite());
+            std::vector<double> g(kDim, 0.25), good = g;
+            g[static_cast<size_t>(at)] = bad;
+            for (int64_t step = 1; step <= 2; ++step) {
+              const std::vector<double>& values = step == 1 ? g : good;
+              dense.update_dense(make({kDim}, dtype, values), 0.01, step);
+              rows.update_rows({make({1, kDim}, dtype, values), make({1}, kInt64, {1})}, 0.01, step);
+              const bool finite = bad == 0.5;
+              ASSERT_EQ(dense.is_finite(), finite)
+                  << to_string(rule) << " " << to_string(isa) << " " << bad << " " << at;
+              ASSERT_EQ(rows.is_finite(), finite)
+                  << to_string(rule) << " " << to_string(isa) << " " << bad << " " << at;
+            }
+          }
+  // A square that leaves the floats is in the state; the weight does not show it.
+  for (const CpuIsa isa : isas())
+    for (const Rule rule : {Rule::Adam, Rule::AdaGrad}) {
+      set_cpu_isa(isa);
+      const Tensor weight = random({kDim}, kFloat32, -1, 1, 1);
+      Optimizer dense(options_of(rule), weight);
+      dense.update_dense(make({kDim}, kFloat32, std::vector<double>(kDim, 1e30)), 0.01, 1);
+      for (const double w : values_of(weight)) EXPECT_TRUE(std::isfinite(w));
+      EXPECT_FALSE(dense.is_finite());
+    }
+  // Large numbers whose sum would leave them are finite.
+  const Tensor weight = make({kDim}, kFloat32, std::vector<double>(kDim, 3e38));
+  Optimizer dense(options_of(Rule::MomentumSgd), weight);
+  for (int64_t i = 0; i < kDim; ++i) dense.states()[0].data<float>()[i] = -3e38f;
+  dense.update_dense(make({kDim}, kFloat32, std::vector<double>(kDim)), 0.01, 1);
+  EXPECT_TRUE(dense.is_finite());
+}
+
+TEST_F(OptimizerThreads, OneThreadsValuesTellOfAll) {
+  constexpr int64_t kElements = 1 << 17;
+  set_num_threads(2);
+  for (const int64_t at : {int64_t{0}, kElements / 2 - 1, kElements - 1}) {
+    const Tensor weight = random({kElements}, kFloat32, -1, 1, 1), g = random({kElements}, kFloat32, -1, 1, 2);
+    g.data<float>()[at] = std::numeric_limits<float>::infinity();
+    Optimizer optimizer(options_of(Rule::Sgd), weight);
+    optimizer.update_dense(g, 0.01, 1);
+    EXPECT_FALSE(optimizer.is_finite()) << at;
+  }
 }
 
 TEST_F(Optimizers, ChangesAreCountedAsChanges) {

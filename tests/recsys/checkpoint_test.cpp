@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <random>
 
 #include "tercel/util/atomic_file.h"
@@ -13,64 +14,13 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
 #include "tercel/util/json_impl.h"
+#include "tercel/util/version.h"
+#include "tests/recsys/checkpoint_data.h"
 #include "tests/support/errors.h"
-#include "tests/support/tensors.h"
 #include "tests/util/lost_writes.h"
-#include "tests/util/temporary_folder.h"
 
-namespace tercel::recsys {
+namespace tercel::recsys::test {
 namespace {
-
-using test::make;
-using test::TemporaryFolder;
-using test::values_of;
-using Names = std::vector<std::string>;
-
-constexpr const char* kFingerprint = "0123456789abcdef";
-
-/** The content of a checkpoint: every element is the step. */
-std::vector<CheckpointFile> files_of(int64_t step) {
-  const auto value = static_cast<double>(step);
-  return {{"dense", {{"a", make({2}, kFloat32, {value, value})}, {"b", make({1, 3}, kFloat32, {value, value, value})}}},
-          {"table-0", {{"t", make({2, 2}, kFloat32, {value, value, value, value})}}}};
-}
-
-void save(CheckpointStore& store, int64_t step, double metric = -1) {
-  CheckpointInfo info;
-  info.step = step;
-  info.fingerprint = kFingerprint;
-  info.has_metric = metric >= 0;
-  if (info.has_metric) info.metric = metric;
-  store.save(info, "{\"step\":" + std::to_string(step) + "}", files_of(step));
-}
-
-/** Opens a checkpoint and expects in it what was saved for its step; returns the step. */
-int64_t verify(const std::string& folder) {
-  const Checkpoint checkpoint(folder);
-  const int64_t step = checkpoint.info().step;
-  EXPECT_EQ(checkpoint.state(), "{\"step\":" + std::to_string(step) + "}");
-  checkpoint.check_fingerprint(kFingerprint);
-  const std::vector<CheckpointFile> found = files_of(0), expected = files_of(step);
-  for (size_t f = 0; f < found.size(); ++f) {
-    checkpoint.read(found[f]);
-    for (size_t t = 0; t < found[f].tensors.size(); ++t)
-      EXPECT_EQ(values_of(found[f].tensors[t].tensor), values_of(expected[f].tensors[t].tensor));
-  }
-  return step;
-}
-
-Names names_in(const std::string& folder) {
-  Names names;
-  if (std::filesystem::exists(folder))
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string name_of(int64_t step) {
-  const std::string digits = std::to_string(step);
-  return "step-" + std::string(12 - digits.size(), '0') + digits;
-}
 
 TEST(Checkpoint, RoundTrip) {
   const TemporaryFolder root;
@@ -81,11 +31,21 @@ TEST(Checkpoint, RoundTrip) {
   EXPECT_EQ(verify(*store.latest()), 7);
   const Checkpoint checkpoint(*store.latest());
   EXPECT_EQ(checkpoint.info().fingerprint, kFingerprint);
-  EXPECT_TRUE(checkpoint.info().has_metric);
-  EXPECT_EQ(checkpoint.info().metric, 0.75);
+  EXPECT_EQ(to_json(checkpoint.identity().config), to_json(identity().config));
+  EXPECT_EQ(checkpoint.identity().data.schema, identity().data.schema);
+  EXPECT_EQ(data::digest_of(checkpoint.identity().data, data::PartName::Train),
+            data::digest_of(identity().data, data::PartName::Train));
+  EXPECT_EQ(checkpoint.identity().instruction_set, "avx2");
+  EXPECT_EQ(checkpoint.identity().tercel_version, "0.0.9");
+  ASSERT_TRUE(checkpoint.evaluation());
+  EXPECT_EQ(checkpoint.evaluation()->rows, "0011223344556677");
+  ASSERT_EQ(checkpoint.evaluation()->metrics.size(), 2u);
+  EXPECT_EQ(checkpoint.evaluation()->metrics[0].name, "auc");
+  EXPECT_EQ(checkpoint.evaluation()->metrics[0].value, 0.75);
   EXPECT_TRUE(is_checkpoint_folder(*store.latest()));
   EXPECT_FALSE(is_checkpoint_folder(root / "not/there/yet"));
-  EXPECT_EQ(names_in(*store.latest()), (Names{"dense.safetensors", "manifest.json", "table-0.safetensors"}));
+  EXPECT_EQ(names_in(*store.latest()),
+            (Names{"dense.safetensors", "evaluation.json", "manifest.json", "table-0.safetensors"}));
 }
 
 TEST(Checkpoint, TheSameContentIsTheSameBytes) {
@@ -97,13 +57,48 @@ TEST(Checkpoint, TheSameContentIsTheSameBytes) {
     EXPECT_EQ(root.get("a/" + name_of(3) + "/" + name), root.get("b/" + name_of(3) + "/" + name)) << name;
 }
 
-TEST(Checkpoint, SavingAStepAgainReplacesIt) {
+TEST(Checkpoint, AnEvaluationLeavesTheOtherFilesAlone) {
   const TemporaryFolder root;
   CheckpointStore store(root / "c", 2);
   save(store, 3);
-  save(store, 3, 0.5);
-  EXPECT_TRUE(Checkpoint(*store.latest()).info().has_metric);
-  EXPECT_EQ(names_in(root / "c"), Names{name_of(3)});
+  EXPECT_FALSE(Checkpoint(*store.latest()).evaluation());
+  std::map<std::string, uint64_t> before;
+  for (const std::string& name : names_in(*store.latest()))
+    before[name] = file_info(*store.latest() + "/" + name).inode;
+  root.put("c/" + name_of(3) + "/evaluation.json.tmp-0123abcd", "of a killed writer");
+  store.note_evaluation(3, evaluation_of(0.5));
+  store.note_evaluation(3, evaluation_of(0.6));
+  EXPECT_EQ(Checkpoint(*store.latest()).evaluation()->metrics[0].value, 0.6);
+  EXPECT_EQ(names_in(*store.latest()).size(), before.size() + 1);
+  for (const auto& [name, inode] : before) EXPECT_EQ(file_info(*store.latest() + "/" + name).inode, inode) << name;
+  TERCEL_EXPECT_THROW(save(store, 3), IoError, "it exists already");
+}
+
+TEST(Checkpoint, ADamagedEvaluationIsNone) {
+  const TemporaryFolder root;
+  CheckpointStore store(root / "c", 3);
+  save(store, 1, 0.9);
+  save(store, 2, 0.5);
+  const std::string note = "c/" + name_of(1) + "/evaluation.json", content = root.get(note);
+  EXPECT_EQ(best(root / "c"), root / ("c/" + name_of(1)));
+  for (const std::string& damaged :
+       {std::string(), std::string("{}"), content.substr(0, content.size() / 2), content + "x"}) {
+    root.put(note, damaged);
+    EXPECT_FALSE(Checkpoint(root / ("c/" + name_of(1))).evaluation());
+    EXPECT_EQ(verify(root / ("c/" + name_of(1))), 1);
+    EXPECT_EQ(best(root / "c"), root / ("c/" + name_of(2)));
+  }
+}
+
+TEST(Checkpoint, EvaluationsOnOtherRowsAreNotCompared) {
+  const TemporaryFolder root;
+  CheckpointStore store(root / "c", 4);
+  for (int64_t step = 1; step <= 4; ++step) save(store, step);
+  store.note_evaluation(1, evaluation_of(0.9, "of other rows"));
+  store.note_evaluation(2, evaluation_of(0.6));
+  store.note_evaluation(3, evaluation_of(0.5));
+  const auto step = [&](int64_t s) { return root / ("c/" + name_of(s)); };
+  EXPECT_EQ(rank_checkpoints(root / "c"), (Names{step(2), step(3), step(4), step(1)}));
 }
 
 TEST(Checkpoint, ReadsOnlyWhatFits) {
@@ -130,7 +125,7 @@ TEST(Checkpoint, KeepsTheLastAndTheBest) {
   const double metrics[] = {0.5, 0.7, 0.6, 0.7, -1, 0.65, 0.1};
   for (int64_t step = 1; step <= 7; ++step) save(store, step, metrics[step - 1]);
   EXPECT_EQ(names_in(root / "c"), (Names{name_of(2), name_of(6), name_of(7)})) << "the earliest of equals";
-  EXPECT_EQ(best_checkpoint(root / "c"), root / ("c/" + name_of(2)));
+  EXPECT_EQ(best(root / "c"), root / ("c/" + name_of(2)));
   save(store, 8, 0.8);
   EXPECT_EQ(names_in(root / "c"), (Names{name_of(7), name_of(8)}));
   EXPECT_EQ(list_checkpoints(root / "c"), (Names{root / ("c/" + name_of(7)), root / ("c/" + name_of(8))}));
@@ -139,10 +134,10 @@ TEST(Checkpoint, KeepsTheLastAndTheBest) {
 
 TEST(Checkpoint, WithoutMetricsTheBestIsTheLast) {
   const TemporaryFolder root;
-  EXPECT_FALSE(best_checkpoint(root / "c"));
+  EXPECT_TRUE(rank_checkpoints(root / "c").empty());
   CheckpointStore store(root / "c", 2);
   for (int64_t step = 1; step <= 3; ++step) save(store, step);
-  EXPECT_EQ(best_checkpoint(root / "c"), root / ("c/" + name_of(3)));
+  EXPECT_EQ(best(root / "c"), root / ("c/" + name_of(3)));
 }
 
 TEST(Checkpoint, TheBestIsNoDamagedOne) {
@@ -152,15 +147,12 @@ TEST(Checkpoint, TheBestIsNoDamagedOne) {
   save(store, 2, 0.9);
   save(store, 3, 0.4);
   root.put("c/" + name_of(2) + "/manifest.json", "{}");
-  EXPECT_EQ(best_checkpoint(root / "c"), root / ("c/" + name_of(1)));
-  root.put("c/" + name_of(1) + "/manifest.json", "");
-  root.put("c/" + name_of(3) + "/manifest.json", "{");
-  EXPECT_FALSE(best_checkpoint(root / "c")) << "there is no whole one";
+  EXPECT_EQ(best(root / "c"), root / ("c/" + name_of(1)));
   CheckpointStore others(root / "d", 4);
   save(others, 1);
   save(others, 2);
   root.put("d/" + name_of(2) + "/manifest.json", "{");
-  EXPECT_EQ(best_checkpoint(root / "d"), root / ("d/" + name_of(1)));
+  EXPECT_EQ(best(root / "d"), root / ("d/" + name_of(1)));
 }
 
 TEST(Checkpoint, OtherNamesAreLeftAlone) {
@@ -192,6 +184,7 @@ TEST(Checkpoint, EveryCutIsSeen) {
   save(store, 7, 0.75);
   const std::string folder = *store.latest();
   for (const std::string& name : names_in(folder)) {
+    if (name == "evaluation.json") continue;  // see ADamagedEvaluationIsNone
     const std::string file = "c/" + name_of(7) + "/" + name, content = root.get(file);
     for (size_t bytes = 0; bytes < content.size(); ++bytes) {
       root.put(file, content.substr(0, bytes));
@@ -207,17 +200,23 @@ TEST(Checkpoint, EveryCutIsSeen) {
   }
 }
 
+bool same_json(const std::string& a, const std::string& b) {
+  return Json::parse(a, nullptr, /*allow_exceptions=*/false) == Json::parse(b);
+}
+
 TEST(Checkpoint, EveryFlippedBitIsSeen) {
   const TemporaryFolder root;
   CheckpointStore store(root / "c", 1);
   save(store, 7, 0.75);
   const std::string folder = *store.latest();
   for (const std::string& name : names_in(folder)) {
+    if (name == "evaluation.json") continue;  // see ADamagedEvaluationIsNone
     const std::string file = "c/" + name_of(7) + "/" + name, content = root.get(file);
     for (size_t bit = 0; bit < 8 * content.size(); ++bit) {
       std::string damaged = content;
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
       root.put(file, damaged);
+      if (name == "manifest.json" && same_json(damaged, content)) continue;  // 1e-07 is 1E-07
       expect_damaged(folder, name + " with bit " + std::to_string(bit) + " flipped");
     }
     root.put(file, content);
@@ -237,12 +236,20 @@ TEST(Checkpoint, MissingFilesAreNamed) {
 }
 
 /** A manifest with a right checksum, whatever its content. */
-std::string manifest_of(const Json& content, int format = 1) {
+std::string manifest_of(const Json& content, int format = 2) {
   Json json = {{"format", format}};
   const std::string text = dump_json_line(content);
   json["checksum"] = checksum_to_hex(checksum(text.data(), text.size()));
   json["content"] = content;
   return dump_json(json);
+}
+
+/** The content of a manifest that save() wrote. */
+Json saved_content() {
+  const TemporaryFolder root;
+  CheckpointStore store(root / "c", 1);
+  save(store, 3);
+  return parse_json(root.get("c/" + name_of(3) + "/manifest.json"), "manifest", JsonErrors::Data).at("content");
 }
 
 TEST(Checkpoint, ManifestsMustMakeSense) {
@@ -252,26 +259,65 @@ TEST(Checkpoint, ManifestsMustMakeSense) {
     TERCEL_EXPECT_THROW(Checkpoint(root / "c"), DataError, text);
   };
   root.put("secret", "");
-  Json good = {{"info", {{"step", 3}}}, {"files", Json::array()}};
+  Json good = saved_content();
+  good["tercel_version"] = version();
+  good["files"] = Json::array({{{"name", "x"}, {"bytes", 1}, {"checksum", checksum_to_hex(checksum("x", 1))}}});
+  root.put("c/x", "x");
+  root.put("c/manifest.json", manifest_of(good));
+  EXPECT_EQ(Checkpoint(root / "c").info().step, 3);
   const auto with = [&](const char* path, Json value) {
     Json json = good;
     json[Json::json_pointer(path)] = std::move(value);
     return json;
   };
-  opened(manifest_of(good), "files");  // without a file it is no checkpoint
+  const auto without = [&](const char* key) {
+    Json json = good;
+    json.erase(key);
+    return json;
+  };
   const Json file = {{"name", "../secret"}, {"bytes", 0}, {"checksum", "2d06800538d394c2"}};
   opened(manifest_of(with("/files", Json::array({file}))), "a file is called '../secret'");
   opened(manifest_of(with("/info/step", -1)), "step");
   opened(manifest_of(with("/info/step", "3")), "step");
-  opened(manifest_of(with("/info/metric", "high")), "metric");
+  opened(manifest_of(with("/info/fingerprint", 5)), "fingerprint");
   opened(manifest_of(with("/info/stpe", 3)), "did you mean 'step'");
   opened(manifest_of(with("/files", "none")), "files");
-  opened(manifest_of(with("/files/0/name", "x")), "bytes");
+  opened(manifest_of(with("/files", Json::array())), "files");  // without a file it is no checkpoint
+  opened(manifest_of(with("/files", Json::array({{{"name", "x"}}}))), "bytes");
+  for (const char* key : {"config", "data", "info", "files", "tercel_version", "instruction_set"})
+    opened(manifest_of(without(key)), key);
+  opened(manifest_of(with("/config/solver/lr", "high")), "lr");
+  opened(manifest_of(with("/config/solver/rl", 3)), "unknown option 'rl'");
+  opened(manifest_of(with("/config/layers", Json())), "layers");
+  opened(manifest_of(with("/data/schema/label_dim", 0)), "label_dim");
+  opened(manifest_of(with("/data/schema/slots/0/first_key", -1)), "first_key");
+  opened(manifest_of(with("/data/parts/0/part", "tset")), "did you mean 'test'");
+  opened(manifest_of(with("/data/parts/0/files/0/rows", -1)), "rows");
   opened(manifest_of(Json::array()), "manifest.json");
   opened(manifest_of(Json()), "manifest.json");
-  opened(manifest_of(good, 2), "format: expected 1 but found 2");
   opened("[]", "format");
-  opened("{\"format\": 1, \"content\": {}, \"checksum\": 5}", "checksum");
+  opened(R"({"format": 2, "content": {}, "checksum": 5})", "checksum");
+}
+
+TEST(Checkpoint, AnotherVersionIsNamed) {
+  const TemporaryFolder root;
+  Json content = saved_content();
+  const auto expect_version = [&](const std::string& manifest, const char* text) {
+    root.put("c/" + name_of(5) + "/manifest.json", manifest);
+    TERCEL_EXPECT_THROW(Checkpoint(root / ("c/" + name_of(5))), CheckpointVersionError, text);
+    // It is no damage: nothing else is taken in its place.
+    CheckpointStore store(root / "c", 9);
+    if (list_checkpoints(root / "c").size() == 1) save(store, 4);
+    Names warnings;
+    TERCEL_EXPECT_THROW(open_checkpoint(root / "c", Which::Last, Verify::Contents, warnings), CheckpointVersionError,
+                        text);
+  };
+  const std::string now(version());
+  expect_version(manifest_of({{"tercel_version", "0.0.1"}, {"info", {{"step", 3}}}}, 1),
+                 ("expected format 2, which Tercel " + now + " reads, but found 1 of Tercel \"0.0.1\"").c_str());
+  expect_version(manifest_of(content, 3), ("but found 3 of Tercel \"0.0.9\""));
+  content["config"]["solver"]["invented_later"] = 1;
+  expect_version(manifest_of(content), ("written by Tercel 0.0.9, this is Tercel " + now).c_str());
 }
 
 TEST(Checkpoint, EveryFailingCallLeavesTheOldOneWhole) {
@@ -338,7 +384,7 @@ TEST(Checkpoint, EveryPowerCutLeavesTheOldOneWhole) {
       save(store, 1, 0.5);
       bool crashed = false;
       {
-        test::LostWrites disk(scratch.path(), n);
+        tercel::test::LostWrites disk(scratch.path(), n);
         try {
           save(store, 2, 0.6);
         } catch (const SimulatedCrash&) {
@@ -358,7 +404,12 @@ TEST(Checkpoint, EveryPowerCutLeavesTheOldOneWhole) {
 TEST(Checkpoint, KillAtAnyMomentLeavesWholeOnes) {
   const TemporaryFolder root;
   std::mt19937_64 random(1);
-  int64_t last = 0;
+  // The best, evaluated before the first kill: one that is killed between its files and its evaluation has none.
+  {
+    CheckpointStore store(root / "c", 2);
+    save(store, 1, 1);
+  }
+  int64_t last = 1;
   for (int round = 0; round < 40; ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -386,4 +437,4 @@ TEST(Checkpoint, KillAtAnyMomentLeavesWholeOnes) {
 }
 
 }  // namespace
-}  // namespace tercel::recsys
+}  // namespace tercel::recsys::test

@@ -76,11 +76,15 @@ TEST(Config, NamesWhatIsWrong) {
   refuses(R"({"layers": [], "solver": {"batchsize": 2.5}})", "'batchsize'");
   refuses(R"({"layers": [], "solver": {"lr": -1}})", "'lr'");
   refuses(R"({"layers": [], "solver": {"lr": "fast"}})", "'lr'");
-  refuses(R"({"layers": [], "solver": {"epochs": 0}})", "'epochs'");
+  refuses(R"({"layers": [], "solver": {"epochs": -1}})", "'epochs'");
+  refuses(R"({"layers": [], "solver": {"checkpoint_minutes": -1}})", "'checkpoint_minutes'");
   refuses(R"({"layers": [], "solver": {"keep_checkpoints": 0}})", "'keep_checkpoints'");
   refuses(R"({"layers": [], "solver": []})", "[model.json: solver]");
   refuses(R"({"layers": [], "data": {"shufle": true}})", "did you mean 'shuffle'?");
   refuses(R"({"layers": [], "data": {"num_workers": 0}})", "'num_workers'");
+  refuses(R"({"layers": [], "data": {"num_workers": 1025}})", "[model.json: data] option 'num_workers'");
+  refuses(R"({"layers": [], "data": {"prefetch": 1025}})", "[model.json: data] option 'prefetch'");
+  refuses(R"({"layers": [], "data": {"shuffle_window": 67108865}})", "[model.json: data] option 'shuffle_window'");
   refuses(R"({"layers": [], "optimizer": {"type": "Adagrad2"}})", "AdaGrad");
   refuses(R"({"layers": [], "optimizer": {"bta1": 0.5}})", "did you mean 'beta1'?");
   refuses(R"({"layers": [], "optimizer": {"adam_hparam": {"beta1": 1}}})", "'beta1'");

@@ -54,6 +54,22 @@ TEST(Graph, SummaryHasALineForEachLayer) {
             "BinaryCrossEntropyLoss loss -> scalar\n");
 }
 
+TEST(Graph, ResolvedLayersHaveEveryOption) {
+  const std::string text = build(kAll).layers();
+  for (const char* part : {R"("slot_num": 3)", R"("dense_dim": 2)", R"("combiner": "sum")", R"("init_range": 0.05)",
+                           R"("type": "Adam")", R"("bias_init": "Default")"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << text;
+  for (const std::string_view name : preset_names()) {
+    ModelConfig config = parse_config(preset(name), name);
+    const Model model(config, schema_of());
+    config.layers = model.layers();
+    const Model again(config, schema_of());
+    EXPECT_EQ(again.layers(), model.layers()) << name;
+    EXPECT_EQ(again.fingerprint(), model.fingerprint()) << name;
+    EXPECT_EQ(again.summary(), model.summary()) << name;
+  }
+}
+
 TEST(Graph, TheListItself) {
   refuses("", "the list is empty");
   refuses("5", "layers[0]: expected an object with a 'type' but found 5");
@@ -285,11 +301,43 @@ TEST(Graph, TablesMayHaveAnOptimizerOfTheirOwn) {
           "'beta3'");
 }
 
-TEST(Graph, DatasetsWithoutDenseValuesOrSlots) {
+TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
   data::Schema schema = schema_of();
   schema.dense_dim = 0;
-  Model no_dense = build(replaced(kAll, "[\"flat\", \"dense\"]", "[\"flat\"]"), schema);
-  EXPECT_EQ(no_dense.tables().size(), 1u);
+  EXPECT_EQ(build(replaced(kAll, "[\"flat\", \"dense\"]", "[\"flat\"]"), schema).tables().size(), 1u);
+  const std::string alone =
+      "DistributedSlotSparseEmbeddingHash emb -> [batch, 3, 4], 240 parameters\n"
+      "Reshape flat -> [batch, 12]\n"
+      "Concat all -> [batch, 12]\n"
+      "InnerProduct logit -> [batch, 1], 13 parameters\n"
+      "BinaryCrossEntropyLoss loss -> scalar\n";
+  EXPECT_EQ(build(kAll, schema).summary(), alone);
+  // What is made of absent tensors is absent: the two layers before the Concat, and the sum with the logit.
+  const std::string tower = R"({"type": "MLP", "bottom": "dense", "top": "m", "mlp_param": {"num_outputs": [4]}},
+                               {"type": "Slice", "bottom": "m", "top": ["left", "right"], "ranges": [[0, 1], [1, 4]]},)";
+  const std::string sum = R"({"type": "Add", "bottom": ["left", "y"], "top": "logit"},)";
+  const std::string towers = replaced(replaced(kAll, kJoin, tower + kJoin), "\"dense\"], \"top\": \"all\"",
+                                      "\"right\", \"m\"], \"top\": \"all\"");
+  const std::string model = replaced(towers, kHead, replaced(kHead, "\"logit\"", "\"y\"") + sum);
+  EXPECT_EQ(build(model).tables().size(), 1u);
+  EXPECT_EQ(build(model, schema).summary(), replaced(replaced(alone, "InnerProduct logit", "InnerProduct y"),
+                                                     "BinaryCross", "Add logit -> [batch, 1]\nBinaryCross"));
+  // Mistakes in them are mistakes still.
+  refuses(replaced(model, "num_outputs", "num_output_s"), "[MLP m] unknown option 'mlp_param.num_output_s'", schema);
+  refuses(replaced(model, "\"bottom\": \"m\"", "\"bottom\": \"n\""), "no layer before it makes 'n'", schema);
+  refuses(replaced(model, "\"left\", \"right\"", "\"left\", \"left\""), "'left' exists already", schema);
+  // Layers that do not join their inputs need all of them.
+  const std::string product = replaced(model, "\"Add\"", "\"ElementwiseMultiply\"");
+  EXPECT_EQ(build(product).tables().size(), 1u);
+  refuses(product,
+          "[ElementwiseMultiply logit] its bottom 'left' is made of dense values alone, and the dataset has none",
+          schema);
+  refuses(replaced(model, "[\"logit\", \"label\"]", "[\"left\", \"label\"]"),
+          "[BinaryCrossEntropyLoss loss] its bottom 'left' is made of dense values alone, and the dataset has none",
+          schema);
+}
+
+TEST(Graph, DatasetsWithoutSlots) {
   data::Schema plain = schema_of({});
   Model no_slots =
       build(R"({"type": "Data", "label": {"top": "label"}, "dense": {"top": "all"}},)" + kHead + kLoss, plain);

@@ -27,8 +27,9 @@ class Built {
  public:
   Built(std::string_view type, const Shapes& bottoms, const char* options = "{}", uint64_t seed = 1) {
     BuildContext context{type, "x", bottoms, parameters};
+    Json resolved = Json::object();
     for (const LayerEntry& entry : layer_entries())
-      if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), context);
+      if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), context, resolved);
     if (!layer) throw std::runtime_error("no such layer");
     Generator init(seed);
     parameters.allocate(kFloat64, init);
@@ -318,11 +319,16 @@ TEST(InteractionLayer, OrderAndWidth) {
   expect_near(values_of(layer.run({mlp, emb})),
               {1, 10, dot(2, 1), dot(3, 1), dot(3, 2), dot(4, 1), dot(4, 2), dot(4, 3), 0});
   EXPECT_TRUE(layer.gradients({numbers({3, 2}), numbers({3, 3, 2}, 2)}));
+  // Without a first row: the vectors, then their products.
+  Built alone("Interaction", {{3, 2}});
+  EXPECT_EQ(alone.layer->tops()[0][0], 6 + 3 + 1);
+  expect_near(values_of(alone.run({emb})), {2, 20, 3, 30, 4, 40, dot(3, 2), dot(4, 2), dot(4, 3), 0});
+  EXPECT_TRUE(alone.gradients({numbers({3, 3, 2}, 2)}));
 }
 
 TEST(InteractionLayer, Refusals) {
   refuses("Interaction", {{2}}, "{}",
-          "[Interaction x] expected two inputs [batch, d] and [batch, slots, d] but got [batch, 2]");
+          "[Interaction x] expected inputs [batch, d] and [batch, slots, d], or the second alone, but got [batch, 2]");
   refuses("Interaction", {{2}, {3, 4}}, "{}", "but got [batch, 2], [batch, 3, 4]");
   refuses("Interaction", {{3, 2}, {2}}, "{}", "but got [batch, 3, 2], [batch, 2]");
 }
@@ -389,9 +395,12 @@ TEST(ElementwiseLayers, ValuesAndGradients) {
   expect_near(values_of(mul.run({a, b, c})), product);
   EXPECT_TRUE(add.gradients({a, b, c}));
   EXPECT_TRUE(mul.gradients({a, b, c}));
+  expect_near(values_of(Built("Add", {{3}}).run({a})), x);
+  refuses("ElementwiseMultiply", {{3}}, "{}",
+          "[ElementwiseMultiply x] expected two or more inputs of one shape but got [batch, 3]");
   for (const char* type : {"Add", "ElementwiseMultiply"}) {
-    const std::string start = std::string("[") + type + " x] expected two or more inputs of one shape but got ";
-    refuses(type, {{3}}, "{}", (start + "[batch, 3]").c_str());
+    const std::string start = std::string("[") + type + " x] expected " + (type[0] == 'A' ? "" : "two or more ") +
+                              "inputs of one shape but got ";
     refuses(type, {{3}, {3, 1}}, "{}", (start + "[batch, 3], [batch, 3, 1]").c_str());
     refuses(type, {{3}, {3}, {4}}, "{}", (start + "[batch, 3], [batch, 3], [batch, 4]").c_str());
   }

@@ -134,12 +134,20 @@ TEST(StepAllocation, TheTestWouldSeeOne) {
 }  // namespace
 }  // namespace tercel::recsys
 
-// The array, nothrow and sized forms call these. Inlined, they would look to the compiler as if they did not match.
+// The array and sized forms call these; AddressSanitizer has a nothrow form of its own, which would not. Inlined, they
+// would look to the compiler as if they did not match.
 [[gnu::noinline]] void* operator new(size_t nbytes) {
   return tercel::recsys::allocate(nbytes, alignof(std::max_align_t));
 }
 [[gnu::noinline]] void* operator new(size_t nbytes, std::align_val_t alignment) {
   return tercel::recsys::allocate(nbytes, static_cast<size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new(size_t nbytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(nbytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tercel/data/generate.h"
+#include "tercel/data/norm_writer.h"
 #include "tercel/recsys/model/config.h"
+#include "tercel/recsys/trainer.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/signals.h"
 #include "tests/util/temporary_folder.h"
@@ -79,5 +82,77 @@ class CleanProcess {
  private:
   int64_t threads_ = num_threads();
 };
+
+/** Files by name, with their content. */
+using Tree = std::map<std::string, std::string>;
+
+inline void ignore(const Progress&) {}
+
+/** Files below a folder of `root`, without that folder's name. */
+inline Tree below(const TemporaryFolder& root, const std::string& folder) {
+  Tree files;
+  for (const auto& [name, content] : root.tree())
+    if (name.starts_with(folder + "/")) files[name.substr(folder.size() + 1)] = content;
+  return files;
+}
+
+inline Tree checkpoint_files(const TemporaryFolder& root, const std::string& run) {
+  Tree files = below(root, run + "/checkpoints");
+  EXPECT_FALSE(files.empty());
+  return files;
+}
+
+/** Names alone where contents differ: gtest would print megabytes. */
+inline std::string differences(const Tree& a, const Tree& b) {
+  std::string text;
+  for (const auto& [name, content] : a)
+    if (!b.contains(name))
+      text += "only in the first: " + name + "\n";
+    else if (b.at(name) != content)
+      text += "differs: " + name + "\n";
+  for (const auto& [name, content] : b)
+    if (!a.contains(name)) text += "only in the second: " + name + "\n";
+  return text;
+}
+
+/** Rows of one dense value and a key of 0 to 3, such that a linear model sees which row a gradient comes from. */
+inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, const std::string& name,
+                                   float (*value)(int64_t), float (*label)(int64_t), int64_t slot_size = 4) {
+  data::Dataset dataset;
+  dataset.folder = root / name;
+  dataset.schema.dense_dim = 1;
+  dataset.schema.slots = {{"slot", slot_size, 0, 1}};
+  const auto part = [&](const char* prefix) {
+    data::NormWriterOptions options;
+    options.folder = dataset.folder;
+    options.prefix = prefix;
+    data::NormWriter writer(dataset.schema, options);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float y = label(r), x = value(r);
+      const int64_t key = r % 4;
+      writer.write(1, &y, &x, nullptr, &key);
+    }
+    return writer.finish();
+  };
+  dataset.key_type = data::KeyType::I64;
+  dataset.train = part("train/");
+  dataset.test = part("test/");
+  return dataset;
+}
+
+constexpr std::string_view kLinearModel = R"json({
+  "solver": {"batchsize": 4, "lr": 0.5, "warmup_steps": 0},
+  "optimizer": {"type": "SGD"},
+  "layers": [
+    {"type": "Data", "label": {"top": "label"}, "dense": {"top": "x"}, "sparse": [{"top": "keys"}]},
+    {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "keys", "top": "table",
+     "sparse_embedding_hparam": {"embedding_vec_size": 1, "init_range": 0}},
+    {"type": "Reshape", "bottom": "table", "top": "bias"},
+    {"type": "InnerProduct", "bottom": "x", "top": "wx",
+     "fc_param": {"num_output": 1, "weight_init": "Zero", "bias_init": "Zero"}},
+    {"type": "Add", "bottom": ["wx", "bias"], "top": "logit"},
+    {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}
+  ]
+})json";
 
 }  // namespace tercel::recsys::test

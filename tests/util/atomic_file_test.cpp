@@ -365,12 +365,69 @@ TEST(AtomicDir, OldFolderSurvivesAFailedSyncAndAPowerCut) {
   EXPECT_EQ(folder.tree()["out/dataset.json"], kOld);
 }
 
-TEST(AtomicDir, FileSystemWithoutExchangeRefuses) {
+/** A file system that exchanges no folders (NFS, FUSE), where the n-th other call fails. */
+class NoExchange : public ScopedFault {
+ public:
+  explicit NoExchange(int64_t nth = 0, FaultKind kind = FaultKind::Error)
+      : ScopedFault({.nth = nth, .kind = kind, .error = ENOSPC}) {}
+  int before(const FileCall& call, size_t& bytes) override {
+    return call.op == FileOp::Rename && call.flags != 0 ? EINVAL : ScopedFault::before(call, bytes);
+  }
+};
+
+TEST(AtomicDir, FoldersAreReplacedWithoutExchange) {
   const TemporaryFolder folder;
   put_old_folder(folder);
-  const ScopedFault fault({.op = FileOp::Rename, .error = EINVAL});
-  TERCEL_EXPECT_THROW(write_new_folder(folder / "out"), IoError, "this file system cannot exchange two directories");
-  EXPECT_EQ(folder.tree(), kOldFolder);
+  const NoExchange file_system;
+  write_new_folder(folder / "out");
+  EXPECT_EQ(folder.tree(), kNewFolder);
+}
+
+TEST(AtomicDir, EveryFailingCallWithoutExchange) {
+  int failures = 0;
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    bool threw = false, fired = false;
+    {
+      const NoExchange fault(n);
+      try {
+        write_new_folder(folder / "out");
+      } catch (const IoError&) {
+        threw = true;
+        ++failures;
+      }
+      fired = fault.fired();
+    }
+    remove_stale_temporaries(folder.path());
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == kNewFolder || (threw && tree == kOldFolder)) << "call " << n << testing::PrintToString(tree);
+    if (!fired) break;
+  }
+  EXPECT_GT(failures, 25);
+}
+
+TEST(AtomicDir, EveryCrashWithoutExchange) {
+  int64_t missing = 0;
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    bool crashed = false;
+    {
+      const NoExchange fault(n, FaultKind::Crash);
+      try {
+        write_new_folder(folder / "out");
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    missing += !exists(folder / "out");
+    remove_stale_temporaries(folder.path(), "out");
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == kNewFolder || (crashed && tree == kOldFolder)) << "call " << n << testing::PrintToString(tree);
+    if (!crashed) break;
+  }
+  EXPECT_EQ(missing, 1) << "between the two renames alone";
 }
 
 // Until the exchange is on the disk, a power cut may bring the old folder back: nobody may have emptied it by then.

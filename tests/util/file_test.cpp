@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -311,6 +312,30 @@ TEST(File, EveryFailingCallIsAnIoErrorAndLeaksNoDescriptor) {
   EXPECT_GT(failures, 20);
 }
 
+TEST(FileLock, KnowsWhetherItsFileIsInItsPlace) {
+  const TemporaryFolder folder;
+  create_dirs(folder / "run");
+  const FileLock lock(folder / "run/lock");
+  EXPECT_TRUE(lock.is_in_place());
+  rename_path(folder / "run", folder / "moved");
+  EXPECT_FALSE(lock.is_in_place());
+  create_dirs(folder / "run");
+  folder.put("run/lock", "another one");
+  EXPECT_FALSE(lock.is_in_place());
+  remove_tree(folder / "run");
+  rename_path(folder / "moved", folder / "run");
+  EXPECT_TRUE(lock.is_in_place());
+}
+
+TEST(File, FreeBytesOfWhatIsToBe) {
+  const TemporaryFolder folder;
+  const int64_t found = free_bytes(folder.path());
+  EXPECT_GT(found, 0);
+  // Others write there too, but not all of it at once.
+  EXPECT_GT(free_bytes(folder / "not/there/yet"), found / 2);
+  EXPECT_EQ(free_bytes("/proc"), std::numeric_limits<int64_t>::max()) << "which has no sizes";
+}
+
 TEST(FileLock, SecondHolderIsToldWhoHasIt) {
   const TemporaryFolder folder;
   const std::string path = folder / "lock";
@@ -319,6 +344,40 @@ TEST(FileLock, SecondHolderIsToldWhoHasIt) {
     TERCEL_EXPECT_THROW(FileLock{path}, IoError, path + ": lock: held by process " + std::to_string(::getpid()));
   }
   const FileLock again(path);
+}
+
+TEST(FileLock, WithoutLocksAFileIsTheLock) {
+  for (const int code : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    const TemporaryFolder folder;
+    const ScopedFault no_locks({.op = FileOp::Lock, .error = code, .persistent = true});
+    const std::string path = folder / "lock";
+    char host[256] = {};
+    ASSERT_EQ(::gethostname(host, sizeof(host) - 1), 0);
+    {
+      const FileLock lock(path);
+      TERCEL_EXPECT_THROW(
+          FileLock{path}, IoError,
+          path + ": lock: held by process " + std::to_string(::getpid()) + " " + host + ", as " + path + ".held says");
+      EXPECT_TRUE(exists(path + ".held")) << "the refused one leaves it alone";
+      EXPECT_TRUE(lock.is_in_place());
+    }
+    EXPECT_FALSE(exists(path + ".held"));
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    ::waitpid(child, nullptr, 0);
+    folder.put("lock.held", std::to_string(child) + " " + host + "\n");
+    { const FileLock lock(path); }  // its process has ended
+    for (const std::string& text : {std::to_string(child) + " another-host\n", std::string("1 ") + host + "\n",
+                                    std::string(), std::string("what is this")}) {
+      folder.put("lock.held", text);
+      TERCEL_EXPECT_THROW(FileLock{path}, IoError, "remove that file if the process has ended");
+      EXPECT_EQ(folder.get("lock.held"), text);
+    }
+    EXPECT_EQ(folder.tree().size(), 2u) << "nothing else is left";
+  }
+  const TemporaryFolder folder;
+  const ScopedFault fault({.op = FileOp::Lock, .error = EIO});
+  TERCEL_EXPECT_THROW(FileLock{folder / "lock"}, IoError, "lock: Input/output error");
 }
 
 TEST(FileLock, KilledHolderLosesIt) {

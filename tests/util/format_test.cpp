@@ -75,6 +75,10 @@ TEST(Format, PrintableIsOneLineOfUtf8) {
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond Unicode";
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("\xc2\x9b[31m\xc2\xa0"), "\\xc2\\x9b[31m\xc2\xa0") << "a control character of two bytes";
+  EXPECT_EQ(printable_lines("a\n\x1b]0;x\x07\n\xff\r"), "a\n\\x1b]0;x\\x07\n\\xff\\x0d");
+  EXPECT_EQ(printable_lines(std::string(600, 'x')), std::string(600, 'x'));
+  EXPECT_EQ(printable_lines(""), "");
   EXPECT_EQ(printable(std::string(600, 'x')), std::string(512, 'x') + "...");
 }
 

@@ -37,6 +37,16 @@ TEST(Json, ErrorsSayWhere) {
                       "model.safetensors: line 1, column 1:");
 }
 
+TEST(Json, ZeroBytesAreRefused) {
+  using namespace std::string_literals;
+  TERCEL_EXPECT_THROW(parse("{\"a\": 1}\0 junk"s), ConfigError,
+                      "config.json: line 1, column 9: expected text, found a zero byte");
+  TERCEL_EXPECT_THROW(parse("{}\n\0"s), ConfigError, "line 2, column 1: expected text, found a zero byte");
+  TERCEL_EXPECT_THROW(parse("\0"s), ConfigError, "line 1, column 1: expected text, found a zero byte");
+  TERCEL_EXPECT_THROW(parse("[\"a\0b\"]"s), ConfigError, "line 1, column 4: expected text, found a zero byte");
+  EXPECT_EQ(parse("\"a\\u0000b\"").get<std::string>(), "a\0b"s) << "an escaped one is a character";
+}
+
 TEST(Json, DuplicateKeysAreRefused) {
   TERCEL_EXPECT_THROW(parse("{\"a\": 1,\n \"a\": 2}"), ConfigError,
                       "config.json: line 2, column 4: duplicate key \"a\"");

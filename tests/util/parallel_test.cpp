@@ -9,14 +9,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tests/support/errors.h"
 
@@ -32,17 +35,19 @@ class ParallelThreads : public testing::Test {
   int64_t before_ = num_threads();
 };
 
-using Chunk = std::tuple<int64_t, int64_t, int64_t>;  // begin, end, thread_index
+using Chunk = std::tuple<int64_t, int64_t, int64_t>;  // begin, end, index
 
-std::set<Chunk> chunks_of(int64_t begin, int64_t end, int64_t grain) {
+std::set<Chunk> chunks_of(const Partition& partition) {
   std::mutex mutex;
   std::set<Chunk> chunks;
-  parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
+  partition.run([&](int64_t chunk, int64_t first, int64_t last) {
     const std::lock_guard lock(mutex);
-    EXPECT_TRUE(chunks.insert({first, last, thread_index()}).second);
+    EXPECT_TRUE(chunks.insert({first, last, chunk}).second);
   });
   return chunks;
 }
+
+std::set<Chunk> chunks_of(int64_t begin, int64_t end, int64_t grain) { return chunks_of(Partition(begin, end, grain)); }
 
 TEST_F(ParallelThreads, PartitionDependsOnRangeGrainAndThreadsAlone) {
   set_num_threads(3);
@@ -50,10 +55,80 @@ TEST_F(ParallelThreads, PartitionDependsOnRangeGrainAndThreadsAlone) {
   for (int repeat = 0; repeat < 50; ++repeat) EXPECT_EQ(chunks_of(10, 20, 1), expected);
   EXPECT_EQ(chunks_of(10, 20, 5), (std::set<Chunk>{{10, 15, 0}, {15, 20, 1}}));
   EXPECT_EQ(chunks_of(10, 20, 6), (std::set<Chunk>{{10, 20, 0}})) << "no chunk smaller than the grain";
-  EXPECT_EQ(num_chunks(10, 1), 3);
-  EXPECT_EQ(num_chunks(10, 5), 2);
-  EXPECT_EQ(num_chunks(10, 6), 1);
-  EXPECT_EQ(num_chunks(0, 6), 0);
+  EXPECT_EQ(Partition(10, 20, 1).chunks(), 3);
+  EXPECT_EQ(Partition(10, 20, 5).chunks(), 2);
+  EXPECT_EQ(Partition(10, 20, 6).chunks(), 1);
+  EXPECT_EQ(Partition(10, 10, 6).chunks(), 0);
+  EXPECT_EQ(Partition(10, 9, 6).chunks(), 0);
+  EXPECT_EQ(chunks_of(10, 10, 1), std::set<Chunk>{});
+}
+
+TEST_F(ParallelThreads, ParallelForCutsLikeAPartition) {
+  for (int64_t threads = 1; threads <= 4; ++threads) {
+    set_num_threads(threads);
+    for (int64_t grain = 1; grain <= 9; ++grain) {
+      std::mutex mutex;
+      std::set<std::pair<int64_t, int64_t>> found, expected;
+      parallel_for(5, 23, grain, [&](int64_t first, int64_t last) {
+        const std::lock_guard lock(mutex);
+        found.insert({first, last});
+      });
+      const Partition partition(5, 23, grain);
+      for (int64_t chunk = 0; chunk < partition.chunks(); ++chunk)
+        expected.insert({partition.begin(chunk), partition.begin(chunk + 1)});
+      EXPECT_EQ(found, expected) << threads << " threads, grain " << grain;
+    }
+  }
+}
+
+TEST_F(ParallelThreads, APartitionKeepsItsChunksWhenTheNumberOfThreadsChanges) {
+  const std::set<Chunk> of_two = {{0, 5, 0}, {5, 10, 1}},
+                        of_five = {{0, 2, 0}, {2, 4, 1}, {4, 6, 2}, {6, 8, 3}, {8, 10, 4}};
+  set_num_threads(2);
+  const Partition two(0, 10, 1);
+  set_num_threads(5);
+  const Partition five(0, 10, 1);
+  EXPECT_EQ(chunks_of(two), of_two);
+  set_num_threads(1);
+  EXPECT_EQ(chunks_of(five), of_five);
+  EXPECT_EQ(chunks_of(two), of_two);
+}
+
+TEST_F(ParallelThreads, PartitionsHoldWhileAnotherThreadChangesTheNumberOfThreads) {
+  std::atomic<bool> done{false};
+  std::thread other([&done] {
+    for (int64_t i = 0; !done; ++i) set_num_threads(1 + i % 5);
+  });
+  for (int repeat = 0; repeat < 2000; ++repeat) {
+    const Partition partition(0, 100, 1);
+    std::vector<int64_t> lengths(static_cast<size_t>(partition.chunks()));
+    for (int64_t run = 1; run <= 2; ++run)
+      partition.run(
+          [&](int64_t chunk, int64_t first, int64_t last) { lengths[static_cast<size_t>(chunk)] += last - first; });
+    int64_t sum = 0;
+    for (const int64_t length : lengths) {
+      EXPECT_GE(length, 2 * (100 / partition.chunks()));
+      sum += length;
+    }
+    ASSERT_EQ(sum, 200);
+  }
+  done = true;
+  other.join();
+}
+
+TEST_F(ParallelThreads, APartitionMadeInAParallelRegionIsOneChunk) {
+  set_num_threads(2);
+  const Partition outer(0, 6, 1);
+  std::vector<std::set<Chunk>> fresh(2), given(2);
+  outer.run([&](int64_t chunk, int64_t, int64_t) {
+    fresh[static_cast<size_t>(chunk)] = chunks_of(0, 100, 1);
+    given[static_cast<size_t>(chunk)] = chunks_of(outer);
+    EXPECT_TRUE(in_parallel_region());
+  });
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(fresh[i], (std::set<Chunk>{{0, 100, 0}}));
+    EXPECT_EQ(given[i], (std::set<Chunk>{{0, 3, 0}, {3, 6, 1}})) << "one made outside keeps its chunks";
+  }
 }
 
 TEST_F(ParallelThreads, EveryIndexOnceForAllSmallRanges) {
@@ -66,7 +141,6 @@ TEST_F(ParallelThreads, EveryIndexOnceForAllSmallRanges) {
         parallel_for(begin, begin + count, grain, [&](int64_t first, int64_t last) {
           EXPECT_LT(first, last);
           EXPECT_GE(last - first, std::min(grain, count));
-          EXPECT_LT(thread_index(), threads);
           for (int64_t i = first; i < last; ++i) ++seen[static_cast<size_t>(i - begin)];
         });
         for (const auto& times : seen) ASSERT_EQ(times, 1) << threads << " " << count << " " << grain;
@@ -100,10 +174,7 @@ TEST_F(ParallelThreads, RunsOnSeveralThreadsAtOnce) {
 TEST_F(ParallelThreads, RegionIsVisibleInside) {
   set_num_threads(2);
   EXPECT_FALSE(in_parallel_region());
-  parallel_for(0, 2, 1, [](int64_t first, int64_t) {
-    EXPECT_TRUE(in_parallel_region());
-    EXPECT_EQ(thread_index(), first);
-  });
+  parallel_for(0, 2, 1, [](int64_t, int64_t) { EXPECT_TRUE(in_parallel_region()); });
   EXPECT_FALSE(in_parallel_region());
   parallel_for(0, 2, 2, [](int64_t, int64_t) { EXPECT_FALSE(in_parallel_region()) << "this one stayed serial"; });
 }
@@ -111,13 +182,12 @@ TEST_F(ParallelThreads, RegionIsVisibleInside) {
 TEST_F(ParallelThreads, NestedCallsRunSerially) {
   set_num_threads(2);
   std::atomic<int> inner{0};
-  parallel_for(0, 2, 1, [&](int64_t outer, int64_t) {
+  parallel_for(0, 2, 1, [&](int64_t, int64_t) {
     const auto id = std::this_thread::get_id();
     parallel_for(0, 100, 1, [&](int64_t first, int64_t last) {
       EXPECT_EQ(std::this_thread::get_id(), id);
       EXPECT_EQ(first, 0);
       EXPECT_EQ(last, 100);
-      EXPECT_EQ(thread_index(), outer) << "per-thread scratch of the outer loop stays valid";
       ++inner;
     });
   });
@@ -159,11 +229,12 @@ TEST_F(ParallelThreads, SumsAreTheSameInEveryRun) {
   std::vector<float> values(100'003);
   for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0f / static_cast<float>(i + 1);
   const auto total = [&] {
-    std::vector<float> parts(static_cast<size_t>(num_threads()));
-    parallel_for(0, static_cast<int64_t>(values.size()), 1000, [&](int64_t first, int64_t last) {
+    const Partition partition(0, static_cast<int64_t>(values.size()), 1000);
+    std::vector<float> parts(static_cast<size_t>(partition.chunks()));
+    partition.run([&](int64_t chunk, int64_t first, int64_t last) {
       float sum = 0;
       for (int64_t i = first; i < last; ++i) sum += values[static_cast<size_t>(i)];
-      parts[static_cast<size_t>(thread_index())] = sum;
+      parts[static_cast<size_t>(chunk)] = sum;
     });
     float sum = 0;
     for (const float part : parts) sum += part;
@@ -238,26 +309,64 @@ int run_in_child(void (*body)()) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Through exit(), so that the pool's destructor runs: it must not wait for threads that are gone.
-void leave_child() {
-#if defined(__SANITIZE_ADDRESS__)  // its search for leaks at exit wants to stop those threads
-  _exit(0);
-#else
-  std::exit(0);
-#endif
-}
-
-TEST_F(ParallelThreads, WorksSeriallyInAForkedChild) {
+TEST_F(ParallelThreads, AForkedChildHasThreadsOfItsOwn) {
   set_num_threads(3);
   ASSERT_EQ(chunks_of(0, 9, 1).size(), 3u);
   EXPECT_EQ(run_in_child([] {
-              const std::set<Chunk> chunks = chunks_of(0, 9, 1);
-              if (chunks != std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}}) _exit(3);
-              leave_child();
+              // Ends only if all three chunks run at the same time.
+              std::atomic<int> arrived{0};
+              parallel_for(0, 3, 1, [&](int64_t, int64_t) {
+                ++arrived;
+                while (arrived < 3) std::this_thread::yield();
+              });
+              if (chunks_of(0, 9, 1) != std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}}) _exit(3);
+              // And so has a child of the child.
+              if (run_in_child([] {
+                    if (chunks_of(0, 9, 1).size() != 3) _exit(4);
+                  }) != 0)
+                _exit(5);
             }),
             0);
   EXPECT_EQ(chunks_of(0, 9, 1).size(), 3u) << "the parent goes on";
 }
+
+TEST_F(ParallelThreads, ChildrenOfAProcessWhoseOtherThreadsRunLoopsWork) {
+  set_num_threads(3);
+  std::atomic<bool> done{false};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 2; ++i)
+    callers.emplace_back([&] {
+      while (!done) chunks_of(0, 9, 1);
+    });
+  for (int repeat = 0; repeat < 50; ++repeat)
+    ASSERT_EQ(run_in_child([] {
+                if (chunks_of(0, 9, 1).size() != 3) _exit(3);
+              }),
+              0);
+  done = true;
+  for (std::thread& caller : callers) caller.join();
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which make a wake-up dear
+
+TEST_F(ParallelThreads, MoreThreadsThanCpusDoNotSpin) {
+  constexpr int64_t kThreads = 64;
+  if (usable_cpus() > kThreads / 4) GTEST_SKIP() << "a machine of " << usable_cpus() << " CPUs";
+  set_num_threads(kThreads);
+  const auto loop = [] { parallel_for(0, kThreads, 1, [](int64_t, int64_t) {}); };
+  loop();
+  constexpr int kLoops = 40;
+  const std::clock_t start = std::clock();
+  for (int i = 0; i < kLoops; ++i) {
+    loop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const double milliseconds = static_cast<double>(std::clock() - start) / (CLOCKS_PER_SEC / 1000.0) / kLoops;
+  // Waking 64 threads takes half a millisecond of CPU time; if each spun for 100 microseconds, it would be 6.
+  EXPECT_LT(milliseconds, 3);
+}
+
+#endif
 
 // The default is read once per process, so a fresh program has to look.
 int64_t threads_of_a_fresh_process(const std::string& environment) {
@@ -271,6 +380,27 @@ int64_t threads_of_a_fresh_process(const std::string& environment) {
   pclose(pipe);
   const size_t at = output.find("num_threads=");
   return at == std::string::npos ? -1 : std::stoll(output.substr(at + 12));
+}
+
+TEST(ParallelExit, LeaveLoops) {
+  if (!std::getenv("TERCEL_TEST_LEAVE_LOOPS")) GTEST_SKIP() << "it is for a process of its own";
+  // Destroyed after whatever the first loop makes, so that the others run on for a while.
+  struct Late {
+    ~Late() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+  };
+  static const Late late;
+  set_num_threads(3);
+  for (int i = 0; i < 4; ++i)
+    std::thread([] {
+      for (;;) parallel_for(0, 9, 1, [](int64_t, int64_t) {});
+    }).detach();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+TEST(ParallelExit, LoopsMayGoOnWhileTheProgramEnds) {
+  const std::string command = "TERCEL_TEST_LEAVE_LOOPS=1 /proc/" + std::to_string(getpid()) +
+                              "/exe --gtest_filter=ParallelExit.LeaveLoops >/dev/null";
+  for (int repeat = 0; repeat < 20; ++repeat) ASSERT_EQ(std::system(command.c_str()), 0) << "repeat " << repeat;
 }
 
 TEST(ParallelDefault, Print) {

@@ -52,6 +52,24 @@ TEST(Signals, SecondOneEndsTheProcess) {
             143);
 }
 
+TEST(Signals, HangupAsksHoweverOftenItComes) {
+  const ScopedSignals scope;
+  ::raise(SIGHUP);
+  ::raise(SIGHUP);
+  EXPECT_EQ(stop_signal(), SIGHUP);
+  EXPECT_EQ(signal_name(stop_signal()), "SIGHUP");
+}
+
+TEST(Signals, UserSignalAsksForASaveAndNotForAStop) {
+  const ScopedSignals scope;
+  EXPECT_FALSE(take_save_request());
+  ::raise(SIGUSR1);
+  ::raise(SIGUSR1);
+  EXPECT_TRUE(take_save_request());
+  EXPECT_FALSE(take_save_request());
+  EXPECT_EQ(stop_signal(), 0);
+}
+
 TEST(Signals, ScopeEndsWithTheHandlersThatWereThere) {
   EXPECT_EQ(end_of([] {
               {

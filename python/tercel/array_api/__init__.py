@@ -1,4 +1,4 @@
-"""The Python array API standard, version 2024.12, over Tercel's tensors.
+"""The Python array API standard, version 2025.12, over Tercel's tensors.
 
 The functions take any `tercel.Tensor` and return tensors of a subclass with the standard's operators. They have the
 standard's names, arguments and promotion: a tensor without dimensions counts as much as any other, and of Python's
@@ -27,7 +27,7 @@ from tercel.array_api._searching import *  # noqa: E402,F401,F403
 from tercel.array_api.linalg import matmul, matrix_transpose, tensordot, vecdot  # noqa: E402
 
 newaxis = None
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 __all__ = [
     "__array_api_version__", "__array_namespace_info__", "e", "inf", "nan", "newaxis", "pi", "fft", "linalg", "matmul",

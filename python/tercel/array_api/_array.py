@@ -77,7 +77,12 @@ class Array(Tensor):
         return arrays_of(Tensor.__getitem__(self, _index(key)))
 
     def __setitem__(self, key, value, /):
+        kind = _dtypes.rank(value.dtype if isinstance(value, Tensor) else value)
+        if kind is not None and kind > _dtypes.rank(self.dtype):
+            raise TypeError(f"__setitem__: expected a value of the kind of {self.dtype} or of a lower one, but got "
+                            f"{value.dtype if isinstance(value, Tensor) else type(value).__name__}")
         if not _selects_nothing(self, key):
+            value = Tensor.to(value, self.dtype) if isinstance(value, Tensor) else value
             Tensor.__setitem__(self, _index(key), value)
 
     def __iter__(self):

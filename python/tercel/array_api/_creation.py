@@ -125,12 +125,12 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Vectors expanded to one shape: a list; "xy" exchanges the first two dimensions."""
+    """Vectors expanded to one shape: a tuple; "xy" exchanges the first two dimensions."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: expected indexing 'xy' or 'ij', but got {indexing!r}")
     if not arrays:
-        return []
-    return list(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
+        return ()
+    return tuple(_C._meshgrid(arrays, indexing=indexing if len(arrays) > 1 else "ij"))
 
 
 def _diagonal(name, x, k):

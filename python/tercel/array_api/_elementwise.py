@@ -6,6 +6,7 @@ standard treats all arrays alike. So operands come to one dtype before PyTorch's
 numbers become tensors of it.
 """
 
+import math
 from math import inf
 
 from tercel import _C
@@ -151,16 +152,16 @@ for _row in (
 def clip(x, /, min=None, max=None):  # noqa: A002
     """Numbers of at least min and at most max, in x's dtype; None is no bound."""
     result = x
-    for bound, call in ((min, _C.maximum), (max, _C.minimum)):
+    for bound, call, whole in ((min, _C.maximum, math.ceil), (max, _C.minimum, math.floor)):
         if bound is not None:
-            bound = bound.to(x.dtype) if isinstance(bound, Tensor) else _bound(bound, x.dtype)
+            bound = bound.to(x.dtype) if isinstance(bound, Tensor) else _bound(bound, x.dtype, whole)
             result = call(result, bound)
     return result.clone() if result is x else result
 
 
-def _bound(number, dtype):
-    """A bound in an integer dtype, at its ends if it is beyond them."""
+def _bound(number, dtype, whole):
+    """A bound in an integer dtype, at its ends if it is beyond them; whole() makes an integer of a float between two."""
     if not dtype.is_floating_point and not dtype.is_complex:
         info = _C.iinfo(dtype)
-        number = info.min if number < info.min else info.max if number > info.max else number
+        number = info.min if number < info.min else info.max if number > info.max else whole(number)
     return _C.tensor(number, dtype=dtype)

@@ -21,7 +21,7 @@ class _Info:
         return _C.device("cpu")
 
     def devices(self):
-        return [_C.device("cpu")]
+        return (_C.device("cpu"),)
 
     def default_dtypes(self, *, device=None):
         _cpu("default_dtypes", device)

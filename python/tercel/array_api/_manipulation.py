@@ -3,14 +3,23 @@
 from tercel import _C
 from tercel._C import Tensor
 from tercel.array_api._dtypes import result_type
+from tercel.functional import broadcast_shapes as _broadcast_shapes
 
-__all__ = ["broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat",
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis", "permute_dims", "repeat",
            "reshape", "roll", "squeeze", "stack", "tile", "unstack"]
 
 
 def broadcast_arrays(*arrays):
-    """The arrays expanded to one shape: a list."""
-    return list(_C._broadcast_tensors(arrays))
+    """The arrays expanded to one shape: a tuple."""
+    return tuple(_C._broadcast_tensors(arrays))
+
+
+def broadcast_shapes(*shapes):
+    """The shape that arrays of these shapes are expanded to, a tuple; ValueError if there is none."""
+    try:
+        return tuple(_broadcast_shapes(*shapes))
+    except RuntimeError as error:
+        raise ValueError(f"broadcast_shapes: {error}") from None
 
 
 def broadcast_to(x, /, shape):
@@ -34,9 +43,20 @@ def stack(arrays, /, *, axis=0):
     return _C.stack(_one_dtype(arrays), axis)
 
 
-def expand_dims(x, /, *, axis=0):
-    """The array with a new axis of size 1."""
-    return _C.unsqueeze(x, axis)
+def expand_dims(x, /, axis=0):
+    """The array with a new axis of size 1 at a place, or at each of a tuple of places, of the result."""
+    if isinstance(axis, int):
+        return _C.unsqueeze(x, axis)
+    ndim = x.ndim + len(axis)
+    for one in axis:
+        if not -ndim <= one < ndim:
+            raise IndexError(f"expand_dims: expected axes of an array of {ndim} dimensions, but got {one}")
+    places = sorted(one % ndim for one in axis)
+    if len(set(places)) < len(places):
+        raise ValueError(f"expand_dims: expected every axis once, but got {tuple(axis)}")
+    for one in places:
+        x = _C.unsqueeze(x, one)
+    return x
 
 
 def squeeze(x, /, axis):

@@ -7,13 +7,18 @@ from tercel._C import Tensor
 from tercel.array_api._dtypes import KINDS, tensors_of
 from tercel.functional import broadcast_shapes
 
-__all__ = ["argsort", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all", "unique_counts",
+__all__ = ["argsort", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis", "unique_all", "unique_counts",
            "unique_inverse", "unique_values", "where"]
 
 
 def where(condition, x1, x2, /):
     """x1 where the condition is true, else x2."""
     return _C.where(condition, *tensors_of("where", x1, x2))
+
+
+def isin(x1, x2, /, *, invert=False):
+    """Whether each element of x1 is one of x2, or is none of them (invert); one of both may be a number."""
+    return _C.isin(*tensors_of("isin", x1, x2), invert=invert)
 
 
 def nonzero(x, /):

@@ -8,9 +8,14 @@ from tercel.array_api._dtypes import part_of, tensors_of
 from tercel.array_api._reductions import sum as _sum
 from tercel.functional import broadcast_shapes, tensordot as _tensordot
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
            "trace", "vecdot", "vector_norm"]
+
+
+class EigResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -92,6 +97,16 @@ def cholesky(x, /, *, upper=False):
 def det(x, /):
     """Determinants."""
     return _linalg.det(x)
+
+
+def eig(x, /):
+    """Complex eigenvalues and eigenvectors of any square matrices, in no order."""
+    return EigResult(*_linalg.eig(x))
+
+
+def eigvals(x, /):
+    """Complex eigenvalues of any square matrices, in no order."""
+    return _linalg.eigvals(x)
 
 
 def eigh(x, /):

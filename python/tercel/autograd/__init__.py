@@ -16,6 +16,13 @@ __all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_
            "detect_anomaly", "set_detect_anomaly", "gradcheck", "gradgradcheck", "functional", "graph", "forward_ad"]
 
 
+def __getattr__(name):
+    if name == "profiler":  # which few programs need
+        from importlib import import_module
+        return import_module("tercel.autograd.profiler")
+    raise AttributeError(f"module 'tercel.autograd' has no attribute '{name}'")
+
+
 def _as_tuple(tensors):
     if isinstance(tensors, (Tensor, graph.GradientEdge)):
         return (tensors,)

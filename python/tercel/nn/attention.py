@@ -1,5 +1,8 @@
 """Attention in several heads."""
 
+import contextlib
+import enum
+
 from tercel import _C
 from tercel.nn import functional as F
 from tercel.nn import init
@@ -7,7 +10,31 @@ from tercel.nn.linear import Linear
 from tercel.nn.module import Module
 from tercel.nn.parameter import Parameter, _bias
 
-__all__ = ["MultiheadAttention"]
+__all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(enum.IntEnum):
+    """The names of PyTorch's ways to calculate scaled_dot_product_attention()."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """A context that says which ways may be taken; there is one way here, which is taken whatever it says."""
+    several = isinstance(backends, (list, tuple))
+    if not several and not isinstance(backends, SDPBackend):
+        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+                             + type(backends).__name__)
+    for backend in backends if several else (backends,):
+        if not isinstance(backend, SDPBackend):
+            raise AssertionError(f"Backend must be an instance of SDPBackend, got {type(backend).__name__}")
+    yield {}
 
 
 class NonDynamicallyQuantizableLinear(Linear):

@@ -87,15 +87,31 @@ def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
 
 
 def _channel_dropout(name, dims):
-    def function(input, p=0.5, training=True):  # noqa: A002
+    purpose = (f"{name} exists to provide channel-wise dropout on inputs with {dims} spatial "
+               f"dimension{'s' if dims > 1 else ''}, a channel dimension, and an optional batch dimension "
+               f"(i.e. {dims + 1}D or {dims + 2}D inputs).")
+
+    def function(input, p=0.5, training=True, inplace=False):  # noqa: A002
         """Whole channels are zero with probability p, all else divided by 1 - p."""
         _checked_share(p)
-        if input.dim() not in (dims + 1, dims + 2):
-            raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D input, but received a {input.dim()}D input")
+        given = input.dim()
+        if given not in (dims + 1, dims + 2):
+            if dims == 1:
+                raise RuntimeError(f"{name}: Expected 2D or 3D input, but received a {given}D input. Note that {purpose}")
+            warnings.warn(f"{name}: Received a {given}-D input to {name}, which is deprecated. To retain the behavior and "
+                          f"silence this warning, please use dropout instead. Note that {purpose}", stacklevel=2)
+        elif dims == 2 and given == 3:
+            warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
+                          "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. To maintain "
+                          "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.", stacklevel=2)
         if not training:
             return input
-        kept = input.detach().new_ones(*input.shape[:-dims], *[1] * dims)
-        return input * _dropout(kept, p, True)
+        # As in PyTorch, dropout2d() takes the first two dimensions of any input for batch and channel.
+        if dims == 2 or given == dims + 2:
+            result = _C.feature_dropout(input, p, True)
+        else:
+            result = _C.feature_dropout(input.unsqueeze(0), p, True).squeeze(0)
+        return input.copy_(result) if inplace else result
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -227,7 +243,8 @@ def _lp_pool(dims):
         """The p-norm of each window: the p-th root of the sum of p-th powers."""
         mean = average(input.pow(norm_type), kernel_size, () if stride is None else stride, 0, ceil_mode)
         count = math.prod(_list(kernel_size, dims))
-        return (mean.sign() * mean.abs() * count).pow(1.0 / norm_type)
+        # relu() stops the infinite gradient of the root at 0.
+        return (mean.sign() * _nn.relu(mean.abs()) * count).pow(1.0 / norm_type)
 
     lp_pool.__name__ = lp_pool.__qualname__ = f"lp_pool{dims}d"
     return lp_pool

@@ -245,6 +245,20 @@ class Module:
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
+    def set_submodule(self, target, module, strict=False):
+        """Puts a module at the end of a path such as "net.0"; with strict only where there is one."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if not isinstance(getattr(parent, name, module), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
     def get_parameter(self, target):
         """The parameter of a dotted name. AttributeError if there is none."""
         path, _, name = target.rpartition(".")
@@ -290,6 +304,17 @@ class Module:
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def compile(self, *args, **kwargs):
+        """Nothing: every operation runs when it is called."""
+
+    def cuda(self, device=None):
+        """All parameters and buffers on a GPU: AssertionError, as there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def share_memory(self):
+        """NotImplementedError if there are parameters or buffers: they are copied to other processes, not shared."""
+        return self._apply(lambda t: t.share_memory_())
 
     def type(self, dst_type):
         """All parameters and buffers in a dtype."""

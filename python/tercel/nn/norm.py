@@ -30,11 +30,11 @@ class _RunningNorm(_AffineNorm):
     _version = 2
     _ranks = ()  # how many dimensions an input may have
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
         self.num_features, self.eps, self.momentum, self.affine = num_features, eps, momentum, affine
         self.track_running_stats = track_running_stats
-        self._make((num_features,), affine, affine, device, dtype)
+        self._make((num_features,), affine, affine and bias, device, dtype)
         if track_running_stats:
             self.register_buffer("running_mean", _C.zeros(num_features, device=device, dtype=dtype))
             self.register_buffer("running_var", _C.ones(num_features, device=device, dtype=dtype))
@@ -61,15 +61,15 @@ class _RunningNorm(_AffineNorm):
 
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"track_running_stats={self.track_running_stats}")
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
 
 class _BatchNorm(_RunningNorm):
     """By the batch's mean and variance while training, which move the running ones; by those else."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
-                 dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):  # noqa: A002
         self._check_input_dim(input)
@@ -109,8 +109,8 @@ class _InstanceNorm(_RunningNorm):
     """Each channel of each sample by its own mean and variance."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None,
-                 dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 dtype=None, *, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):  # noqa: A002
         self._check_input_dim(input)
@@ -157,7 +157,8 @@ class LayerNorm(_AffineNorm):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
 
 
 class RMSNorm(_AffineNorm):
@@ -180,19 +181,19 @@ class RMSNorm(_AffineNorm):
 class GroupNorm(_AffineNorm):
     """Over groups of channels of each sample."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self._make((num_channels,), affine, affine, device, dtype)
+        self._make((num_channels,), affine, affine and bias, device, dtype)
         self.reset_parameters()
 
     def forward(self, input):  # noqa: A002
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class LocalResponseNorm(Module):
@@ -256,7 +257,7 @@ class _ChannelDropout(Dropout):
     _function = None
 
     def forward(self, input):  # noqa: A002
-        return self._function(input, self.p, self.training)
+        return self._function(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_ChannelDropout):

@@ -1,6 +1,12 @@
 """Optimizers over groups of parameters, and schedules of their learning rates."""
 
-from tercel.optim import lr_scheduler, swa_utils  # noqa: F401
+import sys
+
+from tercel.optim import lr_scheduler, optimizers as _optimizers, swa_utils  # noqa: F401
 from tercel.optim.lbfgs import LBFGS  # noqa: F401
 from tercel.optim.optimizer import Optimizer  # noqa: F401
 from tercel.optim.optimizers import *  # noqa: F401,F403
+
+# PyTorch has a file for each: `from torch.optim.adam import Adam`.
+for _name in ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"):
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _optimizers

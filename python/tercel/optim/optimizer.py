@@ -2,13 +2,15 @@
 
 import functools
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from copy import deepcopy
 
 from tercel import _C
 from tercel._C import Tensor
 from tercel._tensor import typename
 from tercel.autograd import enable_grad, no_grad, set_grad_enabled
+from tercel.autograd.profiler import record_function
+from tercel.nn._hooks import HookHandle
 
 __all__ = ["Optimizer"]
 
@@ -21,14 +23,33 @@ class _Required:
 required = _Required()
 
 
-def _counted(step):
-    """A step() that schedules can see was called."""
+def _watched(step):
+    """A step() that schedules can see was called, with a range in profiles and hooks around it."""
     @functools.wraps(step)
-    def counted(self, *args, **kwargs):
+    def watched(*args, **kwargs):
+        self = args[0]
         self._step_count = getattr(self, "_step_count", 0) + 1
-        return step(self, *args, **kwargs)
+        hooks = self.__dict__.get("_hooks")
+        if self.__dict__.get("_in_step") or not (hooks or _C._profiler_enabled()):  # a step() may call that of its base class
+            return step(*args, **kwargs)
+        self._in_step = True
+        try:
+            for hook in self._hooks_of("step_pre"):
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not isinstance(changed, tuple) or len(changed) != 2:
+                        raise RuntimeError(f"{step.__qualname__} must return None or a tuple of (new_args, new_kwargs), but got "
+                                           f"{changed}.")
+                    args, kwargs = changed
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                result = step(*args, **kwargs)
+            for hook in self._hooks_of("step_post"):
+                hook(self, args, kwargs)
+            return result
+        finally:
+            del self._in_step
 
-    return counted
+    return watched
 
 
 class Optimizer:
@@ -41,7 +62,7 @@ class Optimizer:
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
-            cls.step = _counted(cls.step)
+            cls.step = _watched(cls.step)
 
     def __init__(self, params, defaults):
         if isinstance(params, Tensor):
@@ -55,6 +76,37 @@ class Optimizer:
             raise ValueError("optimizer got an empty parameter list")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def _hooks_of(self, kind):
+        return [hook for hook, _ in self.__dict__.get("_hooks", {}).get(kind, {}).values()]
+
+    def _register(self, kind, hook, prepend=False):
+        hooks = self.__dict__.setdefault("_hooks", {}).setdefault(kind, OrderedDict())
+        return HookHandle(hooks, hook, prepend)
+
+    def register_step_pre_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) before each step(); what it returns takes the place of (args, kwargs)."""
+        return self._register("step_pre", hook)
+
+    def register_step_post_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) after each step()."""
+        return self._register("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) before state_dict()."""
+        return self._register("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) at the end of state_dict(); it may return another."""
+        return self._register("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) before load_state_dict(); it may return another."""
+        return self._register("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) after load_state_dict()."""
+        return self._register("load_post", hook, prepend)
 
     def add_param_group(self, param_group):
         """Adds a dict of "params" and options; what it leaves out has the optimizer's default."""
@@ -105,16 +157,26 @@ class Optimizer:
 
     def state_dict(self):
         """{"state": by number of the parameter, "param_groups": with numbers in place of parameters}."""
+        for hook in self._hooks_of("state_dict_pre"):
+            hook(self)
         numbers, groups = {}, []
         for group in self.param_groups:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
             groups.append({**group, "params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(p)] if isinstance(p, Tensor) else p: kept for p, kept in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        made = {"state": state, "param_groups": groups}
+        for hook in self._hooks_of("state_dict_post"):
+            changed = hook(self, made)
+            made = made if changed is None else changed
+        return made
 
     def load_state_dict(self, state_dict):
         """Takes a state dict's options and copies of its states, in the dtypes of the parameters."""
+        state_dict = state_dict.copy()  # which hooks may change
+        for hook in self._hooks_of("load_pre"):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -134,6 +196,8 @@ class Optimizer:
         self.param_groups = [{**self.defaults, **deepcopy({k: v for k, v in other.items() if k != "params"}),
                               "params": mine["params"]} for mine, other in zip(self.param_groups, saved)]
         self.state = state
+        for hook in self._hooks_of("load_post"):
+            hook(self)
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -141,7 +205,7 @@ class Optimizer:
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join(lines) + "\n)"
 
@@ -178,6 +242,8 @@ class ElementwiseOptimizer(Optimizer):
                         state.update({name: value.clone() for name, value in state.items() if isinstance(value, Tensor)})
                     update = self._update_complex if p.is_complex() else self._update
                     update(p, -p.grad if group["maximize"] else p.grad, state, group)
+                    if not state:  # a state_dict() has none of what keeps nothing
+                        del self.state[p]
         return loss
 
     def _update_complex(self, p, grad, state, group):

@@ -9,22 +9,74 @@ from tercel.nn import Module
 from tercel.nn.norm import _BatchNorm
 from tercel.optim.lr_scheduler import LRScheduler
 
-__all__ = ["AveragedModel", "SWALR", "update_bn"]
+__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
+           "update_bn"]
+
+
+def _check_decay(decay):
+    if not 0.0 <= decay <= 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+
+
+def get_ema_avg_fn(decay=0.999):
+    """An avg_fn of AveragedModel: the mean keeps `decay` of itself, the parameter gives the rest."""
+    _check_decay(decay)
+
+    @no_grad()
+    def average(mean, value, count):
+        return decay * mean + (1 - decay) * value
+
+    return average
+
+
+def get_swa_avg_fn():
+    """An avg_fn of AveragedModel: the arithmetic mean of all."""
+    @no_grad()
+    def average(mean, value, count):
+        return mean + (value - mean) / (count + 1)
+
+    return average
+
+
+def _of_lists(average, in_place):
+    """A multi_avg_fn, which changes a list of means, from what it does to one."""
+    @no_grad()
+    def averages(means, values, count):
+        for mean, value in zip(means, values):
+            if mean.is_floating_point() or mean.is_complex():
+                in_place(mean, value, count)
+            else:
+                mean.copy_(average(mean, value, count))
+
+    return averages
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """A multi_avg_fn of AveragedModel: get_ema_avg_fn() of a list of means, which it changes."""
+    return _of_lists(get_ema_avg_fn(decay), lambda mean, value, count: mean.lerp_(value, 1 - decay))
+
+
+def get_swa_multi_avg_fn():
+    """A multi_avg_fn of AveragedModel: get_swa_avg_fn() of a list of means, which it changes."""
+    return _of_lists(get_swa_avg_fn(), lambda mean, value, count: mean.lerp_(value, 1 / float(count + 1)))
 
 
 class AveragedModel(Module):
     """
     A copy of the model; update_parameters(model) takes the model's parameters as they are now into the mean.
-    avg_fn(mean, parameter, how many there were) gives the next mean, the arithmetic one if it is left out.
+    avg_fn(mean, parameter, how many there were) gives the next mean, the arithmetic one if it is left out;
+    multi_avg_fn changes a list of means by a list of parameters.
     """
 
-    def __init__(self, model, device=None, avg_fn=None, use_buffers=False):
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
         super().__init__()
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
         self.register_buffer("n_averaged", _C.tensor(0, dtype=_C.long, device=device))
-        self.avg_fn = avg_fn or (lambda mean, value, count: mean + (value - mean) / (count + 1))
+        self.avg_fn, self.multi_avg_fn = avg_fn, multi_avg_fn
         self.use_buffers = use_buffers
 
     def forward(self, *args, **kwargs):
@@ -38,9 +90,18 @@ class AveragedModel(Module):
     @no_grad()
     def update_parameters(self, model):
         """Takes the model's parameters into the mean; the first time it becomes them. Other buffers are copied."""
-        for mean, value in zip(self._averaged(self.module), self._averaged(model)):
-            value = value.detach().to(mean.device)
-            mean.copy_(value if self.n_averaged == 0 else self.avg_fn(mean, value, self.n_averaged.to(mean.device)))
+        means = [mean.detach() for mean in self._averaged(self.module)]
+        values = [value.detach().to(mean.device) for value, mean in zip(self._averaged(model), means)]
+        count = self.n_averaged
+        if count == 0:
+            for mean, value in zip(means, values):
+                mean.copy_(value)
+        elif self.multi_avg_fn is not None:
+            self.multi_avg_fn(means, values, count)
+        else:
+            average = self.avg_fn or get_swa_avg_fn()
+            for mean, value in zip(means, values):
+                mean.copy_(average(mean, value, count))
         if not self.use_buffers:
             for mine, other in zip(self.module.buffers(), model.buffers()):
                 mine.copy_(other.detach().to(mine.device))

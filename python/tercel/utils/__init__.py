@@ -4,7 +4,7 @@ from tercel.utils import dlpack, hooks  # noqa: F401
 
 
 def __getattr__(name):
-    if name == "checkpoint":  # which few programs need
+    if name in ("_pytree", "checkpoint"):  # which few programs need
         from importlib import import_module
-        return import_module("tercel.utils.checkpoint")
+        return import_module(f"tercel.utils.{name}")
     raise AttributeError(f"module 'tercel.utils' has no attribute '{name}'")

@@ -11,7 +11,7 @@ from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad, no_grad
 
 __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointFunction", "CheckpointError", "check_backward_validity",
-           "detach_variable", "noop_context_fn"]
+           "detach_variable", "get_device_states", "noop_context_fn", "set_device_states"]
 
 
 def detach_variable(inputs):
@@ -34,6 +34,15 @@ def check_backward_validity(inputs):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3)
 
 
+def get_device_states(*args):
+    """The devices other than the CPU that the tensors among args are on, and their generators' states: none."""
+    return [], []
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Sets the generators of devices other than the CPU to what get_device_states() gave: nothing."""
+
+
 def noop_context_fn():
     """Two contexts that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
@@ -47,13 +56,15 @@ class CheckpointFunction(Function):
         """run_function(*args), unrecorded."""
         check_backward_validity(args)
         ctx.run_function, ctx.preserve_rng_state = run_function, preserve_rng_state
-        if preserve_rng_state:
-            ctx.rng_state = _C.default_generator.get_state()
         ctx.inputs = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
-        with no_grad():
-            return run_function(*args)
+        ctx.draws = _C._push_draws()
+        try:
+            with no_grad():
+                return run_function(*args)
+        finally:
+            _C._pop_scope()
 
     @staticmethod
     def backward(ctx, *args):
@@ -83,12 +94,11 @@ def _random_numbers_of(ctx):
     if not ctx.preserve_rng_state:
         yield
         return
-    before = _C.default_generator.get_state()
-    _C.default_generator.set_state(ctx.rng_state)
+    _C._push_replay(ctx.draws)
     try:
         yield
     finally:
-        _C.default_generator.set_state(before)
+        _C._pop_scope()
 
 
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,

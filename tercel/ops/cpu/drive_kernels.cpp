@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/core/allocator.h"
 #include "tercel/ops/cpu/tile.h"
 
 namespace tercel::TERCEL_ISA {
@@ -221,7 +222,10 @@ struct Driver {
 
   // Transposed operands are turned block by block; a row of a block is then computed like any other.
   void run_blocks() const {
-    alignas(64) char turned[kMaxOperands][kBlock * kBlock * 4];
+    // Not on the stack: threads that others make may have few KiB of it.
+    DataPtr turned[kMaxOperands];
+    for (int a = 1; a < loop.nargs; ++a)
+      if (operand[a].transposed) turned[a] = cpu_allocator().allocate(kBlock * kBlock * 4);
     Tile tile[kMaxOperands];
     const void* in[kMaxOperands];
     int64_t block1 = kBlock;
@@ -234,14 +238,14 @@ struct Driver {
         for (int a = 1; a < loop.nargs; ++a) {
           const Operand& o = operand[a];
           if (o.transposed)
-            transpose(turned[a], kBlock * o.item, o.data + j0 * o.stride[1] + i * o.stride[0], o.stride[0], n, n1,
-                      static_cast<size_t>(o.item));
+            transpose(static_cast<char*>(turned[a].get()), kBlock * o.item, o.data + j0 * o.stride[1] + i * o.stride[0],
+                      o.stride[0], n, n1, static_cast<size_t>(o.item));
         }
         for (int64_t j = j0; j < j0 + n1; ++j) {
           for (int a = 1; a < loop.nargs; ++a) {
             const Operand& o = operand[a];
-            const char* from =
-                o.transposed ? turned[a] + (j - j0) * kBlock * o.item : o.data + j * o.stride[1] + i * o.stride[0];
+            const char* from = o.transposed ? static_cast<const char*>(turned[a].get()) + (j - j0) * kBlock * o.item
+                                            : o.data + j * o.stride[1] + i * o.stride[0];
             if (o.direct || (o.transposed && !o.convert)) {
               in[a - 1] = from;
             } else {

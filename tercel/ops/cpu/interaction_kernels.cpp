@@ -1,12 +1,14 @@
 // Interactions of a sample's features.
 //
-//   dot:      Z = [mlp; emb], n x d;  T = Z transposed
+//   dot:      Z = [mlp; emb] or emb alone, n x d;  T = Z transposed
 //             for blocks of rows i, of columns j < i:  G[i][j] = sum over k of Z[i][k] * T[k][j], in registers
-//             out = [mlp, G[1][0:1], G[2][0:2], ..., G[n-1][0:n-1], 0]
+//             out = [mlp or all of emb, G[1][0:1], G[2][0:2], ..., G[n-1][0:n-1], 0]
 //   backward: A = the gradients of G in both triangles, n x n, with a diagonal of zeros
 //             for blocks of rows i, of columns k:  dZ[i][k] = sum over j of A[i][j] * Z[j][k], in registers
 //   fm:       s = sum of v;  q = sum of v * v;  out = (s * s - q) / 2;  backward: dv = g * (s - v)
 #include "tercel/ops/interaction_impl.h"
+
+#include <algorithm>
 
 #include "tercel/ops/cpu/simd.h"
 #include "tercel/ops/cpu/tile.h"
@@ -99,27 +101,27 @@ void forward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
   T* products = scratch + dim * ld;  // [8][ld]
   for (int64_t i = 0; i < dim * ld; ++i) columns[i] = T(0);
   for (int64_t b = begin; b < end; ++b) {
-    const T* mlp = static_cast<const T*>(loop.mlp) + b * loop.mlp_stride;
-    const T* emb = static_cast<const T*>(loop.emb) + b * slots * dim;
+    const T* first = static_cast<const T*>(loop.first) + b * loop.first_stride;
+    const T* others = static_cast<const T*>(loop.others) + b * loop.others_stride;
     T* out = static_cast<T*>(loop.out) + b * loop.out_stride;
-    std::memcpy(out, mlp, static_cast<size_t>(dim) * sizeof(T));
-    for (int64_t k = 0; k < dim; ++k) columns[k * ld] = mlp[k];
-    transpose_into(columns + 1, ld, emb, slots, dim);
-    T* pair = out + dim;
+    std::copy_n(first, loop.passed, out);
+    for (int64_t k = 0; k < dim; ++k) columns[k * ld] = first[k];
+    transpose_into(columns + 1, ld, others, slots, dim);
+    T* pair = out + loop.passed;
     T* const last = pair + pairs;
     for (int64_t i = 1; i <= slots;) {
       // Rows with the same number of vectors to the left of the diagonal.
       const int64_t vectors = (i + kLane - 1) / kLane;
       const int64_t left = (vectors * kLane < slots ? vectors * kLane : slots) - i + 1;
       const int r = rows_at_once(vectors, left);
-      multiply_block(r, vectors, emb + (i - 1) * dim, dim, columns, ld, dim, products, ld);
+      multiply_block(r, vectors, others + (i - 1) * dim, dim, columns, ld, dim, products, ld);
       for (int64_t row = i; row < i + r; ++row) {
         const T* product = products + (row - i) * ld;
         // What a last vector writes too much is overwritten by the next row.
         if (pair + vectors * kLane <= last)
           for (int64_t v = 0; v < vectors; ++v) store(pair + v * kLane, load(product + v * kLane));
         else
-          std::memcpy(pair, product, static_cast<size_t>(row) * sizeof(T));
+          std::copy_n(product, row, pair);
         pair += row;
       }
       i += r;
@@ -139,18 +141,17 @@ void backward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
   T* dz = z + n * padded;       // [8][padded]
   for (int64_t i = 0; i < (n + 1) * ld; ++i) grads[i] = T(0);
   for (int64_t i = 0; i < n * padded; ++i) z[i] = T(0);
-  const size_t row_bytes = static_cast<size_t>(dim) * sizeof(T);
   for (int64_t b = begin; b < end; ++b) {
-    const T* mlp = static_cast<const T*>(loop.mlp) + b * loop.mlp_stride;
-    const T* emb = static_cast<const T*>(loop.emb) + b * slots * dim;
+    const T* first = static_cast<const T*>(loop.first) + b * loop.first_stride;
+    const T* others = static_cast<const T*>(loop.others) + b * loop.others_stride;
     const T* out_grad = static_cast<const T*>(loop.out_grad) + b * loop.out_stride;
-    std::memcpy(z, mlp, row_bytes);
+    std::copy_n(first, dim, z);
     if (padded == dim && slots > 0)
-      std::memcpy(z + padded, emb, row_bytes * static_cast<size_t>(slots));
+      std::copy_n(others, dim * slots, z + padded);
     else
-      for (int64_t s = 0; s < slots; ++s) std::memcpy(z + (s + 1) * padded, emb + s * dim, row_bytes);
+      for (int64_t s = 0; s < slots; ++s) std::copy_n(others + s * dim, dim, z + (s + 1) * padded);
 
-    const T* pair = out_grad + dim;
+    const T* pair = out_grad + loop.passed;
     const T* const last = pair + pairs;
     for (int64_t i = 1; i < n; ++i) {
       // A last vector that reads on brings wrong numbers to the diagonal and beyond; the rows below put them right.
@@ -159,7 +160,7 @@ void backward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
       if (pair + used * kLane <= last)
         for (int64_t v = 0; v < used; ++v) store(row + v * kLane, load(pair + v * kLane));
       else
-        std::memcpy(row, pair, static_cast<size_t>(i) * sizeof(T));
+        std::copy_n(pair, i, row);
       row[i] = T(0);
       for (int64_t j = 0; j < i; ++j) grads[j * ld + i] = pair[j];
       pair += i;
@@ -170,12 +171,15 @@ void backward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
       multiply_block(r, vectors, grads + i * ld, ld, z, padded, n, dz, padded);
       for (int64_t row = i; row < i + r; ++row) {
         const T* from = dz + (row - i) * padded;
-        if (row > 0) {
-          if (loop.emb_grad) std::memcpy(static_cast<T*>(loop.emb_grad) + (b * slots + row - 1) * dim, from, row_bytes);
-        } else if (loop.mlp_grad) {
-          T* to = static_cast<T*>(loop.mlp_grad) + b * dim;
-          for (int64_t k = 0; k < dim; ++k) to[k] = out_grad[k] + from[k];
-        }
+        T* to = nullptr;
+        if (row > 0 && loop.others_grad)
+          to = static_cast<T*>(loop.others_grad) + b * loop.others_stride + (row - 1) * dim;
+        if (row == 0 && loop.first_grad) to = static_cast<T*>(loop.first_grad) + b * loop.first_grad_stride;
+        if (!to) continue;
+        if (row * dim < loop.passed)
+          for (int64_t k = 0; k < dim; ++k) to[k] = out_grad[row * dim + k] + from[k];
+        else
+          std::copy_n(from, dim, to);
       }
       i += r;
     }

@@ -4,6 +4,9 @@
 // rows:   for r in 0..n, j in 0..dim: rule(weight[rows[r], j], state[rows[r], j], gradient[r, j])
 //
 // Both go through one function over consecutive elements, so an element's new value does not depend on which was used.
+//
+// What is stored is also multiplied by zero and added up: the sum is NaN if any of it is NaN or infinite, and 0 else.
+// The kernels wait for memory, so that this costs nothing, while looking for such values later reads everything again.
 #include "tercel/optim/rules.h"
 
 #include <immintrin.h>
@@ -45,8 +48,21 @@ class FlushDenormals {
   unsigned before_;
 };
 
+/** Adds zeros to the sum, or NaN where a value is not finite. */
+template <class Rule, class V>
+inline void mark(V& sum, V weight, const V* state) {
+  V zero = weight * V(0);
+  for (int k = 0; k < Rule::kStates; ++k) zero = zero + state[k] * V(0);
+  sum = sum + zero;  // the only addition that waits for the vector before
+}
+
+template <class V>
+bool all_zero(V sum) {
+  return !any(sum != V(0));
+}
+
 template <class Rule, class T>
-inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n, const Step<Vec<T>>& h) {
+inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n, const Step<Vec<T>>& h, Vec<T>& sum) {
   using V = Vec<T>;
   V s[Rule::kStates > 0 ? Rule::kStates : 1];
   int64_t i = 0;
@@ -54,6 +70,7 @@ inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n
     V w = V::load(weight + i);
     for (int k = 0; k < Rule::kStates; ++k) s[k] = V::load(state[k] + i);
     Rule::update(w, s, V::load(gradient + i), h);
+    mark<Rule>(sum, w, s);
     w.store(weight + i);
     for (int k = 0; k < Rule::kStates; ++k) s[k].store(state[k] + i);
   }
@@ -61,15 +78,18 @@ inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n
     V w = load_partial(weight + i, n - i);
     for (int k = 0; k < Rule::kStates; ++k) s[k] = load_partial(state[k] + i, n - i);
     Rule::update(w, s, load_partial(gradient + i, n - i), h);
+    mark<Rule>(sum, w, s);  // further lanes hold zeros, of which no rule makes anything else
     store_partial(weight + i, w, n - i);
     for (int k = 0; k < Rule::kStates; ++k) store_partial(state[k] + i, s[k], n - i);
   }
 }
 
 template <class Rule, class T>
-void dense(const RuleUpdate& u) {
+bool dense(const RuleUpdate& u) {
   T* state[2] = {static_cast<T*>(u.state[0]), static_cast<T*>(u.state[1])};
-  update_span<Rule>(static_cast<T*>(u.weight), state, static_cast<const T*>(u.gradient), u.n, step_of<T>(u));
+  Vec<T> sum(0);
+  update_span<Rule>(static_cast<T*>(u.weight), state, static_cast<const T*>(u.gradient), u.n, step_of<T>(u), sum);
+  return all_zero(sum);
 }
 
 /** How many rows ahead memory is asked for: rows lie anywhere in the table, and a miss costs as much as 16 of them. */
@@ -87,8 +107,9 @@ inline void prefetch_row(const T* p, int64_t n) {
 }
 
 template <class Rule, class T>
-void rows(const RuleUpdate& u) {
+bool rows(const RuleUpdate& u) {
   const Step<Vec<T>> h = step_of<T>(u);
+  Vec<T> sum(0);
   T* weight = static_cast<T*>(u.weight);
   T* base[2] = {static_cast<T*>(u.state[0]), static_cast<T*>(u.state[1])};
   const T* gradient = static_cast<const T*>(u.gradient);
@@ -101,32 +122,33 @@ void rows(const RuleUpdate& u) {
     const int64_t at = u.rows[r] * u.dim;
     T* state[2] = {};
     for (int k = 0; k < Rule::kStates; ++k) state[k] = base[k] + at;
-    update_span<Rule>(weight + at, state, gradient + r * u.dim, u.dim, h);
+    update_span<Rule>(weight + at, state, gradient + r * u.dim, u.dim, h, sum);
   }
+  return all_zero(sum);
 }
 
 template <class... Rule>
-void run_dense(RuleList<Rule...>, const RuleUpdate& u) {
+bool run_dense(RuleList<Rule...>, const RuleUpdate& u) {
   constexpr RuleUpdateFn* table[][2] = {{&dense<Rule, float>, &dense<Rule, double>}...};
-  table[u.rule][u.is_double](u);
+  return table[u.rule][u.is_double](u);
 }
 
 template <class... Rule>
-void run_rows(RuleList<Rule...>, const RuleUpdate& u) {
+bool run_rows(RuleList<Rule...>, const RuleUpdate& u) {
   constexpr RuleUpdateFn* table[][2] = {{&rows<Rule, float>, &rows<Rule, double>}...};
-  table[u.rule][u.is_double](u);
+  return table[u.rule][u.is_double](u);
 }
 
 }  // namespace
 
-void update_dense(const RuleUpdate& u) {
+bool update_dense(const RuleUpdate& u) {
   const FlushDenormals scope;
-  run_dense(Rules{}, u);
+  return run_dense(Rules{}, u);
 }
 
-void update_rows(const RuleUpdate& u) {
+bool update_rows(const RuleUpdate& u) {
   const FlushDenormals scope;
-  run_rows(Rules{}, u);
+  return run_rows(Rules{}, u);
 }
 
 }  // namespace tercel::TERCEL_ISA

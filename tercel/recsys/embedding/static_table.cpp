@@ -18,6 +18,14 @@ void StaticTable::allocate(Generator& generator) {
   weight_.requires_grad_();
 }
 
+void StaticTable::set_weight(Tensor weight) {
+  TERCEL_CHECK(weight.is_contiguous() && weight.dtype() == kFloat32 && weight.sizes() == IntSpan({rows_, dim_}),
+               RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows_, ", ", dim_,
+               "] but got ", describe(weight));
+  weight_ = std::move(weight);
+  weight_.requires_grad_();
+}
+
 Tensor StaticTable::lookup(const data::SparseBatch& batch) const {
   const Tensor rows = first_key_ == 0 ? batch.keys : sub(batch.keys, first_key_);
   return batched_embedding_bag(weight_, rows, batch.row_offsets, batch.slot_num, combiner_);

@@ -18,6 +18,8 @@ class TERCEL_API StaticTable {
 
   /** Allocates and fills the rows; OutOfMemoryError that names the table. */
   void allocate(Generator& generator);
+  /** Takes rows that exist, contiguous float32 [rows, dim]. */
+  void set_weight(Tensor weight);
   /** Vectors [B, slots, dim] of a batch's keys, bags summed or averaged; IndexError for a key without a row. */
   Tensor lookup(const data::SparseBatch& batch) const;
 

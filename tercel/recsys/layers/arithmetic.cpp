@@ -8,24 +8,24 @@ namespace tercel::recsys {
 
 namespace {
 
-FeatureShape common_shape(const BuildContext& context) {
-  bool same = context.bottoms.size() >= 2;
+FeatureShape common_shape(const BuildContext& context, size_t fewest, std::string_view expected) {
+  bool same = context.bottoms.size() >= fewest;
   for (const FeatureShape& shape : context.bottoms) same = same && IntSpan(shape) == IntSpan(context.bottoms[0]);
-  if (!same) refuse_inputs(context, "two or more inputs of one shape");
+  if (!same) refuse_inputs(context, expected);
   return context.bottoms[0];
 }
 
 }  // namespace
 
-Add::Add(const Options&, BuildContext& context) { tops_.push_back(common_shape(context)); }
+Add::Add(const Options&, BuildContext& context) { tops_.push_back(common_shape(context, 1, "inputs of one shape")); }
 void Add::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
-  Tensor sum = add(bottoms[0], bottoms[1]);
-  for (size_t i = 2; i < bottoms.size(); ++i) sum = add(sum, bottoms[i]);
+  Tensor sum = bottoms[0];
+  for (size_t i = 1; i < bottoms.size(); ++i) sum = add(sum, bottoms[i]);
   tops[0] = std::move(sum);
 }
 
 ElementwiseMultiply::ElementwiseMultiply(const Options&, BuildContext& context) {
-  tops_.push_back(common_shape(context));
+  tops_.push_back(common_shape(context, 2, "two or more inputs of one shape"));
 }
 void ElementwiseMultiply::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
   Tensor product = mul(bottoms[0], bottoms[1]);

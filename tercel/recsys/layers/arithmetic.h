@@ -9,7 +9,7 @@
 
 namespace tercel::recsys {
 
-/** The sum of two or more inputs of one shape. */
+/** The sum of inputs of one shape. */
 class Add final : public Layer {
  public:
   using Options = NoOptions;

@@ -41,7 +41,8 @@ struct BatchNormLayerOptions {
 
 /**
  * [B, n] -> [B, n]: gamma (x - mean) / sqrt(variance + eps) + beta, over the batch in training, by the running
- * statistics in evaluation. Parameters gamma [n], beta [n]; buffers running_mean [n], running_var [n].
+ * statistics in evaluation. A batch of one row passes by the running statistics, and leaves them alone. Parameters
+ * gamma [n], beta [n]; buffers running_mean [n], running_var [n].
  */
 class BatchNorm final : public Layer {
  public:

@@ -6,14 +6,16 @@ namespace tercel::recsys {
 
 Interaction::Interaction(const Options&, BuildContext& context) {
   const auto& in = context.bottoms;
-  if (in.size() != 2 || in[0].size() != 1 || in[1].size() != 2 || in[0][0] != in[1][1])
-    refuse_inputs(context, "two inputs [batch, d] and [batch, slots, d]");
-  const int64_t d = in[0][0], slots = in[1][0];
-  tops_.push_back({d + slots * (slots + 1) / 2 + 1});
+  const bool one = in.size() == 1 && in[0].size() == 2;
+  const bool two = in.size() == 2 && in[0].size() == 1 && in[1].size() == 2 && in[0][0] == in[1][1];
+  if (!one && !two) refuse_inputs(context, "inputs [batch, d] and [batch, slots, d], or the second alone,");
+  const int64_t vectors = in.back()[0] + (two ? 1 : 0);
+  tops_.push_back({numel_of(in[0]) + vectors * (vectors - 1) / 2 + 1});
 }
 
 void Interaction::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
-  tops[0] = dot_interaction(bottoms[0], bottoms[1], /*pad=*/true);
+  const bool one = bottoms.size() == 1;
+  tops[0] = dot_interaction(one ? Tensor() : bottoms[0], one ? bottoms[0] : bottoms[1], /*pad=*/true);
 }
 
 FmOrder2::FmOrder2(const Options& options, BuildContext& context) : dim_(options.out_dim) {

@@ -18,10 +18,22 @@ namespace {
 constexpr std::string_view kGraphKeys[] = {"type", "bottom", "top"};
 
 template <class Type>
-std::unique_ptr<Layer> make(const Json& json, BuildContext& context) {
+typename Type::Options read(const Json& json, std::string_view name) {
   typename Type::Options options;
-  read_options(json, options, str_cat({context.type, " ", context.name}), kGraphKeys);
+  read_options(json, options, name, kGraphKeys);
+  return options;
+}
+
+template <class Type>
+std::unique_ptr<Layer> make(const Json& json, BuildContext& context, Json& resolved) {
+  const auto options = read<Type>(json, str_cat({context.type, " ", context.name}));
+  resolved.update(write_options(options));
   return std::make_unique<Type>(options, context);
+}
+
+template <class Type>
+void check_options(const Json& json, std::string_view name) {
+  read<Type>(json, name);
 }
 
 template <class Type>
@@ -31,20 +43,22 @@ void show_options(FunctionRef<void(OptionTable, const void*)> viewer) {
 }
 
 template <class Type>
-constexpr LayerEntry entry(std::string_view type) {
-  return {type, &make<Type>, &show_options<Type>};
+constexpr LayerEntry entry(std::string_view type, bool joins = false) {
+  return {type, &make<Type>, &check_options<Type>, joins, &show_options<Type>};
 }
 
+constexpr bool kJoins = true;
+
 constexpr LayerEntry kLayers[] = {
-    entry<Add>("Add"),
+    entry<Add>("Add", kJoins),
     entry<BatchNorm>("BatchNorm"),
     entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
-    entry<Concat>("Concat"),
+    entry<Concat>("Concat", kJoins),
     entry<Dropout>("Dropout"),
     entry<ElementwiseMultiply>("ElementwiseMultiply"),
     entry<FmOrder2>("FmOrder2"),
     entry<InnerProduct>("InnerProduct"),
-    entry<Interaction>("Interaction"),
+    entry<Interaction>("Interaction", kJoins),
     entry<Mlp>("MLP"),
     entry<MultiCross>("MultiCross"),
     entry<Relu>("ReLU"),

@@ -8,12 +8,19 @@
 
 namespace tercel::recsys {
 
-/** Makes a layer from its JSON object, in which the keys type, bottom and top belong to the graph. */
-using MakeLayer = std::unique_ptr<Layer> (*)(const Json& options, BuildContext& context);
+/**
+ * Makes a layer from its JSON object, in which the keys type, bottom and top belong to the graph. Adds every option, as
+ * given or by default, to `resolved`.
+ */
+using MakeLayer = std::unique_ptr<Layer> (*)(const Json& options, BuildContext& context, Json& resolved);
 
 struct LayerEntry {
   std::string_view type;  ///< HugeCTR's name
   MakeLayer make;
+  /** Refuses a JSON object that make() would refuse for its options' names and values. */
+  void (*check_options)(const Json& options, std::string_view name);
+  /** Whether it joins its inputs, so that fewer of them make sense too. */
+  bool joins;
   /** Shows its options and their defaults. */
   void (*show_options)(FunctionRef<void(OptionTable table, const void* defaults)> viewer);
 };

@@ -34,7 +34,10 @@ optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerO
 }
 
 ModelConfig parse_config(std::string_view text, std::string_view name) {
-  const Json json = parse_json(text, name, JsonErrors::Config);
+  return config_from_json(parse_json(text, name, JsonErrors::Config), name);
+}
+
+ModelConfig config_from_json(const Json& json, std::string_view name) {
   TERCEL_CHECK(json.is_object(), ConfigError, name, ": expected an object but found ", describe_json(json));
   for (const auto& [key, value] : json.items()) {
     bool known = false;
@@ -57,14 +60,23 @@ ModelConfig parse_config(std::string_view text, std::string_view name) {
   return config;
 }
 
-std::string to_json(const ModelConfig& config) {
+Json config_to_json(const ModelConfig& config) {
   Json json;
   json["model_name"] = config.model_name;
   json["solver"] = write_options(config.solver);
   json["optimizer"] = write_options(config.optimizer);
   json["data"] = write_options(config.data);
   json["layers"] = parse_json(config.layers, "layers", JsonErrors::Config);
-  return dump_json(json);
+  return json;
+}
+
+std::string to_json(const ModelConfig& config) { return dump_json(config_to_json(config)); }
+
+std::string layer_name(const Json& layer) {
+  if (!layer.is_object() || !layer.contains("top")) return {};
+  const Json* top = &layer.at("top");
+  if (top->is_array() && !top->empty()) top = &top->at(0);
+  return top->is_string() ? top->get<std::string>() : std::string();
 }
 
 namespace {
@@ -85,14 +97,6 @@ Json json_of(std::string_view value) {
   return list;
 }
 
-/** The name of a layer: its only or first top. */
-std::string_view name_of(const Json& layer) {
-  if (!layer.is_object() || !layer.contains("top")) return {};
-  const Json* top = &layer.at("top");
-  if (top->is_array() && !top->empty()) top = &top->at(0);
-  return top->is_string() ? std::string_view(top->get_ref<const std::string&>()) : std::string_view();
-}
-
 /** Sets an entry inside a layer: NAME.path.to.option. */
 void set_layer(ModelConfig& config, std::string_view path, std::string_view value, std::string_view assignment) {
   const size_t dot = path.find('.');
@@ -100,12 +104,14 @@ void set_layer(ModelConfig& config, std::string_view path, std::string_view valu
   const std::string_view name = path.substr(0, dot);
   Json layers = parse_json(config.layers, "layers", JsonErrors::Config);
   Json* entry = nullptr;
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (Json& layer : layers) {
-    if (!name_of(layer).empty()) names.push_back(name_of(layer));
-    if (name_of(layer) == name) entry = &layer;
+    names.push_back(layer_name(layer));
+    if (names.back() == name) entry = &layer;
+    if (names.back().empty()) names.pop_back();
   }
-  TERCEL_CHECK(entry, ConfigError, "--set ", assignment, ": unknown layer '", name, "'", known_names(name, names));
+  TERCEL_CHECK(entry, ConfigError, "--set ", assignment, ": unknown layer '", name, "'",
+               known_names(name, std::vector<std::string_view>(names.begin(), names.end())));
   std::string_view above = name;
   for (size_t start = dot + 1; start <= path.size();) {
     TERCEL_CHECK(entry->is_object() || entry->is_null(), ConfigError, "--set ", assignment, ": '", above,

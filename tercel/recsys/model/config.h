@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tercel/data/batch_reader.h"
 #include "tercel/optim/learning_rate.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/util/options.h"
@@ -20,10 +21,11 @@ struct SolverOptions : optim::LearningRateOptions {
   uint64_t seed = 1;
   int64_t batchsize = 2048;
   int64_t batchsize_eval = 8192;
-  int64_t epochs = 1;
+  int64_t epochs = 0;
   int64_t max_iter = 0;
   int64_t eval_interval = 0;
   int64_t checkpoint_interval = 0;
+  double checkpoint_minutes = 10;
   int64_t keep_checkpoints = 2;
   double display_seconds = 1;
 
@@ -33,13 +35,16 @@ struct SolverOptions : optim::LearningRateOptions {
                    Field{"batchsize", &SolverOptions::batchsize, "rows of a step", at_least(1), at_most(1 << 24)},
                    Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
                          at_most(1 << 24)},
-                   Field{"epochs", &SolverOptions::epochs, "how often the train rows are read", at_least(1)},
+                   Field{"epochs", &SolverOptions::epochs,
+                         "how often the train rows are read; 0: once, or as often as max_iter takes", at_least(0)},
                    Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
                          at_least(0)},
                    Field{"eval_interval", &SolverOptions::eval_interval,
                          "steps between evaluations; 0: after each epoch", at_least(0)},
                    Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
-                         "steps between checkpoints; 0: after each evaluation", at_least(0)},
+                         "steps between checkpoints; 0: at each evaluation", at_least(0)},
+                   Field{"checkpoint_minutes", &SolverOptions::checkpoint_minutes,
+                         "minutes after which there is a checkpoint in any case; 0: never", at_least(0)},
                    Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
                          "last checkpoints to keep beside the best", at_least(1)},
                    Field{"display_seconds", &SolverOptions::display_seconds,
@@ -57,9 +62,11 @@ struct DataOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"shuffle", &DataOptions::shuffle, "read the train rows of each epoch in a random order"},
-        Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1)},
-        Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1)},
-        Field{"prefetch", &DataOptions::prefetch, "batches made ready ahead", at_least(1)});
+        Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
+              at_most(data::kMaxShuffleWindow)},
+        Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1), at_most(data::kMaxWorkers)},
+        Field{"prefetch", &DataOptions::prefetch, "batches made ready ahead", at_least(1),
+              at_most(data::kMaxPrefetch)});
   }
 };
 

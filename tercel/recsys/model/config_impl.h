@@ -13,4 +13,12 @@ namespace tercel::recsys {
 optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerOptions& defaults,
                                        std::string_view owner);
 
+/** parse_config() of a text that was parsed already. */
+ModelConfig config_from_json(const Json& json, std::string_view name);
+/** What to_json() writes. */
+Json config_to_json(const ModelConfig& config);
+
+/** What a layer of the list is called: its only or first top; empty for Data. */
+std::string layer_name(const Json& layer);
+
 }  // namespace tercel::recsys

@@ -42,6 +42,18 @@ std::vector<std::string> names_of(const Json& layer, const char* key, std::strin
   return names;
 }
 
+/** A list of one name is that name: two ways to write the same. */
+Json resolved_names(const std::vector<std::string>& names) { return names.size() == 1 ? Json(names[0]) : Json(names); }
+
+Json resolved_layer(const std::string& type, const std::vector<std::string>& bottoms,
+                    const std::vector<std::string>& tops) {
+  return {{"type", type}, {"bottom", resolved_names(bottoms)}, {"top", resolved_names(tops)}};
+}
+
+// Note [Absent tensors]
+// One graph serves datasets with and without dense values. Without them the tensor `dense` is absent, and what is made
+// of absent tensors alone is absent too: such layers are left out. A layer that joins its inputs (Add, Concat,
+// Interaction) joins those that are there; any other that needs an absent one is refused.
 class Builder {
  public:
   Builder(const data::Schema& schema, nn::ParameterArena& parameters, const optim::OptimizerOptions& optimizer)
@@ -66,8 +78,8 @@ class Builder {
     }
     TERCEL_CHECK(has_loss_, ConfigError, "layers: no loss; the last layer is to be BinaryCrossEntropyLoss");
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
-      TERCEL_CHECK(read_[t] || t == graph_.loss, ConfigError, "layers: nothing reads '", graph_.tensors[t].name, "' ",
-                   shape_text(graph_.tensors[t].shape));
+      TERCEL_CHECK(read_[t] || t == graph_.loss || graph_.tensors[t].absent, ConfigError, "layers: nothing reads '",
+                   graph_.tensors[t].name, "' ", shape_text(graph_.tensors[t].shape));
     return std::move(graph_);
   }
 
@@ -112,7 +124,13 @@ class Builder {
                  dense.dense_dim, " but the dataset has ", schema_.dense_dim);
     graph_.label = add_tensor(label.top, {schema_.label_dim}, "[Data]");
     graph_.dense = add_tensor(dense.top, {schema_.dense_dim}, "[Data]");
-    if (schema_.dense_dim == 0) read_[graph_.dense] = true;
+    graph_.tensors[graph_.dense].absent = schema_.dense_dim == 0;
+    label.label_dim = schema_.label_dim;
+    dense.dense_dim = schema_.dense_dim;
+    graph_.layers.push_back({{"type", "Data"},
+                             {"label", write_options(label)},
+                             {"dense", write_options(dense)},
+                             {"sparse", Json::array()}});
     if (layer.contains("sparse")) {
       TERCEL_CHECK(layer.at("sparse").is_array(), ConfigError, "[Data] sparse: expected a list but found ",
                    describe_json(layer.at("sparse")));
@@ -148,6 +166,8 @@ class Builder {
     graph_.sparse_inputs.push_back({sparse.top, slots});
     first_slot_.push_back(next_slot_);
     next_slot_ += slots;
+    sparse.slot_num = slots;
+    graph_.layers.back()["sparse"].push_back(write_options(sparse));
   }
 
   void check_nnz(const SparseOptions& sparse, int64_t slots) const {
@@ -197,6 +217,16 @@ class Builder {
         layer.contains("optimizer")
             ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))
             : optimizer_);
+    optim::check_update_type(graph_.table_optimizers.back(), where);
+    // Where several tables read an input, its keys must be in the smallest.
+    data::SparseInput& source = graph_.sparse_inputs[static_cast<size_t>(input)];
+    if (source.table.empty() || keys.count < source.num_keys) {
+      source.table = name;
+      source.num_keys = keys.count;
+    }
+    graph_.layers.push_back(resolved_layer(type, bottoms, tops));
+    graph_.layers.back()["sparse_embedding_hparam"] = write_options(p);
+    graph_.layers.back()["optimizer"] = write_options(graph_.table_optimizers.back());
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -214,7 +244,7 @@ class Builder {
       first = std::min(first, slot.first_key);
       end = std::max(end, slot.first_key + slot.size);
     }
-    const KeyRange keys = known ? KeyRange{first, end - first} : KeyRange{};
+    const KeyRange keys = known ? KeyRange{first, end - first} : KeyRange{0, end};
     int64_t given = p.max_vocabulary_size_global;
     const char* option = "max_vocabulary_size_global";
     if (!p.slot_size_array.empty()) {
@@ -251,15 +281,30 @@ class Builder {
     node.type = type;
     node.name = tops.front();
     BuildContext context{type, node.name, {}, parameters_};
+    std::vector<std::string> bottoms;
+    std::string absent;
     for (const std::string& bottom : names_of(layer, "bottom", where)) {
       const size_t t = find_tensor(bottom, where);
       TERCEL_CHECK(graph_.tensors[t].sparse_input < 0, ConfigError, where, " its bottom '", bottom,
                    "' is a sparse input; an embedding is needed between them");
+      if (graph_.tensors[t].absent) {
+        absent = bottom;
+        continue;
+      }
+      bottoms.push_back(bottom);
       node.bottoms.push_back(t);
       context.bottoms.push_back(graph_.tensors[t].shape);
     }
+    if (node.bottoms.empty()) {
+      entry->check_options(layer, str_cat({type, " ", node.name}));
+      for (const std::string& top : tops) graph_.tensors[add_tensor(top, {}, where)].absent = true;
+      return;
+    }
+    TERCEL_CHECK(absent.empty() || entry->joins, ConfigError, where, " its bottom '", absent,
+                 "' is made of dense values alone, and the dataset has none");
+    graph_.layers.push_back(resolved_layer(type, bottoms, tops));
     try {
-      node.layer = entry->make(layer, context);
+      node.layer = entry->make(layer, context, graph_.layers.back());
     } catch (const RuntimeError& e) {  // sizes that overflow, a parameter's name that another layer's has
       throw_error<ConfigError>({where, " ", e.what()});
     }

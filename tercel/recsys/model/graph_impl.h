@@ -10,6 +10,7 @@
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/recsys/model/config.h"
+#include "tercel/util/json_impl.h"
 
 namespace tercel::recsys {
 
@@ -18,6 +19,7 @@ struct GraphTensor {
   std::string name;
   FeatureShape shape;
   int64_t sparse_input = -1;  ///< of a sparse input: its index; it has keys, not values
+  bool absent = false;        ///< see Note [Absent tensors]; nothing makes it
 };
 
 struct GraphNode {
@@ -30,12 +32,13 @@ struct GraphNode {
 
 struct Graph {
   std::vector<GraphTensor> tensors;
-  size_t label = 0, dense = 0;  ///< tensors that the batch fills; dense has shape [0] when there is none
+  size_t label = 0, dense = 0;  ///< tensors that the batch fills
   std::vector<data::SparseInput> sparse_inputs;
   std::vector<StaticTable> tables;
   std::vector<optim::OptimizerOptions> table_optimizers;
   std::vector<GraphNode> nodes;
   size_t loss = 0, logits = 0;  ///< tensors
+  Json layers = Json::array();  ///< the configuration's list with every option written out
 };
 
 /** Builds it; ConfigError names the layer. Parameters are reserved, not allocated. */

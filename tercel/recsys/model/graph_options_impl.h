@@ -73,8 +73,9 @@ struct EmbeddingParameters {
         Field{"combiner", &EmbeddingParameters::combiner, "sum or mean of a slot's keys"},
         Field{"slot_size_array", &EmbeddingParameters::slot_size_array, "number of keys of each slot", at_least(1)},
         Field{"init_stddev", &EmbeddingParameters::init_stddev, "initial rows normal with this deviation; 0: uniform",
-              at_least(0)},
-        Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0)});
+              at_least(0), at_most(1e30)},
+        Field{"init_range", &EmbeddingParameters::init_range, "initial rows uniform in +- this", at_least(0),
+              at_most(1e30)});
   }
 };
 

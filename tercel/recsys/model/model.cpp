@@ -5,6 +5,7 @@
 #include "tercel/ops/unary.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/util/checksum.h"
+#include "tercel/util/profile.h"
 
 namespace tercel::recsys {
 
@@ -31,6 +32,8 @@ void Model::initialize(uint64_t seed) {
   state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
 }
 
+void Model::allocate_parameters() { state_->parameters.allocate(kFloat32); }
+
 namespace {
 
 /** Runs the nodes in order; after each, tells `watch` its name and whether to go on. */
@@ -41,6 +44,7 @@ void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContex
   values[graph.label] = batch.labels;
   values[graph.dense] = batch.dense;
   for (const GraphNode& node : graph.nodes) {
+    const ProfileRange range(node.name.c_str(), RangeKind::Annotation);
     if (!node.layer) {
       values[node.tops[0]] = graph.tables[node.table].lookup(batch.sparse[static_cast<size_t>(node.sparse_input)]);
     } else {
@@ -72,7 +76,7 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch) {
   State& s = *state_;
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch, {false, s.generator}, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
+  run_graph(s.graph, batch, {true, s.generator}, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
     for (const size_t t : node.tops)
       if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
     return found.empty();
@@ -94,6 +98,8 @@ std::vector<std::pair<std::string, Tensor>> Model::buffers() {
       for (auto& buffer : node.layer->buffers()) all.push_back(std::move(buffer));
   return all;
 }
+
+std::string Model::layers() const { return dump_json(state_->graph.layers); }
 
 std::string Model::summary() const {
   std::string text;

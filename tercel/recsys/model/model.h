@@ -25,6 +25,9 @@ class TERCEL_API Model {
 
   /** Allocates parameters and tables and draws their initial values. */
   void initialize(uint64_t seed);
+  /** Allocates parameters, filled with zeros, for values that are read; tables get theirs by StaticTable::set_weight().
+   */
+  void allocate_parameters();
 
   struct Result {
     Tensor loss;    ///< scalar; undefined when the batch was given without labels
@@ -32,7 +35,10 @@ class TERCEL_API Model {
   };
   /** One pass; `training` records gradients and runs dropout. */
   Result forward(const data::Batch& batch, bool training);
-  /** The first layer whose output of this batch has a NaN or an infinity, as "MLP top"; empty if there is none. */
+  /**
+   * The first layer whose output of this batch, in training, has a NaN or an infinity, as "MLP top"; empty if there is
+   * none. Moves what a pass in training moves: running statistics and the generator.
+   */
   std::string first_nonfinite_layer(const data::Batch& batch);
 
   /** How the reader is to group the slots. */
@@ -46,6 +52,11 @@ class TERCEL_API Model {
   /** Generator of dropout. */
   Generator& generator();
 
+  /**
+   * ModelConfig::layers with every option written out, given or not: what was built, whatever the defaults of another
+   * version are.
+   */
+  std::string layers() const;
   /** One line a layer: type, name, output shape, parameters. */
   std::string summary() const;
   /** Changes when, and only when, parameters of another model would not fit: names and shapes in order. */

@@ -6,7 +6,7 @@ from tercel.nn import (activation, adaptive, attention, containers, conv, lazy, 
                        sampling, transformer)
 from tercel.nn.activation import *  # noqa: F401,F403
 from tercel.nn.adaptive import *  # noqa: F401,F403
-from tercel.nn.attention import *  # noqa: F401,F403
+from tercel.nn.attention import MultiheadAttention  # noqa: F401
 from tercel.nn.containers import *  # noqa: F401,F403
 from tercel.nn.conv import *  # noqa: F401,F403
 from tercel.nn.lazy import *  # noqa: F401,F403

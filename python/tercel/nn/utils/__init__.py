@@ -1,6 +1,7 @@
 """Work on the gradients, or the values, of all parameters of a model."""
 
 import math
+import sys
 import warnings
 
 from tercel import _C
@@ -89,3 +90,8 @@ def vector_to_parameters(vec, parameters):
     for p in parameters:
         p.data = vec[begin:begin + p.numel()].view_as(p).data
         begin += p.numel()
+
+
+# PyTorch has files for these: `from torch.nn.utils.clip_grad import clip_grad_norm_`.
+for _name in ("clip_grad", "convert_parameters"):
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

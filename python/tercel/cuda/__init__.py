@@ -46,3 +46,10 @@ def _refusing(name):
 
 
 globals().update({_name: _refusing(_name) for _name in _NEED_A_GPU})
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+        return import_module("tercel.cuda.amp")
+    raise AttributeError(f"module 'tercel.cuda' has no attribute '{name}'")

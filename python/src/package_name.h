@@ -1,0 +1,11 @@
+// What types, dtypes and sizes say that they are of.
+#pragma once
+
+#include <string>
+
+namespace tercel::python {
+
+/** "tercel", or "torch" in a process where Tercel has taken that name. */
+const std::string& package_name();
+
+}  // namespace tercel::python

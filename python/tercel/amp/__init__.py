@@ -1,0 +1,6 @@
+"""Mixed precision: scaling of losses, and the context autocast, which operations do not follow yet on the CPU."""
+
+from tercel.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
+from tercel.amp.grad_scaler import GradScaler
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available", "GradScaler"]

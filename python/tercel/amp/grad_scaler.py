@@ -1,0 +1,175 @@
+"""Losses that are scaled so that small gradients do not become zero in 16 bits."""
+
+import warnings
+from collections import abc
+
+from tercel import _C
+from tercel._C import Tensor
+from tercel.autograd.grad_mode import no_grad
+
+__all__ = ["GradScaler"]
+
+# What has been done to an optimizer's gradients since the last update().
+_READY, _UNSCALED, _STEPPED = range(3)
+
+
+class GradScaler:
+    """Scales losses, and divides gradients by the scale before a step; a step with infinite or NaN gradients is left out.
+
+    The scale grows after growth_interval steps in a row that were taken, and shrinks after one that was left out. For
+    "cuda", the default, it disables itself with a warning, as there is no such device: all methods then only pass on.
+    """
+
+    def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
+                 enabled=True):
+        self._device = device
+        self._enabled = enabled
+        if enabled and _C.device(device).type != "cpu":
+            warnings.warn(f"tercel.{device}.amp.GradScaler is enabled, but {device.upper()} is not available.  Disabling.",
+                          stacklevel=2)
+            self._enabled = False
+        if not self._enabled:
+            return
+        if growth_factor <= 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if backoff_factor >= 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale, self._scale = float(init_scale), None
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval, self._growth_tracker = growth_interval, 0
+        self._stages = {}  # of an optimizer, by id
+        self._found_inf = {}  # whether its gradients were not finite
+
+    def _check_started(self, what):
+        if self._scale is None:
+            raise AssertionError(f"Attempted {what} but _scale is None.  This may indicate your script did not use "
+                                 "scaler.scale(loss or outputs) earlier in the iteration.")
+
+    def scale(self, outputs):
+        """The tensor, or the tensors in a list or tuple, times the scale."""
+        if not self._enabled:
+            return outputs
+        if self._scale is None:
+            self._scale = self._init_scale
+        if isinstance(outputs, Tensor):
+            return outputs * self._scale
+        if isinstance(outputs, abc.Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def _unscale(self, optimizer):
+        found = False
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                if gradient.dtype is _C.float16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                values = gradient._values() if gradient.is_sparse else gradient
+                with no_grad():
+                    values.mul_(1.0 / self._scale)
+                    found = found or not bool(_C.isfinite(values).all())
+        self._found_inf[id(optimizer)] = found
+
+    def unscale_(self, optimizer):
+        """Divides the gradients of the optimizer's parameters by the scale, once between two updates."""
+        if not self._enabled:
+            return
+        self._check_started("unscale_")
+        stage = self._stages.get(id(optimizer), _READY)
+        if stage == _UNSCALED:
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+        if stage == _STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        self._unscale(optimizer)
+        self._stages[id(optimizer)] = _UNSCALED
+
+    def step(self, optimizer, *args, **kwargs):
+        """optimizer.step(*args, **kwargs) unless a gradient is not finite; gradients are divided by the scale before it."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._check_started("step")
+        stage = self._stages.get(id(optimizer), _READY)
+        if stage == _STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if stage == _READY:
+            self.unscale_(optimizer)
+        result = None if self._found_inf[id(optimizer)] else optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = _STEPPED
+        return result
+
+    def update(self, new_scale=None):
+        """Adjusts the scale by what step() found, or sets it to a number or a tensor of one element."""
+        if not self._enabled:
+            return
+        self._check_started("update")
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not self._found_inf:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif any(self._found_inf.values()):
+            self._scale *= self._backoff_factor
+            self._growth_tracker = 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                self._scale *= self._growth_factor
+                self._growth_tracker = 0
+        self._stages.clear()
+        self._found_inf.clear()
+
+    def is_enabled(self):
+        """Whether it scales."""
+        return self._enabled
+
+    def get_scale(self):
+        """The scale; 1 when disabled."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale
+
+    def get_growth_factor(self):
+        """What the scale grows by."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor):
+        """Sets what the scale grows by."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self):
+        """What the scale shrinks by."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor):
+        """Sets what the scale shrinks by."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self):
+        """After how many steps the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval):
+        """Sets after how many steps the scale grows."""
+        self._growth_interval = new_interval
+
+    def state_dict(self):
+        """The scale and what it grows and shrinks by; empty when disabled."""
+        if not self._enabled:
+            return {}
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+                "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+
+    def load_state_dict(self, state_dict):
+        """Goes on from a state_dict()."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of "
+                               "GradScaler.")
+        self._init_scale = self._scale = state_dict["scale"]
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval, self._growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]

@@ -1,0 +1,75 @@
+"""Names of PyTorch's compiler of functions: every operation runs when it is called, and functions stay as they are."""
+
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
+           "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance"]
+
+
+def _decorator(fn):
+    return (lambda function: function) if fn is None else fn
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,  # noqa: A001
+            disable=False, recompile_limit=None, isolate_recompiles=False, dynamic_shapes=None):
+    """The function or module itself; without one, a decorator that returns what it decorates."""
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    return _decorator(model)
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """The function itself; without one, a decorator that returns what it decorates."""
+    return _decorator(fn)
+
+
+def allow_in_graph(fn):
+    """The function, or the list of functions, itself."""
+    return fn
+
+
+def assume_constant_result(fn):
+    """The function itself."""
+    return fn
+
+
+class set_stance:  # noqa: N801
+    """A context or decorator that would say how to compile: it does nothing."""
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        self.stance = stance
+
+    def __call__(self, fn):
+        return fn
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        pass
+
+
+def is_compiling():
+    """Never."""
+    return False
+
+
+def is_dynamo_compiling():
+    """Never."""
+    return False
+
+
+def is_exporting():
+    """Never."""
+    return False
+
+
+def list_backends(exclude_tags=()):
+    """The compilers that there are: none."""
+    return []
+
+
+def reset():
+    """Nothing: nothing was compiled."""
+
+
+def cudagraph_mark_step_begin():
+    """Nothing: there is no GPU."""

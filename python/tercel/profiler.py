@@ -1,0 +1,169 @@
+"""Profiles by steps: which steps of a loop are recorded, and what is done with each recording."""
+
+import enum
+import os
+import socket
+import time
+
+from tercel.autograd import profiler as _profiler
+from tercel.autograd.profiler import record_function
+
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]
+
+
+class ProfilerActivity(enum.Enum):
+    """Devices whose work may be recorded; the CPU is here."""
+
+    CPU = 0
+    XPU = 1
+    CUDA = 2
+    HPU = 3
+    MTIA = 4
+    PrivateUse1 = 5
+
+
+class ProfilerAction(enum.Enum):
+    """What a profile does in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def supported_activities():
+    """The devices that can be recorded."""
+    return {ProfilerActivity.CPU}
+
+
+def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
+    """What to do in each step: nothing in the first skip_first, then again and again nothing in `wait` steps, warm up in
+    `warmup`, record in `active`; `repeat` times, or always. skip_first_wait leaves out the first wait."""
+    if min(wait, warmup, active, repeat, skip_first) < 0 or active == 0:
+        raise AssertionError("Invalid profiler schedule arguments")
+
+    def action(step):
+        if step < 0:
+            raise AssertionError(f"Step must be non-negative. Got {step}.")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait:
+            step += wait
+        length = wait + warmup + active
+        if repeat > 0 and step // length >= repeat:
+            return ProfilerAction.NONE
+        at = step % length
+        if at < wait:
+            return ProfilerAction.NONE
+        if at < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD_AND_SAVE if at == length - 1 else ProfilerAction.RECORD
+
+    return action
+
+
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+    """An on_trace_ready that writes each recording into a folder, as TensorBoard's plugin looks for it."""
+    def write(recorded):
+        os.makedirs(dir_name, exist_ok=True)
+        name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        recorded.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
+
+    return write
+
+
+def _always(step):
+    return ProfilerAction.RECORD
+
+
+class profile:  # noqa: N801
+    """A context that records what runs inside, or in the steps that schedule names; step() ends a step.
+
+    on_trace_ready(profile) is called after each recording, which the profile then gives: key_averages(), events(),
+    export_chrome_trace().
+    """
+
+    def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False, profile_memory=False,
+                 with_stack=False, with_flops=False, with_modules=False, experimental_config=None,
+                 execution_trace_observer=None, acc_events=False, use_cuda=None, custom_trace_id_callback=None):
+        self.activities = set(supported_activities() if activities is None else activities)
+        self.schedule, self.record_steps = schedule or _always, schedule is not None
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self._recording = self._last = self._step = None
+        _profiler._warn_of({"record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
+                            "with_flops": with_flops, "with_modules": with_modules})
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        return False
+
+    def _is_recorded(self):
+        return self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+    def _begin_step(self):
+        if self._is_recorded() and self._recording is None:
+            self._recording = _profiler.profile().__enter__()
+        if self.record_steps and self._recording is not None:
+            self._step = record_function(f"ProfilerStep#{self.step_num}").__enter__()
+
+    def _end_step(self):
+        if self._step is not None:
+            self._step.__exit__()
+            self._step = None
+
+    def _finish(self):
+        if self._recording is None:
+            return
+        self._recording.__exit__()
+        self._last, self._recording = self._recording, None
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def start(self):
+        """Begins the first step."""
+        self._begin_step()
+
+    def step(self):
+        """Ends a step, and begins the next."""
+        self._end_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        if before is ProfilerAction.RECORD_AND_SAVE or not self._is_recorded():
+            self._finish()
+        self._begin_step()
+
+    def stop(self):
+        """Ends the last step, and the recording if there is one."""
+        self._end_step()
+        self._finish()
+
+    def _recorded(self):
+        if self._last is None:
+            raise AssertionError("profile: nothing has been recorded; call stop(), or step() until the schedule records")
+        return self._last
+
+    def events(self):
+        """The ranges of the last recording."""
+        return self._recorded().events()
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+        """All events of one name as one."""
+        return self._recorded().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def export_chrome_trace(self, path):
+        """Writes the last recording for chrome://tracing or ui.perfetto.dev; compressed where the name ends in .gz."""
+        if not str(path).endswith(".gz"):
+            self._recorded().export_chrome_trace(path)
+            return
+        import gzip
+        with gzip.open(path, "wt", encoding="utf-8") as file:
+            file.write(self.events()._profile.chrome_trace())

@@ -1,0 +1,74 @@
+// What tells one dataset from another: what its rows hold, and its files in order.
+//
+// Made from a description, and independent of that description's version and of the files' format. Whoever has to know
+// later whether the same rows are read again (a checkpoint) keeps it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tercel/data/dataset.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+struct FileIdentity {
+  std::string path;  // relative to the dataset's folder, or absolute; for messages: a file may move
+  int64_t bytes = 0;
+  int64_t rows = 0;
+  std::string checksum;  // XXH3-64 of the content in 16 hexadecimal digits; empty: not known
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"path", &FileIdentity::path, "relative to the dataset's folder, or absolute", required()},
+                      Field{"bytes", &FileIdentity::bytes, "size", at_least(0), required()},
+                      Field{"rows", &FileIdentity::rows, "rows in the file", at_least(0), required()},
+                      Field{"checksum", &FileIdentity::checksum, "XXH3-64 in hexadecimal digits, or empty"});
+  }
+};
+
+struct PartIdentity {
+  PartName part = PartName::Train;
+  std::vector<FileIdentity> files;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"part", &PartIdentity::part, "which rows", required()},
+                      Field{"files", &PartIdentity::files, "their files, in order", required()});
+  }
+};
+
+struct DataIdentity {
+  Schema schema;
+  std::string vocabulary;           // checksum of the vocabulary that made the keys; empty: none
+  std::vector<PartIdentity> parts;  // those that have files
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"schema", &DataIdentity::schema, "what a row holds", required()},
+                      Field{"vocabulary", &DataIdentity::vocabulary, "its checksum, or empty"},
+                      Field{"parts", &DataIdentity::parts, "those that have files", required()});
+  }
+};
+
+/** The identity of what a description describes; no file is opened. */
+TERCEL_API DataIdentity identity_of(const Dataset& dataset);
+
+/** 16 hexadecimal digits that are others when compare_part() finds a difference; empty if there is no such part. */
+TERCEL_API std::string digest_of(const DataIdentity& identity, PartName part);
+
+/** Whether a part has the same rows in two datasets, as far as the descriptions tell. */
+struct PartComparison {
+  std::string difference;  ///< the first one, "train: file 2 of 3: expected ..., found ..."; empty: the same
+  bool by_size = false;    ///< some files have no checksums to compare, and their sizes and rows are the same
+};
+/** Compares file by file: by checksum, or by bytes and rows where one of the two has none. Paths do not count. */
+TERCEL_API PartComparison compare_part(const DataIdentity& expected, const DataIdentity& found, PartName part);
+
+/**
+ * DataError that starts with `name` unless rows of `found` mean what rows of `expected` mean: the same dims, keys of
+ * the same slots, the same vocabulary. Whether they are the same rows is compare_part()'s question.
+ */
+TERCEL_API void check_same_meaning(const DataIdentity& expected, const DataIdentity& found, const std::string& name);
+
+}  // namespace tercel::data

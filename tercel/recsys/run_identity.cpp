@@ -1,0 +1,132 @@
+#include "tercel/recsys/run_identity.h"
+
+#include <algorithm>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/recsys/model/config_impl.h"
+#include "tercel/util/error.h"
+#include "tercel/util/format.h"
+#include "tercel/util/version.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+/** An entry of two configurations that is not the same. */
+struct Difference {
+  std::string path;  // "solver.lr"
+  std::string text;  // "solver.lr: the checkpoint has 0.01, this run has 0.02"
+};
+using Differences = std::vector<Difference>;
+
+std::string value_text(const Json* value) { return value == nullptr ? "nothing" : printable(dump_json_line(*value)); }
+
+void add_difference(const std::string& path, const Json* before, const Json* now, Differences& out) {
+  out.push_back(
+      {path, str_cat({path, ": the checkpoint has ", value_text(before), ", this run has ", value_text(now)})});
+}
+
+/** Every entry, however deep in objects, that one has and the other has not or has otherwise. */
+void compare_objects(const Json& before, const Json& now, const std::string& path, Differences& out) {
+  const auto entry = [](const Json& object, const std::string& key) {
+    return object.contains(key) ? &object.at(key) : nullptr;
+  };
+  const auto inside = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  for (const auto& [key, value] : before.items()) {
+    const Json* const other = entry(now, key);
+    if (other != nullptr && value.is_object() && other->is_object())
+      compare_objects(value, *other, inside(key), out);
+    else if (other == nullptr || value != *other)
+      add_difference(inside(key), &value, other, out);
+  }
+  for (const auto& [key, value] : now.items())
+    if (!before.contains(key)) add_difference(inside(key), nullptr, &value, out);
+}
+
+/** "MLP top"; Data has no name. */
+std::string title_of(const Json& layer) {
+  const auto type = layer.at("type").get<std::string>();
+  const std::string name = layer_name(layer);
+  return name.empty() ? type : type + " " + name;
+}
+
+void compare_layers(const Json& before, const Json& now, Differences& out) {
+  for (size_t i = 0; i < std::max(before.size(), now.size()); ++i) {
+    const Json a = i < before.size() ? Json(title_of(before[i])) : Json(),
+               b = i < now.size() ? Json(title_of(now[i])) : Json();
+    if (a != b) {  // what follows would be compared with something else
+      add_difference("layers[" + std::to_string(i) + "]", a.is_null() ? nullptr : &a, b.is_null() ? nullptr : &b, out);
+      return;
+    }
+    const std::string name = layer_name(before[i]);
+    compare_objects(before[i], now[i], "layers." + (name.empty() ? a.get<std::string>() : name), out);
+  }
+}
+
+Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
+  Json a = config_to_json(before), b = config_to_json(now);
+  Differences out;
+  compare_layers(a.at("layers"), b.at("layers"), out);
+  a.erase("layers");
+  b.erase("layers");
+  compare_objects(a, b, "", out);
+  return out;
+}
+
+}  // namespace
+
+RunIdentity identity_of_run(const ModelConfig& config, const Model& model, const data::Dataset& dataset) {
+  RunIdentity identity;
+  identity.config = config;
+  identity.config.layers = model.layers();
+  identity.data = data::identity_of(dataset);
+  identity.instruction_set = to_string(cpu_isa());
+  identity.tercel_version = version();
+  return identity;
+}
+
+ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, NewData new_data,
+                         const std::string& folder, const std::string& dataset_folder) {
+  ResumeCheck check;
+  data::check_same_meaning(checkpoint.data, run.data, dataset_folder);
+  bool by_size = false;
+  for (const data::PartName part : {data::PartName::Train, data::PartName::Test}) {
+    const data::PartComparison rows = data::compare_part(checkpoint.data, run.data, part);
+    by_size |= rows.by_size;
+    if (rows.difference.empty()) continue;
+    TERCEL_CHECK(new_data == NewData::Accept, DataError, printable(dataset_folder),
+                 ": other rows than those of the checkpoint ", printable(folder), ": ", rows.difference,
+                 "; --new-data goes on with them");
+    const bool is_train = part == data::PartName::Train;
+    check.new_train_rows |= is_train;
+    check.warnings.push_back(str_cat(
+        {"new data: ", rows.difference,
+         is_train ? "; its rows are read from the first on" : "; its evaluations are not compared with those before"}));
+  }
+
+  for (const Difference& d : compare_configs(checkpoint.config, run.config)) {
+    const bool is_layer = d.path.starts_with("layers");
+    const bool is_optimizer = d.path.starts_with("optimizer.") || d.path.find(".optimizer.") != std::string::npos;
+    TERCEL_CHECK(!is_layer || is_optimizer, ConfigError, printable(folder),
+                 ": a checkpoint of another model: ", d.text);
+    TERCEL_CHECK(!is_optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
+                 ": a checkpoint with the state of another optimizer: ", d.text);
+    TERCEL_CHECK(d.path != "solver.batchsize" || check.new_train_rows, ConfigError, printable(folder),
+                 ": a checkpoint in the middle of rows that were dealt otherwise: ", d.text);
+    check.warnings.push_back(d.text);
+  }
+  if (by_size)
+    check.warnings.emplace_back(
+        "data: files without checksums: whether they are those of the checkpoint, bytes and rows alone tell");
+  if (checkpoint.data.schema != run.data.schema)
+    check.warnings.emplace_back("data: the schema has other names or hotness than in the checkpoint");
+  const auto warn = [&](std::string_view what, const std::string& before, const std::string& now) {
+    if (before != now)
+      check.warnings.push_back(str_cat({what, ": the checkpoint has ", printable(before), ", this run has ", now}));
+  };
+  warn("instruction set", checkpoint.instruction_set, run.instruction_set);
+  warn("Tercel's version", checkpoint.tercel_version, run.tercel_version);
+  return check;
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,94 @@
+// Where time goes: named ranges with their begin and end, nested, of all threads.
+//
+// Note [Profiles]
+// A ProfileRange is a scope with a name. Without a profile it costs a load and a branch; ops from Python, nodes of the
+// backward graph and the trainer's parts have one each. While a profile runs, a range adds an event to a list of its
+// thread when it ends, under a lock that only stop_profile() ever wants at the same time. Ranges that began before the
+// profile, or end after it, are left out. Names are copied once and kept for good, so they may be of any lifetime.
+//
+// An op has its range where its name is known and its work begins: calls from Python at the border, elementwise ops
+// where they make their loops, families such as reductions and products where they begin to calculate. An op directly
+// inside one of the same name is the same op, and has no range of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tercel/util/export.h"
+#include "tercel/util/span.h"
+
+namespace tercel {
+
+enum class RangeKind : uint8_t { Op, Backward, Annotation };
+
+/** A range that has ended. Times are nanoseconds since the profile began. */
+struct ProfileEvent {
+  const char* name;  ///< lives as long as the process
+  RangeKind kind;
+  int32_t thread;  ///< 0, 1, ... in the order of first ranges
+  int32_t depth;   ///< how many ranges of the thread are around it
+  int64_t begin;
+  int64_t end;
+  int64_t self;  ///< without the ranges inside
+};
+
+namespace detail {
+/** The number of the profile that runs; 0: none. */
+TERCEL_API extern std::atomic<uint32_t> g_profile;
+}  // namespace detail
+
+/** Whether a profile runs. */
+inline bool profiling() { return detail::g_profile.load(std::memory_order_relaxed) != 0; }
+
+/** Begins a profile that holds the first `max_events` ranges of each thread. RuntimeError if one runs already. */
+TERCEL_API void start_profile(int64_t max_events = INT64_MAX);
+
+/** Ends it; the events by thread and begin, outer ones before those inside. RuntimeError if none runs. */
+TERCEL_API std::vector<ProfileEvent> stop_profile();
+
+/** A scope under a name. */
+class ProfileRange {
+ public:
+  ProfileRange(const char* name, RangeKind kind) {
+    if (profiling()) [[unlikely]]
+      begin(name, kind);
+  }
+  ~ProfileRange() {
+    if (profile_ != 0) [[unlikely]]
+      end();
+  }
+  ProfileRange(const ProfileRange&) = delete;
+  ProfileRange& operator=(const ProfileRange&) = delete;
+
+ private:
+  TERCEL_API void begin(const char* name, RangeKind kind) noexcept;
+  TERCEL_API void end() noexcept;
+
+  uint32_t profile_ = 0;
+  RangeKind kind_;
+  const char* name_;
+  const char* outer_op_;
+  int64_t begin_;
+};
+
+/** The events in the Chrome trace format, which chrome://tracing and ui.perfetto.dev show. */
+TERCEL_API std::string chrome_trace(Span<ProfileEvent> events);
+
+/** All events of one name and kind. */
+struct ProfileRow {
+  const char* name;
+  RangeKind kind;
+  int64_t calls = 0;
+  int64_t total = 0;  ///< nanoseconds
+  int64_t self = 0;
+};
+
+/** A row for each name and kind, those with the largest times of their own first. */
+TERCEL_API std::vector<ProfileRow> profile_rows(Span<ProfileEvent> events);
+
+/** The first rows as lines of text: name, time of its own and its share, time, calls. */
+TERCEL_API std::string profile_table(Span<ProfileEvent> events, size_t most_rows);
+
+}  // namespace tercel

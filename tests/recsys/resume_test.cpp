@@ -1,0 +1,277 @@
+// What a run may differ in from the checkpoint that it goes on from.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/trainer.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file_hook.h"
+#include "tests/recsys/training_data.h"
+#include "tests/support/errors.h"
+
+namespace tercel::recsys {
+namespace {
+
+using test::CleanProcess;
+using test::small_dataset;
+using test::stateful_config;
+using test::TemporaryFolder;
+using Lines = std::vector<std::string>;
+
+void ignore(const Progress&) {}
+
+/** A run of 300 train rows, 5 steps an epoch, 2 epochs, that ended after `steps`. */
+class Resuming : public testing::Test {
+ protected:
+  void SetUp() override { train(stateful_config({"solver.max_iter=3"})); }
+
+  void train(const ModelConfig& config) { Trainer(config, dataset_, root_ / "run", Resume::Auto).run(ignore); }
+
+  /** The run's configuration but for some entries. */
+  static ModelConfig with(std::vector<std::string> assignments) {
+    assignments.insert(assignments.begin(), "solver.max_iter=3");
+    return stateful_config(assignments);
+  }
+
+  /** Expects that nothing is trained, and that the run's files stay as they are. */
+  template <class E>
+  void expect_refused(const ModelConfig& config, const data::Dataset& dataset, const std::string& text) {
+    auto before = root_.tree();
+    TERCEL_EXPECT_THROW(Trainer(config, dataset, root_ / "run", Resume::Auto), E, text.c_str());
+    EXPECT_TRUE(root_.tree() == before) << text;
+  }
+
+  Lines warnings(const ModelConfig& config, const data::Dataset& dataset, NewData new_data = NewData::Refuse) {
+    return Trainer(config, dataset, root_ / "run", Resume::Auto, new_data).warnings();
+  }
+
+  TemporaryFolder root_;
+  data::Dataset dataset_ = small_dataset(root_, 400);
+  std::string checkpoint_ = root_ / "run/checkpoints/step-000000000003";
+};
+
+TEST_F(Resuming, LayersAreComparedExactly) {
+  const struct {
+    const char *assignment, *difference;
+  } cases[] = {
+      {"layers.logit.mlp_param.activations=Non,Non",
+       "layers.logit.mlp_param.activations: the checkpoint has [\"Relu\",\"Non\"], this run has [\"Non\",\"Non\"]"},
+      {"layers.logit.mlp_param.num_outputs=8,1",
+       "layers.logit.mlp_param.num_outputs: the checkpoint has [16,1], this run has [8,1]"},
+      {"layers.e2.sparse_embedding_hparam.combiner=sum",
+       "layers.e2.sparse_embedding_hparam.combiner: the checkpoint has \"mean\", this run has \"sum\""},
+      {"layers.e1.sparse_embedding_hparam.embedding_vec_size=4",
+       "layers.e1.sparse_embedding_hparam.embedding_vec_size: the checkpoint has 3, this run has 4"},
+      {"layers.dropped.rate=0.5", "layers.dropped.rate: the checkpoint has 0.25, this run has 0.5"},
+      {"layers.normal.bn_param.eps=0.01", "layers.normal.bn_param.eps: the checkpoint has 1e-05, this run has 0.01"},
+  };
+  for (const auto& [assignment, difference] : cases)
+    expect_refused<ConfigError>(with({assignment}), dataset_,
+                                checkpoint_ + ": a checkpoint of another model: " + difference);
+  std::string text(test::kStatefulModel);
+  const std::string dropout = R"({"type": "Dropout", "bottom": "normal", "top": "dropped", "rate": 0.25})";
+  text.replace(text.find(dropout), dropout.size(), R"({"type": "ReLU", "bottom": "normal", "top": "dropped"})");
+  ModelConfig other = parse_config(text, "other");
+  other.solver.max_iter = 3;
+  expect_refused<ConfigError>(other, dataset_,
+                              "layers[7]: the checkpoint has \"Dropout dropped\", this run has \"ReLU dropped\"");
+}
+
+TEST_F(Resuming, DefaultsThatAreWrittenOutAreNoDifference) {
+  EXPECT_EQ(warnings(with({"layers.e1.sparse_embedding_hparam.combiner=sum", "layers.normal.bn_param.eps=1e-5",
+                           "layers.logit.mlp_param.use_bias=true"}),
+                     dataset_),
+            Lines());
+}
+
+TEST_F(Resuming, EveryOtherDifferenceIsALine) {
+  ModelConfig config = with({"solver.lr=0.02", "solver.epochs=3", "solver.eval_interval=2", "optimizer.beta1=0.8",
+                             "data.num_workers=2", "layers.e2.optimizer.initial_accu_value=0.5"});
+  config.model_name = "renamed";
+  EXPECT_EQ(warnings(config, dataset_),
+            (Lines{"layers.e1.optimizer.beta1: the checkpoint has 0.9, this run has 0.8",
+                   "layers.e2.optimizer.beta1: the checkpoint has 0.9, this run has 0.8",
+                   "layers.e2.optimizer.initial_accu_value: the checkpoint has 0.0, this run has 0.5",
+                   "model_name: the checkpoint has \"stateful\", this run has \"renamed\"",
+                   "solver.epochs: the checkpoint has 2, this run has 3",
+                   "solver.eval_interval: the checkpoint has 0, this run has 2",
+                   "solver.lr: the checkpoint has 0.01, this run has 0.02",
+                   "optimizer.beta1: the checkpoint has 0.9, this run has 0.8",
+                   "data.num_workers: the checkpoint has 1, this run has 2"}));
+}
+
+TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
+  expect_refused<ConfigError>(with({"optimizer.type=AdaGrad"}), dataset_,
+                              ": a checkpoint with the state of another optimizer: layers.e1.optimizer.type: the "
+                              "checkpoint has \"Adam\", this run has \"AdaGrad\"");
+  expect_refused<ConfigError>(with({"layers.e2.optimizer.type=SGD"}), dataset_, "layers.e2.optimizer.type");
+  expect_refused<ConfigError>(with({"solver.batchsize=16"}), dataset_,
+                              "solver.batchsize: the checkpoint has 64, this run has 16");
+  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_, "shuffle");
+}
+
+TEST_F(Resuming, OtherRowsAreRefused) {
+  const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
+  ASSERT_EQ(other.schema, dataset_.schema);
+  ASSERT_EQ(other.train.bytes(), dataset_.train.bytes()) << "nothing but the content tells them apart";
+  const data::DataFile &a = dataset_.train.files[0], &b = other.train.files[0];
+  expect_refused<DataError>(with({}), other,
+                            other.folder + ": other rows than those of the checkpoint " + checkpoint_ +
+                                ": train: file 1 of 2, " + b.path + ": expected checksum " + a.checksum + ", found " +
+                                b.checksum + "; --new-data goes on with them");
+  expect_refused<DataError>(with({}), small_dataset(root_, 800, 0.25, "longer"), " bytes and 150 rows, found ");
+  data::Dataset changed = dataset_;
+  changed.test = other.test;
+  expect_refused<DataError>(with({}), changed, "test: file 1 of 1");
+  changed = dataset_;
+  changed.train.files.pop_back();
+  expect_refused<DataError>(with({}), changed, "train: expected 2 files, found 1");
+  changed = dataset_;
+  std::swap(changed.train.files[0], changed.train.files[1]);
+  expect_refused<DataError>(with({}), changed, "train: file 1 of 2");
+}
+
+TEST_F(Resuming, MovedDataIsTheSame) {
+  std::filesystem::rename(root_ / "data", root_ / "moved");
+  EXPECT_EQ(warnings(with({}), data::load_dataset(root_ / "moved")), Lines());
+}
+
+TEST_F(Resuming, WithoutChecksumsBytesAndRowsTell) {
+  const std::string says =
+      "data: files without checksums: whether they are those of the checkpoint, bytes and rows alone tell";
+  data::Dataset bare = dataset_;
+  for (data::DataFile& file : bare.train.files) file.checksum.clear();
+  EXPECT_EQ(warnings(with({}), bare), Lines{says});
+  data::Dataset longer = small_dataset(root_, 800, 0.25, "longer");
+  for (data::DataFile& file : longer.train.files) file.checksum.clear();
+  expect_refused<DataError>(with({}), longer, "150 rows, found ");
+}
+
+TEST_F(Resuming, NewDataIsReadFromItsFirstRow) {
+  const data::Dataset other = small_dataset(root_, 480, 0.25, "other", 2);  // 360 rows: 6 steps an epoch
+  ModelConfig config = stateful_config({"solver.batchsize=60", "solver.lr=0.02"});
+  {
+    Trainer trainer(config, other, root_ / "run", Resume::Auto, NewData::Accept);
+    ASSERT_EQ(trainer.warnings().size(), 5u);
+    EXPECT_EQ(trainer.warnings()[0].find("new data: train: file 1 of 2, "), 0u) << trainer.warnings()[0];
+    EXPECT_EQ(trainer.warnings()[1].find("new data: test: file 1 of 1, "), 0u) << trainer.warnings()[1];
+    EXPECT_EQ(trainer.step(), 3);
+    std::vector<int64_t> evaluated;
+    EXPECT_EQ(trainer.run([&](const Progress& now) {
+      EXPECT_EQ(now.total_steps, 3 + 2 * 6);
+      if (now.kind == Progress::Kind::Evaluation) evaluated.push_back(now.step);
+    }),
+              TrainEnd::Done);
+    EXPECT_EQ(trainer.step(), 15);
+    EXPECT_EQ(evaluated, (std::vector<int64_t>{3, 9, 15})) << "before the first of its rows and after each epoch";
+  }
+  // Now its data is this, with the option or without.
+  for (const NewData option : {NewData::Refuse, NewData::Accept}) {
+    Trainer again(config, other, root_ / "run", Resume::Auto, option);
+    EXPECT_EQ(again.warnings(), Lines());
+    EXPECT_EQ(again.run(ignore), TrainEnd::Done);
+    EXPECT_EQ(again.step(), 15);
+  }
+  TERCEL_EXPECT_THROW(Trainer(config, dataset_, root_ / "run", Resume::Auto), DataError, "other rows");
+}
+
+TEST_F(Resuming, PartsOnNewDataEqualTheWhole) {
+  const CleanProcess clean;
+  const data::Dataset other = small_dataset(root_, 480, 0.25, "other", 2);
+  ModelConfig config = stateful_config({"solver.checkpoint_interval=1", "solver.keep_checkpoints=20"});
+  std::filesystem::copy(root_ / "run", root_ / "parts", std::filesystem::copy_options::recursive);
+  Trainer(config, other, root_ / "run", Resume::Auto, NewData::Accept).run(ignore);
+  for (const int64_t stop : {4, 8, 9}) {
+    Trainer trainer(config, other, root_ / "parts", Resume::Auto, NewData::Accept);
+    trainer.run([&](const Progress& now) {
+      if (now.kind == Progress::Kind::Checkpoint && now.step == stop) request_stop(SIGINT);
+    });
+    EXPECT_EQ(trainer.step(), stop);
+    request_stop(0);
+  }
+  Trainer(config, other, root_ / "parts", Resume::Auto, NewData::Accept).run(ignore);
+  const auto all = root_.tree();
+  int64_t compared = 0;
+  for (const auto& [name, content] : all) {
+    if (!name.starts_with("run/checkpoints/")) continue;
+    const auto found = all.find("parts" + name.substr(3));
+    ASSERT_NE(found, all.end()) << name;
+    EXPECT_TRUE(found->second == content) << name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 12 * 4);
+}
+
+TEST_F(Resuming, NewDataMustMeanTheSame) {
+  data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
+  other.schema.slots[1].size -= 1;
+  TERCEL_EXPECT_THROW(Trainer(with({}), other, root_ / "run", Resume::Auto, NewData::Accept), DataError,
+                      "another vocabulary than the model's: slot");
+}
+
+/** A file system that knows neither locks nor exchanged folders, as NFS and FUSE may be. */
+class BareFileSystem : public FileHook {
+ public:
+  int before(const FileCall& call, size_t&) override {
+    if (call.op == FileOp::Lock) return ENOLCK;
+    return call.op == FileOp::Rename && call.flags != 0 ? EINVAL : 0;
+  }
+};
+
+TEST_F(Resuming, NeedsNeitherLocksNorExchange) {
+  BareFileSystem hook;
+  const ScopedFileHook scope(hook);
+  const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=1"});
+  {
+    Trainer first(config, dataset_, root_ / "run", Resume::Auto);
+    TERCEL_EXPECT_THROW(Trainer(config, dataset_, root_ / "run", Resume::Auto), IoError,
+                        "this file system has no locks");
+    first.run(ignore);
+    EXPECT_EQ(first.step(), 10);
+  }
+  Trainer again(config, dataset_, root_ / "run", Resume::Auto);
+  EXPECT_EQ(again.run(ignore), TrainEnd::Done);
+  EXPECT_LE(list_checkpoints(root_ / "run/checkpoints").size(), 2u);
+  data::GenerateOptions options;
+  options.rows = 100;
+  options.preset = data::GeneratePreset::Small;
+  data::generate_dataset(root_ / "data", options, /*replace=*/true, [](int64_t) {});
+  EXPECT_EQ(data::load_dataset(root_ / "data").train.rows(), 90);
+}
+
+TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
+  const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=3"});
+  train(config);
+  const auto finished = root_.tree();
+  const std::string last = "run/checkpoints/step-000000000010", before = "run/checkpoints/step-000000000008";
+  for (const char* file : {"/table-1.safetensors", "/manifest.json"}) {
+    std::string damaged = root_.get(last + file);
+    damaged[damaged.size() / 2] ^= 1;
+    root_.put(last + file, damaged);
+    {
+      Trainer trainer(config, dataset_, root_ / "run", Resume::Auto);
+      ASSERT_EQ(trainer.warnings().size(), 1u);
+      EXPECT_EQ(trainer.warnings()[0].find("a damaged checkpoint is passed over: " + root_ / (last + file)), 0u)
+          << trainer.warnings()[0];
+      EXPECT_EQ(trainer.step(), 8);
+      EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+    }
+    EXPECT_TRUE(std::filesystem::exists(root_ / (last + ".damaged" + file)));
+    const auto now = root_.tree();
+    for (const auto& [name, content] : finished) {
+      if (!name.starts_with(last + "/")) continue;
+      EXPECT_TRUE(now.at(name) == content) << name;
+    }
+  }
+  for (const std::string& folder : list_checkpoints(root_ / "run/checkpoints"))
+    std::filesystem::resize_file(folder + "/dense.safetensors", 10);
+  const auto tree = root_.tree();
+  TERCEL_EXPECT_THROW(train(config), DataError, "there is no whole checkpoint: ");
+  EXPECT_TRUE(root_.tree() == tree) << "nothing begins from the start";
+}
+
+}  // namespace
+}  // namespace tercel::recsys

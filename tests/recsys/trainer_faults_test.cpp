@@ -1,0 +1,402 @@
+// What is left of a run when something goes wrong.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "tercel/data/batch_reader.h"
+#include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/trainer.h"
+#include "tercel/util/error.h"
+#include "tercel/util/file.h"
+#include "tercel/util/file_hook.h"
+#include "tests/recsys/training_data.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::recsys {
+namespace {
+
+using tercel::test::message_of;
+using tercel::test::values_of;
+using test::below;
+using test::CleanProcess;
+using test::differences;
+using test::ignore;
+using test::kLinearModel;
+using test::plain_dataset;
+using test::small_dataset;
+using test::stateful_config;
+using test::TemporaryFolder;
+using test::Tree;
+
+constexpr std::string_view kStep5 = "step-000000000005";
+
+/** The tensors of a checkpoint. */
+Tree tensors(const TemporaryFolder& root, const std::string& run, std::string_view step) {
+  Tree files = below(root, run + "/checkpoints/" + std::string(step));
+  std::erase_if(files, [](const auto& file) { return !file.first.ends_with(".safetensors"); });
+  EXPECT_FALSE(files.empty()) << run;
+  return files;
+}
+
+/** Trains five steps of stateful_config(). */
+void train_five(const TemporaryFolder& root, const data::Dataset& dataset, const std::string& run) {
+  Trainer trainer(stateful_config({"solver.max_iter=5"}), dataset, root / run, Resume::Never);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+}
+
+/** Changes a byte of the `back`-th record from the end, and gives what was there. */
+std::string damage(const data::Dataset& dataset, const data::DataFile& file, size_t back) {
+  const std::string path = dataset.path_of(file);
+  std::string content = read_file(path, int64_t{1} << 30);
+  const std::string before = content;
+  const size_t record = (content.size() - 69) / static_cast<size_t>(file.rows);
+  content[content.size() - back * record + 8] ^= 0x55;
+  write_file(path, content);
+  return before;
+}
+
+TEST(TrainerFaults, BadBytesEndARunAfterWhatWasTrainedIsSaved) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);  // 300 train rows in two files: 10 steps of 64 in two epochs
+  const ModelConfig config = stateful_config({"solver.eval_interval=1000"});
+  const std::string intact = damage(dataset, dataset.train.files[1], 1);
+  {
+    Trainer trainer(config, dataset, root / "run", Resume::Never);
+    const std::string text = message_of<DataError>([&] { trainer.run(ignore); });
+    EXPECT_NE(text.find("part-1.data: record 149: byte"), std::string::npos) << text;
+    EXPECT_NE(text.find("; the state after step 4 is saved in " + (root / "run/checkpoints/step-000000000004")),
+              std::string::npos)
+        << text;
+  }
+  write_file(dataset.path_of(dataset.train.files[1]), intact);
+  Trainer rest(config, dataset, root / "run", Resume::Auto);
+  EXPECT_EQ(rest.step(), 4);
+  EXPECT_EQ(rest.run(ignore), TrainEnd::Done);
+  Trainer whole(config, dataset, root / "whole", Resume::Never);
+  EXPECT_EQ(whole.run(ignore), TrainEnd::Done);
+  EXPECT_EQ(differences(tensors(root, "whole", "step-000000000010"), tensors(root, "run", "step-000000000010")), "");
+}
+
+TEST(TrainerFaults, BadBytesInTheTestPartLoseNoTraining) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train_five(root, dataset, "five");
+  damage(dataset, dataset.test.files[0], 1);
+  Trainer trainer(stateful_config({"solver.eval_interval=5"}), dataset, root / "run", Resume::Never);
+  TERCEL_EXPECT_THROW(trainer.run(ignore), DataError,
+                      "; the state after step 5 is saved in " + (root / "run/checkpoints/step-000000000005"));
+  EXPECT_EQ(differences(tensors(root, "five", kStep5), tensors(root, "run", kStep5)), "");
+}
+
+TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  std::filesystem::create_directories(root / "empty");
+  const Tree before = root.tree();
+  const auto refuses = [&](const std::vector<std::string>& assignments, const std::string& text) {
+    for (const char* run : {"run", "empty"})
+      TERCEL_EXPECT_THROW(Trainer(stateful_config(assignments), dataset, root / run, Resume::Never), ConfigError, text);
+    EXPECT_EQ(differences(before, root.tree()), "") << text;
+  };
+  refuses({"solver.batchsize=1000"}, "batchsize is 1000");
+  refuses({"optimizer.type=Adam", "optimizer.update_type=Global"},
+          "[LocalizedSlotSparseEmbeddingHash e1]: update_type Global is not available for Adam");
+  refuses({"layers.e2.optimizer.type=Ftrl", "layers.e2.optimizer.update_type=LazyGlobal"},
+          "[DistributedSlotSparseEmbeddingHash e2]: update_type LazyGlobal is not available for Ftrl");
+  refuses({"layers.e2.sparse_embedding_hparam.max_vocabulary_size_global=7"},
+          "makes 7 rows but the dataset has 265 keys");
+  refuses({"layers.e1.sparse_embedding_hparam.init_range=1e39"}, "'init_range'");
+  damage(dataset, dataset.train.files[0], 150);
+  const Tree damaged = root.tree();
+  for (const char* run : {"run", "empty"}) {
+    Trainer trainer(stateful_config(), dataset, root / run, Resume::Never);
+    TERCEL_EXPECT_THROW(trainer.run(ignore), DataError, "record 0: byte");
+    EXPECT_EQ(differences(damaged, root.tree()), "");
+  }
+}
+
+TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train_five(root, dataset, "run");
+  damage(dataset, dataset.train.files[0], 150);
+  const Tree before = below(root, "run/checkpoints");
+  Trainer trainer(stateful_config({"solver.epochs=4"}), dataset, root / "run", Resume::Auto);
+  TERCEL_EXPECT_THROW(trainer.run(ignore), DataError,
+                      "; the state after step 5 is saved in " + (root / "run/checkpoints/step-000000000005"));
+  EXPECT_EQ(differences(before, below(root, "run/checkpoints")), "");
+}
+
+// A batch of row 20 on overflows behind batch normalization and dropout, which have moved their state by then.
+constexpr std::string_view kOverflow = R"json({
+  "solver": {"batchsize": 4, "lr": 0.01, "eval_interval": 5, "checkpoint_interval": 1000},
+  "layers": [
+    {"type": "Data", "label": {"top": "label"}, "dense": {"top": "x"}, "sparse": [{"top": "keys"}]},
+    {"type": "DistributedSlotSparseEmbeddingHash", "bottom": "keys", "top": "table",
+     "sparse_embedding_hparam": {"embedding_vec_size": 4}},
+    {"type": "Reshape", "bottom": "table", "top": "row"},
+    {"type": "BatchNorm", "bottom": "row", "top": "normal"},
+    {"type": "Dropout", "bottom": "normal", "top": "dropped"},
+    {"type": "Concat", "bottom": ["dropped", "x"], "top": "all"},
+    {"type": "MultiCross", "bottom": "all", "top": "cross", "mc_param": {"num_layers": 1}},
+    {"type": "MLP", "bottom": "cross", "top": "logit", "mlp_param": {"num_outputs": [1], "activations": ["Non"]}},
+    {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}
+  ]
+})json";
+
+TEST(TrainerFaults, ALossThatIsNotFiniteLeavesTheStateOfTheStepBefore) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const auto label = [](int64_t r) { return r % 3 == 0 ? 1.0f : 0.0f; };
+  const data::Dataset huge = plain_dataset(
+                          root, 40, "huge", [](int64_t r) { return r < 20 ? 0.5f : 3e38f; }, label),
+                      tame = plain_dataset(
+                          root, 40, "tame", [](int64_t) { return 0.5f; }, label);
+  data::Dataset dataset = huge;
+  dataset.test = tame.test;
+  dataset.test.files[0].path = tame.path_of(tame.test.files[0]);
+  {
+    Trainer trainer(parse_config(kOverflow, "model"), dataset, root / "peace", Resume::Never);
+    EXPECT_EQ(trainer.run([](const Progress& now) {
+      if (now.kind == Progress::Kind::Evaluation) request_stop(SIGINT);
+    }),
+              TrainEnd::Stopped);
+    request_stop(0);
+  }
+  Trainer trainer(parse_config(kOverflow, "model"), dataset, root / "run", Resume::Never);
+  const std::string text = message_of<NumericError>([&] { trainer.run(ignore); });
+  EXPECT_NE(text.find("step 6: the loss is "), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "; the first layer that gives a NaN or an infinity is MultiCross cross; the state after step 5 is saved"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(differences(below(root, "peace/checkpoints"), below(root, "run/checkpoints")), "");
+}
+
+TEST(TrainerFaults, WhatIsBrokenIsNotSaved) {
+  const TemporaryFolder root;
+  const auto value = [](int64_t) { return 3e38f; };
+  const auto label = [](int64_t) { return 1.0f; };
+  const data::Dataset dataset = plain_dataset(root, 10, "data", value, label);
+  ModelConfig config = parse_config(kLinearModel, "linear");
+  for (const char* set : {"solver.lr=1e30", "solver.warmup_steps=0"}) set_config(config, set);
+  for (const char* more : {"solver.max_iter=2", "solver.max_iter=1"}) {  // seen in the loss; before the checkpoint
+    set_config(config, more);
+    Trainer trainer(config, dataset, root / more, Resume::Never);
+    TERCEL_EXPECT_THROW(trainer.run(ignore), NumericError,
+                        "; the state after step 1 is not finite, and not saved; there is no checkpoint");
+    EXPECT_TRUE(list_checkpoints(root / more + "/checkpoints").empty());
+  }
+  set_config(config, "solver.max_iter=3");
+  set_config(config, "solver.lr=0");
+  set_config(config, "solver.checkpoint_interval=1");
+  Trainer(config, dataset, root / "run", Resume::Never).run(ignore);
+  set_config(config, "solver.lr=1e30");
+  set_config(config, "solver.max_iter=0");
+  set_config(config, "solver.epochs=2");
+  Trainer trainer(config, dataset, root / "run", Resume::Auto);
+  TERCEL_EXPECT_THROW(trainer.run(ignore), NumericError,
+                      "the last checkpoint is " + (root / "run/checkpoints/step-000000000003"));
+}
+
+TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
+  const TemporaryFolder root;
+  const auto value = [](int64_t) { return 0.5f; };
+  const auto label = [](int64_t r) { return r % 3 == 0 ? 1.0f : 0.0f; };
+  // Files that do not say how many keys there are, with keys of 0 to 3.
+  const data::Dataset dataset = plain_dataset(root, 40, "data", value, label, /*slot_size=*/0);
+  const auto config = [](int64_t rows) {
+    ModelConfig made = parse_config(kLinearModel, "linear");
+    set_config(made, "layers.table.sparse_embedding_hparam.max_vocabulary_size_global=" + std::to_string(rows));
+    return made;
+  };
+  const std::string place = "/0.data: record 3: byte ";
+  const std::string what = ": expected a key from 0 to 2 in slot 0 ('slot') of table 'table', found 3";
+  const auto expect_place = [&](const std::string& text) {
+    EXPECT_NE(text.find(place), std::string::npos) << text;
+    EXPECT_NE(text.find(what), std::string::npos) << text;
+  };
+  {
+    Trainer trainer(config(3), dataset, root / "run", Resume::Never);
+    expect_place(message_of<DataError>([&] { trainer.run(ignore); }));
+  }
+  // A model for keys below 3, as if other rows came later.
+  Model model(config(3), dataset.schema);
+  model.initialize(1);
+  expect_place(message_of<DataError>(
+      [&] { evaluate(model, dataset, data::PartName::Test, config(3), [](int64_t) { return true; }); }));
+  LoadedModel loaded{config(3), data::identity_of(dataset), "", std::move(model), "", 0, {}};
+  expect_place(message_of<DataError>([&] { predict(loaded, dataset, data::PartName::Test, [](Span<float>) {}); }));
+  Trainer trainer(config(4), dataset, root / "run", Resume::Never);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+}
+
+TEST(TrainerFaults, TheLastBatchMayHaveOneRow) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 87);  // 65 train rows: 64 and 1
+  Trainer trainer(stateful_config(), dataset, root / "run", Resume::Never);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+  EXPECT_EQ(trainer.step(), 4);
+
+  // It passes batch normalization by the running statistics, and leaves them alone.
+  Model model(stateful_config({"layers.dropped.rate=0"}), dataset.schema);
+  model.initialize(1);
+  const auto read = [&](int64_t rows) {
+    data::ReaderOptions options;
+    options.batch_size = rows;
+    options.inputs = model.sparse_inputs();
+    data::BatchReader reader(dataset, data::PartName::Train, options);
+    data::Batch batch;
+    EXPECT_TRUE(reader.next(batch));
+    return batch;
+  };
+  const auto statistics = [&] {
+    std::vector<double> all;
+    for (const auto& [name, buffer] : model.buffers())
+      for (const double x : values_of(buffer)) all.push_back(x);
+    return all;
+  };
+  const std::vector<double> initial = statistics();
+  model.forward(read(64), /*training=*/true);
+  const std::vector<double> moved = statistics();
+  EXPECT_NE(moved, initial);
+  const data::Batch row = read(1);
+  const std::vector<double> logits = values_of(model.forward(row, /*training=*/true).logits);
+  EXPECT_EQ(statistics(), moved);
+  EXPECT_EQ(logits, values_of(model.forward(row, /*training=*/false).logits));
+}
+
+TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);  // 5 steps an epoch
+  const struct {
+    int64_t epochs, max_iter, steps;
+  } cases[] = {{0, 0, 5}, {3, 0, 15}, {0, 12, 12}, {0, 2, 2}, {3, 12, 12}, {1, 12, 5}};
+  for (const auto& c : cases) {
+    const std::string epochs = std::to_string(c.epochs), max_iter = std::to_string(c.max_iter);
+    Trainer trainer(stateful_config({"solver.epochs=" + epochs, "solver.max_iter=" + max_iter}), dataset,
+                    root / ("run-" + epochs + "-" + max_iter), Resume::Never);
+    int64_t total = 0;
+    EXPECT_EQ(trainer.run([&](const Progress& now) { total = now.total_steps; }), TrainEnd::Done);
+    EXPECT_EQ(trainer.step(), c.steps) << epochs << " epochs, max_iter " << max_iter;
+    EXPECT_EQ(total, c.steps);
+  }
+}
+
+std::vector<int64_t> saved_steps(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder,
+                                 Observer observer) {
+  std::vector<int64_t> saved;
+  Trainer trainer(config, dataset, folder, Resume::Never);
+  EXPECT_EQ(trainer.run([&](const Progress& now) {
+    if (now.kind == Progress::Kind::Checkpoint && (saved.empty() || saved.back() != now.step))
+      saved.push_back(now.step);
+    observer(now);
+  }),
+            TrainEnd::Done);
+  return saved;
+}
+
+TEST(TrainerEnds, WithCheckpointsByMinutesAndWhenAsked) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const auto config = [](const char* minutes) {
+    return stateful_config({"solver.epochs=1", "solver.eval_interval=3", "solver.checkpoint_interval=1000",
+                            std::string("solver.checkpoint_minutes=") + minutes});
+  };
+  EXPECT_EQ(saved_steps(config("1e-9"), dataset, root / "often", ignore), (std::vector<int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(saved_steps(config("10"), dataset, root / "seldom", ignore), (std::vector<int64_t>{5}));
+  EXPECT_EQ(saved_steps(config("0"), dataset, root / "asked",
+                        [](const Progress& now) {
+                          if (now.kind == Progress::Kind::Evaluation && now.step == 3) request_save();
+                        }),
+            (std::vector<int64_t>{3, 5}));
+}
+
+TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train_five(root, dataset, "five");
+  struct Case {
+    const char* run;
+    int64_t interval, goes_at, saved_at;
+    Progress::Kind before;  // what the trainer has just done when the folder goes
+    bool taken;             // something else is there by then
+  };
+  for (const Case& c :
+       {Case{"a", 2, 2, 4, Progress::Kind::Evaluation, false}, Case{"b", 5, 5, 5, Progress::Kind::Checkpoint, false},
+        Case{"c", 2, 2, 4, Progress::Kind::Evaluation, true}}) {
+    const std::string run = c.run, found = run + (c.taken ? "-2" : ""), interval = std::to_string(c.interval);
+    std::string text;
+    {
+      Trainer trainer(stateful_config({"solver.max_iter=5", "solver.eval_interval=" + interval}), dataset, root / run,
+                      Resume::Never);
+      text = message_of<IoError>([&] {
+        trainer.run([&](const Progress& now) {
+          if (now.kind != c.before || now.step != c.goes_at || !std::filesystem::exists(root / run)) return;
+          std::filesystem::rename(root / run, root / (run + "-moved"));
+          if (c.taken) root.put(run + "/notes.txt", "mine");
+        });
+      });
+    }
+    const std::string saved_at = std::to_string(c.saved_at);
+    EXPECT_NE(text.find(root / run +
+                        ": the folder of the run was removed or renamed while it was trained; the state after step " +
+                        saved_at + " is saved in " + (root / (found + "/checkpoints/step-00000000000" + saved_at))),
+              std::string::npos)
+        << text;
+    // Once, whatever else is known about it.
+    EXPECT_EQ(text.find(" is saved in "), text.rfind(" is saved in ")) << text;
+    Trainer rest(stateful_config({"solver.max_iter=5", "solver.eval_interval=1000"}), dataset, root / found,
+                 Resume::Auto);
+    EXPECT_EQ(rest.step(), c.saved_at);
+    EXPECT_EQ(rest.run(ignore), TrainEnd::Done);
+    EXPECT_EQ(differences(tensors(root, "five", kStep5), tensors(root, found, kStep5)), "");
+    EXPECT_TRUE(std::filesystem::exists(root / (found + "/config.json")));
+    if (c.taken) {
+      EXPECT_EQ(root.get(run + "/notes.txt"), "mine");
+    }
+  }
+}
+
+TEST(TrainerFaults, ResumingRemovesWhatAKillLeftOfCheckpoints) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train_five(root, dataset, "run");
+  const Tree before = below(root, "run");
+  const auto leave = [&] { root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much"); };
+  leave();
+  Trainer trainer(stateful_config({"solver.max_iter=5"}), dataset, root / "run", Resume::Auto);
+  EXPECT_EQ(differences(before, below(root, "run")), "");
+  leave();
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
+  EXPECT_EQ(differences(before, below(root, "run")), "") << "nothing was left to train or to save";
+}
+
+TEST(TrainerFaults, AFullDiskNamesTheLastCheckpoint) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  Trainer trainer(stateful_config({"solver.eval_interval=1000", "solver.checkpoint_interval=4"}), dataset, root / "run",
+                  Resume::Never);
+  std::optional<ScopedFault> full;
+  const std::string text = message_of<IoError>([&] {
+    trainer.run([&](const Progress& now) {
+      FaultPlan plan;
+      plan.op = FileOp::Write;
+      plan.error = ENOSPC;
+      plan.persistent = true;
+      if (now.kind == Progress::Kind::Checkpoint && now.step == 4) full.emplace(plan);
+    });
+  });
+  full.reset();
+  EXPECT_NE(text.find("No space left"), std::string::npos) << text;
+  EXPECT_NE(text.find("could not be saved"), std::string::npos) << text;
+  EXPECT_NE(text.find("; the last checkpoint is " + (root / "run/checkpoints/step-000000000004")), std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace tercel::recsys
