@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/random.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/random/random.h"
 #include "tercel/recsys/learner.h"
 #include "tercel/util/parallel.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
-#include "tercel/ops/gemm_impl.h"
+#include "tercel/ops/linalg/gemm_impl.h"
 #include "tercel/util/parallel.h"
 
 namespace {

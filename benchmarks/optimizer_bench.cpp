@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "benchmarks/machine_limits.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/row_gradient.h"
+#include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/random/random.h"
 #include "tercel/optim/optimizer.h"
 #include "tercel/util/parallel.h"
 

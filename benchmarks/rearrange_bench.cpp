@@ -9,14 +9,14 @@
 #include <cstring>
 
 #include "benchmarks/measure.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/diagonals.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/join.h"
-#include "tercel/ops/pad.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/rearrange.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/random/random.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/diagonals.h"
+#include "tercel/ops/views/flip_roll_repeat.h"
+#include "tercel/ops/views/pad.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 
 int main(int argc, char** argv) {

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/part_summary_impl.h"
+#include "cli/part_summary.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
 

@@ -1,6 +1,6 @@
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/metric_text_impl.h"
+#include "cli/metric_text.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/format.h"

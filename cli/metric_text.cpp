@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/metric_text_impl.h"
+#include "cli/metric_text.h"
 
 namespace tercel::cli {
 

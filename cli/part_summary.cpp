@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "cli/part_summary_impl.h"
+#include "cli/part_summary.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 

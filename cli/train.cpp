@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/metric_text_impl.h"
+#include "cli/metric_text.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/atomic_file.h"

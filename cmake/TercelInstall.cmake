@@ -17,8 +17,8 @@ endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel
   FILES_MATCHING PATTERN "*.h"
-  PATTERN "*_impl.h" EXCLUDE
-  REGEX "/tercel/[a-z]+/(cpu|cuda)$" EXCLUDE)
+  REGEX "_(impl|kernels)\\.h$" EXCLUDE
+  REGEX "/tercel/[a-z]+/([a-z]+/)?(cpu|cuda)$" EXCLUDE)
 # Public all the same: TensorImpl is what it is about.
 install(FILES ${PROJECT_SOURCE_DIR}/tercel/core/tensor_impl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel/core)
 

@@ -15,11 +15,12 @@ if(NOT nanobind_FOUND)
 endif()
 
 # What the headers say of the ops is said in Python too.
-file(GLOB op_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h)
+file(GLOB_RECURSE op_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h)
 set(op_docs ${PROJECT_BINARY_DIR}/generated/python/src/op_docs.inc)
 add_custom_command(OUTPUT ${op_docs}
   COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR} ${op_docs}
   DEPENDS ${op_headers} ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR}/tools/doc_lines.py
+    ${PROJECT_SOURCE_DIR}/tools/public_headers.py
   COMMENT "Reading what the headers say of the ops" VERBATIM)
 
 # The interpreter may well be newer than nanobind's sources expect of warnings: those are not ours.

@@ -10,13 +10,13 @@ set(tercel_test_environment UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=alloca
 
 # An op without a conformance row does not compile.
 function(tercel_op_rows test)
-  file(GLOB read CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h ${PROJECT_SOURCE_DIR}/tests/ops/*_rows.h)
+  file(GLOB_RECURSE read CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tercel/ops/*.h ${PROJECT_SOURCE_DIR}/tests/ops/*_rows.h)
   set(script ${PROJECT_SOURCE_DIR}/tools/check_op_rows.py)
   set(stamp ${PROJECT_BINARY_DIR}/tests/op_rows.stamp)
   add_custom_command(OUTPUT ${stamp}
     COMMAND Python3::Interpreter -B ${script} ${PROJECT_SOURCE_DIR}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS ${read} ${script} COMMENT "Looking for ops without a conformance row" VERBATIM)
+    DEPENDS ${read} ${script} ${PROJECT_SOURCE_DIR}/tools/public_headers.py COMMENT "Looking for ops without a conformance row" VERBATIM)
   add_custom_target(op_rows DEPENDS ${stamp})
   add_dependencies(${test} op_rows)
 endfunction()

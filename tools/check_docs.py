@@ -11,15 +11,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from doc_lines import declarations  # noqa: E402
+from public_headers import is_public  # noqa: E402
 
 
 # What functors are written with, on plain numbers.
 NOT_FOR_USERS = {"tercel::special"}
-
-
-def is_public(path):
-    """As in tools/check_files.py: private twins and kernels are not installed."""
-    return not path.stem.endswith("_impl") and not {"cpu", "cuda"} & set(path.parts[2:-1])
 
 
 def main():

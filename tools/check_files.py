@@ -11,6 +11,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from public_headers import is_public  # noqa: E402
+
 FOLDERS = ("tercel", "cli", "tests", "benchmarks", "fuzz", "examples", "tools", "cmake", "scripts", "python")
 HEADERS = {".h", ".cuh"}
 CODE = HEADERS | {".cpp", ".cu", ".py", ".cmake"}
@@ -20,11 +23,6 @@ HEAVY = {"iostream", "regex", "functional"}
 SYSTEM = {"sys/single_threaded.h"}  # one variable of the C library, included only where it is
 ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks|python)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-
-
-def is_public(path):
-    """Public headers are installed: all of tercel/ but private twins and kernels (see cmake/TercelInstall.cmake)."""
-    return path.parts[0] == "tercel" and not path.stem.endswith("_impl") and not {"cpu", "cuda"} & set(path.parts[2:-1])
 
 
 def check_include(path, quote, name):

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from doc_lines import declarations  # noqa: E402
+from public_headers import op_headers  # noqa: E402
 
 PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 
@@ -17,9 +18,9 @@ PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 def docs_of(root):
     """{name: texts}, those of overloads one after the other."""
     docs = {}
-    for path in sorted((root / "tercel/ops").glob("*.h")):
-        # Forms with an out and other names are described where their op is.
-        if path.stem.endswith(("_impl", "out_forms")) or path.stem == "aliases":
+    for path in op_headers(root):
+        # Variants with an out and other names are described where their op is.
+        if path.stem.endswith("out_variants") or path.stem == "aliases":
             continue
         for d in declarations(path.read_text()):
             if d.doc and d.namespace in PREFIXES:

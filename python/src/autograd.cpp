@@ -5,8 +5,8 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/forward_mode.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/row_gradient.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/embedding/row_gradient.h"
 
 namespace tercel::python {
 

@@ -7,7 +7,7 @@
 #include "python/src/data.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/allocator.h"
-#include "tercel/ops/copy.h"
+#include "tercel/ops/common/copy.h"
 
 namespace tercel::python {
 

@@ -7,7 +7,7 @@
 
 #include "python/src/op.h"
 #include "python/src/package_name.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 
 namespace tercel::python {
 

@@ -16,7 +16,7 @@
 
 #include "python/src/convert.h"
 #include "python/src/signature.h"
-#include "tercel/ops/values_and_indices.h"
+#include "tercel/ops/common/values_and_indices.h"
 
 namespace tercel::python {
 

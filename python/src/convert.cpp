@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "python/src/data.h"
-#include "tercel/ops/copy.h"
+#include "tercel/ops/common/copy.h"
 
 namespace tercel::python {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
 
 namespace tercel::python {
 

@@ -5,7 +5,7 @@
 
 #include "python/src/convert.h"
 #include "python/src/package_name.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 
 namespace tercel::python {
 

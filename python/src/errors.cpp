@@ -1,6 +1,6 @@
 #include "python/src/python.h"
 #include "tercel/autograd/checkpoint.h"
-#include "tercel/ops/linalg.h"
+#include "tercel/ops/linalg/linalg.h"
 
 namespace tercel::python {
 

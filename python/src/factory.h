@@ -5,8 +5,8 @@
 
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/resize.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/resize.h"
 
 namespace tercel::python {
 

@@ -11,9 +11,10 @@
 #include "python/src/autograd.h"
 #include "python/src/tensor_object.h"
 #include "tercel/autograd/function.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/sum_to_size.h"
+#include "tercel/core/tensor_meta.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/sum_to_size.h"
+#include "tercel/ops/factories/factories.h"
 
 namespace tercel::python {
 
@@ -38,8 +39,7 @@ class PythonNode final : public CustomNode {
         is_tensor_(std::move(tensor_arguments)),
         inputs_(inputs.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs_[i].sizes = DimVector(inputs[i].sizes());
-      inputs_[i].dtype = inputs[i].dtype();
+      inputs_[i] = TensorMeta(inputs[i]);
     }
   }
 
@@ -70,9 +70,10 @@ class PythonNode final : public CustomNode {
     nb::object given = own(PyTuple_New(static_cast<Py_ssize_t>(is_tensor_.size())));
     for (size_t i = 0, number = 0; i < is_tensor_.size(); ++i) {
       const bool has_one = is_tensor_[i] && (tangents[number].defined() || zeros);
-      PyObject* tangent = !has_one                     ? Py_NewRef(Py_None)
-                          : tangents[number].defined() ? own(wrap(tangents[number])).release().ptr()
-                                                       : own(wrap(inputs_[number].zeros())).release().ptr();
+      PyObject* tangent = !has_one ? Py_NewRef(Py_None)
+                          : tangents[number].defined()
+                              ? own(wrap(tangents[number])).release().ptr()
+                              : own(wrap(zeros(inputs_[number].sizes, inputs_[number].options))).release().ptr();
       PyTuple_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i), tangent);
       number += is_tensor_[i] ? 1 : 0;
     }
@@ -96,13 +97,6 @@ class PythonNode final : public CustomNode {
   bool runs_jvp() const { return runs_jvp_; }
 
  private:
-  struct Form {
-    DimVector sizes;
-    ScalarType dtype = ScalarType::Undefined;
-
-    Tensor zeros() const { return tercel::zeros(sizes, dtype); }
-  };
-
   std::vector<Tensor> gradients_of(PyObject* made) const {
     const auto at = [made](size_t i) { return PyTuple_GET_ITEM(made, static_cast<Py_ssize_t>(i)); };
     auto count = static_cast<size_t>(PyTuple_GET_SIZE(made));
@@ -134,17 +128,17 @@ class PythonNode final : public CustomNode {
     return true;
   }
   /** The gradient of an input that was broadcast, or of another dtype. */
-  static Tensor fitted(const Tensor& gradient, const Form& input) {
+  static Tensor fitted(const Tensor& gradient, const TensorMeta& input) {
     Tensor out = gradient;
     if (out.sizes() != IntSpan(input.sizes) && is_expandable_to(input.sizes, out.sizes()))
       out = sum_to_size(out, input.sizes);
-    if (out.dtype() != input.dtype && out.is_complex() == is_complex(input.dtype)) out = to(out, input.dtype);
+    if (out.dtype() != input.dtype() && out.is_complex() == is_complex(input.dtype())) out = to(out, input.dtype());
     return out;
   }
 
   std::shared_ptr<const Held> own_context_;
-  std::vector<bool> is_tensor_;  // of the arguments of forward()
-  std::vector<Form> inputs_;     // of those that are
+  std::vector<bool> is_tensor_;     // of the arguments of forward()
+  std::vector<TensorMeta> inputs_;  // of those that are
   bool runs_jvp_ = false;
 };
 

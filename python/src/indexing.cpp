@@ -1,13 +1,14 @@
-// x[...], x[...] = y, len(x), iteration: Python's objects as the library's list of index items (tercel/ops/index.h).
-#include "tercel/ops/index.h"
+// x[...], x[...] = y, len(x), iteration: Python's objects as the library's list of index items
+// (tercel/ops/index/subscript.h).
+#include "tercel/ops/index/subscript.h"
 
 #include <optional>
 #include <vector>
 
 #include "python/src/data.h"
 #include "python/src/out.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::python {

@@ -1,8 +1,8 @@
 // Activations: functions of tercel.nn.functional, some of the module too.
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/activation.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/elementwise/activation.h"
+#include "tercel/ops/elementwise/unary.h"
 
 namespace tercel::python {
 

@@ -1,8 +1,8 @@
 // Complex numbers: made of their parts, taken apart, conjugated.
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/complex.h"
-#include "tercel/ops/pointwise.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/elementwise/pointwise.h"
 
 namespace tercel::python {
 

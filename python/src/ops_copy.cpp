@@ -4,9 +4,9 @@
 #include "python/src/out.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/core/load_element.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/resize.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/views/resize.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

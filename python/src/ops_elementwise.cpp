@@ -2,14 +2,14 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/pointwise.h"
-#include "tercel/ops/promotion.h"
-#include "tercel/ops/special.h"
-#include "tercel/ops/tensor_iterator.h"
-#include "tercel/ops/ternary.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/promotion.h"
+#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/ternary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/special/special.h"
 
 namespace tercel::python {
 

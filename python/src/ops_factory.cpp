@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "python/src/factory.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/resize.h"
-#include "tercel/ops/views.h"
-#include "tercel/ops/windows.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/windows.h"
+#include "tercel/ops/views/resize.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

@@ -1,10 +1,10 @@
 // Fourier transforms: tercel.fft, and those of frames.
-#include "tercel/ops/fft.h"
+#include "tercel/ops/fft/fft.h"
 
 #include "python/src/factory.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/stft.h"
+#include "tercel/ops/fft/stft.h"
 
 namespace tercel::python {
 

@@ -1,13 +1,13 @@
 // Linear algebra: tercel.linalg, and what is older than it.
-#include "tercel/ops/linalg.h"
+#include "tercel/ops/linalg/linalg.h"
 
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
-#include "tercel/ops/diagonals.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/out.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/out.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/diagonals.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

@@ -1,10 +1,10 @@
 // Losses, with the arguments of torch.nn.functional, older ones (size_average, reduce) included.
 #include "python/src/op.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/class_loss.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/ctc_loss.h"
-#include "tercel/ops/loss.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/nn/cross_entropy.h"
+#include "tercel/ops/nn/ctc_loss.h"
+#include "tercel/ops/nn/loss.h"
 
 namespace tercel::python {
 

@@ -4,15 +4,15 @@
 
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/binary_ops.h"
-#include "tercel/ops/pointwise.h"
-#include "tercel/ops/special.h"
-#include "tercel/ops/special_binary_ops.h"
-#include "tercel/ops/special_unary_ops.h"
-#include "tercel/ops/tensor_iterator.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/unary_ops.h"
+#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/binary_ops.h"
+#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/elementwise/unary_ops.h"
+#include "tercel/ops/special/special.h"
+#include "tercel/ops/special/special_binary_ops.h"
+#include "tercel/ops/special/special_unary_ops.h"
 
 namespace tercel::python {
 

@@ -1,12 +1,12 @@
 // Products of matrices and vectors, distances, diagonals and triangles.
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/diagonals.h"
-#include "tercel/ops/distance.h"
-#include "tercel/ops/einsum.h"
-#include "tercel/ops/matmul.h"
-#include "tercel/ops/products.h"
-#include "tercel/ops/sum_to_size.h"
+#include "tercel/ops/common/sum_to_size.h"
+#include "tercel/ops/linalg/einsum.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/linalg/products.h"
+#include "tercel/ops/nn/distance.h"
+#include "tercel/ops/views/diagonals.h"
 
 namespace tercel::python {
 

@@ -1,7 +1,7 @@
 // Random tensors.
 #include "python/src/factory.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/sampling.h"
+#include "tercel/ops/random/random.h"
+#include "tercel/ops/random/sampling.h"
 
 namespace tercel::python {
 

@@ -1,12 +1,12 @@
 // Tensors put together, and elements in other places.
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/diagonals.h"
-#include "tercel/ops/grids.h"
-#include "tercel/ops/join.h"
-#include "tercel/ops/pad.h"
-#include "tercel/ops/rearrange.h"
-#include "tercel/ops/view_scatter.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/diagonals.h"
+#include "tercel/ops/views/flip_roll_repeat.h"
+#include "tercel/ops/views/meshgrid.h"
+#include "tercel/ops/views/pad.h"
+#include "tercel/ops/views/view_scatter.h"
 
 namespace tercel::python {
 

@@ -1,7 +1,7 @@
 // Recurrent networks, with the arguments of PyTorch's functions of these names.
 #include "python/src/op.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/recurrent.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/nn/recurrent.h"
 
 namespace tercel::python {
 

@@ -2,14 +2,14 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/linalg.h"
-#include "tercel/ops/moments.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/softmax.h"
-#include "tercel/ops/vector_norms.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/linalg/linalg.h"
+#include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/reduce/var_std.h"
+#include "tercel/ops/reduce/vector_norms.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

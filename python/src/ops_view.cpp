@@ -1,10 +1,10 @@
 // Views.
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/view_copies.h"
-#include "tercel/ops/view_inplace.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/views/view_copies.h"
+#include "tercel/ops/views/view_inplace.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "python/src/call.h"
-#include "tercel/ops/out.h"
+#include "tercel/ops/common/out.h"
 
 namespace tercel::python {
 

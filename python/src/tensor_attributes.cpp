@@ -3,10 +3,10 @@
 #include "python/src/convert.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
-#include "tercel/ops/complex.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/row_gradient.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 

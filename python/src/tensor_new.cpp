@@ -1,6 +1,6 @@
 // tercel.Tensor(...), the old constructor: sizes, data, a storage, or another tensor.
 #include "python/src/data.h"
-#include "tercel/ops/copy.h"
+#include "tercel/ops/common/copy.h"
 
 namespace tercel::python {
 

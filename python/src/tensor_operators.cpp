@@ -6,12 +6,12 @@
 
 #include "python/src/call.h"
 #include "python/src/data.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/matmul.h"
-#include "tercel/ops/pointwise.h"
-#include "tercel/ops/special.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/special/special.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::python {

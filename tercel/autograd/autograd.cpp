@@ -25,7 +25,7 @@ void clear_gradient(const Tensor& leaf) {
 }
 
 HookHandle register_hook(const Tensor& t, TensorHook hook) {
-  check_defined(t, "register_hook", "self");
+  check_defined("register_hook", t, "self");
   const Edge edge = gradient_edge(t);
   TERCEL_CHECK(edge.defined(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   AutogradMeta& meta = *autograd_meta(t);
@@ -34,7 +34,7 @@ HookHandle register_hook(const Tensor& t, TensorHook hook) {
 }
 
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook) {
-  check_defined(leaf, "register_post_accumulate_grad_hook", "self");
+  check_defined("register_post_accumulate_grad_hook", leaf, "self");
   TERCEL_CHECK(leaf.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   TERCEL_CHECK(leaf.is_leaf(), RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
   AutogradMeta& meta = ensure_autograd_meta(leaf);
@@ -42,7 +42,7 @@ HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook)
 }
 
 void retain_grad(const Tensor& t) {
-  check_defined(t, "retain_grad", "self");
+  check_defined("retain_grad", t, "self");
   TERCEL_CHECK(t.requires_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
   if (t.is_leaf() || retains_grad(t)) return;  // backward leaves it in a leaf anyway
   AutogradMeta& meta = ensure_autograd_meta(t);
@@ -61,7 +61,7 @@ uint32_t output_nr(const Tensor& t) {
 }
 
 const Tensor& detach_(const Tensor& t) {
-  check_defined(t, "detach_", "self");
+  check_defined("detach_", t, "self");
   TERCEL_CHECK(!view_base(t).defined(), RuntimeError, "Can't detach views in-place. Use detach() instead.");
   if (AutogradMeta* meta = autograd_meta(t)) {
     detail::release_node(std::move(meta->grad_fn));
@@ -74,8 +74,8 @@ const Tensor& detach_(const Tensor& t) {
 }
 
 void set_data(const Tensor& t, const Tensor& data) {
-  check_defined(t, "set_data", "self");
-  check_defined(data, "set_data", "data");
+  check_defined("set_data", t, "self");
+  check_defined("set_data", data, "data");
   TERCEL_CHECK(t.dtype() == data.dtype() && t.device() == data.device() && t.layout() == data.layout(), RuntimeError,
                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
                "type.");

@@ -4,6 +4,7 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/function.h"
+#include "tercel/core/tensor_meta.h"
 #include "tercel/util/format.h"
 
 namespace tercel {
@@ -73,19 +74,9 @@ std::vector<Tensor> checkpoint_reentrant(CheckpointedFunction f, const std::vect
   return CustomNode::wrap_outputs(node, inputs, std::move(outputs), records);
 }
 
-struct Form {
-  DimVector sizes;
-  ScalarType dtype;
-  Device device;
-
-  explicit Form(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()), device(t.device()) {}
-  friend bool operator==(const Form& a, const Form& b) {
-    return IntSpan(a.sizes) == IntSpan(b.sizes) && a.dtype == b.dtype && a.device == b.device;
-  }
-};
-std::string describe(const Form& form) {
-  return str_cat(
-      {"{shape: ", IntSpan(form.sizes), ", dtype: ", to_string(form.dtype), ", device: ", to_string(form.device), "}"});
+std::string describe(const TensorMeta& meta) {
+  return str_cat({"{shape: ", IntSpan(meta.sizes), ", dtype: ", to_string(meta.dtype()),
+                  ", device: ", to_string(meta.options.device), "}"});
 }
 
 }  // namespace
@@ -99,8 +90,8 @@ class detail::Recomputation {
   Draws& draws() { return draws_; }
 
   size_t add(const Tensor& t) {
-    forms_.emplace_back(t);
-    return forms_.size() - 1;
+    saved_as_.emplace_back(t);
+    return saved_as_.size() - 1;
   }
 
   /** Is given away: whoever asks again has it calculated again. */
@@ -128,16 +119,16 @@ class detail::Recomputation {
   }
 
   void check(const std::vector<Tensor>& found) const {
-    TERCEL_CHECK(found.size() == forms_.size(), CheckpointError,
+    TERCEL_CHECK(found.size() == saved_as_.size(), CheckpointError,
                  "checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                  "Number of tensors saved during forward: ",
-                 forms_.size(), "\nNumber of tensors saved during recomputation: ", found.size());
+                 saved_as_.size(), "\nNumber of tensors saved during recomputation: ", found.size());
     if (!options_.determinism_check) return;
     std::string differ;
     for (size_t i = 0; i < found.size(); ++i)
-      if (!(Form(found[i]) == forms_[i]))
-        differ += str_cat({"\ntensor at position ", i, ":\nsaved metadata: ", describe(forms_[i]),
-                           "\nrecomputed metadata: ", describe(Form(found[i]))});
+      if (!(TensorMeta(found[i]) == saved_as_[i]))
+        differ += str_cat({"\ntensor at position ", i, ":\nsaved metadata: ", describe(saved_as_[i]),
+                           "\nrecomputed metadata: ", describe(TensorMeta(found[i]))});
     TERCEL_CHECK(differ.empty(), CheckpointError,
                  "checkpoint: Recomputed values for the following tensors have different metadata than during the "
                  "forward pass.",
@@ -147,7 +138,7 @@ class detail::Recomputation {
   Callable<void()> run_;
   CheckpointOptions options_;
   Draws draws_;
-  std::vector<Form> forms_;
+  std::vector<TensorMeta> saved_as_;
   std::vector<Tensor> values_;
 };
 

@@ -7,7 +7,7 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/record.h"
-#include "tercel/autograd/region.h"
+#include "tercel/autograd/strided_region.h"
 
 namespace tercel {
 
@@ -162,7 +162,7 @@ void detail::set_tangent(const Tensor& x, const Tensor& tangent) {
   if (!base.defined()) return keep_tangent(x, laid_out_as(tangent, x));
   Tensor whole = own_tangent(base);
   if (whole.defined() && should_record(whole, tangent)) {
-    whole = replace_region(whole, Region(whole), Region(same_view(x, base, whole)), tangent);
+    whole = replace_strided_region(whole, StridedRegion(whole), StridedRegion(same_view(x, base, whole)), tangent);
   } else {
     // Somebody else's, such as what make_dual() was given, is not written to.
     const bool own = whole.defined() && whole.use_count() == 2 && whole.storage().use_count() == 1;
@@ -171,7 +171,7 @@ void detail::set_tangent(const Tensor& x, const Tensor& tangent) {
       if (before.defined()) copy_elements(whole, before);
     }
     if (should_record(tangent))
-      whole = replace_region(whole, Region(whole), Region(same_view(x, base, whole)), tangent);
+      whole = replace_strided_region(whole, StridedRegion(whole), StridedRegion(same_view(x, base, whole)), tangent);
     else
       copy_elements(same_view(x, base, whole), tangent);
   }
@@ -217,8 +217,8 @@ void detail::check_no_tangents(const BackwardCall& call) {
 }
 
 Tensor make_dual(const Tensor& x, const Tensor& tangent) {
-  check_defined(x, "make_dual", "tensor");
-  check_defined(tangent, "make_dual", "tangent");
+  check_defined("make_dual", x, "tensor");
+  check_defined("make_dual", tangent, "tangent");
   TERCEL_CHECK(t_level != 0, RuntimeError,
                "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
                "first.");
@@ -241,7 +241,7 @@ Tensor make_dual(const Tensor& x, const Tensor& tangent) {
 }
 
 Dual unpack_dual(const Tensor& x) {
-  check_defined(x, "unpack_dual", "tensor");
+  check_defined("unpack_dual", x, "tensor");
   return {alias("FwPrimalBackward0", x), detail::tangent_of(x)};
 }
 

@@ -55,7 +55,7 @@ CustomNode::CustomNode(std::string name, Span<Tensor> inputs) : Node("", 0, inpu
   set_name(own_name_.c_str());
   for (size_t i = 0; i < inputs.size(); ++i) {
     context_.needs_input_grad_.push_back(should_record(inputs[i]) ? 1 : 0);
-    inputs_.push_back({DimVector(inputs[i].sizes()), TensorOptions(inputs[i].dtype(), inputs[i].device())});
+    inputs_.emplace_back(inputs[i]);
   }
   detail::connect_inputs(*this, inputs);
 }
@@ -107,9 +107,7 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
   size_t differentiable = 0;
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor& result = results[i];
-    node->outputs_.push_back(result.defined()
-                                 ? Form{DimVector(result.sizes()), TensorOptions(result.dtype(), result.device())}
-                                 : Form{{}, TensorOptions(ScalarType::Undefined)});
+    node->outputs_.emplace_back(result);
     const bool can = result.defined() && result.is_differentiable();
     differentiable += can ? 1 : 0;
     recorded.push_back(can && !contains(context.non_differentiable_, outputs[i]) ? result : Tensor());
@@ -155,7 +153,7 @@ std::vector<Tensor> CustomNode::run_backward(BackwardCall& call) {
   std::vector<Tensor> grads;
   for (size_t i = 0; i < outputs_.size(); ++i)
     grads.push_back(call.grad(i).defined() || !context_.materialize_grads_ ||
-                            outputs_[i].options.dtype == ScalarType::Undefined
+                            outputs_[i].dtype() == ScalarType::Undefined
                         ? call.grad(i)
                         : zeros_of(outputs_[i].sizes, outputs_[i].options));
   return backward(grads);
@@ -175,10 +173,10 @@ void CustomNode::apply(BackwardCall& call) {
                " returned an incorrect number of gradients (expected ", num_edges(), ", got ", grads.size(), ")");
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].defined() || !call.needs(i)) continue;
-    TERCEL_CHECK(grads[i].sizes() == IntSpan(inputs_[i].sizes) && grads[i].dtype() == inputs_[i].options.dtype,
-                 RuntimeError, "Function ", name(), " returned an invalid gradient at index ", i, " - got ",
-                 describe(grads[i]), " but expected shape compatible with ", IntSpan(inputs_[i].sizes), " of ",
-                 to_string(inputs_[i].options.dtype));
+    TERCEL_CHECK(grads[i].sizes() == IntSpan(inputs_[i].sizes) && grads[i].dtype() == inputs_[i].dtype(), RuntimeError,
+                 "Function ", name(), " returned an invalid gradient at index ", i, " - got ", describe(grads[i]),
+                 " but expected shape compatible with ", IntSpan(inputs_[i].sizes), " of ",
+                 to_string(inputs_[i].dtype()));
     call.set(i, std::move(grads[i]));
   }
   if (context_.once_differentiable_ && grad_enabled()) detail::forbid_second_derivative(call);

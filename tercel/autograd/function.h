@@ -21,6 +21,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/node.h"
 #include "tercel/autograd/saved_tensor.h"
+#include "tercel/core/tensor_meta.h"
 
 namespace tercel {
 
@@ -83,10 +84,6 @@ class TERCEL_API CustomNode : public Node {
 
  private:
   friend class FunctionContext;
-  struct Form {
-    DimVector sizes;
-    TensorOptions options;
-  };
 
   std::vector<Tensor> saved_in(const BackwardCall& call) const;
   void save(const std::vector<Tensor>& outputs);
@@ -97,7 +94,7 @@ class TERCEL_API CustomNode : public Node {
   std::string own_name_;
   FunctionContext context_;
   std::vector<SavedTensor> saved_;
-  std::vector<Form> outputs_, inputs_;
+  std::vector<TensorMeta> outputs_, inputs_;
   bool freed_ = false;
 };
 

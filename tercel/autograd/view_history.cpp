@@ -3,7 +3,7 @@
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/autograd/record.h"
-#include "tercel/autograd/region.h"
+#include "tercel/autograd/strided_region.h"
 
 namespace tercel {
 
@@ -11,8 +11,8 @@ namespace {
 
 /** Backward of "the base, as the view sees it": the gradient, put in its place among zeros. */
 auto view_of_base_backward(const Tensor& base, const Tensor& view) {
-  return [base_region = Region(base), view_region = Region(view)](BackwardCall& call) {
-    if (call.needs(0)) call.set(0, regather(call.grad(), view_region, base_region, false));
+  return [base_region = StridedRegion(base), view_region = StridedRegion(view)](BackwardCall& call) {
+    if (call.needs(0)) call.set(0, as_strided_backward(call.grad(), view_region, base_region, false));
   };
 }
 
@@ -109,7 +109,7 @@ class CopySlices final : public Node {
   }
 
   void apply(BackwardCall& call) override {
-    Gradient in{regather(call.grad(), base_, view_, true), {}};
+    Gradient in{as_strided_backward(call.grad(), base_, view_, true), {}};
     // What the op has saved of its result is the view as this node made it.
     Edge history;
     if (grad_enabled()) {
@@ -119,7 +119,7 @@ class CopySlices final : public Node {
     std::vector<Gradient> out(num_edges());
     BackwardCall inner(*op_, &in, out.data(), call.wanted(), history.defined() ? &history : nullptr);
     op_->apply(inner);
-    if (call.needs(0)) call.set(0, replace_region(call.grad(), base_, view_, out[0].values));
+    if (call.needs(0)) call.set(0, replace_strided_region(call.grad(), base_, view_, out[0].values));
     for (size_t i = 1; i < num_edges(); ++i) call.set(i, std::move(out[i]));
   }
   void release_saved() override { op_->release_saved(); }
@@ -127,11 +127,11 @@ class CopySlices final : public Node {
 
  private:
   struct ToBase {
-    Region base, view;
-    void operator()(BackwardCall& call) const { call.set(0, regather(call.grad(), view, base, false)); }
+    StridedRegion base, view;
+    void operator()(BackwardCall& call) const { call.set(0, as_strided_backward(call.grad(), view, base, false)); }
   };
 
-  Region base_, view_;
+  StridedRegion base_, view_;
   intrusive_ptr<Node> op_;
 };
 

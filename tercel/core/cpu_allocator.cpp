@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "tercel/core/allocator.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -85,7 +86,7 @@ static_assert(class_bytes(data_class(2048)) == 2048 && class_bytes(data_class(20
 static_assert(data_class(kLargestClass) == kClasses - 1 && class_bytes(kClasses - 1) == kLargestClass);
 
 /** How many blocks of a class a thread keeps. */
-constexpr auto kMostKept = [] {
+constexpr auto kMaxKept = [] {
   std::array<int64_t, kClasses> most{};
   for (size_t cls = 0; cls < kClasses; ++cls) most[cls] = static_cast<int64_t>(kThreadBytes / class_bytes(cls));
   return most;
@@ -260,7 +261,7 @@ void refill(FreeList& list, size_t cls) {
   Central& c = g_central;
   {
     const std::scoped_lock lock(central_mutex());
-    c.lists[cls].move_to(list, std::min<int64_t>(32, kMostKept[cls] / 2));
+    c.lists[cls].move_to(list, std::min<int64_t>(32, kMaxKept[cls] / 2));
   }
   if (!list.empty()) return;
   const size_t count = bytes <= kLargestInSlab ? kSlab / bytes : 1;
@@ -320,7 +321,7 @@ inline void free_class(void* p, size_t cls) {
     return free_class_slow(p, cls);
   FreeList& list = cache->lists[cls];
   list.push(p);
-  if (list.size() > kMostKept[cls]) [[unlikely]]
+  if (list.size() > kMaxKept[cls]) [[unlikely]]
     halve(list, cls);
 }
 
@@ -398,7 +399,7 @@ LargeBlock* take_cached_large(Central& c, size_t bytes) {
 DataPtr allocate_large(size_t nbytes) {
   if (nbytes > SIZE_MAX / 2) throw_out_of_memory(nbytes);
   const size_t unit = nbytes < kHugePage ? size_t{4} << 10 : size_t{64} << 10;
-  const size_t bytes = (nbytes + unit - 1) / unit * unit;
+  const size_t bytes = round_up(nbytes, unit);
   Central& c = g_central;
   const auto count = [&c](const LargeBlock& block) {
     c.large_allocated += static_cast<int64_t>(block.bytes);

@@ -18,7 +18,7 @@ const ElementType& element_type_of(ScalarType dtype) {
 DeferredTensor::DeferredTensor(Device device) : storage_(create_storage(device)) {}
 
 DeferredTensor::DeferredTensor(const Tensor& tensor) {
-  check_defined(tensor, "DeferredTensor", "tensor");
+  check_defined("DeferredTensor", tensor, "tensor");
   TERCEL_CHECK(tensor.has_storage() && tensor.layout() == Layout::Strided && tensor.is_contiguous(), RuntimeError,
                "DeferredTensor: expected a contiguous tensor, got ", describe(tensor));
   storage_ = tensor.storage();

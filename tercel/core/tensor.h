@@ -180,7 +180,7 @@ TERCEL_API std::string describe(const Tensor& t);
 
 /** Throws RuntimeError unless the tensor is defined: "op: expected a tensor but got an undefined one for argument
  * 'name'". */
-inline void check_defined(const Tensor& t, const char* op, const char* argument) {
+inline void check_defined(const char* op, const Tensor& t, const char* argument) {
   TERCEL_CHECK(t.defined(), RuntimeError, op, ": expected a tensor for argument '", argument,
                "' but got an undefined one");
 }

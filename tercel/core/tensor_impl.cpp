@@ -5,7 +5,7 @@
 namespace tercel {
 
 namespace {
-constexpr size_t kMostDims = 127;
+constexpr size_t kMaxDims = 127;
 }
 
 namespace detail {
@@ -158,7 +158,7 @@ bool TensorImpl::is_contiguous(MemoryFormat format) const {
 }
 
 void TensorImpl::move_dims(size_t ndim) {
-  TERCEL_CHECK(ndim <= kMostDims, RuntimeError, "a tensor has at most ", kMostDims, " dimensions, not ", ndim);
+  TERCEL_CHECK(ndim <= kMaxDims, RuntimeError, "a tensor has at most ", kMaxDims, " dimensions, not ", ndim);
   if (ndim == ndim_) return;
   int64_t* fresh = ndim > kInlineDims ? new int64_t[2 * ndim] : nullptr;
   if (ndim_ > kInlineDims) delete[] heap_;
@@ -263,8 +263,8 @@ void TensorImpl::set_storage_offset(int64_t offset) {
 
 void TensorImpl::resize_dim(int64_t ndim) {
   check_metadata_change("resize_dim");
-  TERCEL_CHECK(ndim >= 0 && ndim <= static_cast<int64_t>(kMostDims), RuntimeError, "resize_dim: a tensor has 0 to ",
-               kMostDims, " dimensions, not ", ndim);
+  TERCEL_CHECK(ndim >= 0 && ndim <= static_cast<int64_t>(kMaxDims), RuntimeError, "resize_dim: a tensor has 0 to ",
+               kMaxDims, " dimensions, not ", ndim);
   DimVector size(sizes()), stride(strides());
   size.resize(static_cast<size_t>(ndim), 0);
   stride.resize(static_cast<size_t>(ndim), 0);

@@ -22,7 +22,7 @@ enum class ScatterReduction : uint8_t;
 /** Part of Tensor, which alone is to be made. */
 class TERCEL_API TensorShapeMethods {
  public:
-  // shapes and views (ops/views.h, order_views.h, part_views.h, view_inplace.h)
+  // shapes and views (ops/views: views.h, permute.h, slicing.h, view_inplace.h)
   Tensor view(IntSpan sizes) const;
   Tensor reshape(IntSpan sizes) const;
   Tensor reshape_as(const Tensor& other) const;
@@ -172,7 +172,7 @@ class TERCEL_API TensorShapeMethods {
   Tensor& squeeze_(std::initializer_list<int64_t> dims) const;
   /** select(0, index). */
   Tensor operator[](int64_t index) const;
-  // x.index({Slice(1, 3), None, "..."}), see ops/index.h
+  // x.index({Slice(1, 3), None, "..."}), see ops/index/subscript.h
   Tensor index(std::initializer_list<TensorIndex> items) const;
   Tensor& index_put_(std::initializer_list<TensorIndex> items, const Tensor& value) const;
   Tensor& index_put_(std::initializer_list<TensorIndex> items, Scalar value) const;

@@ -38,7 +38,7 @@ constexpr double kFadeBelow = 0.06;
 constexpr float kCommonShare = 0.25f;
 
 constexpr int kNumCurved = 4;
-constexpr int64_t kGrain = 1024;
+constexpr int64_t kGrainRows = 1024;
 
 class Normals {
  public:
@@ -256,7 +256,7 @@ void ClickModel::calibrate(uint64_t seed) {
   std::vector<double> linear(rows), interaction(rows), dense_linear(rows), dense_curved(rows);
 
   const Philox random{seed, Stream::kSample};
-  parallel_for(0, spec_.sample_rows, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, spec_.sample_rows, kGrainRows, [&](int64_t begin, int64_t end) {
     uint32_t words[kMaxWords];
     std::vector<int64_t> keys(fields);
     for (int64_t row = begin; row < end; ++row) {
@@ -278,7 +278,7 @@ void ClickModel::calibrate(uint64_t seed) {
     dense_shift_.push_back(static_cast<float>(m.mean));
     dense_factor_.push_back(static_cast<float>(1 / m.std));
   }
-  parallel_for(0, spec_.sample_rows, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, spec_.sample_rows, kGrainRows, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const auto i = static_cast<size_t>(row);
       standardise(&dense[i * dim]);
@@ -401,7 +401,7 @@ float ClickModel::dense_curved_term(const float* dense) const {
 void ClickModel::generate(int64_t first, int64_t count, const ClickRows& out) const {
   const auto fields = static_cast<int64_t>(spec_.fields.size());
   const int label_word = words_per_row() - 1;
-  parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(0, count, kGrainRows, [&](int64_t begin, int64_t end) {
     uint32_t words[kMaxWords];
     for (int64_t i = begin; i < end; ++i) {
       int64_t* const keys = out.keys + i * fields;

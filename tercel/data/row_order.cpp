@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "tercel/data/row_order_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 #include "tercel/util/philox.h"
 
@@ -74,7 +75,7 @@ RowOrder RowOrder::in_order(int64_t rows, int64_t window_rows) {
   RowOrder order;
   order.rows_ = rows;
   order.block_rows_ = window_rows;
-  order.num_blocks_ = (rows + window_rows - 1) / window_rows;
+  order.num_blocks_ = ceil_div(rows, window_rows);
   order.num_windows_ = order.num_blocks_;
   return order;
 }

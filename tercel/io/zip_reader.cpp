@@ -21,11 +21,11 @@ constexpr uint16_t kStored = 0, kDeflated = 8;
 constexpr uint16_t kEncrypted = 1, kSizesFollow = 8;
 constexpr uint16_t kZip64Extra = 1;
 // What deflate can make of a byte at most.
-constexpr int64_t kMostPerByte = 1032;
+constexpr int64_t kMaxPerByte = 1032;
 constexpr int64_t kLeastInflated = int64_t{1} << 30;
 constexpr int64_t kInflatedPerByte = 128;
 constexpr size_t kInputBytes = size_t{64} << 10;
-constexpr size_t kMostPerCall = size_t{1} << 30;
+constexpr size_t kMaxPerCall = size_t{1} << 30;
 
 /** Counts what a member gives and checks its sum with the last byte. */
 class MemberReader : public ByteReader {
@@ -36,7 +36,7 @@ class MemberReader : public ByteReader {
   size_t read_some(void* out, size_t bytes) override {
     const int64_t left = entry_.size - produced_;
     if (left == 0 || bytes == 0) return 0;
-    const size_t count = produce(out, std::min({bytes, static_cast<size_t>(left), kMostPerCall}));
+    const size_t count = produce(out, std::min({bytes, static_cast<size_t>(left), kMaxPerCall}));
     crc_ = static_cast<uint32_t>(crc32_z(crc_, static_cast<const Bytef*>(out), count));
     produced_ += static_cast<int64_t>(count);
     if (produced_ == entry_.size) finish();
@@ -281,7 +281,7 @@ void ZipReader::read_directory(const Directory& directory) {
     const auto room = static_cast<uint64_t>(directory.begin);
     if (header > room || packed > room)
       refuse("a place in front of the directory", str_cat({packed, " bytes at ", header}));
-    const auto most = entry.deflated ? packed * kMostPerByte : packed;
+    const auto most = entry.deflated ? packed * kMaxPerByte : packed;
     if (entry.deflated ? size > most : size != most)
       refuse(str_cat({entry.deflated ? "at most " : "", most, " bytes of content"}), str_cat({size}));
     entry.header = static_cast<int64_t>(header);

@@ -23,7 +23,7 @@ constexpr uint32_t kTime = 0x00210000;
 // The field that torch pads with.
 constexpr uint16_t kPaddingExtra = 0x4246;
 constexpr size_t kOutputBytes = size_t{64} << 10;
-constexpr size_t kMostPerCall = size_t{1} << 30;
+constexpr size_t kMaxPerCall = size_t{1} << 30;
 constexpr int64_t kCrcOffset = 14;
 
 /** Little-endian fields of a header, one behind the other. */
@@ -112,7 +112,7 @@ void ZipWriter::write(const void* data, size_t bytes) {
   z_stream& stream = deflater_->stream;
   const auto* next = static_cast<const Bytef*>(data);
   while (bytes > 0) {
-    const size_t part = std::min(bytes, kMostPerCall);
+    const size_t part = std::min(bytes, kMaxPerCall);
     stream.next_in = next;
     stream.avail_in = static_cast<uInt>(part);
     next += part;

@@ -3,18 +3,18 @@
 #include <cmath>
 #include <string_view>
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/index_update.h"
-#include "tercel/ops/indexing.h"
-#include "tercel/ops/join.h"
-#include "tercel/ops/nonzero.h"
-#include "tercel/ops/part_views.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/softmax.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/index/index_put.h"
+#include "tercel/ops/index/nonzero.h"
+#include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/slicing.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::nn {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tercel/nn/init_functions.h"
-#include "tercel/ops/conv.h"
+#include "tercel/ops/nn/conv.h"
 
 namespace tercel::nn {
 

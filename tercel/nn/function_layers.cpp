@@ -1,9 +1,9 @@
 #include "tercel/nn/function_layers.h"
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/part_views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/slicing.h"
 
 namespace tercel::nn {
 

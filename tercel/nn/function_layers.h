@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "tercel/nn/module.h"
-#include "tercel/ops/activation.h"
-#include "tercel/ops/conv.h"
-#include "tercel/ops/interpolate.h"
-#include "tercel/ops/norm.h"
-#include "tercel/ops/pad.h"
-#include "tercel/ops/pool.h"
-#include "tercel/ops/rearrange.h"
-#include "tercel/ops/similarity.h"
-#include "tercel/ops/softmax.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/unpool.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/elementwise/activation.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/nn/conv.h"
+#include "tercel/ops/nn/interpolate.h"
+#include "tercel/ops/nn/norm.h"
+#include "tercel/ops/nn/pool.h"
+#include "tercel/ops/nn/similarity.h"
+#include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/nn/unpool.h"
+#include "tercel/ops/views/flip_roll_repeat.h"
+#include "tercel/ops/views/pad.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::nn {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tercel/ops/copy.h"
-#include "tercel/ops/random.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/random/random.h"
 
 namespace tercel::nn {
 

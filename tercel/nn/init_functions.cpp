@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "tercel/autograd/grad_mode.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/random/random.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::nn::init {
 
@@ -18,7 +18,7 @@ struct Fans {
 };
 
 Fans fans_of(const Tensor& x) {
-  check_defined(x, "init", "tensor");
+  check_defined("init", x, "tensor");
   TERCEL_CHECK(x.dim() >= 2, ValueError,
                "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
   double window = 1;

@@ -6,8 +6,8 @@
 
 #include "tercel/nn/conv_layers.h"  // IWYU pragma: export
 #include "tercel/nn/module.h"
-#include "tercel/ops/dropout.h"
-#include "tercel/ops/embedding_bag.h"
+#include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/ops/nn/dropout.h"
 
 namespace tercel::nn {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "tercel/nn/module.h"
-#include "tercel/ops/class_loss.h"
-#include "tercel/ops/ctc_loss.h"
-#include "tercel/ops/loss.h"
+#include "tercel/ops/nn/cross_entropy.h"
+#include "tercel/ops/nn/ctc_loss.h"
+#include "tercel/ops/nn/loss.h"
 
 namespace tercel::nn {
 
@@ -48,7 +48,7 @@ namespace tercel::nn {
     Reduction reduction_;                                                           \
   };
 
-/** The losses of these names, of loss.h and class_loss.h: loss(x, target). */
+/** The losses of these names, of loss.h and cross_entropy.h: loss(x, target). */
 TERCEL_LOSS0(L1Loss, l1_loss(x, target, reduction_))
 TERCEL_LOSS0(MSELoss, mse_loss(x, target, reduction_))
 TERCEL_LOSS0(MultiLabelMarginLoss, multilabel_margin_loss(x, target, reduction_))

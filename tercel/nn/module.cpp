@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/copy.h"
+#include "tercel/ops/common/copy.h"
 
 namespace tercel::nn {
 

@@ -2,9 +2,10 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel::nn {
 
@@ -23,7 +24,7 @@ size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
   TERCEL_CHECK(numel <= kMaxSize - size_, RuntimeError, "parameter '", name, "' ", sizes, ": there would be more than ",
                kMaxSize, " parameters");
   entries_.push_back({std::move(name), DimVector(sizes), init, size_, Tensor()});
-  size_ += (numel + kAlignment - 1) / kAlignment * kAlignment;
+  size_ += round_up(numel, kAlignment);
   return entries_.size() - 1;
 }
 

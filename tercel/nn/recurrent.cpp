@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "tercel/nn/init_functions.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::nn {
 

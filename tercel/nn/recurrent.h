@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tercel/nn/module.h"
-#include "tercel/ops/recurrent.h"
+#include "tercel/ops/nn/recurrent.h"
 
 namespace tercel::nn {
 

@@ -1,12 +1,12 @@
-// PyTorch's other names of ops. Each has all the forms of the op that it names: fresh, name_ in place, name_out.
+// PyTorch's other names of ops. Each has all the variants of the op that it names: fresh, name_ in place, name_out.
 #pragma once
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/linalg.h"
-#include "tercel/ops/pointwise.h"
-#include "tercel/ops/softmax.h"
-#include "tercel/ops/special.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/linalg/linalg.h"
+#include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/special/special.h"
 
 #define TERCEL_UNARY_ALIAS(alias, name)                                 \
   inline Tensor alias(const Tensor& x) { return name(x); }              \

@@ -1,34 +1,34 @@
 // What Tensor's methods that calculate are spellings of.
 #include "tercel/core/tensor.h"
-#include "tercel/ops/activation.h"
 #include "tercel/ops/aliases.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/complex.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/diagonals.h"
-#include "tercel/ops/differences.h"
-#include "tercel/ops/distance.h"
-#include "tercel/ops/histogram.h"
-#include "tercel/ops/indexing.h"
-#include "tercel/ops/linalg.h"
-#include "tercel/ops/matmul.h"
-#include "tercel/ops/moments.h"
-#include "tercel/ops/pointwise.h"
-#include "tercel/ops/products.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/rearrange.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/sampling.h"
-#include "tercel/ops/scan.h"
-#include "tercel/ops/selection.h"
-#include "tercel/ops/softmax.h"
-#include "tercel/ops/sort.h"
-#include "tercel/ops/special.h"
-#include "tercel/ops/ternary.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/values_and_indices.h"
-#include "tercel/ops/vector_norms.h"
-#include "tercel/ops/view_copies.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/values_and_indices.h"
+#include "tercel/ops/elementwise/activation.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/ternary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/linalg/linalg.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/linalg/products.h"
+#include "tercel/ops/nn/distance.h"
+#include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/random/random.h"
+#include "tercel/ops/random/sampling.h"
+#include "tercel/ops/reduce/differences.h"
+#include "tercel/ops/reduce/histogram.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/reduce/scan.h"
+#include "tercel/ops/reduce/var_std.h"
+#include "tercel/ops/reduce/vector_norms.h"
+#include "tercel/ops/sort/order_statistics.h"
+#include "tercel/ops/sort/sort.h"
+#include "tercel/ops/special/special.h"
+#include "tercel/ops/views/diagonals.h"
+#include "tercel/ops/views/flip_roll_repeat.h"
+#include "tercel/ops/views/view_copies.h"
 
 namespace tercel {
 
@@ -42,26 +42,26 @@ Tensor& changed(const Tensor& x) { return const_cast<Tensor&>(x); }
 
 #define TERCEL_FRESH(name) \
   Tensor TensorValueMethods::name() const { return tercel::name(self(this)); }
-#define TERCEL_FORMS(name) \
-  TERCEL_FRESH(name)       \
+#define TERCEL_VARIANTS(name) \
+  TERCEL_FRESH(name)          \
   Tensor& TensorValueMethods::name##_() const { return changed(tercel::name##_(self(this))); }
-TERCEL_UNARY_METHODS(TERCEL_FORMS)
+TERCEL_UNARY_METHODS(TERCEL_VARIANTS)
 TERCEL_UNARY_FRESH_METHODS(TERCEL_FRESH)
 #undef TERCEL_FRESH
-#undef TERCEL_FORMS
+#undef TERCEL_VARIANTS
 #define TERCEL_FRESH(name)                                                                               \
   Tensor TensorValueMethods::name(const Tensor& other) const { return tercel::name(self(this), other); } \
   Tensor TensorValueMethods::name(Scalar other) const { return tercel::name(self(this), other); }
-#define TERCEL_FORMS(name)                                         \
+#define TERCEL_VARIANTS(name)                                      \
   TERCEL_FRESH(name)                                               \
   Tensor& TensorValueMethods::name##_(const Tensor& other) const { \
     return changed(tercel::name##_(self(this), other));            \
   }                                                                \
   Tensor& TensorValueMethods::name##_(Scalar other) const { return changed(tercel::name##_(self(this), other)); }
-TERCEL_BINARY_METHODS(TERCEL_FORMS)
+TERCEL_BINARY_METHODS(TERCEL_VARIANTS)
 TERCEL_BINARY_FRESH_METHODS(TERCEL_FRESH)
 #undef TERCEL_FRESH
-#undef TERCEL_FORMS
+#undef TERCEL_VARIANTS
 
 Tensor TensorValueMethods::add(const Tensor& other, Scalar alpha) const {
   return tercel::add(self(this), other, alpha);

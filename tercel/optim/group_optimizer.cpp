@@ -5,17 +5,17 @@
 #include <string_view>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/indexing.h"
-#include "tercel/ops/join.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/row_gradient.h"
-#include "tercel/ops/ternary.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/vector_norms.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/ternary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/reduce/vector_norms.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::optim {
 
@@ -60,7 +60,7 @@ void GroupOptimizer::add_param_group(ParameterGroup group) {
   group.options = resolved(name_, group.options);
   check(group.options);
   for (const Tensor& p : group.parameters) {
-    check_defined(p, name_, "parameter");
+    check_defined(name_, p, "parameter");
     TERCEL_CHECK(p.is_leaf(), ValueError, "can't optimize a non-leaf Tensor");
     int64_t times = std::count_if(group.parameters.begin(), group.parameters.end(),
                                   [&](const Tensor& other) { return other.is_same(p); });

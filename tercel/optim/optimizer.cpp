@@ -5,9 +5,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/optim/rules.h"
-#include "tercel/optim/update_impl.h"
+#include "tercel/optim/rules_kernels.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 
@@ -76,7 +76,7 @@ void check_update_type(const OptimizerOptions& options, std::string_view name) {
 
 Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
     : options_(options), parameter_(std::move(parameter)) {
-  check_defined(parameter_, "optimizer", "parameter");
+  check_defined("optimizer", parameter_, "parameter");
   check_options(options_, "optimizer");
   TERCEL_CHECK(parameter_.is_contiguous(), RuntimeError, "optimizer: the parameter ", describe(parameter_),
                " is not contiguous");

@@ -12,7 +12,7 @@
 
 #include "tercel/autograd/gradient.h"
 #include "tercel/core/tensor.h"
-#include "tercel/ops/row_gradient.h"
+#include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/options.h"
 

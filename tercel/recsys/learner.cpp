@@ -5,11 +5,11 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::recsys {

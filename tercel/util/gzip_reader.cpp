@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kInputBytes = size_t{64} << 10;
 // zlib counts in 32 bits.
-constexpr size_t kMostPerCall = size_t{1} << 30;
+constexpr size_t kMaxPerCall = size_t{1} << 30;
 constexpr unsigned char kMagic[2] = {0x1f, 0x8b};
 
 }  // namespace
@@ -97,7 +97,7 @@ struct GzipReader::State {
 
   size_t read_gzip(void* out, size_t bytes) {
     stream.next_out = static_cast<unsigned char*>(out);
-    stream.avail_out = static_cast<uInt>(std::min(bytes, kMostPerCall));
+    stream.avail_out = static_cast<uInt>(std::min(bytes, kMaxPerCall));
     const uInt room = stream.avail_out;
     while (stream.avail_out == room && !finished) {
       if (!inside_member) {

@@ -39,7 +39,7 @@ class CheckLayers(unittest.TestCase):
             {
                 "tercel/util/span.h": "#include <vector>\n",
                 "tercel/core/tensor.h": '#include "tercel/util/span.h"\n#include "tercel/core/device.h"\n',
-                "tercel/ops/cpu/x_kernels.cpp": '#include "tercel/ops/unary_ops.h"\n#include "tercel/core/tensor.h"\n',
+                "tercel/ops/elementwise/cpu/x_kernels.cpp": '#include "tercel/ops/elementwise/unary_ops.h"\n#include "tercel/core/tensor.h"\n',
                 "tercel/recsys/layers/mlp.cpp": '#include "tercel/nn/mlp.h"\n#include "tercel/data/batch.h"\n',
                 "tercel/data/reader.cpp": '#include "tercel/core/tensor.h"\n',
                 "tests/recsys/mlp_test.cpp": '#include "tercel/recsys/layers/mlp.h"\n',
@@ -49,7 +49,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_upward_include_is_refused_with_its_place(self):
         self.assert_refused(
-            {"tercel/core/tensor.cpp": '#include "tercel/util/span.h"\n\n#include "tercel/ops/unary.h"\n'},
+            {"tercel/core/tensor.cpp": '#include "tercel/util/span.h"\n\n#include "tercel/ops/elementwise/unary.h"\n'},
             "tercel/core/tensor.cpp:3: core (10) may not include ops (30)",
         )
 
@@ -57,7 +57,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_refused({"tercel/nn/linear.h": '#include "tercel/optim/sgd.h"\n'}, "nn (40) may not include optim (40)")
 
     def test_data_sees_core_only(self):
-        self.assert_refused({"tercel/data/reader.h": '#include "tercel/ops/views.h"\n'}, "data (40) may not include ops (30)")
+        self.assert_refused({"tercel/data/reader.h": '#include "tercel/ops/views/views.h"\n'}, "data (40) may not include ops (30)")
 
     def test_subfolders_spaces_and_angle_brackets_are_seen(self):
         self.assert_refused({"tercel/ops/cpu/a.h": "  #  include <tercel/nn/mlp.h>\n"}, "tercel/ops/cpu/a.h:1")
@@ -70,7 +70,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_refused({"tercel/recsys/a.h": '#include "cli/command.h"\n'}, "recsys (50) may not include cli (60)")
 
     def test_tests_see_no_higher_layer(self):
-        self.assert_refused({"tests/core/a_test.cpp": '#include "tercel/ops/unary.h"\n'}, "tests/core/a_test.cpp:1")
+        self.assert_refused({"tests/core/a_test.cpp": '#include "tercel/ops/elementwise/unary.h"\n'}, "tests/core/a_test.cpp:1")
 
     def test_unknown_layers_are_refused(self):
         self.assert_refused({"tercel/misc/a.h": "\n"}, "tercel/misc: not a layer")

@@ -19,10 +19,10 @@ class CheckOpRows(unittest.TestCase):
     def check(self, rows):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            (root / "tercel/ops").mkdir(parents=True)
-            (root / "tests/ops").mkdir(parents=True)
-            (root / "tercel/ops/x.h").write_text(HEADER)
-            (root / "tests/ops/x_rows.h").write_text(rows)
+            (root / "tercel/ops/x").mkdir(parents=True)
+            (root / "tests/ops/x").mkdir(parents=True)
+            (root / "tercel/ops/x/x.h").write_text(HEADER)
+            (root / "tests/ops/x/x_rows.h").write_text(rows)
             command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             return done.returncode, done.stderr
@@ -33,34 +33,34 @@ class CheckOpRows(unittest.TestCase):
     def test_missing(self):
         code, text = self.check("softmax(in[0], 1);")
         self.assertEqual(code, 1)
-        self.assertIn("tercel/ops/x.h: topk() has no row", text)
+        self.assertIn("tercel/ops/x/x.h: topk() has no row", text)
         self.assertNotIn("softmax", text)
 
-    def test_forms(self):
+    def test_variants(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             for name in ("tercel/ops", "tercel/core", "tests/ops"):
                 (root / name).mkdir(parents=True)
-            (root / "tercel/ops/a_out_forms.h").write_text(
+            (root / "tercel/ops/a_out_variants.h").write_text(
                 "TERCEL_DEFINE_OUT(sum, (const Tensor& x), (x))\nTERCEL_NAMED_OUT2(\"qr\", tercel, qr, Result, a, b)\n"
                 "TERCEL_DEFINE_OUT(mean, (const Tensor& x), (x))\n")
             (root / "tercel/core/tensor_a_methods.h").write_text("  Tensor sum() const;\n  Tensor& abs_() const;\n")
-            (root / "tests/ops/out_forms_test.cpp").write_text("      ROW(mean, x),\n      ROW2(linalg::qr, x),\n")
+            (root / "tests/ops/out_variants_test.cpp").write_text("      ROW(mean, x),\n      ROW2(linalg::qr, x),\n")
             (root / "tests/ops/tensor_methods_test.cpp").write_text("  SAME(sum)\n")
             command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines(), [
-            "tercel/ops/a_out_forms.h: sum_out() has no row in tests/ops/*out_forms_test.cpp",
+            "tercel/ops/a_out_variants.h: sum_out() has no row in tests/ops/*out_variants_test.cpp",
             "tercel/core/tensor_a_methods.h: abs_() is not called in tests/ops/tensor_methods_test.cpp",
         ])
 
-    def test_forms_with_a_rule(self):
+    def test_variants_with_a_rule(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            (root / "tercel/ops").mkdir(parents=True)
-            (root / "tercel/ops/out.cpp").write_text('constexpr OutRule kOutRules[] = {\n    {Full, " cat linalg_cross "},\n};\n')
-            (root / "tercel/ops/a_out_forms.h").write_text(
+            (root / "tercel/ops/common").mkdir(parents=True)
+            (root / "tercel/ops/common/out.cpp").write_text('constexpr OutRule kOutRules[] = {\n    {Full, " cat linalg_cross "},\n};\n')
+            (root / "tercel/ops/a_out_variants.h").write_text(
                 "TERCEL_DEFINE_APART_OUT(cat, (x), (x))\nTERCEL_OUT(cross, (x), (x))\nTERCEL_DEFINE_OUT(sum, (x), (x))\n"
                 "TERCEL_DEFINE_APART_VALUES_OUT(max, (x), (x))\n")
             command = [sys.executable, "-B", ROOT / "tools/check_op_rows.py", root]

@@ -59,9 +59,9 @@ TEST(Tensor, UndefinedCostsNothing) {
 }
 
 TEST(Tensor, CheckDefinedNamesOpAndArgument) {
-  EXPECT_EQ(message_of<RuntimeError>([] { check_defined(Tensor(), "add", "other"); }),
+  EXPECT_EQ(message_of<RuntimeError>([] { check_defined("add", Tensor(), "other"); }),
             "add: expected a tensor for argument 'other' but got an undefined one");
-  check_defined(empty({1}), "add", "other");
+  check_defined("add", empty({1}), "other");
 }
 
 TEST(Tensor, HandlesShareOneTensor) {

@@ -4,12 +4,12 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/core/generator.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/indexing.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

@@ -6,8 +6,8 @@
 
 #include "tercel/core/generator.h"
 #include "tercel/nn/losses.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/factories/factories.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

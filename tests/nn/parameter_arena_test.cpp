@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/binary.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

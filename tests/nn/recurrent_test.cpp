@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/order_views.h"
-#include "tercel/ops/part_views.h"
-#include "tercel/ops/reduce.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/permute.h"
+#include "tercel/ops/views/slicing.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 #include "tercel/util/error.h"
 #include "tests/ops/conformance.h"
 

@@ -7,17 +7,17 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/function.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/complex.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/index_update.h"
-#include "tercel/ops/matmul.h"
-#include "tercel/ops/out_forms.h"
-#include "tercel/ops/part_views.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/unary.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/index_put.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/out_variants.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/slicing.h"
+#include "tercel/ops/views/views.h"
 #include "tests/support/tensors.h"
 
 namespace tercel {
@@ -245,7 +245,7 @@ TEST(ForwardMode, GraphsThatNobodyWalksAreFreed) {
   EXPECT_FALSE(tangent_of_result.lock().defined());
 }
 
-TEST(ForwardMode, OutFormsRefuse) {
+TEST(ForwardMode, OutVariantsRefuse) {
   const DualLevel level;
   const Tensor x = make_dual(numbers({1, 2}), numbers({1, 1})), plain = numbers({1, 2});
   EXPECT_THROW(add_out(plain, x, plain), NotImplementedError);

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/copy.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel {
 namespace {

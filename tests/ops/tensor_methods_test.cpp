@@ -81,11 +81,11 @@ TEST_F(TensorMethods, ElementwiseOfOne) {
 #define FRESH(name)          \
   x = operand_for(#name, 1); \
   SAME(name)
-#define FORMS(name) FRESH(name) SAME_INPLACE(name##_)
-  TERCEL_UNARY_METHODS(FORMS)
+#define VARIANTS(name) FRESH(name) SAME_INPLACE(name##_)
+  TERCEL_UNARY_METHODS(VARIANTS)
   TERCEL_UNARY_FRESH_METHODS(FRESH)
 #undef FRESH
-#undef FORMS
+#undef VARIANTS
 }
 
 TEST_F(TensorMethods, ElementwiseOfTwo) {
@@ -93,11 +93,11 @@ TEST_F(TensorMethods, ElementwiseOfTwo) {
   x = operand_for(#name, 1), y = operand_for(#name, 2); \
   SAME(name, y)                                         \
   SAME(name, Scalar(2))
-#define FORMS(name) FRESH(name) SAME_INPLACE(name##_, y) SAME_INPLACE(name##_, Scalar(2))
-  TERCEL_BINARY_METHODS(FORMS)
+#define VARIANTS(name) FRESH(name) SAME_INPLACE(name##_, y) SAME_INPLACE(name##_, Scalar(2))
+  TERCEL_BINARY_METHODS(VARIANTS)
   TERCEL_BINARY_FRESH_METHODS(FRESH)
 #undef FRESH
-#undef FORMS
+#undef VARIANTS
 }
 
 TEST_F(TensorMethods, ElementwiseWithParameters) {

@@ -6,14 +6,14 @@
 #include <functional>
 
 #include "tercel/autograd/autograd.h"
-#include "tercel/ops/binary.h"
-#include "tercel/ops/embedding_bag.h"
-#include "tercel/ops/factories.h"
-#include "tercel/ops/linear.h"
-#include "tercel/ops/loss.h"
-#include "tercel/ops/random.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/nn/linear.h"
+#include "tercel/ops/nn/loss.h"
+#include "tercel/ops/random/random.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 

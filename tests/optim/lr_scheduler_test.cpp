@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
 #include "tests/support/errors.h"
 
 namespace tercel::optim {

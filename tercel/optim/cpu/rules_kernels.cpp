@@ -11,8 +11,8 @@
 
 #include <immintrin.h>
 
-#include "tercel/ops/cpu/vec.h"
-#include "tercel/optim/update_impl.h"
+#include "tercel/ops/common/cpu/vec.h"
+#include "tercel/optim/rules_kernels.h"
 
 namespace tercel::TERCEL_ISA {
 

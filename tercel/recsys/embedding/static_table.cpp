@@ -1,6 +1,6 @@
 #include "tercel/recsys/embedding/static_table.h"
 
-#include "tercel/ops/binary.h"
+#include "tercel/ops/elementwise/binary.h"
 
 namespace tercel::recsys {
 

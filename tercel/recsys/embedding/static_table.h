@@ -6,7 +6,7 @@
 #include "tercel/core/generator.h"
 #include "tercel/data/batch.h"
 #include "tercel/nn/init.h"
-#include "tercel/ops/embedding_bag.h"
+#include "tercel/ops/embedding/embedding_bag.h"
 
 namespace tercel::recsys {
 

@@ -1,7 +1,7 @@
 #include "tercel/recsys/layers/activations.h"
 
-#include "tercel/ops/dropout.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/nn/dropout.h"
 
 namespace tercel::recsys {
 

@@ -1,8 +1,8 @@
 #include "tercel/recsys/layers/arithmetic.h"
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 

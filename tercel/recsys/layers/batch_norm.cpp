@@ -1,7 +1,7 @@
 #include "tercel/recsys/layers/batch_norm.h"
 
-#include "tercel/ops/batch_norm.h"
-#include "tercel/ops/factories.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/nn/batch_norm.h"
 
 namespace tercel::recsys {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "tercel/ops/linear.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/nn/linear.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 

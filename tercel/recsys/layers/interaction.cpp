@@ -1,6 +1,6 @@
 #include "tercel/recsys/layers/interaction.h"
 
-#include "tercel/ops/interaction.h"
+#include "tercel/ops/nn/interaction.h"
 
 namespace tercel::recsys {
 

@@ -1,6 +1,6 @@
 #include "tercel/recsys/layers/loss.h"
 
-#include "tercel/ops/loss.h"
+#include "tercel/ops/nn/loss.h"
 
 namespace tercel::recsys {
 

@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "tercel/ops/linear.h"
+#include "tercel/ops/nn/linear.h"
 #include "tercel/recsys/layers/initializer.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/util/options.h"

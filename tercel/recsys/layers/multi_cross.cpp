@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "tercel/ops/binary.h"
-#include "tercel/ops/linear.h"
-#include "tercel/ops/matmul.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/nn/linear.h"
 
 namespace tercel::recsys {
 

@@ -1,7 +1,7 @@
 #include "tercel/recsys/layers/shaping.h"
 
-#include "tercel/ops/join.h"
-#include "tercel/ops/views.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 

@@ -1,8 +1,8 @@
 #include "tercel/recsys/model/model.h"
 
 #include "tercel/autograd/grad_mode.h"
-#include "tercel/ops/reduce.h"
-#include "tercel/ops/unary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/profile.h"

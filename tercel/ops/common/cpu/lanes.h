@@ -1,0 +1,40 @@
+// The lanes of a floating vector combined with each other, within registers.
+#pragma once
+
+#include <utility>
+
+#include "tercel/ops/common/cpu/vec.h"
+#include "tercel/util/macros.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+template <int kHalf, class T, size_t... kLane>
+TERCEL_ALWAYS_INLINE Vec<T> exchange_halves(Vec<T> v, std::index_sequence<kLane...>) {
+  using Register = typename Vec<T>::Batch::register_type;
+  const Register r = v.v;
+  return typename Vec<T>::Batch(Register(__builtin_shufflevector(r, r, (kLane ^ kHalf)...)));
+}
+
+/** All lanes combined, in all lanes: halves first, then quarters and so on. combine(a, b) is combine(b, a). */
+template <int kHalf, class T, class Combine>
+TERCEL_ALWAYS_INLINE Vec<T> combine_all_lanes(Vec<T> v, Combine combine) {
+  if constexpr (kHalf == 0)
+    return v;
+  else
+    return combine_all_lanes<kHalf / 2>(
+        combine(v, exchange_halves<kHalf>(v, std::make_index_sequence<static_cast<size_t>(Vec<T>::kSize)>())), combine);
+}
+template <class T, class Combine>
+TERCEL_ALWAYS_INLINE Vec<T> combine_all_lanes(Vec<T> v, Combine combine) {
+  return combine_all_lanes<static_cast<int>(Vec<T>::kSize / 2)>(v, combine);
+}
+
+template <class T>
+TERCEL_ALWAYS_INLINE T first_lane(Vec<T> v) {
+  const typename Vec<T>::Batch::register_type r = v.v;
+  return r[0];
+}
+
+}  // namespace
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,26 @@
+// What ops check of their operands: the name of the op first, as errors begin with it.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** An error unless x is defined and strided (NotImplementedError). */
+inline void check_strided(const char* op, const Tensor& x) {
+  check_defined(op, x, "self");
+  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
+               to_string(x.layout()));
+}
+/** NotImplementedError for a tensor that is not strided or not on the CPU. */
+void check_on_cpu(const char* op, const Tensor& x);
+/** RuntimeError unless both dtypes are the same: "op: expected scalar type Float but found Double". */
+void check_same_dtype(const char* op, const Tensor& a, const Tensor& b);
+/** An error unless x, the operand `name`, is defined and of floating point (NotImplementedError). */
+void check_floating_point(const char* op, const Tensor& x, const char* name = "self");
+/** An error unless x, the operand `name`, is defined and not complex (NotImplementedError). */
+void check_real(const char* op, const Tensor& x, const char* name = "self");
+
+/** x = result, recorded as a copy; RuntimeError unless sizes agree and x's dtype can hold the result. */
+const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result);
+
+}  // namespace tercel

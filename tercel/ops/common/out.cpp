@@ -1,0 +1,196 @@
+#include "tercel/ops/common/out.h"
+
+#include <string_view>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/views/resize.h"
+#include "tercel/util/warning.h"
+
+namespace tercel {
+
+struct OutRule {
+  Overlap first;   ///< the least overlap with the first tensor that is refused; None: all is allowed
+  Overlap others;  ///< and with further ones
+  std::string_view operations;
+};
+
+namespace {
+
+// Note [Where out may lie]
+// Results are calculated before they are put into `out`, so that its memory may be an input's all the same. PyTorch,
+// whose kernels write to `out` as they go, refuses this for some operations: an `out` that has only a part of its
+// elements in common with an input (Partial), or any at all (Full). Elementwise operations, and some others whose
+// kernels do write to `out`, look for themselves.
+constexpr OutRule kOutRules[] = {
+    {Overlap::Full, Overlap::Full,
+     " cat concat concatenate stack hstack vstack row_stack dstack column_stack cross linalg_cross gather index_select "
+     "kron kthvalue masked_select "
+     "nonzero take take_along_dim "},
+    {Overlap::Partial, Overlap::Full,
+     " index_add index_copy index_fill index_reduce scatter scatter_add scatter_reduce "},
+    {Overlap::Partial, Overlap::None, " addbmm addmm addmv baddbmm "},
+    {Overlap::Partial, Overlap::Partial,
+     " addr aminmax angle bitwise_not clamp clamp_max clamp_min clip complex conj_physical cumprod cumsum deg2rad diff "
+     "div "
+     "frac frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
+     "logit max min mode msort nan_to_num outer polar rad2deg renorm round sgn signbit sort topk "},
+};
+
+constexpr const char* kResizeAdvice =
+    ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
+    "elements. "
+    "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
+
+/** All that put_out() asks for. */
+void check_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_defined(op, out, "out");
+  check_out_gradients(op, result);
+  check_out_gradients(op, out);
+  TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
+               " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
+}
+
+const Tensor& write_out(const char* op, const Tensor& out, const Tensor& result) {
+  prepare_out(op, out, result.sizes());
+  const NoRecordGuard guard;
+  return copy_(out, result);
+}
+
+void check_same_dtype(const Tensor& out, const Tensor& result) {
+  TERCEL_CHECK(result.dtype() == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
+               cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
+}
+
+/** Operations whose `out` may have any dtype that the result can be cast to, and how PyTorch names them otherwise. */
+struct CastableOut {
+  std::string_view op;
+  const char *words, *result = "result";
+};
+constexpr CastableOut kCastableOuts[] = {
+    {"cholesky_inverse", "cholesky_inverse"},
+    {"cholesky_solve", "cholesky_solve"},
+    {"geqrf", "torch.geqrf", nullptr},
+    {"linalg_cond", "linalg.cond"},
+    {"linalg_eig", "torch.linalg.eig", nullptr},
+    {"linalg_eigvals", "torch.linalg.eigvals", "eigenvalues"},
+    {"linalg_householder_product", "torch.linalg.householder_product"},
+    {"linalg_lstsq", "torch.linalg.lstsq", nullptr},
+    {"linalg_matrix_power", "matrix_power"},
+    {"linalg_matrix_rank", "torch.linalg.matrix_rank"},
+    {"linalg_pinv", "linalg.pinv"},
+    {"linalg_tensorinv", "tensorinv"},
+    {"linalg_tensorsolve", "tensorsolve"},
+    {"orgqr", "torch.linalg.householder_product"},
+};
+
+}  // namespace
+
+const OutRule* out_rule(std::string_view op) {
+  for (const OutRule& rule : kOutRules)
+    for (size_t at = rule.operations.find(op); at != std::string_view::npos; at = rule.operations.find(op, at + 1))
+      if (rule.operations[at - 1] == ' ' && rule.operations[at + op.size()] == ' ') return &rule;
+  return nullptr;
+}
+
+void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> arguments) {
+  const OutRule* rule = out_rule(op);
+  if (!rule) return;
+  bool first = true;
+  for (const OutInput& argument : arguments) {
+    const Overlap refused = first ? rule->first : rule->others;
+    for (const Tensor& in : argument.tensors())
+      for (const Tensor& to : out) {
+        if (!in.defined() || !to.defined()) continue;
+        if (refused == Overlap::Full) check_apart(std::string(op).c_str(), to, in);
+        if (refused == Overlap::Partial) check_overlap(std::string(op).c_str(), to, in);
+      }
+    first &= argument.tensors().empty();
+  }
+}
+
+void check_out_gradients(const char* op, const Tensor& x) {
+  if (!should_record(x)) return;
+  TERCEL_CHECK(!grad_enabled() || !x.requires_grad(), RuntimeError, op,
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
+  throw_error<NotImplementedError>(
+      {"Trying to use forward AD with ", op, " (because it is an out= function) that does not support it."});
+}
+
+void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
+  check_defined(op, out, "out");
+  check_out_gradients(op, out);
+  if (out.sizes() == sizes) return;
+  if (out.numel() > 0)
+    warn(str_cat({"An output with one or more elements was resized since it had shape ", out.sizes(),
+                  ", which does not match the required output shape ", sizes, kResizeAdvice}));
+  resize_(out, sizes);
+}
+
+const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_out(op, out, result);
+  return write_out(op, out, result);
+}
+
+std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> results) {
+  TERCEL_CHECK(out.size() == results.size(), RuntimeError, op, "() expected an out= argument of size ", results.size(),
+               ", got size ", out.size());
+  for (size_t i = 0; i < out.size(); ++i) check_out(op, out[i], results[i]);
+  for (size_t i = 0; i < out.size(); ++i) write_out(op, out[i], results[i]);
+  return out.to_vector();
+}
+
+ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices, const ValuesAndIndices& result) {
+  check_defined(op, values, "values");
+  check_defined(op, indices, "indices");
+  check_same_dtype(values, result.values);
+  check_same_dtype(indices, result.indices);
+  put_out(op, {values, indices}, {result.values, result.indices});
+  return {values, indices};
+}
+
+void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& result, const char* part) {
+  const std::string_view op = name_of_op;
+  for (const CastableOut& rule : kCastableOuts) {
+    if (rule.op != op) continue;
+    const char* name = rule.result ? rule.result : part;
+    TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, rule.words, ": Expected ", name,
+                 " to be safely castable from ", scalar_type_word(result.dtype()), " dtype, but got ", name,
+                 " with dtype ", scalar_type_word(out.dtype()));
+    return;
+  }
+  TERCEL_CHECK(op != "linalg_multi_dot" || result.dtype() == out.dtype(), RuntimeError,
+               "multi_dot(): expected out tensor to have dtype ", cpp_type_name(result.dtype()), " but got ",
+               cpp_type_name(out.dtype()));
+  TERCEL_CHECK(op != "ormqr" || result.dtype() == out.dtype(), RuntimeError,
+               "torch.ormqr: Expected input and result to have the same dtype, but input has dtype",
+               scalar_type_word(result.dtype()), " and result has dtype ", scalar_type_word(out.dtype()));
+  check_same_dtype(out, result);
+}
+
+const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result) {
+  check_defined(op, out, "out");
+  check_linalg_out(op, out, result, "result");
+  return put_out(op, out, result);
+}
+
+void put_linalg_out(const char* op, Span<Tensor> out, Span<Tensor> results, Span<const char*> parts) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    check_defined(op, out[i], parts[i]);
+    check_linalg_out(op, out[i], results[i], parts[i]);
+  }
+  put_out(op, out, results);
+}
+
+ScalarType dtype_for_out(ScalarType given, const Tensor& out) {
+  if (!out.defined()) return given;
+  TERCEL_CHECK(given == ScalarType::Undefined || given == out.dtype(), RuntimeError,
+               "Expected out tensor to have dtype ", cpp_type_name(given), ", but got ", cpp_type_name(out.dtype()),
+               " instead");
+  return out.dtype();
+}
+
+}  // namespace tercel

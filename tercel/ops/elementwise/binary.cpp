@@ -1,0 +1,457 @@
+#include "tercel/ops/elementwise/binary.h"
+
+#include <cstring>
+
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/out.h"
+#include "tercel/ops/elementwise/binary_ops.h"
+#include "tercel/ops/elementwise/complex_logs_impl.h"
+#include "tercel/ops/elementwise/elementwise_impl.h"
+#include "tercel/ops/elementwise/tensor_expression_impl.h"
+#include "tercel/ops/elementwise/ternary_ops.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<ElementwiseFn> binary_kernels = TERCEL_KERNELS(binary);
+constinit const KernelTable<ElementwiseFn> binary_backward_kernels = TERCEL_KERNELS(binary_backward);
+constinit const KernelTable<ElementwiseFn> compare_kernels = TERCEL_KERNELS(compare);
+constinit const KernelTable<ElementwiseFn> scaled_kernels = TERCEL_KERNELS(ternary);
+
+/** The derivative with respect to one operand. */
+struct Partial {
+  Uses uses = Uses::None;
+  bool is_one = false;
+};
+
+struct BinaryInfo {
+  ElementwiseRule rule;
+  const char* backward;
+  int index;
+  bool no_grad;
+  Partial of[2];
+  /** The gradients from ops: see Note [Recorded derivatives]. */
+  BinaryGradientFn* recorded_gradient[2];
+  /** Whether a number as the second operand has an edge that leads nowhere, as in PyTorch's graphs. */
+  bool number_has_edge;
+};
+
+template <class F>
+constexpr Partial partial_a() {
+  if constexpr (has_constant_da<F>)
+    return {Uses::None, F::template da<float>() == 1.0f};
+  else
+    return {has_no_grad<F> ? Uses::None : uses_of_da<F>(), false};
+}
+template <class F>
+constexpr Partial partial_b() {
+  if constexpr (has_constant_db<F>)
+    return {Uses::None, F::template db<float>() == 1.0f};
+  else
+    return {has_no_grad<F> ? Uses::None : uses_of_db<F>(), false};
+}
+
+template <class F, class List>
+constexpr BinaryInfo kInfo = {
+    {.op = F::name, .domain = F::domain, .complex = takes_complex<F>, .predicate = is_predicate<F>},
+    backward_name<F>,
+    index_of<F, List>,
+    has_no_grad<F>,
+    {partial_a<F>(), partial_b<F>()},
+    {&binary_gradient<F, 0>, &binary_gradient<F, 1>},
+    std::is_same_v<F, op::Add> || std::is_same_v<F, op::Sub> || std::is_same_v<F, op::Mul> ||
+        std::is_same_v<F, op::Div>};
+
+bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
+
+// What both operands need to be kept for, by the derivatives that will be asked for.
+Uses saved_uses(const BinaryInfo& info, bool grad_a, bool grad_b) {
+  return static_cast<Uses>((grad_a ? static_cast<int>(info.of[0].uses) : 0) |
+                           (grad_b ? static_cast<int>(info.of[1].uses) : 0));
+}
+
+/** A tensor operand whose gradient may be asked for: its number among the node's inputs, its form. */
+struct Target {
+  int8_t input = -1;
+  int8_t ndim = 0;
+  ScalarType dtype = ScalarType::Undefined;
+  bool was_broadcast = false;
+  /** Bit d: dimension d has size 1 and was repeated. */
+  uint64_t repeated = 0;
+
+  Target() = default;
+  Target(int8_t number, const Tensor& operand, const Tensor& out)
+      : input(number), ndim(static_cast<int8_t>(operand.dim())), dtype(operand.dtype()) {
+    const IntSpan own = operand.sizes(), all = out.sizes();
+    if (own == all) return;
+    was_broadcast = true;
+    const size_t lead = all.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d)
+      if (own[d] != all[lead + d]) repeated |= uint64_t{1} << d;
+  }
+
+  /** Sizes of the operand, given those that it was broadcast to. */
+  DimVector sizes(IntSpan all) const {
+    DimVector own(static_cast<size_t>(ndim), 1);
+    const size_t lead = all.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d)
+      if ((repeated >> d & 1) == 0) own[d] = all[lead + d];
+    return own;
+  }
+  Tensor gradient(const Tensor& g) const { return to(sum_to_size(g, sizes(g.sizes())), dtype); }
+};
+
+struct BinaryBackward {
+  const BinaryInfo* info;
+  SavedOperand saved[2];
+  Target target[2];
+
+  void operator()(BackwardCall& call) const {
+    for (int side = 0; side < 2; ++side) {
+      const Target& to = target[side];
+      if (to.input < 0 || !call.needs(static_cast<size_t>(to.input))) continue;
+      Tensor g = gradient_of_side(call.grad(), side, to);
+      if (to.was_broadcast || g.dtype() != to.dtype) g = to.gradient(g);
+      call.set(static_cast<size_t>(to.input), std::move(g));
+    }
+  }
+
+  Tensor gradient_of_side(const Tensor& g, int side, const Target& to) const {
+    const Partial& partial = info->of[side];
+    if (info->no_grad) return mul(g, 0);
+    if (partial.is_one) return g;
+    Tensor kept[2];
+    for (int i = 0; i < 2; ++i)
+      if (has(partial.uses, i == 0 ? Uses::A : Uses::B)) kept[i] = saved[i].tensor.get();
+    if (should_record(g, kept[0], kept[1])) {
+      return info->recorded_gradient[side](g, {kept[0], saved[0].number}, {kept[1], saved[1].number});
+    }
+    // Without a sum to follow, the kernel converts to the operand's dtype as it stores.
+    const ElementwiseRule rule{
+        .op = info->backward, .complex = true, .result = to.was_broadcast ? ScalarType::Undefined : to.dtype};
+    const auto ref = [&](int i) { return kept[i].defined() ? OperandRef(kept[i]) : OperandRef(saved[i].number); };
+    const OperandRef inputs[] = {g, ref(partial.uses == Uses::B ? 1 : 0), ref(1)};
+    const size_t count = partial.uses == Uses::None ? 1 : (partial.uses == Uses::Both ? 3 : 2);
+    return elementwise(rule, binary_backward_kernels, 2 * info->index + side, {inputs, count});
+  }
+};
+
+using Pair = OperandRef[2];
+
+/** The node's function for tensors a and b, or a number in the place of one. */
+void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& out) {
+  const Uses uses = saved_uses(*backward.info, is_tracked(in[0]), is_tracked(in[1]));
+  for (int side = 0; side < 2; ++side) {
+    const Tensor* t = in[side].tensor();
+    const bool needed = has(uses, side == 0 ? Uses::A : Uses::B);
+    if (!t)
+      backward.saved[side].number = in[side].number();
+    else if (needed && !backward.saved[side].tensor.defined())
+      backward.saved[side].tensor = SavedTensor(*t);
+    if (t) backward.target[side] = Target(side == 1 && in[0].tensor() ? 1 : 0, *t, out);
+  }
+}
+
+[[gnu::noinline]] void record_binary(const BinaryInfo& info, const Tensor& out, const Pair& in) {
+  BinaryBackward backward{&info, {}, {}};
+  keep_for_backward(backward, in, out);
+  const Tensor *a = in[0].tensor(), *b = in[1].tensor();
+  const Tensor none;
+  if (a && (b || info.number_has_edge))
+    record(info.backward, out, {*a, b ? *b : none}, std::move(backward));
+  else
+    record(info.backward, out, {a ? *a : *b}, std::move(backward));
+}
+
+Tensor binary(const BinaryInfo& info, const Pair& in) {
+  Tensor out = elementwise(info.rule, binary_kernels, info.index, in);
+  if (should_record(in[0], in[1]) && out.is_differentiable()) [[unlikely]]
+    record_binary(info, out, in);
+  return out;
+}
+
+[[gnu::noinline]] void binary_inplace_recorded(const BinaryInfo& info, const Pair& in) {
+  const Tensor& a = *in[0].tensor();
+  BinaryBackward backward{&info, {}, {}};
+  // What the operation overwrites is gone by the time backward runs.
+  const Uses uses = saved_uses(info, is_tracked(a), is_tracked(in[1]));
+  if (has(uses, Uses::A)) backward.saved[0].tensor = save_before_change(a);
+  keep_for_backward(backward, in, a);
+  elementwise_to(a, info.rule, binary_kernels, info.index, in);
+  const Tensor none;
+  if (in[1].tensor() || info.number_has_edge)
+    record_inplace(info.backward, a, {a, in[1].tensor() ? *in[1].tensor() : none}, std::move(backward));
+  else
+    record_inplace(info.backward, a, {a}, std::move(backward));
+}
+
+const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
+  const Tensor& a = *in[0].tensor();
+  check_defined(info.rule.op, a, "self");
+  const bool records = should_record(in[0], in[1]) && a.is_differentiable();
+  check_inplace(a, records);
+  if (records) [[unlikely]]
+    binary_inplace_recorded(info, in);
+  else
+    elementwise_to(a, info.rule, binary_kernels, info.index, in);
+  return a;
+}
+
+const Tensor& binary_out(const BinaryInfo& info, const KernelTable<ElementwiseFn>& kernels, const Tensor& out,
+                         const Pair& in) {
+  if (!takes_result(info.rule.op, out, in))
+    return put_out(info.rule.op, out, elementwise(info.rule, kernels, info.index, in));
+  elementwise_to(out, info.rule, kernels, info.index, in);
+  return out;
+}
+
+Tensor compare(const BinaryInfo& info, const Pair& in) {
+  return elementwise(info.rule, compare_kernels, info.index, in);
+}
+
+// Operands that an integer op has no result for; checked before anything is written.
+
+bool is_integral_operand(const OperandRef& x) {
+  return x.tensor() ? !x.tensor()->is_differentiable() : x.number().is_integral();
+}
+
+void check_divisor(const char* op, const Pair& in) {
+  // One floating operand makes the result floating, in which division by zero has a value.
+  if (!is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
+  bool has_zero;
+  if (const Tensor* t = in[1].tensor()) {
+    const Tensor zeros = logical_not(*t);
+    has_zero = zeros.numel() > 0 && std::memchr(zeros.data_ptr(), 1, static_cast<size_t>(zeros.numel()));
+  } else {
+    has_zero = !in[1].number().to_bool();
+  }
+  TERCEL_CHECK(!has_zero, RuntimeError, op, ": ZeroDivisionError");
+}
+
+void check_exponent(const Pair& in) {
+  if (in[1].tensor() || !is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
+  TERCEL_CHECK(in[1].number().to_double() >= 0, RuntimeError, "Integers to negative integer powers are not allowed.");
+}
+
+bool is_bool_operand(const OperandRef& x) {
+  return x.tensor() ? x.tensor()->defined() && x.tensor()->dtype() == kBool
+                    : x.number().category() == TypeCategory::Bool;
+}
+
+void check_no_bool(const Pair& in) {
+  const bool first = is_bool_operand(in[0]), second = is_bool_operand(in[1]);
+  if (!first && !second) [[likely]]
+    return;
+  TERCEL_CHECK(!first || !second, NotImplementedError,
+               "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+               "operator instead.");
+  throw_error<NotImplementedError>(
+      {"Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+       "the `~` or `logical_not()` operator instead."});
+}
+
+template <class F>
+void check_integers(const Pair& in) {
+  if constexpr (std::is_same_v<F, op::Fmod> || std::is_same_v<F, op::Remainder> || std::is_same_v<F, op::FloorDivide>)
+    check_divisor(F::name, in);
+  else if constexpr (std::is_same_v<F, op::Pow>)
+    check_exponent(in);
+  else if constexpr (std::is_same_v<F, op::Sub>)
+    check_no_bool(in);
+}
+
+/** Whether the op is one that is made of others for these operands. */
+template <class F>
+bool is_composed(const Pair& in) {
+  if constexpr (std::is_same_v<F, op::Logaddexp>)
+    for (const OperandRef& x : in)
+      if (x.tensor() ? x.tensor()->defined() && x.tensor()->is_complex() : x.number().is_complex()) return true;
+  return false;
+}
+
+Tensor as_tensor(const OperandRef& x) { return x.tensor() ? *x.tensor() : scalar_tensor(x.number(), kComplex64); }
+
+template <class F>
+Tensor checked(const Pair& in) {
+  check_integers<F>(in);
+  if (is_composed<F>(in)) return complex_logaddexp(as_tensor(in[0]), as_tensor(in[1]));
+  return binary(kInfo<F, BinaryOps>, in);
+}
+
+template <class F>
+const Tensor& checked_out(const Tensor& out, const Pair& in) {
+  check_integers<F>(in);
+  if (is_composed<F>(in)) return put_out(F::name, out, checked<F>(in));
+  return binary_out(kInfo<F, BinaryOps>, binary_kernels, out, in);
+}
+
+template <class F>
+Tensor with_number(const Tensor& a, Scalar b) {
+  if constexpr (std::is_same_v<F, op::Pow>) {
+    // Common powers have kernels of their own, many times as fast.
+    const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
+    if (same_dtype && equals(b, 2)) return square(a);
+    if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
+    if (b.is_floating() && equals(b, -0.5)) return rsqrt(a);
+    if (b.is_floating() && equals(b, -1)) return reciprocal(a);
+  }
+  const Pair in = {a, b};
+  return checked<F>(in);
+}
+
+template <class F>
+const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
+  // The same bits as the fresh result's, whose kernel may be another.
+  if constexpr (std::is_same_v<F, op::Pow>) return put_out(F::name, out, with_number<F>(a, b));
+  const Pair in = {a, b};
+  return checked_out<F>(out, in);
+}
+
+template <class F>
+const Tensor& inplace(const Pair& in) {
+  check_integers<F>(in);
+  return binary_inplace(kInfo<F, BinaryOps>, in);
+}
+
+}  // namespace
+
+// Operands are built where they stay: a copy made right after would wait for the stores of its parts.
+#define TERCEL_DEFINE_BINARY(name, F)                                                                                  \
+  Tensor name(const Tensor& a, const Tensor& b) {                                                                      \
+    const Pair in = {a, b};                                                                                            \
+    return checked<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  Tensor name(const Tensor& a, Scalar b) { return with_number<op::F>(a, b); }                                          \
+  Tensor name(Scalar a, const Tensor& b) {                                                                             \
+    const Pair in = {a, b};                                                                                            \
+    return checked<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) {                                      \
+    const Pair in = {a, b};                                                                                            \
+    return checked_out<op::F>(out, in);                                                                                \
+  }                                                                                                                    \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) { return with_number_out<op::F>(out, a, b); } \
+  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {                                             \
+    const Pair in = {a, b};                                                                                            \
+    return checked_out<op::F>(out, in);                                                                                \
+  }                                                                                                                    \
+  const Tensor& name##_(const Tensor& a, const Tensor& b) {                                                            \
+    const Pair in = {a, b};                                                                                            \
+    return inplace<op::F>(in);                                                                                         \
+  }                                                                                                                    \
+  const Tensor& name##_(const Tensor& a, Scalar b) {                                                                   \
+    const Pair in = {a, b};                                                                                            \
+    return inplace<op::F>(in);                                                                                         \
+  }
+TERCEL_BINARY_OPS(TERCEL_DEFINE_BINARY)
+#undef TERCEL_DEFINE_BINARY
+
+#define TERCEL_DEFINE_COMPARE(name, F)                                            \
+  Tensor name(const Tensor& a, const Tensor& b) {                                 \
+    const Pair in = {a, b};                                                       \
+    return compare(kInfo<op::F, CompareOps>, in);                                 \
+  }                                                                               \
+  Tensor name(const Tensor& a, Scalar b) {                                        \
+    const Pair in = {a, b};                                                       \
+    return compare(kInfo<op::F, CompareOps>, in);                                 \
+  }                                                                               \
+  Tensor name(Scalar a, const Tensor& b) {                                        \
+    const Pair in = {a, b};                                                       \
+    return compare(kInfo<op::F, CompareOps>, in);                                 \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \
+    const Pair in = {a, b};                                                       \
+    return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b) {        \
+    const Pair in = {a, b};                                                       \
+    return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
+  }                                                                               \
+  const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b) {        \
+    const Pair in = {a, b};                                                       \
+    return binary_out(kInfo<op::F, CompareOps>, compare_kernels, out, in);        \
+  }
+TERCEL_COMPARE_OPS(TERCEL_DEFINE_COMPARE)
+#undef TERCEL_DEFINE_COMPARE
+
+namespace {
+
+constexpr ElementwiseRule kAddScaledRule{.op = op::AddScaled::name, .complex = true};
+constexpr int kAddScaled = index_of<op::AddScaled, TernaryOps>;
+
+bool is_one(Scalar alpha) { return alpha.category() != TypeCategory::Bool && equals(alpha, 1); }
+
+/** The multiplier of two bools is one too. */
+Scalar alpha_for(const Tensor& a, const Tensor& b, Scalar alpha) {
+  return a.dtype() == kBool && b.dtype() == kBool ? Scalar(alpha.to<bool>()) : alpha;
+}
+
+Scalar negative(Scalar alpha) {
+  if (alpha.is_complex()) return -alpha.to_complex();
+  if (alpha.is_floating()) return -alpha.to_double();
+  return static_cast<int64_t>(0 - alpha.to<uint64_t>());
+}
+
+void check_alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_defined(op, a, "self");
+  check_defined(op, b, "other");
+  TERCEL_CHECK(alpha.category() != TypeCategory::Bool || (a.dtype() == kBool && b.dtype() == kBool), RuntimeError, op,
+               ": Boolean alpha only supported for Boolean results.");
+  TERCEL_CHECK(alpha.is_integral() || a.is_differentiable() || b.is_differentiable(), RuntimeError, op,
+               ": For integral input tensors, argument alpha must not be a floating point number.");
+  TERCEL_CHECK(!alpha.is_complex() || a.is_complex() || b.is_complex(), RuntimeError, op,
+               ": For non-complex input tensors, argument alpha must not be a complex number.");
+}
+
+auto add_scaled_backward(const Tensor& a, const Tensor& b, const Tensor& out, Scalar alpha) {
+  return [alpha, to_a = Target(0, a, out), to_b = Target(1, b, out)](BackwardCall& call) {
+    if (call.needs(0)) call.set(0, to_a.gradient(call.grad()));
+    if (call.needs(1)) call.set(1, to_b.gradient(mul(call.grad(), conjugate(alpha))));
+  };
+}
+
+Tensor add_scaled(const Tensor& a, const Tensor& b, Scalar alpha) {
+  const OperandRef inputs[] = {a, b, alpha};
+  Tensor out = elementwise(kAddScaledRule, scaled_kernels, kAddScaled, inputs);
+  if (should_record(a, b)) record("AddBackward0", out, {a, b}, add_scaled_backward(a, b, out, alpha));
+  return out;
+}
+
+const Tensor& add_scaled_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  const bool records = should_record(a, b);
+  check_inplace(a, records);
+  const OperandRef inputs[] = {a, b, alpha};
+  elementwise_to(a, kAddScaledRule, scaled_kernels, kAddScaled, inputs);
+  if (records) record_inplace("AddBackward0", a, {a, b}, add_scaled_backward(a, b, a, alpha));
+  return a;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("add", a, b, alpha);
+  if (is_one(alpha)) return add(a, b);
+  return add_scaled(a, b, alpha_for(a, b, alpha));
+}
+const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("add_", a, b, alpha);
+  if (is_one(alpha)) return add_(a, b);
+  return add_scaled_(a, b, alpha_for(a, b, alpha));
+}
+Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("sub", a, b, alpha);
+  if (is_one(alpha)) return sub(a, b);
+  check_no_bool({a, b});
+  return add_scaled(a, b, negative(alpha));
+}
+const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
+  check_alpha("sub_", a, b, alpha);
+  if (is_one(alpha)) return sub_(a, b);
+  check_no_bool({a, b});
+  return add_scaled_(a, b, negative(alpha));
+}
+
+}  // namespace tercel

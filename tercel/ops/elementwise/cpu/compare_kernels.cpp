@@ -1,0 +1,16 @@
+#include "tercel/ops/elementwise/binary_ops.h"
+
+#include "tercel/ops/common/cpu/contiguous_loop.h"
+#include "tercel/ops/elementwise/elementwise_functions.h"
+#include "tercel/ops/elementwise/elementwise_kernels.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+constexpr auto kTable = contiguous_loops_table(CompareOps{});
+
+}  // namespace
+
+void compare(int op, const ElementwiseLoop& loop) { run_elementwise(loop, kTable.op[op][loop.compute]); }
+
+}  // namespace tercel::TERCEL_ISA

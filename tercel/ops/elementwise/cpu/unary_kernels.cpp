@@ -1,0 +1,15 @@
+#include "tercel/ops/common/cpu/contiguous_loop.h"
+#include "tercel/ops/elementwise/elementwise_functions.h"
+#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/elementwise/unary_ops.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+constexpr auto kTable = contiguous_loops_table(UnaryOps{});
+
+}  // namespace
+
+void unary(int op, const ElementwiseLoop& loop) { run_elementwise(loop, kTable.op[op][loop.compute]); }
+
+}  // namespace tercel::TERCEL_ISA

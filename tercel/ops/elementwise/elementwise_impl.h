@@ -1,0 +1,68 @@
+// What the front ends of elementwise families share.
+#pragma once
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/tensor_meta.h"
+#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/util/profile.h"
+
+namespace tercel {
+
+/** A fresh tensor of the op's result. */
+inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
+                          Span<OperandRef> inputs) {
+  const ProfileRange range(rule.op, RangeKind::Op);
+  Tensor out;
+  TensorIterator(rule, inputs, out).run(kernels, op);
+  return out;
+}
+
+/** The result calculated for itself and converted to `out`. */
+void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
+                           int op, Span<OperandRef> inputs);
+
+/**
+ * The result written to `out`, whose version moves on. It rounds and wraps around in its own dtype first, which may be
+ * narrower than that of the kernel and of `out`.
+ */
+inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
+                           int op, Span<OperandRef> inputs) {
+  const ProfileRange range(rule.op, RangeKind::Op);
+  TensorIterator iterator(rule, inputs, out);
+  const ScalarType common = iterator.common_dtype();
+  if (common != out.dtype() && !rule.predicate && native_dtype(compute_of(common)) != common) [[unlikely]]
+    return elementwise_converted(out, rule, kernels, op, inputs);
+  iterator.run(kernels, op);
+  out.impl().bump_version();
+}
+
+/**
+ * Whether the op may write straight to `out`, which then has the result's sizes: otherwise the result is put there when
+ * it is there. RuntimeError unless `out` exists, and where it or an input wants a gradient.
+ */
+bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs);
+
+/** Whether derivatives with respect to the operand may be asked for. */
+inline bool is_tracked(OperandRef operand) { return operand.tensor() && is_tracked(*operand.tensor()); }
+/** Whether an op with these operands must be recorded. */
+inline bool should_record(OperandRef a, OperandRef b) {
+  return (a.tensor() && should_record(*a.tensor())) || (b.tensor() && should_record(*b.tensor()));
+}
+
+/** The gradient of an operand, from the gradient g of what it was broadcast to. */
+Tensor gradient_for(const TensorMeta& operand, const Tensor& g);
+
+/** An operand that backward may need: a saved tensor or a number. */
+struct SavedOperand {
+  SavedTensor tensor;
+  Scalar number;
+};
+
+/** The complex conjugate. */
+inline Scalar conjugate(Scalar x) { return x.is_complex() ? Scalar(conj(x.to_complex())) : x; }
+
+/** A copy of what an in-place op is about to overwrite, kept for backward. */
+SavedTensor save_before_change(const Tensor& x);
+
+}  // namespace tercel

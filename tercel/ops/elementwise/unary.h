@@ -1,0 +1,102 @@
+// Elementwise functions of one tensor.
+//
+// For each name there are, with the same meaning,
+//   Tensor name(const Tensor& x)                                a fresh tensor,
+//   const Tensor& name_(const Tensor& x)                        in place,
+//   const Tensor& name_out(const Tensor& out, const Tensor& x)  into `out`: Note [Out variants] in out.h.
+// A fresh result is dense and keeps x's order of dimensions in memory. Functions of real numbers turn integers and bool
+// into float32. In-place variants are a RuntimeError where x's dtype cannot hold the result, and where its elements
+// overlap. isnan, isfinite and logical_not give bool and have no in-place variant.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+#define TERCEL_UNARY(name)                           \
+  TERCEL_API Tensor name(const Tensor& x);           \
+  TERCEL_API const Tensor& name##_(const Tensor& x); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
+#define TERCEL_UNARY_PREDICATE(name)       \
+  TERCEL_API Tensor name(const Tensor& x); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
+
+namespace tercel {
+
+/** |x|; its gradient at 0 is 0. */
+TERCEL_UNARY(abs)
+/** -x; not for bool. */
+TERCEL_UNARY(neg)
+/** e to the power x. */
+TERCEL_UNARY(exp)
+/** exp(x) - 1, exact also near 0. */
+TERCEL_UNARY(expm1)
+/** Natural logarithm. */
+TERCEL_UNARY(log)
+/** log(1 + x), exact also near 0. */
+TERCEL_UNARY(log1p)
+/** Square root. */
+TERCEL_UNARY(sqrt)
+/** 1 / sqrt(x). */
+TERCEL_UNARY(rsqrt)
+/** 1 / x. */
+TERCEL_UNARY(reciprocal)
+/** x * x; integers wrap. */
+TERCEL_UNARY(square)
+/** Sine of x radians. */
+TERCEL_UNARY(sin)
+/** Cosine of x radians. */
+TERCEL_UNARY(cos)
+/** Hyperbolic tangent. */
+TERCEL_UNARY(tanh)
+/** 1 / (1 + exp(-x)). */
+TERCEL_UNARY(sigmoid)
+/** max(x, 0); its gradient at 0 is 0. */
+TERCEL_UNARY(relu)
+/** Error function. */
+TERCEL_UNARY(erf)
+/** x times the standard normal distribution function at x. */
+TERCEL_UNARY(gelu)
+/** x * sigmoid(x). */
+TERCEL_UNARY(silu)
+/** x / (1 + |x|). */
+TERCEL_UNARY(softsign)
+/** -1, 0 or 1; NaN stays. */
+TERCEL_UNARY(sign)
+/** Largest whole number not above x. */
+TERCEL_UNARY(floor)
+/** Smallest whole number not below x. */
+TERCEL_UNARY(ceil)
+/** Nearest whole number, ties to even. */
+TERCEL_UNARY(round)
+/** The whole part. */
+TERCEL_UNARY(trunc)
+
+/** Whether x is not a number. */
+TERCEL_UNARY_PREDICATE(isnan)
+/** Whether x is neither infinite nor NaN. */
+TERCEL_UNARY_PREDICATE(isfinite)
+/** Whether x is zero. */
+TERCEL_UNARY_PREDICATE(logical_not)
+
+/** x where it is positive, else slope * x. */
+TERCEL_API Tensor leaky_relu(const Tensor& x, Scalar slope = 0.01);
+TERCEL_API const Tensor& leaky_relu_(const Tensor& x, Scalar slope = 0.01);
+/** log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds the threshold. */
+TERCEL_API Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
+/** min(max(x, low), high); NaN stays. The gradient passes where x lies in [low, high]. */
+TERCEL_API Tensor clamp(const Tensor& x, Scalar low, Scalar high);
+TERCEL_API const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high);
+/** max(x, low). */
+TERCEL_API Tensor clamp_min(const Tensor& x, Scalar low);
+TERCEL_API const Tensor& clamp_min_(const Tensor& x, Scalar low);
+/** min(x, high). */
+TERCEL_API Tensor clamp_max(const Tensor& x, Scalar high);
+TERCEL_API const Tensor& clamp_max_(const Tensor& x, Scalar high);
+/** Every bit inverted; bool: logical_not. Integers and bool only. */
+TERCEL_API Tensor bitwise_not(const Tensor& x);
+
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+
+}  // namespace tercel
+
+#undef TERCEL_UNARY
+#undef TERCEL_UNARY_PREDICATE

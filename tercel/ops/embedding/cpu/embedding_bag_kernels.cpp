@@ -1,0 +1,368 @@
+// Lookups in tables.
+//
+//   gather:  for bag b:  out[b] = table[indices[b]]
+//   sum:     for bag b:  out[b] = sum over i in bag of weight[i] * table[indices[i]]   (/ count)
+//   expand:  for bag b, i in bag:  rows[n] = indices[i];  values[n++] = weight[i] * grad[b]   (/ count)
+//
+// The rows of a table lie anywhere in memory: those of the indices to come are fetched ahead.
+#include "tercel/ops/embedding/embedding_bag_kernels.h"
+
+#include "tercel/ops/common/cpu/simd.h"
+
+namespace tercel::TERCEL_ISA {
+
+namespace {
+
+constexpr int64_t kPrefetchAhead = 16;
+// Of sums, which take longer for a row.
+constexpr int64_t kSumAhead = 32;
+// Long rows are read in order; the hardware fetches what comes after the first lines.
+constexpr int64_t kMaxPrefetchBytes = 512;
+
+template <class I>
+struct Bags {
+  const BagLoop& loop;
+  const I* indices;
+  const I* offsets;
+
+  explicit Bags(const BagLoop& of)
+      : loop(of), indices(static_cast<const I*>(of.indices)), offsets(static_cast<const I*>(of.offsets)) {}
+
+  int64_t begin(int64_t bag) const { return offsets ? static_cast<int64_t>(offsets[bag]) : bag; }
+  int64_t end(int64_t bag) const {
+    if (!offsets) return bag + 1;
+    return bag + 1 < loop.num_offsets ? static_cast<int64_t>(offsets[bag + 1]) : loop.num_indices;
+  }
+};
+
+// Checks the offsets of bags [begin, end); whether each holds one index.
+template <class I>
+BagResult check_offsets(const Bags<I>& bags, int64_t begin, int64_t end) {
+  BagResult result;
+  if (!bags.offsets) return result;
+  bool ordered = true, one_each = true;
+  const int64_t with_end = end < bags.loop.num_offsets ? end : bags.loop.num_offsets - 1;
+  for (int64_t b = begin; b < with_end; ++b) {
+    ordered &= bags.offsets[b + 1] >= bags.offsets[b];
+    one_each &= static_cast<std::make_unsigned_t<I>>(bags.offsets[b + 1]) -
+                    static_cast<std::make_unsigned_t<I>>(bags.offsets[b]) ==
+                1u;
+  }
+  // An order that never falls, from 0 to the number of indices: nothing is out of range. What lies outside of this
+  // chunk is looked at by others, so both ends are checked here.
+  const int64_t first = bags.begin(begin), last = bags.end(end - 1);
+  ordered &= first >= 0 && last <= bags.loop.num_indices && bags.begin(end - 1) <= last;
+  if (!ordered) {
+    result.fault = BagResult::Fault::Offset;
+    for (int64_t b = begin; b < end; ++b) {
+      result.bag = b;
+      if (bags.begin(b) < 0 || bags.begin(b) > bags.end(b) || bags.end(b) > bags.loop.num_indices) break;
+    }
+  }
+  result.one_each = one_each && bags.end(end - 1) - bags.begin(end - 1) == 1;
+  return result;
+}
+
+TERCEL_ALWAYS_INLINE void prefetch_row(const void* table, int64_t index, int64_t row_bytes, int64_t fetch_bytes) {
+  // An index that is out of range gives an address, which is never read: integers, as it may lie outside the table.
+  const uintptr_t row =
+      reinterpret_cast<uintptr_t>(table) + static_cast<uintptr_t>(index) * static_cast<uintptr_t>(row_bytes);
+  // Without a loop, whose end the processor would have to guess for each row.
+  TERCEL_UNROLL
+  for (int64_t byte = 0; byte < kMaxPrefetchBytes; byte += 64)
+    if (byte < fetch_bytes) __builtin_prefetch(reinterpret_cast<const void*>(row + static_cast<uintptr_t>(byte)));
+}
+
+// Copies one row; Bytes is 0 when it is known at run time only.
+template <int64_t Bytes, bool Stream>
+TERCEL_ALWAYS_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
+  if constexpr (Bytes == 0) {
+    __builtin_memcpy(to, from, static_cast<size_t>(bytes));
+  } else if constexpr (Stream) {
+    for (int64_t i = 0; i < Bytes; i += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+  } else {
+    __builtin_memcpy(to, from, Bytes);
+  }
+}
+
+template <int64_t Bytes, bool Stream, class I>
+BagResult gather_rows(const Bags<I>& bags, char* out, int64_t begin, int64_t end) {
+  const BagLoop& loop = bags.loop;
+  const int64_t item = static_cast<int64_t>(item_size(loop.dtype));
+  const int64_t bytes = Bytes != 0 ? Bytes : loop.dim * item, stride = loop.row_stride * item;
+  const int64_t fetch = bytes < kMaxPrefetchBytes ? bytes : kMaxPrefetchBytes;
+  const int64_t tables = loop.num_tables;
+  // The bags of this chunk hold one index each; those before it need not.
+  const I* indices = bags.indices + (bags.begin(begin) - begin);
+  int64_t table = begin % tables, next_table = table;
+  const auto fetch_ahead = [&](int64_t b) {
+    prefetch_row(loop.tables[next_table], static_cast<int64_t>(indices[b]), stride, fetch);
+    next_table = next_table + 1 == tables ? 0 : next_table + 1;
+  };
+  for (int64_t b = begin; b < end && b < begin + kPrefetchAhead; ++b) fetch_ahead(b);
+  for (int64_t b = begin; b < end; ++b) {
+    if (b + kPrefetchAhead < end) fetch_ahead(b + kPrefetchAhead);
+    const int64_t index = static_cast<int64_t>(indices[b]);
+    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(loop.table_rows[table])) [[unlikely]]
+      return {BagResult::Fault::Index, b, static_cast<int64_t>(indices + b - bags.indices), true};
+    copy_row<Bytes, Stream>(out + b * bytes, static_cast<const char*>(loop.tables[table]) + index * stride, bytes);
+    table = table + 1 == tables ? 0 : table + 1;
+  }
+  if constexpr (Stream) _mm_sfence();
+  return {};
+}
+
+template <class I>
+BagResult gather(const Bags<I>& bags, char* out, bool stream, int64_t begin, int64_t end) {
+  const int64_t bytes = bags.loop.dim * static_cast<int64_t>(item_size(bags.loop.dtype));
+  stream = stream && reinterpret_cast<uintptr_t>(out) % 16 == 0;
+  switch (bytes) {
+    case 64:
+      return stream ? gather_rows<64, true>(bags, out, begin, end) : gather_rows<64, false>(bags, out, begin, end);
+    case 128:
+      return stream ? gather_rows<128, true>(bags, out, begin, end) : gather_rows<128, false>(bags, out, begin, end);
+    case 256:
+      return stream ? gather_rows<256, true>(bags, out, begin, end) : gather_rows<256, false>(bags, out, begin, end);
+    case 512:
+      return stream ? gather_rows<512, true>(bags, out, begin, end) : gather_rows<512, false>(bags, out, begin, end);
+    default: return gather_rows<0, false>(bags, out, begin, end);
+  }
+}
+
+// One bag, whose indices are known to be good.
+template <class T, class I>
+struct Bag {
+  const T* table;
+  int64_t stride;
+  const I* indices;
+  const T* weights;
+  int64_t begin, end;
+  int64_t padding;
+  int64_t count;  // of indices that are not padding
+  bool mean;
+  // Rows of the indices that follow within [0, fetch_end), whatever their bags, are fetched by the first columns' pass:
+  // one for each that is used, as the processor is held up by as many at once as a bag has.
+  int64_t fetch_end, fetch_bytes;
+
+  TERCEL_ALWAYS_INLINE void fetch_ahead_of(int64_t i) const {
+    if (i + kSumAhead < fetch_end)
+      prefetch_row(table, static_cast<int64_t>(indices[i + kSumAhead]), stride * static_cast<int64_t>(sizeof(T)),
+                   fetch_bytes);
+  }
+};
+
+// The bag as a value, so that its fields stay in registers.
+template <int N, bool kWeighted, class T, class I>
+TERCEL_ALWAYS_INLINE void sum_columns_of(const Bag<T, I> bag, int64_t column, T* out) {
+  Simd<T> sum[N] = {};
+  for (int64_t i = bag.begin; i < bag.end; ++i) {
+    bag.fetch_ahead_of(i);
+    const int64_t index = static_cast<int64_t>(bag.indices[i]);
+    if (index == bag.padding) continue;
+    const T* row = bag.table + index * bag.stride + column;
+    if constexpr (kWeighted) {
+      const Simd<T> weight = broadcast(bag.weights[i]);
+      TERCEL_UNROLL
+      for (int v = 0; v < N; ++v) sum[v] = multiply_add(load(row + v * kLanes<T>), weight, sum[v]);
+    } else {
+      TERCEL_UNROLL
+      for (int v = 0; v < N; ++v) sum[v] += load(row + v * kLanes<T>);
+    }
+  }
+  if (bag.mean && bag.count > 1)
+    for (int v = 0; v < N; ++v) sum[v] /= broadcast(static_cast<T>(bag.count));
+  for (int v = 0; v < N; ++v) store(out + column + v * kLanes<T>, sum[v]);
+}
+
+template <int N, class T, class I>
+void sum_columns(const Bag<T, I>& bag, int64_t column, T* out) {
+  if (bag.weights)
+    sum_columns_of<N, true>(bag, column, out);
+  else
+    sum_columns_of<N, false>(bag, column, out);
+}
+
+// Columns [first, first + columns), at most 64, of any dtype.
+template <class T, class I>
+void sum_few_columns(const Bag<T, I>& bag, int64_t first, int64_t columns, T* out) {
+  using A = ComputeType<T>;
+  A sum[64] = {};
+  for (int64_t i = bag.begin; i < bag.end; ++i) {
+    bag.fetch_ahead_of(i);
+    const int64_t index = static_cast<int64_t>(bag.indices[i]);
+    if (index == bag.padding) continue;
+    const T* row = bag.table + index * bag.stride + first;
+    if (bag.weights) {
+      const A weight = static_cast<A>(bag.weights[i]);
+      for (int64_t c = 0; c < columns; ++c) sum[c] = multiply_add(static_cast<A>(row[c]), weight, sum[c]);
+    } else {
+      for (int64_t c = 0; c < columns; ++c) sum[c] += static_cast<A>(row[c]);
+    }
+  }
+  const A divisor = bag.mean && bag.count > 1 ? static_cast<A>(bag.count) : A(1);
+  for (int64_t c = 0; c < columns; ++c) out[first + c] = T(sum[c] / divisor);
+}
+
+template <class T, class I>
+void sum_bag(Bag<T, I>& bag, int64_t dim, T* out) {
+  int64_t column = 0;
+  const auto pass = [&](int64_t columns, auto sum) {
+    sum();
+    column += columns;
+    bag.fetch_end = 0;
+  };
+  if constexpr (sizeof(T) > 2) {
+    constexpr int64_t kLane = kLanes<T>;
+    while (column + 8 * kLane <= dim) pass(8 * kLane, [&] { sum_columns<8>(bag, column, out); });
+    if (column + 4 * kLane <= dim) pass(4 * kLane, [&] { sum_columns<4>(bag, column, out); });
+    if (column + 2 * kLane <= dim) pass(2 * kLane, [&] { sum_columns<2>(bag, column, out); });
+    if (column + kLane <= dim) pass(kLane, [&] { sum_columns<1>(bag, column, out); });
+  }
+  while (column < dim) pass(64, [&] { sum_few_columns(bag, column, dim - column < 64 ? dim - column : 64, out); });
+}
+
+template <class T, class I>
+BagResult sum_bags(const Bags<I>& bags, T* out, int64_t begin, int64_t end) {
+  const BagLoop& loop = bags.loop;
+  const int64_t row_bytes = loop.row_stride * static_cast<int64_t>(sizeof(T));
+  const int64_t used_bytes = loop.dim * static_cast<int64_t>(sizeof(T));
+  const int64_t fetch = used_bytes < kMaxPrefetchBytes ? used_bytes : kMaxPrefetchBytes;
+  const int64_t last = bags.end(end - 1);
+  int64_t fetched = bags.begin(begin), fetched_bag = begin;
+  const bool one_table = loop.num_tables == 1;
+  BagResult result;
+  for (int64_t b = begin; b < end; ++b) {
+    const int64_t table = b % loop.num_tables;
+    Bag<T, I> bag{static_cast<const T*>(loop.tables[table]),
+                  loop.row_stride,
+                  bags.indices,
+                  static_cast<const T*>(loop.index_weights),
+                  bags.begin(b),
+                  bags.end(b),
+                  loop.padding,
+                  0,
+                  loop.mean,
+                  one_table ? last : 0,
+                  fetch};
+    // In several tables, a bag at a time: which table an index belongs to is known by its bag.
+    const int64_t ahead = one_table ? fetched : bag.end + kPrefetchAhead < last ? bag.end + kPrefetchAhead : last;
+    for (; fetched < ahead; ++fetched) {
+      while (fetched >= bags.end(fetched_bag)) ++fetched_bag;
+      prefetch_row(loop.tables[fetched_bag % loop.num_tables], static_cast<int64_t>(bags.indices[fetched]), row_bytes,
+                   fetch);
+    }
+    for (int64_t i = bag.begin; i < bag.end; ++i) {
+      const int64_t index = static_cast<int64_t>(bag.indices[i]);
+      if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(loop.table_rows[table])) [[unlikely]]
+        return {BagResult::Fault::Index, b, i, false};
+      bag.count += index != loop.padding;
+    }
+    sum_bag(bag, loop.dim, out + b * loop.dim);
+  }
+  return result;
+}
+
+template <class Fn>
+TERCEL_ALWAYS_INLINE decltype(auto) visit_index(bool wide, Fn fn) {
+  return wide ? fn.template operator()<int64_t>() : fn.template operator()<int32_t>();
+}
+
+template <class T, class I>
+int64_t expand_bags(const Bags<I>& bags, const T* grad, int64_t first, int64_t step, int64_t count, int64_t* rows,
+                    T* values) {
+  using A = ComputeType<T>;
+  const BagLoop& loop = bags.loop;
+  const auto* weights = static_cast<const T*>(loop.index_weights);
+  const int64_t dim = loop.dim;
+  int64_t written = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t b = first + n * step, begin = bags.begin(b), end = bags.end(b);
+    int64_t used = 0;
+    for (int64_t i = begin; i < end; ++i) used += static_cast<int64_t>(bags.indices[i]) != loop.padding;
+    const T* from = grad + b * dim;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = static_cast<int64_t>(bags.indices[i]);
+      if (index == loop.padding) continue;
+      if (rows) rows[written] = index;
+      T* to = values + written * dim;
+      ++written;
+      if (weights) {
+        const A weight = static_cast<A>(weights[i]);
+        for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) * weight);
+      } else if (loop.mean && used > 1) {
+        const A divisor = static_cast<A>(used);
+        for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) / divisor);
+      } else {
+        __builtin_memcpy(to, from, static_cast<size_t>(dim) * sizeof(T));
+      }
+    }
+  }
+  return written;
+}
+
+template <class T, class I>
+void weight_grads(const Bags<I>& bags, const T* grad, T* grads, int64_t begin, int64_t end) {
+  using A = ComputeType<T>;
+  constexpr int64_t kPartial = 16;  // sums side by side, so that additions need not wait for each other
+  const BagLoop& loop = bags.loop;
+  const int64_t dim = loop.dim;
+  for (int64_t b = begin; b < end; ++b) {
+    const T* g = grad + b * dim;
+    const auto* table = static_cast<const T*>(loop.tables[b % loop.num_tables]);
+    for (int64_t i = bags.begin(b); i < bags.end(b); ++i) {
+      const int64_t index = static_cast<int64_t>(bags.indices[i]);
+      A sums[kPartial] = {};
+      if (index != loop.padding) {
+        const T* row = table + index * loop.row_stride;
+        int64_t c = 0;
+        for (; c + kPartial <= dim; c += kPartial)
+          for (int64_t k = 0; k < kPartial; ++k) sums[k] += static_cast<A>(row[c + k]) * static_cast<A>(g[c + k]);
+        for (; c < dim; ++c) sums[0] += static_cast<A>(row[c]) * static_cast<A>(g[c]);
+        for (int64_t half = kPartial / 2; half > 0; half /= 2)
+          for (int64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+      }
+      grads[i] = T(sums[0]);
+    }
+  }
+}
+
+}  // namespace
+
+BagResult embedding_bag(const BagLoop& loop, void* out, bool stream, int64_t begin, int64_t end) {
+  return visit_index(loop.wide, [&]<class I>() {
+    const Bags<I> bags(loop);
+    BagResult result = check_offsets(bags, begin, end);
+    if (result.fault != BagResult::Fault::None) return result;
+    const bool one_each = result.one_each;
+    if (one_each && !loop.index_weights && loop.padding < 0) {
+      result = gather(bags, static_cast<char*>(out), stream, begin, end);
+    } else {
+      visit_floating(loop.dtype, [&]<class T>() { result = sum_bags(bags, static_cast<T*>(out), begin, end); });
+    }
+    result.one_each = one_each;
+    return result;
+  });
+}
+
+int64_t embedding_bag_expand(const BagLoop& loop, const void* grad, int64_t first, int64_t step, int64_t count,
+                             int64_t* rows, void* values) {
+  int64_t written = 0;
+  visit_index(loop.wide, [&]<class I>() {
+    visit_floating(loop.dtype, [&]<class T>() {
+      written =
+          expand_bags(Bags<I>(loop), static_cast<const T*>(grad), first, step, count, rows, static_cast<T*>(values));
+    });
+  });
+  return written;
+}
+
+void embedding_bag_weight_grad(const BagLoop& loop, const void* grad, void* grads, int64_t begin, int64_t end) {
+  visit_index(loop.wide, [&]<class I>() {
+    visit_floating(loop.dtype, [&]<class T>() {
+      weight_grads(Bags<I>(loop), static_cast<const T*>(grad), static_cast<T*>(grads), begin, end);
+    });
+  });
+}
+
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,36 @@
+// What Fourier transforms are made of; see Note [Fourier transforms].
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tercel/core/tensor.h"
+#include "tercel/ops/fft/fft_kernels.h"
+
+namespace tercel {
+namespace fft {
+
+/** n = n1 n2, and the factors between the two transforms. */
+struct FftSplit {
+  int64_t n1, n2;
+  const void *near, *far;
+  int64_t far_count;
+};
+
+/** Whether all primes of n are small enough for the passes. */
+bool is_smooth(int64_t n);
+/** Of n <= kFftMaxPoints with small primes; float for F32, double for F64. */
+std::shared_ptr<const FftPlan> plan_of(int64_t n, Compute compute);
+/** Of a longer n with small primes. */
+std::shared_ptr<const FftSplit> split_of(int64_t n, Compute compute);
+/** exp(-2 pi i k / 2h) for k <= h / 2. */
+std::shared_ptr<const void> half_roots_of(int64_t h, Compute compute);
+
+// Unrecorded transforms of dimension `dim`, in which every output is multiplied by `scale`; dtypes are checked.
+Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double scale);
+Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale);
+/** n: of the real line. */
+Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, double scale);
+
+}  // namespace fft
+}  // namespace tercel

@@ -1,0 +1,83 @@
+// How Fourier transforms are cut up.
+//
+// Note [Fourier transforms]
+// A kernel transforms as many lines side by side as a register has numbers: real and imaginary parts apart, each point
+// of all lines in one register. Lines are gathered from any strides, go through Stockham's passes (radix 4, 2, 3, 5 and
+// odd primes up to kFftMaxPrime; from one buffer into another, no bit reversal), and are scattered again, scaled.
+// Swapping real and imaginary parts on the way in and out makes it the inverse transform.
+//
+// A line of n = n1 n2 points that is longer than kFftMaxPoints, or has too few beside it to fill the registers, is a
+// matrix [n1, n2]: its columns are transformed, each element (k1, i2) is multiplied by w^(k1 i2), and its rows are
+// transformed and written transposed. So every pass over memory is one of the kernel's, and a single long line still
+// fills registers and threads. A length with a larger prime is a convolution (Bluestein) of a length that is a power of
+// two.
+//
+// Real lines of even length n are complex lines of n / 2 points, of which the half spectrum is a linear function.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/ops/common/elementwise_loop.h"
+
+namespace tercel {
+
+constexpr int64_t kFftMaxPoints = 1024;
+constexpr int64_t kFftMaxPrime = 31;
+constexpr int kFftMaxPasses = 16;
+/** Lines that go side by side at most; tasks are multiples of it. */
+constexpr int64_t kFftLanes = 16;
+
+/** n points as radix times m. Numbers are of the transform's type, complex ones (re, im). */
+struct FftPass {
+  int64_t radix, m;
+  const void* twiddles;  ///< w^(p k) for p < m, 0 < k < radix, w = exp(-2 pi i / n)
+  const void* roots;     ///< (cos, sin)(2 pi j / radix) for j < radix, of odd radices
+};
+/** A transform of up to kFftMaxPoints points. */
+struct FftPlan {
+  int64_t n;
+  int count;
+  FftPass passes[kFftMaxPasses];
+  const void* half;  ///< exp(-2 pi i k / 2n) for k <= n / 2, for real lines of 2n points
+};
+
+enum class FftKind : uint8_t {
+  Complex,
+  RealToHalf,  ///< n real numbers to n / 2 + 1 complex ones
+  HalfToReal,  ///< and back
+};
+
+/** Lines to transform. Strides and steps count real numbers. */
+struct FftLines {
+  FftKind kind;
+  Compute compute;  ///< F32 or F64
+  bool inverse;     ///< Complex: exp(+2 pi i ...); the half spectrum, otherwise, is conjugated
+  bool odd;         ///< the real line's length is: the plan has as many points, else half as many
+  double scale;
+  const FftPlan* plan;
+  int rank;  ///< of the lines' own dimensions
+  const int64_t *sizes, *x_strides, *out_strides;
+  int64_t lines, x_step, out_step;
+  const void* x;
+  void* out;
+  /** If set, point k of line i is multiplied by near[k][i % kFftLanes] far[k][i / kFftLanes]. */
+  const void *near, *far;
+  int64_t far_count;
+};
+
+constexpr int64_t fft_work_bytes(int64_t points) { return 4 * 64 * (points + 2); }
+
+/** Lines [begin, end) times kFftLanes; `work` has fft_work_bytes(plan.n), on a multiple of 64. */
+using FftLinesFn = void(const FftLines& loop, void* work, int64_t begin, int64_t end);
+TERCEL_DECLARE_KERNELS(FftLinesFn, fft_lines)
+
+/**
+ * Lines [begin, end) of h + 1 complex numbers in place: from the transform of the h pairs of a real line to its half
+ * spectrum, or (to_real) back. `half` is exp(-2 pi i k / 2h) for k <= h / 2.
+ */
+using FftHalvesFn = void(Compute compute, bool to_real, bool conjugate, void* x, int64_t h, const void* half,
+                         int64_t begin, int64_t end);
+TERCEL_DECLARE_KERNELS(FftHalvesFn, fft_halves)
+
+}  // namespace tercel

@@ -1,0 +1,74 @@
+// How gather and scatter walk over a GatherLoop: lines that lie side by side together, so that memory is read in order
+// when the indexed dimension is an outer one.
+#pragma once
+
+#include "tercel/core/load_element.h"
+#include "tercel/ops/index/gather_kernels.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+constexpr int64_t kColumns = 256;
+
+// Calls visit(indexed, index, other, columns) for runs of lines that lie side by side; columns share all but the last
+// dimension. Stops when it returns false.
+template <class Visit>
+bool for_each_run(const GatherLoop& loop, int64_t begin, int64_t end, Visit visit) {
+  const int last = loop.ndim - 1;
+  int64_t line = begin;
+  while (line < end) {
+    int64_t rest = line, columns = 1;
+    int64_t indexed = 0, index = 0, other = 0;
+    for (int d = last; d >= 0; --d) {
+      const int64_t at = rest % loop.sizes[d];
+      rest /= loop.sizes[d];
+      if (d == last) columns = loop.sizes[d] - at;
+      indexed += at * loop.indexed_strides[d];
+      index += at * loop.index_strides[d];
+      other += at * loop.other_strides[d];
+    }
+    if (columns > end - line) columns = end - line;
+    if (columns > kColumns) columns = kColumns;
+    if (!visit(loop.indexed + indexed, loop.index + index, loop.other + other, columns)) return false;
+    line += columns;
+  }
+  return true;
+}
+
+template <class I, class Element>
+bool for_each_element(const GatherLoop& loop, int64_t begin, int64_t end, Element element) {
+  const int last = loop.ndim - 1;
+  const int64_t indexed_step = loop.ndim > 0 ? loop.indexed_strides[last] : 0;
+  const int64_t index_step = loop.ndim > 0 ? loop.index_strides[last] : 0;
+  const int64_t other_step = loop.ndim > 0 ? loop.other_strides[last] : 0;
+  const int64_t size = loop.size, stride = loop.indexed_stride;
+  const auto run = [&](char* indexed, const char* index, char* other, int64_t n, int64_t step, int64_t of_index,
+                       int64_t of_other) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = static_cast<int64_t>(load_unaligned<I>(index + i * of_index));
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(size)) [[unlikely]]
+        return false;
+      element(indexed + i * step + at * stride, other + i * of_other);
+    }
+    return true;
+  };
+  // Line after line if the elements of one are nearer to each other than neighbouring lines.
+  const bool by_line = loop.index_stride < index_step;
+  return for_each_run(loop, begin, end, [&](char* indexed, const char* index, char* other, int64_t columns) {
+    if (by_line) {
+      for (int64_t c = 0; c < columns; ++c)
+        if (!run(indexed + c * indexed_step, index + c * index_step, other + c * other_step, loop.n, 0,
+                 loop.index_stride, loop.other_stride))
+          return false;
+      return true;
+    }
+    for (int64_t i = 0; i < loop.n; ++i)
+      if (!run(indexed, index + i * loop.index_stride, other + i * loop.other_stride, columns, indexed_step, index_step,
+               other_step))
+        return false;
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace tercel::TERCEL_ISA

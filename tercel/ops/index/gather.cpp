@@ -1,0 +1,188 @@
+#include "tercel/ops/index/gather.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/promotion_impl.h"
+#include "tercel/ops/common/sum_to_size.h"
+#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/elementwise/ternary.h"
+#include "tercel/ops/embedding/row_gradient.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/gather_kernels.h"
+#include "tercel/ops/index/gather_scatter_plan_impl.h"
+#include "tercel/ops/index/scatter.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/profile.h"
+
+namespace tercel {
+
+namespace {
+
+constinit const KernelTable<IndexSelectFn> index_select_kernels = TERCEL_CPU_KERNELS(index_select);
+constinit const KernelTable<GatherFn> gather_kernels = TERCEL_CPU_KERNELS(gather);
+
+constexpr int64_t kGrainBytes = 128 * 1024;
+
+[[noreturn]] void refuse_index(const Tensor& index, int64_t size) {
+  const NoRecordGuard no_record;
+  const Tensor flat = to(contiguous(index), kInt64);
+  const auto* values = flat.data<int64_t>();
+  int64_t i = 0;
+  while (i + 1 < flat.numel() && values[i] >= 0 && values[i] < size) ++i;
+  throw_error<IndexError>(
+      {"index_select(): index out of range in self: expected indices in [0, ", size, ") but got ", values[i]});
+}
+
+// ---- index_select
+
+Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+  const ProfileRange range("index_select", RangeKind::Op);
+  const Tensor indices = index.contiguous();
+  const size_t d = static_cast<size_t>(dim);
+  DimVector sizes(x.sizes());
+  sizes[d] = indices.numel();
+  Tensor out = empty(sizes, x.options());
+  if (out.numel() == 0) return out;
+
+  const IntSpan x_sizes = x.sizes();
+  // Slices are runs of memory if the inner dimensions lie together, and one outer step leads from each to the next.
+  const auto inner = [d](const auto& list) { return list.subspan(d + 1, list.size() - d - 1); };
+  const bool plain = x.is_contiguous() || (dim == 0 && is_contiguous_strides(inner(x_sizes), inner(x.strides())));
+  const Tensor source = plain ? x : x.contiguous();
+  const int64_t item = static_cast<int64_t>(x.itemsize());
+  int64_t run = item, outer = 1;
+  for (size_t i = d + 1; i < x_sizes.size(); ++i) run *= x_sizes[i];
+  for (size_t i = 0; i < d; ++i) outer *= x_sizes[i];
+
+  SelectLoop loop{};
+  loop.in = static_cast<const char*>(source.data_ptr());
+  loop.out = static_cast<char*>(out.data_ptr());
+  loop.index = indices.data_ptr();
+  loop.wide = indices.dtype() == kInt64;
+  loop.n = indices.numel();
+  loop.size = x_sizes[d];
+  loop.stride = source.strides()[d] * item;
+  loop.outer_stride = x_sizes[d] * run;
+  loop.run = run;
+  const auto kernel = index_select_kernels[x.device()];
+  parallel_for(0, outer * loop.n, std::max<int64_t>(1, kGrainBytes / run), [&](int64_t begin, int64_t end) {
+    if (kernel(loop, begin, end) >= 0) refuse_index(index, loop.size);
+  });
+  return out;
+}
+
+// The gradient of a tensor of those sizes of which slices were selected. An op of the graph.
+Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t dim, const Tensor& index) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    // The dimension comes first, where slices are rows.
+    DimVector rows(sizes);
+    std::swap(rows[0], rows[static_cast<size_t>(dim)]);
+    const Tensor at = to(view(contiguous(index), {-1}), kInt64);
+    out = transpose(dense_gradient({transpose(g, 0, dim), at}, rows), 0, dim).detach();
+  }
+  if (should_record(g))
+    record("IndexSelectBackwardBackward0", out, {g}, [dim, index = SavedTensor(index)](BackwardCall& call) {
+      call.set(0, index_select(call.grad(), dim, index.get()));
+    });
+  return out;
+}
+
+}  // namespace
+
+namespace {
+
+/** Of a tensor without elements no slice is copied, and so no kernel meets the indices. */
+void check_empty_select(const Tensor& index, int64_t size) {
+  if (index.numel() == 0) return;
+  TERCEL_CHECK(size > 0, RuntimeError, "index_select(): self indexing axis dim should be positive");
+  const Tensor at = to(index, kInt64);
+  const int64_t low = item(min(at)).to_int64(), high = item(max(at)).to_int64();
+  TERCEL_CHECK(low >= 0 && high < size, RuntimeError,
+               "INDICES element is out of DATA bounds, id=", low < 0 ? low : high, " axis_dim=", size);
+}
+
+}  // namespace
+
+Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
+  check_defined("index_select", x, "x");
+  check_index("index_select", index);
+  TERCEL_CHECK(index.dim() <= 1, RuntimeError, "index_select(): Index is supposed to be a vector, but got ",
+               describe(index));
+  const int64_t dim = wrap_dim(d, x.dim());
+  if (x.numel() == 0 && x.dim() > 0) check_empty_select(index, x.size(dim));
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = x.dim() == 0 ? view(select_slices(view(x, {1}), 0, index), {}) : select_slices(x, dim, index);
+  }
+  if (should_record(x))
+    record("IndexSelectBackward0", out, {x},
+           [index = SavedTensor(index), sizes = DimVector(x.sizes()), dim](BackwardCall& call) {
+             call.set(0, sizes.empty() ? call.take() : index_select_gradient(call.grad(), sizes, dim, index.get()));
+           });
+  return out;
+}
+
+Tensor gather(const Tensor& x, int64_t d, const Tensor& index) {
+  const ProfileRange range("gather", RangeKind::Op);
+  check_defined("gather", x, "x");
+  check_index("gather", index);
+  const int64_t dim = wrap_dim(d, x.dim());
+  if (index.numel() != 0) check_index_sizes("gather", index, x, "input", dim, false);
+  Tensor out = empty(index.sizes(), x.options());
+  GatherFn* kernel = gather_kernels[x.device()];
+  for_each_gather_line(x, dim, index, out, [&](const GatherLoop& loop, int64_t begin, int64_t end) {
+    if (!kernel(loop, begin, end)) check_bounds(index, dim, loop.size);
+  });
+  if (should_record(x))
+    record("GatherBackward0", out, {x},
+           [index = SavedTensor(index), sizes = DimVector(x.sizes()), dim](BackwardCall& call) {
+             call.set(0, scatter_add(zeros(sizes, call.grad().options()), dim, index.get(), call.grad()));
+           });
+  return out;
+}
+
+namespace {
+
+Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value) {
+  check_defined(op, x, "x");
+  check_defined(op, mask, "mask");
+  TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ",
+               cpp_type_name(mask.dtype()));
+  check_number_fits(x.dtype(), value);
+  return where(mask, full({}, value, TensorOptions(x.dtype(), x.device())), x);
+}
+
+}  // namespace
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    // PyTorch fills a contiguous copy, whatever the operand's strides are.
+    out = contiguous(filled("masked_fill", x, mask, value));
+  }
+  if (should_record(x))
+    record("MaskedFillBackward0", out, {x},
+           [mask = SavedTensor(mask), sizes = DimVector(x.sizes())](BackwardCall& call) {
+             call.set(0, sum_to_size(masked_fill(call.grad(), mask.get(), 0), sizes));
+           });
+  return out;
+}
+
+const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value) {
+  const DimVector sizes = broadcast_sizes(x.sizes(), mask.sizes());
+  TERCEL_CHECK(IntSpan(sizes) == x.sizes(), RuntimeError, "masked_fill_: output with shape ", x.sizes(),
+               " doesn't match the broadcast shape ", IntSpan(sizes));
+  return copy_(x, filled("masked_fill_", x, mask, value));
+}
+
+}  // namespace tercel

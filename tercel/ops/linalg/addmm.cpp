@@ -1,0 +1,159 @@
+// Products that are added to a tensor in the same pass.
+#include "tercel/autograd/record.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/out.h"
+#include "tercel/ops/common/sum_to_size.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/elementwise/elementwise_impl.h"
+#include "tercel/ops/linalg/matmul.h"
+#include "tercel/ops/linalg/matmul_impl.h"
+#include "tercel/ops/views/views.h"
+
+namespace tercel {
+
+namespace {
+
+Tensor scaled(Tensor x, Scalar factor) { return equals(factor, 1) ? std::move(x) : mul(x, factor); }
+
+void check_summand(const char* op, const Tensor& x, const Tensor& a) {
+  check_defined(op, x, "self");
+  check_on_cpu(op, x);
+  TERCEL_CHECK(x.dtype() == a.dtype(), RuntimeError, op, ": self and mat2 must have the same dtype, but got ",
+               scalar_type_word(x.dtype()), " and ", scalar_type_word(a.dtype()));
+}
+
+/** plain() of what gemm does not know: complex numbers, 16-bit ones and integers. */
+Tensor composed(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  const auto as_integer = [&](Scalar s) { return is_integral(a.dtype(), true) ? Scalar(s.to_int64()) : s; };
+  const Tensor product = scaled(matmul(a, b), as_integer(alpha));
+  return equals(beta, 0) ? product : add(scaled(x, as_integer(beta)), product);
+}
+
+/** beta * x + alpha * a b, where a and b are matrices or batches of them; not recorded. */
+Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  if (a.dtype() != kFloat32 && a.dtype() != kFloat64) return composed(x, a, b, beta, alpha);
+  const bool batched = a.dim() == 3;
+  DimVector sizes(a.sizes());
+  sizes.back() = b.sizes().back();
+  const Tensor summand = expand(x, sizes);
+  Tensor out = empty(sizes, a.options());
+  // A row that is added to all rows goes along with the product; anything else lies in `out` before.
+  const bool adds = beta.to_double() != 0;
+  const bool is_row = !batched && beta.to_double() == 1 && summand.strides()[0] == 0 && summand.strides()[1] == 1;
+  if (adds && !is_row) copy_(out, summand);
+  const MatrixOperand left(a), right(b);
+  visit_gemm_types(op, a.dtype(), [&]<class T> {
+    Gemm<T> g = gemm_of<T>(left, right, out);
+    g.alpha = alpha.to<T>();
+    g.beta = adds && !is_row ? beta.to<T>() : T(0);
+    g.bias = is_row ? summand.data<T>() : nullptr;
+    if (batched)
+      gemm_batched(g, a.size(0), left.tensor.strides()[0], right.tensor.strides()[0], out.strides()[0]);
+    else
+      gemm(g);
+  });
+  return out;
+}
+
+/** plain(), recorded. The operands have been checked. */
+Tensor recorded(const char* op, const char* backward_name, const Tensor& x, const Tensor& a, const Tensor& b,
+                Scalar beta, Scalar alpha) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = plain(op, x, a, b, beta, alpha);
+  }
+  if (should_record(x, a, b))
+    record(backward_name, out, {x, a, b},
+           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b),
+            sizes = DimVector(x.sizes()), beta, alpha](BackwardCall& call) {
+             const Tensor& g = call.grad();
+             const auto adjoint = [](const Tensor& m) { return conj(transpose(m, -2, -1)); };
+             if (call.needs(0)) call.set(0, sum_to_size(scaled(g, conjugate(beta)), sizes));
+             if (call.needs(1)) call.set(1, scaled(matmul(g, adjoint(b.get())), conjugate(alpha)));
+             if (call.needs(2)) call.set(2, scaled(matmul(adjoint(a.get()), g), conjugate(alpha)));
+           });
+  return out;
+}
+
+}  // namespace
+
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_mm("addmm", a, b, "mat1");
+  check_summand("addmm", x, a);
+  return recorded("addmm", "AddmmBackward0", x, a, b, beta, alpha);
+}
+
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_bmm("baddbmm", a, b);
+  check_summand("baddbmm", x, a);
+  return recorded("baddbmm", "BaddbmmBackward0", x, a, b, beta, alpha);
+}
+
+Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
+  check_defined("addmv", x, "self");
+  check_defined("addmv", a, "mat");
+  check_defined("addmv", v, "vec");
+  TERCEL_CHECK(a.dim() == 2 && v.dim() == 1 && x.dim() <= 1, RuntimeError,
+               "addmv: vector + matrix @ vector expected, got ", x.dim(), ", ", a.dim(), ", ", v.dim());
+  TERCEL_CHECK(a.size(1) == v.size(0) && (x.numel() == a.size(0) || x.numel() == 1), RuntimeError,
+               "addmv: size mismatch, got input (", x.numel(), "), mat (", a.size(0), "x", a.size(1), "), vec (",
+               v.size(0), ")");
+  return squeeze(addmm(unsqueeze(expand(x, {a.size(0)}), 1), a, unsqueeze(v, 1), beta, alpha), 1);
+}
+
+namespace {
+
+/** A factor must not be of a higher kind than the result. */
+void check_factor(const char* op, const char* name, Scalar factor, ScalarType result) {
+  TERCEL_CHECK(factor.category() != TypeCategory::Bool || result == kBool, RuntimeError, op, ": Boolean ", name,
+               " only supported for Boolean results.");
+  TERCEL_CHECK(factor.is_integral() || !is_integral(result, true), RuntimeError, op,
+               ": For integral input tensors, argument ", name, " must not be a floating point number.");
+  TERCEL_CHECK(!factor.is_complex() || is_complex(result), RuntimeError, op,
+               ": For non-complex input tensors, argument ", name, " must not be a complex number.");
+}
+
+}  // namespace
+
+Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_defined("addr", x, "self");
+  check_defined("addr", a, "vec1");
+  check_defined("addr", b, "vec2");
+  TERCEL_CHECK(a.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
+  TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  const ScalarType type = promote_types(promote_types(a.dtype(), b.dtype()), x.dtype());
+  check_factor("addr", "beta", beta, type);
+  check_factor("addr", "alpha", alpha, type);
+  const Tensor summand = expand(x, {a.size(0), b.size(0)});
+  const Tensor product = scaled(outer(a, b), alpha);
+  return equals(beta, 0) ? product : add(scaled(summand, beta), product);
+}
+
+Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
+  check_bmm("addbmm", a, b);
+  check_summand("addbmm", x, a);
+  // The sum over the batch is one product whose inner dimension is batch and inner dimension in one.
+  const int64_t inner = a.size(0) * a.size(2);
+  return addmm(x, reshape(transpose(a, 0, 1), {a.size(1), inner}), reshape(b, {inner, b.size(2)}), beta, alpha);
+}
+
+#define TERCEL_ADD_VARIANTS(name)                                                                             \
+  const Tensor& name##_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {       \
+    return assign_inplace(#name "_", x, name(x, a, b, beta, alpha));                                          \
+  }                                                                                                           \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, \
+                           Scalar alpha) {                                                                    \
+    check_out_apart(#name, {out}, {x, a, b});                                                                 \
+    return put_out(#name, out, name(x, a, b, beta, alpha));                                                   \
+  }
+TERCEL_ADD_VARIANTS(addmm)
+TERCEL_ADD_VARIANTS(addmv)
+TERCEL_ADD_VARIANTS(addr)
+TERCEL_ADD_VARIANTS(baddbmm)
+TERCEL_ADD_VARIANTS(addbmm)
+#undef TERCEL_ADD_VARIANTS
+
+}  // namespace tercel

@@ -1,0 +1,80 @@
+// What the ops made of matrix products share.
+#pragma once
+
+#include "tercel/core/tensor.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/linalg/gemm_impl.h"
+
+namespace tercel {
+
+/** A matrix as gemm reads it: rows of unit stride, or their transpose. Copies what is neither. */
+struct MatrixOperand {
+  Tensor tensor;
+  int64_t leading = 0;
+  bool transposed = false;
+
+  explicit MatrixOperand(const Tensor& t) : tensor(t) {
+    if (!fits()) {
+      tensor = clone(t, MemoryFormat::Contiguous);
+      fits();
+    }
+  }
+
+  int64_t columns() const { return tensor.sizes().back(); }
+
+ private:
+  bool fits();
+};
+
+/** Views of batches of matrices (their last two dimensions), expanded to a common batch. */
+struct CommonBatch {
+  DimVector sizes;
+  Tensor a, b;
+
+  CommonBatch(const Tensor& left, const Tensor& right);
+  /** The sizes of a batch of n by m matrices. */
+  DimVector of_matrices(int64_t n, int64_t m) const;
+};
+
+/** C = op(A) op(B), the part of a product that is the same for all; c is contiguous. Points into the operands' memory.
+ */
+template <class T>
+Gemm<T> gemm_of(const MatrixOperand& a, const MatrixOperand& b, const Tensor& c) {
+  Gemm<T> g;
+  g.m = c.sizes()[c.sizes().size() - 2];
+  g.n = c.sizes().back();
+  g.k = a.columns();
+  g.a = a.tensor.template data<T>();
+  g.lda = a.leading;
+  g.trans_a = a.transposed;
+  g.b = b.tensor.template data<T>();
+  g.ldb = b.leading;
+  g.trans_b = b.transposed;
+  g.c = c.data<T>();
+  g.ldc = g.n;
+  return g;
+}
+
+template <class T>
+Gemm<T> gemm_of(MatrixOperand&& a, const MatrixOperand& b, const Tensor& c) = delete;
+template <class T>
+Gemm<T> gemm_of(const MatrixOperand& a, MatrixOperand&& b, const Tensor& c) = delete;
+
+/** Calls fn with the C++ type of a dtype that products exist for. */
+template <class Fn>
+void visit_gemm_types(const char* op, ScalarType dtype, Fn&& fn) {
+  visit_types<float, double>(op, dtype, fn);
+}
+
+/** RuntimeError with PyTorch's sentences unless a [n, k] and b [k, m] are matrices of one dtype on the CPU. */
+void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_name);
+/** The same for a [batch, n, k] and b [batch, k, m]. */
+void check_bmm(const char* op, const Tensor& a, const Tensor& b);
+
+/** x [..., k] as [n, k]. */
+Tensor as_matrix(const Tensor& x);
+
+/** a b of matrices, not recorded. */
+Tensor plain_mm(const Tensor& a, const Tensor& b);
+
+}  // namespace tercel

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/ops/common/elementwise_loop.h"
+
+namespace tercel {
+
+/**
+ * x, float or double: [images][channels][pixels], or with channels last [images][pixels][channels]; all else
+ * [channels]. The sums of a channel are the same bits in both orders.
+ */
+struct BatchNormLoop {
+  Compute compute;
+  bool channels_last;
+  int64_t images, channels, pixels;
+  const void* x;
+  const void* weight;  ///< or null
+  const void* bias;    ///< or null
+  void* mean;
+  void* inverse_std;
+  void* var;  ///< biased; written by the statistics
+  double eps;
+  const void* grad;  ///< backward: of the result
+  void* out;         ///< as x; backward: the gradient of x
+  /// Backward: sums of grad, and of grad times the normalised x; and what they take off each gradient of x, and off it
+  /// for each unit of distance from the mean, or null where mean and variance do not depend on x.
+  void* grad_sum;
+  void* grad_dot;
+  void* shift;
+  void* slope;
+};
+using BatchNormFn = void(const BatchNormLoop& loop, int64_t begin, int64_t end);
+
+/** Channels whose rows are worth reading by themselves: a line of the cache. */
+constexpr int64_t kBatchNormChannels = 16;
+
+/** mean, var and inverse_std of channels [begin, end) from x */
+TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_statistics)
+/** grad_sum and grad_dot of channels [begin, end) */
+TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_sums)
+/** out of rows [begin, end): a channel of an image, with channels last a pixel */
+TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm)
+TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_backward)
+
+}  // namespace tercel

@@ -1,0 +1,519 @@
+#include "tercel/ops/nn/conv.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/nn/conv_plan_impl.h"
+#include "tercel/ops/nn/spatial_impl.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/special/special.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/views.h"
+
+namespace tercel {
+
+namespace {
+
+// Images with fewer positions than this are computed with channels last, and their gradients if they have fewer than
+// the second number: see Note [Convolution loops].
+constexpr int64_t kFewPositions = 128, kFewPositionsOfGradients = 256;
+// Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
+// where each channel is a group, and has one output, there are no patches, and channels last is what is fast.
+constexpr int64_t kFewChannels = 16;
+// Elements of a patch in a row, with channels last, that are too few.
+constexpr int64_t kShortRun = 8;
+
+// Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
+struct Geometry {
+  Spatial stride, padding, dilation;
+  int64_t groups;
+};
+
+ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan y, bool channels_last) {
+  const size_t dims = x.size() - 2;
+  ConvPlan plan;
+  plan.n = x[0];
+  plan.channels = x[1];
+  plan.outputs = y[1];
+  plan.groups = geometry.groups;
+  plan.channels_last = channels_last;
+  const Spatial in = spatial_sizes(x, dims), kernel = spatial_sizes(weight, dims), out = spatial_sizes(y, dims);
+  for (size_t d = 0; d < 3; ++d) {
+    plan.in[d] = in[d];
+    plan.kernel[d] = kernel[d];
+    plan.out[d] = out[d];
+    plan.stride[d] = geometry.stride[d];
+    plan.padding[d] = geometry.padding[d];
+    plan.dilation[d] = geometry.dilation[d];
+  }
+  return plan;
+}
+
+// A result's order in memory, and the one in which it is computed.
+struct Order {
+  bool result_last, compute_last;
+
+  Order(const Tensor& a, const Tensor& b, IntSpan y, int64_t groups, int64_t channels, int64_t width,
+        int64_t few = kFewPositionsOfGradients)
+      : result_last(is_channels_last(a, y.size() - 2) || is_channels_last(b, y.size() - 2)), compute_last(result_last) {
+    int64_t positions = 1;
+    for (size_t d = 2; d < y.size(); ++d) positions *= y[d];
+    const bool depthwise = groups == channels && groups == y[1];
+    if (groups > 1 && channels / groups < kFewChannels && !depthwise) compute_last = false;
+    if (depthwise && channels >= kFewChannels) compute_last = true;
+    if (groups == 1 && positions < few && y[0] > 1 && channels * width >= kShortRun) compute_last = true;
+  }
+  Tensor operand(const Tensor& t) const {
+    if (!compute_last) return contiguous(t);
+    const MemoryFormat format = channels_last_format(t.dim());
+    return t.is_contiguous(format) ? t : clone(t, format);
+  }
+  Tensor make(IntSpan sizes, TensorOptions options) const {
+    if (!compute_last) return empty(sizes, options);
+    return empty_strided(sizes, strides_for(sizes, channels_last_format(static_cast<int64_t>(sizes.size()))), options);
+  }
+  Tensor result(const Tensor& t) const {
+    if (result_last == compute_last) return t;
+    return result_last ? clone(t, channels_last_format(t.dim())) : contiguous(t);
+  }
+};
+
+Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry, IntSpan x_sizes);
+Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, IntSpan weight_sizes);
+
+// The three of them are linear in both operands, and each one's gradients are the other two.
+Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Geometry& geometry,
+                  IntSpan y_sizes) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    const Order order(x, weight, y_sizes, geometry.groups, x.size(1), weight.size(-1), kFewPositions);
+    out = order.make(y_sizes, x.options());
+    if (out.numel() > 0)
+      run_convolution(make_plan(geometry, x.sizes(), weight.sizes(), y_sizes, order.compute_last), order.operand(x),
+                      order.operand(weight), bias.defined() ? contiguous(bias) : bias, out);
+    out = order.result(out);
+  }
+  if (should_record(x, weight, bias))
+    record("ConvolutionBackward0", out, {x, weight, bias},
+           [x = SavedTensor::when(is_tracked(weight), x), weight = SavedTensor::when(is_tracked(x), weight),
+            x_sizes = DimVector(x.sizes()), weight_sizes = DimVector(weight.sizes()), geometry](BackwardCall& call) {
+             const Tensor& g = call.grad();
+             if (call.needs(0)) call.set(0, input_op(g, weight.get(), geometry, x_sizes));
+             if (call.needs(1)) call.set(1, weight_op(x.get(), g, geometry, weight_sizes));
+             if (!call.needs(2)) return;
+             DimVector others;
+             for (int64_t d = 0; d < g.dim(); ++d)
+               if (d != 1) others.push_back(d);
+             call.set(2, sum(g, others));
+           });
+  return out;
+}
+
+Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry, IntSpan x_sizes) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    const Order order(y, weight, x_sizes, geometry.groups, x_sizes[1], weight.size(-1));
+    out = order.make(x_sizes, y.options());
+    if (y.numel() == 0 || weight.numel() == 0)
+      zero_(out);
+    else if (out.numel() > 0)
+      run_convolution_input(make_plan(geometry, x_sizes, weight.sizes(), y.sizes(), order.compute_last),
+                            order.operand(y), order.operand(weight), out);
+    out = order.result(out);
+  }
+  if (should_record(y, weight))
+    record("ConvolutionBackward0", out, {y, weight},
+           [y = SavedTensor::when(is_tracked(weight), y), weight = SavedTensor::when(is_tracked(y), weight),
+            y_sizes = DimVector(y.sizes()), weight_sizes = DimVector(weight.sizes()), geometry](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, forward_op(call.grad(), weight.get(), {}, geometry, y_sizes));
+             if (call.needs(1)) call.set(1, weight_op(call.grad(), y.get(), geometry, weight_sizes));
+           });
+  return out;
+}
+
+Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, IntSpan weight_sizes) {
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    const Order order(x, y, y.sizes(), geometry.groups, x.size(1), weight_sizes.back());
+    out = order.make(weight_sizes, x.options());
+    if (x.numel() == 0 || y.numel() == 0)
+      zero_(out);
+    else if (out.numel() > 0)
+      run_convolution_weight(make_plan(geometry, x.sizes(), weight_sizes, y.sizes(), order.compute_last),
+                             order.operand(x), order.operand(y), out);
+    out = order.result(out);
+  }
+  if (should_record(x, y))
+    record("ConvolutionBackward0", out, {x, y},
+           [x = SavedTensor::when(is_tracked(y), x), y = SavedTensor::when(is_tracked(x), y),
+            x_sizes = DimVector(x.sizes()), y_sizes = DimVector(y.sizes()), geometry](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, input_op(y.get(), call.grad(), geometry, x_sizes));
+             if (call.needs(1)) call.set(1, forward_op(x.get(), call.grad(), {}, geometry, y_sizes));
+           });
+  return out;
+}
+
+void check_list(const char* name, IntSpan list, size_t dims) {
+  TERCEL_CHECK(list.size() == 1 || list.size() == dims, RuntimeError, "expected ", name,
+               " to be a single integer value or a list of ", dims,
+               " values to match the convolution dimensions, but got ", name, "=", list);
+}
+
+// "(2 x 3)", of the last `dims` numbers.
+std::string times(const Spatial& sizes, size_t dims) {
+  std::string out = "(";
+  for (size_t d = 3 - dims; d < 3; ++d) out += str_cat({d == 3 - dims ? "" : " x ", sizes[d]});
+  return out + ")";
+}
+
+std::string_view cpp_name(ScalarType t) {
+  switch (t) {
+    case kFloat32: return "float";
+    case kFloat64: return "double";
+    case kFloat16: return "c10::Half";
+    case kBFloat16: return "c10::BFloat16";
+    default: return to_string(t);
+  }
+}
+
+struct Arguments {
+  const char* op;
+  size_t dims;
+  bool transposed;
+  Geometry geometry;
+  Spatial output_padding;
+};
+
+Arguments make_arguments(const char* op, size_t dims, bool transposed, IntSpan stride, IntSpan padding,
+                         IntSpan dilation, IntSpan output_padding, int64_t groups) {
+  check_list("stride", stride, dims);
+  check_list("padding", padding, dims);
+  check_list("dilation", dilation, dims);
+  if (transposed) check_list("output_padding", output_padding, dims);
+  for (const int64_t p : padding) TERCEL_CHECK(p >= 0, RuntimeError, "negative padding is not supported");
+  for (const int64_t p : output_padding) TERCEL_CHECK(p >= 0, RuntimeError, "negative output_padding is not supported");
+  for (const int64_t s : stride) TERCEL_CHECK(s > 0, RuntimeError, "non-positive stride is not supported");
+  for (const int64_t d : dilation)
+    TERCEL_CHECK(d > 0, RuntimeError, "dilation should be greater than zero, but got ", dilation);
+  TERCEL_CHECK(groups > 0, RuntimeError, "non-positive groups is not supported");
+  return {op, dims, transposed,
+          Geometry{spread(stride, dims, 1), spread(padding, dims, 0), spread(dilation, dims, 1), groups},
+          spread(output_padding, dims, 0)};
+}
+
+void check_operands(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const int64_t groups = a.geometry.groups, dims = static_cast<int64_t>(a.dims);
+  TERCEL_CHECK(x.dim() == weight.dim() && weight.dim() == dims + 2, RuntimeError, "Expected ", dims + 2,
+               "-dimensional input for ", dims + 2, "-dimensional weight ", weight.sizes(), ", but got ", x.dim(),
+               "-dimensional input of size ", x.sizes(), " instead");
+  TERCEL_CHECK(weight.size(0) >= groups, RuntimeError, "Given groups=", groups, ", expected weight to be at least ",
+               groups, " at dimension 0, but got weight of size ", weight.sizes(), " instead");
+  TERCEL_CHECK(weight.size(0) % groups == 0, RuntimeError, "Given groups=", groups,
+               ", expected weight to be divisible by ", groups, " at dimension 0, but got weight of size ",
+               weight.sizes(), " instead");
+  const int64_t channels = a.transposed ? weight.size(0) : weight.size(1) * groups;
+  TERCEL_CHECK(x.size(1) == channels, RuntimeError, "Given ",
+               a.transposed ? "transposed=1" : "groups=", a.transposed ? "" : str_cat({groups}), ", weight of size ",
+               weight.sizes(), ", expected input", x.sizes(), " to have ", channels, " channels, but got ", x.size(1),
+               " channels instead");
+  const int64_t outputs = a.transposed ? weight.size(1) * groups : weight.size(0);
+  if (bias.defined()) {
+    TERCEL_CHECK(bias.dim() == 1 && bias.size(0) == outputs, RuntimeError, "Given ",
+                 a.transposed ? "transposed=1, " : "", "weight of size ", weight.sizes(),
+                 ", expected bias to be 1-dimensional with ", outputs, " elements, but got bias of size ", bias.sizes(),
+                 " instead");
+    TERCEL_CHECK(bias.dtype() == x.dtype(), RuntimeError, "Input type (", scalar_type_word(x.dtype()),
+                 ") and bias type (", scalar_type_word(bias.dtype()), ") should be the same");
+  }
+  TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "Input type (", scalar_type_word(x.dtype()),
+               ") and weight type (", scalar_type_word(weight.dtype()), ") should be the same");
+  TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "\"", a.op, "\" not implemented for '", cpp_name(x.dtype()),
+               "'");
+}
+
+DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight) {
+  const Geometry& g = a.geometry;
+  DimVector sizes{x.size(0), a.transposed ? weight.size(1) * g.groups : weight.size(0)};
+  const Spatial in = spatial_sizes(x.sizes(), a.dims), kernel = spatial_sizes(weight.sizes(), a.dims);
+  Spatial padded{}, reach{};
+  bool fits = true;
+  for (size_t d = 3 - a.dims; d < 3; ++d) {
+    reach[d] = checked(a.op, g.dilation[d], kernel[d] - 1, 1);
+    padded[d] = checked(a.op, 2, g.padding[d], in[d]);
+    fits = fits && (a.transposed || (padded[d] >= reach[d] && kernel[d] > 0));
+  }
+  TERCEL_CHECK(fits, RuntimeError, "Calculated padded input size per channel: ", times(padded, a.dims),
+               ". Kernel size: ", times(reach, a.dims), ". Kernel size can't be greater than actual input size");
+  for (size_t d = 3 - a.dims; d < 3; ++d) {
+    if (!a.transposed) {
+      sizes.push_back((padded[d] - reach[d]) / g.stride[d] + 1);
+      continue;
+    }
+    TERCEL_CHECK(a.output_padding[d] < g.stride[d] || a.output_padding[d] < g.dilation[d], RuntimeError,
+                 "output padding must be smaller than either stride or dilation, but got output_padding: ",
+                 a.output_padding[d], " stride: ", g.stride[d], " dilation: ", g.dilation[d]);
+    const int64_t size = checked(
+        a.op, -2, g.padding[d], checked(a.op, in[d] - 1, g.stride[d], checked(a.op, 1, reach[d], a.output_padding[d])));
+    TERCEL_CHECK(size >= 0, RuntimeError, "Given input size per channel: ", times(in, a.dims),
+                 ". Calculated output size per channel: ", size, ". Output size is too small");
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/** The same bias for all positions of a channel. */
+Tensor with_bias(const Tensor& out, const Tensor& bias, size_t dims) {
+  if (!bias.defined()) return out;
+  DimVector column(dims + 1, 1);
+  column[0] = bias.size(0);
+  return add(out, view(bias, column));
+}
+
+/** Of complex numbers: a product of parts is one of numbers, since a convolution is linear in both operands. */
+Tensor convolve_complex(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor xs[] = {real(x), imag(x)}, weights[] = {real(weight), imag(weight)};
+  const auto part = [&](int i, int j) { return convolve(a, xs[i], weights[j], Tensor()); };
+  const Tensor out = complex(sub(part(0, 0), part(1, 1)), add(part(0, 1), part(1, 0)));
+  return with_bias(out, bias, a.dims);
+}
+
+double largest_magnitude(const Tensor& x) {
+  if (x.numel() == 0) return 0;
+  const MinAndMax extremes = aminmax(x);
+  return std::max(std::abs(extremes.min.item<double>()), std::abs(extremes.max.item<double>()));
+}
+
+/**
+ * Of int64: in float64 where no sum can leave the range in which that is exact. Else the operand of larger numbers is
+ * cut into two of half as many bits each; sums wrap around as sums of int64 do.
+ */
+Tensor convolve_integers(const Arguments& a, const Tensor& x, const Tensor& weight) {
+  const double of_x = largest_magnitude(x), of_weight = largest_magnitude(weight);
+  if (of_x * of_weight * static_cast<double>(weight.numel()) < 0x1p53)
+    return to(convolve(a, to(x, kFloat64), to(weight, kFloat64), Tensor()), kInt64);
+  const bool cut_x = of_x >= of_weight;
+  const Tensor& large = cut_x ? x : weight;
+  const auto bits = static_cast<int64_t>(std::ilogb(cut_x ? of_x : of_weight) + 1) / 2;
+  const auto part = [&](const Tensor& t) {
+    return cut_x ? convolve_integers(a, t, weight) : convolve_integers(a, x, t);
+  };
+  const Tensor high = part(bitwise_right_shift(large, bits)), low = part(bitwise_and(large, (int64_t{1} << bits) - 1));
+  return add(mul(high, int64_t{1} << bits), low);
+}
+
+Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_defined(a.op, x, "input");
+  check_defined(a.op, weight, "weight");
+  const int64_t dims = static_cast<int64_t>(a.dims);
+  TERCEL_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, RuntimeError, "Expected ", dims + 1, "D (unbatched) or ",
+               dims + 2, "D (batched) input to ", a.op, ", but got input of size: ", x.sizes());
+  if (x.dim() == dims + 1) return squeeze(convolve(a, unsqueeze(x, 0), weight, bias), 0);
+  check_operands(a, x, weight, bias);
+  if (x.is_complex()) return convolve_complex(a, x, weight, bias);
+  if (!x.is_floating_point()) {
+    const Tensor out = convolve_integers(a, to(x, kInt64), to(weight, kInt64));
+    return with_bias(to(out, x.dtype()), bias, a.dims);
+  }
+  if (x.dtype() == kFloat16 || x.dtype() == kBFloat16)
+    return to(convolve(a, to(x, kFloat32), to(weight, kFloat32), bias.defined() ? to(bias, kFloat32) : bias),
+              x.dtype());
+  const DimVector sizes = output_sizes(a, x, weight);
+  if (a.dims == 1) {
+    // There is no channels-last order of three dimensions.
+    DimVector planes{sizes[0], sizes[1], 1, sizes[2]};
+    const Tensor image = unsqueeze(contiguous(x), 2), kernel = unsqueeze(contiguous(weight), 2);
+    Tensor out = a.transposed ? input_op(image, kernel, a.geometry, planes)
+                              : forward_op(image, kernel, bias, a.geometry, planes);
+    if (a.transposed && bias.defined()) out = add(out, view(bias, {-1, 1, 1}));
+    return squeeze(contiguous(out), 2);
+  }
+  if (!a.transposed) return forward_op(x, weight, bias, a.geometry, sizes);
+  const Tensor out = input_op(x, weight, a.geometry, sizes);
+  if (!bias.defined()) return out;
+  return add(out, a.dims == 2 ? view(bias, {-1, 1, 1}) : view(bias, {-1, 1, 1, 1}));
+}
+
+Tensor convolve(const char* op, size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
+                IntSpan padding, IntSpan dilation, int64_t groups) {
+  return convolve(make_arguments(op, dims, false, stride, padding, dilation, {0}, groups), x, weight, bias);
+}
+
+Tensor convolve_named(const char* op, size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      IntSpan stride, NamedPadding padding, IntSpan dilation, int64_t groups) {
+  if (padding == NamedPadding::Valid) return convolve(op, dims, x, weight, bias, stride, {0}, dilation, groups);
+  for (const int64_t s : stride)
+    TERCEL_CHECK(s == 1, RuntimeError, "padding='same' is not supported for strided convolutions");
+  check_defined(op, x, "input");
+  check_defined(op, weight, "weight");
+  const Arguments a = make_arguments(op, dims, false, stride, {0}, dilation, {0}, groups);
+  TERCEL_CHECK(weight.dim() == static_cast<int64_t>(dims) + 2 && x.dim() >= static_cast<int64_t>(dims) + 1,
+               RuntimeError, "Expected ", dims + 2, "-dimensional input for ", dims + 2, "-dimensional weight ",
+               weight.sizes(), ", but got ", x.dim(), "-dimensional input of size ", x.sizes(), " instead");
+  // An odd total is one longer behind: the image is enlarged there.
+  DimVector before;
+  Tensor image = x;
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t total =
+        checked(op, a.geometry.dilation[3 - dims + d], weight.size(static_cast<int64_t>(d) + 2) - 1, 0);
+    TERCEL_CHECK(total >= 0, RuntimeError, op, ": expected a kernel that is not empty but got weight ", weight.sizes());
+    before.push_back(total / 2);
+    if (total % 2 == 0) continue;
+    const int64_t dim = image.dim() - static_cast<int64_t>(dims - d);
+    DimVector sizes(image.sizes());
+    sizes[static_cast<size_t>(dim)] = 1;
+    const Tensor parts[] = {image, zeros(sizes, image.options())};
+    image = cat(parts, dim);
+  }
+  return convolve(op, dims, image, weight, bias, stride, before, dilation, groups);
+}
+
+ConvPlan patches_plan(const char* op, IntSpan sizes, IntSpan kernel, IntSpan dilation, IntSpan padding,
+                      IntSpan stride) {
+  const auto check = [&](const char* name, IntSpan list, int64_t least) {
+    TERCEL_CHECK(list.size() == 1 || list.size() == 2, RuntimeError, op, ": It is expected ", name,
+                 " equals to 2, but got size ", list.size());
+    for (const int64_t v : list)
+      TERCEL_CHECK(v >= least, RuntimeError, least == 0 ? "padding should be non-negative" : name,
+                   least == 0 ? "" : " should be greater than zero", ", but got ", list);
+  };
+  check("kernel_size", kernel, 1);
+  check("dilation", dilation, 1);
+  check("padding", padding, 0);
+  check("stride", stride, 1);
+  ConvPlan plan;
+  const Spatial in = spread(sizes, 2, 1), k = spread(kernel, 2, 1), s = spread(stride, 2, 1), p = spread(padding, 2, 0),
+                d = spread(dilation, 2, 1);
+  for (size_t i = 0; i < 3; ++i) {
+    plan.in[i] = in[i];
+    plan.kernel[i] = k[i];
+    plan.stride[i] = s[i];
+    plan.padding[i] = p[i];
+    plan.dilation[i] = d[i];
+    const int64_t reach = checked(op, d[i], k[i] - 1, 1);
+    plan.out[i] = floor_div(checked(op, 2, p[i], checked(op, -1, reach, in[i])), s[i]) + 1;
+  }
+  TERCEL_CHECK(plan.out[1] > 0 && plan.out[2] > 0, RuntimeError, "Given input with spatial size (", in[1], ", ", in[2],
+               "), kernel_size=(", k[1], ", ", k[2], "), dilation=(", d[1], ", ", d[2], "), padding=(", p[1], ", ",
+               p[2], "), calculated shape of the array of sliding blocks as (", plan.out[1], ", ", plan.out[2],
+               "), but its components must be at least one.");
+  numel_of({k[1], k[2]});
+  numel_of({plan.out[1], plan.out[2]});
+  return plan;
+}
+
+/** A rearrangement of float and double for elements of any other type that they or pairs of them can stand for. */
+template <class Fn>
+Tensor through_floats(const char* op, const Tensor& x, Fn&& fn) {
+  if (x.is_complex()) return complex(fn(real(x)), fn(imag(x)));
+  TERCEL_CHECK(x.is_floating_point() || x.dtype() == kBool, NotImplementedError, "\"", op, "\" not implemented for '",
+               cpp_name(x.dtype()), "'");
+  return to(fn(to(x, kFloat32)), x.dtype());
+}
+bool is_float_or_double(const Tensor& x) { return x.dtype() == kFloat32 || x.dtype() == kFloat64; }
+
+}  // namespace
+
+#define TERCEL_CONV(name, dims)                                                                                \
+  Tensor name(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,      \
+              IntSpan dilation, int64_t groups) {                                                              \
+    return convolve(#name, dims, x, weight, bias, stride, padding, dilation, groups);                          \
+  }                                                                                                            \
+  Tensor name(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, NamedPadding padding, \
+              IntSpan dilation, int64_t groups) {                                                              \
+    return convolve_named(#name, dims, x, weight, bias, stride, padding, dilation, groups);                    \
+  }
+#define TERCEL_CONV_TRANSPOSE(name, dims)                                                                            \
+  Tensor name(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, IntSpan padding,            \
+              IntSpan output_padding, int64_t groups, IntSpan dilation) {                                            \
+    return convolve(make_arguments(#name, dims, true, stride, padding, dilation, output_padding, groups), x, weight, \
+                    bias);                                                                                           \
+  }
+TERCEL_CONV(conv1d, 1)
+TERCEL_CONV(conv2d, 2)
+TERCEL_CONV(conv3d, 3)
+TERCEL_CONV_TRANSPOSE(conv_transpose1d, 1)
+TERCEL_CONV_TRANSPOSE(conv_transpose2d, 2)
+TERCEL_CONV_TRANSPOSE(conv_transpose3d, 3)
+#undef TERCEL_CONV
+#undef TERCEL_CONV_TRANSPOSE
+
+Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan padding, IntSpan stride) {
+  check_defined("im2col", x, "input");
+  TERCEL_CHECK(x.dim() == 3 || x.dim() == 4, RuntimeError,
+               "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+               "input, but got: ",
+               x.sizes());
+  if (x.dim() == 3) return squeeze(im2col(unsqueeze(x, 0), kernel_size, dilation, padding, stride), 0);
+  if (!is_float_or_double(x))
+    return through_floats("im2col", x,
+                          [&](const Tensor& part) { return im2col(part, kernel_size, dilation, padding, stride); });
+  ConvPlan plan = patches_plan("im2col", x.sizes().subspan(2, 2), kernel_size, dilation, padding, stride);
+  plan.n = x.size(0);
+  plan.channels = x.size(1);
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = empty({plan.n, checked("im2col", plan.channels, plan.window(), 0), plan.out_pixels()}, x.options());
+    if (out.numel() > 0) run_im2col(plan, contiguous(x), out);
+  }
+  if (should_record(x))
+    record("Im2ColBackward0", out, {x}, [plan](BackwardCall& call) {
+      call.set(0, col2im(call.grad(), {plan.in[1], plan.in[2]}, {plan.kernel[1], plan.kernel[2]},
+                         {plan.dilation[1], plan.dilation[2]}, {plan.padding[1], plan.padding[2]},
+                         {plan.stride[1], plan.stride[2]}));
+    });
+  return out;
+}
+
+Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation, IntSpan padding,
+              IntSpan stride) {
+  check_defined("col2im", x, "input");
+  TERCEL_CHECK(x.dim() == 2 || x.dim() == 3, RuntimeError,
+               "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+               "input, but got: ",
+               x.sizes());
+  if (x.dim() == 2) return squeeze(col2im(unsqueeze(x, 0), output_size, kernel_size, dilation, padding, stride), 0);
+  if (!is_float_or_double(x))
+    return through_floats("col2im", x, [&](const Tensor& part) {
+      return col2im(part, output_size, kernel_size, dilation, padding, stride);
+    });
+  TERCEL_CHECK(output_size.size() == 1 || output_size.size() == 2, RuntimeError,
+               "It is expected output_size equals to 2, but got size ", output_size.size());
+  ConvPlan plan = patches_plan("col2im", output_size, kernel_size, dilation, padding, stride);
+  TERCEL_CHECK(x.size(1) % plan.window() == 0, RuntimeError,
+               "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got ",
+               "input.size(1)=", x.size(1), " and kernel_size=(", plan.kernel[1], ", ", plan.kernel[2], ").");
+  TERCEL_CHECK(x.size(2) == plan.out_pixels(), RuntimeError, "Given output_size=(", plan.in[1], ", ", plan.in[2],
+               "), kernel_size=(", plan.kernel[1], ", ", plan.kernel[2], "), dilation=(", plan.dilation[1], ", ",
+               plan.dilation[2], "), padding=(", plan.padding[1], ", ", plan.padding[2], "), stride=(", plan.stride[1],
+               ", ", plan.stride[2], "), expected size of input's dimension 2 to match the calculated number of ",
+               "sliding blocks ", plan.out[1], " * ", plan.out[2], " = ", plan.out_pixels(),
+               ", but got input.size(2)=", x.size(2), ".");
+  plan.n = x.size(0);
+  plan.channels = x.size(1) / plan.window();
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    out = empty({plan.n, plan.channels, plan.in[1], plan.in[2]}, x.options());
+    if (out.numel() > 0) run_col2im(plan, contiguous(x), out);
+  }
+  if (should_record(x))
+    record("Col2ImBackward0", out, {x}, [plan](BackwardCall& call) {
+      call.set(0, im2col(call.grad(), {plan.kernel[1], plan.kernel[2]}, {plan.dilation[1], plan.dilation[2]},
+                         {plan.padding[1], plan.padding[2]}, {plan.stride[1], plan.stride[2]}));
+    });
+  return out;
+}
+
+}  // namespace tercel

@@ -1,0 +1,37 @@
+// Convolutions on plain memory: see conv_plan.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/tensor.h"
+#include "tercel/ops/nn/conv_kernels.h"
+
+namespace tercel {
+
+/**
+ * The sizes of one convolution from an image of `in` pixels to one of `out`, whichever of them is computed. Tensors are
+ * dense, [n, channels, in...], [n, outputs, out...] and weight [outputs, channels / groups, kernel...], all of them in
+ * row-major order or all with channels last.
+ */
+struct ConvPlan {
+  int64_t n = 0, channels = 0, outputs = 0, groups = 1;
+  bool channels_last = false;
+  int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+
+  int64_t window() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
+  int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+};
+
+/** y = x * weight + bias; bias undefined or [outputs]. float32 or float64. */
+void run_convolution(const ConvPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y);
+/** Gradient of x from that of y. */
+void run_convolution_input(const ConvPlan& plan, const Tensor& y, const Tensor& weight, const Tensor& x);
+/** Gradient of weight. */
+void run_convolution_weight(const ConvPlan& plan, const Tensor& x, const Tensor& y, const Tensor& weight);
+
+/** Columns [n, channels * window, patches] of x, row-major, and the sum of columns at their pixels. */
+void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns);
+void run_col2im(const ConvPlan& plan, const Tensor& columns, const Tensor& x);
+
+}  // namespace tercel

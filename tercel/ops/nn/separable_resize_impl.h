@@ -1,0 +1,39 @@
+// Linear maps of the spatial dimensions of images: averages and interpolation.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** The map of one dimension: output i is the sum of weight[t] * input[index[t]] for t in [begin[i], begin[i + 1]). */
+struct Taps {
+  int64_t in = 1;
+  std::vector<int64_t> begin{0}, index;
+  std::vector<double> weight;
+
+  int64_t out() const { return static_cast<int64_t>(begin.size()) - 1; }
+  void add(int64_t i, double w) {
+    index.push_back(i);
+    weight.push_back(w);
+  }
+  void end_output() { begin.push_back(static_cast<int64_t>(index.size())); }
+  /** Every element itself. */
+  static Taps identity(int64_t size);
+  /** The gradient's map. */
+  Taps transposed() const;
+};
+
+/** The maps of depth, height and width, and a number by which results are divided. */
+struct SpatialMap {
+  std::array<Taps, 3> taps;
+  double divisor = 1;
+};
+
+/** The map applied to the last `dims` dimensions of x [n, channels, ...], floating. Recorded as `backward_name`. */
+Tensor separable_resize(const char* backward_name, const Tensor& x, size_t dims, SpatialMap map);
+
+}  // namespace tercel

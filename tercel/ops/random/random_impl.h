@@ -1,0 +1,80 @@
+// How random ops draw.
+//
+// Note [Random streams]
+// Numbers of an op come from blocks of the generator's stream 0 that it has reserved, block i for elements that follow
+// from i alone. An element that needs an unknown number of them (a rejection sampler) has a stream of its own instead:
+// that of the number of its reserved block, plus one.
+#pragma once
+
+#include <algorithm>
+
+#include "tercel/autograd/record.h"
+#include "tercel/core/generator.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/random/random_kernels.h"
+#include "tercel/util/function_ref.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel::detail {
+
+inline constexpr KernelTable<RandomWordsFn> random_words_kernels = TERCEL_CPU_KERNELS(random_words);
+
+inline uint64_t low_half(PhiloxBlock b) { return random_u64(b.word[0], b.word[1]); }
+inline uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3]); }
+/** Uniform in (0, 1), never at an end. */
+inline double open_uniform(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
+
+inline void check_random(const char* op, const Tensor& x) {
+  check_defined(op, x, "self");
+  check_inplace(x, x.requires_grad());
+}
+
+/** Records that x was overwritten with numbers that depend on nothing: its gradient ends here. */
+inline const Tensor& record_overwritten(const char* name, const Tensor& x) {
+  if (should_record(x)) record_inplace(name, x, {x}, [](BackwardCall& call) { call.set(0, zeros_like(call.grad())); });
+  return x;
+}
+
+/** Calls write with x, or with a contiguous tensor that is then copied to it. */
+template <class Write>
+void fill_contiguous(const Tensor& x, Write write) {
+  if (x.is_contiguous()) {
+    write(x);
+    x.impl().bump_version();
+    return;
+  }
+  const Tensor target = empty(x.sizes(), x.options());
+  write(target);
+  const NoRecordGuard no_record;
+  copy_(x, target);
+}
+
+/** Blocks of random words that are drawn at a time. */
+constexpr int64_t kBatchBlocks = 256;
+constexpr int64_t kBatchWords = 4 * kBatchBlocks;
+
+/** Writes the next `count` numbers, made of words, to `out`; see fill_by_words(). */
+using FillBatch = FunctionRef<void(const uint32_t* words, int64_t count, void* out)>;
+/**
+ * Fills x in the order of its indices with numbers of `size` bytes, as fill(words, count, out) writes the next `count`
+ * of them, each from the next `each` words (1 or 2). There are kBatchWords words, random ones for count rounded up to
+ * whole blocks.
+ */
+void fill_by_words(const Tensor& x, Generator& generator, int64_t each, size_t size, FillBatch fill);
+/** The same for numbers of type T, x's, or that of the parts of its complex numbers. */
+template <class T, int64_t kWords, class Fill>
+void fill_by_words(const Tensor& x, Generator& generator, Fill fill) {
+  fill_by_words(x, generator, kWords, sizeof(T),
+                [&fill](const uint32_t* words, int64_t count, void* out) { fill(words, count, static_cast<T*>(out)); });
+}
+
+/** The same with number(bits) for each element, of 64 random bits. */
+template <class T, class Number>
+void fill_by_number(const Tensor& x, Generator& generator, Number number) {
+  fill_by_words<T, 2>(x, generator, [number](const uint32_t* words, int64_t count, T* out) {
+    for (int64_t i = 0; i < count; ++i) out[i] = number(random_u64(words[2 * i], words[2 * i + 1]));
+  });
+}
+
+}  // namespace tercel::detail

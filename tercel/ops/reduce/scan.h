@@ -1,0 +1,27 @@
+// Running sums, products and extremes along a dimension.
+//
+// out[i] combines x[0] to x[i]. Sums and products of integers and bool are int64 (of uint64 in that) unless a dtype is
+// given, to which x is converted first. float32 and 16-bit floats are combined in float64 and rounded once for every
+// element. Results do not depend on the number of threads. Complex numbers have sums and products only
+// (NotImplementedError).
+#pragma once
+
+#include "tercel/core/tensor.h"
+#include "tercel/ops/common/values_and_indices.h"
+
+namespace tercel {
+
+/** out[i] = x[0] + ... + x[i] along a dimension. The in-place variant keeps x's dtype, and takes no other one. */
+TERCEL_API Tensor cumsum(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_API const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+/** out[i] = x[0] * ... * x[i] along a dimension. */
+TERCEL_API Tensor cumprod(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_API const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+/** The largest of x[0] to x[i], and the last place where it stands; from a NaN on, NaN. */
+TERCEL_API ValuesAndIndices cummax(const Tensor& x, int64_t dim);
+/** The smallest of x[0] to x[i], and the last place where it stands; from a NaN on, NaN. */
+TERCEL_API ValuesAndIndices cummin(const Tensor& x, int64_t dim);
+/** out[i] = log(exp(x[0]) + ... + exp(x[i])) without overflow, of floating numbers (NotImplementedError). */
+TERCEL_API Tensor logcumsumexp(const Tensor& x, int64_t dim);
+
+}  // namespace tercel

@@ -1,0 +1,49 @@
+// How scans are cut into tasks.
+//
+// Note [Scans]
+// What is scanned is contiguous [outer, n, inner]. If inner is more than 1, strips of columns are scanned side by side,
+// one row after another. A single row is one chain of dependent operations; a sum breaks it up: elements are scanned in
+// short runs next to each other, and each run is moved by what came before it. Rows too long and too few for the
+// threads are cut into blocks of kScanBlock, whatever the number of threads: Totals finds what each block comes to,
+// Carries turns these into what stands before each block, Finish scans the blocks. Whole does the same arithmetic in
+// one pass, so the result has the same bits. Products are not cut: parts of them overflow where the product does not.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/ops/common/elementwise_loop.h"
+
+namespace tercel {
+
+enum class ScanOp : uint8_t { Sum, Product, Maximum, Minimum, LogSumExp };
+enum class ScanPhase : uint8_t { Whole, Totals, Carries, Finish };
+
+constexpr int64_t kScanBlock = 32768;
+/** Bytes of what a block comes to. */
+constexpr int64_t kScanCarryBytes = 16;
+constexpr int64_t kMaxScanStrip = 1024;
+
+/** Contiguous [outer, n, inner] of int64, float or double, along n. */
+struct ScanLoop {
+  ScanOp op;
+  ScanPhase phase;
+  Compute compute;
+  bool reverse;  ///< from the last element to the first; sums and LogSumExp only
+  int64_t n, inner;
+  int64_t strip;   ///< columns that are scanned side by side when inner > 1
+  int64_t blocks;  ///< of a row
+  const void* x;
+  void* out;
+  int64_t* indices;  ///< for extremes
+  char* carries;     ///< kScanCarryBytes for each block of each row
+};
+/**
+ * Rows [begin, end) of outer when inner is 1 (Whole, Carries), or tasks (row, block), the block fastest (Totals,
+ * Finish); else tasks (outer, strip), the strip fastest.
+ */
+using ScanFn = void(const ScanLoop& loop, int64_t begin, int64_t end);
+
+TERCEL_DECLARE_KERNELS(ScanFn, scan)
+
+}  // namespace tercel

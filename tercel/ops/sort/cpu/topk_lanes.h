@@ -1,0 +1,81 @@
+// The few best keys of short lines that lie side by side in the lanes of vectors.
+//
+//   for element i of the lines:  if its key is less than the last of the best in any line:
+//     for place j from the last:  best[j] = key < best[j - 1] ? best[j - 1] : key < best[j] ? key : best[j]
+#pragma once
+
+#include "tercel/ops/common/cpu/transpose_to_lanes.h"
+#include "tercel/ops/sort/cpu/order_statistics.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+/** As many of the best as are kept in registers, and elements of a line that is short. */
+constexpr int64_t kMaxInLanes = 10, kShortLine = 256;
+
+/** Puts key in its place among `count` in order; the last one goes. An equal one stays before it. */
+template <class K>
+TERCEL_ALWAYS_INLINE void insert_key(Simd<K>* best, Simd<K>* at, int count, Simd<K> key, Simd<K> position) {
+  TERCEL_UNROLL
+  for (int j = count - 1; j > 0; --j) {
+    const auto here = key < best[j], above = key < best[j - 1];
+    best[j] = above ? best[j - 1] : here ? key : best[j];
+    at[j] = above ? at[j - 1] : here ? position : at[j];
+  }
+  const auto first = key < best[0];
+  best[0] = first ? key : best[0];
+  at[0] = first ? position : at[0];
+}
+
+/** keys[j], where[j] = the key in place j of kLanes<K> lines of n keys, and its position; equal ones in their order. */
+template <int kDepth, class K>
+void best_in_lanes(const K* columns, int64_t n, K* keys, K* where) {
+  Simd<K> best[kDepth], at[kDepth];
+  // Without a guess of what is worst: the keys may be that.
+  TERCEL_UNROLL
+  for (int i = 0; i < kDepth; ++i) {
+    const Simd<K> key = load(columns + i * kLanes<K>), position = broadcast(static_cast<K>(i));
+    // Behind all of them, and before those that are greater.
+    best[i] = key;
+    at[i] = position;
+    if (i > 0) {
+      const auto above = key < best[i - 1];
+      best[i] = above ? best[i - 1] : key;
+      at[i] = above ? at[i - 1] : position;
+      insert_key<K>(best, at, i, key, position);
+    }
+  }
+  for (int64_t i = kDepth; i < n; ++i) {
+    const Simd<K> key = load(columns + i * kLanes<K>);
+    if (less_bits<K>(key, best[kDepth - 1]) != 0) insert_key<K>(best, at, kDepth, key, broadcast(static_cast<K>(i)));
+  }
+  TERCEL_UNROLL
+  for (int j = 0; j < kDepth; ++j) {
+    store(keys + j * kLanes<K>, best[j]);
+    store(where + j * kLanes<K>, at[j]);
+  }
+}
+
+/** The depth that finds k, of those that there are. */
+constexpr int64_t lanes_depth(int64_t k) { return k <= 3 ? k : k <= 5 ? 5 : kMaxInLanes; }
+
+/** indices[line][j] = where key j in order stands, of kLanes<K> contiguous lines of lanes_depth(k) to kShortLine. */
+template <class K>
+void top_of_lanes(const K* lines, int64_t n, int64_t k, int64_t* indices) {
+  constexpr int64_t kWidth = kLanes<K>;
+  alignas(64) K columns[kShortLine * kWidth];
+  alignas(64) K keys[kMaxInLanes * kWidth], where[kMaxInLanes * kWidth];
+  lane_columns(reinterpret_cast<const char*>(lines), n * static_cast<int64_t>(sizeof(K)), n, columns);
+  switch (lanes_depth(k)) {
+    case 1: best_in_lanes<1>(columns, n, keys, where); break;
+    case 2: best_in_lanes<2>(columns, n, keys, where); break;
+    case 3: best_in_lanes<3>(columns, n, keys, where); break;
+    case 5: best_in_lanes<5>(columns, n, keys, where); break;
+    default: best_in_lanes<kMaxInLanes>(columns, n, keys, where); break;
+  }
+  for (int64_t line = 0; line < kWidth; ++line)
+    for (int64_t j = 0; j < k; ++j) indices[line * k + j] = where[j * kWidth + line];
+}
+
+}  // namespace
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,66 @@
+// Stable sorting of 64-bit integer keys, with the positions that they came from.
+//
+// Note [Sorted elements]
+// Radix sort, least significant digit first. Only the bits in which the keys differ are sorted: keys are counted from
+// the smallest (or, descending, from the largest). Where these bits and those of a position fit 64 bits, both travel in
+// one word, key << position_bits | position; otherwise in two. The order of equal keys is that of their positions, so
+// the result is the same for any number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/dispatch.h"
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** A key and its position that do not fit one word. */
+struct WideElement {
+  uint64_t key;
+  uint64_t position;
+};
+
+/** What a sort left: n elements, packed uint64_t or WideElement. Key i is base + k_i, descending base - k_i. */
+struct SortedKeys {
+  const void* elements = nullptr;
+  int64_t n = 0;
+  int64_t base = 0;
+  int32_t position_bits = 0;
+  bool wide = false;
+  bool descending = false;
+};
+
+struct KeyRange {
+  int64_t smallest, largest;
+};
+/** n > 0. */
+using KeyRangeFn = KeyRange(const int64_t* keys, int64_t n);
+
+/** One digit of a sort. */
+struct RadixPass {
+  const void* source;  ///< keys (raw), or elements of the pass before
+  void* target;        ///< elements
+  int64_t base;
+  int32_t position_bits;
+  int32_t shift;  ///< of the digit in the key
+  int32_t digit_bits;
+  bool raw, wide, descending;
+};
+/** Adds the digits of elements [begin, end) to counts [2^digit_bits]. */
+using RadixCountFn = void(const RadixPass& pass, int64_t begin, int64_t end, uint32_t* counts);
+/** Moves elements [begin, end) to offsets[digit]++ of the target. */
+using RadixScatterFn = void(const RadixPass& pass, int64_t begin, int64_t end, uint32_t* offsets);
+
+/** Sorts few keys, [sorted.n], into `memory`; everything but `elements` is set. */
+using SortFewFn = void(const int64_t* keys, SortedKeys& sorted, void* memory);
+
+constexpr int kMaxDigitBits = 11;
+/** Keys that are ordered by comparing them. */
+constexpr int64_t kFewKeys = 128;
+
+TERCEL_DECLARE_KERNELS(KeyRangeFn, key_range)
+TERCEL_DECLARE_KERNELS(SortFewFn, sort_few)
+TERCEL_DECLARE_KERNELS(RadixCountFn, radix_count)
+TERCEL_DECLARE_KERNELS(RadixScatterFn, radix_scatter)
+
+}  // namespace tercel

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tercel/core/tensor.h"
+
+namespace tercel {
+
+/** Keys of a row; int64 elements are their own. Keeps its memory from call to call. */
+class RowKeys {
+ public:
+  const int64_t* read(const Tensor& like, const void* row, int64_t n);
+
+ private:
+  Tensor memory_;
+};
+
+}  // namespace tercel

@@ -1,0 +1,205 @@
+#include "tercel/ops/sort/search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/index/index_put.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/sort/sort.h"
+#include "tercel/ops/views/views.h"
+#include "tercel/util/parallel.h"
+#include "tercel/util/warning.h"
+
+namespace tercel {
+
+namespace {
+
+constexpr int64_t kGrainValues = 1024;
+
+bool resolve_side(bool right, std::string_view side) {
+  TERCEL_CHECK(side.empty() || side == "left" || side == "right", RuntimeError,
+               "torch.searchsorted(): side can only be 'left' or 'right' but got ", side);
+  TERCEL_CHECK(!right || side.empty() || side == "right", RuntimeError,
+               "torch.searchsorted(): side and right can't be set to opposites, got side of ", side,
+               " while right was True");
+  return right || side == "right";
+}
+
+bool leading_sizes_agree(IntSpan a, IntSpan b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 1, b.begin());
+}
+
+void check_sorter(const Tensor& sequence, const Tensor& sorter) {
+  if (!sorter.defined()) return;
+  TERCEL_CHECK(sorter.sizes() == sequence.sizes(), RuntimeError,
+               "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+               sequence.sizes(), " and got sorter tensor ", sorter.sizes());
+  TERCEL_CHECK(sorter.dtype() == kInt64, RuntimeError,
+               "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+               scalar_type_word(sorter.dtype()));
+  if (sorter.numel() == 0) return;
+  const MinAndMax range = aminmax(sorter);
+  TERCEL_CHECK(range.min.item<int64_t>() >= 0 && range.max.item<int64_t>() < sequence.sizes().back(), RuntimeError,
+               "torch.searchsorted(): sorter index out of range");
+}
+
+void check_shapes(const Tensor& sequence, const Tensor& values, bool out_int32) {
+  TERCEL_CHECK(values.dim() > 0 || sequence.dim() == 1, RuntimeError,
+               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
+               "got boundaries tensor dim(", sequence.dim(), ") and input value's dim(", values.dim(), ") numel(",
+               values.numel(), ")");
+  TERCEL_CHECK(sequence.dim() != 0, RuntimeError,
+               "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+  TERCEL_CHECK(sequence.dim() == 1 || leading_sizes_agree(sequence.sizes(), values.sizes()), RuntimeError,
+               "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of ",
+               "boundaries tensor and input value tensor must match, but we got boundaries tensor ", sequence.sizes(),
+               " and input value tensor ", values.sizes());
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  TERCEL_CHECK(!out_int32 || sequence.sizes().back() < kMost, RuntimeError,
+               "torch.searchsorted(): the size of boundaries' last dimension should be less than ", kMost,
+               ", but we got ", sequence.sizes().back());
+}
+
+/** Says that a copy will be made of what does not lie in order in memory. */
+void warn_of_copy(const Tensor& t, const char* what, const char* which) {
+  if (!t.defined() || t.is_contiguous()) return;
+  constexpr std::string_view kMessage =
+      " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
+      "non-contiguous tensor to contiguous, please use contiguous ";
+  warn(str_cat({"torch.searchsorted(): ", what, kMessage, which,
+                " tensor if possible. This message will only appear once per program."}));
+}
+
+/** The first place whose element the value does not have to come after; NaN comes after all. */
+template <bool kRight, class T>
+int64_t place_of(const T* sequence, const int64_t* sorter, int64_t n, T value) {
+  if (value != value) return n;
+  int64_t first = 0;
+  while (n > 0) {
+    const int64_t half = n / 2;
+    const T middle = sequence[sorter ? sorter[first + half] : first + half];
+    const bool after = kRight ? middle <= value : middle < value;
+    first += after ? half + 1 : 0;
+    n = after ? n - half - 1 : half;
+  }
+  return first;
+}
+
+template <class T, class Index>
+void search(const Tensor& sequence, const Tensor& sorter, const Tensor& values, bool right, const Tensor& out) {
+  const int64_t n = sequence.sizes().back();
+  const bool shared = sequence.dim() == 1;
+  const int64_t line = values.dim() == 0 ? 1 : values.sizes().back();
+  const T *sequences = sequence.data<T>(), *wanted = values.data<T>();
+  const int64_t* order = sorter.defined() ? sorter.data<int64_t>() : nullptr;
+  Index* places = out.data<Index>();
+  parallel_for(0, values.numel(), kGrainValues, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t start = shared ? 0 : i / line * n;
+      const int64_t* here = order ? order + start : nullptr;
+      places[i] = static_cast<Index>(right ? place_of<true>(sequences + start, here, n, wanted[i])
+                                           : place_of<false>(sequences + start, here, n, wanted[i]));
+    }
+  });
+}
+
+/** `sequence` and `values` of one dtype of Compute. */
+Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, ScalarType common, bool out_int32,
+                 bool right, const Tensor& given_sorter) {
+  TERCEL_CHECK(!is_complex(common), NotImplementedError, "searchsorted: not implemented for dtype ", to_string(common));
+  const NoRecordGuard no_record;
+  if (common == kUInt64) {
+    // With the top bit turned they have the order of signed numbers.
+    const auto turned = [](const Tensor& t) { return bitwise_xor(to(to(t, kUInt64), kInt64), INT64_MIN); };
+    return search_in(turned(given_sequence), turned(given_values), kInt64, out_int32, right, given_sorter);
+  }
+  const ScalarType dtype = is_integral(common, true) ? kInt64 : (common == kFloat64 ? kFloat64 : kFloat32);
+  const Tensor sequence = contiguous(to(given_sequence, dtype)), values = contiguous(to(given_values, dtype));
+  const Tensor sorter = given_sorter.defined() ? contiguous(given_sorter) : given_sorter;
+  const Tensor out = empty(values.sizes(), TensorOptions(out_int32 ? kInt32 : kInt64, values.device()));
+  const auto run = [&]<class T>() {
+    if (out_int32) return search<T, int32_t>(sequence, sorter, values, right, out);
+    search<T, int64_t>(sequence, sorter, values, right, out);
+  };
+  if (dtype == kInt64)
+    run.template operator()<int64_t>();
+  else if (dtype == kFloat64)
+    run.template operator()<double>();
+  else
+    run.template operator()<float>();
+  return out;
+}
+
+void check_boundaries(const Tensor& boundaries) {
+  check_defined("bucketize", boundaries, "boundaries");
+  TERCEL_CHECK(boundaries.dim() == 1, RuntimeError, "boundaries tensor must be 1 dimension, but got dim(",
+               boundaries.dim(), ")");
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right, std::string_view side,
+                    const Tensor& sorter) {
+  check_defined("searchsorted", sequence, "sorted_sequence");
+  check_defined("searchsorted", values, "values");
+  const bool after = resolve_side(right, side);
+  check_on_cpu("searchsorted", sequence);
+  check_on_cpu("searchsorted", values);
+  check_shapes(sequence, values, out_int32);
+  check_sorter(sequence, sorter);
+  warn_of_copy(values, "input value", "input value");
+  warn_of_copy(sequence, "boundary", "boundary");
+  warn_of_copy(sorter, "sorter", "sorter");
+  return search_in(sequence, values, promote_types(sequence.dtype(), values.dtype()), out_int32, after, sorter);
+}
+
+Tensor searchsorted(const Tensor& sequence, Scalar value, bool out_int32, bool right, std::string_view side,
+                    const Tensor& sorter) {
+  check_defined("searchsorted", sequence, "sorted_sequence");
+  // A whole number fits what the sequence is of; a fraction among integers does not.
+  const ScalarType dtype = value.is_floating() && !sequence.is_floating_point() ? kFloat64 : sequence.dtype();
+  return searchsorted(sequence, scalar_tensor(value, TensorOptions(dtype)), out_int32, right, side, sorter);
+}
+
+Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32, bool right) {
+  check_boundaries(boundaries);
+  return searchsorted(boundaries, values, out_int32, right);
+}
+Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32, bool right) {
+  check_boundaries(boundaries);
+  return searchsorted(boundaries, value, out_int32, right);
+}
+
+Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+  check_defined("isin", elements, "elements");
+  check_defined("isin", test_elements, "test_elements");
+  const NoRecordGuard no_record;
+  const int64_t n = test_elements.numel();
+  if (n == 0) return full(elements.sizes(), invert, TensorOptions(kBool, elements.device()));
+  const ScalarType common = promote_types(elements.dtype(), test_elements.dtype());
+  const Tensor wanted = to(elements, common);
+  const Tensor sorted = sort(reshape(to(test_elements, common), {-1})).values;
+  // A value that is larger than all others is compared with the last one.
+  const Tensor places = clamp_max(search_in(sorted, wanted, common, false, false, Tensor()), n - 1);
+  const Tensor found = take(sorted, places);
+  return invert ? ne(found, wanted) : eq(found, wanted);
+}
+Tensor isin(const Tensor& elements, Scalar test_element, bool, bool invert) {
+  check_defined("isin", elements, "elements");
+  const NoRecordGuard no_record;
+  return invert ? ne(elements, test_element) : eq(elements, test_element);
+}
+Tensor isin(Scalar element, const Tensor& test_elements, bool assume_unique, bool invert) {
+  check_defined("isin", test_elements, "test_elements");
+  return isin(scalar_tensor(element, TensorOptions(promote_types(element.dtype(), test_elements.dtype()))),
+              test_elements, assume_unique, invert);
+}
+
+}  // namespace tercel

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "tercel/ops/sort/key_sort_kernels.h"
+
+namespace tercel {
+
+/** Elements of any dtype as integers in the same order; NaN last, both zeros the same. */
+using SortKeysFn = void(ScalarType dtype, const void* in, int64_t n, int64_t* keys);
+
+/** What to write for sorted elements; null for what is not wanted. */
+struct SortResult {
+  SortedKeys sorted;
+  ScalarType dtype;
+  const void* in;  ///< the elements that were sorted
+  void* values;
+  int64_t* indices;
+};
+/** Places [begin, end) of the result. */
+using SortResultFn = void(const SortResult& result, int64_t begin, int64_t end);
+
+struct UniqueResult {
+  SortedKeys sorted;
+  ScalarType dtype;
+  const void* in;    ///< the elements that were sorted
+  void* values;      ///< [m]
+  int64_t* inverse;  ///< [n], or null
+  int64_t* starts;   ///< [m]: place of the first of each, or null
+};
+/** How many segments (runs of equal elements; NaN equals nothing) begin in [begin, end). */
+using CountUniqueFn = int64_t(const UniqueResult& result, int64_t begin, int64_t end);
+/** Segments that begin in [begin, end); `first` is the number of the first of them. */
+using UniqueResultFn = void(const UniqueResult& result, int64_t begin, int64_t end, int64_t first);
+
+TERCEL_DECLARE_KERNELS(SortKeysFn, sort_keys)
+TERCEL_DECLARE_KERNELS(SortResultFn, sort_result)
+TERCEL_DECLARE_KERNELS(CountUniqueFn, count_unique)
+TERCEL_DECLARE_KERNELS(UniqueResultFn, unique_result)
+
+/** The key of NaN, in a floating dtype. */
+constexpr int64_t nan_key(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Float64: return INT64_MAX;
+    case ScalarType::Float32: return INT32_MAX;
+    default: return INT16_MAX;
+  }
+}
+
+}  // namespace tercel

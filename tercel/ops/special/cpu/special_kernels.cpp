@@ -1,0 +1,116 @@
+// Special ops: most of their loops are compiled once (special_bodies.cpp), those of vectors and the tiles around all of
+// them for each instruction set.
+#include "tercel/ops/special/special_kernels.h"
+#include "tercel/ops/common/cpu/contiguous_loop.h"
+#include "tercel/ops/special/special_unary_ops.h"
+
+namespace tercel::TERCEL_ISA {
+namespace {
+
+// Some of float32 are own functions, with every instruction set or with one.
+#define TERCEL_SLEEF_UNARY(name, ulp)                                                                 \
+  [[maybe_unused]] inline VecF name(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(name, ulp)(x.v)); } \
+  inline VecD name(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(name, ulp)(x.v)); }
+namespace sleef {
+TERCEL_SLEEF_UNARY(tan, u10)
+TERCEL_SLEEF_UNARY(asin, u10)
+TERCEL_SLEEF_UNARY(acos, u10)
+TERCEL_SLEEF_UNARY(atan, u10)
+TERCEL_SLEEF_UNARY(atanh, u10)
+TERCEL_SLEEF_UNARY(log2, u10)
+TERCEL_SLEEF_UNARY(log10, u10)
+TERCEL_SLEEF_UNARY(exp2, u10)
+TERCEL_SLEEF_UNARY(erfc, u15)
+TERCEL_SLEEF_UNARY(lgamma, u10)
+}  // namespace sleef
+#undef TERCEL_SLEEF_UNARY
+
+/** That of ordinary angles is own with AVX-512. */
+inline VecF tan(VecF x) {
+#if TERCEL_ISA_LEVEL == 2
+  const Mask<float> plain = is_plain_angle(x);
+  const VecF own = tan_of(x);
+  return any(!plain) ? where(plain, own, sleef::tan(x)) : own;
+#else
+  return sleef::tan(x);
+#endif
+}
+
+/** SLEEF's of f64 loses the sign of subnormal numbers. */
+inline VecD tan(VecD x) { return where(abs(x) < VecD(1e-100), x, sleef::tan(x)); }
+
+/** 4 ulp: x times polynomials in the logarithm of 1 - x^2 and in its root. */
+inline Vec<float> erfinv(Vec<float> x) {
+  const Vec<float> one(1), w = -log((one - x) * (one + x)), w1 = w - Vec<float>(2.5F), w2 = sqrt(w) - Vec<float>(3);
+  const Vec<float> near = polynomial(w1, 2.853505e-8, 3.437274e-7, -3.5288626e-6, -4.3967852e-6, 2.186022e-4,
+                                     -1.2537075e-3, -4.1777077e-3, 2.4664073e-1, 1.5014094);
+  const Vec<float> far = polynomial(w2, -1.2161005e-4, 5.1069e-5, 1.2394497e-3, -3.623053e-3, 5.7906583e-3,
+                                    -7.6358453e-3, 9.430891e-3, 1.0016748, 2.832977);
+  const Vec<float> inside = x * where(w < Vec<float>(5), near, far);
+  return where(abs(x) == one, x / (one - abs(x)), inside);
+}
+
+// One loop for all functions: they are long, most of them calls.
+template <class T>
+[[gnu::noinline]] void loop_of(Vec<T> (*f)(Vec<T>), void* out, const void* const* in, int64_t n) {
+  compact_loop<T>(f, out, in, n, std::make_index_sequence<1>());
+}
+template <class T, class F>
+Vec<T> call(Vec<T> x) {
+  return F{}(x);
+}
+template <class T, class F>
+void vector_loop(void* out, const void* const* in, int64_t n) {
+  loop_of<T>(&call<T, F>, out, in, n);
+}
+
+struct VectorLoops {
+  int number;
+  ContiguousLoop f32, f64;
+};
+template <class Op, class F32, class F64>
+constexpr VectorLoops loops_of(F32, F64) {
+  VectorLoops out = {special_number(false, index_of<Op, SpecialUnaryOps>, SpecialPart::Forward),
+                     &vector_loop<float, F32>, nullptr};
+  if constexpr (!std::is_same_v<F64, std::nullptr_t>) out.f64 = &vector_loop<double, F64>;
+  return out;
+}
+
+#define TERCEL_FUNCTION(name) [](auto x) { return name(x); }
+#define TERCEL_LOOPS(Op, f32, f64) loops_of<special::op::Op>(TERCEL_FUNCTION(f32), TERCEL_FUNCTION(f64))
+constexpr VectorLoops kVectorLoops[] = {
+    TERCEL_LOOPS(Tan, tan, tan),
+    TERCEL_LOOPS(Asin, sleef::asin, sleef::asin),
+    TERCEL_LOOPS(Acos, sleef::acos, sleef::acos),
+    TERCEL_LOOPS(Atan, atan_of, sleef::atan),
+    TERCEL_LOOPS(Atanh, sleef::atanh, sleef::atanh),
+#if TERCEL_ISA_LEVEL == 2
+    TERCEL_LOOPS(Log2, log2_of, sleef::log2),
+#else
+    TERCEL_LOOPS(Log2, sleef::log2, sleef::log2),
+#endif
+    TERCEL_LOOPS(Log10, sleef::log10, sleef::log10),
+    TERCEL_LOOPS(Exp2, sleef::exp2, sleef::exp2),
+    TERCEL_LOOPS(Erfc, sleef::erfc, sleef::erfc),
+    TERCEL_LOOPS(Lgamma, sleef::lgamma, sleef::lgamma),
+    loops_of<special::op::Erfinv>(TERCEL_FUNCTION(erfinv), nullptr),
+};
+#undef TERCEL_LOOPS
+#undef TERCEL_FUNCTION
+
+ContiguousLoop contiguous_loop(int op, Compute compute) {
+  for (const VectorLoops& loops : kVectorLoops)
+    if (loops.number == op) {
+      if (compute == Compute::F32) return loops.f32;
+      if (compute == Compute::F64 && loops.f64) return loops.f64;
+    }
+  return special_loop(op, compute);
+}
+
+}  // namespace
+
+void special_elementwise(int op, const ElementwiseLoop& loop) {
+  run_elementwise(loop, contiguous_loop(op, loop.compute));
+}
+
+}  // namespace tercel::TERCEL_ISA

@@ -1,0 +1,144 @@
+// Special functions, and elementwise ops that are rarely hot.
+//
+// For each name there are, with the same meaning, the variants of unary.h or binary.h: a fresh result (of two operands
+// either may be a number), name_ in place, name_out into a given tensor. Dtypes are treated as there: functions of real
+// numbers turn integers and bool into float32. They are right to a few units in the last place of float64, and to one
+// of float32, in which they are not calculated.
+#pragma once
+
+#include "tercel/core/tensor.h"
+
+#define TERCEL_UNARY(name)                           \
+  TERCEL_API Tensor name(const Tensor& x);           \
+  TERCEL_API const Tensor& name##_(const Tensor& x); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
+#define TERCEL_BINARY(name)                                                                 \
+  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);                                 \
+  TERCEL_API Tensor name(const Tensor& a, Scalar b);                                        \
+  TERCEL_API Tensor name(Scalar a, const Tensor& b);                                        \
+  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b);                       \
+  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);                              \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b); \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b);        \
+  TERCEL_API const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b);
+
+namespace tercel {
+
+/** Tangent of x radians. Complex numbers too, as all down to exp2. */
+TERCEL_UNARY(tan)
+/** Arc sine, in [-pi/2, pi/2]; NaN beyond [-1, 1]. */
+TERCEL_UNARY(asin)
+/** Arc cosine, in [0, pi]; NaN beyond [-1, 1]. */
+TERCEL_UNARY(acos)
+/** Arc tangent, in [-pi/2, pi/2]. */
+TERCEL_UNARY(atan)
+/** Hyperbolic sine. */
+TERCEL_UNARY(sinh)
+/** Hyperbolic cosine. */
+TERCEL_UNARY(cosh)
+/** Inverse of sinh. */
+TERCEL_UNARY(asinh)
+/** Inverse of cosh; NaN below 1. */
+TERCEL_UNARY(acosh)
+/** Inverse of tanh; infinite at -1 and 1, NaN beyond. */
+TERCEL_UNARY(atanh)
+/** Logarithm to the base 2. */
+TERCEL_UNARY(log2)
+/** Logarithm to the base 10. */
+TERCEL_UNARY(log10)
+/** 2 to the power x. */
+TERCEL_UNARY(exp2)
+/** 1 - erf(x), exact also where that is small. */
+TERCEL_UNARY(erfc)
+/** Inverse of erf; infinite at -1 and 1, NaN beyond. */
+TERCEL_UNARY(erfinv)
+/** log |gamma(x)|; infinite at whole numbers from 0 downwards. */
+TERCEL_UNARY(lgamma)
+/** Derivative of lgamma; -infinity at 0, NaN at negative whole numbers. */
+TERCEL_UNARY(digamma)
+/** Modified Bessel functions of the first kind, of order 0 and 1; with an e, times exp(-|x|). */
+TERCEL_UNARY(i0)
+TERCEL_UNARY(i0e)
+TERCEL_UNARY(i1)
+TERCEL_UNARY(i1e)
+/** sin(pi x) / (pi x); 1 at 0. */
+TERCEL_UNARY(sinc)
+/** The normal distribution function, its inverse and its logarithm. */
+TERCEL_UNARY(special_ndtr)
+TERCEL_UNARY(special_ndtri)
+TERCEL_UNARY(special_log_ndtr)
+/** -x log x; 0 at 0, -infinity below. */
+TERCEL_UNARY(special_entr)
+/** Bessel functions of the first and second kind, of order 0 and 1; those of the second kind are NaN below 0. */
+TERCEL_UNARY(special_bessel_j0)
+TERCEL_UNARY(special_bessel_j1)
+TERCEL_UNARY(special_bessel_y0)
+TERCEL_UNARY(special_bessel_y1)
+/** Modified Bessel functions of the second kind, of order 0 and 1; NaN below 0; scaled, times exp(x). */
+TERCEL_UNARY(special_modified_bessel_k0)
+TERCEL_UNARY(special_modified_bessel_k1)
+TERCEL_UNARY(special_scaled_modified_bessel_k0)
+TERCEL_UNARY(special_scaled_modified_bessel_k1)
+/** sin(x) / x; 1 at 0. */
+TERCEL_UNARY(special_spherical_bessel_j0)
+/** Airy's function Ai. No gradient (NotImplementedError). */
+TERCEL_UNARY(special_airy_ai)
+/** exp(x^2) erfc(x), without overflow for large x. */
+TERCEL_UNARY(special_erfcx)
+
+/** The n-th derivative of digamma. RuntimeError for a negative n. */
+TERCEL_API Tensor polygamma(int64_t n, const Tensor& x);
+TERCEL_API const Tensor& polygamma_(const Tensor& x, int64_t n);
+TERCEL_API const Tensor& polygamma_out(const Tensor& out, int64_t n, const Tensor& x);
+
+/** Regularised incomplete gamma functions P(a, x) and Q(a, x), for a, x >= 0. No gradient flows to a. */
+TERCEL_BINARY(igamma)
+TERCEL_BINARY(igammac)
+/** Hurwitz's zeta function: the sum over k >= 0 of (k + b)^-a, for a > 1. No gradient flows to a. */
+TERCEL_BINARY(special_zeta)
+/** log2(2^a + 2^b) without overflow in between. */
+TERCEL_BINARY(logaddexp2)
+/** |a| with the sign of b. */
+TERCEL_BINARY(copysign)
+/** a log b; 0 where a is 0, unless b is NaN. */
+TERCEL_BINARY(xlogy)
+/** a log(1 + b); 0 where a is 0, unless b is NaN. */
+TERCEL_BINARY(special_xlog1py)
+/** The larger; NaN only if both are. */
+TERCEL_BINARY(fmax)
+/** The smaller; NaN only if both are. */
+TERCEL_BINARY(fmin)
+/** 0 where a is negative, 1 where it is positive, b where it is 0. */
+TERCEL_BINARY(heaviside)
+/** The floating number next to a on the way to b. */
+TERCEL_BINARY(nextafter)
+/** Greatest common divisor; not negative, 0 of two zeros. Integers only, as the next. */
+TERCEL_BINARY(gcd)
+/** Least common multiple; not negative but where it wraps. */
+TERCEL_BINARY(lcm)
+/** a * 2^b of integers; 0 for a shift that is negative or not smaller than the width. */
+TERCEL_BINARY(bitwise_left_shift)
+/** a / 2^b of integers, rounded downwards; any other shift leaves the sign alone. */
+TERCEL_BINARY(bitwise_right_shift)
+
+/** Chebyshev's polynomials of the first (T) to fourth kind (W), of degree n and argument x; of 2x - 1: shifted. */
+TERCEL_BINARY(special_chebyshev_polynomial_t)
+TERCEL_BINARY(special_chebyshev_polynomial_u)
+TERCEL_BINARY(special_chebyshev_polynomial_v)
+TERCEL_BINARY(special_chebyshev_polynomial_w)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_t)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_u)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_v)
+TERCEL_BINARY(special_shifted_chebyshev_polynomial_w)
+/** Hermite's polynomials, of physicists (H) and of statisticians (He). */
+TERCEL_BINARY(special_hermite_polynomial_h)
+TERCEL_BINARY(special_hermite_polynomial_he)
+/** Laguerre's polynomials. */
+TERCEL_BINARY(special_laguerre_polynomial_l)
+/** Legendre's polynomials. */
+TERCEL_BINARY(special_legendre_polynomial_p)
+
+}  // namespace tercel
+
+#undef TERCEL_UNARY
+#undef TERCEL_BINARY

@@ -1,0 +1,58 @@
+// What dropout is held to; see Note [Conformance rows].
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "tercel/ops/nn/dropout.h"
+#include "tercel/util/philox.h"
+#include "tests/ops/rows.h"
+
+namespace tercel::test {
+
+using DropoutOp = Tensor (*)(const Tensor& x, double p, Generator& generator);
+#define DROPOUT_OP(call) [](const Tensor& x, double p, Generator& g) { return call; }
+
+/** channels: an element goes by its slice [i, c]. alpha: what is left out becomes selu()'s limit, and all is scaled. */
+inline Row dropout_row(const std::string& name, const Sizes& sizes, double p, DropoutOp op, bool channels = false,
+                       bool alpha = false) {
+  Row row;
+  row.name = name;
+  row.inputs = {{sizes}};
+  // What is left out is moved back by nearly as much as it is moved down.
+  if (alpha) row.scale = 8;
+  row.run = [p, op](const std::vector<Tensor>& in) {
+    Generator generator(42);
+    return op(in[0], p, generator);
+  };
+  // Element 64 g + 16 w + b goes by word w of Philox block 16 g + b.
+  row.reference = [p, channels, alpha](const std::vector<Tensor>& in) {
+    const Philox philox{42, 0};
+    const double limit = alpha ? -1.7580993408473766 : 0;
+    const double scale = alpha ? 1 / std::sqrt((1 - p) * (1 + p * limit * limit)) : 1 / (1 - p);
+    const size_t slice = channels ? static_cast<size_t>(in[0].numel() / in[0].size(0) / in[0].size(1)) : 1;
+    std::vector<double> values = values_of(in[0]);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t k = i / slice;
+      const uint32_t word = philox(k / 64 * 16 + k % 16).word[k % 64 / 16];
+      const bool kept = static_cast<double>(word) >= std::nearbyint(p * 0x1p32);
+      values[i] = scale * ((kept ? values[i] : limit) - p * limit);
+    }
+    return make(in[0].sizes().to_vector(), kFloat64, values);
+  };
+  return row;
+}
+
+inline std::vector<Row> dropout_rows() {
+  const DropoutOp plain = DROPOUT_OP(dropout(x, p, true, g));
+  return {dropout_row("dropout", {9, 37}, 0.5, plain),
+          dropout_row("dropout_few", {130}, 0.1, plain),
+          dropout_row("dropout_most", {3, 5, 7}, 0.9, plain),
+          dropout_row("feature_dropout", {5, 7, 3}, 0.4, DROPOUT_OP(feature_dropout(x, p, true, g)), true),
+          dropout_row("alpha_dropout", {9, 37}, 0.3, DROPOUT_OP(alpha_dropout(x, p, true, g)), false, true),
+          dropout_row("feature_alpha_dropout", {5, 7, 3, 2}, 0.4, DROPOUT_OP(feature_alpha_dropout(x, p, true, g)),
+                      true, true)};
+}
+#undef DROPOUT_OP
+
+}  // namespace tercel::test

@@ -1,6 +1,0 @@
-#include "tests/ops/conformance.h"
-#include "tests/ops/unary_rows.h"
-
-namespace tercel::test {
-INSTANTIATE_TEST_SUITE_P(Unary, Conformance, ::testing::ValuesIn(unary_rows()), row_name);
-}  // namespace tercel::test
