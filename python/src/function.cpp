@@ -70,10 +70,11 @@ class PythonNode final : public CustomNode {
     nb::object given = own(PyTuple_New(static_cast<Py_ssize_t>(is_tensor_.size())));
     for (size_t i = 0, number = 0; i < is_tensor_.size(); ++i) {
       const bool has_one = is_tensor_[i] && (tangents[number].defined() || zeros);
-      PyObject* tangent = !has_one ? Py_NewRef(Py_None)
-                          : tangents[number].defined()
-                              ? own(wrap(tangents[number])).release().ptr()
-                              : own(wrap(zeros(inputs_[number].sizes, inputs_[number].options))).release().ptr();
+      PyObject* tangent =
+          !has_one ? Py_NewRef(Py_None)
+          : tangents[number].defined()
+              ? own(wrap(tangents[number])).release().ptr()
+              : own(wrap(tercel::zeros(inputs_[number].sizes, inputs_[number].options))).release().ptr();
       PyTuple_SET_ITEM(given.ptr(), static_cast<Py_ssize_t>(i), tangent);
       number += is_tensor_[i] ? 1 : 0;
     }

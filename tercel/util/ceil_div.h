@@ -2,20 +2,21 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 #include "tercel/util/macros.h"
 
 namespace tercel {
 
 /** a / b rounded up, of a >= 0 and b > 0. */
-template <std::integral T>
-TERCEL_ALWAYS_INLINE constexpr T ceil_div(T a, T b) {
+template <std::integral A, std::integral B>
+TERCEL_ALWAYS_INLINE constexpr std::common_type_t<A, B> ceil_div(A a, B b) {
   return (a + b - 1) / b;
 }
 
 /** The least multiple of b that is not less than a, of a >= 0 and b > 0. */
-template <std::integral T>
-TERCEL_ALWAYS_INLINE constexpr T round_up(T a, T b) {
+template <std::integral A, std::integral B>
+TERCEL_ALWAYS_INLINE constexpr std::common_type_t<A, B> round_up(A a, B b) {
   return ceil_div(a, b) * b;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tercel/core/convert.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"

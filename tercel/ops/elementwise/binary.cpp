@@ -4,6 +4,7 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/out.h"
+#include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary_ops.h"
 #include "tercel/ops/elementwise/complex_logs_impl.h"
 #include "tercel/ops/elementwise/elementwise_impl.h"

@@ -1,5 +1,6 @@
 #include "tercel/ops/elementwise/complex.h"
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"

@@ -1,5 +1,6 @@
 // Products that are added to a tensor in the same pass.
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"

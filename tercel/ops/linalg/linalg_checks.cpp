@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"

@@ -5,6 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/default_dtype.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"

@@ -5,6 +5,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/not_implemented.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/elementwise_loop.h"
 #include "tercel/ops/common/operand_checks_impl.h"

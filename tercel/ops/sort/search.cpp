@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/elementwise_loop.h"
 #include "tercel/ops/common/operand_checks_impl.h"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/core/object_allocator.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/copy_impl.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
