@@ -3,6 +3,8 @@
 #include "python/src/out.h"
 #include "tercel/nn/init_functions.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/embedding/batched_embedding_bag.h"
+#include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/embedding/embedding_bag.h"
 #include "tercel/ops/nn/attention.h"
 #include "tercel/ops/nn/batch_norm.h"

@@ -8,6 +8,7 @@
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/linalg/products.h"
 #include "tercel/ops/nn/batch_norm.h"

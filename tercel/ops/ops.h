@@ -14,6 +14,8 @@
 #include "tercel/ops/elementwise/pointwise.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/embedding/batched_embedding_bag.h"
+#include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/embedding/embedding_bag.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/factories/factories.h"

@@ -6,7 +6,9 @@
 #include "tests/ops/elementwise/binary_rows.h"
 #include "tests/ops/elementwise/pointwise_rows.h"
 #include "tests/ops/elementwise/unary_rows.h"
+#include "tests/ops/embedding/batched_embedding_bag_rows.h"
 #include "tests/ops/embedding/embedding_bag_rows.h"
+#include "tests/ops/embedding/embedding_rows.h"
 #include "tests/ops/fft/fft_rows.h"
 #include "tests/ops/index/gather_rows.h"
 #include "tests/ops/index/index_put_rows.h"
@@ -47,18 +49,54 @@ namespace tercel::test {
 
 inline std::vector<Row> all_rows() {
   std::vector<Row> all;
-  for (const auto rows : {unary_rows,         special_rows,     pointwise_rows,     activation_rows,
-                          binary_rows,        compare_rows,     ternary_rows,       reduce_rows,
-                          matmul_rows,        linear_rows,      products_rows,      einsum_rows,
-                          distance_rows,      diagonals_rows,   gather_rows,        subscript_rows,
-                          index_put_rows,     cat_rows,         sort_rows,          softmax_rows,
-                          embedding_bag_rows, interaction_rows, loss_rows,          dropout_rows,
-                          batch_norm_rows,    views_rows,       copy_rows,          conv_rows,
-                          pool_rows,          norm_rows,        cross_entropy_rows, permute_rows,
-                          slicing_rows,       view_copies_rows, view_scatter_rows,  flip_roll_repeat_rows,
-                          pad_rows,           meshgrid_rows,    scan_rows,          order_statistics_rows,
-                          search_rows,        differences_rows, fft_rows,           recurrent_rows,
-                          ctc_rows,           grid_sample_rows})
+  for (const auto rows : {unary_rows,
+                          special_rows,
+                          pointwise_rows,
+                          activation_rows,
+                          binary_rows,
+                          compare_rows,
+                          ternary_rows,
+                          reduce_rows,
+                          matmul_rows,
+                          linear_rows,
+                          products_rows,
+                          einsum_rows,
+                          distance_rows,
+                          diagonals_rows,
+                          gather_rows,
+                          subscript_rows,
+                          index_put_rows,
+                          cat_rows,
+                          sort_rows,
+                          softmax_rows,
+                          embedding_rows,
+                          embedding_bag_rows,
+                          batched_embedding_bag_rows,
+                          interaction_rows,
+                          loss_rows,
+                          dropout_rows,
+                          batch_norm_rows,
+                          views_rows,
+                          copy_rows,
+                          conv_rows,
+                          pool_rows,
+                          norm_rows,
+                          cross_entropy_rows,
+                          permute_rows,
+                          slicing_rows,
+                          view_copies_rows,
+                          view_scatter_rows,
+                          flip_roll_repeat_rows,
+                          pad_rows,
+                          meshgrid_rows,
+                          scan_rows,
+                          order_statistics_rows,
+                          search_rows,
+                          differences_rows,
+                          fft_rows,
+                          recurrent_rows,
+                          ctc_rows,
+                          grid_sample_rows})
     for (Row& row : rows()) all.push_back(std::move(row));
   return all;
 }

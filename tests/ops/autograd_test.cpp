@@ -9,7 +9,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
-#include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"

@@ -8,7 +8,7 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
-#include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/ops/embedding/embedding.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/nn/linear.h"
 #include "tercel/ops/nn/loss.h"

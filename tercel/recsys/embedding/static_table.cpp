@@ -1,6 +1,7 @@
 #include "tercel/recsys/embedding/static_table.h"
 
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/embedding/batched_embedding_bag.h"
 
 namespace tercel::recsys {
 

@@ -1,0 +1,78 @@
+#include "tercel/ops/embedding/batched_embedding_bag.h"
+
+#include <vector>
+
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/embedding/lookup_impl.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
+
+namespace tercel {
+
+namespace {
+
+// keys and row_offsets of a batch, of `slots` bags a sample.
+Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_t slots, BagMode mode) {
+  constexpr const char* kOp = "batched_embedding_bag";
+  check_lookup_indices(kOp, "keys", keys);
+  check_lookup_indices(kOp, "row_offsets", row_offsets);
+  TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one slot but got ", slots);
+  TERCEL_CHECK(mode != BagMode::Max, NotImplementedError, kOp, ": mode 'max' is for embedding_bag() alone");
+  TERCEL_CHECK(keys.dim() == 1 && row_offsets.dim() == 1, RuntimeError, kOp,
+               ": expected keys [n] and row_offsets [batch * slots + 1] but got ", describe(keys), " and ",
+               describe(row_offsets));
+  TERCEL_CHECK(row_offsets.numel() >= 1 && (row_offsets.numel() - 1) % slots == 0, RuntimeError, kOp,
+               ": expected row_offsets [batch * ", slots, " + 1] but got ", describe(row_offsets));
+  Lookup lookup = make_lookup(kOp, keys, row_offsets, mode);
+  lookup.bags = row_offsets.numel() - 1;
+  check_ends(lookup, "row_offsets");
+  return lookup;
+}
+
+}  // namespace
+
+Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Tensor& row_offsets, int64_t slots,
+                             BagMode mode) {
+  check_table("batched_embedding_bag", weight);
+  Lookup lookup = make_batched_lookup(keys, row_offsets, slots, mode);
+  const int64_t batch = lookup.bags / slots;
+  return look_up("BatchedEmbeddingBagBackward0", weight, std::move(lookup), {}, /*sparse=*/true, -1,
+                 {batch, slots, weight.size(1)});
+}
+
+Tensor batched_embedding_bag(Span<Tensor> weights, const Tensor& keys, const Tensor& row_offsets, BagMode mode) {
+  constexpr const char* kOp = "batched_embedding_bag";
+  const int64_t slots = static_cast<int64_t>(weights.size());
+  TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one weight");
+  bool records = false;
+  for (const Tensor& weight : weights) {
+    check_table(kOp, weight);
+    TERCEL_CHECK(weight.size(1) == weights[0].size(1) && weight.dtype() == weights[0].dtype(), RuntimeError, kOp,
+                 ": expected weights of one dtype and row size but got ", describe(weights[0]), " and ",
+                 describe(weight));
+    records |= should_record(weight);
+  }
+  const Lookup lookup = make_batched_lookup(keys, row_offsets, slots, mode);
+  const int64_t batch = lookup.bags / slots, dim = weights[0].size(1);
+  Tensor out;
+  bool one_each = false;
+  {
+    NoRecordGuard no_grad;
+    std::vector<Tensor> tables;
+    for (const Tensor& weight : weights) tables.push_back(weight.contiguous());
+    out = empty({batch, slots, dim}, weights[0].options());
+    one_each = run_lookup(tables, lookup, out);
+  }
+  if (records)
+    record_list("BatchedEmbeddingBagBackward0", out, weights,
+                once_differentiable([saved = SavedLookup(lookup, one_each), dim, slots](BackwardCall& call) {
+                  const Lookup then = saved.get();
+                  const Tensor grad = contiguous(reshape(call.grad(), {then.bags, dim}));
+                  for (int64_t slot = 0; slot < slots; ++slot)
+                    if (call.needs(static_cast<size_t>(slot)))
+                      call.set(static_cast<size_t>(slot), gradient_of_slot(then, saved.one_each, grad, slot, slots));
+                }));
+  return out;
+}
+
+}  // namespace tercel

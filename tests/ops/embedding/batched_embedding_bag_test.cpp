@@ -1,0 +1,52 @@
+#include "tercel/ops/embedding/batched_embedding_bag.h"
+
+#include "tercel/ops/factories/factories.h"
+#include "tests/ops/conformance.h"
+#include "tests/ops/embedding/batched_embedding_bag_rows.h"
+#include "tests/support/errors.h"
+
+namespace tercel::test {
+
+INSTANTIATE_TEST_SUITE_P(BatchedEmbeddingBag, Conformance, ::testing::ValuesIn(batched_embedding_bag_rows()), row_name);
+
+TEST(BatchedEmbeddingBag, EmptyBatches) {
+  EXPECT_EQ(batched_embedding_bag(random_table(4, 5), empty({0}, kInt64), int_tensor({0}), 3).sizes(),
+            IntSpan({0, 3, 5}));
+}
+
+TEST(BatchedEmbeddingBag, GradientOfRowsIsTheIncomingOneWhenBagsHoldOne) {
+  Tensor weight = random_table(10, 16);
+  weight.requires_grad_();
+  const Tensor keys = int_tensor({3, 1, 3, 9}), offsets = int_tensor({0, 1, 2, 3, 4});
+  const Tensor out = batched_embedding_bag(weight, keys, offsets, 2);
+  const Tensor incoming = random({2, 2, 16}, kFloat32, -1, 1, 1);
+  const Gradient g = grad(Span<Tensor>(&out, 1), Span<Tensor>(&weight, 1), Span<Tensor>(&incoming, 1))[0];
+  ASSERT_TRUE(g.is_rows());
+  EXPECT_EQ(g.values.data_ptr(), incoming.data_ptr());
+  EXPECT_EQ(g.rows.data_ptr(), keys.data_ptr());
+}
+
+TEST(BatchedEmbeddingBag, WrongIndicesAreNamed) {
+  const std::vector<Tensor> tables = {random_table(5, 2), random_table(3, 2)};
+  EXPECT_EQ(message_of<IndexError>([&] {
+              batched_embedding_bag(tables, int_tensor({4, 2, 0, 4}), int_tensor({0, 1, 2, 3, 4}));
+            }),
+            "batched_embedding_bag: index 4 (at position 3) is out of range for weight 1 of 3 rows");
+}
+
+TEST(BatchedEmbeddingBag, WrongOffsetsAreNamed) {
+  const Tensor weight = random_table(5, 2), index = int_tensor({0, 1, 2, 3});
+  EXPECT_NE(message_of<RuntimeError>([&] {
+              batched_embedding_bag(weight, index, int_tensor({0, 2, 4}), 3);
+            }).find("expected row_offsets [batch * 3 + 1]"),
+            std::string::npos);
+}
+
+TEST(BatchedEmbeddingBag, TakesNoLargest) {
+  EXPECT_EQ(message_of<NotImplementedError>([&] {
+              batched_embedding_bag(random_table(3, 2), int_tensor({0}), int_tensor({0, 1}), 1, BagMode::Max);
+            }),
+            "batched_embedding_bag: mode 'max' is for embedding_bag() alone");
+}
+
+}  // namespace tercel::test
