@@ -81,6 +81,25 @@ bool is_vector_case(const Tensor& a, const Tensor& b) {
   return b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes() == a.sizes().subspan(0, a.sizes().size() - 1));
 }
 
+void check_right_side(const char* op, const Tensor& a, const Tensor& b, bool left) {
+  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
+               ": Expected A and B to have the same dtype, but found A of type ", scalar_type_word(a.dtype()),
+               " and B of type ", scalar_type_word(b.dtype()), " instead");
+  TERCEL_CHECK(a.size(left ? -2 : -1) == b.size(left ? -2 : -1), RuntimeError, op,
+               ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", a.size(-2), "x",
+               a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
+}
+
+void broadcast_batches(Tensor& a, Tensor& b) {
+  const DimVector batch = broadcast_sizes(batch_sizes(a), batch_sizes(b));
+  for (Tensor* x : {&a, &b}) {
+    DimVector sizes(batch);
+    sizes.push_back(x->size(-2));
+    sizes.push_back(x->size(-1));
+    *x = expand(*x, sizes);
+  }
+}
+
 }  // namespace linalg
 
 }  // namespace tercel

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tercel/core/tensor.h"
+#include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 
@@ -42,6 +43,9 @@ inline DimVector batch_sizes(const Tensor& a, IntSpan rest = {}, size_t matrix_d
   for (const int64_t s : rest) sizes.push_back(s);
   return sizes;
 }
+
+/** x [...] as factors of matrices [..., n, m]. */
+inline Tensor per_matrix(const Tensor& x) { return unsqueeze(unsqueeze(x, -1), -1); }
 
 /** A batch of uninitialised column-major matrices [..., m, n]. */
 Tensor empty_columns(IntSpan sizes, TensorOptions options);
@@ -98,6 +102,20 @@ inline constexpr const char* kNotFinite =
 /** Whether b is a vector (or a batch of them) for a in solve(). */
 bool is_vector_case(const Tensor& a, const Tensor& b);
 
+/** The part of the largest magnitude that counts as zero where no tolerance is given. */
+double default_rtol(const Tensor& a);
+/** Gradient of a for that of its pseudo-inverse p. */
+Tensor pinv_gradient(const Tensor& g, const Tensor& p, const Tensor& a);
+
+/** RuntimeError unless b has a's dtype and, for a X = b (X a = b if not left), its rows (columns). */
+void check_right_side(const char* op, const Tensor& a, const Tensor& b, bool left);
+/** Expands a and b to the batch that both broadcast to. */
+void broadcast_batches(Tensor& a, Tensor& b);
+
+/** LU factors, not recorded; without pivots where a's rows are not to be exchanged. */
+LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot);
+/** a^-1 b for a triangle, both of the same batch; `unit`: its diagonal counts as ones. */
+Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool unit);
 /** X with A X = b from LU factors, b [..., n, k] of the batch's sizes; `adjoint`: of A^H. */
 Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool adjoint);
 

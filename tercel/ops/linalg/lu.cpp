@@ -1,21 +1,17 @@
-// LU factors and what is solved with them; triangular systems, inverses, determinants.
+// LU factors, and what is solved with them.
+#include <algorithm>
 #include <vector>
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/operand_checks_impl.h"
-#include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/ternary.h"
-#include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/linalg/lapack_impl.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/linalg_impl.h"
 #include "tercel/ops/linalg/matmul.h"
-#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/diagonals.h"
 
@@ -45,6 +41,8 @@ int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
   return info;
 }
 
+}  // namespace
+
 LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
   const NoRecordGuard no_record;
   LuFactorExResult out;
@@ -66,6 +64,8 @@ LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
   });
   return out;
 }
+
+namespace {
 
 /** How a pivot that names no row of LU is refused. */
 void refuse_pivot(const char* op, int64_t row) {
@@ -160,73 +160,11 @@ LuFactorExResult factor(const char* op, const Tensor& a, bool pivot) {
   return out;
 }
 
-constexpr const char* kSingular = "The solver failed because the input matrix is singular.";
-
-std::string singular_sentence(int32_t) { return kSingular; }
 std::string zero_pivot_sentence(int32_t k) {
   constexpr const char* kAdvice =
       "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
       "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
   return str_cat({"U[", k, ",", k, kAdvice});
-}
-std::string inverse_sentence(int32_t k) {
-  return str_cat({"The diagonal element ", k,
-                  " is zero, the inversion could not be completed because the input matrix is singular."});
-}
-
-Tensor plain_triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  const NoRecordGuard no_record;
-  constexpr const char* kOp = "linalg.solve_triangular";
-  const Tensor x = copy_columns(b);
-  if (x.numel() == 0) return x;
-  // Of a row-major matrix LAPACK sees the transpose.
-  const bool is_columns = transpose(a, -2, -1).is_contiguous(), transposed = !is_columns && a.is_contiguous();
-  const Tensor columns = is_columns || transposed ? a : copy_columns(a);
-  const Columns factors(columns), results(x);
-  const int n = lapack::to_int(kOp, a.size(-1)), k = lapack::to_int(kOp, b.size(-1));
-  lapack::require(kOp);
-  visit_lapack_types(kOp, a.dtype(), [&]<class T> {
-    for_each_matrix(results.count, static_cast<double>(n) * n * k, [&](int64_t i) {
-      lapack::trsm(upper != transposed, transposed, unit, n, k, factors.at<T>(i), results.at<T>(i));
-    });
-  });
-  return x;
-}
-
-/** a^-1 b for a triangle, both of the same batch. */
-Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
-  Tensor out = plain_triangular(a, b, upper, unit);
-  if (should_record(a, b))
-    record("LinalgSolveTriangularBackward0", out, {a, b},
-           [a = SavedTensor(a), out = SavedTensor::output(out), upper, unit](BackwardCall& call) {
-             const Tensor gb = triangular(adjoint(a.get()), call.grad(), !upper, unit);
-             if (call.needs(0)) {
-               const Tensor ga = neg(matmul(gb, adjoint(out.get(call))));
-               call.set(0, upper ? triu(ga, unit ? 1 : 0) : tril(ga, unit ? -1 : 0));
-             }
-             if (call.needs(1)) call.set(1, gb);
-           });
-  return out;
-}
-
-/** Sizes of a's and b's matrices with the batch that both broadcast to. */
-void broadcast_batches(Tensor& a, Tensor& b) {
-  const DimVector batch = broadcast_sizes(batch_sizes(a), batch_sizes(b));
-  for (Tensor* x : {&a, &b}) {
-    DimVector sizes(batch);
-    sizes.push_back(x->size(-2));
-    sizes.push_back(x->size(-1));
-    *x = expand(*x, sizes);
-  }
-}
-
-void check_right_side(const char* op, const Tensor& a, const Tensor& b, bool left) {
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, op,
-               ": Expected A and B to have the same dtype, but found A of type ", scalar_type_word(a.dtype()),
-               " and B of type ", scalar_type_word(b.dtype()), " instead");
-  TERCEL_CHECK(a.size(left ? -2 : -1) == b.size(left ? -2 : -1), RuntimeError, op,
-               ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", a.size(-2), "x",
-               a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
 }
 
 }  // namespace
@@ -281,100 +219,6 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool le
   return solve_factored(factors, expand(pivots, batch_sizes(factors, {lu.size(-1)})), right, adjoint_of);
 }
 
-namespace {
-
-/** X with a X = b of the same batch, its gradient by a's factors; `info` gets a's. */
-Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& info) {
-  Tensor out;
-  LuFactorExResult factors;
-  {
-    const NoRecordGuard no_record;
-    factors = plain_lu(op, a, true);
-    info = factors.info;
-    Tensor right = b, lu = factors.LU;
-    broadcast_batches(lu, right);
-    out = solve_factored(lu, expand(factors.pivots, batch_sizes(lu, {a.size(-1)})), right, false);
-  }
-  if (should_record(a, b))
-    record("LinalgSolveExBackward0", out, {a, b},
-           [a = SavedTensor(a), lu = SavedTensor(factors.LU), pivots = SavedTensor(factors.pivots),
-            out = SavedTensor::output(out), sizes = DimVector(b.sizes())](BackwardCall& call) {
-             Tensor gb;
-             if (is_recording()) {
-               // A second derivative goes through a, of which the factors know nothing.
-               gb = solve(adjoint(a.get()), call.grad());
-             } else {
-               Tensor factored = lu.get(), g = call.grad();
-               broadcast_batches(factored, g);
-               gb = solve_factored(factored, expand(pivots.get(), batch_sizes(factored, {g.size(-2)})), g, true);
-             }
-             if (call.needs(0)) call.set(0, sum_to_size(neg(matmul(gb, adjoint(out.get(call)))), a.get().sizes()));
-             if (call.needs(1)) call.set(1, sum_to_size(gb, sizes));
-           });
-  return out;
-}
-
-Tensor solve_any(const char* op, const Tensor& a, const Tensor& b, bool left, Tensor& info) {
-  check_square(op, a);
-  check_defined(op, b, "B");
-  const bool vector = is_vector_case(a, b);
-  TERCEL_CHECK(!vector || left, RuntimeError, op,
-               ": Vector broadcasting of the left hand side is not supported for left=False");
-  const Tensor right = vector ? unsqueeze(b, -1) : b;
-  check_matrices(op, right, "B");
-  check_right_side(op, a, right, left);
-  if (!left) return adjoint(solve_matrices(op, adjoint(a), adjoint(right), info));
-  const Tensor out = solve_matrices(op, a, right, info);
-  return vector ? squeeze(out, -1) : out;
-}
-
-}  // namespace
-
-Tensor solve(const Tensor& a, const Tensor& b, bool left) {
-  Tensor info;
-  Tensor out = solve_any("linalg.solve", a, b, left, info);
-  check_info("torch.linalg.solve", info, singular_sentence);
-  return out;
-}
-
-SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
-  SolveExResult out;
-  out.result = solve_any("linalg.solve", a, b, left, out.info);
-  if (check_errors) check_info("torch.linalg.solve_ex", out.info, singular_sentence);
-  return out;
-}
-
-Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
-  check_square("linalg.solve_triangular", a);
-  check_matrices("linalg.solve_triangular", b, "B");
-  check_right_side("linalg.solve_triangular", a, b, left);
-  if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(b), !upper, true, unitriangular));
-  Tensor factor = a, right = b;
-  broadcast_batches(factor, right);
-  return triangular(factor, right, upper, unitriangular);
-}
-
-InvExResult inv_ex(const Tensor& a, bool check_errors) {
-  check_square("linalg.inv", a);
-  InvExResult out;
-  {
-    const NoRecordGuard no_record;
-    const LuFactorExResult factors = plain_lu("linalg.inv", a, true);
-    out.info = factors.info;
-    const Tensor identity = expand(eye(a.size(-1), -1, a.options()), a.sizes());
-    out.inverse = solve_factored(factors.LU, factors.pivots, identity, false);
-  }
-  if (check_errors) check_info("linalg.inv", out.info, inverse_sentence);
-  if (should_record(a))
-    record("LinalgInvExBackward0", out.inverse, {a}, [inverse = SavedTensor::output(out.inverse)](BackwardCall& call) {
-      const Tensor i = adjoint(inverse.get(call));
-      call.set(0, neg(matmul(i, matmul(call.grad(), i))));
-    });
-  return out;
-}
-
-Tensor inv(const Tensor& a) { return inv_ex(a, true).inverse; }
-
 }  // namespace linalg
 
 LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
@@ -399,19 +243,6 @@ LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_dat
   out.L = unpack_data ? linalg::lower_of(lu) : empty({0}, lu.options());
   out.U = unpack_data ? linalg::upper_of(lu) : empty({0}, lu.options());
   return out;
-}
-
-TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper, bool transposed,
-                                       bool unitriangular) {
-  check_defined("triangular_solve", a, "A");
-  TERCEL_CHECK(b.dim() >= 2, RuntimeError,
-               "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ", b.dim(),
-               " dimensions instead");
-  TERCEL_CHECK(a.dim() >= 2, RuntimeError,
-               "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has ", a.dim(),
-               " dimensions instead");
-  return {linalg::solve_triangular(transposed ? transpose(a, -2, -1) : a, b, upper != transposed, true, unitriangular),
-          clone(a)};
 }
 
 }  // namespace tercel

@@ -1,8 +1,8 @@
-// Eigenvalues of any square matrix.
+// Eigenvalues of symmetric and of any square matrices.
 #include "tercel/autograd/record.h"
-#include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/elementwise/pointwise.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/linalg/lapack_impl.h"
@@ -13,6 +13,63 @@
 #include "tercel/ops/views/diagonals.h"
 
 namespace tercel::linalg {
+
+namespace {
+
+EighResult plain_eigh(const Tensor& a, char uplo, bool vectors) {
+  const NoRecordGuard no_record;
+  constexpr const char* kOp = "linalg.eigh";
+  TERCEL_CHECK(uplo == 'L' || uplo == 'U' || uplo == 'l' || uplo == 'u', RuntimeError,
+               "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
+  EighResult out{empty(batch_sizes(a, {a.size(-1)}), real_options(a)), copy_columns(a)};
+  if (a.numel() == 0) return out;
+  const int n = lapack::to_int(kOp, a.size(-1));
+  const bool upper = uplo == 'U' || uplo == 'u';
+  const Tensor info = zeros(batch_sizes(a), TensorOptions(kInt32));
+  const Columns matrices(out.eigenvectors);
+  lapack::require(kOp);
+  visit_lapack_types(kOp, a.dtype(), [&]<class T> {
+    for_each_matrix(matrices.count, 5 * cubed(n), [&](int64_t i) {
+      info.data<int32_t>()[i] =
+          lapack::syevd(vectors, upper, n, matrices.at<T>(i), out.eigenvalues.data<lapack::Real<T>>() + i * n);
+    });
+  });
+  check_info(kOp, info, [](int32_t code) {
+    return str_cat(
+        {"The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+         "repeated eigenvalues (error code: ",
+         code, ")."});
+  });
+  return out;
+}
+
+}  // namespace
+
+EighResult eigh(const Tensor& a, char uplo) {
+  check_square("linalg.eigh", a);
+  EighResult out = plain_eigh(a, uplo, true);
+  if (!should_record(a)) return out;
+  const Tensor outs[] = {out.eigenvalues, out.eigenvectors};
+  record_outputs(
+      "LinalgEighBackward0", outs, {a},
+      [w = SavedTensor::output(out.eigenvalues), v = SavedTensor::output(out.eigenvectors, 1)](BackwardCall& call) {
+        const Tensor vectors = v.get(call);
+        if (!call.grad(1).defined())
+          return call.set(0, matmul(mul(vectors, unsqueeze(call.grad(0), -2)), adjoint(vectors)));
+        // The diagonal of V^H gV is the part along V itself, whose length is fixed.
+        const Tensor inside = matmul(adjoint(vectors), call.grad(1));
+        check_phase("linalg_eigh_backward", "eigenvectors", diagonal(inside, 0, -2, -1));
+        Tensor inner = div(sub(inside, diag_embed(diagonal(inside, 0, -2, -1))), differences(w.get(call)));
+        if (call.grad(0).defined()) inner = add(inner, diag_embed(call.grad(0)));
+        call.set(0, matmul(matmul(vectors, inner), adjoint(vectors)));
+      });
+  return out;
+}
+
+Tensor eigvalsh(const Tensor& a, char uplo) {
+  check_square("linalg.eigvalsh", a);
+  return should_record(a) ? eigh(a, uplo).eigenvalues : plain_eigh(a, uplo, false).eigenvalues;
+}
 
 namespace {
 

@@ -1,0 +1,114 @@
+// Factors of symmetric matrices that need not be definite.
+#include "tercel/autograd/not_implemented.h"
+#include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/linalg/lapack_impl.h"
+#include "tercel/ops/linalg/linalg.h"
+#include "tercel/ops/linalg/linalg_impl.h"
+#include "tercel/ops/views/diagonals.h"
+
+namespace tercel::linalg {
+
+namespace {
+
+LdlFactorExResult plain_ldl(const char* op, const Tensor& a, bool hermitian) {
+  check_square(op, a);
+  const NoRecordGuard no_record;
+  const int64_t n = a.size(-1);
+  LdlFactorExResult out{copy_columns(tril(a)), zeros(batch_sizes(a, {n}), TensorOptions(kInt32)),
+                        zeros(batch_sizes(a), TensorOptions(kInt32))};
+  if (a.numel() == 0) return out;
+  const int size = lapack::to_int(op, n);
+  const Columns matrices(out.LD);
+  lapack::require(op);
+  visit_lapack_types(op, a.dtype(), [&]<class T> {
+    for_each_matrix(matrices.count, cubed(n), [&](int64_t i) {
+      out.info.data<int32_t>()[i] =
+          lapack::sytrf(hermitian, /*upper=*/false, size, matrices.at<T>(i), out.pivots.data<int32_t>() + i * n);
+    });
+  });
+  return out;
+}
+
+std::string zero_block_sentence(int32_t k) {
+  return str_cat({"The factorization could not be completed because D[", k, ",", k,
+                  "] is exactly zero: the input matrix is singular."});
+}
+
+}  // namespace
+
+LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
+  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor_ex", a, hermitian);
+  if (check_errors) check_info("torch.linalg.ldl_factor_ex", out.info, zero_block_sentence);
+  record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
+  return out;
+}
+
+LdlFactorResult ldl_factor(const Tensor& a, bool hermitian) {
+  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor", a, hermitian);
+  check_info("torch.linalg.ldl_factor", out.info, zero_block_sentence);
+  record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
+  return {std::move(out.LD), std::move(out.pivots)};
+}
+
+Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
+  constexpr const char* kOp = "torch.linalg.ldl_solve";
+  check_square(kOp, ld, "LD");
+  check_matrices(kOp, b, "B");
+  check_defined(kOp, pivots, "pivots");
+  TERCEL_CHECK(ld.dtype() == b.dtype(), RuntimeError, kOp, ": LD dtype ", scalar_type_word(ld.dtype()),
+               " does not match b dtype ", scalar_type_word(b.dtype()));
+  TERCEL_CHECK(b.size(-2) == ld.size(-1), RuntimeError, kOp,
+               ": Incompatible shapes of A and B for the equation AX = B (", ld.size(-2), "x", ld.size(-1), " and ",
+               b.size(-2), "x", b.size(-1), ")");
+  TERCEL_CHECK(pivots.dtype() == kInt32, RuntimeError, kOp, ": Expected pivots to be integers. Got ",
+               scalar_type_word(pivots.dtype()));
+  TERCEL_CHECK(pivots.sizes() == ld.sizes().subspan(0, ld.sizes().size() - 1), RuntimeError, kOp,
+               ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
+               " instead");
+  Tensor out;
+  const int64_t n = ld.size(-1);
+  const DimVector batch = broadcast_sizes(batch_sizes(ld), batch_sizes(b));
+  const auto with_batch = [&](std::initializer_list<int64_t> rest) {
+    DimVector sizes(batch);
+    for (const int64_t s : rest) sizes.push_back(s);
+    return sizes;
+  };
+  const Tensor right = expand(b, with_batch({n, b.size(-1)}));
+  {
+    const NoRecordGuard no_record;
+    out = copy_columns(right);
+    const Tensor factors = copy_columns(expand(ld, with_batch({n, n}))),
+                 order = contiguous(expand(pivots, with_batch({n})));
+    if (out.numel() > 0) {
+      const auto* places = order.data<int32_t>();
+      // An interchange names a row of the matrix; LAPACK would read outside of it.
+      for (int64_t i = 0; i < order.numel(); ++i)
+        TERCEL_CHECK(places[i] != 0 && places[i] >= -n && places[i] <= n, RuntimeError, kOp,
+                     ": pivots must be between 1 and ", n, " in magnitude but got ", places[i]);
+      const int size = lapack::to_int(kOp, n), columns = lapack::to_int(kOp, b.size(-1));
+      const Columns matrices(factors), sides(out);
+      lapack::require(kOp);
+      visit_lapack_types(kOp, b.dtype(), [&]<class T> {
+        for_each_matrix(sides.count, static_cast<double>(n * n * columns), [&](int64_t i) {
+          lapack::sytrs(hermitian, /*upper=*/false, size, columns, matrices.at<T>(i), places + i * n, sides.at<T>(i));
+        });
+      });
+    }
+  }
+  if (should_record(right, ld))
+    record("LinalgLdlSolveBackward0", out, {right, ld},
+           [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
+             TERCEL_CHECK(!call.needs(1), NotImplementedError,
+                          "the derivative for 'LD' of 'linalg_ldl_solve' is not implemented.");
+             // Of a symmetric matrix the adjoint is the conjugate.
+             const Tensor factors = hermitian ? ld.get() : conj(ld.get());
+             call.set(0, ldl_solve(factors, pivots.get(), call.grad(), hermitian));
+           });
+  return out;
+}
+
+}  // namespace tercel::linalg
