@@ -2,8 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -36,13 +34,14 @@ std::string flag_name(std::string_view field) {
   return name;
 }
 
-/** A flag may also be written with underscores, as its field is. */
-std::string with_dashes(std::string word) {
-  if (word.starts_with("--")) {
-    const size_t end = std::min(word.find('='), word.size());
-    std::replace(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
-  }
-  return word;
+/** Whether a word of the command line is a flag; "-" is an argument, the standard input. */
+bool is_flag(std::string_view word) { return word.size() > 1 && word.starts_with('-'); }
+
+/** "--row-count" of "--row_count=5": a flag may also be written with underscores, as its field is. */
+std::string name_of(std::string_view word) {
+  std::string name(word.substr(0, word.find('=')));
+  if (name.starts_with("--")) std::replace(name.begin(), name.end(), '_', '-');
+  return name;
 }
 
 /** "  name   text", the text broken between words and indented. */
@@ -173,75 +172,74 @@ std::string CommandLine::help() const {
 }
 
 bool CommandLine::parse() {
-  std::vector<std::string> words, behind_dashes;
-  const auto dashes = std::find(words_.begin(), words_.end(), "--");
-  for (auto word = words_.begin(); word != dashes; ++word) {
-    words.push_back(with_dashes(*word));
-    // The library takes "--text=" for a flag without a value; an empty value is one.
-    if (words.back().starts_with("--") && words.back().find('=') == words.back().size() - 1) {
-      words.back().pop_back();
-      words.emplace_back();
-    }
+  struct Flag {
+    std::string name;
+    std::string_view alone;  // the value that the flag stands for without one; empty where it takes one
+    std::vector<std::string>* values;
+  };
+  struct Option {
+    const OptionField* field;
+    const Group* group;
+    std::vector<std::string> values;
+  };
+  std::vector<Option> options;
+  for (const Group& group : groups_)
+    for (const OptionField& field : group.table)
+      if (field.type->kind != OptionKind::Struct) options.push_back({&field, &group, {}});
+  std::vector<Flag> flags;
+  for (Option& option : options) {
+    const bool is_bool = option.field->type->kind == OptionKind::Bool;
+    flags.push_back({flag_name(option.field->name), is_bool ? "true" : "", &option.values});
+    if (is_default_true(*option.field, option.group->options))
+      flags.push_back({"--no-" + flags.back().name.substr(2), "false", &option.values});
   }
-  if (dashes != words_.end()) behind_dashes.assign(dashes + 1, words_.end());
+  for (const Repeated& flag : repeated_) flags.push_back({std::string(flag.flag), "", flag.values});
+  const auto find = [&](const std::string& name) {
+    return std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
+  };
 
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  bool help_wanted = false;
-  app.add_flag("-h,--help", help_wanted);
-  std::vector<std::string> known = {"--help"};
-  std::vector<std::pair<const OptionField*, const Group*>> fields;
-  std::vector<CLI::Option*> parsed;
-  for (const Group& group : groups_) {
-    for (const OptionField& field : group.table) {
-      if (field.type->kind == OptionKind::Struct) continue;
-      const std::string flag = flag_name(field.name);
-      known.push_back(flag);
-      fields.emplace_back(&field, &group);
-      if (field.type->kind == OptionKind::Bool) {
-        std::string names = flag;
-        if (is_default_true(field, group.options)) {
-          known.push_back("--no-" + flag.substr(2));
-          names += ",!" + known.back();
-        }
-        parsed.push_back(app.add_flag(names));
-      } else {
-        parsed.push_back(app.add_option(flag)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
-      }
-    }
-  }
-  for (const Repeated& flag : repeated_) {
-    known.emplace_back(flag.flag);
-    app.add_option(std::string(flag.flag), *flag.values)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  }
-  try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
-    app.parse(std::move(reversed));
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string text = error.what();  // "--rows: 1 required missing"
-    throw_error<ConfigError>(
-        {prefix(command()), "option ", printable(text.substr(0, text.find(':'))), ": expected a value, found none"});
-  } catch (const CLI::ParseError& error) {
-    throw_error<ConfigError>({prefix(command()), printable(error.what())});
-  }
-  if (help_wanted) {
+  const auto dashes = std::find(words_.begin(), words_.end(), "--");
+  if (std::any_of(words_.begin(), dashes, [](const std::string& word) { return word == "--help" || word == "-h"; })) {
     print_line(help());
     return false;
   }
-
-  std::vector<std::string> rest = app.remaining();
-  for (const std::string& word : rest)
-    if (word.size() > 1 && word.starts_with('-')) fail_unknown(*this, "option", word.substr(0, word.find('=')), known);
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const auto& [field, group] = fields[i];
-    if (parsed[i]->count() == 0) continue;
-    const std::string text = joined(parsed[i]->results(), *field, command());
-    detail::set_option(group->table, group->options, command(), field->name, text);
+  std::vector<std::string> rest;
+  for (auto word = words_.begin(); word != dashes; ++word) {
+    if (!is_flag(*word)) {
+      rest.push_back(*word);
+      continue;
+    }
+    const std::string name = name_of(*word);
+    const auto flag = find(name);
+    if (flag == flags.end()) {
+      std::vector<std::string> known = {"--help"};
+      for (const Flag& other : flags) known.push_back(other.name);
+      fail_unknown(*this, "option", name, known);
+    }
+    const size_t equals = word->find('=');
+    TERCEL_CHECK(equals == std::string::npos || flag->alone != "false", ConfigError, prefix(command()), "option ", name,
+                 ": expected no value, found '", printable(word->substr(equals + 1)), "'");
+    if (equals != std::string::npos) {
+      flag->values->push_back(word->substr(equals + 1));
+    } else if (!flag->alone.empty()) {
+      flag->values->emplace_back(flag->alone);
+    } else {
+      const auto next = word + 1;
+      TERCEL_CHECK(next != dashes, ConfigError, prefix(command()), "option ", name, ": expected a value, found none");
+      TERCEL_CHECK(!is_flag(*next) || find(name_of(*next)) == flags.end(), ConfigError, prefix(command()), "option ",
+                   name, ": expected a value, found the option ", name_of(*next),
+                   "; a value that looks so is given as ", name, "=", printable(*next));
+      flag->values->push_back(*next);
+      word = next;
+    }
   }
-  rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
+  if (dashes != words_.end()) rest.insert(rest.end(), dashes + 1, words_.end());
+
+  for (const Option& option : options) {
+    if (option.values.empty()) continue;
+    detail::set_option(option.group->table, option.group->options, command(), option.field->name,
+                       joined(option.values, *option.field, command()));
+  }
   take_arguments(rest);
   for (const Group& group : groups_) {
     for (const OptionField& field : group.table)

@@ -1,6 +1,5 @@
 #include <xxhash.h>
 #include <zlib.h>
-#include <CLI/Version.hpp>
 
 #include "cli/command.h"
 #include "cli/console.h"
@@ -34,8 +33,7 @@ int run_doctor(CommandLine& line) {
                    {{"zlib", zlibVersion()},
                     {"xxHash", std::to_string(XXH_versionNumber())},
                     {"nlohmann-json", str_cat({NLOHMANN_JSON_VERSION_MAJOR, ".", NLOHMANN_JSON_VERSION_MINOR, ".",
-                                               NLOHMANN_JSON_VERSION_PATCH})},
-                    {"CLI11", CLI11_VERSION}}}};
+                                               NLOHMANN_JSON_VERSION_PATCH})}}}};
   for (const auto& [name, value] : json.items()) {
     print_text(common, name + ":" + (value.is_object() ? "" : " " + value.get<std::string>()) + "\n");
     if (value.is_object())

@@ -17,7 +17,6 @@ tercel_find_package(xsimd libxsimd-dev CONFIG)
 add_library(tercel_xsimd INTERFACE)
 target_include_directories(tercel_xsimd SYSTEM INTERFACE $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
 tercel_find_package(nlohmann_json nlohmann-json3-dev CONFIG)
-tercel_find_package(CLI11 libcli11-dev CONFIG)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 tercel_find_package(Threads libc6-dev)
 

@@ -66,6 +66,8 @@ TEST(CommandLine, TakesFlagsAnywhereInEitherSpelling) {
   EXPECT_EQ(Parsed({"a", "b", "c", "--row_count=8"}).options.rows, 8);
   EXPECT_EQ(Parsed({"a", "b", "c", "--text", "a_b=c_d"}).options.text, "a_b=c_d");
   EXPECT_EQ(Parsed({"a", "b", "c", "--text="}).options.text, "");
+  EXPECT_EQ(Parsed({"a", "b", "c", "--text", "-5"}).options.text, "-5");
+  EXPECT_FALSE(Parsed({"a", "b", "c", "--kept=false"}).options.kept);
 }
 
 TEST(CommandLine, ListsAreGivenOnceOrManyTimes) {
@@ -94,7 +96,16 @@ TEST(CommandLine, SaysWhatIsWrong) {
   TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--row-count"}), ConfigError, "option --row-count: expected a value");
   TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--row-count=0"}), ConfigError,
                       "'row_count': expected at least 1, found 0");
-  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--flag=maybe"}), ConfigError, "");
+  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--row-count", "--", "5"}), ConfigError,
+                      "test: option --row-count: expected a value, found none");
+  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--text", "--row_count", "5"}), ConfigError,
+                      "test: option --text: expected a value, found the option --row-count; a value that looks so is "
+                      "given as --text=--row_count");
+  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--flag=maybe"}), ConfigError,
+                      "'flag': expected true or false, found \"maybe\"");
+  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--no-kept=true"}), ConfigError,
+                      "test: option --no-kept: expected no value, found 'true'");
+  TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--flag", "--flag"}), ConfigError, "option --flag is given 2 times");
   TERCEL_EXPECT_THROW(Parsed({"a", "b", "c", "--no-flag"}), ConfigError, "unknown option '--no-flag'");
 }
 
