@@ -1,8 +1,10 @@
 #include "cli/command.h"
 
+#include <stdio_ext.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -301,10 +303,11 @@ void check_interrupted() {
   if (const int signal = stop_signal()) throw Interrupted{signal};
 }
 
-void use_threads(int64_t threads) {
+void use_threads(int64_t threads, const CommonOptions& common) {
   if (threads > 0) set_num_threads(threads);
   if (const int64_t cpus = usable_cpus(); num_threads() > cpus)
-    print_warning(str_cat({"expected at most ", cpus, cpus == 1 ? " thread" : " threads",
+    print_warning(common,
+                  str_cat({"expected at most ", cpus, cpus == 1 ? " thread" : " threads",
                            ", one for each CPU that may be used, found ", num_threads(), ": more make it slower"}));
 }
 
@@ -331,7 +334,8 @@ int run_here(std::string_view name, std::string_view summary, Span<Command> comm
     flush_output();
     return code;
   } catch (const Interrupted& interrupted) {
-    print_error(str_cat({"stopped by ", signal_name(interrupted.signal)}));
+    // Who closed the output, as head does, expects the end without a word.
+    if (interrupted.signal != SIGPIPE) print_error(str_cat({"stopped by ", signal_name(interrupted.signal)}));
     return 128 + interrupted.signal;
   } catch (const Error& error) {
     print_error(error.what());
@@ -355,16 +359,20 @@ bool has_enough_stack() {
 
 int run_program(std::string_view name, std::string_view summary, Span<Command> commands, int argc, char** argv) {
   const ScopedSignals signals;
-  if (has_enough_stack()) return run_here(name, summary, commands, argc, argv);
-  int code = 0;
+  int code = static_cast<int>(ExitCode::Memory);
+  const auto run = [&] { code = run_here(name, summary, commands, argc, argv); };
   try {
-    Thread([&] { code = run_here(name, summary, commands, argc, argv); }).join();
+    if (has_enough_stack())
+      run();
+    else
+      Thread(run).join();
   } catch (const std::system_error& error) {
     print_error(
         str_cat({"the limit of the stack (ulimit -s) is below ", format_bytes(static_cast<int64_t>(kLeastThreadStack)),
                  ", and no thread with a larger one could be started: ", error.code().message()}));
-    return static_cast<int>(ExitCode::Memory);
   }
+  // What cannot be written is not tried again at exit: there SIGPIPE kills.
+  if (std::fflush(stdout) != 0) ::__fpurge(stdout);
   return code;
 }
 

@@ -34,7 +34,7 @@ struct CommonOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"json", &CommonOptions::json, "print the result as one line of JSON; all other text goes to stderr"},
-        Field{"quiet", &CommonOptions::quiet, "print nothing but errors (and JSON)"});
+        Field{"quiet", &CommonOptions::quiet, "print nothing but errors (and JSON), no warnings either"});
   }
 };
 
@@ -110,11 +110,11 @@ struct Interrupted {
   int signal;
 };
 
-/** Throws Interrupted once SIGINT, SIGTERM or SIGHUP has come. Long work calls it now and then. */
+/** Throws Interrupted once a signal has asked for a stop. Long work calls it now and then. */
 void check_interrupted();
 
 /** What --threads asks for, 0 for the default; a warning if there are more threads than CPUs to run them. */
-void use_threads(int64_t threads);
+void use_threads(int64_t threads, const CommonOptions& common);
 
 /**
  * IoError if a new dataset may not come to be at `folder`: something is there, and `force` is not set. Removes what

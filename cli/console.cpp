@@ -66,11 +66,14 @@ void print_message(std::string_view kind, std::string_view color, std::string_vi
 
 }  // namespace
 
-void print_warning(std::string_view message) { print_message("warning", "\033[33m", message); }
+void print_warning(const CommonOptions& common, std::string_view message) {
+  if (!common.quiet) print_message("warning", "\033[33m", message);
+}
 void print_error(std::string_view message) { print_message("error", "\033[31m", message); }
 
 void flush_output() {
   const bool failed = std::fflush(stdout) != 0;
+  if (failed) check_interrupted();  // the one who read it has gone: SIGPIPE
   TERCEL_CHECK(!failed && std::ferror(stdout) == 0, IoError, "standard output: write: ", std::strerror(errno));
 }
 

@@ -23,8 +23,8 @@ void print_line(std::string_view line);
 /** Prints text on stdout as it is. */
 void print_exactly(std::string_view text);
 
-/** Prints "tercel: warning: ..." on stderr. */
-void print_warning(std::string_view message);
+/** Prints "tercel: warning: ..." on stderr; with quiet, nowhere. */
+void print_warning(const CommonOptions& common, std::string_view message);
 
 /** Prints "tercel: error: ..." on stderr, on one line whatever the message holds. */
 void print_error(std::string_view message);

@@ -40,8 +40,8 @@ int run_doctor(CommandLine& line) {
       for (const auto& [library, number] : value.items())
         print_text(common, "  " + library + " " + number.get<std::string>() + "\n");
   }
-  const auto warn = [](bool condition, std::string_view text) {
-    if (condition) print_warning(text);
+  const auto warn = [&](bool condition, std::string_view text) {
+    if (condition) print_warning(common, text);
   };
   warn(!has_avx2(), "this CPU has no AVX2: training will be several times slower");
   warn(huge_page_mode() == HugePageMode::Never,

@@ -34,10 +34,10 @@ int run_eval(CommandLine& line) {
   line.options(common);
   line.example("tercel eval runs/first data");
   if (!line.parse()) return 0;
-  use_threads(flags.threads);
+  use_threads(flags.threads, common);
 
   recsys::LoadedModel model = recsys::load_model(model_path);
-  for (const std::string& warning : model.warnings) print_warning(warning);
+  for (const std::string& warning : model.warnings) print_warning(common, warning);
   const data::Dataset dataset = data::load_dataset(data_path);
   recsys::check_dataset_fits(model, dataset);
   const data::DataPart& part = dataset.part(flags.part);

@@ -41,7 +41,7 @@ int run_generate(CommandLine& line) {
   line.example("tercel generate data --preset criteo --rows 1000000 --seed 1");
   if (!line.parse()) return 0;
   prepare_output_folder(out, flags.force);
-  use_threads(flags.threads);
+  use_threads(flags.threads, common);
 
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place, common, "generate");

@@ -52,11 +52,11 @@ Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
   return json;
 }
 
-Json describe_model(const std::string& path) {
+Json describe_model(const std::string& path, const CommonOptions& common) {
   // Neither contents are read nor memory is allocated: tables may be larger than it.
   std::vector<std::string> warnings;
   const recsys::Checkpoint checkpoint = recsys::open_model(path, recsys::Verify::Sizes, warnings);
-  for (const std::string& warning : warnings) print_warning(warning);
+  for (const std::string& warning : warnings) print_warning(common, warning);
   const recsys::RunIdentity& identity = checkpoint.identity();
   const recsys::Model model(identity.config, identity.data.schema);
   Json json{{"kind", recsys::is_checkpoint_folder(path) ? "checkpoint" : "run"},
@@ -111,7 +111,7 @@ int run_info(CommandLine& line) {
   if (!line.parse()) return 0;
   TERCEL_CHECK(exists(path), IoError, printable(path), ": there is nothing of that name");
   const bool is_model = recsys::is_checkpoint_folder(path) || exists(join_path(path, "config.json"));
-  const Json json = is_model ? describe_model(path) : describe_dataset(data::load_dataset(path));
+  const Json json = is_model ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
   print_text(common, lines_of(json, 0));
   if (common.json) print_line(dump_json_line(json));
   return 0;

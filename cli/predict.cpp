@@ -71,10 +71,10 @@ int run_predict(CommandLine& line) {
   const bool npy = flags.format == OutputFormat::Npy || flags.out.ends_with(".npy");
   TERCEL_CHECK(!npy || !flags.out.empty(), ConfigError, "predict: --format npy needs --out FILE");
   TERCEL_CHECK(!common.json || !flags.out.empty(), ConfigError, "predict: --json needs --out FILE");
-  use_threads(flags.threads);
+  use_threads(flags.threads, common);
 
   recsys::LoadedModel model = recsys::load_model(model_path);
-  for (const std::string& warning : model.warnings) print_warning(warning);
+  for (const std::string& warning : model.warnings) print_warning(common, warning);
   std::optional<io::NpyWriter> npy_file;
   std::optional<AtomicFile> csv_file;
   if (npy) npy_file.emplace(flags.out);

@@ -168,14 +168,14 @@ int run_train(CommandLine& line) {
     return 0;
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
-  use_threads(flags.threads);
+  use_threads(flags.threads, common);
   const data::Dataset dataset = data::load_dataset(data_path);
   std::optional<RunProfile> profile;
   if (!flags.profile.empty()) profile.emplace(flags.profile);
   const std::string out = flags.out.empty() ? free_folder(config.model_name) : flags.out;
   recsys::Trainer trainer(config, dataset, out, flags.resume,
                           flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
-  for (const std::string& warning : trainer.warnings()) print_warning(warning);
+  for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
   const int64_t first_step = trainer.step();
   print_text(common, str_cat({"training ", config.model_name, " on ", format_count(dataset.train.rows()), " rows with ",
                               num_threads(), num_threads() == 1 ? " thread" : " threads", " in ", printable(out),

@@ -63,14 +63,27 @@ void compare_layers(const Json& before, const Json& now, Differences& out) {
   }
 }
 
+/** Everything but where the run ends, of which `epochs` and `max_iter` say 0 for what is not given. */
 Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
   Json a = config_to_json(before), b = config_to_json(now);
   Differences out;
   compare_layers(a.at("layers"), b.at("layers"), out);
-  a.erase("layers");
-  b.erase("layers");
+  for (Json* config : {&a, &b}) {
+    config->erase("layers");
+    config->at("solver").erase("epochs");
+    config->at("solver").erase("max_iter");
+  }
   compare_objects(a, b, "", out);
   return out;
+}
+
+/** "3 epochs", "500 steps", "3 epochs or 500 steps". */
+std::string end_text(const SolverOptions& solver) {
+  const auto counted = [](int64_t n, std::string_view unit) { return str_cat({n, " ", unit, n == 1 ? "" : "s"}); };
+  const int64_t epochs = solver.epochs_to_read();
+  std::string text = epochs > 0 ? counted(epochs, "epoch") : "";
+  if (solver.max_iter > 0) text += (text.empty() ? "" : " or ") + counted(solver.max_iter, "step");
+  return text;
 }
 
 }  // namespace
@@ -124,6 +137,7 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
     if (before != now)
       check.warnings.push_back(str_cat({what, ": the checkpoint has ", printable(before), ", this run has ", now}));
   };
+  warn("end of the run", end_text(checkpoint.config.solver), end_text(run.config.solver));
   warn("instruction set", checkpoint.instruction_set, run.instruction_set);
   warn("Tercel's version", checkpoint.tercel_version, run.tercel_version);
   return check;

@@ -44,8 +44,7 @@ struct TrainerState {
 data::ReaderOptions reader_options(const ModelConfig& config, const Model& model) {
   data::ReaderOptions options;
   options.batch_size = config.solver.batchsize;
-  // max_iter alone goes round the rows until it is reached.
-  options.epochs = config.solver.epochs > 0 ? config.solver.epochs : config.solver.max_iter > 0 ? 0 : 1;
+  options.epochs = config.solver.epochs_to_read();
   options.shuffle = config.data.shuffle;
   options.shuffle_window = config.data.shuffle_window;
   options.seed = config.solver.seed;

@@ -18,8 +18,10 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 
 void on_signal(int signal) {
   int none = 0;
-  // A terminal that closes sends SIGHUP twice: from the shell, and when the shell has ended.
-  if (!asked.compare_exchange_strong(none, signal) && signal != SIGHUP) ::_exit(128 + signal);
+  if (asked.compare_exchange_strong(none, signal)) return;
+  // A terminal that closes sends SIGHUP twice, from the shell and when the shell has ended; SIGPIPE comes with every
+  // write.
+  if (signal != SIGHUP && signal != SIGPIPE) ::_exit(128 + signal);
 }
 
 void on_save_signal(int /*signal*/) { save_asked.store(true, std::memory_order_relaxed); }
@@ -28,8 +30,8 @@ struct Handling {
   int signal;
   void (*handler)(int);
 };
-const Handling kHandling[] = {
-    {SIGINT, on_signal}, {SIGTERM, on_signal}, {SIGHUP, on_signal}, {SIGUSR1, on_save_signal}, {SIGXFSZ, SIG_IGN}};
+const Handling kHandling[] = {{SIGINT, on_signal},  {SIGTERM, on_signal},      {SIGHUP, on_signal},
+                              {SIGPIPE, on_signal}, {SIGUSR1, on_save_signal}, {SIGXFSZ, SIG_IGN}};
 
 }  // namespace
 
@@ -46,6 +48,7 @@ std::string_view signal_name(int signal) noexcept {
     case SIGINT: return "SIGINT";
     case SIGTERM: return "SIGTERM";
     case SIGHUP: return "SIGHUP";
+    case SIGPIPE: return "SIGPIPE";
     default: return "a signal";
   }
 }

@@ -9,7 +9,8 @@
 
 namespace tercel {
 
-/** SIGINT, SIGTERM or SIGHUP once a stop was asked for, else 0. Long work looks here and ends in good order. */
+/** SIGINT, SIGTERM, SIGHUP or SIGPIPE once a stop was asked for, else 0. Long work looks here and ends in good order.
+ */
 TERCEL_API int stop_signal() noexcept;
 
 /** Asks for a stop as that signal would; safe in a signal handler. */
@@ -25,10 +26,10 @@ TERCEL_API void request_save() noexcept;
 TERCEL_API std::string_view signal_name(int signal) noexcept;
 
 /**
- * While it lives, the first SIGINT, SIGTERM or SIGHUP sets stop_signal(); a second SIGINT or SIGTERM ends the process
- * at once with exit code 128 + signal. SIGUSR1 sets take_save_request(); writing past a file size limit is an error
- * instead of a signal. For the main function of a program only: the library never touches signals by itself. A signal
- * that is ignored when it is made stays so (nohup).
+ * While it lives, the first SIGINT, SIGTERM, SIGHUP or SIGPIPE (nobody reads the output any more) sets stop_signal(); a
+ * second SIGINT or SIGTERM ends the process at once with exit code 128 + signal. SIGUSR1 sets take_save_request();
+ * writing past a file size limit is an error instead of a signal. For the main function of a program only: the library
+ * never touches signals by itself. A signal that is ignored when it is made stays so (nohup).
  */
 class TERCEL_API ScopedSignals {
  public:
@@ -38,7 +39,7 @@ class TERCEL_API ScopedSignals {
   ScopedSignals& operator=(const ScopedSignals&) = delete;
 
  private:
-  std::array<struct sigaction, 5> before_;
+  std::array<struct sigaction, 6> before_;
 };
 
 }  // namespace tercel

@@ -1,6 +1,8 @@
 // Kills `tercel train` at random moments, resumes it, and compares what is left in the end with a run in peace.
 // TERCEL_KILLS sets how many kills there are (default 10).
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -138,15 +140,42 @@ TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
   }
 }
 
-TEST(KillLoop, SigusrSavesAndTheRunGoesOn) {
-  const TemporaryFolder root;
-  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
-  std::vector<std::string> words = train(root, "run");
+/** The same, without an end and without checkpoints of its own. */
+std::vector<std::string> train_without_end(const TemporaryFolder& root, const std::string& name) {
+  std::vector<std::string> words = train(root, name);
   for (const char* more :
        {"--epochs=100000", "--set", "solver.eval_interval=1000000", "--set", "solver.checkpoint_interval=1000000"})
     words.emplace_back(more);
   words.erase(std::find(words.begin(), words.end(), "--epochs"), std::find(words.begin(), words.end(), "4") + 1);
-  Program program(words);
+  return words;
+}
+
+TEST(KillLoop, OutputThatNobodyReadsStopsWithACheckpoint) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
+  std::vector<std::string> words = train_without_end(root, "run");
+  std::erase(words, "--quiet");
+  for (const char* more : {"--set", "solver.eval_interval=2"}) words.emplace_back(more);
+  const std::string pipe = root / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  test::ProgramOptions options;
+  options.out = pipe;
+  Program program(words, options);
+  while (program.is_running() && !std::filesystem::exists(root / "run/metrics.jsonl")) ::usleep(500);
+  ASSERT_EQ(count_checkpoints(root / "run/checkpoints"), 0);
+  ::close(reader);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGPIPE);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(count_checkpoints(root / "run/checkpoints"), 1);
+}
+
+TEST(KillLoop, SigusrSavesAndTheRunGoesOn) {
+  const TemporaryFolder root;
+  ASSERT_EQ(run({"generate", root / "data", "--preset", "small", "--rows", "12000", "--quiet"}).code, 0);
+  Program program(train_without_end(root, "run"));
   for (const int64_t saved : {1, 2}) {
     while (program.is_running() && !std::filesystem::exists(root / "run/metrics.jsonl")) ::usleep(500);
     program.signal(SIGUSR1);

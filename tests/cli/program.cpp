@@ -69,7 +69,7 @@ Program::Program(std::vector<std::string> words, const ProgramOptions& options) 
     ::dup2(out_, STDOUT_FILENO);
     ::dup2(err_, STDERR_FILENO);
     // As a shell starts it, whatever started the test.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) ::signal(signal, SIG_DFL);
     limit(RLIMIT_FSIZE, options.max_file_bytes);
     limit(RLIMIT_STACK, options.stack_bytes);
     limit(RLIMIT_AS, options.address_bytes);

@@ -64,9 +64,12 @@ TEST(Program, RefusesWhatItDoesNotKnow) {
 
 TEST(Program, MoreThreadsThanCpusAreAWarning) {
   const TemporaryFolder folder;
-  const auto generate = [&](int64_t threads) {
-    return run({"generate", folder / "data", "--preset", "small", "--rows", "100", "--force", "--threads",
-                std::to_string(threads)});
+  const auto generate = [&](int64_t threads, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"generate", folder / "data", "--preset",
+                                      "small",    "--rows",        "100",
+                                      "--force",  "--threads",     std::to_string(threads)};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
   };
   const int64_t cpus = usable_cpus();
   if (cpus >= 1024) GTEST_SKIP() << "a machine of " << cpus << " CPUs";
@@ -77,6 +80,7 @@ TEST(Program, MoreThreadsThanCpusAreAWarning) {
       << outcome.err;
   EXPECT_NE(outcome.err.find("found " + std::to_string(cpus + 1) + ": more make it slower\n"), std::string::npos)
       << outcome.err;
+  EXPECT_EQ(generate(cpus + 1, {"--quiet"}).err, "");
 }
 
 TEST(Program, FullOutputIsAnErrorToo) {

@@ -96,11 +96,21 @@ TEST_F(Resuming, EveryOtherDifferenceIsALine) {
                    "layers.e2.optimizer.beta1: the checkpoint has 0.9, this run has 0.8",
                    "layers.e2.optimizer.initial_accu_value: the checkpoint has 0.0, this run has 0.5",
                    "model_name: the checkpoint has \"stateful\", this run has \"renamed\"",
-                   "solver.epochs: the checkpoint has 2, this run has 3",
                    "solver.eval_interval: the checkpoint has 0, this run has 2",
                    "solver.lr: the checkpoint has 0.01, this run has 0.02",
                    "optimizer.beta1: the checkpoint has 0.9, this run has 0.8",
-                   "data.num_workers: the checkpoint has 1, this run has 2"}));
+                   "data.num_workers: the checkpoint has 1, this run has 2",
+                   "end of the run: the checkpoint has 2 epochs or 3 steps, this run has 3 epochs or 3 steps"}));
+}
+
+TEST_F(Resuming, TheEndOfTheRunIsNamedAsItIs) {
+  EXPECT_EQ(warnings(with({"solver.epochs=0"}), dataset_),
+            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 3 steps"});
+  EXPECT_EQ(warnings(with({"solver.epochs=0", "solver.max_iter=0"}), dataset_),
+            Lines{"end of the run: the checkpoint has 2 epochs or 3 steps, this run has 1 epoch"});
+  std::filesystem::remove_all(root_ / "run");
+  train(stateful_config({"solver.epochs=0"}));
+  EXPECT_EQ(warnings(stateful_config({"solver.epochs=1"}), dataset_), Lines());
 }
 
 TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {

@@ -60,6 +60,20 @@ TEST(Signals, HangupAsksHoweverOftenItComes) {
   EXPECT_EQ(signal_name(stop_signal()), "SIGHUP");
 }
 
+TEST(Signals, ClosedPipeAsksHoweverOftenItIsWrittenTo) {
+  const ScopedSignals scope;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(::write(ends[1], "x", 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+    EXPECT_EQ(stop_signal(), SIGPIPE);
+  }
+  ::close(ends[1]);
+  EXPECT_EQ(signal_name(SIGPIPE), "SIGPIPE");
+}
+
 TEST(Signals, UserSignalAsksForASaveAndNotForAStop) {
   const ScopedSignals scope;
   EXPECT_FALSE(take_save_request());

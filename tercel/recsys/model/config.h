@@ -51,6 +51,9 @@ struct SolverOptions : optim::LearningRateOptions {
                          "seconds between lines of metrics.jsonl about training", above(0)}),
         optim::LearningRateOptions::fields());
   }
+
+  /** How often the train rows are read; 0: as often as max_iter, which alone ends the run, takes. */
+  int64_t epochs_to_read() const { return epochs > 0 ? epochs : max_iter > 0 ? 0 : 1; }
 };
 
 struct DataOptions {
