@@ -19,7 +19,7 @@ function(check expected)
 endfunction()
 
 check("accepted" core util)
-check("accepted" ops autograd cuda core util)
+check("accepted" ops autograd core util)
 check("accepted" recsys nn optim io data ops autograd core util)
 check("accepted" data core util)
 check("upward link refused: util \\(0\\) -> core \\(10\\)" util core)

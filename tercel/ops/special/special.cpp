@@ -14,7 +14,7 @@ namespace tercel {
 
 namespace {
 
-constinit const KernelTable<ElementwiseFn> special_kernels = TERCEL_KERNELS(special_elementwise);
+constinit const KernelTable<ElementwiseFn> special_kernels = TERCEL_CPU_KERNELS(special_elementwise);
 
 struct Info {
   ElementwiseRule rule;
