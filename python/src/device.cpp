@@ -151,7 +151,7 @@ void register_generators(nb::module_& m) {
             if (!device.is_none()) {
               const Device d = to_device(device.ptr());
               TERCEL_CHECK(d.is_cpu(), RuntimeError, "Device type ", to_string(d.type),
-                           " is not supported for torch.Generator() api.");
+                           " is not supported by Generator(): expected 'cpu'.");
             }
             new (self) GeneratorObject();
             self->own.set_seed(67280421310721ULL);

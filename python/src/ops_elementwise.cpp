@@ -43,11 +43,11 @@ Tensor select(const Tensor& given, const Operand& a, const Operand& b) {
 
 /** min and max as numbers. */
 Tensor clamped(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
-  TERCEL_CHECK(low || high, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  TERCEL_CHECK(low || high, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
   return !high ? clamp_min(x, *low) : !low ? clamp_max(x, *high) : clamp(x, *low, *high);
 }
 Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
-  TERCEL_CHECK(low || high, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  TERCEL_CHECK(low || high, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
   return !high ? clamp_min_(x, *low) : !low ? clamp_max_(x, *high) : clamp_(x, *low, *high);
 }
 
@@ -180,12 +180,10 @@ Span<Entry> elementwise_ops() {
             [](const Tensor& x, const std::optional<std::vector<Tensor>>& out) {
               const MantissaAndExponent parts = frexp(x);
               if (out && out->size() == 2) {
-                TERCEL_CHECK((*out)[0].dtype() == x.dtype(), RuntimeError,
-                             "torch.frexp() expects mantissa to have dtype ", cpp_type_name(x.dtype()), " but got ",
-                             cpp_type_name((*out)[0].dtype()));
+                TERCEL_CHECK((*out)[0].dtype() == x.dtype(), RuntimeError, "frexp() expects mantissa to have dtype ",
+                             cpp_type_name(x.dtype()), " but got ", cpp_type_name((*out)[0].dtype()));
                 TERCEL_CHECK((*out)[1].dtype() == kInt32, RuntimeError,
-                             "torch.frexp() expects exponent to have int dtype but got ",
-                             cpp_type_name((*out)[1].dtype()));
+                             "frexp() expects exponent to have int dtype but got ", cpp_type_name((*out)[1].dtype()));
               }
               return into("frexp", out, Named<2>{{"mantissa", "exponent"}, {parts.mantissa, parts.exponent}});
             }),

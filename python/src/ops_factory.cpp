@@ -28,7 +28,7 @@ ScalarType range_dtype(std::initializer_list<Scalar> numbers) {
 ScalarType spread_dtype(const char* op, Scalar start, Scalar end, const FactoryOptions& o) {
   if (!start.is_complex() && !end.is_complex()) return default_dtype();
   const ScalarType type = complex_dtype(default_dtype());
-  TERCEL_CHECK(!o.dtype || is_complex(*o.dtype), RuntimeError, "torch.", op, "(): inferred dtype ", legacy_name(type),
+  TERCEL_CHECK(!o.dtype || is_complex(*o.dtype), RuntimeError, op, "(): inferred dtype ", legacy_name(type),
                " can't be safely cast to passed dtype ", legacy_name(o.dtype.value_or(type)));
   return type;
 }

@@ -81,7 +81,7 @@ Span<Entry> linear_algebra_ops() {
           "linalg_svd(Tensor A, bool full_matrices=True, *, str driver=None, Tensor[] out=None)",
           [](const Tensor& a, bool full, std::optional<std::string_view> driver, const OutList& out) {
             TERCEL_CHECK(!driver || a.device().is_cuda(), RuntimeError,
-                         "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+                         "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
                          "cuSOLVER backend.");
             return given("linalg_svd", out, named(linalg::svd(a, full)));
           },
@@ -178,7 +178,7 @@ Span<Entry> linear_algebra_ops() {
           "linalg_pinv(Tensor input, Tensor rcond, bool hermitian=False, *, Tensor out=None)",
           [](const Tensor& a, const Tensor& rcond, bool hermitian, const Tensor& out) {
             TERCEL_CHECK(!rcond.is_complex(), RuntimeError,
-                         "torch.linalg.pinv: rcond tensor of complex type is not supported. Got ",
+                         "linalg.pinv: rcond tensor of complex type is not supported. Got ",
                          scalar_type_word(rcond.dtype()));
             return given("linalg_pinv", out, linalg::pinv(a, 0.0, rcond, hermitian));
           },

@@ -95,7 +95,7 @@ void check_quantile_out(const Tensor& x, const Tensor& out) {
 Named<2> histogram_into(const Pair& out, const Tensor& x, const Histogram& result) {
   static constexpr const char* kNames[] = {"hist", "bin_edges"};
   for (size_t i = 0; out && i < std::min<size_t>(out->size(), 2); ++i)
-    TERCEL_CHECK((*out)[i].dtype() == x.dtype(), RuntimeError, "torch.histogram: input tensor and ", kNames[i],
+    TERCEL_CHECK((*out)[i].dtype() == x.dtype(), RuntimeError, "histogram(): input tensor and ", kNames[i],
                  " tensor should have the same dtype, but got input ", cpp_type_name(x.dtype()), " and ", kNames[i],
                  " ", cpp_type_name((*out)[i].dtype()));
   return into("histogram", out, Named<2>{{kNames[0], kNames[1]}, {result.hist, result.bin_edges}});
@@ -245,7 +245,8 @@ Span<Entry> order_ops() {
               std::optional<std::pair<double, double>> ends;
               if (range != Py_None) {
                 TERCEL_CHECK(PySequence_Size(range) == 2, RuntimeError,
-                             "torch.histogramdd: for a 1-dimensional histogram, range should have 2 elements");
+                             "histogram(): for a 1-dimensional histogram, range should have 2 elements, but got ",
+                             PySequence_Size(range));
                 const nb::object low = own(PySequence_GetItem(range, 0)), high = own(PySequence_GetItem(range, 1));
                 ends = std::pair{to_float(low.ptr()), to_float(high.ptr())};
               }

@@ -29,7 +29,7 @@ def symeig(input, eigenvectors=False, upper=True, *, out=None):  # noqa: A002
     if out is not None:
         for name, to, result in zip(_SYMEIG_FIELDS, out, found):
             if not _C.can_cast(result.dtype, to.dtype):
-                raise RuntimeError(f"torch.symeig: Expected {name} to be safely castable from {_word(result)} dtype, but got "
+                raise RuntimeError(f"symeig: Expected {name} to be safely castable from {_word(result)} dtype, but got "
                                    f"{name} with dtype {_word(to)}")
         for to, result in zip(out, found):
             _C.add(result, 0, out=to)

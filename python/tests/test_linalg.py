@@ -342,7 +342,7 @@ def test_dtypes_of_out(dtype):
             call(a, out=tc.empty(0, dtype=tc.int32))
     wide = tc.empty(0, dtype=tc.complex128)
     assert linalg.pinv(a, out=wide) is wide and wide.shape == (2, 2)
-    with pytest.raises(RuntimeError, match="torch.linalg.eig: Expected eigenvectors to be safely castable"):
+    with pytest.raises(RuntimeError, match="linalg.eig: Expected eigenvectors to be safely castable"):
         linalg.eig(a, out=(tc.empty(0, dtype=tc.complex128), tc.empty(0)))
     with pytest.raises(RuntimeError, match="from Long dtype, but got result with dtype Bool"):
         linalg.matrix_rank(a, out=tc.empty(0, dtype=tc.bool))
@@ -363,7 +363,7 @@ def test_tolerances_of_each_matrix():
     for call, name in ((lambda: tc.linalg.pinv(a, atol=tc.tensor(1j)), "pinv: atol"),
                        (lambda: tc.linalg.pinv(a, rcond=tc.tensor(1j)), "pinv: rcond"),
                        (lambda: rank(a, rtol=tc.tensor(1j)), "matrix_rank: rtol")):
-        with pytest.raises(RuntimeError, match=f"torch.linalg.{name} tensor of complex type is not supported. Got Complex"):
+        with pytest.raises(RuntimeError, match=f"linalg.{name} tensor of complex type is not supported. Got Complex"):
             call()
     with pytest.raises(RuntimeError, match=r"linalg.pinv\(Float\{\[1\]\}\): expected a tensor with 2 or more dimensions"):
         tc.linalg.pinv(tc.ones(1))
@@ -386,7 +386,7 @@ def test_products_with_q(dtype):
                        (lambda: tc.ormqr(reflectors, tau[0], w), "Expected tau to have one dimension less than input"),
                        (lambda: tc.ormqr(reflectors, tau, w.real.float()), "Expected input and other to have the same dtype"),
                        (lambda: tc.ormqr(reflectors, tau, w[0, 0]), "other must have at least 2 dimensions")):
-        with pytest.raises(RuntimeError, match=f"torch.ormqr: .*{text}"):
+        with pytest.raises(RuntimeError, match=f"^ormqr: .*{text}"):
             call()
     x = reflectors.detach().clone().requires_grad_()
     tc.ormqr(x, tau, w).abs().sum().backward()
@@ -440,7 +440,7 @@ def test_matrices_that_other_libraries_trip_over():
             tc.linalg.lu_solve(factor, pivots, tc.ones(2, 1), adjoint=True)
         with pytest.raises(RuntimeError, match=r"pivots passed to lu_unpack must be between 1 and LU.size\(-2\)"):
             tc.lu_unpack(factor, pivots)
-    with pytest.raises(tc.linalg.LinAlgError, match="torch.linalg.eig: input tensor should not contain infs or NaNs"):
+    with pytest.raises(tc.linalg.LinAlgError, match="linalg.eig: input tensor should not contain infs or NaNs"):
         tc.linalg.eig(tc.full((2, 2, 2), float("nan")))
     with pytest.raises(ValueError, match="at least one operand"):
         tc.einsum("", [])

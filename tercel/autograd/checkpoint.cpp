@@ -29,7 +29,7 @@ class CheckpointNode final : public CustomNode {
     TERCEL_CHECK(
         !detail::pass_has_targets(), RuntimeError,
         "Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to .backward(). When "
-        "use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+        "use_reentrant=True, checkpoint() is incompatible with .grad() or passing an `inputs` "
         "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
         ".backward() without passing the `inputs` argument.");
     std::vector<Tensor> inputs;

@@ -58,7 +58,7 @@ void SavedTensor::check_and_pack() {
   TERCEL_CHECK(!tensor_.impl().is_inference(), RuntimeError,
                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
                "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
-               "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+               "use it in autograd, or use no_grad() instead of inference_mode().");
   pack_with(*detail::t_saved_tensor_hooks);
 }
 

@@ -345,7 +345,7 @@ TEST(Checkpoint, RefusesGradOfGivenInputs) {
       checkpoint([](const Tensors& in) { return Tensors{exp(in[0])}; }, {x}, {.use_reentrant = true})[0].sum();
   EXPECT_TRUE(message_of<RuntimeError>([&] {
                 grad(Span<Tensor>(&y, 1), Span<Tensor>(&x, 1));
-              }).find("checkpoint is incompatible with .grad()") != std::string::npos);
+              }).find("checkpoint() is incompatible with .grad()") != std::string::npos);
 }
 
 }  // namespace

@@ -363,7 +363,7 @@ TEST(OutVariants, LinearAlgebraAsksForItsDtype) {
                       "Expected out tensor to have dtype float, but got double instead");
   EXPECT_EQ(linalg::matrix_power_out(empty({0}, kFloat64), a, 2).dtype(), kFloat64);
   TERCEL_EXPECT_THROW(linalg::eig_out(empty({0}), empty({0}), a), RuntimeError,
-                      "torch.linalg.eig: Expected eigenvalues to be safely castable from ComplexFloat dtype, but got "
+                      "linalg.eig: Expected eigenvalues to be safely castable from ComplexFloat dtype, but got "
                       "eigenvalues with dtype Float");
 }
 

@@ -111,7 +111,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         inputs = tuple(_at_edge(place, None, False) for place in inputs)
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
-                      "for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+                      "for other parts of the graph, please use autograd.backward().", FutureWarning, stacklevel=2)
     if is_grads_batched:
         return _batched_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     found = _C._run_grad(outputs, inputs, _gradients(outputs, grad_outputs), _retained(retain_graph, create_graph),

@@ -96,8 +96,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     def __init__(self, *args, **kwargs):
         import warnings
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
-                      "should invoke them on the class itself. Instantiating an autograd function will raise an error in "
-                      "a future version.", DeprecationWarning, stacklevel=2)
+                      "should invoke them on the class itself.", DeprecationWarning, stacklevel=2)
 
     def __getattr__(self, name):
         if name == "metadata":

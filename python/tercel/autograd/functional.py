@@ -60,8 +60,7 @@ def _check_vector(v, others, several):
     for i, (one, other) in enumerate(zip(v, others)):
         if one.size() != other.size():
             prefix = f"Entry {i} in " if len(v) > 1 else ""
-            raise RuntimeError(f"{prefix}v has invalid size: should be torch.Size({list(other.size())}) but got "
-                               f"torch.Size({list(one.size())}).")
+            raise RuntimeError(f"{prefix}v has invalid size: should be {other.size()} but got {one.size()}.")
 
 
 def _vector_like(v, others, several, function, what):
@@ -181,18 +180,18 @@ def _check_mode(function, vectorize, strategy, strict, create_graph):
                              f"Otherwise, prefer to use \"reverse-mode\", but got {strategy!r}.")
     if strategy == "forward-mode":
         if create_graph:
-            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and "
+            raise NotImplementedError("autograd.functional.jacobian: `create_graph=True` and "
                                       "`strategy=\"forward-mode\"` are not supported together (yet). Please either set "
                                       "`create_graph=False` or `strategy=\"reverse-mode\"`.")
         if strict:
-            raise RuntimeError(f"torch.autograd.functional.{function}: `strict=True` and `strategy=\"forward-mode\"` are "
+            raise RuntimeError(f"autograd.functional.{function}: `strict=True` and `strategy=\"forward-mode\"` are "
                                "not supported together (yet). Please either set `strict=False` or "
                                "`strategy=\"reverse-mode\"`.")
         if not vectorize:
             raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
                                       "implemented for `vectorize=True`.")
     if vectorize and strict:
-        raise RuntimeError(f"torch.autograd.functional.{function}: `strict=True` and `vectorize=True` are not supported "
+        raise RuntimeError(f"autograd.functional.{function}: `strict=True` and `vectorize=True` are not supported "
                            "together. Please either set `strict=False` or `vectorize=False`.")
 
 

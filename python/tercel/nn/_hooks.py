@@ -198,7 +198,7 @@ class _FullBackward:
 def _warn_non_full(args, result, node):
     """Where a hook on the output's node does not see what its name promises."""
     def warn(how, missing):
-        warnings.warn(f"Using {how} deprecated and will be removed in future versions. This hook will be missing "
+        warnings.warn(f"Using {how} deprecated. This hook will be missing "
                       f"{missing}. Please use register_full_backward_hook to get the documented behavior.",
                       UserWarning, stacklevel=5)
 

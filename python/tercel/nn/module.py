@@ -504,7 +504,7 @@ class Module:
             return
         given = state_dict[key]
         if not isinstance(given, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+            error_msgs.append(f'While copying the parameter named "{key}", expected a Tensor or Tensor-like '
                               f"object from checkpoint but received {type(given)}")
             return
         if own.dim() == 0 and given.dim() == 1 and given.numel() == 1:

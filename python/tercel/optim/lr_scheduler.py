@@ -18,9 +18,7 @@ __all__ = ["LRScheduler", "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is "
-    "used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use "
-    "case: https://github.com/pytorch/pytorch/issues/new/choose.")
-_ORDER = ("See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
+    "used instead of the new chainable form, where available.")
 
 
 class LRScheduler:
@@ -83,13 +81,12 @@ class LRScheduler:
         optimizer = self.optimizer
         if optimizer.__dict__.get("step") is not optimizer.__dict__.get("_known_step"):
             warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                          "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. "
-                          + _ORDER, UserWarning, stacklevel=3)
+                          "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`.",
+                          UserWarning, stacklevel=3)
         elif getattr(optimizer, "_step_count", 0) < 1:
-            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, "
-                          "you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`. "
-                          " Failure to do this will result in PyTorch skipping the first value of the learning rate "
-                          "schedule. " + _ORDER, UserWarning, stacklevel=3)
+            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the "
+                          "opposite order: otherwise the first value of the learning rate schedule is skipped.",
+                          UserWarning, stacklevel=3)
 
     def _set(self, rates):
         for group, rate in zip(self.optimizer.param_groups, rates):

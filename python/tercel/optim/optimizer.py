@@ -133,8 +133,8 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         there = {id(p) for group in self.param_groups for p in group["params"]}
         if len({id(p) for p in params}) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
-                          "error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; expected each "
+                          "of them once", stacklevel=3)
         if any(id(p) in there for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({**self.defaults, **param_group, "params": params})

@@ -71,7 +71,7 @@ class CheckpointFunction(Function):
         """Calls the function again, and runs a backward through it."""
         if _C._pass_has_targets():
             raise RuntimeError("Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to "
-                               ".backward(). When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "
+                               ".backward(). When use_reentrant=True, checkpoint() is incompatible with .grad() "
                                "or passing an `inputs` parameter to .backward(). To resolve this error, you can either set "
                                "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         inputs = list(ctx.inputs)

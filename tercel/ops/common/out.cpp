@@ -40,9 +40,8 @@ constexpr OutRule kOutRules[] = {
 };
 
 constexpr const char* kResizeAdvice =
-    ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero "
-    "elements. "
-    "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).";
+    ". Resizing an out tensor that has elements is deprecated. To reuse a tensor t as out, resize it to zero elements "
+    "first, with t.resize_(0).";
 
 /** All that put_out() asks for. */
 void check_out(const char* op, const Tensor& out, const Tensor& result) {
@@ -72,18 +71,18 @@ struct CastableOut {
 constexpr CastableOut kCastableOuts[] = {
     {"cholesky_inverse", "cholesky_inverse"},
     {"cholesky_solve", "cholesky_solve"},
-    {"geqrf", "torch.geqrf", nullptr},
+    {"geqrf", "geqrf", nullptr},
     {"linalg_cond", "linalg.cond"},
-    {"linalg_eig", "torch.linalg.eig", nullptr},
-    {"linalg_eigvals", "torch.linalg.eigvals", "eigenvalues"},
-    {"linalg_householder_product", "torch.linalg.householder_product"},
-    {"linalg_lstsq", "torch.linalg.lstsq", nullptr},
+    {"linalg_eig", "linalg.eig", nullptr},
+    {"linalg_eigvals", "linalg.eigvals", "eigenvalues"},
+    {"linalg_householder_product", "linalg.householder_product"},
+    {"linalg_lstsq", "linalg.lstsq", nullptr},
     {"linalg_matrix_power", "matrix_power"},
-    {"linalg_matrix_rank", "torch.linalg.matrix_rank"},
+    {"linalg_matrix_rank", "linalg.matrix_rank"},
     {"linalg_pinv", "linalg.pinv"},
     {"linalg_tensorinv", "tensorinv"},
     {"linalg_tensorsolve", "tensorsolve"},
-    {"orgqr", "torch.linalg.householder_product"},
+    {"orgqr", "linalg.householder_product"},
 };
 
 }  // namespace
@@ -166,7 +165,7 @@ void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& r
                "multi_dot(): expected out tensor to have dtype ", cpp_type_name(result.dtype()), " but got ",
                cpp_type_name(out.dtype()));
   TERCEL_CHECK(op != "ormqr" || result.dtype() == out.dtype(), RuntimeError,
-               "torch.ormqr: Expected input and result to have the same dtype, but input has dtype",
+               "ormqr: Expected input and result to have the same dtype, but input has dtype ",
                scalar_type_word(result.dtype()), " and result has dtype ", scalar_type_word(out.dtype()));
   check_same_dtype(out, result);
 }

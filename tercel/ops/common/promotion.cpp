@@ -26,7 +26,7 @@ constexpr Refusal kRefusals[] = {
      "`logical_not()` operator instead."},
     {"relu", TypeCategory::Bool, "Boolean inputs not supported for relu"},
     {"sign", TypeCategory::Complex,
-     "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."},
+     "Unlike NumPy's, sign() does not support complex numbers. Please use sgn() instead."},
     {"ceil", TypeCategory::Complex, "ceil is not supported for complex inputs"},
     {"floor", TypeCategory::Complex, "floor is not supported for complex inputs"},
     {"trunc", TypeCategory::Complex, "trunc is not supported for complex inputs"},

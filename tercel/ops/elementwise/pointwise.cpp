@@ -281,7 +281,8 @@ const Tensor& round_(const Tensor& x, int64_t decimals) {
 
 MantissaAndExponent frexp(const Tensor& x) {
   check_defined("frexp", x, "self");
-  TERCEL_CHECK(x.is_floating_point(), RuntimeError, "torch.frexp() only supports floating-point dtypes");
+  TERCEL_CHECK(x.is_floating_point(), RuntimeError, "frexp() only supports floating-point dtypes, but got ",
+               scalar_type_word(x.dtype()));
   check_on_cpu("frexp", x);
   const Tensor from = x.detach().contiguous();
   const MantissaAndExponent out = {empty(x.sizes(), TensorOptions(x.dtype())), empty(x.sizes(), TensorOptions(kInt32))};
@@ -352,7 +353,7 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
   check_defined("clamp", x, "self");
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "clamp is not supported for complex types");
   const bool lower = min && min->defined(), upper = max && max->defined();
-  TERCEL_CHECK(lower || upper, RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  TERCEL_CHECK(lower || upper, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
   if (!upper) return maximum(x, *min);
   if (!lower) return minimum(x, *max);
   // Both bounds take part in the promotion of dtypes before either is compared.

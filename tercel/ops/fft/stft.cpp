@@ -109,8 +109,8 @@ Tensor stft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_lengt
   const bool as_complex = return_complex.value_or(is_complex);
   if (!as_complex)
     warn(
-        "stft with return_complex=False is deprecated. In a future release, stft will return complex tensors for all "
-        "inputs; view_as_real() of them is the old format.");
+        "stft() with return_complex=False is deprecated: use return_complex=True, and view_as_real() of the result "
+        "for pairs of real numbers.");
   TERCEL_CHECK(x.is_differentiable(), NotImplementedError, call.text(),
                " : expected a tensor of floating point or complex values");
   call.check(x.dim() == 1 || x.dim() == 2, {"expected a 1D or 2D tensor"});

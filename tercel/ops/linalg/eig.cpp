@@ -120,7 +120,7 @@ Tensor eig_gradient(const Tensor& gw, const Tensor& gv, const Tensor& w, const T
 
 EigResult eig(const Tensor& a) {
   check_square("linalg.eig", a);
-  EigResult out = plain_eig("torch.linalg.eig", a, true);
+  EigResult out = plain_eig("linalg.eig", a, true);
   if (!should_record(a)) return out;
   const Tensor outs[] = {out.eigenvalues, out.eigenvectors};
   record_outputs("LinalgEigBackward0", outs, {a},
@@ -134,7 +134,7 @@ EigResult eig(const Tensor& a) {
 
 Tensor eigvals(const Tensor& a) {
   check_square("linalg.eigvals", a);
-  return should_record(a) ? eig(a).eigenvalues : plain_eig("torch.linalg.eigvals", a, false).eigenvalues;
+  return should_record(a) ? eig(a).eigenvalues : plain_eig("linalg.eigvals", a, false).eigenvalues;
 }
 
 }  // namespace tercel::linalg

@@ -41,21 +41,21 @@ std::string zero_block_sentence(int32_t k) {
 }  // namespace
 
 LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
-  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor_ex", a, hermitian);
-  if (check_errors) check_info("torch.linalg.ldl_factor_ex", out.info, zero_block_sentence);
+  LdlFactorExResult out = plain_ldl("linalg.ldl_factor_ex", a, hermitian);
+  if (check_errors) check_info("linalg.ldl_factor_ex", out.info, zero_block_sentence);
   record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
   return out;
 }
 
 LdlFactorResult ldl_factor(const Tensor& a, bool hermitian) {
-  LdlFactorExResult out = plain_ldl("torch.linalg.ldl_factor", a, hermitian);
-  check_info("torch.linalg.ldl_factor", out.info, zero_block_sentence);
+  LdlFactorExResult out = plain_ldl("linalg.ldl_factor", a, hermitian);
+  check_info("linalg.ldl_factor", out.info, zero_block_sentence);
   record_not_implemented("NotImplemented", {out.LD}, {a}, "linalg_ldl_factor_ex");
   return {std::move(out.LD), std::move(out.pivots)};
 }
 
 Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
-  constexpr const char* kOp = "torch.linalg.ldl_solve";
+  constexpr const char* kOp = "linalg.ldl_solve";
   check_square(kOp, ld, "LD");
   check_matrices(kOp, b, "B");
   check_defined(kOp, pivots, "pivots");

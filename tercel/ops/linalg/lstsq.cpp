@@ -23,13 +23,13 @@ lapack::LeastSquares parse_driver(std::string_view name) {
   if (name == "gelsy") return lapack::LeastSquares::Gelsy;
   if (name == "gelsd") return lapack::LeastSquares::Gelsd;
   TERCEL_CHECK(name == "gelss", RuntimeError,
-               "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+               "linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got ", name);
   return lapack::LeastSquares::Gelss;
 }
 
 /** The solution [..., n, columns]; rank and singular values, where the driver finds them. Not recorded. */
 LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::LeastSquares driver) {
-  constexpr const char* kOp = "torch.linalg.lstsq";
+  constexpr const char* kOp = "linalg.lstsq";
   const NoRecordGuard no_record;
   const int64_t m = a.size(-2), n = a.size(-1), columns = b.size(-1), k = std::min(m, n);
   check_finite(kOp, a, kNotFinite);
@@ -66,7 +66,7 @@ LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::
 }  // namespace
 
 LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond, std::string_view driver_name) {
-  constexpr const char* kOp = "torch.linalg.lstsq";
+  constexpr const char* kOp = "linalg.lstsq";
   check_matrices(kOp, a, "input");
   check_defined(kOp, b, "other");
   check_on_cpu(kOp, b);

@@ -170,16 +170,16 @@ std::string zero_pivot_sentence(int32_t k) {
 }  // namespace
 
 LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot, bool check_errors) {
-  check_matrices("torch.linalg.lu_factor_ex", a);
-  LuFactorExResult out = factor("torch.linalg.lu_factor_ex", a, pivot);
-  if (check_errors) check_info("torch.linalg.lu_factor_ex", out.info, zero_pivot_sentence);
+  check_matrices("linalg.lu_factor_ex", a);
+  LuFactorExResult out = factor("linalg.lu_factor_ex", a, pivot);
+  if (check_errors) check_info("linalg.lu_factor_ex", out.info, zero_pivot_sentence);
   return out;
 }
 
 LuFactorResult lu_factor(const Tensor& a, bool pivot) {
-  check_matrices("torch.linalg.lu_factor", a);
-  LuFactorExResult out = factor("torch.linalg.lu_factor", a, pivot);
-  check_info("torch.linalg.lu_factor", out.info, zero_pivot_sentence);
+  check_matrices("linalg.lu_factor", a);
+  LuFactorExResult out = factor("linalg.lu_factor", a, pivot);
+  check_info("linalg.lu_factor", out.info, zero_pivot_sentence);
   return {std::move(out.LU), std::move(out.pivots)};
 }
 
@@ -203,12 +203,12 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, b
 }
 
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint_of) {
-  check_square("torch.linalg.lu_solve", lu, "LU");
-  check_matrices("torch.linalg.lu_solve", b, "B");
-  check_right_side("torch.linalg.lu_solve", lu, b, left);
-  check_defined("torch.linalg.lu_solve", pivots, "pivots");
+  check_square("linalg.lu_solve", lu, "LU");
+  check_matrices("linalg.lu_solve", b, "B");
+  check_right_side("linalg.lu_solve", lu, b, left);
+  check_defined("linalg.lu_solve", pivots, "pivots");
   TERCEL_CHECK(pivots.dtype() == kInt32, RuntimeError,
-               "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32. Got ",
+               "linalg.lu_solve: pivots should be a Tensor of scalar type int32. Got ",
                scalar_type_word(pivots.dtype()));
   TERCEL_CHECK(pivots.sizes() == lu.sizes().subspan(0, lu.sizes().size() - 1), RuntimeError,
                "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix; got ",
@@ -228,9 +228,10 @@ LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_dat
   const int64_t m = lu.size(-2), k = std::min(m, lu.size(-1));
   if (unpack_pivots) {
     check_defined("lu_unpack", pivots, "LU_pivots");
-    TERCEL_CHECK(pivots.dtype() == kInt32, RuntimeError,
-                 "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
-                 "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor");
+    TERCEL_CHECK(
+        pivots.dtype() == kInt32, RuntimeError,
+        "lu_unpack: LU_pivots is expected to be a tensor of dtype int32, as linalg.lu_factor returns it, but got ",
+        scalar_type_word(pivots.dtype()));
     const DimVector expected = linalg::batch_sizes(lu, {k});
     TERCEL_CHECK(pivots.sizes() == IntSpan(expected), RuntimeError, "lu_unpack: expected LU_pivots of sizes ",
                  IntSpan(expected), " but got ", pivots.sizes());

@@ -49,7 +49,7 @@ Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const Toleranc
 
 void check_tolerance(const char* op, const char* name, const Tolerance& tolerance) {
   const Tensor& given = tolerance.value;
-  TERCEL_CHECK(!given.defined() || !given.is_complex(), RuntimeError, "torch.", op, ": ", name,
+  TERCEL_CHECK(!given.defined() || !given.is_complex(), RuntimeError, op, ": ", name,
                " tensor of complex type is not supported. Got ", scalar_type_word(given.dtype()));
 }
 

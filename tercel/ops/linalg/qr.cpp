@@ -127,7 +127,7 @@ QrResult qr(const Tensor& a, std::string_view mode) {
 }
 
 Tensor householder_product(const Tensor& a, const Tensor& tau) {
-  constexpr const char* kOp = "torch.linalg.householder_product";
+  constexpr const char* kOp = "linalg.householder_product";
   check_matrices(kOp, a, "input");
   check_defined(kOp, tau, "tau");
   TERCEL_CHECK(a.size(-2) >= a.size(-1), RuntimeError, kOp,
@@ -156,8 +156,8 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
 }  // namespace linalg
 
 GeqrfResult geqrf(const Tensor& a) {
-  linalg::check_matrices("torch.geqrf", a, "input");
-  GeqrfResult out = linalg::plain_geqrf("torch.geqrf", a);
+  linalg::check_matrices("geqrf", a, "input");
+  GeqrfResult out = linalg::plain_geqrf("geqrf", a);
   record_not_implemented("GeqrfBackward0", {out.a, out.tau}, {a}, "geqrf");
   return out;
 }
@@ -165,7 +165,7 @@ GeqrfResult geqrf(const Tensor& a) {
 namespace {
 
 void check_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left) {
-  constexpr const char* kOp = "torch.ormqr";
+  constexpr const char* kOp = "ormqr";
   check_defined(kOp, a, "input");
   check_defined(kOp, tau, "tau");
   check_defined(kOp, other, "other");

@@ -69,12 +69,10 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
 TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper, bool transposed,
                                        bool unitriangular) {
   check_defined("triangular_solve", a, "A");
-  TERCEL_CHECK(b.dim() >= 2, RuntimeError,
-               "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ", b.dim(),
-               " dimensions instead");
-  TERCEL_CHECK(a.dim() >= 2, RuntimeError,
-               "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has ", a.dim(),
-               " dimensions instead");
+  TERCEL_CHECK(b.dim() >= 2, RuntimeError, "triangular_solve: Expected b to have at least 2 dimensions, but it has ",
+               b.dim(), " dimensions instead");
+  TERCEL_CHECK(a.dim() >= 2, RuntimeError, "triangular_solve: Expected A to have at least 2 dimensions, but it has ",
+               a.dim(), " dimensions instead");
   return {linalg::solve_triangular(transposed ? transpose(a, -2, -1) : a, b, upper != transposed, true, unitriangular),
           clone(a)};
 }
@@ -142,14 +140,14 @@ Tensor solve_any(const char* op, const Tensor& a, const Tensor& b, bool left, Te
 Tensor solve(const Tensor& a, const Tensor& b, bool left) {
   Tensor info;
   Tensor out = solve_any("linalg.solve", a, b, left, info);
-  check_info("torch.linalg.solve", info, singular_sentence);
+  check_info("linalg.solve", info, singular_sentence);
   return out;
 }
 
 SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
   SolveExResult out;
   out.result = solve_any("linalg.solve", a, b, left, out.info);
-  if (check_errors) check_info("torch.linalg.solve_ex", out.info, singular_sentence);
+  if (check_errors) check_info("linalg.solve_ex", out.info, singular_sentence);
   return out;
 }
 

@@ -130,9 +130,9 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t d) {
 namespace {
 
 DimVector gradient_dims(const Tensor& x, IntSpan given, int64_t edge_order) {
-  check_defined("torch.gradient", x, "x");
+  check_defined("gradient", x, "x");
   TERCEL_CHECK(edge_order == 1 || edge_order == 2, RuntimeError,
-               "torch.gradient only supports edge_order=1 and edge_order=2.");
+               "gradient() only supports edge_order=1 and edge_order=2, but got ", edge_order);
   DimVector dims;
   for (int64_t d = 0; given.empty() && d < x.dim(); ++d) dims.push_back(d);
   for (const int64_t d : given) {
@@ -143,13 +143,14 @@ DimVector gradient_dims(const Tensor& x, IntSpan given, int64_t edge_order) {
   }
   for (const int64_t dim : dims)
     TERCEL_CHECK(x.size(dim) >= edge_order + 1, RuntimeError,
-                 "torch.gradient expected each dimension size to be at least edge_order+1");
+                 "gradient() expected each dimension size to be at least edge_order+1, but dimension ", dim,
+                 " of size ", x.size(dim), " is smaller than ", edge_order + 1);
   return dims;
 }
 
 void check_spacings(size_t count, size_t dims) {
   TERCEL_CHECK(count == dims, RuntimeError,
-               "torch.gradient expected spacing to be unspecified, a scalar or a list of length ", dims,
+               "gradient() expected spacing to be unspecified, a scalar or a list of length ", dims,
                " but got a list of length ", count);
 }
 
@@ -172,10 +173,10 @@ Tensor gradient_along(const Tensor& x, int64_t dim, double h, int64_t edge_order
 
 Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, int64_t edge_order) {
   TERCEL_CHECK(coordinates.dim() == 1, RuntimeError,
-               "torch.gradient expected each element of spacing to have one dimension, but got an element with ",
-               coordinates.dim(), " dimensions!");
+               "gradient() expected each element of spacing to have one dimension, but got an element with ",
+               coordinates.dim(), " dimensions");
   TERCEL_CHECK(coordinates.size(0) == x.size(dim), RuntimeError,
-               "torch.gradient expected each element of spacing to have as many coordinates as its dimension, ",
+               "gradient() expected each element of spacing to have as many coordinates as its dimension, ",
                x.size(dim), ", but got ", coordinates.size(0));
   DimVector sizes(x.sizes());
   for (int64_t& size : sizes) size = 1;

@@ -96,7 +96,7 @@ struct Range {
 };
 
 void check_bins(int64_t bins) {
-  TERCEL_CHECK(bins > 0, RuntimeError, "torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0");
+  TERCEL_CHECK(bins > 0, RuntimeError, "histogram(): bins must be > 0, but got ", bins, " for dimension 0");
 }
 
 Tensor with_density(const Tensor& hist, const Tensor& edges, bool density) {
@@ -106,11 +106,11 @@ Tensor with_density(const Tensor& hist, const Tensor& edges, bool density) {
 void check_weight(const Tensor& x, const Tensor& weight) {
   if (!weight.defined()) return;
   TERCEL_CHECK(weight.sizes() == x.sizes(), RuntimeError,
-               "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor ",
+               "histogram(): if weight tensor is provided it should have the same shape as the input tensor ",
                "excluding its innermost dimension, but got input with shape ", x.sizes(), " and weight with shape ",
                weight.sizes());
   TERCEL_CHECK(weight.dtype() == x.dtype(), RuntimeError,
-               "torch.histogram(): if weight tensor is provided, input tensor and weight tensor should have the same ",
+               "histogram(): if weight tensor is provided, input tensor and weight tensor should have the same ",
                "dtype, but got input(", scalar_type_word(x.dtype()), "), and weight(", scalar_type_word(weight.dtype()),
                ")");
 }
@@ -159,9 +159,10 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
   check_bins(bins);
   const NoRecordGuard no_record;
   const Range range = Range{min.to_double(), max.to_double()}.resolved(given);
-  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histc: range of [",
-               range.low, ", ", range.high, "] is not finite");
-  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histc: max must be larger than min");
+  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "histc(): range of [", range.low,
+               ", ", range.high, "] is not finite");
+  TERCEL_CHECK(range.low <= range.high, RuntimeError, "histc(): max must be larger than min, but got min ", range.low,
+               " and max ", range.high);
   const ScalarType dtype = native_dtype(compute_of(given.dtype()));
   check_number_fits(dtype, range.low);
   check_number_fits(dtype, range.high);
@@ -188,13 +189,13 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
   check_floating_point("histogram", given);
   check_defined("histogram", bins, "bins");
   TERCEL_CHECK(bins.dtype() == given.dtype(), RuntimeError,
-               "torch.histogramdd(): input tensor and bins tensors should have the same dtype, but got input with "
+               "histogramdd(): input tensor and bins tensors should have the same dtype, but got input with "
                "dtype ",
                cpp_type_name(given.dtype()), " and bins for dimension 0 with dtype ", cpp_type_name(bins.dtype()));
-  TERCEL_CHECK(bins.dim() == 1, RuntimeError, "torch.histogramdd(): bins tensor should have one dimension, but got ",
+  TERCEL_CHECK(bins.dim() == 1, RuntimeError, "histogramdd(): bins tensor should have one dimension, but got ",
                bins.dim(), " dimensions in the bins tensor for dimension 0");
   TERCEL_CHECK(bins.numel() > 0, RuntimeError,
-               "torch.histogramdd(): bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+               "histogramdd(): bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
                "for dimension 0");
   check_bins(bins.numel() - 1);
   check_weight(given, weight);
@@ -222,9 +223,9 @@ Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim
     range = {given[0], given[1]};
   else if (x.numel() > 0)
     range = Range::of(x.detach());
-  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "torch.histogramdd: dimension ",
-               dim, "'s range [", range.low, ", ", range.high, "] is not finite");
-  TERCEL_CHECK(range.low <= range.high, RuntimeError, "torch.histogramdd: min should not exceed max, but got min ",
+  TERCEL_CHECK(std::isfinite(range.low) && std::isfinite(range.high), RuntimeError, "histogramdd(): dimension ", dim,
+               "'s range [", range.low, ", ", range.high, "] is not finite");
+  TERCEL_CHECK(range.low <= range.high, RuntimeError, "histogramdd(): min should not exceed max, but got min ",
                range.low, " max ", range.high, " for dimension ", dim);
   if (range.low == range.high) range = {range.low - 0.5, range.high + 0.5};
   return linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
@@ -233,10 +234,10 @@ Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim
 /** The points, one a row. */
 Tensor points_of(const Tensor& x, size_t lists) {
   check_floating_point("histogramdd", x);
-  TERCEL_CHECK(x.dim() >= 2, RuntimeError,
-               "torch.histogramdd: input tensor should have at least 2 dimensions, but got ", x.dim());
+  TERCEL_CHECK(x.dim() >= 2, RuntimeError, "histogramdd(): input tensor should have at least 2 dimensions, but got ",
+               x.dim());
   const int64_t n = x.size(-1);
-  TERCEL_CHECK(static_cast<int64_t>(lists) == n, RuntimeError, "torch.histogramdd: expected ", n,
+  TERCEL_CHECK(static_cast<int64_t>(lists) == n, RuntimeError, "histogramdd(): expected ", n,
                " sequences of bin edges or numbers of bins for a ", n, "-dimensional histogram but got ", lists);
   const IntSpan sizes = x.sizes();
   return reshape(x.detach(), {numel_of(IntSpan(sizes.data(), sizes.size() - 1)), n});
@@ -263,7 +264,7 @@ HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight
     for (size_t d = 0; d < bins.size(); ++d) {
       const Tensor &edges = bins[d], column = contiguous(select(points, 1, static_cast<int64_t>(d)));
       TERCEL_CHECK(edges.dim() == 1 && edges.numel() > 1, RuntimeError,
-                   "torch.histogramdd: expected a vector of at least 2 bin edges for dimension ", d, " but got sizes ",
+                   "histogramdd(): expected a vector of at least 2 bin edges for dimension ", d, " but got sizes ",
                    edges.sizes());
       const int64_t count = edges.numel() - 1;
       sizes.push_back(count);
@@ -288,7 +289,7 @@ HistogramDd histogramdd(const Tensor& x, Span<Tensor> bins, const Tensor& weight
 
 HistogramDd histogramdd(const Tensor& x, IntSpan bins, Span<double> range, const Tensor& weight, bool density) {
   const Tensor points = points_of(x, bins.size());
-  TERCEL_CHECK(range.empty() || range.size() == 2 * bins.size(), RuntimeError, "torch.histogramdd: for a ", bins.size(),
+  TERCEL_CHECK(range.empty() || range.size() == 2 * bins.size(), RuntimeError, "histogramdd(): for a ", bins.size(),
                "-dimensional histogram range should have ", 2 * bins.size(), " elements, but got ", range.size());
   std::vector<Tensor> edges;
   for (size_t d = 0; d < bins.size(); ++d) {

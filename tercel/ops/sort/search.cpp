@@ -26,10 +26,9 @@ constexpr int64_t kGrainValues = 1024;
 
 bool resolve_side(bool right, std::string_view side) {
   TERCEL_CHECK(side.empty() || side == "left" || side == "right", RuntimeError,
-               "torch.searchsorted(): side can only be 'left' or 'right' but got ", side);
+               "searchsorted(): side can only be 'left' or 'right' but got ", side);
   TERCEL_CHECK(!right || side.empty() || side == "right", RuntimeError,
-               "torch.searchsorted(): side and right can't be set to opposites, got side of ", side,
-               " while right was True");
+               "searchsorted(): side and right can't be set to opposites, got side of ", side, " while right was True");
   return right || side == "right";
 }
 
@@ -40,32 +39,32 @@ bool leading_sizes_agree(IntSpan a, IntSpan b) {
 void check_sorter(const Tensor& sequence, const Tensor& sorter) {
   if (!sorter.defined()) return;
   TERCEL_CHECK(sorter.sizes() == sequence.sizes(), RuntimeError,
-               "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+               "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
                sequence.sizes(), " and got sorter tensor ", sorter.sizes());
   TERCEL_CHECK(sorter.dtype() == kInt64, RuntimeError,
-               "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+               "searchsorted(): sorter must be a tensor of long dtype but got dtype ",
                scalar_type_word(sorter.dtype()));
   if (sorter.numel() == 0) return;
   const MinAndMax range = aminmax(sorter);
   TERCEL_CHECK(range.min.item<int64_t>() >= 0 && range.max.item<int64_t>() < sequence.sizes().back(), RuntimeError,
-               "torch.searchsorted(): sorter index out of range");
+               "searchsorted(): sorter index out of range");
 }
 
 void check_shapes(const Tensor& sequence, const Tensor& values, bool out_int32) {
   TERCEL_CHECK(values.dim() > 0 || sequence.dim() == 1, RuntimeError,
-               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
+               "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we ",
                "got boundaries tensor dim(", sequence.dim(), ") and input value's dim(", values.dim(), ") numel(",
                values.numel(), ")");
   TERCEL_CHECK(sequence.dim() != 0, RuntimeError,
-               "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
+               "searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
   TERCEL_CHECK(sequence.dim() == 1 || leading_sizes_agree(sequence.sizes(), values.sizes()), RuntimeError,
-               "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of ",
+               "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of ",
                "boundaries tensor and input value tensor must match, but we got boundaries tensor ", sequence.sizes(),
                " and input value tensor ", values.sizes());
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   TERCEL_CHECK(!out_int32 || sequence.sizes().back() < kMost, RuntimeError,
-               "torch.searchsorted(): the size of boundaries' last dimension should be less than ", kMost,
-               ", but we got ", sequence.sizes().back());
+               "searchsorted(): the size of boundaries' last dimension should be less than ", kMost, ", but we got ",
+               sequence.sizes().back());
 }
 
 /** Says that a copy will be made of what does not lie in order in memory. */
@@ -74,7 +73,7 @@ void warn_of_copy(const Tensor& t, const char* what, const char* which) {
   constexpr std::string_view kMessage =
       " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
       "non-contiguous tensor to contiguous, please use contiguous ";
-  warn(str_cat({"torch.searchsorted(): ", what, kMessage, which,
+  warn(str_cat({"searchsorted(): ", what, kMessage, which,
                 " tensor if possible. This message will only appear once per program."}));
 }
 

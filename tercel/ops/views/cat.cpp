@@ -36,7 +36,7 @@ struct CatResult {
 
 // Sizes and dtype of the result; checks the list.
 CatResult cat_result(const char* op, Span<Tensor> tensors, int64_t dim) {
-  TERCEL_CHECK(!tensors.empty(), ValueError, "torch.", op, "(): expected a non-empty list of Tensors");
+  TERCEL_CHECK(!tensors.empty(), ValueError, op, "(): expected a non-empty list of Tensors, but got an empty one");
   CatResult shape;
   const Tensor* first = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -229,7 +229,7 @@ const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
   check_defined("cat", out, "out");
   const CatResult shape = cat_result("cat", tensors, d);
   TERCEL_CHECK(can_cast(shape.dtype, out.dtype()), RuntimeError,
-               "torch.cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
+               "cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
   TERCEL_CHECK(out.device() == tensors[0].device(), RuntimeError, "cat(): expected an out on ",
                to_string(tensors[0].device()), " but got ", describe(out));
   for (const Tensor& t : tensors) check_out_gradients("cat", t);
@@ -309,10 +309,10 @@ Tensor block_diag(Span<Tensor> tensors) {
   bool records = false;
   for (const Tensor& t : tensors) {
     check_defined("block_diag", t, "tensors");
-    TERCEL_CHECK(t.dim() <= 2, RuntimeError, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ",
+    TERCEL_CHECK(t.dim() <= 2, RuntimeError, "block_diag(): Input tensors must have 2 or fewer dimensions. Input ",
                  blocks.size(), " has ", t.dim(), " dimensions");
     TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError,
-                 "block_diag: input tensors must all be on the same device. Input 0 is on device ",
+                 "block_diag(): input tensors must all be on the same device. Input 0 is on device ",
                  to_string(tensors[0].device()), " and input ", blocks.size(), " is on device ", to_string(t.device()));
     const Block block{DimVector(t.sizes()),         t.dtype(), rows, columns, t.dim() == 2 ? t.size(0) : 1,
                       t.dim() == 0 ? 1 : t.size(-1)};

@@ -15,18 +15,20 @@
 namespace tercel {
 
 std::vector<Tensor> meshgrid(Span<Tensor> tensors, std::string_view indexing) {
-  TERCEL_CHECK(!tensors.empty(), RuntimeError, "meshgrid expects a non-empty TensorList");
+  TERCEL_CHECK(!tensors.empty(), RuntimeError, "meshgrid() expects a non-empty list of tensors, but got an empty one");
   TERCEL_CHECK(indexing == "ij" || indexing == "xy", RuntimeError,
-               "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+               "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   DimVector sizes;
   for (const Tensor& x : tensors) {
     check_defined("meshgrid", x, "tensors");
     TERCEL_CHECK(x.dim() <= 1, RuntimeError,
-                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", describe(x));
+                 "meshgrid(): Expected 0D or 1D tensor in the tensor list but got: ", describe(x));
     TERCEL_CHECK(x.dtype() == tensors[0].dtype(), RuntimeError,
-                 "torch.meshgrid expects all tensors to have the same dtype");
+                 "meshgrid() expects all tensors to have the same dtype, but got ", to_string(tensors[0].dtype()),
+                 " and ", to_string(x.dtype()));
     TERCEL_CHECK(x.device() == tensors[0].device(), RuntimeError,
-                 "torch.meshgrid expects all tensors to have the same device");
+                 "meshgrid() expects all tensors to be on the same device, but got ", describe(tensors[0]), " and ",
+                 describe(x));
     sizes.push_back(x.numel());
   }
   const bool swaps = indexing == "xy" && tensors.size() >= 2;
@@ -42,7 +44,7 @@ std::vector<Tensor> meshgrid(Span<Tensor> tensors, std::string_view indexing) {
 }
 
 Tensor cartesian_prod(Span<Tensor> tensors) {
-  TERCEL_CHECK(!tensors.empty(), RuntimeError, "meshgrid expects a non-empty TensorList");
+  TERCEL_CHECK(!tensors.empty(), RuntimeError, "meshgrid() expects a non-empty list of tensors, but got an empty one");
   for (const Tensor& x : tensors) {
     check_defined("cartesian_prod", x, "tensors");
     TERCEL_CHECK(x.dim() == 1, RuntimeError, "Expect a 1D vector, but got shape ", x.sizes());

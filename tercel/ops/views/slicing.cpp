@@ -315,13 +315,12 @@ namespace {
 /** The dimension that "hsplit", "vsplit" or "dsplit" splits; by `sections` of one size, if that is not null. */
 int64_t named_dim(const Tensor& x, const char* op, int64_t least_dims, int64_t dim, const int64_t* sections) {
   check_strided(op, x);
-  TERCEL_CHECK(x.dim() >= least_dims, RuntimeError, "torch.", op, " requires a tensor with at least ", least_dims,
+  TERCEL_CHECK(x.dim() >= least_dims, RuntimeError, op, "() requires a tensor with at least ", least_dims,
                " dimension, but got a tensor with ", x.dim(), " dimensions!");
   if (!sections) return dim;
   const int64_t size = x.size(dim);
-  TERCEL_CHECK(*sections > 0 && size % *sections == 0, RuntimeError, "torch.", op,
-               " attempted to split along dimension ", dim, ", but the size of the dimension ", size,
-               " is not divisible by the split_size ", *sections, "!");
+  TERCEL_CHECK(*sections > 0 && size % *sections == 0, RuntimeError, op, "() attempted to split along dimension ", dim,
+               ", but the size of the dimension ", size, " is not divisible by the split_size ", *sections, "!");
   return dim;
 }
 

@@ -162,7 +162,7 @@ TEST(Pointwise, BoundsThatAreTensors) {
   EXPECT_TRUE(std::isnan(values_of(clamp(x, doubles({-1}), doubles({1})))[3]));
   EXPECT_EQ(values_of(clamp(x, doubles({3}), doubles({1})))[1], 1);
   EXPECT_EQ(message_of<RuntimeError>([&] { clamp(x, std::optional<Tensor>(), std::optional<Tensor>()); }),
-            "torch.clamp: At least one of 'min' or 'max' must not be None");
+            "clamp(): At least one of 'min' or 'max' must not be None");
 }
 
 TEST(Pointwise, FormsInPlace) {

@@ -197,7 +197,7 @@ TEST(LinalgComplex, EigRefuses) {
   TERCEL_EXPECT_THROW(linalg::eigvals(empty({2, 2}, kInt64)), NotImplementedError,
                       "linalg.eigvals: Expected a floating point or complex tensor as input. Got Long");
   TERCEL_EXPECT_THROW(linalg::eig(make({1, 1}, kFloat32, {std::nan("")})), RuntimeError,
-                      "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+                      "linalg.eig: input tensor should not contain infs or NaNs.");
 }
 
 TEST(LinalgComplex, Solve) {

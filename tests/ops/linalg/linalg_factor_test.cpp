@@ -162,7 +162,7 @@ TEST(LinalgFactor, ProductsWithReflectors) {
                               {matrices({4, 2}), matrices({2}, kFloat64, 2), matrices({4, 3}, kFloat64, 3)}));
   const Tensor a = ones({3, 2}), tau = ones({2});
   TERCEL_EXPECT_THROW(ormqr(a, tau, ones({4, 2})), RuntimeError,
-                      "torch.ormqr: other.shape[-2] must be equal to input.shape[-2]");
+                      "ormqr: other.shape[-2] must be equal to input.shape[-2]");
   TERCEL_EXPECT_THROW(ormqr(a, tau, ones({1, 2})), RuntimeError,
                       "other.shape[-2] must be greater than or equal to tau.shape[-1]");
   TERCEL_EXPECT_THROW(ormqr(a, ones({1}), ones({3, 2})), RuntimeError, "tau.shape[-1] must be equal to min(");
@@ -171,7 +171,7 @@ TEST(LinalgFactor, ProductsWithReflectors) {
       ormqr(a, to(tau, kFloat64), a), RuntimeError,
       "Expected input and tau to have the same dtype, but input has dtypeFloat and tau has dtype Double");
   TERCEL_EXPECT_THROW(ormqr_out(empty({0}, kFloat64), a, tau, a), RuntimeError,
-                      "torch.ormqr: Expected input and result to have the same dtype");
+                      "ormqr: Expected input and result to have the same dtype");
 }
 
 TEST(LinalgFactor, OlderSvd) {

@@ -101,7 +101,7 @@ TEST(LinalgSolve, SolveGradient) {
 TEST(LinalgSolve, Singular) {
   const Tensor b = ones({2, 1}, kFloat64);
   EXPECT_EQ(message_of<LinAlgError>([&] { linalg::solve(singular(), b); }),
-            "torch.linalg.solve: The solver failed because the input matrix is singular.");
+            "linalg.solve: The solver failed because the input matrix is singular.");
   EXPECT_EQ(
       message_of<LinAlgError>([&] { linalg::inv(singular()); }),
       "linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input matrix is "

@@ -72,7 +72,8 @@ TEST(Differences, Gradients) {
   const double both[] = {1, 2};
   EXPECT_EQ(values_of(gradient(make({2, 2}, kFloat32, {0, 4, 1, 5}), Span<double>(both, 2))[1]), (Values{2, 2, 2, 2}));
   TERCEL_EXPECT_THROW(gradient(zeros({1})), RuntimeError, "expected each dimension size to be at least edge_order+1");
-  TERCEL_EXPECT_THROW(gradient(zeros({4}), 1, {}, 3), RuntimeError, "only supports edge_order=1 and edge_order=2.");
+  TERCEL_EXPECT_THROW(gradient(zeros({4}), 1, {}, 3), RuntimeError,
+                      "only supports edge_order=1 and edge_order=2, but got 3");
   TERCEL_EXPECT_THROW(gradient(zeros({4}), Span<double>(both, 2)), RuntimeError, "a list of length 1");
 }
 

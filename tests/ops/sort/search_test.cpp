@@ -90,7 +90,8 @@ TEST(Histogram, Histc) {
   EXPECT_EQ(values_of(histc(vector({2, 2}), 2)), (Values{0, 2}));
   EXPECT_EQ(values_of(histc(vector({1, 5, 3}), 2)), (Values{1, 2}));
   EXPECT_EQ(values_of(histc(zeros({0}), 2)), (Values{0, 0}));
-  EXPECT_EQ(message_of<RuntimeError>([] { histc(zeros({2}), 2, 3, 1); }), "torch.histc: max must be larger than min");
+  EXPECT_EQ(message_of<RuntimeError>([] { histc(zeros({2}), 2, 3, 1); }),
+            "histc(): max must be larger than min, but got min 3 and max 1");
   TERCEL_EXPECT_THROW(histc(vector({1, kInf}), 2), RuntimeError, "is not finite");
   TERCEL_EXPECT_THROW(histc(zeros({2}), 0), RuntimeError, "bins must be > 0");
   EXPECT_THROW(histc(vector({1}, kInt64)), NotImplementedError);

@@ -49,7 +49,8 @@ TEST(Cat, GradientsAreViewsOfTheIncomingOne) {
 
 TEST(Cat, WhatDoesNotFitIsNamed) {
   const Tensor x = empty({2, 3});
-  EXPECT_EQ(message_of<ValueError>([&] { cat({}); }), "torch.cat(): expected a non-empty list of Tensors");
+  EXPECT_EQ(message_of<ValueError>([&] { cat({}); }),
+            "cat(): expected a non-empty list of Tensors, but got an empty one");
   EXPECT_EQ(message_of<RuntimeError>([&] {
               cat({x, empty({2})});
             }),
@@ -78,7 +79,7 @@ TEST(Cat, IntoAnotherTensor) {
   EXPECT_EQ(out.version(), 1u);
   EXPECT_EQ(cat_out(empty({2}, kInt32), {a, b}).sizes(), IntSpan({3}));
   TERCEL_EXPECT_THROW(cat_out(empty({3}, kBool), {a, b}), RuntimeError,
-                      "torch.cat(): input types can't be cast to the desired output type Bool");
+                      "cat(): input types can't be cast to the desired output type Bool");
   TERCEL_EXPECT_THROW(cat_out(a, {a}), RuntimeError,
                       "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                       "single memory location.");
@@ -105,7 +106,7 @@ TEST(Stacks, Errors) {
   const Tensor huge = expand(empty({1, 1}), {int64_t{1} << 62, 1});
   TERCEL_EXPECT_THROW(cat({huge, huge}), RuntimeError, "add up to more than 64 bits hold");
   TERCEL_EXPECT_THROW(block_diag({x, empty({1, 1, 1})}), RuntimeError,
-                      "block_diag: Input tensors must have 2 or fewer dimensions. Input 1 has 3 dimensions");
+                      "block_diag(): Input tensors must have 2 or fewer dimensions. Input 1 has 3 dimensions");
   EXPECT_EQ(block_diag({}).sizes(), IntSpan({1, 0}));
   EXPECT_EQ(block_diag({make({1}, kInt32, {1}), make({1}, kFloat64, {2})}).dtype(), kFloat64);
 }

@@ -114,12 +114,11 @@ TEST(Meshgrid, ShapesAndErrors) {
   EXPECT_EQ(values_of(meshgrid({a, b}, "xy")[1]), (Values{0, 0, 1, 1, 2, 2}));
   EXPECT_TRUE(meshgrid({a, b})[0].is_alias_of(a));
   EXPECT_EQ(meshgrid({scalar_tensor(int64_t{1}), b})[0].sizes(), IntSpan({1, 3}));
-  TERCEL_EXPECT_THROW(meshgrid({}), RuntimeError, "meshgrid expects a non-empty TensorList");
+  TERCEL_EXPECT_THROW(meshgrid({}), RuntimeError, "meshgrid() expects a non-empty list of tensors");
   TERCEL_EXPECT_THROW(meshgrid({a}, "yx"), RuntimeError,
-                      "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: yx");
+                      "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: yx");
   TERCEL_EXPECT_THROW(meshgrid({m}), RuntimeError, "Expected 0D or 1D tensor in the tensor list but got:");
-  TERCEL_EXPECT_THROW(meshgrid({a, zeros({2})}), RuntimeError,
-                      "torch.meshgrid expects all tensors to have the same dtype");
+  TERCEL_EXPECT_THROW(meshgrid({a, zeros({2})}), RuntimeError, "meshgrid() expects all tensors to have the same dtype");
   EXPECT_TRUE(cartesian_prod({a}).is_same(a));
   EXPECT_EQ(values_of(cartesian_prod({a, b})), (Values{0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2}));
   TERCEL_EXPECT_THROW(cartesian_prod({a, m}), RuntimeError, "Expect a 1D vector, but got shape [2, 2]");

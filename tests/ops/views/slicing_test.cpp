@@ -57,12 +57,12 @@ TEST(Slicing, SplittingErrors) {
                       "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
                       "tensor, but got a tensor with 2 dims");
   TERCEL_EXPECT_THROW(hsplit(none, 2), RuntimeError,
-                      "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
+                      "hsplit() requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
   TERCEL_EXPECT_THROW(vsplit(x, 2), RuntimeError,
-                      "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with 1 dimensions!");
-  TERCEL_EXPECT_THROW(dsplit(matrix, IntSpan{1}), RuntimeError, "torch.dsplit requires a tensor with at least 3");
+                      "vsplit() requires a tensor with at least 2 dimension, but got a tensor with 1 dimensions!");
+  TERCEL_EXPECT_THROW(dsplit(matrix, IntSpan{1}), RuntimeError, "dsplit() requires a tensor with at least 3");
   TERCEL_EXPECT_THROW(hsplit(matrix, 4), RuntimeError,
-                      "torch.hsplit attempted to split along dimension 1, but the size of the dimension 6 is not "
+                      "hsplit() attempted to split along dimension 1, but the size of the dimension 6 is not "
                       "divisible by the split_size 4!");
   TERCEL_EXPECT_THROW(unbind(none), IndexError, "Dimension specified as 0 but tensor has no dimensions");
 }
