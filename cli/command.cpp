@@ -94,13 +94,13 @@ std::string option_entry(const OptionField& field, const void* options) {
 
 std::string prefix(std::string_view command) { return command.empty() ? std::string() : std::string(command) + ": "; }
 
-/** Whether a text or list, as a required option is, holds nothing. */
+/** Whether a required option, a text or list, is empty. */
 bool is_empty(const OptionType& type, const void* value) {
   if (type.kind == OptionKind::String) return static_cast<const std::string*>(value)->empty();
   return type.kind == OptionKind::List && type.list.size(value) == 0;
 }
 
-/** Several "--positive A --positive B" are one list. */
+/** Joins "--positive A --positive B" to one list. */
 std::string joined(const std::vector<std::string>& texts, const OptionField& field, std::string_view owner) {
   if (texts.size() == 1) return texts.front();
   TERCEL_CHECK(field.type->kind == OptionKind::List, ConfigError, prefix(owner), "option ", flag_name(field.name),

@@ -1,7 +1,7 @@
-// The command line of a subcommand, and how a program of subcommands runs.
+// The command line of a subcommand, and the main function of a program with subcommands.
 //
-// A subcommand is a function. It says what it takes (options of a struct come from the struct's fields()), parses,
-// works, and returns an exit code; mistakes are exceptions, which run_program() turns into one line and an exit code.
+// A subcommand is a function. It declares its arguments (options of a struct come from the struct's fields()), parses,
+// works, and returns an exit code; run_program() turns exceptions into one line and an exit code.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Command {
   CommandFunction* run;
 };
 
-/** What every subcommand takes. */
+/** Options of every subcommand. */
 struct CommonOptions {
   bool json = false;
   bool quiet = false;
@@ -48,18 +48,18 @@ class CommandLine {
   std::string_view command() const;
   const std::vector<std::string>& words() const { return words_; }
 
-  /** One argument without a name; they come in the order of these calls. */
+  /** A positional argument; they are in the order of these calls. */
   void argument(std::string_view name, std::string_view help, std::string& value);
-  /** The same, but it may be left out; the last one only. */
+  /** An optional positional argument; must be the last one. */
   void optional_argument(std::string_view name, std::string_view help, std::string& value);
-  /** One or more arguments; at most one such list, and others may stand before and behind it. */
+  /** One or more positional arguments; at most one such list, with others before or after it. */
   void arguments(std::string_view name, std::string_view help, std::vector<std::string>& values);
-  /** A flag --field-name for every field of the struct that is no struct itself. It must outlive parse(). */
+  /** A flag --field-name for every field of the struct that is not a struct. The struct must outlive parse(). */
   template <OptionStruct S>
   void options(S& options) {
     add_options(option_table<S>(), &options);
   }
-  /** A flag that may be given several times; each value is taken as it is. */
+  /** A flag that may be repeated; values are not parsed. */
   void repeated(std::string_view flag, std::string_view help, std::vector<std::string>& values) {
     repeated_.push_back({flag, help, &values});
   }
@@ -67,8 +67,8 @@ class CommandLine {
   void example(std::string_view text) { example_ = text; }
 
   /**
-   * False if help was asked for, and printed: there is nothing to do. ConfigError for what the command does not take,
-   * with the nearest name it knows, and for values that break a rule.
+   * False if help was requested and printed. ConfigError for unknown arguments, with the nearest known name, and for
+   * values that break a rule.
    */
   bool parse();
 
@@ -113,12 +113,12 @@ struct Interrupted {
 /** Throws Interrupted once a signal has asked for a stop. Long work calls it now and then. */
 void check_interrupted();
 
-/** What --threads asks for, 0 for the default; a warning if there are more threads than CPUs to run them. */
+/** Applies --threads, 0 for the default; warns if there are more threads than CPUs. */
 void use_threads(int64_t threads, const CommonOptions& common);
 
 /**
- * IoError if a new dataset may not come to be at `folder`: something is there, and `force` is not set. Removes what
- * killed runs have left beside it.
+ * IoError if `folder` exists and `force` is not set. Removes what killed runs left beside
+ * it.
  */
 void prepare_output_folder(const std::string& folder, bool force);
 

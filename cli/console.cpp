@@ -54,7 +54,7 @@ void print_exactly(std::string_view text) { write(stdout, text); }
 namespace {
 
 void print_message(std::string_view kind, std::string_view color, std::string_view message) {
-  // What was printed before it comes first, wherever both streams go.
+  // Flushes stdout first, so that the order is kept if both streams go to one place.
   std::fflush(stdout);
   std::string line(message);
   for (char& c : line)

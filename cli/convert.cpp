@@ -26,7 +26,7 @@ struct ConvertFlags {
 
 using ConvertProgressFunction = FunctionRef<void(const data::ConvertProgress&)>;
 
-/** Runs a conversion under a progress line, and says what came out. */
+/** Runs a conversion with a progress line, and prints a summary. */
 template <class Convert>
 int report(const std::string& out, const ConvertFlags& flags, const CommonOptions& common, Convert convert) {
   prepare_output_folder(out, flags.force);

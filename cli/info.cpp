@@ -53,7 +53,7 @@ Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
 }
 
 Json describe_model(const std::string& path, const CommonOptions& common) {
-  // Neither contents are read nor memory is allocated: tables may be larger than it.
+  // Tables may be larger than memory: contents are not read, and nothing is allocated.
   std::vector<std::string> warnings;
   const recsys::Checkpoint checkpoint = recsys::open_model(path, recsys::Verify::Sizes, warnings);
   for (const std::string& warning : warnings) print_warning(common, warning);

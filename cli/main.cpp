@@ -1,4 +1,4 @@
-// The program: one line a subcommand.
+// The program: one line per subcommand.
 #include "cli/command.h"
 
 namespace tercel::cli {

@@ -1,4 +1,4 @@
-// How commands show measures of a model. Private.
+// Printing of metrics. Private.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What commands that make a dataset say about its parts. Private.
+// Summaries of a dataset's parts, for commands that make one. Private.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::
   return config;
 }
 
-/** "runs/dlrm-1", or the first number that no run has. */
+/** "runs/dlrm-1", or the first unused number. */
 std::string free_folder(const std::string& model) {
   for (int64_t n = 1;; ++n) {
     std::string folder = join_path("runs", model + "-" + std::to_string(n));
@@ -77,7 +77,7 @@ std::string loss_note(const recsys::Progress& now) {
   return text;
 }
 
-/** Shows a run while it goes on. */
+/** Prints the progress of a run. */
 class Reporter {
  public:
   Reporter(const CommonOptions& common, int64_t first_step) : common_(common), first_step_(first_step) {
@@ -113,7 +113,7 @@ class Reporter {
   double seconds_ = 0;
 };
 
-/** A profile of the run: a trace in a file, and a table for a person. */
+/** Profiles the run: writes a trace file and returns a table. */
 class RunProfile {
  public:
   /** The file is opened here, so that a wrong path is an error before the run begins. */
@@ -128,7 +128,7 @@ class RunProfile {
     start_profile(/*max_events=*/1'000'000);
     started_ = true;
   }
-  /** Writes the trace; gives the table. */
+  /** Writes the trace; returns the table. */
   std::string finish() {
     started_ = false;
     const std::vector<ProfileEvent> events = stop_profile();

@@ -1,4 +1,4 @@
-// Finding the op whose backward went wrong.
+// Anomaly mode: finds the op whose backward fails or gives NaN.
 #pragma once
 
 #include <atomic>
@@ -9,22 +9,22 @@
 
 namespace tercel {
 
-/** What anomaly mode asks of its surroundings, for a language that can name the line that recorded an op. */
+/** Callbacks of anomaly mode, for a language binding that knows the source line that recorded an op. */
 struct AnomalyHooks {
-  /** Where the program is; kept with every node that is recorded. */
+  /** Returns the current source position; stored in every recorded node. */
   Callable<std::string()> trace;
-  /** Called before an error leaves backward, with the node that failed (its trace is in extras()). */
+  /** Called with the failed node (its trace is in extras()) before backward throws. */
   Callable<void(const Node& node)> report;
 };
 
-/** Sets what trace and report are, for all threads. Not while another thread records. */
+/** Sets the callbacks for all threads. Must not be called while another thread records. */
 TERCEL_API void set_anomaly_hooks(AnomalyHooks hooks);
 
 namespace detail {
 TERCEL_API extern std::atomic<bool> g_anomaly_enabled;
 }
 
-/** Whether anomaly mode is on, and whether it looks for NaN; both for all threads. */
+/** Whether anomaly mode is on, and whether it checks for NaN; both for all threads. */
 inline bool anomaly_enabled() { return detail::g_anomaly_enabled.load(std::memory_order_relaxed); }
 TERCEL_API bool anomaly_checks_nan();
 TERCEL_API void set_detect_anomaly(bool enabled, bool check_nan = true);
@@ -48,9 +48,9 @@ class DetectAnomalyGuard {
 };
 
 namespace detail {
-/** Keeps the trace with a node that is being recorded. */
+/** Stores the trace in a node that is being recorded. */
 void remember_trace(Node& node);
-/** Tells whoever wants to know that the node failed. */
+/** Calls the report callback for a failed node. */
 void report_anomaly(const Node& node);
 /** Throws if a gradient has a NaN. */
 void check_nan(const Node& node, Span<Gradient> gradients);

@@ -10,7 +10,7 @@
 namespace tercel {
 
 AutogradMeta::~AutogradMeta() {
-  // One that the graph holds too does not die here.
+  // A node that the graph holds too is not destroyed here.
   if (grad_fn.defined() && grad_fn.use_count() == 1) detail::release_node(std::move(grad_fn));
 }
 
@@ -32,7 +32,7 @@ AutogradMeta& make_autograd_meta(const Tensor& t) {
   if (TensorImpl* base = t.impl().plain_view_base()) {
     meta->base = Tensor(intrusive_ptr<TensorImpl>::reclaim_copy(base));
     meta->view_base = base;
-    // A base that has a history has changed since: the view's own is still to be made.
+    // If the base has a history, it was changed since: the view's history must be rebuilt.
     meta->view_version = base->has_history() ? t.version() - 1 : t.version();
   }
   AutogradMeta& out = *meta;
@@ -42,14 +42,14 @@ AutogradMeta& make_autograd_meta(const Tensor& t) {
 
 }  // namespace
 
-// Threads that share a tensor may be the first to need its metadata and its node; one of them makes these.
+// Threads that share a tensor may need its metadata and its node at the same time; one of them creates these.
 std::mutex& detail::shared_mutex(const Tensor& t) {
   return process_mutex(ProcessMutex::Metadata, reinterpret_cast<uintptr_t>(&t.impl()) / 64 % kMetadataMutexes);
 }
 
 namespace {
 
-/** Locks nothing while there are no threads to share with, as counts of references do. */
+/** Locks nothing while the process has one thread, like reference counts. */
 std::unique_lock<std::mutex> lock_first_use(const Tensor& t) {
   return detail::single_threaded() ? std::unique_lock<std::mutex>() : std::unique_lock(detail::shared_mutex(t));
 }
@@ -81,7 +81,7 @@ Edge gradient_edge(const Tensor& t) {
   detail::refresh_view_history(t);
   AutogradMeta& meta = ensure_autograd_meta(t);
   if (meta.grad_fn.defined()) return {meta.grad_fn, meta.output_nr};
-  // A node that is gone still has its hooks, which die after the mutex is free: see Note [Locks and fork].
+  // A dead node still owns its hooks, which must be destroyed after unlocking: see Note [Locks and fork].
   weak_intrusive_ptr<Node> gone;
   const std::unique_lock lock = lock_first_use(t);
   intrusive_ptr<Node> leaf = meta.leaf_node.lock();
@@ -96,13 +96,13 @@ namespace detail {
 
 namespace {
 
-/** Whether a node that is being made has something of the kind to remember. */
+/** Stores anomaly mode's trace and the inputs' tangents in a node that is being recorded. */
 void remember_more(Node& node, Span<const Tensor*> inputs) {
   if (anomaly_enabled()) remember_trace(node);
   if (forward_mode_enabled()) remember_tangents(node, inputs);
 }
 
-/** Calls visit(i, input), then sees to what few nodes need. */
+/** Calls visit(i, input), then handles tangents and anomaly mode. */
 template <class Inputs, class AddressOf>
 void connect(Node& node, const Inputs& inputs, AddressOf address_of) {
   size_t i = 0;
@@ -145,7 +145,7 @@ void record_change(const Tensor& changed, intrusive_ptr<Node> node) {
 }
 
 void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr) {
-  // What an op has just made is no other thread's yet.
+  // No other thread can see a tensor that an op has just made.
   AutogradMeta* known = autograd_meta(out);
   AutogradMeta& meta = known ? *known : make_autograd_meta(out);
   if (meta.grad_fn.defined()) [[unlikely]]

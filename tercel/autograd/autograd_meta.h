@@ -1,4 +1,4 @@
-// What the autograd layer keeps with a tensor.
+// Autograd metadata of a tensor.
 #pragma once
 
 #include <atomic>
@@ -15,35 +15,35 @@ class TERCEL_API AutogradMeta final : public AutogradMetaBase {
 
   Gradient grad;
   intrusive_ptr<Node> grad_fn;
-  /** The node that adds up a leaf's gradient; it holds the leaf, so the leaf holds it weakly. */
+  /** The node that accumulates a leaf's gradient; it owns the leaf, so the leaf refers to it weakly. */
   weak_intrusive_ptr<Node> leaf_node;
   Tensor base;  ///< of a view
-  /** What few tensors have. */
+  /** Rarely needed fields. */
   struct Extras {
     // Hooks of a leaf; those of an op's result are kept by its node.
     HookList<TensorHook> on_gradient;
     HookList<LeafHook> after_accumulation;
-    /** Whether, and which node was told that, a gradient is to be left here. */
+    /** Whether retain_grad() was called, and the node that stores the gradient here. */
     bool retains_grad = false;
     weak_intrusive_ptr<Node> retaining_node;
-    /** In forward mode; it holds in the dual level of that number, which no other has. */
+    /** Forward mode's tangent, valid in the dual level with that unique number. */
     Tensor tangent;
     uint64_t tangent_level = 0;
   };
   std::unique_ptr<Extras> extras;
   uint32_t output_nr = 0;
   /**
-   * Version of a view's data when grad_fn was made; when it has moved on, grad_fn is made anew from the base. Threads
-   * that share a view may find that at once: written last, see refresh_view_history().
+   * Version of a view's data when grad_fn was made; if the data is newer, grad_fn is rebuilt from the base. Threads
+   * that share a view may do so concurrently: this is written last, see refresh_view_history().
    */
   std::atomic<uint32_t> view_version{0};
 
-  /** Made if need be. */
+  /** Creates them if missing. */
   Extras& ensure_extras() {
     if (!extras) extras = std::make_unique<Extras>();
     return *extras;
   }
-  /** After grad_fn of `self` has changed: the new node leaves its gradient here, the one before does not any more. */
+  /** After grad_fn of `self` has changed: the new node stores the retained gradient here instead of the old one. */
   void move_retained_gradient(const Tensor& self);
 
   static void* operator new(size_t size) { return detail::allocate_object(size); }
@@ -52,22 +52,22 @@ class TERCEL_API AutogradMeta final : public AutogradMetaBase {
 
 /** The metadata, or null when the tensor has none. */
 inline AutogradMeta* autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl().autograd_meta()); }
-/** The metadata, made if need be. */
+/** The metadata, created if missing. */
 TERCEL_API AutogradMeta& ensure_autograd_meta(const Tensor& t);
 
 /** The op that made the tensor; null for a leaf. Brings a view's history up to date with its base. */
 TERCEL_API intrusive_ptr<Node> grad_fn(const Tensor& t);
-/** Where the tensor's gradient goes; undefined when it needs none. */
+/** The edge that the tensor's gradient is sent along; undefined if it requires none. */
 TERCEL_API Edge gradient_edge(const Tensor& t);
-/** The tensor that this one views; undefined for one that is no view. */
+/** The tensor that this one views; undefined if it is not a view. */
 TERCEL_API Tensor view_base(const Tensor& t);
 
 namespace detail {
-/** Guards what several threads may be the first to ask of a tensor; others share the mutex. */
+/** Guards lazily created metadata of a tensor; tensors share mutexes. */
 std::mutex& shared_mutex(const Tensor& t);
-/** The view of `other`, which is laid out as `base` is, that `view` is of base. */
+/** The view of `other` that corresponds to `view` of `base`; `other` has the layout of `base`. */
 Tensor same_view(const Tensor& view, const Tensor& base, const Tensor& other);
-/** Makes a view's grad_fn anew when its base's history has changed since. Any thread. */
+/** Rebuilds a view's grad_fn if its base's history has changed since. Thread-safe. */
 void refresh_view_history(const Tensor& t);
 }  // namespace detail
 

@@ -64,7 +64,7 @@ class CheckpointNode final : public CustomNode {
   Draws draws_;
 };
 
-/** checkpoint() with a backward of its own inside backward. */
+/** checkpoint() with a nested backward. */
 std::vector<Tensor> checkpoint_reentrant(CheckpointedFunction f, const std::vector<Tensor>& inputs, bool preserve) {
   bool records = false;
   for (const Tensor& input : inputs) records |= should_record(input);
@@ -81,12 +81,12 @@ std::string describe(const TensorMeta& meta) {
 
 }  // namespace
 
-/** What the ops of a scope would have saved, by number, and the way to it. */
+/** The tensors that the ops of a scope would have saved, by index, and the function that recomputes them. */
 class detail::Recomputation {
  public:
   Recomputation(Callable<void()> run, const CheckpointOptions& options) : run_(std::move(run)), options_(options) {}
 
-  /** What the scope draws. */
+  /** The scope's random draws. */
   Draws& draws() { return draws_; }
 
   size_t add(const Tensor& t) {
@@ -94,7 +94,7 @@ class detail::Recomputation {
     return saved_as_.size() - 1;
   }
 
-  /** Is given away: whoever asks again has it calculated again. */
+  /** Moves the tensor out: a second request recomputes it. */
   Tensor take(size_t i) {
     if (i >= values_.size() || !values_[i].defined()) calculate();
     return std::move(values_[i]);

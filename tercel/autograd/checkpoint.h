@@ -1,4 +1,4 @@
-// Memory for time: parts of a graph that are calculated again when backward needs them.
+// Activation checkpointing: parts of a graph are recomputed in backward instead of stored.
 #pragma once
 
 #include <memory>
@@ -12,32 +12,32 @@
 
 namespace tercel {
 
-/** A part of a model: tensors in, tensors out. It must give the same each time it is called with the same. */
+/** A part of a model. It must be deterministic: the same inputs give the same outputs. */
 using CheckpointedFunction = Callable<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 struct CheckpointOptions {
-  /** Backward calls f with the random numbers of the first time. */
+  /** Backward calls f with the random numbers of the forward pass. */
   bool preserve_rng_state = true;
   /**
-   * Backward runs a backward of its own inside: no more than one derivative, and RuntimeError in grad() and in
-   * backward() of given inputs, which would leave out leaves that f knows by itself. Nothing is recorded if no input
-   * requires a gradient.
+   * Backward runs a nested backward: only first derivatives, and RuntimeError in grad() and in backward() with inputs,
+   * which would miss leaves that f captures.
+   * Nothing is recorded if no input requires a gradient.
    */
   bool use_reentrant = false;
-  /** Sizes, dtypes and devices of what is calculated again are compared with those of the first time. */
+  /** Compares sizes, dtypes and devices of recomputed tensors with those of the forward pass. */
   bool determinism_check = true;
 };
 
-/** f(inputs), of which only the inputs are kept: backward calls f again. CheckpointError if that gave something else.
+/** f(inputs), saving only the inputs: backward calls f again. CheckpointError if the recomputed tensors differ.
  */
 TERCEL_API std::vector<Tensor> checkpoint(CheckpointedFunction f, const std::vector<Tensor>& inputs,
                                           const CheckpointOptions& options = {});
-/** The functions one after the other, in so many parts of about equal length, all but the last of them checkpoints. */
+/** Runs the functions in sequence, as `segments` parts of about equal length, all but the last checkpointed. */
 TERCEL_API std::vector<Tensor> checkpoint_sequential(const std::vector<CheckpointedFunction>& functions,
                                                      int64_t segments, const std::vector<Tensor>& inputs,
                                                      const CheckpointOptions& options = {});
 
-/** A checkpointed part gave something else when it was calculated again. */
+/** A recomputed part differs from the forward pass. */
 class TERCEL_API CheckpointError : public RuntimeError {
  public:
   using RuntimeError::RuntimeError;
@@ -50,8 +50,8 @@ class Recomputation;
 }
 
 /**
- * In the scope, ops keep nothing for backward; what they would have kept is calculated by recompute(), which does what
- * the scope did, once for each pass over it.
+ * In the scope, ops save nothing for backward. recompute(), which must do what the scope did, is called once per
+ * backward pass and provides the tensors.
  */
 class TERCEL_API CheckpointScope {
  public:

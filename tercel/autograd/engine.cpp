@@ -3,17 +3,17 @@
 // Note [Backward pass]
 // First the nodes that can be reached from the roots are counted: a node is ready once every node that feeds it has
 // run. Ready nodes run in the order of falling sequence numbers, so that the last op recorded comes first, on the
-// calling thread; ops themselves are parallel. What a pass keeps per node lies in a scratch of the thread that keeps
-// its memory, and a pass inside a pass (a hook that calls backward) takes the next scratch. So passes on different
-// threads share nothing but the leaves, whose sums are guarded by a mutex.
+// calling thread; ops themselves are parallel. Per-node data of a pass lies in a per-thread scratch that keeps its
+// memory; a nested pass (a hook that calls backward) takes the next scratch. So passes on different threads share only
+// the leaves, whose gradients are guarded by a mutex.
 //
 // Note [Targets]
-// A pass that is asked for certain tensors marks the nodes from which one of these can be reached, and runs no others:
-// neither their backward nor their hooks.
+// A pass with targets marks the nodes from which a target can be reached, and runs neither backward nor hooks of other
+// nodes.
 //
 // Note [Creating a graph]
-// Backward functions are ordinary ops. If a pass is to create a graph, it runs them with gradients on, and what they
-// calculate has a history; sums of gradients are then ops of the graph too, and change nothing in place.
+// Backward functions are ordinary ops. If a pass creates a graph, it runs them with gradients on, so that their results
+// have a history; sums of gradients are then recorded too, and change nothing in place.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -33,7 +33,7 @@ namespace tercel {
 
 namespace {
 
-/** What a pass knows of a node. */
+/** State of a node in a pass. */
 struct Task {
   Node* node = nullptr;  // kept alive by the roots, or by `owner`
   int64_t waiting = 0;   // edges that have not delivered yet
@@ -46,7 +46,7 @@ struct Task {
 /** Open addressing from node to task index; keeps its memory between passes. */
 class TaskMap {
  public:
-  /** Index of the node's task, or the given one, entered now. */
+  /** Index of the node's task; if it has none, inserts `fresh`. */
   size_t find_or_insert(const Node* node, size_t fresh) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     for (size_t at = hash(node);; at = (at + 1) & (slots_.size() - 1)) {
@@ -67,7 +67,7 @@ class TaskMap {
     }
   }
   void clear() {
-    // After an uncommonly large graph, later passes would clear its slots again and again.
+    // After an unusually large graph, later passes would otherwise clear its slots every time.
     if (slots_.size() > kManySlots && used_ * 16 < slots_.size())
       slots_ = std::vector<Slot>(kManySlots);
     else
@@ -121,7 +121,7 @@ struct Scratch {
   }
 };
 
-/** The scratch of this pass; one more for each pass inside a pass. */
+/** The scratch of this pass; each nested pass takes another. */
 class ScratchLease {
  public:
   ScratchLease() {
@@ -149,12 +149,12 @@ class ScratchLease {
   Scratch* scratch_;
 };
 
-/** What a pass is asked for. */
+/** Arguments of a pass. */
 struct Pass {
   Span<Tensor> outputs, gradients;
-  /** Where the gradients that are asked for arrive; empty: at all leaves. */
+  /** Edges at which the requested gradients arrive; empty: all leaves. */
   Span<Edge> targets;
-  /** One for each target, left there instead of in the leaves; null: leaves add up. */
+  /** Receives the gradient of each target instead of .grad; null: leaves accumulate. */
   Gradient* captured = nullptr;
   bool retain_graph = false;
   bool create_graph = false;
@@ -222,7 +222,7 @@ void mark_wanted(Scratch& s, const Pass& pass) {
     task.is_applied = false;
     for_each_next(s.order[at], [&](size_t next) { task.is_applied |= s.tasks[next].is_wanted; });
     task.is_wanted = task.is_applied || task.is_target;
-    // A leaf is applied by adding to it.
+    // Applying a leaf accumulates its gradient.
     if (task.node->is_leaf()) task.is_applied = task.is_target;
   }
 }
@@ -232,7 +232,7 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
   auto impl = weak.lock();
   if (!impl.defined()) return;
   Gradient& kept = ensure_autograd_meta(Tensor(std::move(impl))).grad;
-  // A copy: somebody else may add to the gradient in place.
+  // A copy: the gradient may be changed in place elsewhere.
   kept = kept.defined()
              ? add_gradients(kept, gradient)
              : Gradient{gradient.is_rows() ? gradient.values : copy_with_layout_of(gradient.values, gradient.values),
@@ -308,7 +308,7 @@ void apply_node(Scratch& s, const Task& task, const Pass& pass) {
 
 thread_local Node* t_running = nullptr;
 
-/** The same with hooks around it, and in anomaly mode. */
+/** apply_node() with hooks and anomaly mode. */
 [[gnu::noinline]] void apply_watched(Scratch& s, const Task& task, const Pass& pass) {
   Node& node = *task.node;
   const NodeExtras* extras = node.extras_or_null();
@@ -324,7 +324,7 @@ thread_local Node* t_running = nullptr;
     if (!extras->post_hooks.empty()) given = tensors_of(node, {incoming, node.num_outputs()});
   }
   try {
-    // It may be here for its hooks alone.
+    // The node may be part of the pass for its hooks only.
     if (node.is_leaf() || node.runs_without_gradients() || has_any(node, incoming)) apply_node(s, task, pass);
     if (anomaly_enabled() && anomaly_checks_nan()) detail::check_nan(node, {s.outgoing.data(), node.num_edges()});
   } catch (...) {
@@ -362,7 +362,7 @@ void run_node(Scratch& s, const Task& task, const Pass& pass) {
   for (uint32_t i = 0; i < node.num_outputs(); ++i) s.buffer[task.first + i] = {};
 }
 
-/** The gradient of output i that a pass begins with. */
+/** The initial gradient of output i. */
 Tensor seed_of(const Pass& pass, size_t i) {
   const Tensor& out = pass.outputs[i];
   Tensor gradient = pass.gradients.empty() ? Tensor() : pass.gradients[i];
@@ -377,7 +377,7 @@ Tensor seed_of(const Pass& pass, size_t i) {
   return gradient;
 }
 
-/** The pass that runs on this thread; of passes inside passes the innermost. */
+/** The innermost pass running on this thread. */
 struct RunningPass {
   const Pass* pass;
   const Scratch* scratch;
@@ -391,8 +391,8 @@ std::atomic<int64_t> g_passes{0};
 void run_here(const Pass& pass);
 
 /**
- * A pass inside a pass takes a piece of the stack, and may have others inside: from time to time they go on with a
- * thread of their own.
+ * Nested passes consume stack, so that deeply nested ones continue on a new thread at
+ * intervals.
  */
 void run(const Pass& pass) {
   constexpr int kDeepest = 60;
@@ -452,7 +452,7 @@ void run_here(const Pass& pass) {
   if (!pass.targets.empty()) mark_wanted(s, pass);
   for (Node* root : held) {
     const size_t task = s.map.find(root);
-    // A root that another root's graph feeds becomes ready in its turn; one given twice is entered once.
+    // A root that is reachable from another root becomes ready later; a root given twice is entered once.
     if (s.tasks[task].waiting == 0) {
       s.tasks[task].waiting = -1;
       make_ready(s, task);
@@ -474,7 +474,7 @@ void run_here(const Pass& pass) {
       if (--s.tasks[next].waiting == 0) make_ready(s, next);
     }
   }
-  // One may queue another.
+  // A callback may queue another.
   for (size_t i = 0; i < now.callbacks.size(); ++i) Callable<void()>(now.callbacks[i])();
 }
 
@@ -484,7 +484,7 @@ Tensor zeros_like_gradient(const Tensor& input) {
   return out;
 }
 
-/** Where the gradient of a tensor that is asked for arrives. */
+/** The edge at which a requested tensor's gradient arrives. */
 Edge target_edge(const Tensor& input) {
   Edge edge = input.defined() ? gradient_edge(input) : Edge{};
   TERCEL_CHECK(edge.defined(), RuntimeError, "One of the differentiated Tensors does not require grad");

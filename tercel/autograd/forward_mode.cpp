@@ -13,7 +13,7 @@ namespace tercel {
 
 namespace {
 
-// What a tangent names as its level: no two levels have the same number, so that one that has ended leaves nothing.
+// Unique level numbers stored with tangents, so that a tangent of an ended level is never valid again.
 std::atomic<uint64_t> g_levels{0};
 thread_local uint64_t t_level = 0;  // 0: none
 
@@ -66,7 +66,7 @@ void keep_tangent(const Tensor& x, Tensor tangent) {
   x.impl().set_tangent_flag();
 }
 
-/** Of dimensions that have more than one element. */
+/** Ignores dimensions of size 1. */
 bool same_strides(const Tensor& a, const Tensor& b) {
   for (size_t d = 0; d < a.sizes().size(); ++d)
     if (a.sizes()[d] > 1 && a.strides()[d] != b.strides()[d]) return false;
@@ -83,7 +83,7 @@ Tensor zeros_laid_out_as(const Tensor& x) {
       make_intrusive<TensorImpl>(flat.storage(), x.dtype(), x.sizes(), x.strides(), none ? 0 : -extent.lowest));
 }
 
-/** t with the strides of x: views of the one are then views of the other. */
+/** t with the strides of x, so that views of x apply to it too. */
 Tensor laid_out_as(const Tensor& t, const Tensor& x) {
   if (t.numel() == 0 || same_strides(t, x)) return t;
   const Tensor out = zeros_laid_out_as(x);
@@ -164,7 +164,7 @@ void detail::set_tangent(const Tensor& x, const Tensor& tangent) {
   if (whole.defined() && should_record(whole, tangent)) {
     whole = replace_strided_region(whole, StridedRegion(whole), StridedRegion(same_view(x, base, whole)), tangent);
   } else {
-    // Somebody else's, such as what make_dual() was given, is not written to.
+    // Tensors of other owners, such as the argument of make_dual(), must not be written to.
     const bool own = whole.defined() && whole.use_count() == 2 && whole.storage().use_count() == 1;
     if (!own) {
       const Tensor before = std::exchange(whole, zeros_laid_out_as(base));
@@ -204,7 +204,7 @@ bool detail::carry_tangents(Node& node, Span<Tensor> outs) {
     if (!out.defined() || !out.is_differentiable()) continue;
     set_tangent(out, carried[i].defined() ? carried[i] : zeros_laid_out_as(out));
   }
-  // What was saved of the results is to carry it too, for the tangents of gradients.
+  // Saved outputs carry it too, for the tangents of gradients.
   if (has_edge)
     for (SavedTensor* saved : node.saved()) saved->carry_tangent(outs);
   return has_edge;

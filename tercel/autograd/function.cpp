@@ -91,7 +91,7 @@ std::vector<Tensor> CustomNode::wrap_outputs(const intrusive_ptr<CustomNode>& no
       results.push_back(output);
       continue;
     }
-    // An input that is returned as it is becomes a result of its own, of the same data.
+    // An input returned unchanged becomes a new tensor over the same data.
     Tensor result = output;
     if (is_input) {
       result =

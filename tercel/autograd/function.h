@@ -1,4 +1,4 @@
-// Ops with a backward of the user's own.
+// User-defined ops with their own backward.
 //
 //   struct Cube : Function<Cube> {
 //     static Tensor forward(FunctionContext& ctx, const Tensor& x) {
@@ -27,25 +27,25 @@ namespace tercel {
 
 class CustomNode;
 
-/** What forward() and backward() of a function share. Numbers and the like go into its extra data. */
+/** State shared by forward() and backward(). Values that are not tensors go into `data`. */
 class TERCEL_API FunctionContext {
  public:
-  /** Keeps inputs or outputs of forward() for backward(); once, and not other tensors. */
+  /** Saves inputs or outputs of forward() for backward(); may be called once, with no other tensors. */
   void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
-  /** These, in backward(). RuntimeError when one was changed in place since, or when the graph was freed. */
+  /** The saved tensors, in backward(). RuntimeError if one was changed in place, or if the graph was freed. */
   std::vector<Tensor> saved_tensors() const;
-  /** Names the inputs that forward() has changed in place, which it then also returns. */
+  /** Declares the inputs that forward() changed in place; it must return them too. */
   void mark_dirty(std::vector<Tensor> inputs) { dirty_ = std::move(inputs); }
-  /** Names outputs that need no gradient. */
+  /** Declares outputs that have no gradient. */
   void mark_non_differentiable(std::vector<Tensor> outputs) { non_differentiable_ = std::move(outputs); }
-  /** Whether backward() sees zeros for outputs that nothing depends on (true at first) instead of undefined tensors. */
+  /** Whether backward() gets zeros (default) or undefined tensors for outputs without a gradient. */
   void set_materialize_grads(bool materialize) { materialize_grads_ = materialize; }
-  /** Whether the i-th of the tensors that forward() was given asks for a gradient. */
+  /** Whether the i-th tensor argument of forward() needs a gradient. */
   bool needs_input_grad(size_t i) const { return i < needs_input_grad_.size() && needs_input_grad_[i] != 0; }
-  /** Differentiating what backward() gives is then an error, and it runs with gradients off. */
+  /** backward() then runs with gradients off, and differentiating its results is an error. */
   void set_once_differentiable(bool once) { once_differentiable_ = once; }
 
-  /** Whatever forward() wants to tell backward(). */
+  /** Arbitrary data from forward() for backward(). */
   std::any data;
 
  private:
@@ -59,20 +59,20 @@ class TERCEL_API FunctionContext {
   const CustomNode* node_ = nullptr;
 };
 
-/** The node of an op with a backward of the user's own: what Function makes, and what other languages derive from. */
+/** Base class of nodes of user-defined ops, for Function and for language bindings. */
 class TERCEL_API CustomNode : public Node {
  public:
   CustomNode(std::string name, Span<Tensor> inputs);
 
   FunctionContext& context() { return context_; }
-  /** What forward() saved, also outside of backward(). RuntimeError when it was changed since, or freed. */
+  /** The saved tensors, also outside of backward(). RuntimeError if they were changed in place or freed. */
   std::vector<Tensor> saved_tensors() const;
-  /** Gradients of the inputs, undefined where there is none, from those of the outputs. */
+  /** Computes the inputs' gradients (undefined: none) from those of the outputs. */
   virtual std::vector<Tensor> backward(const std::vector<Tensor>& grads) = 0;
 
   /**
-   * Makes what forward() returned the results of the node, as the context says, and returns them: an input that was not
-   * changed comes back as a view. `records` is whether an input requires a gradient and gradients were on.
+   * Makes the tensors that forward() returned the node's results, according to the context, and returns them: an
+   * unchanged input is returned as a view. `records` is whether an input requires a gradient and gradients were on.
    */
   static std::vector<Tensor> wrap_outputs(const intrusive_ptr<CustomNode>& node, Span<Tensor> inputs,
                                           std::vector<Tensor> outputs, bool records);
@@ -87,7 +87,7 @@ class TERCEL_API CustomNode : public Node {
 
   std::vector<Tensor> saved_in(const BackwardCall& call) const;
   void save(const std::vector<Tensor>& outputs);
-  /** Makes the defined ones the node's outputs of their numbers; `several`: forward() returned more than one. */
+  /** Makes each defined tensor the node's output of its index; `several`: forward() returned more than one. */
   void set_histories(const std::vector<Tensor>& recorded, bool several);
   std::vector<Tensor> run_backward(BackwardCall& call);
 
@@ -99,7 +99,7 @@ class TERCEL_API CustomNode : public Node {
 };
 
 namespace detail {
-/** "Cube" of what the compiler says of a type. */
+/** "Cube", from the compiler's name of the type. */
 TERCEL_API std::string function_name(const char* pretty);
 }  // namespace detail
 
@@ -107,7 +107,7 @@ TERCEL_API std::string function_name(const char* pretty);
 template <class F>
 class Function {
  public:
-  /** Calls forward() with gradients off, and records it if an argument that is a tensor requires a gradient. */
+  /** Calls forward() with gradients off, and records it if a tensor argument requires a gradient. */
   template <class... Args>
   static auto apply(const Args&... args) {
     std::vector<Tensor> inputs;

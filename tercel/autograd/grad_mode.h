@@ -6,15 +6,15 @@
 namespace tercel {
 
 namespace detail {
-// What this thread records, of TensorImpl::AutogradFlag: gradients unless they are off, tangents inside of a dual
-// level. One byte of static TLS: read in one instruction, also from a library that was loaded late.
+// What this thread records, as TensorImpl::AutogradFlag: gradients unless they are off, tangents inside of a dual
+// level. One byte of static TLS: read in one instruction, also from a dlopen'ed library.
 TERCEL_API extern constinit thread_local uint8_t t_recorded [[gnu::tls_model("initial-exec")]];
 
 inline void set_recorded(TensorImpl::AutogradFlag reason, bool recorded) {
   t_recorded = static_cast<uint8_t>(recorded ? t_recorded | reason : t_recorded & ~reason);
 }
 
-/** Sets one of them, and puts it back at the end of the scope. */
+/** Sets one flag and restores it at the end of the scope. */
 template <TensorImpl::AutogradFlag Reason>
 class RecordedGuard {
  public:
@@ -31,13 +31,13 @@ class RecordedGuard {
 /** True unless a NoGradGuard is alive on this thread. */
 inline bool grad_enabled() { return (detail::t_recorded & TensorImpl::kGradient) != 0; }
 
-/** Sets whether gradients are recorded on this thread, and puts it back at the end of the scope. */
+/** Sets whether gradients are recorded on this thread, and restores it at the end of the scope. */
 class GradModeGuard : detail::RecordedGuard<TensorImpl::kGradient> {
  public:
   using RecordedGuard::RecordedGuard;
 };
 
-/** Sets whether this thread records, for good. */
+/** Sets whether this thread records gradients, without a scope. */
 inline void set_grad_enabled(bool enabled) { detail::set_recorded(TensorImpl::kGradient, enabled); }
 
 /** Nothing in the scope is recorded. */
@@ -46,7 +46,7 @@ class NoGradGuard : GradModeGuard {
   NoGradGuard() : GradModeGuard(false) {}
 };
 
-/** Nothing in the scope is recorded, neither gradients nor tangents: for what an op that records itself consists of. */
+/** Records neither gradients nor tangents in the scope: for the internals of an op that records itself. */
 class NoRecordGuard {
  public:
   NoRecordGuard() : before_(detail::t_recorded) { detail::t_recorded = 0; }
@@ -58,7 +58,7 @@ class NoRecordGuard {
   uint8_t before_;
 };
 
-/** Ops in the scope are recorded again, inside a NoGradGuard's. */
+/** Enables recording again inside a NoGradGuard. */
 class EnableGradGuard : GradModeGuard {
  public:
   EnableGradGuard() : GradModeGuard(true) {}
@@ -69,8 +69,8 @@ inline bool is_inference_mode_enabled() { return detail::t_inference_mode; }
 
 /**
  * Nothing in the scope is recorded, and tensors made in it are inference tensors: they have no version counter, are not
- * tracked as views, and can neither be saved for backward nor, outside of the mode, be changed in place. False switches
- * the mode off again inside another one.
+ * tracked as views, and can neither be saved for backward nor, outside of the mode, be changed in place. False disables
+ * the mode inside another one.
  */
 class InferenceMode {
  public:
@@ -90,7 +90,7 @@ class InferenceMode {
   bool before_;
 };
 
-/** Whether some op may have to be recorded: a backward function then consists of ops, not of kernels. */
+/** Whether ops may have to be recorded: a backward function must then call ops instead of kernels. */
 inline bool is_recording() { return detail::t_recorded != 0; }
 
 /** Whether an op with these inputs must be recorded: for gradients, or for tangents (forward_mode.h). */
@@ -101,8 +101,8 @@ bool should_record(const T&... inputs) {
 }
 
 /**
- * Whether derivatives with respect to x may be asked for, now or in another mode: what backward needs for them is
- * saved.
+ * Whether derivatives with respect to x may be requested, now or in another mode, so that ops must save tensors for
+ * them.
  */
 inline bool is_tracked(const Tensor& x) { return x.impl().is_tracked(TensorImpl::kGradient | TensorImpl::kTangent); }
 

@@ -36,7 +36,7 @@ std::vector<double> elements_of(const Tensor& t) {
   return out;
 }
 
-/** A gradient's elements; rows are added up, a missing one is zero. */
+/** A gradient's elements; equal rows are added, an undefined gradient is zero. */
 std::vector<double> elements_of(const Gradient& g, const Tensor& like) {
   if (g.defined() && !g.is_rows()) {
     TERCEL_CHECK(g.values.sizes() == like.sizes() && g.values.dtype() == like.dtype(), RuntimeError,
@@ -61,7 +61,7 @@ Tensor random_like(const Tensor& t, uint64_t seed) {
   return out;
 }
 
-/** Weights of an output's elements whose sum is looked at. */
+/** Weights for a sum of an output's elements. */
 struct Combination {
   size_t output;
   Tensor weights;
@@ -138,7 +138,7 @@ bool check(const CheckedFunction& f, const std::vector<Tensor>& inputs, bool may
       RuntimeError, "gradcheck: no output requires a gradient");
   const std::vector<Combination> looked_at = combinations(outputs, options.fast_mode);
 
-  // An output without a history claims to depend on nothing.
+  // An output without history has zero gradients.
   std::vector<std::vector<std::vector<double>>> analytic;  // [combination][input]
   for (const Combination& c : looked_at) {
     std::vector<Gradient> gradients(wanted.size());

@@ -1,4 +1,4 @@
-// Gradients against differences: whether a function's backward is right.
+// Checks gradients against finite differences.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace tercel {
 
-/** A function of tensors to be checked; calls it with the inputs that the check was given, each a little moved. */
+/** The function to check; called with the inputs, one element of which is perturbed. */
 using CheckedFunction = Callable<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 struct GradcheckOptions {
-  double eps = 1e-6;   ///< by how much an element is moved to either side
+  double eps = 1e-6;   ///< perturbation of an element in either direction
   double atol = 1e-5;  ///< allowed difference, absolute
   double rtol = 1e-3;  ///< and relative to the larger of the two
   /** Checks one random combination of the outputs' elements instead of each of them. */
@@ -20,10 +20,10 @@ struct GradcheckOptions {
 };
 
 /**
- * Compares what backward gives with central differences, for every float64 or complex128 input that requires a gradient
- * (of a complex number z = x + iy, d/dx + i d/dy of the real part). RuntimeError
- * "Jacobian mismatch for output 0 with respect to input 0 ..." where they differ, and when no input or output requires
- * a gradient. Returns true.
+ * Compares backward's gradients with central differences, for every float64 or complex128 input that requires a
+ * gradient (of a complex number z = x + iy, d/dx + i d/dy of the real part). RuntimeError "Jacobian mismatch for output
+ * 0 with respect to input 0 ..." if they differ, and if no input or output requires a gradient.
+ * Returns true.
  */
 TERCEL_API bool gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});

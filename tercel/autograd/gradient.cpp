@@ -44,7 +44,7 @@ void for_each_row(const Tensor& target, const Tensor& source, Run&& run) {
 template <class T>
 void add_row(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t n) {
   if (to_stride == 1 && from_stride == 1) {
-    // Either the same element or none in common: to and from are whole gradients.
+    // `to` and `from` are whole gradients: they coincide or are disjoint.
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + from[i]);
   } else {
@@ -57,7 +57,7 @@ void check_same(const Tensor& a, const Tensor& b) {
                " cannot be added to one of ", describe(a));
 }
 
-/** Whether the tensor's memory is seen by nobody else. */
+/** Whether nothing else refers to the tensor's memory. */
 bool exclusively_owned(const Tensor& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && t.impl().is_non_overlapping_and_dense();
 }
@@ -152,7 +152,7 @@ Tensor copy_with_layout_of(const Tensor& g, const Tensor& variable) {
       variable.impl().is_non_overlapping_and_dense() && extent_of(variable.sizes(), variable.strides()).lowest == 0;
   Tensor out = dense ? empty_strided(g.sizes(), variable.strides(), g.options()) : empty(g.sizes(), g.options());
   copy_elements(out, g);
-  // A copy into fresh memory: its first input is what was there.
+  // Recorded as a copy into new memory, whose first input is the old content.
   if (should_record(g))
     record("CopyBackwards", out, {Tensor(), g}, [](BackwardCall& call) { call.set(1, call.take()); });
   return out;

@@ -1,11 +1,11 @@
-// Functions that users hang into the backward pass.
+// User callbacks in the backward pass.
 //
 // Note [Order of hooks]
 // When the gradient of a node's output is complete: the tensor hooks of that output in the order of their registration,
-// then what retain_grad() asked for, so that .grad is what the last hook made of it; then grad() takes what it was
-// asked for. Then the node's pre-hooks, its backward (a leaf: accumulation, then the leaf's post-accumulate hooks), and
-// its post-hooks. Hooks run with gradients on exactly when the pass creates a graph. One that another hook of the same
-// kind and place removes is still called in this pass.
+// then retain_grad() stores it, so that .grad is the last hook's result; then grad() captures it if it is a target.
+// Then the node's pre-hooks, its backward (a leaf: accumulation, then the leaf's post-accumulate hooks), and
+// its post-hooks. Hooks run with gradients on if and only if the pass creates a graph. A hook that another hook of the
+// same list removes is still called in this pass.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@
 namespace tercel {
 
 /**
- * Sees the gradient of a tensor, an undefined one where nothing depends on it but on other results of its node, and may
- * return another to take its place; an undefined one keeps it.
+ * Receives a tensor's gradient, which is undefined if only other results of its node have one, and may return another
+ * to replace it; an undefined result keeps it.
  */
 using TensorHook = Callable<Tensor(const Tensor& gradient)>;
-/** Sees a leaf whose .grad has just been added to. */
+/** Receives a leaf after its .grad was accumulated. */
 using LeafHook = Callable<void(const Tensor& leaf)>;
-/** Sees the gradients of a node's outputs before its backward runs; may return others. Undefined where there is none.
+/** Receives the gradients of a node's outputs (undefined: none) before its backward runs; may return replacements.
  */
 using NodePreHook = Callable<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_outputs)>;
-/** Sees the gradients that a node's backward made, and those it was given; may return others to take their place. */
+/** Receives the gradients from a node's backward, and those it was given; may return replacements for the former. */
 using NodePostHook = Callable<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_inputs,
                                                                  const std::vector<Tensor>& grad_outputs)>;
 
@@ -39,13 +39,13 @@ struct HookEntry {
 };
 }  // namespace detail
 
-/** Takes a hook out again. May outlive what the hook hangs on. */
+/** Removes a hook. May outlive the tensor or node of the hook. */
 class HookHandle {
  public:
   HookHandle() = default;
   explicit HookHandle(std::weak_ptr<detail::HookEntry> entry) : entry_(std::move(entry)) {}
 
-  /** The hook is not called any more; nothing happens the second time. */
+  /** Removes the hook; has no effect the second time. */
   void remove() {
     if (const auto entry = entry_.lock()) entry->removed = true;
   }
@@ -54,7 +54,7 @@ class HookHandle {
   std::weak_ptr<detail::HookEntry> entry_;
 };
 
-/** Hooks of one kind. The list and those who run it share an entry, so that a hook may remove itself or add others. */
+/** Hooks of one kind. Entries are shared with a running iteration, so that a hook may remove itself or add others. */
 template <class F>
 class HookList {
  public:
@@ -64,7 +64,7 @@ class HookList {
     return HookHandle(entries_.back());
   }
   bool empty() const { return entries_.empty(); }
-  /** Calls visit(function) for the hooks of an output that were there when it began. */
+  /** Calls visit(function) for the hooks of an output that exist at the start of the call. */
   template <class Visit>
   void for_each(uint32_t output_nr, Visit visit) const {
     std::vector<std::shared_ptr<Entry>> now;
@@ -82,28 +82,28 @@ class HookList {
   std::vector<std::shared_ptr<Entry>> entries_;
 };
 
-/** What few nodes have. */
+/** Rarely needed fields of nodes. */
 struct NodeExtras {
   HookList<TensorHook> tensor_hooks;
   HookList<NodePreHook> pre_hooks;
   HookList<NodePostHook> post_hooks;
-  /** Tensors, by output, in whose .grad the gradient is to be left; those hold the node. */
+  /** Tensors, by output, whose .grad retains the gradient; they own the node. */
   struct Retained {
     uint32_t output_nr;
     weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor> tensor;
   };
   std::vector<Retained> retained;
-  /** Where the op was recorded, as anomaly mode's trace function said. */
+  /** Where the op was recorded, from anomaly mode's trace callback. */
   std::string trace;
-  /** In forward mode, those of the inputs until the op is recorded; see forward_mode.h. */
+  /** Tangents of the inputs until the op is recorded; see forward_mode.h. */
   std::vector<Tensor> tangents;
   /** In anomaly mode, the node whose backward has recorded this one. */
   intrusive_ptr<intrusive_ptr_target> induced_by;
-  /** What another language keeps with the node. */
+  /** Data of a language binding. */
   std::shared_ptr<void> companion;
 };
 
-/** Lets a hook see, and replace, a gradient; `where` names it in the error for a gradient of rows. */
+/** Calls a hook, which may replace the gradient; `where` names it in the error for a gradient of rows. */
 void run_hook(const TensorHook& hook, Gradient& gradient, const char* where);
 
 }  // namespace tercel

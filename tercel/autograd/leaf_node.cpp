@@ -9,14 +9,14 @@ namespace {
 
 bool is_shared(const Tensor& g) { return g.use_count() > 1 || g.storage().use_count() > 1; }
 
-/** The first gradient of a leaf: one that is somebody else's too must not be changed by later sums. */
+/** The first gradient of a leaf: copied if it is shared, as later sums change it in place. */
 Gradient to_be_kept(Gradient gradient, const Tensor& leaf) {
   if (!gradient.is_rows() && (grad_enabled() || is_shared(gradient.values) || !has_layout_of(gradient.values, leaf)))
     gradient.values = copy_with_layout_of(gradient.values, leaf);
   return gradient;
 }
 
-/** False: the sum must be another tensor, as one that is part of a graph is not changed. */
+/** False if the sum needs a new tensor, since tensors of a graph must not be changed. */
 bool add_in_place(const Gradient& sum, const Gradient& gradient) {
   if (!sum.defined() || sum.is_rows()) return false;
   if (gradient.is_rows()) {
@@ -25,7 +25,7 @@ bool add_in_place(const Gradient& sum, const Gradient& gradient) {
     return true;
   }
   if (grad_enabled() || should_record(sum.values, gradient.values)) return false;
-  // Also where others see it: the leaf's gradient may be part of an arena.
+  // In place even if it is shared: the leaf's gradient may be part of an arena.
   accumulate_dense(sum.values, gradient.values);
   sum.values.impl().bump_version();
   return true;
@@ -41,8 +41,8 @@ void LeafNode::run_leaf_hooks(Gradient& gradient) const {
 void LeafNode::add(Gradient gradient) {
   Gradient& sum = autograd_meta(leaf_)->grad;
   for (;;) {
-    // Recording, and destroying what another program may own, is not done under the mutex: see Note [Locks and fork].
-    // So another thread's gradient may come in between.
+    // Recording and destroying user objects must not happen under the mutex: see Note [Locks and fork]. So another
+    // thread's gradient may be added in between.
     Gradient before, after;
     {
       const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));

@@ -1,4 +1,4 @@
-// Where gradients end: the node of a leaf that requires one.
+// The node that accumulates a leaf's gradient.
 #pragma once
 
 #include <mutex>
@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** Adds what reaches it to the leaf's gradient; see Note [Edges]. */
+/** Adds incoming gradients to the leaf's; see Note [Edges]. */
 class LeafNode final : public Node {
  public:
   explicit LeafNode(Tensor leaf) : Node("AccumulateGrad", 1, 0, /*is_leaf=*/true), leaf_(std::move(leaf)) {}
@@ -15,9 +15,9 @@ class LeafNode final : public Node {
   const Tensor& leaf() const { return leaf_; }
   void apply(BackwardCall& call) override { static_cast<void>(call); }
   void run_leaf_hooks(Gradient& gradient) const;
-  /** Adds the gradient, as part of the graph where gradients are on, and runs the leaf's hooks; any thread. */
+  /** Adds the gradient, recorded if gradients are on, and runs the leaf's hooks; thread-safe. */
   void accumulate(Gradient gradient);
-  /** The leaf holds the node weakly: without this, a leaf whose graph is gone would be held by the dead node. */
+  /** Drops the leaf, which refers to the node weakly and would otherwise be kept by the dead node. */
   void release_resources() override { leaf_ = Tensor(); }
 
   static void* operator new(size_t size) { return detail::allocate_object(size); }

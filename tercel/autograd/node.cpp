@@ -26,8 +26,8 @@ thread_local uint64_t t_sequence = 0;
 
 // Note [Long graphs]
 // Destroying the last node of a chain destroys the next, and so on: a graph of a million ops would overflow the stack.
-// So a dying node hands its edges to a list of its thread, and a dying tensor the node that made it (a node may have
-// saved a tensor that another node made); only the outermost destructor works the list off.
+// So a dying node moves its edges to a per-thread list, and a dying tensor the node that made it (a node may have saved
+// a tensor that another node made); only the outermost destructor processes the list.
 using NodeList = std::vector<intrusive_ptr<Node>>;
 constinit thread_local NodeList* t_dying = nullptr;
 
@@ -51,7 +51,7 @@ void release_nodes_with(NodeList& dying, Fill fill) {
   t_dying = nullptr;
 }
 
-/** Works off what `fill` puts into the list, and what that leads to. */
+/** Destroys the nodes that `fill` adds to the list, and those they lead to. */
 template <class Fill>
 void release_nodes(Fill fill) {
   if (t_dying) return fill(*t_dying);
@@ -107,7 +107,7 @@ void detail::forbid_second_derivative(BackwardCall& call) {
   for (size_t i = 0; i < node.num_edges(); ++i) {
     const Tensor& gradient = call.result(i).values;
     if (!gradient.defined()) continue;
-    // It depends on whatever the op's inputs and the incoming gradients depend on.
+    // It depends on the op's inputs and on the incoming gradients.
     const size_t outputs = node.num_outputs();
     auto refuse = [](BackwardCall&) {
       throw_error<RuntimeError>({"trying to differentiate twice a function that was marked with @once_differentiable"});

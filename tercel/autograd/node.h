@@ -1,9 +1,9 @@
-// The graph that backward() walks: one node per recorded op.
+// The graph that backward() traverses: one node per recorded op.
 //
 // Note [Edges]
-// A node stands for an op's backward. What reaches it are the gradients of the op's outputs; what leaves it are the
-// gradients of the op's inputs, along edges. Edge i leads to the node that made input i, and says which of that node's
-// outputs the input was. A leaf that requires a gradient is represented by a LeafNode, which adds up what reaches it.
+// A node represents an op's backward. It receives the gradients of the op's outputs and sends the gradients of the op's
+// inputs along its edges. Edge i leads to the node that made input i, and holds the input's index among that node's
+// outputs. A leaf that requires a gradient is represented by a LeafNode, which accumulates its gradients.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ struct Edge {
   bool defined() const { return node.defined(); }
 };
 
-/** What a backward function works with: gradients of the outputs in, gradients of the inputs out. */
+/** Arguments of a backward function: gradients of the outputs in, gradients of the inputs out. */
 class TERCEL_API BackwardCall {
  public:
   /**
-   * `wanted`, one for each input, names the inputs that somebody asks for; null: all that have an edge. `history` is
-   * the history of the node's outputs where that is not the node itself.
+   * `wanted`, one for each input, marks the inputs whose gradients are needed; null: all that have an edge. `history`
+   * is the history of the node's outputs if that is not the node itself.
    */
   BackwardCall(const Node& node, Gradient* incoming, Gradient* outgoing, const uint8_t* wanted = nullptr,
                const Edge* history = nullptr)
       : node_(node), incoming_(incoming), outgoing_(outgoing), wanted_(wanted), history_(history) {}
 
-  /** Gradient of an output; undefined when nothing depends on that output. An output's gradient is never of rows. */
+  /** Gradient of an output, always dense; undefined if nothing depends on that output. */
   const Tensor& grad(size_t output = 0) const { return incoming_[output].values; }
-  /** Takes the gradient away, so that its memory may be reused. */
+  /** Moves the gradient out, so that its memory may be reused. */
   Tensor take(size_t output = 0) { return std::move(incoming_[output].values); }
-  /** Whether anyone asks for the gradient of an input. */
+  /** Whether the gradient of an input is needed. */
   bool needs(size_t input) const;
   void set(size_t input, Tensor gradient) { outgoing_[input].values = std::move(gradient); }
   void set(size_t input, Gradient gradient) { outgoing_[input] = std::move(gradient); }
-  /** What set() was given. */
+  /** The gradient passed to set(). */
   Gradient& result(size_t input) { return outgoing_[input]; }
   const Node& node() const { return node_; }
   const uint8_t* wanted() const { return wanted_; }
@@ -66,28 +66,28 @@ class TERCEL_API Node : public intrusive_ptr_target {
   Node(const char* op_name, uint32_t outputs, size_t inputs, bool is_leaf = false);
   ~Node() override;
 
-  /** Computes the gradients of the inputs. RuntimeError when what it needs was freed or changed. */
+  /** Computes the gradients of the inputs. RuntimeError if saved tensors were freed or changed. */
   virtual void apply(BackwardCall& call) = 0;
-  /** Frees what was saved for apply(), after which apply() is an error if anything was. */
+  /** Frees saved tensors; if there were any, apply() is an error afterwards. */
   virtual void release_saved() {}
-  /** What was saved, in the order of the function's members, undefined ones too. RuntimeError when it was freed. */
+  /** The saved tensors in the order of the function's members, undefined ones too. RuntimeError if they were freed. */
   virtual std::vector<SavedTensor*> saved() { return {}; }
   /**
-   * Gives the outputs' tangents for those of the inputs (undefined where there is none), in the op's own way; false: it
-   * has none, and apply() says how. See forward_mode.h.
+   * Computes the outputs' tangents from those of the inputs (undefined: none) if the op has its own formula; false: it
+   * has none, and they are derived from apply(). See forward_mode.h.
    */
   virtual bool jvp(Span<Tensor> tangents, std::vector<Tensor>& out) {
     (void)tangents, (void)out;
     return false;
   }
-  /** Whether apply() is to be called also when no output has a gradient. */
+  /** Whether apply() is called even if no output has a gradient. */
   virtual bool runs_without_gradients() const { return false; }
   /** Whether it is a LeafNode. */
   bool is_leaf() const { return is_leaf_; }
 
   /** "MulBackward0". */
   const char* name() const { return name_; }
-  /** Grows with the order of recording on a thread; later nodes run first. */
+  /** Increases with the order of recording on a thread; later nodes run first. */
   uint64_t sequence() const { return sequence_; }
   uint32_t num_outputs() const { return num_outputs_; }
   size_t num_edges() const { return num_edges_; }
@@ -98,7 +98,7 @@ class TERCEL_API Node : public intrusive_ptr_target {
   HookHandle register_prehook(NodePreHook hook) { return extras().pre_hooks.add(std::move(hook)); }
   /** Runs after the node's backward, and may replace the gradients of its inputs. */
   HookHandle register_hook(NodePostHook hook) { return extras().post_hooks.add(std::move(hook)); }
-  /** Hooks and the like, made if need be. */
+  /** Hooks and other rare fields, created if missing. */
   NodeExtras& extras() {
     if (!extras_) extras_ = std::make_unique<NodeExtras>();
     return *extras_;
@@ -106,16 +106,16 @@ class TERCEL_API Node : public intrusive_ptr_target {
   const NodeExtras* extras_or_null() const { return extras_.get(); }
 
  protected:
-  /** The name lives as long as the node. */
+  /** The name must live as long as the node. */
   void set_name(const char* name) { name_ = name; }
-  /** Before the node is in a graph. */
+  /** Must be called before the node is part of a graph. */
   void set_num_outputs(uint32_t outputs) { num_outputs_ = outputs; }
 
  private:
   static constexpr size_t kInlineEdges = 3;
   Edge* edges() { return heap_ ? heap_ : inline_; }
 
-  /** A long graph is taken apart in a loop, not by recursion. */
+  /** Destroys a long graph iteratively, not by recursion. */
   void release_edges();
 
   const char* name_;
@@ -130,24 +130,24 @@ class TERCEL_API Node : public intrusive_ptr_target {
 
 namespace detail {
 [[noreturn]] TERCEL_API void refuse_second_backward();
-/** Whether the pass that runs on this thread was asked for certain tensors, not for all leaves. */
+/** Whether the pass running on this thread computes gradients of given tensors instead of all leaves. */
 TERCEL_API bool pass_has_targets();
-/** The number of the pass that runs on this thread, each its own; -1 outside of one. */
+/** Unique number of the pass running on this thread; -1 if none. */
 TERCEL_API int64_t current_pass();
 enum class NodeFate : uint8_t { Skipped, Runs, Captured };
-/** What the pass that runs on this thread does with the node; Captured: a leaf whose gradient is left to grad(). */
+/** What the pass running on this thread does with the node; Captured: a leaf whose gradient grad() returns. */
 TERCEL_API NodeFate fate_in_pass(const Node& node);
-/** The node whose backward runs on this thread, in anomaly mode; null outside of one. */
+/** In anomaly mode, the node whose backward runs on this thread; else null. */
 TERCEL_API Node* running_node();
-/** Called when the pass that runs on this thread has run all nodes. RuntimeError outside of one. */
+/** Calls the function after the pass running on this thread has run all nodes. RuntimeError outside of a pass. */
 TERCEL_API void queue_callback(Callable<void()> callback);
-/** Lets go of a node, without recursion along the graph; see Note [Long graphs]. */
+/** Releases a node without recursion along the graph; see Note [Long graphs]. */
 TERCEL_API void release_node(intrusive_ptr<Node> node);
 }  // namespace detail
 
 /**
  * A node whose backward is a function object `void(BackwardCall&)`. If the object has saved a tensor, it is destroyed
- * after backward, and a second run is refused; one that holds only numbers can run again. See Note [What a function
+ * after backward, and a second run is an error; one that holds only numbers can run again. See Note [What a function
  * saves].
  */
 template <class F>

@@ -1,4 +1,4 @@
-// Ops without a derivative where one would exist: an error says so, not a gradient of zero.
+// Differentiable ops whose derivative is not implemented: an error instead of a zero gradient.
 #pragma once
 
 #include "tercel/autograd/record.h"
@@ -9,7 +9,7 @@ namespace tercel {
  */
 TERCEL_API void record_not_implemented(const char* node, Span<Tensor> outs, InputRefs inputs, const char* op);
 
-/** RuntimeError if the argument of the op requires a gradient, which the op does not give it. */
+/** RuntimeError if the argument requires a gradient, which the op does not compute. */
 TERCEL_API void check_without_gradient(const char* op, const char* argument, const Tensor& t);
 
 }  // namespace tercel

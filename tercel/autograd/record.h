@@ -1,4 +1,4 @@
-// How an op enters the graph.
+// Recording ops in the graph.
 //
 // An op that has just computed `out` from inputs records itself like this:
 //
@@ -24,7 +24,7 @@
 
 namespace tercel {
 
-/** An input of a recorded op; refers to the caller's tensor for the length of the call. */
+/** An input of a recorded op; refers to the caller's tensor during the call. */
 class InputRef {
  public:
   InputRef(const Tensor& tensor) : tensor_(&tensor) {}
@@ -41,7 +41,7 @@ TERCEL_API void connect_inputs(Node& node, InputRefs inputs);
 TERCEL_API void connect_inputs(Node& node, Span<Tensor> inputs);
 TERCEL_API void set_history(const Tensor& out, intrusive_ptr<Node> node, uint32_t output_nr);
 TERCEL_API void rebase_history(const Tensor& changed, intrusive_ptr<Node> node);
-// The same for a node that connect_inputs() has prepared, of a result, of results, of a change: tangents first.
+// Record a node prepared by connect_inputs(), for one result, several results, an in-place change; tangents first.
 TERCEL_API void record_result(const Tensor& out, intrusive_ptr<Node> node);
 TERCEL_API void record_results(Span<Tensor> outs, const intrusive_ptr<Node>& node);
 TERCEL_API void record_change(const Tensor& changed, intrusive_ptr<Node> node);
@@ -65,7 +65,7 @@ template <class F>
 void record_list(const char* name, const Tensor& out, Span<Tensor> inputs, F backward) {
   detail::record_result(out, detail::make_node(name, 1, inputs, std::move(backward)));
 }
-/** The same for several outputs; backward finds the gradient of output i as grad(i). Integer outputs stay outside. */
+/** The same for several outputs; backward gets the gradient of output i as grad(i). Integer outputs are skipped. */
 template <class F>
 void record_outputs(const char* name, Span<Tensor> outs, InputRefs inputs, F backward) {
   detail::record_results(outs,
@@ -73,17 +73,17 @@ void record_outputs(const char* name, Span<Tensor> outs, InputRefs inputs, F bac
 }
 
 namespace detail {
-/** Gives the gradients that a node has made a history that throws when it is differentiated. */
+/** Gives the computed gradients a history that throws when it is differentiated. */
 TERCEL_API void forbid_second_derivative(BackwardCall& call);
-/** NotImplementedError where a gradient that the node is given carries a tangent. */
+/** NotImplementedError if an incoming gradient carries a tangent. */
 TERCEL_API void check_no_tangents(const BackwardCall& call);
 /** Whether the tensor has such a history. */
 bool is_derivative_forbidden(const Tensor& gradient);
 }  // namespace detail
 
 /**
- * A backward function that is no op of the graph: it runs with gradients off, and differentiating what it calculates is
- * a RuntimeError.
+ * A backward function that is not differentiable: it runs with gradients off, and differentiating its results is a
+ * RuntimeError.
  */
 template <class F>
 class OnceDifferentiable {
@@ -103,24 +103,24 @@ class OnceDifferentiable {
  private:
   F backward_;
 };
-/** The backward function, as one whose results refuse to be differentiated. */
+/** Wraps a backward function so that differentiating its results is an error. */
 template <class F>
 OnceDifferentiable<F> once_differentiable(F backward) {
   return OnceDifferentiable<F>(std::move(backward));
 }
 
-/** Refuses an in-place change that would falsify a gradient (a leaf, a view of one, a view made without gradients). */
+/** Throws if an in-place change would make gradients wrong (a leaf, a view of one, a view made without gradients). */
 TERCEL_API void check_inplace(const Tensor& changed, bool records);
 
-/** Makes the changed tensor, and the base it views, the result of an op on what they were; `inputs` holds it too. */
+/** Records the changed tensor, and its base, as results of an op on their old values; `inputs` contains it too. */
 template <class F>
 void record_inplace(const char* name, const Tensor& changed, InputRefs inputs, F backward) {
   detail::record_change(changed, detail::make_node(name, 1, inputs, std::move(backward)));
 }
 
 /**
- * Makes `view`, a fresh tensor over x's storage, a view of x. make_backward() gives what turns its gradient into x's;
- * it is called only where that is recorded. A view of an inference tensor is another one.
+ * Makes `view`, a new tensor over x's storage, a view of x. make_backward() returns the function that computes x's
+ * gradient; it is called only if the view is recorded. A view of an inference tensor is an inference tensor.
  */
 template <class MakeBackward>
 void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackward make_backward,
@@ -129,7 +129,7 @@ void make_view(const char* name, const Tensor& view, const Tensor& x, MakeBackwa
   if (grad_enabled() && x.requires_grad() && !x.impl().is_inference()) record(name, view, {x}, make_backward());
 }
 
-/** The same for several views of x that one op gives. */
+/** The same for several views of x returned by one op. */
 template <class MakeBackward>
 void make_views(const char* name, Span<Tensor> views, const Tensor& x, MakeBackward make_backward) {
   for (const Tensor& view : views) detail::init_view(view, x, ViewOrigin::MultiOutput);

@@ -12,7 +12,7 @@ constinit thread_local const std::shared_ptr<const SavedTensorHooks>* t_saved_te
 constinit thread_local uint32_t t_saved_moves [[gnu::tls_model("initial-exec")]] = 0;
 constinit thread_local std::vector<SavedTensor*>* t_saved_found [[gnu::tls_model("initial-exec")]] = nullptr;
 
-/** What a pack hook returned, and what is needed to give the tensor its place in the graph again. */
+/** A pack hook's result, and the data to restore the tensor's place in the graph. */
 class PackedTensor final : public intrusive_ptr_target {
  public:
   PackedTensor(std::shared_ptr<const SavedTensorHooks> hooks, std::any packed, Edge history)
@@ -63,7 +63,7 @@ void SavedTensor::check_and_pack() {
 }
 
 void SavedTensor::pack_with(const std::shared_ptr<const SavedTensorHooks>& hooks) {
-  // What the hook itself saves is not packed, or it would be called without end.
+  // Tensors that the hook itself saves are not packed, to avoid infinite recursion.
   struct Restore {
     const std::shared_ptr<const SavedTensorHooks>* before;
     ~Restore() { detail::t_saved_tensor_hooks = before; }

@@ -1,4 +1,4 @@
-// A tensor kept for backward, which must still be what it was when backward uses it.
+// A tensor saved for backward, with a check that it was not changed in place since.
 #pragma once
 
 #include <any>
@@ -14,15 +14,15 @@ namespace tercel {
 class BackwardCall;
 
 /**
- * What becomes of tensors that ops save: pack() is given each and returns what to keep in its place (a file's name, a
- * copy in a smaller dtype), unpack() makes a tensor of that when backward needs it. Neither is recorded.
+ * Hooks for tensors that ops save: pack() returns an object to keep instead of the tensor (a file name, a copy in a
+ * smaller dtype), unpack() converts it back when backward needs it. Neither is recorded.
  */
 struct SavedTensorHooks {
   Callable<std::any(const Tensor& tensor)> pack;
   Callable<Tensor(const std::any& packed)> unpack;
 };
 
-/** The hooks hold for what this thread saves in the scope; of nested scopes the innermost counts. */
+/** Applies the hooks to tensors saved by this thread in the scope; the innermost scope takes effect. */
 class TERCEL_API SavedTensorHooksGuard {
  public:
   explicit SavedTensorHooksGuard(SavedTensorHooks hooks);
@@ -32,7 +32,7 @@ class TERCEL_API SavedTensorHooksGuard {
 
  private:
   const std::shared_ptr<const SavedTensorHooks>* before_;
-  // Shared by the scope and by what was packed in it.
+  // Shared by the scope and the tensors packed in it.
   std::shared_ptr<const SavedTensorHooks> hooks_;
 };
 
@@ -44,9 +44,9 @@ TERCEL_API extern constinit thread_local const std::shared_ptr<const SavedTensor
 class PackedTensor;
 
 // Note [What a function saves]
-// A node does not know the members of its backward function, a lambda. SavedTensors tell: as the function moves into
-// the node, those that hold a tensor are counted, and so it is known whether anything is to be freed after backward;
-// where somebody asks for what was saved, the function is copied, and its SavedTensors enter themselves into a list.
+// A node does not know the members of its backward function, a lambda. Instead SavedTensors register themselves: while
+// the function moves into the node, those that hold a tensor are counted, which tells whether backward has anything to
+// free; to list the saved tensors, the function is copied, and its SavedTensors add themselves to a list.
 TERCEL_API extern constinit thread_local uint32_t t_saved_moves [[gnu::tls_model("initial-exec")]];
 TERCEL_API extern constinit thread_local std::vector<SavedTensor*>* t_saved_found [[gnu::tls_model("initial-exec")]];
 }  // namespace detail
@@ -75,21 +75,21 @@ class TERCEL_API SavedTensor {
     if (input.impl().is_inference() || detail::t_saved_tensor_hooks) [[unlikely]]
       check_and_pack();
   }
-  /** An output of the op: kept without history, or tensor and node would own each other. */
+  /** An output of the op: saved without history, since tensor and node would own each other. */
   static SavedTensor output(const Tensor& output, uint32_t output_nr = 0);
-  /** Saves only what is asked for. */
+  /** Saves the input if it is needed. */
   static SavedTensor when(bool needed, const Tensor& input) { return needed ? SavedTensor(input) : SavedTensor(); }
 
-  /** Packs the tensor with these hooks. RuntimeError when there is none, or when it is packed. */
+  /** Packs the tensor with these hooks. RuntimeError if there is none, or if it is packed already. */
   void register_hooks(const SavedTensorHooks& hooks);
   /** Whether it is a result of the op, not an operand. */
   bool is_output() const { return output_nr_ >= 0; }
 
-  /** Of a result: what it carries, the copy that is kept carries too; see forward_mode.h. */
+  /** For an output: copies its tangent to the saved copy; see forward_mode.h. */
   void carry_tangent(Span<Tensor> outputs);
 
   bool defined() const { return tensor_.defined() || packed_.defined(); }
-  /** The tensor, with its history; RuntimeError when it was changed in place since. Of an output see below. */
+  /** The tensor, with its history; RuntimeError if it was changed in place since. For outputs see below. */
   Tensor get() const {
     if (packed_.defined()) [[unlikely]]
       return unpack();
@@ -98,7 +98,7 @@ class TERCEL_API SavedTensor {
     TERCEL_ASSERT(output_nr_ < 0 || !recording());
     return tensor_;
   }
-  /** The same; an output has its history again, the node that runs, where backward is recorded. */
+  /** The same; if backward is recorded, an output gets its history again, the running node. */
   Tensor get(const BackwardCall& call) const;
 
  private:
@@ -114,7 +114,7 @@ class TERCEL_API SavedTensor {
   int32_t output_nr_ = -1;  // of an input -1
 };
 
-/** Moves with a container of SavedTensors, which does not move them one by one, and is counted for them. */
+/** Counted in place of the elements of a container, which does not move them one by one. */
 struct SavedMark {
   SavedMark() = default;
   SavedMark(SavedMark&&) noexcept { ++detail::t_saved_moves; }
@@ -142,7 +142,7 @@ class SavedTensors : private SavedMark {
 };
 
 namespace detail {
-/** While it lives, SavedTensors of this thread that are copied are listed: see Note [What a function saves]. */
+/** During its lifetime, SavedTensors copied by this thread are listed: see Note [What a function saves]. */
 class TERCEL_API SavedTensorFinder {
  public:
   SavedTensorFinder() : before_(std::exchange(t_saved_found, &found)) {}

@@ -34,7 +34,7 @@ Tensor seen_as(const Tensor& t, const StridedRegion& r) {
 }
 Tensor parts_of(const Tensor& t) { return seen_as(t, parts_of(StridedRegion(t))); }
 
-/** The complex tensor of whose numbers these are the parts. */
+/** The complex tensor with these real and imaginary parts. */
 Tensor whole_of(const Tensor& parts) {
   StridedRegion r(parts);
   r.sizes.pop_back();
@@ -45,7 +45,7 @@ Tensor whole_of(const Tensor& parts) {
   return seen_as(parts, r);
 }
 
-/** The places of a storage that some regions use. */
+/** The range of a storage that the regions use. */
 struct Range {
   bool whole_numbers = false;  ///< begin with the first part of a complex number
   int64_t first = INT64_MAX, last = INT64_MIN;
@@ -70,7 +70,7 @@ struct Range {
   }
 };
 
-/** Divides each place by the number of elements of the base that lie there. */
+/** Divides each position by the number of elements of the base at it. */
 void share_among_elements(const Tensor& flat, const Range& range, const StridedRegion& base) {
   visit_differentiable_types("as_strided", flat.dtype(), [&]<class T> {
     const Tensor one = empty({1}, TensorOptions(flat.dtype(), flat.device()));
@@ -96,7 +96,7 @@ Tensor gathered(const Tensor& g, const StridedRegion& from, const StridedRegion&
   const StridedRegion& base = from_is_base ? from : to;
   if (has_internal_overlap(base.sizes, base.strides)) share_among_elements(flat, range, base);
   const Tensor out = range.at(flat, to);
-  // Whoever keeps the gradient is not to keep more than that.
+  // A kept gradient must not keep a larger buffer alive.
   return out.impl().is_non_overlapping_and_dense() && out.numel() == flat.numel() ? out : dense_copy(out);
 }
 

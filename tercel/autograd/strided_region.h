@@ -1,11 +1,11 @@
-// Parts of a storage as gradients see them.
+// Strided regions of a storage, for gradients of views.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** Where the elements of a tensor lie in its storage, and what they are. */
+/** Position of a tensor's elements in its storage, and their dtype. */
 struct TERCEL_API StridedRegion {
   DimVector sizes, strides;
   int64_t offset = 0;
@@ -18,15 +18,15 @@ struct TERCEL_API StridedRegion {
 };
 
 /**
- * Lays g out as elements of `from` in a storage of zeros, adding where elements coincide, and reads `to` off it: with
- * `from` a view and `to` its base that is the gradient of the base; the other way round, the view of a gradient. Where
- * the base, which is `from` or else `to`, names a place several times, those elements share what reaches it. Recorded;
- * the derivative is the same with the two exchanged.
+ * Writes g as the elements of `from` into a storage of zeros, adding where elements coincide, and reads `to` from it.
+ * If `from` is a view and `to` its base, that is the base's gradient; the reverse is the view of a gradient. If
+ * elements of the base (`from` or `to`) share memory, they share its gradient equally. Recorded; the derivative is the
+ * same with `from` and `to` exchanged.
  */
 TERCEL_API Tensor as_strided_backward(const Tensor& g, const StridedRegion& from, const StridedRegion& to,
                                       bool from_is_base);
 
-/** g, which has the form of `base`, with the elements of `view` replaced; undefined: by zeros. Recorded. */
+/** g, which has the geometry of `base`, with the elements of `view` replaced; undefined: by zeros. Recorded. */
 TERCEL_API Tensor replace_strided_region(const Tensor& g, const StridedRegion& base, const StridedRegion& view,
                                          const Tensor& elements);
 

@@ -1,4 +1,4 @@
-// How in-place changes through views reach the history of the base, and the other way round.
+// Propagates in-place changes between the histories of views and bases.
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/forward_mode.h"
@@ -27,7 +27,7 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
   return base->has_history() ? base : nullptr;
 }
 
-/** For a view that belongs to the function that made it, and is bypassed if its history is made anew from the base. */
+/** For a view returned by a custom function, whose backward would be bypassed by a history rebuilt from the base. */
 [[noreturn]] void refuse_function_view(const Tensor& view, const Node* made_by, const char* what_is_modified) {
   const bool several = view.impl().view_origin() == ViewOrigin::MultiOutput;
   throw_error<RuntimeError>(
@@ -41,7 +41,7 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                  "the output of the custom Function."});
 }
 
-/** refresh_view_history() where there is something to do. */
+/** The slow path of refresh_view_history(). */
 [[gnu::noinline]] void refresh_from(const Tensor& base, const Tensor& t) {
   const AutogradMeta* before = autograd_meta(t);
   if ((t.impl().view_origin() == ViewOrigin::MultiOutput || t.impl().view_origin() == ViewOrigin::CustomFunction) &&
@@ -52,19 +52,19 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
                " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
                "the view with gradients enabled, or after its base has changed.");
-  // Other threads may do the same: the node is made first, as that takes locks, and the first to publish it wins.
+  // Other threads may do the same. The node is made first, as that takes locks; the first published one is used.
   const ForwardModeGuard no_tangents(false);
   intrusive_ptr<Node> node =
       detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
   AutogradMeta& meta = ensure_autograd_meta(t);
   const std::lock_guard lock(detail::shared_mutex(t));
   if (meta.view_version.load(std::memory_order_relaxed) == t.version()) return;
-  // The node before dies after the mutex is free: see Note [Locks and fork].
+  // The old node must be destroyed after unlocking: see Note [Locks and fork].
   std::swap(meta.grad_fn, node);
   meta.output_nr = 0;
   meta.move_retained_gradient(t);
   t.impl().set_history_flags();
-  // Whoever sees this version also sees the rest.
+  // A thread that sees this version also sees the writes above.
   meta.view_version.store(t.version(), std::memory_order_release);
 }
 
@@ -95,8 +95,8 @@ namespace detail {
 namespace {
 
 /**
- * The base after an in-place op on one of its views. Gradient of what the base was: outside the view that of the base
- * now; inside, what the op's own backward makes of it.
+ * The base after an in-place op on one of its views. The old base's gradient is the new base's outside the view;
+ * inside, it is the result of the op's own backward.
  */
 class CopySlices final : public Node {
  public:
@@ -110,7 +110,7 @@ class CopySlices final : public Node {
 
   void apply(BackwardCall& call) override {
     Gradient in{as_strided_backward(call.grad(), base_, view_, true), {}};
-    // What the op has saved of its result is the view as this node made it.
+    // Outputs that the op has saved are the view of this node's result.
     Edge history;
     if (grad_enabled()) {
       history.node = make_intrusive<FunctionNode<ToBase>>("AsStridedBackward0", 1, 1, ToBase{base_, view_});
@@ -163,7 +163,7 @@ void init_view(const Tensor& view, const Tensor& base_or_view, ViewOrigin origin
     origin = base_or_view.impl().view_origin();
   view.impl().set_plain_view_base(intrusive_ptr<TensorImpl>::reclaim_copy(root), origin);
   if ((origin != ViewOrigin::NoGrad && origin != ViewOrigin::Inference) || !base_or_view.requires_grad()) return;
-  // Gradients do not pass through it, and whether its base has changed since is told by the version.
+  // Gradients do not pass through it; the version tells whether its base has changed since.
   ensure_autograd_meta(view).view_version = view.version();
   view.impl().set_requires_grad_flag(true);
 }

@@ -1,4 +1,4 @@
-// Memory for tensors: DataPtr owns a block, Allocator makes blocks.
+// Memory for tensors: DataPtr owns a block, Allocator allocates blocks.
 #pragma once
 
 #include <cstddef>
@@ -49,12 +49,12 @@ class DataPtr {
 
   /** Gives the block back now; the device stays. */
   void clear() { *this = DataPtr(nullptr, device_); }
-  /** Hands the context to the caller, who now frees it. */
+  /** Transfers the context to the caller, who must free it. */
   [[nodiscard]] void* release_context() {
     deleter_ = nullptr;
     return std::exchange(context_, nullptr);
   }
-  /** The same as an owner that frees it; null when there is nothing to free. The data pointer stays, now borrowed. */
+  /** Moves the context out as a unique_ptr, null if there is nothing to free. The data pointer stays, now borrowed. */
   [[nodiscard]] std::unique_ptr<void, Deleter> move_context() {
     const Deleter free_owner = deleter_;
     return {release_context(), free_owner};
@@ -85,8 +85,8 @@ class DataPtr {
 };
 
 /**
- * Makes blocks of memory on one device. It outlives its blocks, so nobody owns one through this interface; any thread
- * may call it, and free its blocks.
+ * Allocates memory on one device. An allocator outlives its blocks and is not owned through this interface. It is
+ * thread-safe, and any thread may free its blocks.
  */
 class TERCEL_API Allocator {
  public:
@@ -108,30 +108,30 @@ class TERCEL_API Allocator {
 struct AllocatorStats {
   int64_t allocated_bytes = 0;  ///< in blocks that are in use, rounded up to their class
   int64_t cached_bytes = 0;     ///< in free blocks kept for reuse
-  int64_t allocations = 0;      ///< calls that gave out a block, headers of tensors and graph nodes included
-  int64_t misses = 0;           ///< calls that had to ask the system for memory
+  int64_t allocations = 0;      ///< allocated blocks, headers of tensors and graph nodes included
+  int64_t misses = 0;           ///< allocations that needed memory from the system
 };
 
 /**
  * The default CPU allocator: 64-byte aligned, keeps freed blocks by size class, takes blocks of 2 MiB and more from
- * huge pages. Under AddressSanitizer it keeps nothing, so that use after free is seen.
+ * huge pages. Under AddressSanitizer it caches nothing, so that use after free is detected.
  */
 TERCEL_API Allocator& cpu_allocator();
 TERCEL_API AllocatorStats cpu_allocator_stats();
 /**
- * Gives cached blocks back to the system, but those in other threads' caches and those of at most 4 KiB; returns the
- * bytes given back.
+ * Returns cached blocks to the system, except those in other threads' caches and those of at most 4 KiB. The result is
+ * the number of bytes returned.
  */
 TERCEL_API int64_t trim_cpu_allocator();
 /**
- * Of the free blocks above 64 KiB, the least recently used go back to the system while they hold more than this
- * (default: a quarter of the memory).
+ * Limits the bytes in cached blocks above 64 KiB (default: a quarter of the memory); beyond it the least recently used
+ * are returned to the system.
  */
 TERCEL_API void set_cpu_allocator_cache_limit(int64_t nbytes);
 
 /** The allocator that new tensors on a device use; RuntimeError when the device has none in this build. */
 TERCEL_API Allocator& get_allocator(DeviceType device);
-/** Replaces it (null: by the built-in one) and returns the old one; blocks already given out keep their deleters. */
+/** Replaces it (null: by the built-in one) and returns the old one; existing blocks keep their deleters. */
 TERCEL_API Allocator* set_allocator(DeviceType device, Allocator* allocator);
 
 namespace detail {

@@ -1,4 +1,4 @@
-// The settings of a process: what is neither an argument nor a property of a tensor. Any thread may read and set them.
+// Process-wide settings. Any thread may read and set them.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace tercel {
 TERCEL_API bool keep_on_shrink();
 TERCEL_API void set_keep_on_shrink(bool keep);
 
-/** The most bytes beyond what is needed that a DeferredTensor keeps when it shrinks. Default: no limit. */
+/** How many bytes more than it needs a DeferredTensor may keep when it shrinks. Default: no limit. */
 TERCEL_API int64_t max_keep_on_shrink_memory();
 /** RuntimeError for a negative number. */
 TERCEL_API void set_max_keep_on_shrink_memory(int64_t nbytes);
 
 /**
- * Whether what detach() and data() return may get other sizes, strides or another storage. Default: true, as in PyTorch
- * since 1.13; with false the setters of TensorImpl refuse it.
+ * Whether sizes, strides and storage of results of detach() and data() may be changed. Default: true, as in PyTorch
+ * since 1.13; with false the setters of TensorImpl throw.
  */
 TERCEL_API bool detach_allows_metadata_change();
 TERCEL_API void set_detach_allows_metadata_change(bool allow);

@@ -1,10 +1,10 @@
-// Conversion of one element between any two dtypes: the only definition, used by kernels and scalars alike.
+// Conversion of one element between any two dtypes, used by kernels and scalars.
 //
 // Note [Conversions]
-// Every conversion is defined. To bool: is it different from zero (NaN is). Between integers: modulo 2^bits. From
-// floating to an integer: towards zero, the nearest bound outside its range, NaN is 0. Float16 and BFloat16 go through
-// float32 in both directions; rounding is to the nearest, ties to even. A complex number loses its imaginary part on
-// the way to a real one, but is true where either part is different from zero.
+// Every conversion is defined. To bool: whether it is not zero (true for NaN). Between integers: modulo 2^bits. From
+// floating to integer: truncated, saturated outside the range, NaN becomes 0. Float16 and BFloat16 go through float32
+// in both directions; rounding is to nearest, ties to even. A complex number loses its imaginary part when converted to
+// a real one; as a bool it is true if either part is not zero.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace tercel {
 
 namespace detail {
 
-/** Floating to integer, without branches and without an undefined cast, so that loops of it are vectorised. */
+/** Floating to integer, without branches or undefined casts, so that loops are vectorised. */
 template <class To, class From>
 TERCEL_HD constexpr To saturate(From x) {
   // Narrow types go through int32, for which there are instructions.

@@ -1,4 +1,4 @@
-// The dtype that floating numbers take when nothing says which.
+// The default floating-point dtype.
 #pragma once
 
 #include "tercel/core/scalar_type.h"
@@ -7,8 +7,8 @@
 namespace tercel {
 
 /**
- * float32, unless set_default_dtype() has said otherwise. Numbers that a person wrote, and functions of real numbers of
- * integers, give it; complex_dtype() of it is what complex numbers give. C++ factories do not ask for it: theirs is
+ * float32 unless changed by set_default_dtype(). It is the dtype of floating scalars and of real-valued functions of
+ * integer tensors; complex scalars have complex_dtype() of it. C++ factories do not use it: their default is always
  * float32.
  */
 TERCEL_API ScalarType default_dtype();

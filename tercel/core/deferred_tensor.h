@@ -1,15 +1,15 @@
-// Caffe2's tensor: it may know neither its dtype nor its memory, until somebody asks to write to it.
+// Caffe2's tensor: dtype and memory may be missing until the first write access.
 //
 // Note [Uninitialised tensors]
 // The two are independent. Without dtype: elements have no size. Without storage: there are elements, but no memory for
-// them (a tensor of no elements always has its storage). resize() sets sizes and may take memory away, but never
-// allocates; mutable_data<T>() brings both. Most functions cannot work with such a tensor, so they never see one: this
-// is a class of its own, without which TensorImpl needs neither the states nor the tests for them, and tensor() gives
-// an ordinary tensor once both are there. Elements lie row-major, without gaps.
+// them (a tensor of no elements always has its storage). resize() sets sizes and may free memory, but never
+// allocates; mutable_data<T>() provides both. Most functions cannot work with such a tensor. It is therefore a class of
+// its own, so that TensorImpl needs neither these states nor checks for them; tensor() returns an ordinary tensor once
+// both are set. Elements are row-major, without gaps.
 //
 // Note [Memory that others hold]
-// Memory is reused or freed in place only by its sole owner. Where another tensor or handle shares the storage, or the
-// storage cannot be resized, this one takes a new storage and leaves the old as it is.
+// Memory is reused or freed in place only by its sole owner. If another tensor or handle shares the storage, or the
+// storage cannot be resized, this one takes a new storage and leaves the old one unchanged.
 #pragma once
 
 #include <concepts>
@@ -29,7 +29,7 @@ class TERCEL_API DeferredTensor {
   /** Shares a tensor's memory. RuntimeError unless it is contiguous and strided. */
   explicit DeferredTensor(const Tensor& tensor);
 
-  /** The same memory as an ordinary tensor. RuntimeError while dtype or memory is not there, or ops do not know it. */
+  /** An ordinary tensor over the same memory. RuntimeError without dtype or memory, or for a type unknown to ops. */
   Tensor tensor() const;
 
   int64_t dim() const { return static_cast<int64_t>(sizes_.size()); }
@@ -41,15 +41,15 @@ class TERCEL_API DeferredTensor {
   const ElementType& element_type() const { return *type_; }
   bool dtype_initialized() const { return type_->itemsize != 0; }
   bool storage_initialized() const { return storage_->data() || numel_ == 0; }
-  /** Whether reserve_space() or extend() was called: resize() then keeps memory whatever the settings say. */
+  /** Whether reserve_space() or extend() was called: resize() then keeps memory regardless of the settings. */
   bool reserved() const { return reserved_; }
   /** RuntimeError without dtype. */
   size_t itemsize() const;
   size_t nbytes() const { return static_cast<size_t>(numel_) * itemsize(); }
 
   /**
-   * Sets the sizes: resize(2, 3), or any span or vector of integers. Says whether the number of elements changed. If
-   * it did, memory is freed that is too small, or, unless it was reserved, too large by context.h's settings.
+   * Sets the sizes: resize(2, 3), or any span or vector of integers. Returns whether the number of elements changed.
+   * If it did, memory is freed that is too small or, unless reserved, too large by the settings in context.h.
    */
   template <std::integral... Ints>
   bool resize(Ints... sizes) {
@@ -68,26 +68,26 @@ class TERCEL_API DeferredTensor {
     return resize(Span<typename C::value_type>(sizes));
   }
   bool resize_like(const DeferredTensor& other) { return set_sizes(other.sizes_); }
-  /** Other sizes for the same elements; RuntimeError when there are not as many. */
+  /** Changes the sizes of the same elements; RuntimeError if their number differs. */
   void reshape(IntSpan sizes);
 
   /** Memory for `outer` along the first dimension; the elements are lost if that needs more than there is. */
   void reserve_space(int64_t outer);
-  /** `num` more along the first dimension, keeping the elements; when it must grow, then by growth_pct percent. */
+  /** Adds `num` along the first dimension and keeps the elements; memory grows by growth_pct percent if needed. */
   void extend(int64_t num, double growth_pct);
   /** Gives the memory back; sizes and dtype stay. */
   void free_memory();
 
-  /** First element, as T: sets the dtype and finds memory where they are not so yet, and then tells nothing of values.
+  /** First element, as T: sets the dtype and allocates memory if they differ; the values are then unspecified.
    */
   template <class T>
   T* mutable_data() {
     return static_cast<T*>(raw_mutable_data(element_type_of<T>()));
   }
   void* raw_mutable_data(const ElementType& type);
-  /** The same with the dtype that there is; RuntimeError without. */
+  /** The same with the present dtype; RuntimeError without one. */
   void* raw_mutable_data();
-  /** First element; RuntimeError when T is not the dtype, or there is no memory. */
+  /** First element; RuntimeError if T is not the dtype or there is no memory. */
   template <class T>
   const T* data() const {
     check_data(&element_type_of<T>());
@@ -99,9 +99,9 @@ class TERCEL_API DeferredTensor {
     return numel_ == 0 ? nullptr : first();
   }
 
-  /** Takes over another's memory, dtype and offset; as many elements, which must be there. */
+  /** Shares memory, dtype and offset of a source with memory and the same number of elements. */
   void share_data(const DeferredTensor& source);
-  /** Somebody else's memory of at least numel() elements, or capacity bytes; the deleter may be null. */
+  /** Uses external memory of at least numel() elements, or capacity bytes; the deleter may be null. */
   template <class T>
   void share_external_pointer(T* data, size_t capacity = 0, void* context = nullptr,
                               DataPtr::Deleter deleter = nullptr) {

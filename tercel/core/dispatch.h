@@ -2,8 +2,8 @@
 //
 // Note [Kernel tables]
 // An op, or a family of ops, owns one constant table of function pointers. The table is data: nothing registers itself,
-// so nothing is lost by a linker, and a kernel that should exist but does not is a link error. A kernel that is missing
-// by intent is a null entry, which is an error at the call that names op and device.
+// so the linker drops nothing, and a missing kernel is a link error. A kernel that is missing intentionally is a null
+// entry: calling it is an error that names op and device.
 //
 // Kernels live in namespaces of the same shape, tercel::cpu_generic, cpu_avx2, cpu_avx512 and cuda; a kernel file is
 // compiled once per CPU namespace (see docs/design/dispatch.md).
@@ -23,14 +23,14 @@ enum class CpuIsa : int8_t { Generic = 0, Avx2 = 1, Avx512 = 2 };
 
 /** "generic", "avx2", "avx512". */
 TERCEL_API std::string_view to_string(CpuIsa isa);
-/** The best that this CPU has, of those that the library was built for. */
+/** The best instruction set of this CPU that the library was built for. */
 TERCEL_API CpuIsa best_cpu_isa();
 /**
- * The one in use: the best, or the one that TERCEL_CPU_ISA=generic|avx2|avx512 names; RuntimeError when the variable
- * names none, or one that this CPU or this build lacks.
+ * The instruction set in use: the best, or the one named by TERCEL_CPU_ISA=generic|avx2|avx512; RuntimeError if the
+ * variable has another value, or names one that this CPU or this build lacks.
  */
 TERCEL_API CpuIsa cpu_isa();
-/** Changes it, for tests and comparisons; RuntimeError when this CPU or this build lacks it. */
+/** Changes it, for tests and comparisons; RuntimeError if this CPU or this build lacks it. */
 TERCEL_API void set_cpu_isa(CpuIsa isa);
 
 namespace detail {
@@ -55,7 +55,7 @@ struct KernelTable {
   const char* name;
   Fn* kernels[detail::kNumKernelSlots];
 
-  /** NotImplementedError when there is none for the device. */
+  /** NotImplementedError if there is no kernel for the device. */
   Fn* operator[](Device device) const {
     Fn* kernel = kernels[kernel_slot(device)];
     if (!kernel) [[unlikely]]
@@ -66,7 +66,7 @@ struct KernelTable {
 
 }  // namespace tercel
 
-/** Declares the kernels called `name`, one per namespace; at namespace tercel. */
+/** Declares the kernels called `name`, one per namespace; use it in namespace tercel. */
 #define TERCEL_DECLARE_KERNELS(Fn, name) \
   namespace cpu_generic {                \
   Fn name;                               \
@@ -81,7 +81,7 @@ struct KernelTable {
   Fn name;                               \
   }
 
-// A build may leave out the higher instruction sets (CMake's TERCEL_MAX_ISA); their entries are never looked at.
+// A build may leave out the higher instruction sets (CMake's TERCEL_MAX_ISA); their entries are never read.
 #if defined(TERCEL_MAX_ISA_LEVEL) && TERCEL_MAX_ISA_LEVEL < 1
 #define TERCEL_AVX2_KERNEL(name) nullptr
 #else
@@ -98,12 +98,12 @@ struct KernelTable {
 #define TERCEL_CUDA_KERNEL(name) nullptr
 #endif
 
-/** The table of kernels that exist for the CPU and, in a build with CUDA, for it. */
+/** The table of kernels for the CPU and, in a build with CUDA, for CUDA. */
 #define TERCEL_KERNELS(name)                                                                                      \
   {                                                                                                               \
 #name, { &cpu_generic::name, TERCEL_AVX2_KERNEL(name), TERCEL_AVX512_KERNEL(name), TERCEL_CUDA_KERNEL(name) } \
   }
-/** The table of kernels that exist for the CPU only, by intent. */
+/** The table of kernels that intentionally exist for the CPU only. */
 #define TERCEL_CPU_KERNELS(name)                                                                 \
   {                                                                                              \
 #name, { &cpu_generic::name, TERCEL_AVX2_KERNEL(name), TERCEL_AVX512_KERNEL(name), nullptr } \

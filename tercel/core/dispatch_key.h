@@ -1,5 +1,5 @@
-// PyTorch's dispatch keys, as a way to look at a tensor. Nothing is dispatched by them here: an op's front end looks at
-// layout and device, and autograd is one test (docs/design/dispatch.md).
+// PyTorch's dispatch keys, for inspection only. Ops do not dispatch on them: an op's front end checks layout and
+// device, and autograd is one test (docs/design/dispatch.md).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tercel {
 
-/** What may have a say in an op, from the last to the first. */
+/** The parts that may handle an op, in ascending order of priority. */
 enum class DispatchKey : uint8_t {
   Undefined,
   CPU,
@@ -39,10 +39,10 @@ class DispatchKeySet {
 
   constexpr bool has(DispatchKey key) const { return (bits_ & bit(key)) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  /** Undefined is in no set. */
+  /** Undefined is never in a set. */
   constexpr DispatchKeySet add(DispatchKey key) const { return DispatchKeySet(bits_ | bit(key)); }
   constexpr DispatchKeySet remove(DispatchKey key) const { return DispatchKeySet(bits_ & ~bit(key)); }
-  /** The key that would be asked first; Undefined when there is none. */
+  /** The key of the highest priority; Undefined if the set is empty. */
   constexpr DispatchKey highest() const {
     return bits_ == 0 ? DispatchKey::Undefined : static_cast<DispatchKey>(63 - __builtin_clzll(bits_));
   }
@@ -59,7 +59,7 @@ class DispatchKeySet {
 /** "DispatchKeySet(CPU, AutogradCPU)". */
 TERCEL_API std::string to_string(DispatchKeySet keys);
 
-/** The tensor's layout and device as a key, and that of autograd if an op on it is to be recorded. Empty: undefined. */
+/** The key of the tensor's layout and device, and autograd's if ops on it are recorded; empty if it is undefined. */
 TERCEL_API DispatchKeySet key_set(const Tensor& t);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// What PyTorch calls element types in its sentences, and the sentences that name nothing else.
+// PyTorch's names of element types in error messages.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,9 @@
 
 namespace tercel {
 
-/** As its old tensor types have it: "Float", "Long", "ComplexDouble". */
+/** As in the names of PyTorch's old tensor types: "Float", "Long", "ComplexDouble". */
 TERCEL_API std::string_view scalar_type_word(ScalarType t);
-/** As C++ has it: "float", "long int", "c10::Half". */
+/** As in C++: "float", "long int", "c10::Half". */
 TERCEL_API std::string_view cpp_type_name(ScalarType t);
 /** NotImplementedError: "op" not implemented for 'Float'. */
 [[noreturn]] TERCEL_API void refuse_dtype(std::string_view op, ScalarType t);

@@ -1,5 +1,5 @@
-// Any C++ type as the type of a tensor's elements: what TypeMeta is to Caffe2. Ops know ScalarType alone; this is for
-// DeferredTensor, whose elements may be strings or other objects.
+// Any C++ type as an element type, like Caffe2's TypeMeta. Ops support ScalarType only; this is for DeferredTensor,
+// whose elements may be strings or other objects.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace tercel {
 
-/** What must be known of a type to keep elements of it in untyped memory. */
+/** How to construct, destroy and copy elements of a type in untyped memory. */
 struct ElementType {
   std::string_view name;
   size_t itemsize = 0;
-  /** The dtype that ops know it as; Undefined for all other types. */
+  /** The dtype of the type in ops; Undefined if it has none. */
   ScalarType dtype = ScalarType::Undefined;
-  /** Default-constructs count elements in raw memory, or none when one throws; null where raw memory will do. */
+  /** Default-constructs count elements, or none if one throws; null if uninitialised memory is enough. */
   void (*construct)(void* elements, int64_t count) = nullptr;
-  /** Destroys count elements; null where that does nothing. */
+  /** Destroys count elements; null if that does nothing. */
   void (*destroy)(void* elements, int64_t count) noexcept = nullptr;
-  /** Assigns count elements; null where copying bytes does. */
+  /** Assigns count elements; null if copying bytes is enough. */
   void (*copy)(void* to, const void* from, int64_t count) = nullptr;
 };
 
-/** By name, as a type may have been instantiated in several libraries. */
+/** Compares names, as a type may have been instantiated in several libraries. */
 inline bool operator==(const ElementType& a, const ElementType& b) {
   return &a == &b || (a.itemsize == b.itemsize && a.dtype == b.dtype && a.name == b.name);
 }
@@ -86,10 +86,10 @@ constexpr const ElementType& element_type_of() {
   return detail::kElementType<T>;
 }
 
-/** That of a dtype; Undefined has the one without a size. */
+/** The ElementType of a dtype; that of Undefined has size 0. */
 TERCEL_API const ElementType& element_type_of(ScalarType dtype);
 
-/** What a tensor has whose dtype is not known yet. */
+/** The type of a tensor whose dtype is not set yet. */
 inline constexpr ElementType kNoElementType{.name = "nullptr (uninitialized)"};
 
 }  // namespace tercel

@@ -10,7 +10,7 @@
 
 namespace tercel {
 
-/** What to save to continue a generator's sequence. */
+/** Position in a generator's sequence; saved and restored to continue it. */
 struct GeneratorState {
   uint64_t seed = 0;
   uint64_t offset = 0;  ///< in Philox blocks
@@ -27,7 +27,7 @@ class TERCEL_API Generator {
   void set_seed(uint64_t seed);
   GeneratorState state() const;
   void set_state(GeneratorState state);
-  /** Takes the next `blocks` blocks (four 32-bit words each) of the stream; returns where they begin. */
+  /** Reserves the next `blocks` blocks (four 32-bit words each) of the stream; returns their first position. */
   GeneratorState reserve(uint64_t blocks);
 
  private:
@@ -39,26 +39,26 @@ class TERCEL_API Generator {
 };
 
 /**
- * The generator that random ops use unless they are given one: the process's, or in a scope of ReplayDraws this
- * thread's.
+ * The generator of random ops that are called without one: that of the process or, in a scope of ReplayDraws, of this
+ * thread.
  */
 TERCEL_API Generator& default_generator();
 /** Seeds the default generator. */
 TERCEL_API void manual_seed(uint64_t seed);
 
-/** What a thread has taken from the default generator, so that it can be drawn again. */
+/** The ranges that a thread took from the default generator, for drawing them again. */
 struct Draws {
   GeneratorState start = {};                ///< where the generator was
   std::vector<GeneratorState> ranges = {};  ///< where each range that was taken begins
 };
 
 // Note [Drawing again]
-// What is calculated again must draw the same numbers. Setting the process's generator back for that would give other
-// threads numbers a second time, and would not even be right: between two draws of one thread another thread may have
-// drawn. So a scope notes the ranges that its thread takes, and a later scope gives its thread a generator of its own
-// that hands out those ranges.
+// A recomputation must draw the same numbers. Resetting the process's generator would give other threads numbers a
+// second time, and would be wrong: between two draws of one thread another thread may have drawn. So one scope records
+// the ranges that its thread takes, and a later scope gives its thread a generator of its own that returns those ranges
+// again.
 
-/** In the scope, what this thread takes from the default generator is noted. Scopes on a thread are nested. */
+/** Records what this thread takes from the default generator in the scope. Scopes on a thread are nested. */
 class TERCEL_API RecordDraws {
  public:
   explicit RecordDraws(Draws& into);
@@ -73,7 +73,7 @@ class TERCEL_API RecordDraws {
 };
 
 namespace detail {
-/** The scopes that a thread is in; one that goes on with another's work takes them over. */
+/** The scopes that a thread is in; a thread that continues another's work inherits them. */
 struct DrawScopes {
   Generator* generator = nullptr;
   RecordDraws* recorder = nullptr;
@@ -81,7 +81,7 @@ struct DrawScopes {
 TERCEL_API extern constinit thread_local DrawScopes t_draw_scopes [[gnu::tls_model("initial-exec")]];
 }  // namespace detail
 
-/** In the scope, this thread's default generator draws again what was noted, and then goes on from there. */
+/** In the scope, this thread's default generator repeats the recorded draws and then continues after them. */
 class TERCEL_API ReplayDraws {
  public:
   explicit ReplayDraws(const Draws& draws);

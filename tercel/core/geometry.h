@@ -14,19 +14,19 @@ namespace tercel {
 /** Sizes or strides; up to five dimensions need no allocation. */
 using DimVector = SmallVector<int64_t, 5>;
 
-/** In TensorImpl::set_sizes_and_strides(): the stride that puts the dimension right around the one after it. */
+/** For TensorImpl::set_sizes_and_strides(): the stride that makes a dimension contiguous with the next one. */
 constexpr int64_t kFillStride = INT64_MIN;
 
 /**
- * Product of the sizes. RuntimeError for a negative one, and when the product does not fit int64; zeros are left out of
- * that product, so that the strides of what passes here fit too.
+ * Product of the sizes. RuntimeError for a negative size, and if the product without zero sizes does not fit int64 (so
+ * that the strides fit too).
  */
 inline int64_t numel_of(IntSpan sizes);
 
 namespace detail {
 [[noreturn]] TERCEL_API void refuse_sizes(IntSpan sizes);
 }
-/** The product of the sizes. RuntimeError when it does not fit 64 bits. */
+/** Product of the sizes. RuntimeError if it does not fit 64 bits. */
 inline int64_t numel_of(IntSpan sizes) {
   int64_t product = 1;  // of the sizes that are not 0
   bool valid = true, empty = false;
@@ -41,7 +41,7 @@ inline int64_t numel_of(IntSpan sizes) {
 
 /** Row-major strides; a zero size counts as one, so [3, 0, 5] has strides [5, 5, 1]. RuntimeError as of numel_of(). */
 TERCEL_API DimVector contiguous_strides(IntSpan sizes);
-/** Strides of a dense tensor in that order; Preserve is a RuntimeError, channels-last needs 4 (5) dimensions. */
+/** Strides of a dense tensor in a format; RuntimeError for Preserve, or if channels-last has not 4 (3d: 5) sizes. */
 TERCEL_API DimVector strides_for(IntSpan sizes, MemoryFormat format);
 
 /** Row-major and dense; dimensions of size 1 may have any stride, an empty tensor is contiguous. */
@@ -49,31 +49,31 @@ TERCEL_API bool is_contiguous_strides(IntSpan sizes, IntSpan strides);
 TERCEL_API bool is_channels_last_strides(IntSpan sizes, IntSpan strides);
 TERCEL_API bool is_channels_last_3d_strides(IntSpan sizes, IntSpan strides);
 /**
- * Whether the order of strides is channels-last, dense or not. Where sizes of 1 leave it open (an N1HW, an N111, which
- * a slice of either kind may be) the answer is no.
+ * Whether the order of strides is channels-last, dense or not. False if sizes of 1 leave it ambiguous (an N1HW or N111
+ * may be a slice of either format).
  */
 TERCEL_API bool is_strides_like_channels_last(IntSpan sizes, IntSpan strides);
 TERCEL_API bool is_strides_like_channels_last_3d(IntSpan sizes, IntSpan strides);
-/** The format that a tensor looks as if it were in: channels-last where its strides are like that, else contiguous. */
+/** Channels-last if the strides are like that, else contiguous. */
 TERCEL_API MemoryFormat suggest_memory_format(IntSpan sizes, IntSpan strides);
-/** A permutation of a contiguous tensor: same strides mean a flat loop. Negative strides are never dense. */
+/** Whether it is a permutation of a contiguous tensor. Negative strides are never dense. */
 TERCEL_API bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
-/** Strides of a dense tensor whose dimensions lie in memory in the order that the given strides have. */
+/** Strides of a dense tensor whose dimensions have the same order in memory as the given strides. */
 TERCEL_API DimVector infer_dense_strides(IntSpan sizes, IntSpan strides);
 
-/** What MemoryFormat::Preserve means: the same strides where they are dense, else infer_dense_strides(). */
+/** Strides under MemoryFormat::Preserve: the same if they are dense, else infer_dense_strides(). */
 TERCEL_API DimVector preserved_strides(IntSpan sizes, IntSpan strides);
 
 /**
- * dim in [0, ndim), negative counted from the end; IndexError with PyTorch's sentence. With 0 dimensions, -1 and 0 are
- * 0 where an op takes a scalar for a vector of one element, and refused where there must be such a dimension.
+ * dim in [0, ndim), negative counted from the end; IndexError (PyTorch's message) out of range. With 0 dimensions, -1
+ * and 0 give 0 if wrap_scalar (the op treats a scalar as a vector of one element), else an IndexError.
  */
 TERCEL_API int64_t wrap_dim(int64_t dim, int64_t ndim, bool wrap_scalar = true);
 
-/** Replaces one -1 by what makes the product numel; RuntimeError with PyTorch's sentences. */
+/** Replaces one -1 so that the product is numel; RuntimeError (PyTorch's messages) if that is impossible. */
 TERCEL_API DimVector infer_size(IntSpan shape, int64_t numel);
 
-/** Strides under which the new sizes view the old layout without a copy, or nothing when there are none. */
+/** Strides that view the old layout as the new sizes without a copy; nullopt if there are none. */
 TERCEL_API std::optional<DimVector> view_strides(IntSpan sizes, IntSpan strides, IntSpan new_sizes);
 
 /** Sizes that both broadcast to; RuntimeError naming the first pair that does not fit. */
@@ -83,10 +83,10 @@ TERCEL_API DimVector broadcast_sizes(IntSpan a, IntSpan b);
 struct Extent {
   int64_t lowest = 0, highest = 0;
 };
-/** RuntimeError when they are so far out that an offset in bytes might not fit int64. */
+/** RuntimeError if an offset in bytes might not fit int64. */
 TERCEL_API Extent extent_of(IntSpan sizes, IntSpan strides);
 
-/** Where a tensor's elements lie, in bytes from a common origin. */
+/** Positions of a tensor's elements, in bytes from a common origin. */
 struct ByteLayout {
   int64_t origin = 0;  ///< of the element with index 0
   int64_t item_size = 0;
@@ -94,12 +94,12 @@ struct ByteLayout {
   IntSpan strides;  ///< in elements
 };
 
-/** Whether two different indices of one tensor name the same memory; exact. */
+/** Whether two different indices of one tensor refer to the same memory; exact. */
 TERCEL_API bool has_internal_overlap(IntSpan sizes, IntSpan strides);
 
-/** Full: every index names the same element in both. Partial: some byte is shared in any other way. */
+/** Full: every index refers to the same element in both. Partial: some byte is shared in another way. */
 enum class Overlap : uint8_t { None, Partial, Full };
-/** How the elements of two tensors in one address space meet; exact. */
+/** How the elements of two tensors in one address space overlap; exact. */
 TERCEL_API Overlap overlap_of(const ByteLayout& a, const ByteLayout& b);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// Reference counting inside the object, with weak references. The rules stand in intrusive_ptr_target.h.
+// Intrusive reference counting with weak references. The rules are in intrusive_ptr_target.h.
 #pragma once
 
 #include <cassert>
@@ -13,7 +13,7 @@
 namespace tercel {
 
 namespace detail {
-/** What an empty pointer holds unless a type names a singleton of its own. */
+/** The null singleton of types that do not define their own. */
 template <class T>
 struct NullPointer {
   static constexpr T* singleton() noexcept { return nullptr; }
@@ -49,7 +49,7 @@ class intrusive_ptr final {
   bool defined() const noexcept { return target_ != NullType::singleton(); }
   explicit operator bool() const noexcept { return defined(); }
 
-  /** Null before the object dies, so that what its destructor reaches through this pointer is not the dying object. */
+  /** Sets null before the object dies, so that its destructor does not see the dying object through this pointer. */
   void reset() noexcept { intrusive_ptr dying(std::move(*this)); }
   void swap(intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
 
@@ -57,9 +57,9 @@ class intrusive_ptr final {
   uint32_t weak_use_count() const noexcept { return defined() ? detail::weak_of(detail::Counts::load(target_)) : 0; }
   bool unique() const noexcept { return use_count() == 1; }
 
-  /** Hands the reference out without dropping it; take it back with reclaim(). */
+  /** Returns the reference without dropping it; reclaim() takes it back. */
   [[nodiscard]] T* release() noexcept { return std::exchange(target_, NullType::singleton()); }
-  /** Takes a reference that release() gave out; no increment. */
+  /** Takes back a reference from release(); no increment. */
   static intrusive_ptr reclaim(T* owning) {
     assert(owning == NullType::singleton() || detail::strong_of(detail::Counts::load(owning)) != 0);
     intrusive_ptr p;
@@ -72,7 +72,7 @@ class intrusive_ptr final {
     p.retain();
     return p;
   }
-  /** The same for an object that only a weak reference or a bare pointer names: it must still be alive. */
+  /** The same for an object known by a weak reference or a raw pointer, which must still be alive. */
   static intrusive_ptr unsafe_reclaim_from_nonowning(T* alive) {
     assert(alive == NullType::singleton() || detail::strong_of(detail::Counts::load(alive)) != 0);
     return reclaim_copy(alive);
@@ -105,7 +105,7 @@ intrusive_ptr<T, NullType> make_intrusive(Args&&... args) {
   return intrusive_ptr<T, NullType>::make(std::forward<Args>(args)...);
 }
 
-/** Keeps an object's memory, not its resources: lock() gives a strong owner while one exists. */
+/** Keeps an object's memory, not its resources: lock() returns a strong owner while one exists. */
 template <class T, class NullType = detail::NullPointer<T>>
 class weak_intrusive_ptr final {
  public:
@@ -131,7 +131,7 @@ class weak_intrusive_ptr final {
   void reset() noexcept { weak_intrusive_ptr dying(std::move(*this)); }
   void swap(weak_intrusive_ptr& other) noexcept { std::swap(target_, other.target_); }
 
-  /** Whether it refers to no object, not even to one that has died. */
+  /** Whether it refers to no object, alive or dead. */
   bool is_null() const noexcept { return target_ == NullType::singleton(); }
   uint32_t use_count() const noexcept { return is_null() ? 0 : detail::strong_of(detail::Counts::load(target_)); }
   uint32_t weak_use_count() const noexcept { return is_null() ? 0 : detail::weak_of(detail::Counts::load(target_)); }
@@ -151,7 +151,7 @@ class weak_intrusive_ptr final {
     p.target_ = owning_weak;
     return p;
   }
-  /** A further weak reference to an object that has one elsewhere, dead or alive. */
+  /** A further weak reference to an object that has one already, dead or alive. */
   static weak_intrusive_ptr reclaim_copy(T* weakly_owned) {
     weak_intrusive_ptr p = reclaim(weakly_owned);
     p.retain();

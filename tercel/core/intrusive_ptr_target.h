@@ -1,4 +1,4 @@
-// The object's side of reference counting: both counts, and the only code that touches them.
+// Base class of reference-counted objects: both counts, and the only code that changes them.
 //
 // Note [Counts in one word]
 // An object keeps both counts in one 64-bit word: strong in the low half, weak in the high half. While strong > 0 the
@@ -7,8 +7,8 @@
 // atomic read-modify-writes.
 //
 // Note [Counts of one thread]
-// A read-modify-write with a lock costs 5 ns, and a view needs four of them. While a process has one thread, which
-// glibc says in a variable that turns false before a second one starts, a plain load and store do.
+// A locked read-modify-write costs 5 ns, and a view needs four of them. While a process has one thread, which glibc
+// tells in a variable that turns false before a second thread starts, a plain load and store are enough.
 //
 // Note [Death is monotonic]
 // strong never goes from 0 to 1: weak_intrusive_ptr::lock() increments only a positive count, and plain increments
@@ -66,7 +66,7 @@ class TERCEL_API intrusive_ptr_target {
 
 namespace detail {
 
-/** Whether this is the only thread: glibc knows, from 2.32 on. */
+/** Whether this is the only thread, by glibc 2.32's variable. */
 inline bool single_threaded() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded != 0;
@@ -87,7 +87,7 @@ struct Counts {
 
   static uint64_t load(const intrusive_ptr_target* t) { return t->counts_.load(std::memory_order_acquire); }
 
-  /** A fresh object gets its first owner; nobody else can see it yet. */
+  /** Gives a new object its first owner; no other thread can see it yet. */
   static void adopt(const intrusive_ptr_target* t) {
     assert(load(t) == 0 && "a new object already has owners: its constructor made a pointer to itself");
     t->counts_.store(kUniqueOwner, std::memory_order_relaxed);
@@ -111,12 +111,12 @@ struct Counts {
     if (strong_of(before) == 1) [[unlikely]]
       die(t, before);
   }
-  /** The last strong owner has gone, and weak ones were there. */
+  /** The last strong owner is gone, and there were weak ones. */
   TERCEL_API static void die(intrusive_ptr_target* t, uint64_t counts_before);
   static void decrement_weak(intrusive_ptr_target* t) {
     if (weak_of(add(t->counts_, -kOneWeak, std::memory_order_acq_rel)) == 1) delete t;
   }
-  /** Takes a strong reference if there still is one; false when the object is dead. */
+  /** Takes a strong reference if the object is alive; else returns false. */
   static bool lock(const intrusive_ptr_target* t) {
     uint64_t counts = load(t);
     do {
@@ -129,7 +129,7 @@ struct Counts {
 
 }  // namespace detail
 
-/** Reference counting for callers that hold bare pointers (C interfaces, Python objects). */
+/** Reference counting for callers that hold raw pointers (C interfaces, Python objects). */
 namespace raw {
 inline void incref(intrusive_ptr_target* t) { detail::Counts::increment_strong(t); }
 inline void decref(intrusive_ptr_target* t) { detail::Counts::decrement_strong(t); }

@@ -8,7 +8,7 @@
 
 namespace tercel {
 
-/** Opaque is a library's own blocked order: only ops that understand it accept it. */
+/** Opaque is a library's own blocked order, accepted only by ops that support it. */
 enum class Layout : uint8_t { Strided = 0, Coo = 1, Csr = 2, Opaque = 3 };
 constexpr int kNumLayouts = 4;
 /** The name, as in PyTorch without "torch.". */

@@ -2,8 +2,8 @@
 //
 // Note [Bools in memory]
 // A bool is a byte, 0 or 1, but memory that comes from elsewhere (a view of uint8, an array of another library, a file)
-// may hold any other byte, which is true as well. C++ leaves it open what reading such a bool gives. So elements of
-// dtype bool are read as load_element() does, or as bytes; ops that only move elements leave their bytes as they are.
+// may hold any other byte, which also means true. Reading such a bool is undefined in C++. So elements of dtype bool
+// are read by load_element() or as bytes; ops that only move elements copy the bytes unchanged.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ TERCEL_HD T load_element(const T* p) {
     return *p;
 }
 
-/** The same where elements need not be aligned. */
+/** The same for elements that need not be aligned. */
 template <class T>
 T load_unaligned(const void* p) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -1,4 +1,4 @@
-// Standard containers whose few elements come from the caches that tensor headers and graph nodes come from.
+// Allocator of standard containers, backed by the caches for tensor headers and graph nodes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** For std::vector on a path that must not allocate: up to 512 bytes are from the caches, more from operator new. */
+/** For std::vector on hot paths: up to 512 bytes come from the caches, more from operator new. */
 template <class T>
 struct ObjectAllocator {
   static_assert(alignof(T) <= 16);

@@ -1,20 +1,20 @@
 // Objects of another language that stand for tensors and storages.
 //
 // Note [Peers]
-// A binding (Python's) makes one object of its own for a tensor, and must find it again when the tensor comes back:
-// `is` is to hold, and attributes are to stay. So a TensorImpl and a StorageImpl keep one pointer to that peer. While
-// the binding's object lives on its own, it owns the tensor, and the pointer is a mere note. When the object is about
-// to die but C++ still holds the tensor, the binding may turn ownership around: it leaves its object to the tensor,
-// which gives it back to the binding when it dies. A tensor that dies with a peer therefore owns that peer.
+// A binding (Python's) makes one object of its own for a tensor, and must find it again when C++ returns the tensor:
+// `is` must hold, and attributes must persist. So a TensorImpl and a StorageImpl keep one pointer to that peer. As long
+// as Python refers to the object, it owns the tensor, and the pointer does not own. When the object is about to die but
+// C++ still holds the tensor, the binding may reverse ownership: the tensor then owns the object and passes it to the
+// peer deleter when it dies. A tensor that dies with a peer therefore owns that peer.
 //
-// The pointer is read and written under the binding's own lock (Python's GIL). Core knows nothing of what it points to.
+// The pointer is read and written under the binding's lock (Python's GIL) and is opaque to this layer.
 #pragma once
 
 #include "tercel/util/export.h"
 
 namespace tercel {
 
-/** Gives up a peer that a dying tensor or storage owned; any thread, must not throw. */
+/** Releases a peer that a dying tensor or storage owned; called on any thread, must not throw. */
 using PeerDeleter = void (*)(void* peer) noexcept;
 
 /** Called once, by the binding, before it sets the first peer. */

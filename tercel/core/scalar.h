@@ -1,4 +1,4 @@
-// One number of any type, as it stands in an expression such as x + 1.5.
+// One number of any type, as in the expression x + 1.5.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace tercel {
  * A bool, an integer, a floating or a complex number, kept at full width.
  *
  * Note [Scalars in two words]
- * A Scalar travels in two registers. The second word says what the first one is; of a complex number it is the
- * imaginary part instead. The marks are bits of a signalling NaN, which no arithmetic makes, and which a complex number
- * made of one does not keep.
+ * A Scalar travels in two registers. The second word is a mark for the type of the first or, for a complex
+ * number, the imaginary part. Marks are the bits of signalling NaNs, which arithmetic never produces; constructing a
+ * complex Scalar from one quiets it.
  */
 class Scalar {
  public:
@@ -61,7 +61,7 @@ class Scalar {
   constexpr bool is_above_int64() const { return mark_ == kUnsignedMark; }
 
   /**
-   * The type that it takes part in promotion with: bool, int64 (uint64 above its range), float32 or complex64 (the
+   * Its dtype for type promotion: bool, int64 (uint64 above its range), float32 or complex64 (the
    * default types).
    */
   constexpr ScalarType dtype() const {
@@ -99,7 +99,7 @@ class Scalar {
 
 static_assert(sizeof(Scalar) == 16 && std::is_trivially_copyable_v<Scalar>);
 
-/** Whether both are the same number, whatever their types. */
+/** Whether both are the same number, regardless of their types. */
 constexpr bool equals(Scalar a, Scalar b) {
   if (a.is_integral() && b.is_integral())
     return a.to_int64() == b.to_int64() && a.is_above_int64() == b.is_above_int64();

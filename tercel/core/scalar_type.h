@@ -14,7 +14,7 @@
 
 namespace tercel {
 
-/** Codes are those of c10, so that files and interchange formats agree; gaps belong to types that come later. */
+/** The values are c10's, so that files and interchange formats agree; gaps are c10's other types. */
 enum class ScalarType : int8_t {
   UInt8 = 0,
   Int8 = 1,
@@ -50,7 +50,7 @@ constexpr ScalarType kUInt64 = ScalarType::UInt64;
 constexpr ScalarType kComplex64 = ScalarType::Complex64;
 constexpr ScalarType kComplex128 = ScalarType::Complex128;
 
-/** Categories in promotion order: a later one wins. */
+/** Categories in promotion order: the higher one decides. */
 enum class TypeCategory : int8_t { Bool = 0, Integral = 1, Floating = 2, Complex = 3 };
 /** Bytes of an element. */
 constexpr size_t item_size(ScalarType t) {
@@ -74,7 +74,7 @@ constexpr size_t item_size(ScalarType t) {
   }
   return 0;
 }
-/** What kind of numbers a dtype has. */
+/** The category of a dtype. */
 constexpr TypeCategory category_of(ScalarType t) {
   switch (t) {
     case ScalarType::Bool: return TypeCategory::Bool;
@@ -96,17 +96,17 @@ constexpr TypeCategory category_of(ScalarType t) {
   }
   return TypeCategory::Integral;
 }
-/** Whether the dtype is one of real numbers with a fraction. */
+/** Whether the dtype is a real floating-point type. */
 constexpr bool is_floating(ScalarType t) {
   return t != ScalarType::Undefined && category_of(t) == TypeCategory::Floating;
 }
 constexpr bool is_complex(ScalarType t) { return t == ScalarType::Complex64 || t == ScalarType::Complex128; }
-/** Floating and complex numbers: what may require a gradient. */
+/** Whether it is floating or complex, so that tensors may require a gradient. */
 constexpr bool is_differentiable(ScalarType t) { return is_floating(t) || is_complex(t); }
 constexpr bool is_unsigned(ScalarType t) {
   return t == ScalarType::UInt8 || (t >= ScalarType::UInt16 && t <= ScalarType::UInt64);
 }
-/** The type of a complex number's parts; other types as they are. */
+/** The type of a complex number's parts; other types unchanged. */
 constexpr ScalarType real_dtype(ScalarType t) {
   return t == ScalarType::Complex64 ? ScalarType::Float32 : (t == ScalarType::Complex128 ? ScalarType::Float64 : t);
 }
@@ -114,7 +114,7 @@ constexpr ScalarType real_dtype(ScalarType t) {
 constexpr ScalarType complex_dtype(ScalarType t) {
   return t == ScalarType::Float64 || t == ScalarType::Complex128 ? ScalarType::Complex128 : ScalarType::Complex64;
 }
-/** Integers and, if asked, bool. */
+/** Whether it is an integer type or, if include_bool, bool. */
 constexpr bool is_integral(ScalarType t, bool include_bool) {
   return t != ScalarType::Undefined &&
          (category_of(t) == TypeCategory::Integral || (include_bool && category_of(t) == TypeCategory::Bool));
@@ -130,7 +130,7 @@ TERCEL_API ScalarType parse_scalar_type(std::string_view name);
  * and, for uint16 to uint64, which PyTorch does not promote, NumPy's (u16 + i16 = i32, u64 + i64 = f64).
  */
 TERCEL_API ScalarType promote_types(ScalarType a, ScalarType b);
-/** Whether a result of type `from` may be stored in `to`: never down a category, and bool never holds a number. */
+/** Whether a result of type `from` may be stored in `to`: not in a lower category, and no number in a bool. */
 TERCEL_API bool can_cast(ScalarType from, ScalarType to);
 /** The dtype of a C++ type. */
 template <class T>

@@ -1,10 +1,10 @@
 // The bytes that tensors view.
 //
 // Note [Shrunk storages]
-// Who makes a tensor checks that it lies inside its storage; afterwards only a smaller storage can break that. A
-// storage remembers that it became smaller, and TensorImpl::data(), which every op and every export goes through,
-// compares the extents of tensors over such a storage. All other tensors pay for one test of a byte beside the pointer
-// that data() loads.
+// When a tensor is made, it is checked to lie inside its storage; afterwards only shrinking the storage can violate
+// that. A storage records that it was shrunk, and TensorImpl::data(), which every op and every export calls, then
+// compares the tensor's extent with the storage's size. For all other tensors this costs one test of a byte next to the
+// pointer that data() loads.
 #pragma once
 
 #include <atomic>
@@ -20,20 +20,20 @@
 namespace tercel {
 
 /**
- * Bytes, who made them, and how often they were changed.
+ * A block of bytes, its allocator, and a counter of in-place changes.
  *
  * Invariant: a resizable storage has an allocator. The version counter lives here because every tensor over the same
  * storage shares it; see Note [Version counters] in tensor_impl.h.
  */
 class TERCEL_API StorageImpl final : public intrusive_ptr_target {
  public:
-  /** Adopts a block. */
+  /** Takes ownership of a block. */
   StorageImpl(size_t size, DataPtr block, Allocator* source, bool can_resize)
       : data_(std::move(block)), nbytes_(size), allocator_(source), resizable_(can_resize) {
     if (can_resize && !source) [[unlikely]]
       refuse_resizable();
   }
-  /** Allocates a block at once. */
+  /** Allocates a block. */
   StorageImpl(size_t size, Allocator* source, bool can_resize)
       : data_(source->allocate(size)), nbytes_(size), allocator_(source), resizable_(can_resize) {}
   ~StorageImpl() override {
@@ -44,7 +44,7 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   StorageImpl& operator=(const StorageImpl&) = delete;
 
   void* data() const { return data_.get(); }
-  /** The bytes as elements of T, which nothing checks. */
+  /** The bytes as elements of T, unchecked. */
   template <class T>
   T* unsafe_data() const {
     return static_cast<T*>(data_.get());
@@ -54,20 +54,20 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   Device device() const { return data_.device(); }
   Allocator* allocator() const { return allocator_; }
   bool resizable() const { return resizable_; }
-  /** Whether it ever became smaller; see Note [Shrunk storages]. */
+  /** Whether it was ever shrunk; see Note [Shrunk storages]. */
   bool shrunk() const { return shrunk_; }
 
   void set_nbytes(size_t size) {
     shrunk_ |= size < nbytes_;
     nbytes_ = size;
   }
-  /** RuntimeError when a resizable storage would lose its allocator. */
+  /** RuntimeError if a resizable storage would lose its allocator. */
   void set_allocator(Allocator* source);
-  /** RuntimeError when asked for without an allocator. */
+  /** RuntimeError for true without an allocator. */
   void set_resizable(bool can_resize);
-  /** Puts another block in and returns the old one; nbytes does not change. */
+  /** Replaces the block and returns the old one; nbytes does not change. */
   DataPtr set_data_ptr(DataPtr block);
-  /** The same, and frees the old one. */
+  /** Replaces the block and frees the old one. */
   void set_data_ptr_noswap(DataPtr block) { data_ = std::move(block); }
   /** Frees the block and sets nbytes to 0. */
   void reset();
@@ -112,17 +112,17 @@ static_assert(sizeof(StorageImpl) <= 80, "one for every tensor that is no view")
 TERCEL_API Storage create_storage(Device device);
 
 /**
- * Puts somebody else's block in; the storage can then not be resized and has no allocator. RuntimeError unless this
- * handle is the only one.
+ * Replaces the block by an external one; the storage then has no allocator and cannot be resized. RuntimeError unless
+ * this handle is the only one.
  */
 TERCEL_API void unique_storage_share_external_pointer(const Storage& storage, DataPtr block, size_t nbytes);
 
 /**
- * One element of a storage that is seen as an array of `dtype`. IndexError when it lies outside: a storage counts
- * whole elements, and from 0.
+ * One element of a storage seen as an array of `dtype`. IndexError unless 0 <= index < number of whole elements.
+ * Negative indices are not wrapped.
  */
 TERCEL_API Scalar storage_get(const StorageImpl& storage, ScalarType dtype, int64_t index);
-/** Sets it, converted as fill_() converts, and counts the change as one. */
+/** Sets one element, converted as in fill_(), and increments the version. */
 TERCEL_API void storage_set(StorageImpl& storage, ScalarType dtype, int64_t index, Scalar value);
 
 }  // namespace tercel

@@ -1,9 +1,9 @@
 // The tensor: a handle to sizes and strides over shared storage.
 //
 // Note [Tensor methods]
-// What only reads metadata is defined here. The methods of the two bases, and those below "Operations", are one-line
-// spellings of functions in tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in
-// PyTorch, and defined by the layers that know how (ops/tensor_*_methods.cpp). Nothing in this layer calls them.
+// Methods that only read metadata are defined here. The methods of the two base classes, and those below "Operations",
+// forward to functions in tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in
+// PyTorch, and defined in the ops layer (ops/tensor_*_methods.cpp). Nothing in this layer calls them.
 #pragma once
 
 #include <concepts>
@@ -25,7 +25,7 @@ namespace tercel {
 
 class HookHandle;
 
-/** What a new tensor is to be. */
+/** Properties of a new tensor. */
 struct TensorOptions {
   ScalarType dtype = kFloat32;
   Device device = kCpu;
@@ -112,7 +112,7 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
       refuse_accessor(N);
     return {data<std::remove_const_t<T>>(), sizes().data(), strides().data()};
   }
-  /** The tensor would be gone before its accessor. */
+  /** Deleted: the accessor would outlive a temporary tensor. */
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() && = delete;
 
@@ -154,15 +154,15 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
   HookHandle register_hook(Callable<Tensor(const Tensor& gradient)> hook) const;
   void retain_grad() const;
   bool retains_grad() const;
-  /** Which result of the operation that made it this is. */
+  /** Index of this tensor among the results of the operation that made it. */
   uint32_t output_nr() const;
-  /** Leaves the graph: a leaf that needs no gradient from now on. */
+  /** Removes the tensor from the graph: it becomes a leaf that requires no gradient. */
   Tensor& detach_() const;
   /** Takes the other's data and keeps its own history. */
   void set_data(const Tensor& data) const;
   /** Same data, no history; shares the version counter. */
   Tensor detach() const;
-  /** Same data, no history, own version counter: changes through it go unseen by backward. */
+  /** Same data, no history, own version counter: backward does not see changes through it. */
   Tensor data() const;
 
  private:
@@ -175,7 +175,7 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
 
 inline bool operator==(const Tensor::ImplPtr& a, const Tensor::ImplPtr& b) { return a.get() == b.get(); }
 
-/** "[2, 3]" float32 on cpu: what error messages say of a tensor. */
+/** Shape, dtype and device for error messages: "[2, 3]" float32 on cpu. */
 TERCEL_API std::string describe(const Tensor& t);
 
 /** Throws RuntimeError unless the tensor is defined: "op: expected a tensor but got an undefined one for argument
@@ -185,16 +185,16 @@ inline void check_defined(const char* op, const Tensor& t, const char* argument)
                "' but got an undefined one");
 }
 
-/** Uninitialised, row-major. OutOfMemoryError when there is not enough. */
+/** Uninitialised, row-major. OutOfMemoryError if there is not enough memory. */
 TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options = {});
-/** The same in a memory format; RuntimeError for Preserve, and unless it fits the number of dimensions. */
+/** The same in a memory format; RuntimeError for Preserve, or if it does not fit the number of dimensions. */
 TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options, MemoryFormat format);
 /** Uninitialised with given strides (none negative but of size 1), on a storage just large enough. */
 TERCEL_API Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions options = {});
 
 /**
- * A tensor over memory of somebody else. When its last user is gone, or when this throws, deleter(context) gives the
- * memory back, unless the context is null. Strides are not negative; the pointer need not be aligned.
+ * A tensor over external memory. When its last user is gone, or if this throws, deleter(context) releases the memory,
+ * unless the context is null. Strides are not negative; the pointer need not be aligned.
  */
 TERCEL_API Tensor from_blob(void* data, IntSpan sizes, TensorOptions options = {}, void* context = nullptr,
                             DataPtr::Deleter deleter = nullptr);
@@ -202,7 +202,7 @@ TERCEL_API Tensor from_blob(void* data, IntSpan sizes, IntSpan strides, TensorOp
                             void* context = nullptr, DataPtr::Deleter deleter = nullptr);
 
 namespace detail {
-/** Anything that can be called with the data, as a context; costs one allocation. */
+/** Wraps any callable deleter as a context; costs one allocation. */
 template <class F>
 DataPtr block_with_callable(void* data, F free_data, Device device) {
   if constexpr (requires { free_data == nullptr; })
@@ -241,7 +241,7 @@ requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, I
   return detail::from_block(detail::block_with_callable(data, std::move(deleter), options.device), sizes, strides,
                             options);
 }
-/** The same in libtorch's order. */
+/** The same with libtorch's order of arguments. */
 template <class F>
 requires std::invocable<F&, void*> Tensor from_blob(void* data, IntSpan sizes, F deleter, TensorOptions options = {}) {
   return from_blob(data, sizes, options, std::move(deleter));

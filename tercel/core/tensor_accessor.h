@@ -1,4 +1,4 @@
-// Elements by their indices, without a check of each: what loops over small tensors are written with.
+// Unchecked access to elements by index, for loops over small tensors.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class TensorAccessor {
   constexpr IntSpan strides() const { return {strides_, N}; }
   constexpr int64_t size(size_t d) const { return sizes_[d]; }
   constexpr int64_t stride(size_t d) const { return strides_[d]; }
-  /** The element, or what is left of the dimensions; i is not checked. */
+  /** The element, or an accessor of the remaining dimensions; i is not checked. */
   constexpr decltype(auto) operator[](int64_t i) const {
     T* at = data_ + i * strides_[0];
     if constexpr (N > 1)

@@ -1,14 +1,14 @@
-// What a tensor is made of: a storage, and the sizes and strides under which it is seen.
+// The implementation of a tensor: a storage, sizes and strides.
 //
 // Note [Version counters]
 // Every in-place change bumps a version, so that backward can tell when a saved tensor was changed. The counter lives
 // in the storage, because views and detach() share it. `.data` does not: such a tensor has a counter of its own in
-// ExtraMeta, which it shares with its views and shallow copies in turn. So has a tensor with another storage put in.
+// ExtraMeta, shared with its views and shallow copies. So does a tensor whose storage was replaced.
 //
 // Note [Views without history]
-// A view must know its base even when nothing requires a gradient yet: an in-place op with a differentiable operand may
-// come later, and then the base's history changes too. Most views never see that, so a view does not get AutogradMeta
-// for it: its autograd slot holds the base itself, told apart from metadata by the lowest bit.
+// A view must know its base even if nothing requires a gradient yet: a later in-place op with a differentiable operand
+// changes the base's history too. Few views need that, so a view gets no AutogradMeta for it: its autograd slot holds
+// the base itself, distinguished from metadata by the lowest bit.
 #pragma once
 
 #include <atomic>
@@ -26,11 +26,11 @@ namespace tercel {
 
 class TensorImpl;
 
-/** Gradient bookkeeping of a tensor; the autograd layer says what it holds. */
+/** Autograd metadata of a tensor; the autograd layer defines its content. */
 class TERCEL_API AutogradMetaBase {
  public:
   virtual ~AutogradMetaBase();
-  /** Of a view: the tensor whose history may become its own. Kept alive by the autograd layer. */
+  /** For a view: the tensor whose history may become its own. Kept alive by the autograd layer. */
   TensorImpl* view_base = nullptr;
 };
 
@@ -48,7 +48,7 @@ class TERCEL_API VersionCounter final : public intrusive_ptr_target {
   std::atomic<uint32_t> version_;
 };
 
-/** What few tensors have. */
+/** Rarely needed metadata. */
 struct TERCEL_API ExtraMeta {
   virtual ~ExtraMeta();
   /** Own version counter, used instead of the storage's; may be null. */
@@ -57,7 +57,7 @@ struct TERCEL_API ExtraMeta {
   void* peer = nullptr;
 };
 
-/** How a view came to be, which decides what in-place ops may do to it. */
+/** How a view was made, which decides what in-place ops may do to it. */
 enum class ViewOrigin : uint8_t { Ordinary, NoGrad, MultiOutput, Inference, CustomFunction };
 
 namespace detail {
@@ -107,10 +107,10 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     return static_cast<std::byte*>(storage_->data()) + storage_offset_ * static_cast<int64_t>(itemsize());
   }
 
-  // Metadata setters. Each refuses a tensor of .data or detach() that must not change; none looks at the storage.
-  /** What they ask first, for those who change several things at once; RuntimeError that begins with the name. */
+  // Metadata setters. Each refuses a result of data() or detach() that must not change; none checks the storage.
+  /** The setters' check, for callers that change several properties; RuntimeError that starts with `what`. */
   void check_metadata_change(const char* what) const;
-  /** A stride that is kFillStride becomes that of a dimension right around the one after it. */
+  /** A stride of kFillStride makes the dimension contiguous with the next one. */
   void set_sizes_and_strides(IntSpan sizes, IntSpan strides);
   void set_sizes_and_strides(IntSpan sizes, IntSpan strides, int64_t storage_offset);
   void set_sizes_contiguous(IntSpan sizes);
@@ -120,20 +120,20 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   /** Changes the number of dimensions; new ones have size and stride 0. */
   void resize_dim(int64_t ndim);
   void empty_tensor_restride(MemoryFormat format);
-  /** The first storage of a tensor that was made without one; on the device that the tensor names. */
+  /** Sets the storage of a tensor made without one; it must be on the tensor's device. */
   void adopt_storage(Storage storage) { storage_.swap(storage); }
-  /** Puts a storage in; where there was one, the version goes on from where it was. */
+  /** Replaces the storage; the version continues from its old value. */
   void set_storage(Storage storage);
   void set_dtype(ScalarType dtype) { dtype_ = dtype; }
 
   bool allow_tensor_metadata_change() const { return !flag(kFixedMetadata); }
   void set_allow_tensor_metadata_change(bool allow) { set_flag(kFixedMetadata, !allow); }
 
-  /** A number that a person wrote, which does not promote a tensor of its own category. */
+  /** A Python or C++ number made a tensor, which does not promote tensors of the same category. */
   bool is_wrapped_number() const { return flag(kWrappedNumber); }
   void set_wrapped_number(bool wrapped) { set_flag(kWrappedNumber, wrapped); }
 
-  /** Made in inference mode: has no version counter (the version is 0) and takes no part in recording. */
+  /** Made in inference mode: has no version counter (the version is 0) and is not recorded. */
   bool is_inference() const { return flag(kInference); }
   uint32_t version() const {
     if (has_own_version()) [[unlikely]]
@@ -151,7 +151,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   /** Same storage and geometry, no gradient history; shares the version counter unless asked for one of its own. */
   intrusive_ptr<TensorImpl> shallow_copy(bool own_version, bool allow_metadata_change) const;
-  /** Takes over another tensor's storage and geometry; keeps own history, version counter and permission. */
+  /** Takes another tensor's storage and geometry; keeps its own history, version counter and permission. */
   void shallow_copy_from(const TensorImpl& other);
 
   /** An op with this input is recorded for its gradient, or for forward mode's tangent; it is a result itself. */
@@ -178,9 +178,9 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
     const uintptr_t word = autograd_.load(std::memory_order_acquire);
     return (word & 1) == 0 ? reinterpret_cast<AutogradMetaBase*>(word) : nullptr;
   }
-  /** Dimension d becomes dimension order[d] of `other`, each once: as dense as it. For views that are being made. */
+  /** Sets dimension d to dimension order[d] of `other`, a permutation: equally dense. For views under construction. */
   void take_dims(const TensorImpl& other, const uint8_t* order);
-  /** Puts metadata in, in place of a base held without metadata. Others may read meanwhile, but not put theirs in. */
+  /** Sets metadata, replacing a base held without metadata. Other threads may read meanwhile, but not set. */
   void set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta);
   /** The base of a view that has no metadata; see Note [Views without history]. */
   TensorImpl* plain_view_base() const {
@@ -285,7 +285,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 static_assert(sizeof(TensorImpl) <= 144, "many tensors are alive at once: every word counts");
 
 namespace detail {
-/** Made before any code runs, never destroyed: tensors may outlive static destructors. */
+/** Constant-initialised and never destroyed: tensors may outlive static destructors. */
 union UndefinedTensorHolder {
   constexpr UndefinedTensorHolder() : impl() {}
   ~UndefinedTensorHolder() {}
@@ -294,7 +294,7 @@ union UndefinedTensorHolder {
 extern TERCEL_API UndefinedTensorHolder g_undefined;
 }  // namespace detail
 
-/** The undefined tensor: what a default-constructed Tensor refers to. Never counted. */
+/** The undefined tensor, which a default-constructed Tensor refers to. Not reference-counted. */
 inline constexpr TensorImpl& undefined_tensor_impl = detail::g_undefined.impl;
 
 }  // namespace tercel

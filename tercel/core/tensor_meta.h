@@ -1,17 +1,17 @@
-// What a tensor is, without its elements.
+// A tensor's properties without its elements.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** Sizes, dtype and device of a tensor: what a backward function keeps of an operand whose elements it does not need.
+/** Sizes, dtype and device of a tensor; backward functions keep it for operands whose elements they do not need.
  */
 struct TensorMeta {
   DimVector sizes;
   TensorOptions options;  ///< dtype and device
 
-  /** Of an undefined tensor. */
+  /** For an undefined tensor. */
   TensorMeta() : options(ScalarType::Undefined) {}
   explicit TensorMeta(const Tensor& t) {
     if (!t.defined()) {

@@ -1,4 +1,4 @@
-// Methods of Tensor that arrange elements: views, copies, indexing. x.name(...) is name(x, ...); Note [Tensor methods].
+// Methods of Tensor for views, copies, indexing, rearrangement. x.name(...) is name(x, ...); Note [Tensor methods].
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ class TensorIndex;
 struct TensorOptions;
 enum class ScatterReduction : uint8_t;
 
-/** Part of Tensor, which alone is to be made. */
+/** A base of Tensor, not to be used by itself. */
 class TERCEL_API TensorShapeMethods {
  public:
   // shapes and views (ops/views: views.h, permute.h, slicing.h, view_inplace.h)
@@ -143,7 +143,7 @@ class TERCEL_API TensorShapeMethods {
   Tensor diagonal_scatter(const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
   Tensor as_strided_scatter(const Tensor& src, IntSpan sizes, IntSpan strides,
                             std::optional<int64_t> storage_offset = {}) const;
-  // other places
+  // rearrangement
   Tensor flip(IntSpan dims) const;
   Tensor fliplr() const;
   Tensor flipud() const;
@@ -165,7 +165,7 @@ class TERCEL_API TensorShapeMethods {
   Tensor& tril_(int64_t diagonal = 0) const;
   Tensor triu(int64_t diagonal = 0) const;
   Tensor& triu_(int64_t diagonal = 0) const;
-  /** The same bytes as another dtype. */
+  /** The same bytes viewed as another dtype. */
   template <std::same_as<ScalarType> Dtype>
   Tensor view(Dtype dtype) const;
   Tensor squeeze(std::initializer_list<int64_t> dims) const;
@@ -176,9 +176,9 @@ class TERCEL_API TensorShapeMethods {
   Tensor index(std::initializer_list<TensorIndex> items) const;
   Tensor& index_put_(std::initializer_list<TensorIndex> items, const Tensor& value) const;
   Tensor& index_put_(std::initializer_list<TensorIndex> items, Scalar value) const;
-  /** Of the other tensor's dtype. */
+  /** Converted to the other tensor's dtype. */
   Tensor type_as(const Tensor& other) const;
-  /** Fresh tensors of these sizes with this one's options, or with others. */
+  /** New tensors of these sizes with this tensor's options, or with others. */
   Tensor new_empty(IntSpan sizes) const;
   Tensor new_empty(IntSpan sizes, TensorOptions options) const;
   Tensor new_zeros(IntSpan sizes) const;

@@ -1,4 +1,4 @@
-// Methods of Tensor that calculate. x.name(...) is name(x, ...); Note [Tensor methods] in tensor.h.
+// Methods of Tensor that compute. x.name(...) is name(x, ...); Note [Tensor methods] in tensor.h.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct SlogdetResult;
 }  // namespace linalg
 TERCEL_API Generator& default_generator();
 
-/** Part of Tensor, which alone is to be made. */
+/** A base of Tensor, not to be used by itself. */
 class TERCEL_API TensorValueMethods {
  public:
 #define TERCEL_FRESH(name) Tensor name() const;

@@ -1,4 +1,4 @@
-// What readers deliver: some consecutive rows, as dense tensors on the CPU. The same for every format.
+// Batches of consecutive rows, as dense tensors on the CPU. The same for every format.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace tercel::data {
 
 namespace {
 
-// Whether nobody but this handle can see the tensor or its memory, and both are as empty() makes them.
+// Whether this is the only handle of the tensor and its memory, and both are as empty() makes them.
 bool is_ours(const Tensor& tensor, ScalarType dtype, int64_t numel) {
   return tensor.defined() && tensor.use_count() == 1 && tensor.dtype() == dtype && tensor.device().is_cpu() &&
          tensor.has_storage() && tensor.storage().use_count() == 1 && tensor.storage_offset() == 0 &&
@@ -17,7 +17,7 @@ bool is_ours(const Tensor& tensor, ScalarType dtype, int64_t numel) {
          tensor.storage()->nbytes() >= static_cast<size_t>(numel) * item_size(dtype);
 }
 
-// Uninitialised, unless the tensor can be used again.
+// Reuses the tensor if possible; its elements are unspecified.
 void remake(Tensor& tensor, IntSpan sizes, ScalarType dtype) {
   if (is_ours(tensor, dtype, numel_of(sizes)))
     tensor.impl().set_sizes_contiguous(sizes);

@@ -9,7 +9,7 @@
 
 namespace tercel::data {
 
-/** What is the same in all batches of a reader. */
+/** Shape common to all batches of a reader. */
 struct BatchShape {
   struct Input {
     int64_t slot_num = 0;
@@ -25,7 +25,7 @@ struct BatchShape {
 /** Row offsets of rows whose slots all have their full hotness: the same for all batches. */
 Tensor uniform_row_offsets(const BatchShape::Input& input, int64_t rows);
 
-/** Writes into a Batch; keeps its tensors where nobody else holds them. */
+/** Writes into a Batch; reuses its tensors if they are not referenced elsewhere. */
 class BatchBuffer {
  public:
   struct Input {
@@ -35,9 +35,9 @@ class BatchBuffer {
     int64_t nnz = 0;
   };
 
-  /** Makes room for `rows` rows. Keys: for all where the shape is uniform, else see reserve_keys(). */
+  /** Allocates for `rows` rows. Keys: for all if the shape is uniform, else see reserve_keys(). */
   void prepare(int64_t rows, const BatchShape& shape, Span<Tensor> uniform_offsets);
-  /** Room for `count` keys of an input in all; those that are there stay. */
+  /** Reserves memory for `count` keys of an input in total; existing keys are kept. */
   void reserve_keys(size_t input, int64_t count);
   /** Gives the tensors their final sizes. */
   void finish();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOwner = "reader";
 
 void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) {
-  // By subtraction: each number of slots is any that somebody may ask for.
+  // By subtraction, which cannot overflow for any requested numbers of slots.
   int64_t left = schema.slot_num();
   for (const SparseInput& input : inputs) {
     TERCEL_CHECK(input.slot_num <= left, ConfigError, "[", kOwner, "] option 'inputs': expected ", schema.slot_num(),
@@ -45,7 +45,7 @@ struct BatchReader::State {
   std::vector<Tensor> uniform_offsets;
   BatchSequence::Rules rules;
   std::optional<BatchSequence> sequence;  // the batch that comes next
-  // After the others: its threads use them.
+  // Declared last, because its threads use the members above.
   std::unique_ptr<Prefetcher, Prefetcher::Destroy> prefetcher;
 };
 

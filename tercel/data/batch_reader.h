@@ -3,9 +3,9 @@
 // Note [Order of rows]
 // An epoch delivers every row of the part once. Without shuffling, rows come in the order of the files. With it, the
 // rows are cut into blocks of `shuffle_block` consecutive ones, the blocks come in random order, and as many of them as
-// fit into `shuffle_window` rows are mixed with each other. The order is a function of the number of rows, these two
-// sizes, the seed and the epoch alone (Philox): neither batch size, threads, files nor format change it. That is why an
-// epoch and a row within it say exactly where a reader stands.
+// fit into `shuffle_window` rows are mixed with each other. The order is a function of only the number of rows, these
+// two sizes, the seed and the epoch (Philox), not of batch size, threads, files or format. So an epoch and a row within
+// it determine a reader's position.
 //
 // Batches end where an epoch ends, so the last one may be short.
 #pragma once
@@ -78,7 +78,7 @@ struct ReaderOptions {
   }
 };
 
-/** Where a reader stands, and what makes up its order; see Note [Order of rows]. */
+/** Position of a reader, and the parameters of its order; see Note [Order of rows]. */
 struct ReaderPosition {
   int64_t epoch = 0;
   int64_t row = 0;         // rows of the epoch that were delivered
@@ -101,14 +101,14 @@ struct ReaderPosition {
 };
 
 /**
- * The rows of a part, batch by batch. One thread may use it at a time; it starts its own with the first batch. Memory
- * is bounded by `prefetch` batches and the raw bytes of a few more (or of two windows, with shuffling).
+ * The rows of a part, batch by batch. One thread may use it at a time; its own threads start with the first batch.
+ * Memory is bounded by `prefetch` batches and the raw bytes of a few more (or of two windows, with shuffling).
  */
 class TERCEL_API BatchReader {
  public:
   /**
-   * Opens the part's files and checks headers and sizes. ConfigError for options that make no sense or are impossible
-   * for this part, DataError and IoError for files that do not fit the description, or if there are no rows.
+   * Opens the part's files and checks headers and sizes. ConfigError for options that are invalid or impossible for
+   * this part, DataError and IoError for files that do not fit the description, or if there are no rows.
    */
   BatchReader(const Dataset& dataset, PartName part, const ReaderOptions& options);
   ~BatchReader();
@@ -116,21 +116,21 @@ class TERCEL_API BatchReader {
   BatchReader& operator=(const BatchReader&) = delete;
 
   /**
-   * Exchanges `batch` for the next one; false, and no change, after the last epoch. The tensors that `batch` had before
-   * are filled anew later on, unless somebody else still holds them. DataError "file: record r: byte b: expected ...,
-   * found ..." in the place of the first batch that cannot be delivered as it should be, and at every later call.
+   * Exchanges `batch` for the next one; false, and no change, after the last epoch. The previous tensors of `batch` are
+   * reused later, unless they are still referenced. DataError "file: record r: byte b: expected ..., found ..." instead
+   * of the first batch that has an invalid row, and at every later call.
    */
   bool next(Batch& batch);
 
   /** Where the next batch begins. */
   ReaderPosition position() const;
 
-  /** Goes to a position that a reader of the same rows and order gave. ConfigError if the order is another. */
+  /** Seeks to a position() of a reader of the same rows and order. ConfigError if the order differs. */
   void seek(const ReaderPosition& position);
   /** Goes to the start of the first epoch. */
   void rewind();
 
-  /** Rows of an epoch, those of a short last batch that is left out included. */
+  /** Rows of an epoch, including those of a short last batch that is dropped. */
   int64_t epoch_rows() const noexcept;
   /** Batches of a whole epoch. */
   int64_t epoch_batches() const noexcept;

@@ -10,7 +10,7 @@ namespace tercel::data {
 
 namespace {
 
-/** Streams of the seed: rows, and one for every kind of parameter, so that none depends on how many another takes. */
+/** Random streams: rows, and one for every kind of parameter, so that they do not depend on each other's length. */
 enum Stream : uint64_t {
   kRows,
   kSample,
@@ -28,7 +28,7 @@ constexpr double kInteractionShare = 0.16;
 constexpr double kDenseLinearShare = 0.14;
 constexpr double kDenseCurvedShare = 0.07;
 
-// What the latent components add to a product; the first one is the linear effect.
+// Weights of the latent components in a product; the first one is the linear effect.
 constexpr float kLatentWeights[4] = {1.0f, 0.15f, 0.1f, 0.1f};
 
 // Keys rarer than this have smaller effects, in proportion.
@@ -243,7 +243,7 @@ void ClickModel::plant_dense(uint64_t seed) {
   curved_.assign(order.begin(), order.begin() + kNumCurved);
   dense_effect_.resize(dim);
   Normals normals(seed, Stream::kDenseEffects);
-  // A third of the features says nothing by itself.
+  // A third of the features has no effect of its own.
   for (size_t i = 0; i < dim - dim / 3; ++i)
     dense_effect_[static_cast<size_t>(order[i])] = static_cast<float>(normals.next());
 }

@@ -8,12 +8,12 @@
 //   dense linear a linear form of the standardised ln(1 + count);
 //   dense curved bumps and products of a few of them.
 // Effects and latent vectors have mean 0 under the keys' own distribution, and fields are independent, so the
-// interaction cannot be caught, not even in part, by a model that adds effects up. The first latent component of a key
-// is its linear effect: what a row's user and item are worth alone also tells how they work together. Without that, a
-// factorisation model starts at a saddle and needs many more rows than a click log of a million has. The effects of
-// rare keys fade, as nothing could be learnt about them.
-// `bias` and `scale` are solved for on a sample, so that click-through rate and AUC of the probabilities come out as
-// asked for, whatever the seed.
+// interaction is orthogonal to every additive model. The first latent component of a key is its linear effect, so that
+// the linear effects also predict interactions. Without that, a factorisation model starts at a saddle and needs many
+// more rows than a click log of a million has. The effects of rare keys fade, as there is not enough data to learn
+// them.
+// `bias` and `scale` are solved for on a sample, so that click-through rate and AUC of the probabilities are the
+// requested ones for every seed.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ constexpr std::string_view kSpoolFile = "standard-input";
 
 using Progress = FunctionRef<void(const ConvertProgress&)>;
 
-/** Mean and variance of numbers that come one by one (Welford). */
+/** Running mean and variance (Welford). */
 struct RunningMoments {
   int64_t count = 0;
   double mean = 0, squares = 0;
@@ -41,7 +41,7 @@ struct RunningMoments {
     squares += before * (value - mean);
   }
   double std() const {
-    // A constant becomes 0, and what is one but for rounding does not become noise.
+    // A constant becomes 0, also if rounding errors give it a tiny variance.
     const double std = count > 0 ? std::sqrt(squares / static_cast<double>(count)) : 0;
     return std > 1e-9 ? std : 1;
   }
@@ -52,7 +52,7 @@ bool is_test_row(int64_t row, const ConvertOptions& options) {
   return options.test_every > 0 && row % options.test_every == options.test_every - 1;
 }
 
-/** What the first pass learns. */
+/** Result of the first pass. */
 struct Survey {
   std::vector<TokenTable> counts;       // per categorical field, of train rows
   std::vector<RunningMoments> moments;  // per dense value, of train rows
@@ -128,7 +128,7 @@ class Converter {
     ConvertProgress progress;
     for (;;) {
       progress_(progress);
-      // Whoever stops the work need not wait for whoever writes the text.
+      // A stop request need not wait for the writer of the pipe.
       if (!input.wait_readable(kPatienceMs)) continue;
       const size_t count = input.read_some(buffer.data(), buffer.size());
       if (count == 0) break;
@@ -236,13 +236,13 @@ class Converter {
     int64_t row = 0;
     for (int64_t count; (count = text.read(kBatchRows, labels.data(), dense.data(), keys.data())) > 0;) {
       for (int64_t begin = 0; begin < count;) {
-        // Rows of one part are mostly neighbours.
+        // Rows of one part are mostly consecutive.
         const bool is_test = is_test_row(row + begin, options_);
         int64_t end = begin + 1;
         while (end < count && is_test_row(row + end, options_) == is_test) ++end;
         int64_t& clicks = is_test ? result.test_clicks : result.train_clicks;
         for (int64_t i = begin; i < end; ++i) clicks += labels[static_cast<size_t>(i)] != 0 ? 1 : 0;
-        // A file that grows meanwhile may have test rows now: found out below.
+        // A file that grew meanwhile may have test rows now; detected below.
         if (!is_test || test) {
           (is_test ? *test : train)
               .write(end - begin, labels.data() + begin, dense.data() + begin * encoder.dense_dim(), nullptr,
@@ -299,7 +299,7 @@ ConvertResult convert_csv(const std::vector<std::string>& sources, const std::st
                           bool replace, Progress progress) {
   Converter converter("csv", sources, folder, csv_format(options), options, replace, progress);
   converter.survey();
-  // Later text is held to the same number of columns.
+  // Later text must have the same number of columns.
   CsvOptions resolved = options;
   if (options.no_header) resolved.columns = converter.num_columns();
   return converter.write(settings_of(resolved));

@@ -1,4 +1,4 @@
-// Raw click logs to datasets, in two passes over the text and with memory for the vocabulary alone.
+// Converts raw click logs to datasets in two passes over the text, with memory for the vocabulary only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tercel::data {
 
-/** How far the work is. */
+/** Progress of a conversion. */
 struct ConvertProgress {
   int pass = 1;            // of 2
   int64_t rows = 0;        // of this pass
@@ -30,11 +30,11 @@ struct ConvertResult {
 
 /**
  * Converts Criteo's text to a dataset of Norm files in a folder, which appears when it is complete. Sources are files,
- * gzip or plain, or "-" for the standard input, which is kept beside the folder meanwhile. The first pass counts
- * categories and takes moments, of train rows only; the second one writes. Categories get ids from 1 on by falling
- * count, then by their bytes. With `replace`, the folder may hold a dataset already. What `progress` throws ends the
- * work. DataError that names file, line and column for text that is wrong, if files change meanwhile, and without train
- * rows.
+ * gzip or plain, or "-" for the standard input, which is saved beside the folder meanwhile. The first pass counts
+ * categories and computes moments, of train rows only; the second one writes. Categories get ids from 1 on by falling
+ * count, then by their bytes. With `replace`, the folder may hold a dataset already. Exceptions from `progress` end
+ * the conversion. DataError that names file, line and column for invalid text, and if files change meanwhile or there
+ * are no train rows.
  */
 TERCEL_API ConvertResult convert_criteo(const std::vector<std::string>& sources, const std::string& folder,
                                         const CriteoOptions& options, bool replace,

@@ -1,7 +1,7 @@
-// What tells one dataset from another: what its rows hold, and its files in order.
+// Identity of a dataset: the meaning of its rows, and its files in order.
 //
-// Made from a description, and independent of that description's version and of the files' format. Whoever has to know
-// later whether the same rows are read again (a checkpoint) keeps it.
+// Made from a description, and independent of that description's version and of the files' format. Checkpoints store
+// it, to know later whether the same rows are read again.
 #pragma once
 
 #include <cstdint>
@@ -51,23 +51,23 @@ struct DataIdentity {
   }
 };
 
-/** The identity of what a description describes; no file is opened. */
+/** The identity of a described dataset; opens no file. */
 TERCEL_API DataIdentity identity_of(const Dataset& dataset);
 
-/** 16 hexadecimal digits that are others when compare_part() finds a difference; empty if there is no such part. */
+/** 16 hexadecimal digits that differ if compare_part() finds a difference; empty if there is no such part. */
 TERCEL_API std::string digest_of(const DataIdentity& identity, PartName part);
 
-/** Whether a part has the same rows in two datasets, as far as the descriptions tell. */
+/** Whether a part has the same rows in two datasets, according to the descriptions. */
 struct PartComparison {
   std::string difference;  ///< the first one, "train: file 2 of 3: expected ..., found ..."; empty: the same
   bool by_size = false;    ///< some files have no checksums to compare, and their sizes and rows are the same
 };
-/** Compares file by file: by checksum, or by bytes and rows where one of the two has none. Paths do not count. */
+/** Compares file by file: by checksum, or by bytes and rows if one of the two has none. Ignores paths. */
 TERCEL_API PartComparison compare_part(const DataIdentity& expected, const DataIdentity& found, PartName part);
 
 /**
  * DataError that starts with `name` unless rows of `found` mean what rows of `expected` mean: the same dims, keys of
- * the same slots, the same vocabulary. Whether they are the same rows is compare_part()'s question.
+ * the same slots, the same vocabulary. compare_part() compares the rows themselves.
  */
 TERCEL_API void check_same_meaning(const DataIdentity& expected, const DataIdentity& found, const std::string& name);
 

@@ -246,7 +246,7 @@ Dataset dataset_from_json(std::string_view text, const std::string& name) {
   try {
     return parse_dataset(text, name);
   } catch (const ConfigError& error) {
-    // Nobody writes this file by hand: what is wrong in it is damage.
+    // The file is not written by hand: errors in it are damage.
     throw DataError(error.what());
   }
 }

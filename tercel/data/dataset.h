@@ -1,7 +1,7 @@
 // A dataset: a folder with data files and a dataset.json that describes them, or a bare HugeCTR file list.
 //
-// docs/formats/dataset.md has the JSON. The description says all that is needed to read the files, to know which keys
-// can occur, and to treat further raw text as the files were made.
+// docs/formats/dataset.md has the JSON. The description contains all that is needed to read the files, to know which
+// keys can occur, and to convert further raw text in the same way.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/** What a row holds, whatever the format of the files. */
+/** Content of a row, independent of the file format. */
 struct Schema {
   int64_t label_dim = 1;
   int64_t dense_dim = 0;
@@ -98,7 +98,7 @@ struct DataFile : FileRecord {
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 
-/** What the probabilities that generated a part reach on its very rows. */
+/** Metrics of the generating probabilities on the rows of a part. */
 struct PlantedTruth {
   double auc = 0;
   double log_loss = 0;
@@ -140,7 +140,7 @@ constexpr auto enum_names(DenseTransform) {
       {{DenseTransform::Raw, "raw"}, {DenseTransform::Log, "log"}, {DenseTransform::Standard, "standard"}});
 }
 
-/** What made the dataset, so that it can be made again and further raw rows can be treated alike. */
+/** How the dataset was made, so that it can be reproduced and further raw rows can be converted alike. */
 struct Conversion {
   struct Setting {
     std::string name;
@@ -196,7 +196,7 @@ struct Dataset {
 /** dataset.json's text, indented, with a newline at the end. ConfigError if the description makes no sense. */
 TERCEL_API std::string dataset_to_json(const Dataset& dataset);
 
-/** Reverse of dataset_to_json(); DataError that starts with `name` and says which entry is missing, wrong or unknown.
+/** Reverse of dataset_to_json(); DataError that starts with `name` and names the missing, invalid or unknown entry.
  */
 TERCEL_API Dataset dataset_from_json(std::string_view text, const std::string& name);
 
@@ -212,7 +212,7 @@ TERCEL_API Dataset load_dataset(const std::string& path);
 /** DataError unless the file's content has the recorded size and checksum. */
 TERCEL_API void verify_file(const Dataset& dataset, const FileRecord& file);
 
-/** What nothing but the user can say about files that HugeCTR's tools made. */
+/** Properties of files from HugeCTR's tools that only the user knows. */
 struct NormSpec {
   std::string train_list;  // HugeCTR file lists
   std::string test_list;   // may be empty
@@ -237,12 +237,12 @@ struct NormSpec {
   }
 };
 
-/** Describes bare Norm files: opens each, checks its header against the spec, and takes over its number of rows. */
+/** Describes bare Norm files: opens each, checks its header against the spec, and reads its number of rows. */
 TERCEL_API Dataset dataset_from_norm_files(const NormSpec& spec);
 
 /**
- * Makes a dataset of bare Norm files, which stay where they are: a new folder with nothing but the description, in the
- * place of a dataset if `replace`.
+ * Makes a dataset of bare Norm files, which are not moved: a new folder that contains only the description. With
+ * `replace` it may replace a dataset.
  */
 TERCEL_API Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace);
 

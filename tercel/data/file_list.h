@@ -1,4 +1,4 @@
-// HugeCTR's file list: a text whose first line is the number of files, then one path a line.
+// HugeCTR's file list: a text file whose first line is the number of files, then one path per line.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace tercel::data {
 
 /**
- * Paths of the files in a list. A relative one is looked for as HugeCTR does, from the working directory, and if there
- * is nothing, from the list's folder. DataError if the count is no number, is not positive, or too few lines follow;
- * further lines are ignored, as HugeCTR's generator writes each name twice.
+ * Paths of the files in a list. A relative path is resolved against the working directory, as in HugeCTR, and if it
+ * does not exist there, against the list's folder. DataError if the count is not a positive number or too few lines
+ * follow; further lines are ignored, as HugeCTR's generator writes each name twice.
  */
 TERCEL_API std::vector<std::string> read_file_list(const std::string& path);
 

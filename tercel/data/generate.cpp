@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kBatchRows = 16384;
 
-// Keys per field as in Criteo's display advertising logs, cut to 2,000. The exponents make a log of a million rows
-// enough to learn from: they are steeper than Criteo's, whose long tails are mostly noise.
+// Keys per field as in Criteo's display advertising logs, cut to 2,000. The exponents are steeper than Criteo's, whose
+// long tails are mostly noise, so that a log of a million rows is enough to learn from.
 ClickModelSpec criteo_spec() {
   constexpr int64_t kSizes[] = {1460, 583,  2000, 2000, 305,  24,   2000, 633,  3,  2000, 2000, 2000, 2000,
                                 27,   2000, 2000, 10,   2000, 2000, 4,    2000, 18, 15,   2000, 105,  2000};
@@ -65,7 +65,7 @@ Schema schema_of(const ClickModelSpec& spec) {
   return schema;
 }
 
-/** IoError unless there is room for the files; all but headers is records of one size. */
+/** IoError unless there is disk space for the files, which are headers and records of one size. */
 void check_room(const std::string& folder, const Schema& schema, const GenerateOptions& options) {
   const int64_t record = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
                                            options.key_type, options.check_mode);

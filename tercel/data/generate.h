@@ -1,4 +1,4 @@
-// Synthetic click logs whose best possible AUC is known.
+// Synthetic click logs with a known best possible AUC.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ struct GenerateOptions {
   }
 };
 
-/** What generate_dataset() made. */
+/** Result of generate_dataset(). */
 struct GenerateResult {
   Dataset dataset;
   int64_t train_clicks = 0;
@@ -69,10 +69,10 @@ struct GenerateResult {
 
 /**
  * Writes a dataset of Norm files with train and test part into a folder, which appears when it is complete; its truth
- * is that of the generating probabilities on the very rows written. Memory is 28 bytes for each key, and does not grow
- * with the rows. Row r depends on seed, preset, slot sizes, ctr and auc alone: not on the number of threads, of rows or
- * of files. IoError, before anything is made, when there is no room for the files. `progress` is told the rows
- * written so far, now and then; what it throws ends the work. With `replace`, the folder may hold a dataset already.
+ * is that of the generating probabilities on the rows written. Memory is 28 bytes for each key, and does not grow
+ * with the rows. Row r depends only on seed, preset, slot sizes, ctr and auc, not on the number of threads, rows or
+ * files. IoError, before anything is written, if the disk lacks space for the files. `progress` is called now and then
+ * with the rows written so far; its exceptions end the work. With `replace`, the folder may hold a dataset already.
  */
 TERCEL_API GenerateResult generate_dataset(const std::string& folder, const GenerateOptions& options, bool replace,
                                            FunctionRef<void(int64_t rows)> progress);

@@ -1,6 +1,6 @@
-// The hot loops of Norm reading. Sizes are settled before: load() has the bytes of whole records only, and walked the
-// counts of ragged ones. Rules are checked without branches, one answer per row; a row that breaks one is taken apart
-// again by check_norm_record, which finds the words.
+// The hot loops of Norm reading. Sizes were checked before: load() has the bytes of whole records only, and scanned the
+// counts of ragged ones. Rules are checked without branches, one result per row; a row that breaks one is parsed again
+// by check_norm_record, which throws the error.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace tercel::data {
 
 namespace {
 
-// Copies labels and dense values, and moves behind them; false if one breaks its rule.
+// Copies labels and dense values, and moves past them; false if one breaks its rule.
 bool decode_floats(const NormLayout& layout, const std::byte*& from, float* labels, float* dense) {
   constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinite or NaN
   const int64_t label_dim = layout.schema.label_dim;
@@ -32,7 +32,8 @@ bool decode_floats(const NormLayout& layout, const std::byte*& from, float* labe
   return good;
 }
 
-// Mixed rows lie anywhere in a window that no near cache holds: asked for early, they come while others are decoded.
+// Mixed rows are scattered over a window larger than the inner caches: prefetched early, they arrive while others are
+// decoded.
 constexpr int64_t kPrefetchRows = 4;
 constexpr int64_t kPrefetchBytes = 1024;  // what a core can ask for at a time; the hardware follows on
 constexpr int64_t kCacheLine = 64;
@@ -93,7 +94,7 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
     return mix ? size_t{mix[places.begin + i]} : static_cast<size_t>(places.begin + i);
   };
 
-  // All that a row has beyond its fixed part is keys.
+  // Everything beyond the fixed part of a row is keys.
   int64_t num_keys = 0;
   for (int64_t i = 0; i < places.count; ++i) {
     const size_t row = row_at(i);

@@ -12,16 +12,16 @@
 
 namespace tercel::data {
 
-/** Width of the keys in a file; the file itself does not tell. In batches keys are i64 always. */
+/** Width of the keys in a file, which the file does not record. Keys in batches are always i64. */
 enum class KeyType : uint8_t { U32, I64 };
 
-/** Framing of header and records: none, or a length before and a sum of the bytes behind each. */
+/** Framing of header and records: none, or a length before and a checksum after each. */
 enum class CheckMode : uint8_t { None, Sum };
 
 constexpr auto enum_names(KeyType) {
   return std::to_array<EnumName<KeyType>>({{KeyType::U32, "u32"}, {KeyType::I64, "i64"}});
 }
-/** "Sum" and "Non" are HugeCTR's words. */
+/** "Sum" and "Non" are HugeCTR's names. */
 constexpr auto enum_names(CheckMode) {
   return std::to_array<EnumName<CheckMode>>(
       {{CheckMode::None, "none"}, {CheckMode::Sum, "sum"}, {CheckMode::None, "Non"}, {CheckMode::Sum, "Sum"}});
@@ -29,7 +29,7 @@ constexpr auto enum_names(CheckMode) {
 /** Bytes of a key. */
 constexpr int64_t key_bytes(KeyType type) { return type == KeyType::U32 ? 4 : 8; }
 
-/** First 64 bytes of a file (behind the length, in Sum mode); little-endian. */
+/** First 64 bytes of a file (after the length, in Sum mode); little-endian. */
 struct NormHeader {
   int64_t error_check = 0;  // 0: CheckMode::None, 1: CheckMode::Sum
   int64_t number_of_records = 0;
@@ -40,7 +40,7 @@ struct NormHeader {
 };
 static_assert(sizeof(NormHeader) == 64);
 
-/** Limits that keep every size below in range; larger values in files and options are refused. */
+/** Limits that keep the sizes below in range; larger values in files and options are errors. */
 constexpr int64_t kMaxDim = 1 << 20;      // labels, dense values or slots of a record
 constexpr int64_t kMaxHotness = 1 << 24;  // keys of one slot in a record
 
@@ -56,7 +56,7 @@ constexpr int64_t norm_record_bytes(int64_t label_dim, int64_t dense_dim, int64_
   return norm_frame_bytes(mode) + 4 * (label_dim + dense_dim + slot_num) + nnz * key_bytes(key_type);
 }
 
-/** The byte that closes a frame: the sum of the payload's bytes, modulo 256. */
+/** The last byte of a frame: the sum of the payload's bytes, modulo 256. */
 TERCEL_API uint8_t norm_sum(const void* payload, size_t bytes);
 
 }  // namespace tercel::data

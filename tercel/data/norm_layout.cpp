@@ -52,7 +52,7 @@ int64_t read_norm_header(const File& file, const NormLayout& layout) {
   const size_t size = file.pread_some(bytes, static_cast<size_t>(layout.header_bytes()), 0);
   ByteCursor cursor(Span<std::byte>(bytes, size), {file.path()});
 
-  // Sum mode starts with the header's length, None mode with error_check = 0: what the file is can be told.
+  // Sum mode starts with the header's length, None mode with error_check = 0, which distinguishes the two.
   int32_t start = 0;
   if (size >= sizeof(start)) std::memcpy(&start, bytes, sizeof(start));
   std::string_view hint;
@@ -91,7 +91,7 @@ bool check_norm_size(const std::string& path, int64_t bytes, int64_t records, co
     throw_error<DataError>({printable(path), ": expected ", expected, " for ", records, " records, found ", bytes,
                             key_type_hint(bytes, records, layout)});
   };
-  // By division: the number of records is any number that a file may claim.
+  // By division, which cannot overflow for any number of records in the file.
   if (body < 0 || records > body / layout.min_record_bytes)
     fail(str_cat({"at least ", layout.header_bytes(), " + ", records, " x ", layout.min_record_bytes, " bytes"}));
   if (body / layout.max_record_bytes >= records)
@@ -110,7 +110,7 @@ void check_norm_record(const NormLayout& layout, Span<std::byte> bytes, const Cu
     if (payload < least || payload > most)
       cursor.fail_at(context.base_offset, str_cat({"a record of ", least, " to ", most, " bytes"}), str_cat({payload}));
   }
-  // The sum comes first: it tells damage from wrong values.
+  // The checksum is checked first, to distinguish damage from wrong values.
   const int64_t start = cursor.position();
   if (layout.framed()) {
     ByteCursor whole = cursor;

@@ -1,4 +1,4 @@
-// What the rules of a schema mean for the bytes of Norm files: sizes, limits, and the checks of header and record.
+// A schema's rules applied to the bytes of Norm files: sizes, limits, and the checks of header and record.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tercel::data {
 
-/** A value in bytes that are known to hold it. */
+/** Reads a value; the caller has checked the bounds. */
 template <class T>
 T load_unaligned(const std::byte* from) {
   T value;
@@ -31,7 +31,7 @@ struct NormLayout {
     int64_t hotness;
   };
 
-  /** Without inputs, keys are held against the schema alone. */
+  /** Without inputs, keys are checked against the schema only. */
   NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary,
              Span<SparseInput> inputs = {});
 
@@ -52,7 +52,7 @@ struct NormLayout {
 int64_t read_norm_header(const File& file, const NormLayout& layout);
 
 /**
- * What to add to an error where the size of the file shows that its keys have the other width, which files do not tell:
+ * A hint for errors if the file's size shows that its keys have the other width, which files do not record:
  * " (the size of the file is right for u32 keys)"; else "".
  */
 std::string key_type_hint(int64_t bytes, int64_t records, const NormLayout& layout);

@@ -86,7 +86,7 @@ const File& NormSource::use(size_t index) {
   return open_;
 }
 
-// Looked up by name, so that a file which was replaced or removed is seen as well as one that was written to.
+// Looked up by name, to detect files that were replaced or removed as well as files that were written to.
 void NormSource::check_unchanged(const SourceFile& file, RecordPlace at) const {
   const auto fail = [&](std::string_view found) {
     throw_error<DataError>({printable(file.path), ": record ", at.record, ": byte ", at.offset,
@@ -196,7 +196,7 @@ NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t
     const int64_t read_from = at.offset + static_cast<int64_t>(begun);
     const int64_t left = source.info.size - read_from;
     if (left <= 0) refuse();
-    // What is left to walk, by the average; a record that is not complete yet is read on in growing steps.
+    // Estimates the rest by the average size; an incomplete record is read in growing steps.
     const int64_t guess = std::min((last - at.record) * average + average / 2 + 64, kReadBytes);
     const auto bytes = static_cast<size_t>(std::min(left, std::max(guess, static_cast<int64_t>(begun))));
     buffer.resize(next + begun + bytes);
@@ -242,7 +242,7 @@ void NormSource::fail(const SourceFile& source, RecordPlace at, Span<std::byte> 
   } catch (const DataError& error) {
     throw DataError(error.what() + key_type_hint(source.info.size, source.rows, layout_));
   }
-  // What was read twice differed, or the two sets of checks do, which is a bug.
+  // The file changed between two reads, or the two sets of checks disagree, which is a bug.
   check_unchanged(source, at);
   throw_error<InternalError>({printable(source.path), ": record ", at.record, " was refused but follows all rules"});
 }

@@ -2,10 +2,10 @@
 //
 // Note [Uniform and ragged files]
 // If a file's size is that of its records with all slots full, every record has full slots, because no slot may hold
-// more: record r lies at a place that is a product, and only the counts have to be compared. This holds for one-hot
-// data and needs no promise from anybody. Any other file is ragged: its records are found by walking from one to the
-// next. Where they start is kept for every kMarkRows-th, so that a jump walks each byte of a file at most once, and
-// less than kMarkRows records after that. Sequential readers keep no such marks.
+// more: the offset of record r is a product, and only the counts have to be checked. This holds for one-hot data and
+// is detected without an option. Any other file is ragged: its records are found by scanning from one to the next. The
+// offset of every kMarkRows-th record is kept, so that seeking scans each byte of a file at most once, and less than
+// kMarkRows records after that. Sequential readers keep no such marks.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class ByteBuffer {
 
 class NormSource final : public RecordSource {
  public:
-  /** `inputs` take all slots; `jumps` tells that ranges will not come in order. */
+  /** `inputs` cover all slots; `jumps` means that ranges are not requested in order. */
   NormSource(const Dataset& dataset, const DataPart& part, Span<SparseInput> inputs, bool binary_labels, bool jumps);
 
   int64_t rows() const override { return rows_; }
@@ -82,24 +82,24 @@ class NormSource final : public RecordSource {
 
   void load_uniform(size_t index, int64_t record, int64_t count, NormWindow& window);
   void load_ragged(size_t index, int64_t record, int64_t count, NormWindow& window, const std::atomic<bool>& stop);
-  /** Walks to a record from the nearest place that is known. */
+  /** Scans to a record from the nearest known offset. */
   RecordPlace find_record(size_t index, int64_t record, const std::atomic<bool>& stop);
   /**
-   * Reads and walks `count` records; appends their bytes to the window, or drops them where it is null. Returns the
-   * place behind them, or before if it is stopped.
+   * Reads and scans `count` records; appends their bytes to the window, or drops them if it is null. Returns the
+   * position after them, or an earlier one if it is stopped.
    */
   RecordPlace walk(size_t index, RecordPlace from, int64_t count, NormWindow* window, const std::atomic<bool>& stop);
-  /** Bytes of the record that starts here; 0 if it goes on behind them, -1 if its counts break a rule. */
+  /** Bytes of the record that starts here; 0 if it is longer than `bytes`, -1 if its counts break a rule. */
   int64_t record_size(const std::byte* record, size_t bytes) const;
   [[noreturn]] void fail_record(const SourceFile& source, RecordPlace at);
 
-  // These give the first place whose row breaks a rule, or -1.
+  // These return the first place whose row breaks a rule, or -1.
   template <class Key>
   int64_t decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const;
   template <class Key>
   int64_t decode_ragged(const NormWindow& window, const Places& places, BatchBuffer& out) const;
   [[noreturn]] void fail_row(const NormWindow& window, size_t row) const;
-  /** Throws what is wrong with the bytes of a record. */
+  /** Throws the error of an invalid record. */
   [[noreturn]] void fail(const SourceFile& source, RecordPlace at, Span<std::byte> bytes, bool exact) const;
 
   NormLayout layout_;

@@ -17,7 +17,7 @@ namespace tercel::data {
 
 namespace {
 
-// Rows are put together here before they go on: checksum and file then see few, large pieces.
+// Rows are buffered, so that checksum and file get few, large writes.
 constexpr size_t kBufferBytes = size_t{64} << 10;
 
 class OutputFile {
@@ -99,7 +99,7 @@ struct NormWriter::State {
     return result;
   }
 
-  // Most files are full in the end, so the header says so from the start, and their checksum needs no second pass.
+  // Most files become full, so the header is written for a full file, and their checksum needs no second pass.
   void open_file() {
     file.emplace(join_path(options.folder, relative_path(part.files.size())), options.check_mode);
     rows_in_file = 0;

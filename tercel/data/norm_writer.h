@@ -21,13 +21,13 @@ struct NormWriterOptions {
 };
 
 /**
- * Rows in, files out, in constant memory. Each file appears under its name when it is complete, the list of them last;
- * those that are there are removed again if finish() is not reached. At least one file is written, if need be of 0
- * rows.
+ * Writes rows to files in constant memory. Each file appears under its name when it is complete, the file list
+ * last; all are removed again unless finish() is called. At least one file is written, which may have
+ * 0 rows.
  */
 class TERCEL_API NormWriter {
  public:
-  /** Creates missing folders. ConfigError if schema or options make no sense. */
+  /** Creates missing folders. ConfigError for an invalid schema or options. */
   NormWriter(const Schema& schema, const NormWriterOptions& options);
   ~NormWriter();
   NormWriter(const NormWriter&) = delete;
@@ -35,7 +35,7 @@ class TERCEL_API NormWriter {
 
   /**
    * Appends rows: labels [rows, label_dim], dense [rows, dense_dim], nnz [rows, slot_num] (null: `hotness` keys in
-   * every slot), and the keys of all slots of all rows one after the other. ValueError, which names the row, for a
+   * every slot), and the concatenated keys of all slots of all rows. ValueError that names the row for a
    * label that is neither 0 nor 1, a dense value that is not finite, more keys than the slot's hotness, a key outside
    * its slot's range or too large for the key type; rows before the bad one are written.
    */

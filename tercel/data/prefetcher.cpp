@@ -47,7 +47,7 @@ Prefetcher::Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor>
       rules_(options.rules),
       to_load_(order, options.rules, epoch, row),
       to_decode_(order, options.rules, epoch, row) {
-  // What the workers hold at a time, and one that is being loaded.
+  // Windows in use by the workers, and one that is being loaded.
   const int64_t window_rows = (order.rows() + order.num_windows() - 1) / order.num_windows();
   const int64_t in_work = options.num_workers * std::min(rules_.batch_size, order.rows());
   windows_.resize(static_cast<size_t>(2 + (in_work - 1) / window_rows));
@@ -59,7 +59,7 @@ Prefetcher::Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor>
 Prefetcher::~Prefetcher() { stop(); }
 
 void Prefetcher::Destroy::operator()(Prefetcher* prefetcher) const {
-  // In a forked child the threads are gone, and destroying a condition that they wait on would hang.
+  // A forked child does not have the threads, and destroying a condition that they wait on would hang.
   if (prefetcher->is_here()) delete prefetcher;
 }
 
@@ -186,7 +186,7 @@ void Prefetcher::decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, 
       if (window == nullptr) return;
       const int64_t begin = order_.window_begin(plan.epoch, index);
       const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, rows - done);
-      // Rows before the one that is missing may be bad themselves, and come first; in a mixed window it could be any.
+      // Rows before the missing one may be invalid too, and are reported first; in a mixed window it could be any row.
       const int64_t there = !window->error ? count : order_.is_shuffled() ? 0 : window->rows - (position - begin);
       if (there > 0) source_.decode(*window, {position - begin, std::min(count, there), done}, out);
       if (there < count) {

@@ -1,11 +1,11 @@
-// The threads between a source of records and whoever takes batches.
+// The threads between a source of records and the consumer of batches.
 //
 // Note [Prefetching]
 // One thread loads windows in order, into a ring of a few. Workers claim batches in order, each decodes its batch from
 // the windows that hold its rows, and puts it into a second ring, from which the consumer takes them in order. What a
 // batch holds depends on its number alone, so the number of workers cannot change it. A window's place in its ring is
-// free again when the last batch that has rows of it is decoded. The oldest batch that is not complete needs the oldest
-// windows, so it never waits for a place, whatever the sizes of the rings.
+// free again when the last batch that has rows of it is decoded. The oldest incomplete batch needs the oldest windows,
+// so it never waits for a place, regardless of the sizes of the rings.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct EpochPlan {
   int64_t first_window_number = 0;
 };
 
-/** Walks through the batches of all epochs. */
+/** Iterates over the batches of all epochs. */
 class BatchSequence {
  public:
   struct Rules {
@@ -75,16 +75,16 @@ class Prefetcher {
   /** Starts the threads. Source and order must outlive it. */
   Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor> uniform_offsets, const Options& options,
              int64_t epoch, int64_t row);
-  /** Stops them; waits for what they read or decode at the moment. */
+  /** Stops them; waits until current reads and decodes are done. */
   ~Prefetcher();
-  /** Destroys it in the process that made it, and leaves it to itself in a child forked since. */
+  /** Destroys it in the process that made it, and leaks it in a forked child. */
   struct Destroy {
     void operator()(Prefetcher* prefetcher) const;
   };
 
   /** RuntimeError in a child that was forked since: it has none of the threads. */
   void check_here() const;
-  /** The next batch of the sequence, which must not be done; what stopped it is thrown now and ever after. */
+  /** The next batch of the sequence, which must not be done; an error is thrown now and at every later call. */
   void take(Batch& batch);
 
  private:

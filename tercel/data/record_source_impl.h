@@ -1,4 +1,4 @@
-// What a format does for the readers: load the raw bytes of a window of rows, and decode rows of it into a batch.
+// Interface of a format to the readers: loads the raw bytes of a window of rows, and decodes rows of it into a batch.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tercel::data {
 
-/** Rows in memory, not decoded. A format derives what it keeps of them. */
+/** Undecoded rows in memory. Formats derive their own windows. */
 struct Window {
   virtual ~Window();
 
@@ -31,21 +31,21 @@ struct Places {
 
 /**
  * A part's rows in one format. An implementer guarantees that load() may run at the same time as any number of
- * decode() of other windows, that whatever bytes the files hold lead to rows or to a DataError, and that the rows are
- * the same whatever windows they are read in.
+ * decode() of other windows, that any bytes in the files lead to rows or to a DataError, and that the rows do not
+ * depend on the windows they are read in.
  */
 class RecordSource {
  public:
   virtual ~RecordSource();
 
   virtual int64_t rows() const = 0;
-  /** Rows that are worth one reading, where the order leaves the choice. */
+  /** Preferred number of rows per read, where the order leaves the choice. */
   virtual int64_t rows_per_read() const = 0;
   virtual const BatchShape& shape() const = 0;
   virtual std::unique_ptr<Window> make_window() const = 0;
   /**
-   * Puts the rows of the ranges into the window, in this order, in the place of what was there; window.rows counts them
-   * also where it throws. Called by one thread at a time; returns early, with any content, once `stop` is set.
+   * Loads the rows of the ranges into the window, in this order, replacing its content; window.rows counts them even if
+   * it throws. Called by one thread at a time; returns early, with any content, once `stop` is set.
    */
   virtual void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) = 0;
   /** Called with the places of a batch in order, by one thread per batch. */

@@ -40,7 +40,7 @@ void RowEncoder::encode(const TextRow& row, float* dense, int64_t* keys) const {
       case DenseTransform::Raw: dense[i] = std::isnan(value) ? 0.0F : static_cast<float>(value); break;
       case DenseTransform::Log: dense[i] = static_cast<float>(log_of_count(value)); break;
       case DenseTransform::Standard:
-        // Moments may come from any file: a float must hold what comes out.
+        // The moments come from a file: the result must fit a float.
         dense[i] =
             static_cast<float>(std::clamp((log_of_count(value) - dense_.mean[i]) / dense_.std[i], -kMost, kMost));
         break;

@@ -1,5 +1,5 @@
-// From raw rows to the dense values and keys of a dataset: the same code converts train rows, test rows and whatever a
-// trained model is asked about later.
+// Converts raw rows to the dense values and keys of a dataset. The same code converts train rows, test rows and rows
+// for later predictions.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace tercel::data {
 
-/** What the transform of the dense values needs to know. */
+/** Parameters of the transform of dense values. */
 struct DenseEncoding {
   DenseTransform transform = DenseTransform::Raw;
   std::vector<double> mean, std;  // one per dense value; only Standard uses them, for ln(1 + max(x, 0))
 };
 
-/** ln(1 + max(x, 0)): what Log and Standard start from. */
+/** ln(1 + max(x, 0)), the first step of Log and Standard. */
 TERCEL_API double log_of_count(double value);
 
 class TERCEL_API RowEncoder {
@@ -45,8 +45,8 @@ class TERCEL_API RowEncoder {
 };
 
 /**
- * The encoder of a dataset or of a model that was trained on it: its schema, how it was converted, and where the
- * vocabulary lies now. ConfigError if it was not converted from text, DataError if the vocabulary is another one.
+ * The encoder of a dataset or of a model that was trained on it: its schema, how it was converted, and the path
+ * of the vocabulary. ConfigError if it was not converted from text, DataError if it is not the right vocabulary.
  */
 TERCEL_API RowEncoder load_row_encoder(const Schema& schema, const Conversion& conversion,
                                        const std::string& vocabulary_path);

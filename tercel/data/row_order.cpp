@@ -110,7 +110,7 @@ int64_t RowOrder::window_begin(int64_t epoch, int64_t window) const {
 int64_t RowOrder::window_end(int64_t epoch, int64_t window) const { return window_begin(epoch, window + 1); }
 
 int64_t RowOrder::window_of(int64_t epoch, int64_t position) const {
-  // Blocks before it miss rows of at most one block, which moves a position by at most one window.
+  // Blocks before it may lack rows of one block at most, which moves a position by at most one window.
   const int64_t window = position / (window_blocks_ * block_rows_);
   return position >= window_end(epoch, window) ? window + 1 : window;
 }

@@ -54,12 +54,12 @@ class RowOrder {
 
   /** Rows of a window, in the order in which they are to be read. */
   void ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out) const;
-  /** Which of the rows that were read comes first, second ...; none if they keep their order. */
+  /** The permutation of the rows read; empty if they keep their order. */
   void mix(int64_t epoch, int64_t window, std::vector<uint32_t>& out) const;
 
  private:
   uint64_t epoch_key(int64_t epoch) const;
-  /** Place of the last block, which may be short, among the permuted ones. */
+  /** Index of the last block, which may be short, among the permuted ones. */
   int64_t place_of_last_block(int64_t epoch) const;
 
   bool shuffled_ = false;

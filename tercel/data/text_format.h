@@ -1,4 +1,4 @@
-// How rows stand in a text: the dialect, and which column means what.
+// Format of rows in a text file: the dialect, and the meaning of the columns.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace tercel::data {
 
-/** Complete description of a delimited text with one row a record. */
+/** Complete description of a delimited text with one row per record. */
 struct TextFormat {
   char delimiter = '\t';
   bool quotes = false;      // columns may be quoted as in RFC 4180
@@ -38,7 +38,7 @@ struct TextFormat {
   std::vector<std::string> categorical_names;
 };
 
-/** How values are made and rows are divided, whatever the text looks like. */
+/** How values are converted and rows are split, independent of the text format. */
 struct ConvertOptions {
   int64_t min_count = 4;
   int64_t test_every = 10;

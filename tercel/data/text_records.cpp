@@ -65,7 +65,7 @@ void RecordReader::split(std::string_view line) {
   }
 }
 
-// Goes through the record once, over as many lines as it has.
+// Parses a record, which may span several lines, in one pass.
 void RecordReader::split_quoted(std::string_view line) {
   unquoted_.clear();
   ends_.clear();

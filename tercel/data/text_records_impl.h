@@ -1,9 +1,9 @@
-// Delimited text taken apart: records and their columns. Private.
+// Parser of delimited text: records and their columns. Private.
 //
 // Note [Records]
 // A record is a line, its columns stand between delimiters. With quotes (RFC 4180), a column may be enclosed in double
 // quotes; inside, delimiters and line ends are text, and two quotes are one. A quote elsewhere in a column is text.
-// Bytes are taken as they are: nothing has to be UTF-8.
+// Text need not be UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class RecordReader {
 
   /** False at the end. DataError for a line that is too long and for quotes that are wrong. */
   bool next();
-  /** Leaves a line out, whatever is in it; false at the end. */
+  /** Skips a line without parsing it; false at the end. */
   bool skip_line();
   /** Columns of the record; valid until the next call. */
   Span<std::string_view> columns() const { return columns_; }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kNoColumn = std::numeric_limits<size_t>::max();
 
-// Rows stream through, so decompressed data may be of any size.
+// Rows are streamed, so decompressed data may have any size.
 constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
 
 /** A decimal number in the whole text, with a sign, fraction and exponent if need be; "inf" and "nan" are numbers too.
@@ -153,7 +153,7 @@ size_t TextTable::State::column_numbered(const std::string& name, size_t columns
   return number - 1;
 }
 
-// The first row tells how many columns there are.
+// The first row determines the number of columns.
 void TextTable::State::bind_numbers(size_t found) {
   const size_t wanted = format.num_columns > 0 ? static_cast<size_t>(format.num_columns) : found;
   const bool without_label = label_column == LabelColumn::Optional && found + 1 == wanted;
@@ -194,7 +194,7 @@ double TextTable::State::read_dense(std::string_view text, size_t i) const {
   double value = 0;
   if (!parse_number(text, value)) [[unlikely]]
     records->fail(dense[i], format.dense_names[i], "a number or nothing", quoted(text));
-  // Beyond what a float holds, the dataset could not have it.
+  // The dataset stores floats.
   if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max()))) [[unlikely]]
     records->fail(dense[i], format.dense_names[i], "a finite number", quoted(text));
   return value;
@@ -221,7 +221,7 @@ TextTable::TextTable(TextFormat format, std::vector<TextSource> sources, LabelCo
   state_->format = std::move(format);
   state_->sources = std::move(sources);
   state_->label_column = label;
-  // The standard input has no size that could be known.
+  // The size of the standard input is unknown.
   for (const TextSource& source : state_->sources)
     if (source.path != "-") state_->bytes_total += file_size(source.path);
 }
@@ -235,7 +235,7 @@ bool TextTable::next(TextRow& row) {
   state.read_row(row);
   if (state.rows++ == 0) {
     state.first_width = static_cast<int64_t>(state.width);
-    // What follows must be like the first row, in further files too.
+    // All further rows must match the first one, in further files too.
     if (!state.format.header && state.format.num_columns == 0) state.format.num_columns = state.first_width;
   }
   return true;

@@ -1,4 +1,4 @@
-// Rows of raw text: label, numbers and categories as they stand there.
+// Rows of raw text: label, numbers and categories, not encoded.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct TextSource {
   std::string name;  // what errors call it; empty: its path
 };
 
-/** A row as it stands in the text. */
+/** A row of the text. */
 struct TextRow {
   float label = 0;                           // 0 where the text has none
   std::vector<double> dense;                 // NaN: missing
   std::vector<std::string_view> categories;  // empty: missing; valid until the next row
 };
 
-/** Whether rows must have a label. Optional: the text has its column or it has not, the same in all rows of a file. */
+/** Whether rows must have a label. Optional: a file has the label's column in all rows or in none. */
 enum class LabelColumn : uint8_t { Required, Optional };
 
 /** Rows of text files (gzip or plain), one file after the other, in constant memory. */
@@ -38,8 +38,8 @@ class TERCEL_API TextTable {
   TextTable& operator=(const TextTable&) = delete;
 
   /**
-   * False at the end. DataError that names file, line and column for a row with too few or too many columns, a label
-   * that is none, a dense value that is no finite number.
+   * False at the end. DataError that names file, line and column for a row with too few or too many columns, an
+   * invalid label, or a dense value that is not a finite number.
    */
   bool next(TextRow& row);
 
@@ -52,7 +52,7 @@ class TERCEL_API TextTable {
   /** Bytes of the files gone through so far, and all of them; compressed where files are. */
   int64_t bytes_done() const;
   int64_t bytes_total() const;
-  /** What each file that was opened looked like at that moment. */
+  /** FileInfo of each opened file at the time of opening. */
   const std::vector<FileInfo>& file_infos() const;
 
  private:

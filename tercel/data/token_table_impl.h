@@ -1,4 +1,4 @@
-// Texts and a number for each: the counts of the first pass over raw text, the ids of a vocabulary. Private.
+// Hash table from strings to numbers: counts in the first pass over raw text, ids of a vocabulary. Private.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace tercel::data {
 
 /**
- * Open addressing with linear probing over entries of 16 bytes. A text of up to 8 bytes, as nearly all are in click
- * logs, lies in the entry itself, so that a look-up costs one cache miss; a longer one lies in blocks that never move.
+ * Open addressing with linear probing over entries of 16 bytes. A string of up to 8 bytes, as nearly all are in click
+ * logs, is stored in the entry, so that a look-up costs one cache miss; longer ones are in blocks that never move.
  */
 class TokenTable {
  public:
@@ -26,7 +26,7 @@ class TokenTable {
 
   int64_t size() const { return static_cast<int64_t>(used_); }
 
-  /** The number of a text, which is 0 as long as nobody has set it. The text is not empty, nor longer than kMaxLength.
+  /** The number of a string, 0 if it was never set. The string must not be empty, nor longer than kMaxLength.
    */
   int64_t find(std::string_view text) const {
     const uint64_t key = inline_key(text);
@@ -45,7 +45,7 @@ class TokenTable {
     return true;
   }
 
-  /** Calls visit(text, number) for every text, in no order that means anything. */
+  /** Calls visit(text, number) for every string, in unspecified order. */
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Entry& entry : entries_)

@@ -25,7 +25,7 @@ void TruthScore::add(int64_t rows, const float* labels, const float* logits) {
     const bool click = labels[i] != 0;
     ++(click ? clicked_ : not_clicked_)[static_cast<size_t>(place)];
     clicks_ += click ? 1 : 0;
-    // -ln of the probability of what happened; written so that exp never overflows.
+    // Log loss of the row, in a form in which exp never overflows.
     const double against = click ? -logit : logit;
     loss_sum_ += std::max(against, 0.0) + std::log1p(std::exp(-std::abs(against)));
   }

@@ -10,8 +10,8 @@
 namespace tercel::data {
 
 /**
- * Counts rows in 2^20 bins of their logit. Within a bin, order is not known and counts as ties, so the AUC is exact but
- * for auc_error(), which for any smooth distribution stays below 1e-5.
+ * Counts rows in 2^20 bins of their logit. Rows in one bin count as ties, so the AUC is exact up to auc_error(), which
+ * is below 1e-5 for smooth distributions.
  */
 class TruthScore {
  public:
@@ -24,7 +24,7 @@ class TruthScore {
   int64_t clicks() const { return clicks_; }
   /** None while there are no rows of one of the two labels. */
   std::optional<PlantedTruth> result() const;
-  /** Bound on how far the AUC may be off. */
+  /** Bound on the error of the AUC. */
   double auc_error() const;
 
  private:

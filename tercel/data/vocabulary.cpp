@@ -26,7 +26,7 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-// LEB128: seven bits a byte, low ones first; the shortest form only, so that equal vocabularies are equal files.
+// LEB128: seven bits per byte, low ones first; only the shortest form, so that equal vocabularies give equal files.
 uint64_t read_number(ByteCursor& cursor, std::string_view what) {
   const int64_t start = cursor.position();
   uint64_t value = 0;
@@ -120,7 +120,7 @@ Vocabulary vocabulary_from_bytes(std::string_view bytes, const std::string& name
                   "another one: the file is damaged");
 
   Vocabulary vocabulary;
-  // The least a field can be: an empty name and no categories.
+  // The smallest field: an empty name and no categories.
   const size_t num_fields = cursor.check_count(read_number(cursor, "number of fields"), 2, "number of fields");
   for (size_t f = 0; f < num_fields; ++f) {
     cursor.set_record(static_cast<int64_t>(f));

@@ -1,4 +1,4 @@
-// Which key every category of every field has.
+// Maps the categories of every field to keys.
 //
 // docs/formats/vocabulary.md has the bytes of the file.
 #pragma once
@@ -32,7 +32,7 @@ class TERCEL_API Vocabulary {
   const std::string& name(int64_t field) const;
   /** Number of ids, 0 included. */
   int64_t size(int64_t field) const;
-  /** Id of a category; 0 if the field does not know it. Any bytes may be asked for. */
+  /** Id of a category (any bytes); 0 if the field does not have it. */
   int64_t find(int64_t field, std::string_view category) const;
   /** The categories by id, from 1 on; valid while the vocabulary lives. */
   std::vector<std::string_view> categories(int64_t field) const;

@@ -45,8 +45,8 @@ static_assert(sizeof(ArrowSchema) == 72 && sizeof(ArrowArray) == 80);
 
 struct ArrowOptions {
   /**
-   * By default elements stay where they are, but for bools, which Arrow packs into bits. Arrow takes its data for
-   * unchangeable: whoever writes to the tensor wants CopyMode::Always.
+   * By default elements are not copied, except bools, which Arrow packs into bits. Arrow's data is immutable: use
+   * CopyMode::Always if the tensor will be written to.
    */
   CopyMode copy = CopyMode::IfNeeded;
   /** Missing values give a mask instead of an error. */
@@ -55,26 +55,26 @@ struct ArrowOptions {
 
 struct ArrowColumn {
   std::string name;
-  Tensor values;  ///< [rows] or [rows, ...]; of no meaning where a value is missing
-  Tensor valid;   ///< bool [rows], where a value is missing false; undefined where there is no missing one
+  Tensor values;  ///< [rows] or [rows, ...]; unspecified where a value is missing
+  Tensor valid;   ///< bool [rows], false where a value is missing; undefined if none is
 };
 
 /**
  * One column: numbers, bools, fixed-size lists of these (a dimension each), and the extension arrow.fixed_shape_tensor.
- * Both structs are taken over at once, so that their release is null afterwards, and released once: the schema now, the
- * array when the last tensor over it is gone, or when this throws. RuntimeError for other types, missing values (but
- * see the mask), and numbers that do not agree with each other; DataError for metadata of the extension that is wrong.
+ * Takes ownership of both structs (their release is null afterwards) and releases each once: the schema immediately,
+ * the array with the last tensor over it, or when this throws. RuntimeError for other types, missing values without a
+ * mask, and inconsistent lengths or offsets; DataError for invalid metadata of the extension.
  */
 TERCEL_API ArrowColumn from_arrow(ArrowSchema* schema, ArrowArray* array, const ArrowOptions& options = {});
-/** All columns of a struct array, which is how a batch of records travels. All of them hold on to the one array. */
+/** All columns of a struct array (a record batch). All of them keep the array alive. */
 TERCEL_API std::vector<ArrowColumn> columns_from_arrow(ArrowSchema* schema, ArrowArray* array,
                                                        const ArrowOptions& options = {});
 
 /**
- * A tensor of one dimension as a column of numbers, of more as one of arrow.fixed_shape_tensor. The consumer releases
- * both structs; until then the elements stay. Bools and what is not row-major are copied. RuntimeError for a tensor
- * that has no dimension, is not strided and on the CPU, or requires a gradient; TypeError for a dtype that Arrow has
- * not.
+ * Exports a one-dimensional tensor as a column of numbers, others as arrow.fixed_shape_tensor. The consumer releases
+ * both structs; until then the elements stay valid. Bools and tensors that are not row-major are copied. RuntimeError
+ * for a tensor that has no dimension, is not strided and on the CPU, or requires a gradient; TypeError for a dtype that
+ * Arrow lacks.
  */
 TERCEL_API void to_arrow(const Tensor& tensor, std::string_view name, ArrowSchema* schema, ArrowArray* array);
 /** A struct array with such a column for each tensor. RuntimeError unless all have the same number of rows. */

@@ -11,7 +11,7 @@ namespace tercel::io {
 
 namespace {
 
-/** What an exported struct points to; it goes with all children that nobody has taken over. */
+/** Data that an exported struct points to; destroyed with all children that were not moved out. */
 template <class T>
 struct Node {
   std::vector<T> children;
@@ -103,7 +103,7 @@ const ElementType& check_column(const Tensor& t, std::string_view name) {
   return *type;
 }
 
-/** Bits, the first one lowest. */
+/** Packs bools into bits, lowest bit first. */
 Tensor pack_bools(const Tensor& t) {
   const Tensor plain = t.is_contiguous() ? t : row_major_copy(t);
   Tensor bits = empty({(t.numel() + 7) / 8}, kUInt8);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxDims = 64;
 
-/** A struct taken over from its producer: released when this goes. */
+/** Owner of a struct taken over from its producer. */
 template <class T>
 struct Owned {
   T value;
@@ -94,7 +94,7 @@ void check_array(const Range& at, std::string_view name, int64_t buffers, int64_
       refuse(name, "child ", i, " is null");
 }
 
-/** Which of the elements are there; undefined where all are. */
+/** Which elements are valid; undefined if all are. */
 Tensor read_validity(const Range& at, std::string_view name) {
   const auto* bits = static_cast<const uint8_t*>(at.array->buffers[0]);
   if (at.array->null_count == 0 || (!bits && at.array->null_count < 0)) return {};
@@ -190,7 +190,7 @@ Tensor read_numbers(const Range& at, const ArrayOwner& owner, IntSpan sizes, std
   int64_t offset = 0;
   if (__builtin_mul_overflow(at.first, static_cast<int64_t>(item_size(type)), &offset))
     refuse(name, "offset ", at.first, " overflows 63 bits");
-  // Only a promise not to write makes the pointer const; ArrowOptions::copy says so.
+  // The pointer is const only by convention; see ArrowOptions::copy.
   auto* start = data ? static_cast<std::byte*>(const_cast<void*>(data)) + offset : nullptr;
   const Tensor out = from_blob(start, sizes, type, new ArrayOwner(owner), release_owner);
   return copy == CopyMode::Always ? row_major_copy(out) : out;

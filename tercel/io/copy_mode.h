@@ -5,7 +5,7 @@
 
 namespace tercel::io {
 
-/** Elements are copied where they must be, in any case, or never (an error where they must be). */
+/** Elements are copied if necessary, always, or never (an error if a copy is necessary). */
 enum class CopyMode : uint8_t { IfNeeded, Always, Never };
 
 }  // namespace tercel::io

@@ -31,7 +31,7 @@ Managed* export_tensor(const Tensor& t) {
   auto owner = std::make_unique<Export<Managed>>();
   owner->sizes.assign(t.sizes());
   owner->strides.assign(t.strides());
-  // Some consumers take a stride that nobody uses for one that matters.
+  // Some consumers read strides of dimensions of size 1.
   for (size_t d = 0; d < owner->sizes.size(); ++d)
     if (owner->sizes[d] < 2) owner->strides[d] = 1;
   DLTensor& out = owner->managed.dl_tensor;
@@ -71,7 +71,7 @@ void read_geometry(const DLTensor& t, ScalarType dtype, DimVector& sizes, DimVec
   numel_of(sizes);
   strides = contiguous_strides(sizes);
   if (t.strides && ndim > 0) strides.assign(IntSpan(t.strides, ndim));
-  // A stride along one element, or along none, may be anything.
+  // The stride of a dimension of size 0 or 1 may be anything.
   bool empty = false;
   for (size_t d = 0; d < ndim; ++d) {
     empty |= sizes[d] == 0;
@@ -86,7 +86,7 @@ void read_geometry(const DLTensor& t, ScalarType dtype, DimVector& sizes, DimVec
 }
 
 Tensor import_tensor(const DLTensor& t, void* context, DataPtr::Deleter deleter, bool read_only, CopyMode copy) {
-  // From here on whatever happens gives the tensor back.
+  // From here on any exception calls the deleter.
   DataPtr block(nullptr, context, deleter, kCpu);
   TERCEL_CHECK(t.device.device_type == kDLCPU || t.device.device_type == kDLCUDAHost, RuntimeError,
                "from_dlpack: expected a tensor on the CPU (device type 1) but got device type ", t.device.device_type);

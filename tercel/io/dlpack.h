@@ -1,4 +1,4 @@
-// DLPack 1.1: tensors of other libraries in this process, and ours for them, without a copy.
+// DLPack 1.1: exchange of tensors with other libraries in this process, without a copy.
 //
 // The structs are those of https://github.com/dmlc/dlpack, with their names, layout and meaning; a pointer to ours may
 // be cast to one of theirs.
@@ -76,24 +76,24 @@ static_assert(sizeof(DLManagedTensor) == 64 && offsetof(DLManagedTensor, deleter
 static_assert(sizeof(DLManagedTensorVersioned) == 80 && offsetof(DLManagedTensorVersioned, dl_tensor) == 32);
 
 /**
- * The tensor for another library, which calls the deleter once when it is done; until then the elements stay.
- * RuntimeError for a tensor that is not strided and on the CPU, or requires a gradient; TypeError for a dtype that
- * DLPack has not.
+ * Exports a tensor to another library, which calls the deleter once when it is done; until then the elements stay
+ * valid. RuntimeError for a tensor that is not strided and on the CPU, or requires a gradient; TypeError for a dtype
+ * that DLPack lacks.
  */
 TERCEL_API DLManagedTensor* to_dlpack(const Tensor& tensor);
-/** The same as of 1.0. A copy (CopyMode::Always) is marked as one; it is row-major. */
+/** The same for DLPack 1.0 and later. A copy (CopyMode::Always) is row-major and marked as a copy. */
 TERCEL_API DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor, CopyMode copy = CopyMode::IfNeeded);
 
 /**
- * The tensor of another library. It is taken over at once: its deleter is called once, when the last user of the tensor
- * is gone, when the elements have been copied, or when this throws. So a capsule is renamed before. Strides may be
- * null, and the data need not be aligned. RuntimeError for what is not on the CPU, for dtypes that Tercel has not,
- * vectors (lanes), negative strides and sizes, sizes that overflow, and null where elements must be.
+ * Imports a tensor of another library and takes ownership: the deleter is called once, when the last user of the tensor
+ * is gone, when the elements have been copied, or when this throws. So rename the capsule before. Strides may be null,
+ * and the data need not be aligned. RuntimeError for other devices than the CPU, unsupported dtypes, vectors (lanes),
+ * negative strides and sizes, sizes that overflow, and null data of a tensor that has elements.
  */
 TERCEL_API Tensor from_dlpack(DLManagedTensor* managed, CopyMode copy = CopyMode::IfNeeded);
 /**
- * The same as of 1.0. What is read-only is copied, for a tensor may be written to; with CopyMode::Never it is refused.
- * RuntimeError for another major version, of which nothing but the deleter is looked at.
+ * The same for DLPack 1.0 and later. Read-only data is copied, as tensors are writable; with CopyMode::Never it is an
+ * error. RuntimeError for another major version, of which only the deleter is read.
  */
 TERCEL_API Tensor from_dlpack(DLManagedTensorVersioned* managed, CopyMode copy = CopyMode::IfNeeded);
 

@@ -21,7 +21,7 @@ constexpr ElementType kTypes[] = {
     {kInt32, "I32", 'i', "IntStorage", DlpackCode::Int, 'i'},
     {kUInt32, "U32", 'u', "", DlpackCode::UInt, 'I'},
     {kFloat32, "F32", 'f', "FloatStorage", DlpackCode::Float, 'f'},
-    // Newer readers of safetensors alone know it.
+    // Only newer readers of safetensors support it.
     {kComplex64, "C64", 'c', "ComplexFloatStorage", DlpackCode::Complex, 0},
     {kFloat64, "F64", 'f', "DoubleStorage", DlpackCode::Float, 'g'},
     {kInt64, "I64", 'i', "LongStorage", DlpackCode::Int, 'l'},

@@ -1,4 +1,4 @@
-// What every format needs of elements: their names, their order in memory, bytes that are no value.
+// Elements in file formats: names of types, order in memory, invalid bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tercel::io {
 /** DLPack's codes of kinds of elements. */
 enum class DlpackCode : uint8_t { Int = 0, UInt = 1, Float = 2, Bfloat = 4, Complex = 5, Bool = 6 };
 
-/** What an element type is called in each format; empty (0) where the format has no such type. */
+/** Name of an element type in each format; empty (0) if the format lacks the type. */
 struct ElementType {
   ScalarType type;
   std::string_view safetensors;
@@ -29,13 +29,13 @@ Span<ElementType> element_types();
 /** The row of a type; null for Undefined. */
 const ElementType* find_element_type(ScalarType type);
 
-/** Column-major and dense, with at least two dimensions that are not row-major: what Fortran would write. */
+/** Whether it is column-major and dense, and not also row-major. */
 bool is_fortran_contiguous(const Tensor& t);
 /** Strides of a column-major tensor. RuntimeError as of numel_of(). */
 DimVector fortran_strides(IntSpan sizes);
 
 using ByteSink = FunctionRef<void(const void* data, size_t bytes)>;
-/** Gives the elements of a strided CPU tensor in row-major order, as they lie where they do and in blocks elsewhere. */
+/** Passes the elements of a strided CPU tensor to the sink in row-major order, without a copy if they lie so. */
 void write_row_major(const Tensor& t, ByteSink sink);
 
 /** A new row-major tensor with the same elements. */
@@ -43,12 +43,12 @@ Tensor row_major_copy(const Tensor& t);
 
 /** Reverses the bytes of each number; a complex element is two of them. */
 void swap_bytes(void* data, size_t bytes, ScalarType type);
-/** Index of the first byte that is neither 0 nor 1, which no bool may be; -1 where there is none. */
+/** Index of the first byte that is neither 0 nor 1, invalid for a bool; -1 if there is none. */
 int64_t find_wrong_bool(const void* data, size_t count);
 
 /**
- * A storage over a part of a mapped file, which lies inside it. Every storage over the file shares the map: the last of
- * them unmaps it, whichever it is.
+ * A storage over a range of a mapped file, which the caller has checked. All storages over the file share the mapping;
+ * the last one unmaps it.
  */
 Storage map_storage(std::shared_ptr<const MappedFile> file, int64_t offset, int64_t nbytes);
 

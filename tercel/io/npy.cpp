@@ -49,7 +49,7 @@ void NpyWriter::write(Span<float> values) {
 }
 
 void NpyWriter::commit() {
-  // As long as the first one, for the format leaves room for any length.
+  // Has the length of the first header: the format pads it for any array length.
   const std::string header = npy_header_text(kFloat32, false, {length_}, file_.path());
   file_.writer().rewrite(0, header.data(), header.size());
   file_.commit();

@@ -12,9 +12,9 @@
 namespace tercel::io {
 
 /**
- * Writes a strided CPU tensor of any sizes, byte for byte as numpy.save would: version 1.0, in Fortran's order where
- * that is how the elements lie. The file appears whole or not at all. TypeError for a dtype that NumPy has not
- * (bfloat16), RuntimeError for other tensors.
+ * Writes a strided CPU tensor of any sizes, byte for byte as numpy.save does: version 1.0, in Fortran order if the
+ * elements have it. The file is written atomically. TypeError for a dtype that NumPy lacks (bfloat16), RuntimeError for
+ * other tensors.
  */
 TERCEL_API void save_npy(const std::string& path, const Tensor& tensor);
 
@@ -24,12 +24,12 @@ struct NpyOptions {
 };
 
 /**
- * Reads versions 1.0, 2.0 and 3.0 in any byte order; strides are column-major for an array in Fortran's order.
- * DataError for what is damaged and for arrays of objects, texts, dates and records.
+ * Reads versions 1.0, 2.0 and 3.0 in any byte order; strides are column-major for an array in Fortran order.
+ * DataError for damaged files and for arrays of objects, strings, dates and records.
  */
 TERCEL_API Tensor load_npy(const std::string& path, const NpyOptions& options = {});
 
-/** A one-dimensional little-endian float32 array of a length that is known at the end. Nothing is there before
+/** Writes a one-dimensional little-endian float32 array whose length is not known in advance. The file appears on
  * commit().
  */
 class TERCEL_API NpyWriter {
@@ -37,7 +37,7 @@ class TERCEL_API NpyWriter {
   explicit NpyWriter(const std::string& path);
 
   void write(Span<float> values);
-  /** Makes the file appear under its name, whole and durable; nothing can be written after it. */
+  /** Makes the file durable under its name; nothing can be written after it. */
   void commit();
 
  private:

@@ -14,7 +14,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
 // NumPy leaves room for an array to grow along its slowest dimension without moving its elements.
 constexpr size_t kGrowthDigits = 21;
-// NumPy itself stops at 10,000; 64 sizes of 20 digits need less.
+// NumPy's own limit is 10,000; 64 sizes of 20 digits need less.
 constexpr size_t kMaxHeader = size_t{1} << 16;
 constexpr size_t kMaxDims = 64;
 
@@ -205,7 +205,7 @@ NpyHeader read_npy_header(ByteReader& reader, int64_t bytes) {
   read_exactly(reader, text.data(), length, start, "header");
   NpyHeader header = HeaderParser(text, {reader.name(), -1, start}).parse();
   header.data = start + length;
-  // Strides need the product of the other sizes to fit even where one of them is 0.
+  // For strides the product of the other sizes must fit even if one size is 0.
   header.nbytes = static_cast<int64_t>(item_size(header.dtype));
   bool fits = true, empty = false;
   for (const int64_t size : header.sizes) {

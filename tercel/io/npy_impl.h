@@ -20,13 +20,13 @@ struct NpyHeader {
   int64_t nbytes = 0;  ///< of all elements
 };
 
-/** All in front of the elements, as NumPy writes it. TypeError, starting with `name`, for a dtype that NumPy has not.
+/** Everything before the elements, as NumPy writes it. TypeError that starts with `name` for a dtype that NumPy lacks.
  */
 std::string npy_header_text(ScalarType dtype, bool fortran, IntSpan sizes, std::string_view name);
 
-/** Reads up to the first element of a file of `bytes`, which the header is checked to describe to the last byte. */
+/** Reads the header; checks that it describes a file of `bytes` exactly. */
 NpyHeader read_npy_header(ByteReader& reader, int64_t bytes);
-/** Reads one array, header and all; memory is asked for once the header agrees with `bytes`. */
+/** Reads one array with its header; allocates only after the header agrees with `bytes`. */
 Tensor read_npy(ByteReader& reader, int64_t bytes);
 
 }  // namespace tercel::io

@@ -13,27 +13,27 @@
 namespace tercel::io {
 
 /**
- * Writes tensors as numpy.savez (compressed: numpy.savez_compressed) does; the file appears whole or not at all.
- * ValueError for a name that comes twice or would lead out of a folder; else as of save_npy().
+ * Writes tensors as numpy.savez (compressed: numpy.savez_compressed) does, atomically.
+ * ValueError for a duplicate name or one that leads out of a folder; otherwise errors as of save_npy().
  */
 TERCEL_API void save_npz(const std::string& path, Span<NamedTensor> tensors, bool compressed = false);
 
 struct NpzOptions {
-  /** What compressed arrays may grow to together; 0: 1 GiB or 128 times the file, whichever is more. */
+  /** Limit on the total size of compressed arrays; 0: 1 GiB or 128 times the file, whichever is more. */
   int64_t max_inflated_bytes = 0;
 };
 
-/** An archive open for reading: its directory is checked when it is made, each array when it is read. */
+/** An archive open for reading: the constructor checks its directory, read() each array. */
 class TERCEL_API NpzReader {
  public:
-  /** DataError for what is no such archive, or holds anything but .npy files. */
+  /** DataError if it is not such an archive, or has members other than .npy files. */
   explicit NpzReader(const std::string& path, const NpzOptions& options = {});
   ~NpzReader();
   NpzReader(NpzReader&&) noexcept;
 
   /** In the order of the archive, without ".npy". */
   const std::vector<std::string>& names() const;
-  /** Reads one array; DataError where there is none of that name, and as of load_npy(). Any thread may read. */
+  /** Reads one array; DataError if there is none of that name, and as of load_npy(). Thread-safe. */
   Tensor read(std::string_view name) const;
 
  private:

@@ -1,12 +1,13 @@
-// The part of Python's pickle format, protocol 2, that torch.save() needs; nothing else is understood, nothing is run.
+// The part of Python's pickle format, protocol 2, that torch.save() needs; everything else is an error, and no code is
+// run.
 //
 // Note [Unpickling]
-// A pickle is a program for a small machine with a stack. Ours knows the opcodes that torch writes and the names of
-// classes and functions in kGlobals, each of which makes a value; any other opcode or name is a DataError. What the
-// program makes are nodes of an arena that name each other by index. Once it has stopped they become values, from the
-// leaves up: that is where cycles are found, nesting is counted, and a small program that stands for a huge tree (a
-// list that holds another one twice, which holds another one twice ...) is refused. Memory is in proportion to the
-// program: a text is where the file has it until then, and what the memo shares stays shared.
+// A pickle is a program for a small stack machine. Ours supports the opcodes that torch writes and the classes and
+// functions in kGlobals, each of which creates a value; any other opcode or name is a DataError. The program creates
+// nodes in an arena that refer to each other by index. When it has stopped, the nodes are converted to values from the
+// leaves up, which detects cycles, counts nesting, and refuses a small program that represents a huge tree (a list that
+// contains another one twice, which contains another one twice ...). Memory is proportional to the program: until then
+// a string stays in the file's bytes, and objects shared through the memo stay shared.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@
 
 namespace tercel::io {
 
-/** Gives the bytes of the storage that the file calls `key`; called once for each. */
+/** Returns the storage that the file calls `key`; called once for each. */
 using LoadStorage = FunctionRef<Storage(std::string_view key, int64_t nbytes, ScalarType dtype)>;
-/** The value of a pickle; `name` is what errors call it. DataError for what is damaged or not understood. */
+/** The value of a pickle; `name` is its name in errors. DataError if it is damaged or unsupported. */
 Value unpickle(std::string_view bytes, const std::string& name, LoadStorage load);
 
-/** What was pickled: the program, and the storages that it calls "0", "1", ... */
+/** A pickled value: the program, and the storages that it calls "0", "1", ... */
 struct Pickle {
   struct Part {
     Storage storage;
@@ -43,7 +44,7 @@ std::string latin1_to_utf8(std::string_view bytes);
 /** The bytes that the code points of a text in UTF-8 are; nothing when one is above 255. */
 std::optional<std::string> utf8_to_latin1(std::string_view text);
 
-/** Containers inside each other, at most. */
+/** Maximum nesting of containers. */
 constexpr int64_t kMaxPickleDepth = 200;
 
 }  // namespace tercel::io

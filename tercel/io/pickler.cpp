@@ -31,7 +31,7 @@ class Pickler {
   }
 
   void save(const Value& value) {
-    // Texts are found again by what they say, all else by which one it is.
+    // Strings are memoised by value, everything else by identity.
     if (value.identity() && !value.is(Value::Kind::String)) {
       if (const auto found = memo_.find(value.identity()); found != memo_.end()) return get(found->second);
       save_new(value);
@@ -160,7 +160,7 @@ class Pickler {
     op(values.size() > 3 ? 't' : static_cast<char>(0x84 + values.size()));
   }
 
-  /** Protocol 2 has no opcode for bytes: they are a text of as many letters, which is encoded again. */
+  /** Protocol 2 has no opcode for bytes: they are a Latin-1 string that the reader encodes. */
   void bytes(const std::string& value) {
     global("_codecs", "encode");
     text(latin1_to_utf8(value));

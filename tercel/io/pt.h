@@ -9,8 +9,8 @@
 namespace tercel::io {
 
 /**
- * Writes what torch.load() reads, with weights_only as well. Tensors over one storage stay that, so the whole storage
- * is written even if a tensor views a part of it. The file appears whole or not at all. ValueError for a value nested
+ * Writes a file that torch.load() reads, also with weights_only. Tensors keep sharing storages, so the whole storage is
+ * written even if a tensor views only a part of it. The file is written atomically. ValueError for a value nested
  * more than 200 deep, RuntimeError for a tensor that is not strided and on the CPU, and for two dtypes over one
  * storage.
  */
@@ -18,16 +18,16 @@ TERCEL_API void save_pt(const std::string& path, const Value& value);
 
 struct PtOptions {
   /**
-   * Storages view the mapped file (MappedFile has the conditions), whose sums are then not checked; those of bools, and
-   * of the other byte order, are still read.
+   * Storages view the mapped file (MappedFile has the conditions), whose checksums are then not verified; storages of
+   * bools, and of the other byte order, are still read.
    */
   bool mmap = false;
 };
 
 /**
- * Reads what torch.save() has written of tensors, numbers, texts, lists, tuples and dicts (an OrderedDict is one), such
- * as a state_dict. Nothing in the file is run: DataError for any other class or function, for TorchScript programs, for
- * files of torch before 1.6, and for what is damaged. Tensors come to the CPU, those that viewed one storage still do.
+ * Reads files of torch.save() with tensors, numbers, strings, lists, tuples and dicts (also OrderedDicts), such as a
+ * state_dict. No code in the file is run: DataError for any other class or function, for TorchScript programs, for
+ * files of torch before 1.6, and for damaged files. Tensors are on the CPU and share storages as they did when saved.
  */
 TERCEL_API Value load_pt(const std::string& path, const PtOptions& options = {});
 

@@ -144,7 +144,7 @@ TensorEntry read_entry(const std::string& name, const Json& value, const std::st
   if (entry.dtype == ScalarType::Undefined) fail(str_cat({"unknown dtype ", describe_json(dtype)}));
   const Json& shape = value.at("shape");
   if (!shape.is_array() || shape.size() > kMaxDims) fail(str_cat({"expected a list of at most ", kMaxDims, " sizes"}));
-  // Strides need the product of the other sizes to fit even where one of them is 0.
+  // For strides the product of the other sizes must fit even if one size is 0.
   int64_t bytes = static_cast<int64_t>(item_size(entry.dtype));
   bool is_empty = false;
   for (const Json& json : shape) {

@@ -22,13 +22,13 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /**
  * Writes a new file and syncs it. Tensors are contiguous, on the CPU, and are not copied; ValueError for others, and
- * for a name that comes twice or is no UTF-8. The caller sees to it that the file appears under its name complete
+ * for a name that comes twice or is no UTF-8. The caller must make the file appear atomically
  * (AtomicDir). Returns the XXH3-64 checksum of the whole file.
  */
 TERCEL_API uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors,
                                       const Metadata& metadata = {});
 
-/** The same as a file that appears whole, in place of an old one, or not at all. */
+/** The same, but replaces an existing file atomically. */
 TERCEL_API void save_safetensors(const std::string& path, Span<NamedTensor> tensors, const Metadata& metadata = {});
 
 struct SafetensorsOptions {
@@ -49,8 +49,8 @@ struct TensorEntry {
 };
 
 /**
- * A file open for reading: the header is read and checked when it is made; DataError names what is wrong with it. Any
- * thread may read.
+ * A file open for reading. The constructor reads and checks the header; DataError describes what is wrong with it.
+ * Thread-safe.
  */
 class TERCEL_API SafetensorsReader {
  public:
@@ -73,8 +73,8 @@ class TERCEL_API SafetensorsReader {
    * BOOL is neither 0 nor 1. */
   Tensor read(const TensorEntry& entry) const;
   /**
-   * The content of that name into a contiguous tensor on the CPU. DataError, and nothing is read, unless there is one
-   * of its dtype and sizes.
+   * Reads the entry of that name into a contiguous CPU tensor. DataError, before anything is read, unless there is one
+   * with its dtype and sizes.
    */
   void read_into(const NamedTensor& target) const;
 

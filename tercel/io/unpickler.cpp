@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxDims = 64;
 constexpr size_t kMaxNameBytes = 128;
-// What a value may grow to when everything that is shared is written out, for whoever walks it without looking.
+// Limit on the size of a value with all sharing expanded, since users may traverse it without regard to sharing.
 constexpr int64_t kLeastExpanded = int64_t{64} << 20;
 constexpr int64_t kExpandedPerByte = 256;
 
@@ -88,7 +88,7 @@ constexpr GlobalName kGlobals[] = {
 
 using Index = uint32_t;
 
-/** A text, where the program has it. */
+/** Position of a string in the program. */
 struct TextRange {
   uint32_t offset, bytes;
 };
@@ -175,7 +175,7 @@ class Unpickler {
       case 'M': return push_number(NodeKind::Int, cursor_.read<uint16_t>("number"));
       case 0x8a: return push_long();
       case 'G': {
-        // The only number of a pickle that is big-endian.
+        // The only big-endian number in a pickle.
         const auto bits = __builtin_bswap64(cursor_.read<uint64_t>("number"));
         Node node{NodeKind::Float, false, {}};
         node.real = std::bit_cast<double>(bits);
@@ -219,7 +219,7 @@ class Unpickler {
     return push_number(kind, static_cast<int64_t>(children_.size() - 1));
   }
 
-  /** How many values the present mark lets an opcode take. */
+  /** Number of values above the topmost mark, which an opcode may pop. */
   size_t available() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
   void need(size_t count) const {
     if (available() < count) fail(str_cat({count, " values on the stack"}), str_cat({available()}));
@@ -305,7 +305,7 @@ class Unpickler {
 
   bool put(uint32_t index) {
     need(1);
-    // Picklers count; with this the memo is never larger than the program.
+    // Picklers number their entries; this check bounds the memo by the program's size.
     if (index > memo_.size()) fail(str_cat({"a memo index of at most ", memo_.size()}), str_cat({index}));
     if (index == memo_.size()) memo_.emplace_back();
     memo_[index] = stack_.back();
@@ -487,7 +487,7 @@ class Unpickler {
     return push_number(NodeKind::Tensor, static_cast<int64_t>(tensors_.size() - 1));
   }
 
-  // Attributes of an OrderedDict, such as the versions of modules in a state_dict: of no use here.
+  // Attributes of an OrderedDict, such as the versions of modules in a state_dict, are ignored.
   bool build() {
     const Index state = pop();
     need(1);
@@ -539,7 +539,7 @@ class Unpickler {
 
   Value make_container(const Node& node, int64_t depth, int64_t& cost) {
     const std::vector<Index>& items = children_[static_cast<size_t>(node.number)];
-    // Looked at before a dict compares its keys.
+    // Checked before a dict compares its keys.
     const int64_t limit = std::max(kLeastExpanded, static_cast<int64_t>(bytes_.size()) * kExpandedPerByte);
     std::vector<Value> values;
     values.reserve(items.size());

@@ -16,8 +16,8 @@
 namespace tercel::io {
 
 /**
- * A value that does not change. Texts and containers are shared between copies, so a copy costs a count; sharing is
- * part of what a file says (a list that stands in two places), and identity() tells it. There are no cycles.
+ * An immutable value. Strings and containers are shared between copies, so copying only increments a count. Files
+ * preserve sharing (a list that occurs in two places), which identity() exposes. There are no cycles.
  */
 class TERCEL_API Value {
  public:
@@ -82,9 +82,9 @@ class TERCEL_API Value {
   /** The same; DataError that names the key where there is none. */
   const Value& at(std::string_view key) const;
 
-  /** Equal for two copies of one text, container or tensor, and for nothing else; null for what has no identity. */
+  /** The same for copies of one string, container or tensor, else different; null for values without identity. */
   const void* identity() const;
-  /** Containers inside each other; 0 for what is none. */
+  /** Depth of nested containers; 0 for other values. */
   int64_t depth() const;
 
  private:

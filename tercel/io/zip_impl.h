@@ -1,7 +1,7 @@
-// Zip archives: what .npz and .pt files are. Members are stored or deflated, archives may be zip64.
+// Zip archives, the container of .npz and .pt files. Members are stored or deflated, archives may be zip64.
 //
-// A member is a range of the file that no other part of the archive touches, under a name that cannot lead out of a
-// folder; docs/design/io.md says why this is not a library's.
+// Members must not overlap each other or other parts of the archive, and their names must not lead out of a folder;
+// docs/design/io.md explains why no library is used.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ZipEntry {
   bool deflated = false;
 };
 
-/** An archive open for reading; all of its structure is read and checked at once, DataError says what is wrong. */
+/** An archive open for reading. The constructor reads and checks the whole structure; DataError if it is invalid. */
 class ZipReader {
  public:
   /**
@@ -39,7 +39,7 @@ class ZipReader {
   const std::vector<ZipEntry>& entries() const { return entries_; }
   /** The entry of a name, or null. */
   const ZipEntry* find(std::string_view name) const;
-  /** Reads a member; its sum and size are checked when its last byte is. The archive must outlive the reader. */
+  /** Reads a member; checksum and size are checked with the last byte. The archive must outlive the reader. */
   std::unique_ptr<ByteReader> open(const ZipEntry& entry) const;
   /** Whole content of a member. */
   std::string read(const ZipEntry& entry) const;
@@ -63,7 +63,7 @@ class ZipReader {
   std::unordered_map<std::string_view, size_t> index_;
 };
 
-/** Writes an archive that appears under its name whole or not at all. The same content gives the same bytes. */
+/** Writes an archive atomically. The same content gives the same bytes. */
 class ZipWriter {
  public:
   explicit ZipWriter(const std::string& path);

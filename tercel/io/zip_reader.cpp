@@ -20,14 +20,14 @@ constexpr uint16_t kAll16 = 0xffff;
 constexpr uint16_t kStored = 0, kDeflated = 8;
 constexpr uint16_t kEncrypted = 1, kSizesFollow = 8;
 constexpr uint16_t kZip64Extra = 1;
-// What deflate can make of a byte at most.
+// Maximum expansion of deflate.
 constexpr int64_t kMaxPerByte = 1032;
 constexpr int64_t kLeastInflated = int64_t{1} << 30;
 constexpr int64_t kInflatedPerByte = 128;
 constexpr size_t kInputBytes = size_t{64} << 10;
 constexpr size_t kMaxPerCall = size_t{1} << 30;
 
-/** Counts what a member gives and checks its sum with the last byte. */
+/** Counts a member's bytes and checks its checksum at the last one. */
 class MemberReader : public ByteReader {
  public:
   MemberReader(const File& file, const ZipEntry& entry)
@@ -44,7 +44,7 @@ class MemberReader : public ByteReader {
   }
   const std::string& name() const override { return name_; }
 
-  /** To be called where there is no last byte. */
+  /** For empty members, which have no last byte. */
   void finish() {
     expect_end();
     if (crc_ != entry_.crc)

@@ -18,7 +18,7 @@ constexpr uint64_t kAll32 = 0xffffffff;
 constexpr uint64_t kAll16 = 0xffff;
 constexpr uint16_t kVersion = 20, kVersion64 = 45;
 constexpr uint16_t kUtf8 = 0x800;
-// Zip has no moment before 1980; a fixed one makes files reproducible.
+// The earliest time that zip can represent (1980); a fixed time makes files reproducible.
 constexpr uint32_t kTime = 0x00210000;
 // The field that torch pads with.
 constexpr uint16_t kPaddingExtra = 0x4246;
@@ -82,7 +82,7 @@ void ZipWriter::begin(std::string_view name, int64_t size, bool deflate, size_t 
   entry.size = size;
   entry.deflated = deflate;
   written_ = 0;
-  // Deflated data may be a little larger than what it was made of.
+  // Deflated data may be slightly larger than its input.
   wide_ = static_cast<uint64_t>(size) + static_cast<uint64_t>(size) / 1000 + 1000 >= kAll32;
   Fields extra;
   if (wide_) extra.u16(1).u16(16).u64(static_cast<uint64_t>(size)).u64(deflate ? 0 : static_cast<uint64_t>(size));

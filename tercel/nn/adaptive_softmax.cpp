@@ -74,7 +74,7 @@ LogProbabilitiesAndLoss AdaptiveLogSoftmaxWithLoss::forward(const Tensor& x, con
   check_rows(x, target, cutoffs_.back());
   const bool alone = target.dim() == 0;
   const Tensor rows = alone ? unsqueeze(x, 0) : x, classes = alone ? unsqueeze(target, 0) : target;
-  // What the head has to say of each row: the class itself, or the cluster that it is in.
+  // The head's output for each row: that of the class, or of its cluster.
   const Tensor in_head = clone(classes);
   Tensor output = zeros(classes.sizes(), rows.options());
   for (size_t i = 0; i + 1 < cutoffs_.size(); ++i) {

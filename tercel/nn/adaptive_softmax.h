@@ -1,5 +1,5 @@
-// The log-probabilities of many classes without computing those of all (Grave et al. 2017, "Efficient softmax
-// approximation for GPUs"); names and arguments are torch.nn's.
+// Adaptive softmax: log-probabilities of many classes without computing all of them (Grave et al. 2017, "Efficient
+// softmax approximation for GPUs"); names and arguments are torch.nn's.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace tercel::nn {
 
 struct AdaptiveSoftmaxOptions {
-  /** A cluster i sees its input through in_features / div_value^(i + 1) numbers. */
+  /** Cluster i projects its input to in_features / div_value^(i + 1) features. */
   double div_value = 4;
   bool head_bias = false;
 };
@@ -22,7 +22,7 @@ struct LogProbabilitiesAndLoss {
 };
 
 /**
- * The head tells the classes below cutoffs[0] apart, and has one more output for each cluster of rarer classes:
+ * The head has an output for each class below cutoffs[0], and one for each cluster of rarer classes:
  * cutoffs[i] to cutoffs[i + 1], the last one to n_classes. ValueError unless cutoffs rise and lie in [1, n_classes -
  * 1].
  */
@@ -37,7 +37,7 @@ class TERCEL_API AdaptiveLogSoftmaxWithLoss final : public Module {
   LogProbabilitiesAndLoss operator()(const Tensor& x, const Tensor& target) { return forward(x, target); }
   /** Log-probabilities [n, n_classes] of all classes, for x [n, in_features]. */
   Tensor log_prob(const Tensor& x);
-  /** The likeliest class [n] of each row; clusters are computed for the rows alone that may be in one. */
+  /** The likeliest class [n] of each row; clusters are computed only for rows that may be in one. */
   Tensor predict(const Tensor& x);
   const char* name() const override { return "AdaptiveLogSoftmaxWithLoss"; }
 

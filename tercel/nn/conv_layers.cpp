@@ -9,7 +9,7 @@ namespace tercel::nn {
 
 namespace {
 
-/** The sizes of a kernel behind those of its channels; ValueError for what does not fit. */
+/** Sizes of a weight: channels, then the kernel; ValueError for invalid ones. */
 DimVector kernel_sizes(int64_t dims, int64_t in_channels, int64_t out_channels, int64_t groups,
                        const SizeList& kernel_size, bool transposed) {
   TERCEL_CHECK(groups > 0, ValueError, "groups must be a positive integer");
@@ -22,7 +22,7 @@ DimVector kernel_sizes(int64_t dims, int64_t in_channels, int64_t out_channels, 
   return sizes;
 }
 
-/** Uniform in +-1 / sqrt(fan in), as PyTorch's layers begin; `kernel` has the weight's sizes. */
+/** Uniform in +-1 / sqrt(fan in), as in PyTorch; `kernel` has the weight's sizes. */
 Tensor start(IntSpan sizes, IntSpan kernel) {
   const auto fan_in = static_cast<double>(numel_of(kernel.subspan(1, kernel.size() - 1)));
   const double bound = fan_in > 0 ? 1 / std::sqrt(fan_in) : 0;

@@ -8,7 +8,7 @@
 
 namespace tercel::nn {
 
-/** Numbers of a convolution; lists of one number hold for every dimension. */
+/** Parameters of a convolution; lists of one number apply to every dimension. */
 struct ConvOptions {
   SizeList stride{1}, padding{0}, dilation{1};
   int64_t groups = 1;
@@ -39,7 +39,7 @@ TERCEL_CONV_LAYER(Conv2d, 2)
 TERCEL_CONV_LAYER(Conv3d, 3)
 #undef TERCEL_CONV_LAYER
 
-/** Numbers of a transposed convolution. */
+/** Parameters of a transposed convolution. */
 struct ConvTransposeOptions {
   SizeList stride{1}, padding{0}, output_padding{0};
   int64_t groups = 1;
@@ -50,7 +50,7 @@ struct ConvTransposeOptions {
 class TERCEL_API ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& x) override;
-  /** With spatial sizes of the result, of which several may fit (ValueError if this one does not). */
+  /** With the spatial sizes of the result, which are ambiguous for a stride above 1; ValueError for impossible ones. */
   Tensor forward(const Tensor& x, IntSpan output_size);
   Tensor weight, bias;
 

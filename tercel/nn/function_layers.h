@@ -1,5 +1,5 @@
-// Layers without parameters: activations, windows, borders, places. They hold nothing but what a function is called
-// with; names, arguments and defaults are torch.nn's.
+// Layers without parameters: activations, pooling, padding, reshaping. They hold only the arguments of a function;
+// names, arguments and defaults are torch.nn's.
 #pragma once
 
 #include <optional>
@@ -58,7 +58,7 @@ TERCEL_API Tensor lp_pool(const Tensor& x, double p, const std::vector<int64_t>&
     TypeB b##_;                                                                                       \
   };
 
-/** The activations of these names, of activation.h and unary.h. */
+/** Activations of activation.h and unary.h. */
 TERCEL_LAYER0(Hardsigmoid, hardsigmoid(x))
 TERCEL_LAYER0(Hardswish, hardswish(x))
 TERCEL_LAYER0(LogSigmoid, logsigmoid(x))
@@ -81,10 +81,10 @@ TERCEL_LAYER2(Threshold, double, limit, , double, value, , threshold(x, limit_, 
 
 /** softmax() over the channels of images. */
 TERCEL_LAYER0(Softmax2d, (detail::check_images("Softmax2d", x), softmax(x, -3)))
-/** rrelu(), with slopes that are drawn while training. */
+/** rrelu(), with random slopes while training. */
 TERCEL_LAYER2(RReLU, double, lower, = 1.0 / 8, double, upper, = 1.0 / 3, rrelu(x, lower_, upper_, is_training()))
 
-/** Numbers of a window; lists of one number hold for every dimension, no stride is the window's size. */
+/** Parameters of a window; lists of one number apply to every dimension, an empty stride means the window's size. */
 struct WindowOptions {
   std::vector<int64_t> stride{}, padding{0}, dilation{1};
   bool ceil_mode = false;
@@ -149,18 +149,18 @@ TERCEL_LP_LAYER(LPPool3d, 3)
    private:                                                                                                 \
     std::vector<int64_t> kernel_size_, stride_, padding_;                                                   \
   };
-/** What a pooling with indices gave, back where it stood: of unpool.h. */
+/** Inverse of pooling with indices, of unpool.h. */
 TERCEL_UNPOOL_LAYER(MaxUnpool1d, max_unpool1d)
 TERCEL_UNPOOL_LAYER(MaxUnpool2d, max_unpool2d)
 TERCEL_UNPOOL_LAYER(MaxUnpool3d, max_unpool3d)
-/** Pooling by windows of random places: of unpool.h. */
+/** Pooling with random windows, of unpool.h. */
 TERCEL_LAYER2(FractionalMaxPool2d, std::vector<int64_t>, kernel_size, , std::vector<int64_t>, output_size, ,
               fractional_max_pool2d(x, kernel_size_, output_size_))
 TERCEL_LAYER2(FractionalMaxPool3d, std::vector<int64_t>, kernel_size, , std::vector<int64_t>, output_size, ,
               fractional_max_pool3d(x, kernel_size_, output_size_))
 
 namespace detail {
-/** One number for both ends of every dimension, or pad()'s list itself; ValueError for another length. */
+/** One number for both ends of every dimension, or pad()'s list; ValueError for another length. */
 TERCEL_API std::vector<int64_t> borders(const char* layer, std::vector<int64_t> padding, int64_t dims);
 }  // namespace detail
 #define TERCEL_BORDER_LAYER(Name, dims, call)                                                                   \
@@ -222,8 +222,8 @@ class TERCEL_API LocalResponseNorm final : public Module {
   double alpha_, beta_, k_;
 };
 
-/** x [n, channels, height, width] divided by the mean of squares of near channels, as in Caffe and, with two flaws,
- * PyTorch: the first channel stays in all later sums, an even size sees a channel less. ValueError unless 4-D. */
+/** x [n, channels, height, width] divided by the mean of squares of adjacent channels, as in Caffe, with two bugs of
+ * PyTorch: the first channel stays in all later sums, an even size omits a channel. ValueError unless 4-D. */
 class TERCEL_API CrossMapLRN2d final : public Module {
  public:
   explicit CrossMapLRN2d(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
@@ -236,7 +236,7 @@ class TERCEL_API CrossMapLRN2d final : public Module {
   double alpha_, beta_, k_;
 };
 
-/** Numbers of patches; lists of one number hold for every dimension. */
+/** Parameters of patches; lists of one number apply to every dimension. */
 struct PatchOptions {
   std::vector<int64_t> dilation{1}, padding{0}, stride{1};
 };

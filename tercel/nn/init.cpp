@@ -21,7 +21,7 @@ Init Init::xavier_uniform(int64_t fan_in, int64_t fan_out) {
   return uniform(std::sqrt(3 * xavier_variance(fan_in, fan_out)));
 }
 
-// HugeCTR divides by the standard deviation of a normal distribution that is cut at two, and cuts nothing.
+// As HugeCTR: divides by the standard deviation of a normal distribution truncated at 2, but does not truncate.
 Init Init::xavier_normal(int64_t fan_in, int64_t fan_out) {
   return normal(std::sqrt(xavier_variance(fan_in, fan_out)) / 0.87962566103423978);
 }

@@ -8,7 +8,7 @@
 
 namespace tercel::nn {
 
-/** How a parameter starts: a distribution with its parameters already worked out from fan-in and fan-out. */
+/** Distribution of a parameter's initial values, with parameters computed from fan-in and fan-out. */
 struct Init {
   enum class Kind : uint8_t { Zero, Constant, Uniform, Normal };
   Kind kind = Kind::Zero;

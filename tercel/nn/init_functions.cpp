@@ -130,7 +130,7 @@ const Tensor& orthogonal_(const Tensor& x, double gain) {
   const size_t count = wide ? rows : cols, length = wide ? cols : rows;
   const Tensor numbers = randn({static_cast<int64_t>(count * length)}, kFloat64);
   auto* q = numbers.data<double>();
-  // Gram and Schmidt, twice: the second pass takes off what rounding left of the first.
+  // Gram-Schmidt, twice: the second pass removes the rounding errors of the first.
   for (size_t i = 0; i < count; ++i) {
     double* v = q + i * length;
     for (int pass = 0; pass < 2; ++pass)

@@ -1,4 +1,4 @@
-// Initial values, as torch.nn.init has them. Each fills x in place, without recording, from the default generator.
+// Initial values, as in torch.nn.init. Each fills x in place, without recording, from the default generator.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tercel::nn::init {
 
-/** What follows the layer that is initialised; Linear stands for convolutions and sigmoid (gain 1) too. */
+/** The nonlinearity after the initialised layer; Linear also means convolutions and sigmoid (gain 1). */
 enum class Nonlinearity : uint8_t { Linear, Tanh, Relu, LeakyRelu, Selu };
 constexpr auto enum_names(Nonlinearity) {
   return std::to_array<EnumName<Nonlinearity>>({{Nonlinearity::Linear, "linear"},
@@ -24,12 +24,12 @@ constexpr auto enum_names(FanMode) {
   return std::to_array<EnumName<FanMode>>({{FanMode::FanIn, "fan_in"}, {FanMode::FanOut, "fan_out"}});
 }
 
-/** By how much the standard deviation grows to make up for the nonlinearity; param is a leaky ReLU's slope. */
+/** Factor of the standard deviation that compensates for the nonlinearity; param is a leaky ReLU's slope. */
 TERCEL_API double calculate_gain(Nonlinearity nonlinearity, double param = 0.01);
 /** Uniform numbers in [a, b); below it, normal ones. */
 TERCEL_API const Tensor& uniform_(const Tensor& x, double a = 0, double b = 1);
 TERCEL_API const Tensor& normal_(const Tensor& x, double mean = 0, double std = 1);
-/** Normal numbers, drawn again outside [a, b]. */
+/** Normal numbers truncated to [a, b]. */
 TERCEL_API const Tensor& trunc_normal_(const Tensor& x, double mean = 0, double std = 1, double a = -2, double b = 2);
 TERCEL_API const Tensor& constant_(const Tensor& x, double value);
 TERCEL_API const Tensor& zeros_(const Tensor& x);
@@ -38,7 +38,7 @@ TERCEL_API const Tensor& ones_(const Tensor& x);
 TERCEL_API const Tensor& eye_(const Tensor& x);
 /** The identity as a convolution's weight [out, in, kernel...]; ValueError for other tensors. */
 TERCEL_API const Tensor& dirac_(const Tensor& x, int64_t groups = 1);
-/** Variance 2 gain^2 / (fan in + fan out); ValueError for fewer than two dimensions, as the next three. */
+/** Variance 2 gain^2 / (fan in + fan out); ValueError for fewer than 2 dimensions, also in the next three. */
 TERCEL_API const Tensor& xavier_uniform_(const Tensor& x, double gain = 1);
 TERCEL_API const Tensor& xavier_normal_(const Tensor& x, double gain = 1);
 /** Variance gain^2 / fan; a is the slope of a leaky ReLU. */

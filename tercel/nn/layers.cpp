@@ -22,7 +22,7 @@ namespace tercel::nn {
 
 namespace {
 
-// Uniform in +-1 / sqrt(fan in), as PyTorch's layers begin.
+// Uniform in +-1 / sqrt(fan in), as in PyTorch.
 Tensor start(IntSpan sizes, double fan_in) {
   const double bound = fan_in > 0 ? 1 / std::sqrt(fan_in) : 0;
   return init::uniform_(empty(sizes), -bound, bound);

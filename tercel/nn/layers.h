@@ -1,4 +1,4 @@
-// Layers with parameters, and those that remember whether they train. Names, shapes and initial values are torch.nn's.
+// Layers with parameters, and layers that depend on training mode. Names, shapes and initial values are torch.nn's.
 #pragma once
 
 #include <optional>
@@ -154,7 +154,7 @@ class TERCEL_API GroupNorm final : public Module {
   double eps_;
 };
 
-/** batch_norm() with running statistics: by the batch's while training, by the running ones else. */
+/** batch_norm() with running statistics: uses the batch's in training, the running ones in evaluation. */
 class TERCEL_API BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -180,11 +180,11 @@ TERCEL_BATCH_NORM(BatchNorm2d, 4, 4)
 TERCEL_BATCH_NORM(BatchNorm3d, 5, 5)
 #undef TERCEL_BATCH_NORM
 
-/** What an instance_norm() is to be besides its channels. */
+/** Options of instance_norm() besides the channels. */
 struct InstanceNormOptions {
   double eps = 1e-5, momentum = 0.1;
   bool affine = false;
-  /** Running statistics, by which it normalises when it does not train. */
+  /** Keeps running statistics, and normalises with them in evaluation. */
   bool track_running_stats = false;
 };
 /** instance_norm(). */
@@ -238,7 +238,7 @@ class TERCEL_API Softmax final : public Module {
   int64_t dim_;
 };
 
-/** flatten(), by default of all but the batch. */
+/** flatten(), by default all dimensions but the batch. */
 class TERCEL_API Flatten final : public Module {
  public:
   explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1) : start_(start_dim), end_(end_dim) {}
@@ -260,7 +260,7 @@ class TERCEL_API Flatten final : public Module {
    private:                                                                                       \
     int64_t kernel_, stride_, padding_;                                                           \
   };
-/** Square windows; a stride of 0 is the kernel's size. */
+/** Pooling with square windows; a stride of 0 means the kernel's size. */
 TERCEL_POOL_LAYER(MaxPool2d)
 TERCEL_POOL_LAYER(AvgPool2d)
 #undef TERCEL_POOL_LAYER

@@ -1,4 +1,4 @@
-// Losses as modules: what a loss is called with besides its operands. Names, arguments and defaults are torch.nn's.
+// Losses as modules, which hold the arguments besides the operands. Names, arguments and defaults are torch.nn's.
 #pragma once
 
 #include "tercel/nn/module.h"
@@ -48,7 +48,7 @@ namespace tercel::nn {
     Reduction reduction_;                                                           \
   };
 
-/** The losses of these names, of loss.h and cross_entropy.h: loss(x, target). */
+/** Losses of two tensors from loss.h and cross_entropy.h: loss(x, target). */
 TERCEL_LOSS0(L1Loss, l1_loss(x, target, reduction_))
 TERCEL_LOSS0(MSELoss, mse_loss(x, target, reduction_))
 TERCEL_LOSS0(MultiLabelMarginLoss, multilabel_margin_loss(x, target, reduction_))
@@ -66,7 +66,7 @@ TERCEL_WEIGHTED_LOSS(NLLLoss, nll_loss(x, target, weight, reduction_))
 TERCEL_WEIGHTED_LOSS(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss(x, target, weight, reduction_))
 TERCEL_WEIGHTED_LOSS(MultiMarginLoss, multi_margin_loss(x, target, 1, 1, weight, reduction_))
 
-/** The losses of three tensors. */
+/** Losses of three tensors. */
 #define TERCEL_LOSS_OF_THREE(Name, call)                                                \
   using Module::forward;                                                                \
   Tensor forward(const Tensor& a, const Tensor& b, const Tensor& c) { return call; }    \

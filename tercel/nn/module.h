@@ -1,8 +1,8 @@
 // Modules: functions with parameters, buffers and children, as in torch.nn.
 //
-// A module registers what it holds, under names; everything that works on all of it (gradients to zero, dtypes, state
-// dicts) is here. Parameters are handles: a member of a layer and what register_parameter() keeps are one tensor, which
-// may be a view of a ParameterArena.
+// A module registers its parameters, buffers and children by name; functions that work on all of them (zeroing
+// gradients, dtypes, state dicts) are here. Parameters are handles: a member of a layer and what register_parameter()
+// keeps are one tensor, which may be a view of a ParameterArena.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace tercel::nn {
 /** Names and tensors in the order of registration; children's names begin with the child's, "0.weight". */
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/** What load_state_dict() did not find on one side or the other. */
+/** Names that load_state_dict() found on one side only. */
 struct IncompatibleKeys {
   std::vector<std::string> missing_keys, unexpected_keys;
 };
@@ -29,13 +29,13 @@ class TERCEL_API Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /** The function; NotImplementedError for a module that is no function of one tensor. */
+  /** Applies the module; NotImplementedError for a module that is not a function of one tensor. */
   virtual Tensor forward(const Tensor& x);
   Tensor operator()(const Tensor& x) { return forward(x); }
-  /** "Linear"; what errors call it. */
+  /** Name in errors, "Linear". */
   virtual const char* name() const { return "Module"; }
 
-  /** Those of this module, then those of its children. A tensor that is registered twice comes once. */
+  /** Those of this module, then those of its children. A tensor that is registered twice is listed once. */
   std::vector<Tensor> parameters() const;
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
@@ -48,17 +48,17 @@ class TERCEL_API Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
-  /** Converts floating parameters and buffers where they are: whoever holds one sees it change. */
+  /** Converts floating parameters and buffers in place: other handles see the change. */
   void to(ScalarType dtype);
-  /** Forgets the parameters' gradients. */
+  /** Removes the parameters' gradients. */
   void zero_grad();
   void requires_grad_(bool on = true);
 
   /** Parameters and buffers, sharing their memory. */
   NamedTensors state_dict() const;
   /**
-   * Copies a state dict in. RuntimeError, before anything is changed, for sizes that differ and, if strict, for names
-   * that are missing or unknown.
+   * Copies a state dict into the module. RuntimeError, before anything is changed, for different sizes and, if strict,
+   * for missing or unknown names.
    */
   IncompatibleKeys load_state_dict(const NamedTensors& state, bool strict = true);
 
@@ -66,11 +66,11 @@ class TERCEL_API Module {
   Module() = default;
   /** Makes the tensor a parameter that requires a gradient; an undefined one is a parameter that the module lacks. */
   Tensor register_parameter(std::string name, Tensor parameter);
-  /** A tensor that is part of the state but has no gradient. */
+  /** Registers a tensor that is part of the state but has no gradient. */
   Tensor register_buffer(std::string name, Tensor buffer);
-  /** Those that register_parameter() has been called with, in its order; children's are not among them. */
+  /** The parameters registered in this module, in order, without its children's. */
   const NamedTensors& own_parameters() const { return parameters_; }
-  /** Parent and caller own the child together. */
+  /** Parent and caller share ownership of the child. */
   template <class M>
   std::shared_ptr<M> register_module(const std::string& name, std::shared_ptr<M> child) {
     add_child(name, child);
@@ -87,7 +87,7 @@ class TERCEL_API Module {
   bool training_ = true;
 };
 
-/** Modules one after the other, named "0", "1" and so on. */
+/** Modules applied in sequence, named "0", "1" and so on. */
 class TERCEL_API Sequential final : public Module {
  public:
   Sequential() = default;
@@ -102,7 +102,7 @@ class TERCEL_API Sequential final : public Module {
   const char* name() const override { return "Sequential"; }
 };
 
-/** Modules that a parent calls one by one, named "0", "1" and so on; no function itself. */
+/** A list of modules named "0", "1" and so on; not callable itself. */
 class TERCEL_API ModuleList final : public Module {
  public:
   ModuleList() = default;
@@ -117,7 +117,7 @@ class TERCEL_API ModuleList final : public Module {
   const char* name() const override { return "ModuleList"; }
 };
 
-/** Modules under names of the caller's. */
+/** Modules by name; not callable itself. */
 class TERCEL_API ModuleDict final : public Module {
  public:
   ModuleDict() = default;
@@ -132,7 +132,7 @@ class TERCEL_API ModuleDict final : public Module {
   const char* name() const override { return "ModuleDict"; }
 };
 
-/** Parameters named "0", "1" and so on; no function itself. */
+/** Parameters named "0", "1" and so on; not callable itself. */
 class TERCEL_API ParameterList final : public Module {
  public:
   ParameterList() = default;
@@ -146,7 +146,7 @@ class TERCEL_API ParameterList final : public Module {
   const char* name() const override { return "ParameterList"; }
 };
 
-/** Parameters under names of the caller's. */
+/** Parameters by name; not callable itself. */
 class TERCEL_API ParameterDict final : public Module {
  public:
   ParameterDict() = default;

@@ -12,7 +12,7 @@ namespace tercel::nn {
 namespace {
 /** One cache line of floats, so that no two parameters share one. */
 constexpr int64_t kAlignment = 16;
-/** More than any memory holds; sizes in bytes do not overflow. */
+/** Larger than any memory; sizes in bytes do not overflow. */
 constexpr int64_t kMaxSize = int64_t{1} << 48;
 }  // namespace
 

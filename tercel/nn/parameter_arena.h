@@ -2,8 +2,8 @@
 //
 // Note [Arenas]
 // A model first reserves every parameter, then allocates once. Each parameter is a view of the weights, and its
-// gradient a view of the gradients that stays in place for good, so an optimizer's update is one kernel over everything
-// and an all-reduce one call. Parameters start at multiples of 16 elements; what lies between stays zero.
+// gradient a permanent view of the gradients, so an optimizer's update is one kernel over all parameters, and an
+// all-reduce one call. Parameters start at multiples of 16 elements; the padding stays zero.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace tercel::nn {
 class TERCEL_API ParameterArena {
  public:
   struct Entry {
-    std::string name;  ///< "fc1.weight": what checkpoints call it
+    std::string name;  ///< in checkpoints, "fc1.weight"
     DimVector sizes;
     Init init;
     int64_t offset = 0;  ///< in elements
     Tensor tensor;       ///< undefined until allocate()
   };
 
-  /** Reserves a parameter; returns its index. RuntimeError for a name twice, or after allocate(). */
+  /** Reserves a parameter; returns its index. RuntimeError for a duplicate name, or after allocate(). */
   size_t reserve(std::string name, IntSpan sizes, Init init);
   /** Allocates everything and fills each parameter by its Init, in the order of reservation. */
   void allocate(ScalarType dtype, Generator& generator);
-  /** Allocates everything, filled with zeros, for values that come from elsewhere. */
+  /** Allocates everything, filled with zeros, for values that are loaded. */
   void allocate(ScalarType dtype);
 
   /** The parameter: a leaf that requires a gradient. */

@@ -10,7 +10,7 @@ namespace tercel::nn {
 
 namespace {
 
-// Uniform in +-1 / sqrt(hidden_size), biases too, as PyTorch's begin.
+// Uniform in +-1 / sqrt(hidden_size), biases too, as in PyTorch.
 Tensor start(IntSpan sizes, int64_t hidden_size) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
   return init::uniform_(empty(sizes), -bound, bound);

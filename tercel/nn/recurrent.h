@@ -10,13 +10,13 @@
 
 namespace tercel::nn {
 
-/** What an RNN, LSTM or GRU is to be besides its sizes. */
+/** Options of an RNN, LSTM or GRU besides its sizes. */
 struct RecurrentLayerOptions {
   int64_t num_layers = 1;
   bool bias = true;
   /** Sequences are [n, time, ...], not [time, n, ...]. */
   bool batch_first = false;
-  /** The share of elements that is left out between layers while training. */
+  /** Dropout probability between layers while training. */
   double dropout = 0;
   bool bidirectional = false;
   /** The size of an LSTM's projections; 0 for none. */
@@ -34,9 +34,9 @@ class TERCEL_API RecurrentLayers : public Module {
 
  protected:
   enum class Mode : uint8_t { Tanh, Relu, Gru, Lstm };
-  /** ValueError for sizes that make no sense. */
+  /** ValueError for invalid sizes. */
   RecurrentLayers(Mode mode, int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options);
-  /** Undefined states are zeros. RuntimeError for sizes that do not fit. */
+  /** Undefined states are zeros. RuntimeError for sizes that do not match. */
   OutputAndStates run(const Tensor& x, const Tensor& h, const Tensor& c) const;
 
  private:
@@ -54,12 +54,12 @@ class TERCEL_API RNN final : public RecurrentLayers {
       : RecurrentLayers(nonlinearity == Nonlinearity::Tanh ? Mode::Tanh : Mode::Relu, input_size, hidden_size,
                         options) {}
   using RecurrentLayers::forward;
-  /** With the states h [layers * directions, n, hidden] to begin with. */
+  /** With the initial states h [layers * directions, n, hidden]. */
   OutputAndStates forward(const Tensor& x, const Tensor& h) { return run(x, h, {}); }
   const char* name() const override { return "RNN"; }
 };
 
-/** gru() with weights of its own. */
+/** gru() as a module. */
 class TERCEL_API GRU final : public RecurrentLayers {
  public:
   GRU(int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options = {})
@@ -69,7 +69,7 @@ class TERCEL_API GRU final : public RecurrentLayers {
   const char* name() const override { return "GRU"; }
 };
 
-/** lstm() with weights of its own. */
+/** lstm() as a module. */
 class TERCEL_API LSTM final : public RecurrentLayers {
  public:
   LSTM(int64_t input_size, int64_t hidden_size, RecurrentLayerOptions options = {})
@@ -90,7 +90,7 @@ class TERCEL_API RecurrentCell : public Module {
   /** h, or zeros for x. */
   Tensor state_for(const Tensor& x, const Tensor& h) const;
 };
-/** rnn_tanh_cell(), from zeros unless there is an h. */
+/** rnn_tanh_cell(); without an h from zeros. */
 class TERCEL_API RNNCell final : public RecurrentCell {
  public:
   RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true)

@@ -1,4 +1,4 @@
-// Numbers of windows, for arguments that are one number for all dimensions or a list.
+// Window sizes, strides and paddings: arguments that are one number for all dimensions or a list.
 #pragma once
 
 #include <initializer_list>

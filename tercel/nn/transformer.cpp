@@ -29,7 +29,7 @@ constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 
 TensorOptions like(const Tensor& x) { return {x.dtype(), x.device()}; }
 
-/** A mask as numbers to add: -infinity where a bool one is true. */
+/** Converts a mask to additive form: -infinity where a bool mask is true. */
 Tensor added(const char* name, const Tensor& mask, const Tensor& x) {
   if (!mask.defined() || mask.is_floating_point()) return mask;
   TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, "only bool and floating types of ", name, " are supported");
@@ -122,7 +122,7 @@ OutputAndWeights MultiheadAttention::forward(const Tensor& query, const Tensor& 
   }
   Tensor &q = projected[0], &k = projected[1], &v = projected[2];
   Tensor mask = mask_for({n, heads_, length, source}, key_padding_mask, attn_mask, q);
-  // Keys and values beside the source's, which no mask forbids.
+  // Appends keys and values that are never masked.
   const auto append = [&](const Tensor& more_k, const Tensor& more_v) {
     k = cat({k, expand(more_k, {1, n, embed_})});
     v = cat({v, expand(more_v, {1, n, embed_})});
@@ -139,7 +139,7 @@ OutputAndWeights MultiheadAttention::forward(const Tensor& query, const Tensor& 
   Tensor scores = matmul(mul(heads(q), scale), transpose(heads(k), -2, -1));
   if (mask.defined()) scores = add(scores, mask);
   Tensor shares = softmax(scores, -1);
-  // A position that may look at nothing gets zeros.
+  // A fully masked position gets zeros.
   if (!need_weights && mask.defined())
     shares = masked_fill(shares, eq(amax(mask, {-1}, /*keepdim=*/true), kForbidden), 0);
   shares = dropout(shares, options_.dropout, is_training());

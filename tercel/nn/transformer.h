@@ -1,8 +1,8 @@
-// Attention in several heads, and the transformer made of it. Names, shapes and initial values are torch.nn's.
+// Multi-head attention and transformers. Names, shapes and initial values are torch.nn's.
 //
-// Sequences are [length, n, embed] (with batch_first [n, length, embed]); n may be missing everywhere. In a mask true
-// forbids, a number is added to the scores: attn_mask [length, source], or one for each of n * heads; key_padding_mask
-// [n, source]. Undefined masks forbid nothing.
+// Sequences are [length, n, embed] (with batch_first [n, length, embed]); n may be missing everywhere. A mask is
+// bool (true masks out) or numbers added to the scores: attn_mask [length, source], or one for each of n * heads;
+// key_padding_mask [n, source]. Undefined means no mask.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@
 
 namespace tercel::nn {
 
-/** What an attention is to be besides its sizes. */
+/** Options of an attention besides its sizes. */
 struct AttentionOptions {
   double dropout = 0;
   bool bias = true;
-  /** One more key and value, learnt; one more of zeros. */
+  /** Append a learnt key and value; append a key and value of zeros. */
   bool add_bias_kv = false, add_zero_attn = false;
-  /** The sizes of keys and values where they are not embed_dim. */
+  /** The sizes of keys and values if they are not embed_dim. */
   std::optional<int64_t> kdim{}, vdim{};
   bool batch_first = false;
 };
-/** What attention gives; the weights [n, length, source] are the heads' mean. */
+/** Results of attention; the weights [n, length, source] are averaged over heads. */
 struct OutputAndWeights {
   Tensor output, weights;
 };
@@ -34,9 +34,9 @@ class TERCEL_API MultiheadAttention final : public Module {
  public:
   /** ValueError unless num_heads divides embed_dim. */
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, const AttentionOptions& options = {});
-  /** Attention of x to itself. */
+  /** Self-attention. */
   Tensor forward(const Tensor& x) override { return forward(x, x, x, {}, false).output; }
-  /** Without need_weights they are undefined. RuntimeError for sizes that do not fit. */
+  /** The weights are undefined without need_weights. RuntimeError for sizes that do not match. */
   OutputAndWeights forward(const Tensor& query, const Tensor& key, const Tensor& value,
                            const Tensor& key_padding_mask = {}, bool need_weights = true, const Tensor& attn_mask = {},
                            bool average_attn_weights = true);
@@ -46,14 +46,14 @@ class TERCEL_API MultiheadAttention final : public Module {
 
  private:
   void check(const Tensor& query, const Tensor& key, const Tensor& value) const;
-  /** What is added to the scores [n, heads, length, source]; undefined for nothing. */
+  /** The mask to add to the scores [n, heads, length, source]; undefined if there is none. */
   Tensor mask_for(IntSpan scores, const Tensor& key_padding_mask, const Tensor& attn_mask, const Tensor& like) const;
 
   int64_t embed_, heads_;
   AttentionOptions options_;
 };
 
-/** What a transformer's layers are to be besides their sizes. */
+/** Options of a transformer's layers besides their sizes. */
 struct TransformerOptions {
   int64_t dim_feedforward = 2048;
   double dropout = 0.1;
@@ -63,11 +63,11 @@ struct TransformerOptions {
 };
 
 namespace detail {
-/** What both kinds of layer have: attentions, two Linear layers, and how each of these parts meets its norm. */
+/** Common base of both kinds of layer: attentions, two Linear layers, residual connections and norms. */
 class TERCEL_API TransformerLayer : public Module {
  protected:
   TransformerLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options, bool decoder);
-  /** The parts one after the other, then the Linear layers: x + part(norm(x)), or norm(x + part(x)). */
+  /** Applies the attentions, then the Linear layers: x + part(norm(x)), or norm(x + part(x)). */
   Tensor through(Tensor x, Span<FunctionRef<Tensor(const Tensor& x)>> attentions);
 
   std::shared_ptr<MultiheadAttention> self_attn_, multihead_attn_;
@@ -81,7 +81,7 @@ class TERCEL_API TransformerLayer : public Module {
 };
 }  // namespace detail
 
-/** Self-attention, then two Linear layers with an activation between; around each a sum with its input and a norm. */
+/** Self-attention, then two Linear layers with an activation, each with a residual connection and a norm. */
 class TERCEL_API TransformerEncoderLayer final : public detail::TransformerLayer {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead, const TransformerOptions& options = {})
@@ -95,7 +95,7 @@ class TERCEL_API TransformerEncoderLayer final : public detail::TransformerLayer
 struct DecoderMasks {
   Tensor tgt{}, memory{}, tgt_key_padding{}, memory_key_padding{};
 };
-/** Self-attention, attention to the encoder's output, two Linear layers; around each a sum with its input and a norm.
+/** Self-attention, attention to the encoder's output, two Linear layers, each with a residual connection and a norm.
  */
 class TERCEL_API TransformerDecoderLayer final : public detail::TransformerLayer {
  public:
@@ -106,7 +106,7 @@ class TERCEL_API TransformerDecoderLayer final : public detail::TransformerLayer
   const char* name() const override { return "TransformerDecoderLayer"; }
 };
 
-/** num_layers layers, one after the other, and a norm if there is one. */
+/** num_layers layers in sequence, then a norm if given. */
 class TERCEL_API TransformerEncoder final : public Module {
  public:
   TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers, const TransformerOptions& options = {},
@@ -133,17 +133,17 @@ class TERCEL_API TransformerDecoder final : public Module {
   std::shared_ptr<LayerNorm> norm_;
 };
 
-/** An encoder of src [source, n, d_model], and a decoder of tgt [target, n, d_model] that looks at its result. */
+/** An encoder of src [source, n, d_model], and a decoder of tgt [target, n, d_model] that attends to its output. */
 class TERCEL_API Transformer final : public Module {
  public:
   Transformer(int64_t d_model = 512, int64_t nhead = 8, int64_t num_encoder_layers = 6, int64_t num_decoder_layers = 6,
               const TransformerOptions& options = {});
   using Module::forward;
-  /** RuntimeError unless both have d_model features and as many sequences. */
+  /** RuntimeError unless both have d_model features and the same number of sequences. */
   Tensor forward(const Tensor& src, const Tensor& tgt, const Tensor& src_mask = {},
                  const Tensor& src_key_padding_mask = {}, const DecoderMasks& masks = {});
   const char* name() const override { return "Transformer"; }
-  /** A mask [size, size] to add to scores: -infinity for what comes later, 0 elsewhere. */
+  /** A causal mask [size, size] to add to scores: -infinity for later positions, 0 elsewhere. */
   static Tensor generate_square_subsequent_mask(int64_t size, TensorOptions options = {});
 
  private:

@@ -63,7 +63,7 @@ std::string content_checksum(const Json& content) {
   return checksum_to_hex(checksum(text.data(), text.size()));
 }
 
-/** The text of a file whose content is under a checksum. */
+/** The text of a file with a checksum of its content. */
 std::string sealed(Json content) {
   Json json = {{"format", kFormat}};
   json["checksum"] = content_checksum(content);
@@ -110,7 +110,7 @@ Manifest read_manifest(const std::string& folder) {
     manifest.config = config_from_json(content.at("config"), path);
     manifest.data.schema.check(path);
   } catch (const ConfigError& e) {
-    // Options come and go between versions whose format is one.
+    // Versions with the same format may have different options.
     if (manifest.tercel_version != version() && !manifest.tercel_version.empty())
       throw_error<CheckpointVersionError>(
           {e.what(), " (written by Tercel ", printable(manifest.tercel_version), ", this is Tercel ", version(), ")"});
@@ -262,7 +262,7 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
 
 std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which, Verify verify,
                                           std::vector<std::string>& warnings) {
-  // Where a trainer removes what was just listed, newer ones are there: another look finds them.
+  // If a trainer removed a listed checkpoint, there are newer ones: list again.
   for (int64_t attempt = 1;; ++attempt) {
     std::vector<std::string> candidates = rank_checkpoints(folder);
     if (which == Which::Last) {

@@ -1,9 +1,9 @@
 // Checkpoints: folders of safetensors files with a manifest, complete or absent.
 //
-// docs/formats/checkpoint.md has the layout. A checkpoint is written beside its name, synced and renamed, so that a
-// kill at any moment leaves the ones before it, and this one whole or not at all; loading checks every file's size and
-// checksum. What an evaluation gave is written later, in a small file beside the manifest. Which tensors and what state
-// there are is the trainer's business: here they are names and texts.
+// docs/formats/checkpoint.md has the layout. A checkpoint is written under a temporary name, synced and renamed, so
+// that a kill at any moment keeps the older ones, and this one is complete or absent; loading checks every file's size
+// and checksum. Results of an evaluation are written later, to a small file beside the manifest. The trainer decides
+// which tensors and state there are: here they are names and texts.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tercel::recsys {
 
-/** What a checkpoint says of itself, besides its files. */
+/** Metadata of a checkpoint. */
 struct CheckpointInfo {
   int64_t step = 0;
   std::string fingerprint;  ///< of the model, see Model::fingerprint()
@@ -32,7 +32,7 @@ struct CheckpointInfo {
   }
 };
 
-/** What an evaluation of a checkpoint's model gave. */
+/** Results of an evaluation of a checkpoint's model. */
 struct Evaluation {
   struct Metric {
     std::string name;
@@ -58,7 +58,7 @@ struct CheckpointFile {
   std::vector<io::NamedTensor> tensors;
 };
 
-/** A whole checkpoint in a format that this version does not read. Names the formats and versions of both. */
+/** An intact checkpoint in a format that this version does not read. Names the formats and versions of both. */
 class TERCEL_API CheckpointVersionError : public DataError {
  public:
   explicit CheckpointVersionError(const std::string& message) : DataError(message) {}
@@ -70,14 +70,14 @@ class TERCEL_API CheckpointVersionError : public DataError {
 enum class Verify : uint8_t { Sizes, Contents };
 
 /**
- * A complete checkpoint. Its files stay open: it can be read although the trainer, which keeps a few, removes it
+ * A complete checkpoint. Its files stay open, so that it can be read even if a trainer removes it
  * meanwhile.
  */
 class TERCEL_API Checkpoint {
  public:
   /**
-   * Opens a checkpoint's folder and compares every file with the manifest; DataError says what is wrong with which,
-   * CheckpointVersionError that nothing is but another version of Tercel is needed.
+   * Opens a checkpoint's folder and compares every file with the manifest; DataError names the damaged file,
+   * CheckpointVersionError means that the checkpoint needs another version of Tercel.
    */
   explicit Checkpoint(const std::string& folder, Verify verify = Verify::Contents);
 
@@ -86,16 +86,16 @@ class TERCEL_API Checkpoint {
   const RunIdentity& identity() const { return identity_; }
   /** The trainer's state, as JSON text. */
   const std::string& state() const { return state_; }
-  /** None if it was not evaluated, or if its file is damaged: the evaluation can be made again. */
+  /** None if it was not evaluated, or if its file is damaged, since the evaluation can be repeated. */
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
-  /** DataError unless it is of the model with that fingerprint. */
+  /** DataError unless the model has that fingerprint. */
   void check_fingerprint(const std::string& expected) const;
   /** Reads a file's tensors into the given ones; DataError, before any is read, unless names, dtypes and sizes agree.
    */
   void read(const CheckpointFile& file) const;
   /** The same, but the checkpoint's file may hold further tensors. */
   void read_some(const CheckpointFile& file) const;
-  /** A tensor of a file where it lies: parts are read when they are touched, and changes stay in this process. */
+  /** Maps a tensor of a file: pages are read when they are touched, and changes stay in this process. */
   Tensor map(const std::string& file, std::string_view name, ScalarType dtype, IntSpan sizes) const;
 
  private:
@@ -114,40 +114,40 @@ class TERCEL_API Checkpoint {
   std::vector<OpenFile> files_;
 };
 
-/** Whether there is a checkpoint in this very folder, whole or not. */
+/** Whether this folder is itself a checkpoint, intact or not. */
 TERCEL_API bool is_checkpoint_folder(const std::string& folder);
-/** Folders of the checkpoints in a folder, by rising step; none if it does not exist. */
+/** Folders of the checkpoints in a folder, by ascending step; none if it does not exist. */
 TERCEL_API std::vector<std::string> list_checkpoints(const std::string& folder);
 /**
- * The same, the best first: by falling AUC, the earliest of equals first; then, the last first, those that were not
- * evaluated on the rows of the last evaluation. Damaged manifests come last.
+ * The same, best first: by descending AUC, ties by ascending step; then those not evaluated on the rows of the last
+ * evaluation, by descending step. Damaged manifests come last.
  */
 TERCEL_API std::vector<std::string> rank_checkpoints(const std::string& folder);
 
-/** Which checkpoint of several is wanted. */
+/** Which checkpoint of several to open. */
 enum class Which : uint8_t { Last, Best };
 /**
- * The last or best one of a folder that is whole; none if the folder has none. Warnings name damaged ones that were
- * passed over; DataError if all of them are. A trainer may write and remove checkpoints meanwhile.
+ * The last or best intact checkpoint of a folder; none if the folder has none. Warnings name damaged ones that were
+ * skipped; DataError if all are damaged. A trainer may write and remove checkpoints meanwhile.
  */
 TERCEL_API std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which, Verify verify,
                                                      std::vector<std::string>& warnings);
 
-/** The checkpoints of a run: folders step-000000001000 in one folder. One writer at a time, which the run's lock sees
- * to. */
+/** The checkpoints of a run: folders step-000000001000 in one folder. One writer at a time, ensured by the run's
+ * lock. */
 class TERCEL_API CheckpointStore {
  public:
   CheckpointStore(std::string folder, int64_t keep_last);
 
   /**
    * Writes a checkpoint, then removes old ones: the last `keep_last` (at least 1) and the best stay. Also creates the
-   * folder if need be, and removes what a killed writer left in it.
+   * folder if missing, and removes partial checkpoints of a killed writer.
    */
   void save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
             Span<CheckpointFile> files);
-  /** Notes what the evaluation of a step's checkpoint gave; it may now be the best, and another not. */
+  /** Stores the evaluation of a step's checkpoint, which may change which one is the best. */
   void note_evaluation(int64_t step, const Evaluation& evaluation);
-  /** Renames the checkpoints after a step, which are damaged, to NAME.damaged: the run goes on without them. */
+  /** Renames the checkpoints after a step, which are damaged, to NAME.damaged, so that the run continues without. */
   void set_aside_after(int64_t step);
   /** Folder of the last one; none when there is none. */
   std::optional<std::string> latest() const;

@@ -23,7 +23,7 @@ std::vector<optim::Optimizer> make_table_optimizers(Model& model) {
   return all;
 }
 
-/** The parameters' parts of something as large as the arena, under their names. */
+/** Adds the parameters' parts of an arena-sized tensor, under their names. */
 void add_parts(CheckpointFile& file, const nn::ParameterArena& arena, const Tensor& all, const std::string& suffix) {
   for (const auto& entry : arena.entries())
     file.tensors.push_back(
@@ -33,7 +33,7 @@ void add_parts(CheckpointFile& file, const nn::ParameterArena& arena, const Tens
 }
 
 bool all_finite(const Tensor& t) {
-  // By parts, so that a table of many gigabytes needs no flags of a quarter of that.
+  // In parts, so that a large table does not need a flag for each element at once.
   constexpr int64_t kPart = int64_t{1} << 20;
   const Tensor flat = t.flatten();
   for (int64_t start = 0; start < flat.numel(); start += kPart)
@@ -107,7 +107,7 @@ void Learner::check_finite(int64_t step) {
   const NoGradGuard guard;
   const auto finite = [](const optim::Optimizer& optimizer) { return optimizer.is_finite(); };
   if (finite(dense_) && std::all_of(tables_.begin(), tables_.end(), finite)) {
-    // The updates have seen to everything but what forward passes move.
+    // The update kernels check everything except the buffers that forward passes change.
     for (const auto& [name, buffer] : model_.buffers())
       TERCEL_CHECK(all_finite(buffer), NumericError, "step ", step, ": its update made ", name, " NaN or infinite");
     return;

@@ -1,4 +1,4 @@
-// A model together with the optimizers of its parameters and tables: what one step of training needs.
+// A model with the optimizers of its parameters and tables; runs training steps.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace tercel::recsys {
 
 class TERCEL_API Learner {
  public:
-  /** Takes an initialised model; ConfigError for optimizer options that a rule refuses. */
+  /** Takes an initialised model; ConfigError for optimizer options that a rule rejects. */
   Learner(Model model, const ModelConfig& config);
 
   /**
    * Forward, backward and update on one batch, as step number `step` (from 1) with that learning rate; returns the
-   * loss. NumericError, which names the first layer that made it so, when the loss is not finite. Whatever is thrown
-   * before the update leaves all state as it was before the step.
+   * loss. NumericError that names the first layer with such an output if the loss is not finite. Exceptions before
+   * the update leave all state as it was before the step.
    */
   float train(const data::Batch& batch, double learning_rate, int64_t step);
 
-  /** Whether all state is that after a whole step; false after an error in an update. */
+  /** Whether the state is that after a complete step; false after an error in an update. */
   bool is_whole() const { return !updating_; }
 
   /**
-   * NumericError, which names the first one, when a weight or state is not finite after step number `step`. Reads them
-   * only to find the name: the updates say whether there is one.
+   * NumericError that names the first weight or state that is not finite after step number `step`. Reads them only to
+   * find the name, since the update kernels report whether there is one.
    */
   void check_finite(int64_t step);
 
@@ -45,7 +45,7 @@ class TERCEL_API Learner {
   Model model_;
   optim::Optimizer dense_;
   std::vector<optim::Optimizer> tables_;
-  // What a pass moves besides gradients: the model's buffers and dropout's generator, and how they were before it.
+  // State that a forward pass changes: the model's buffers and dropout's generator, with copies from before it.
   std::vector<Tensor> buffers_, kept_buffers_;
   GeneratorState kept_generator_;
   bool updating_ = false;

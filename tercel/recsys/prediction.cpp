@@ -27,7 +27,7 @@ data::ReaderOptions reading_once(const Model& model, const ModelConfig& config) 
   return options;
 }
 
-/** Deals the columns of `keys` [rows, slots], one key each, out to the model's sparse inputs. */
+/** Distributes the columns of `keys` [rows, slots], one key each, to the model's sparse inputs. */
 void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t rows, int64_t slots, data::Batch& batch) {
   batch.sparse.clear();
   int64_t first = 0;

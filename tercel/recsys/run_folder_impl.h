@@ -1,4 +1,4 @@
-// The files of a training run: where they lie and how they are read and written. Private.
+// Paths, reading and writing of a training run's files. Private.
 //
 //   config.json      the whole configuration
 //   trained_on.json  the dataset's description as it was (its files lie in the dataset's folder); it is not called
@@ -18,10 +18,10 @@
 
 namespace tercel::recsys {
 
-/** Creates a folder; takes it away again, or what has got into it if it was there, until keep() says that it counts. */
+/** Creates a folder. Unless keep() is called, removes it again, or its content if it existed. */
 class NewFolder {
  public:
-  /** A folder that holds something is no new one, and stays whatever happens. */
+  /** A folder that is not empty is never removed. */
   explicit NewFolder(const std::string& path);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
@@ -47,11 +47,11 @@ class RunFolder {
   std::string lock() const { return join_path(path_, "lock"); }
 
   void write_config(const ModelConfig& config) const;
-  /** How rows look, and how raw text becomes one; DataError if it is missing. The dataset's folder is the run's: the
-   * vocabulary lies there. */
+  /** Schema and conversion of the dataset; DataError if it is missing. Its folder is the run's, which contains the
+   * vocabulary. */
   data::Dataset read_description() const;
   void write_description(const data::Dataset& dataset) const;
-  /** Drops the lines of metrics() about later steps, and a line that was cut off: what a killed run did in vain. */
+  /** Drops metrics() of later steps, and an incomplete line, which a killed run left. */
   void forget_metrics_after(int64_t step) const;
 
  private:

@@ -12,7 +12,7 @@ namespace tercel::recsys {
 
 namespace {
 
-/** An entry of two configurations that is not the same. */
+/** An entry in which two configurations differ. */
 struct Difference {
   std::string path;  // "solver.lr"
   std::string text;  // "solver.lr: the checkpoint has 0.01, this run has 0.02"
@@ -26,7 +26,7 @@ void add_difference(const std::string& path, const Json* before, const Json* now
       {path, str_cat({path, ": the checkpoint has ", value_text(before), ", this run has ", value_text(now)})});
 }
 
-/** Every entry, however deep in objects, that one has and the other has not or has otherwise. */
+/** Lists every entry, also in nested objects, that differs or that only one has. */
 void compare_objects(const Json& before, const Json& now, const std::string& path, Differences& out) {
   const auto entry = [](const Json& object, const std::string& key) {
     return object.contains(key) ? &object.at(key) : nullptr;

@@ -1,6 +1,6 @@
-// What a training run is: its model and options, its data, and what computes it.
+// Identity of a training run: model, options, data, instruction set and version.
 //
-// Every checkpoint carries it, so that nothing is continued or evaluated as something else without a word.
+// Every checkpoint contains it, so that no run is resumed or evaluated under another identity silently.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ struct RunIdentity {
 /** The identity of a run of this process; `config` and `dataset` are what `model` was built from. */
 TERCEL_API RunIdentity identity_of_run(const ModelConfig& config, const Model& model, const data::Dataset& dataset);
 
-/** Whether a run may go on with other rows than its checkpoint's. */
+/** Whether a run may continue with other rows than its checkpoint's. */
 enum class NewData : uint8_t { Refuse, Accept };
 
-/** What a run finds when it goes on from a checkpoint. */
+/** Result of check_resume(). */
 struct ResumeCheck {
-  std::vector<std::string> warnings;  ///< what differs and may, one line each
-  bool new_train_rows = false;        ///< they are read from the first on; steps and learning rate go on
+  std::vector<std::string> warnings;  ///< accepted differences, one line each
+  bool new_train_rows = false;        ///< they are read from the first row; steps and learning rate continue
 };
 
 /**
  * Compares a run with the one that wrote a checkpoint in `folder`, for `dataset_folder`'s rows. ConfigError for other
- * layers, another optimizer type or (unless the train rows are new) batch size; DataError for data that means something
- * else, and for other rows unless they are accepted. Every other difference is a warning.
+ * layers, another optimizer type or (unless the train rows are new) batch size; DataError for data with another
+ * meaning, and for other rows unless they are accepted. Every other difference is a warning.
  */
 TERCEL_API ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, NewData new_data,
                                     const std::string& folder, const std::string& dataset_folder);

@@ -21,7 +21,7 @@ namespace tercel::recsys {
 
 namespace {
 
-/** What a checkpoint keeps besides tensors. */
+/** Trainer state in a checkpoint, besides tensors. */
 struct TrainerState {
   int64_t step = 0;
   int64_t threads = 1;
@@ -77,7 +77,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct Trainer::State {
   ModelConfig config;
   data::Dataset dataset;
-  // In this order: what costs nothing to check comes before the folder, and the folder before the memory.
+  // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   data::BatchReader reader;
   RunFolder folder;
   NewFolder new_folder;
@@ -119,7 +119,7 @@ struct Trainer::State {
     return found;
   }
 
-  /** The checkpoint to go on from, if there is one; refuses that of another run. */
+  /** The checkpoint to resume from, if there is one; throws if it is from another run. */
   std::optional<Checkpoint> open_resumed(const Model& model, Resume resume, NewData new_data) {
     const auto latest = checkpoints.latest();
     TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder.path(),
@@ -154,7 +154,7 @@ struct Trainer::State {
     metrics_file.write_all(text.data(), text.size());
   }
 
-  /** The loss shows what an update broke only a step later: nothing is evaluated or saved before this has looked. */
+  /** An update's NaN shows in the loss only one step later: called before evaluating or saving. */
   void check_finite() {
     if (checked_at == step) return;
     learner.check_finite(step);
@@ -206,7 +206,7 @@ struct Trainer::State {
     checkpoints.note_evaluation(step, evaluation);
   }
 
-  /** What a kill left of a checkpoint that was written or removed; it may be as large as one. */
+  /** Removes partial checkpoints that a killed process left while writing or removing one. */
   void remove_stale_checkpoints() const {
     if (exists(folder.checkpoints())) remove_stale_temporaries(folder.checkpoints());
   }
@@ -215,7 +215,7 @@ struct Trainer::State {
     return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
   }
 
-  /** Makes a folder for the run where it was, or beside it if something else is there now; returns the old path. */
+  /** Creates the run's folder again, or one beside it if the path is taken; returns the old path. */
   std::string begin_again_elsewhere() {
     const std::string gone = folder.path();
     std::string path = gone;
@@ -230,7 +230,7 @@ struct Trainer::State {
     return gone;
   }
 
-  /** After an error: saves the last good step, if it is whole and finite, and says what there is to go on from. */
+  /** After an error: saves the last step if it is complete and finite; returns a text on what can be resumed. */
   std::string rescue() {
     if (says_what_is_saved) return {};
     if (step == 0 && saved_at < 0) {
@@ -295,7 +295,7 @@ struct Trainer::State {
 
   TrainEnd run(Observer observer);
 
-  /** False when a stop was asked for before the end. */
+  /** False if a stop was requested before the end. */
   bool evaluate_now(Observer observer) {
     if (evaluated_at == step || dataset.test.rows() == 0) return true;
     const ProfileRange range("evaluate", RangeKind::Annotation);
@@ -363,9 +363,9 @@ TrainEnd Trainer::State::run(Observer observer) {
   int64_t rows = 0;
   data::Batch batch;
   while (true) {
-    // Before the step and not after it: so a run that a stop ended in the middle of an evaluation makes up for it.
+    // Before the step and not after it, so that a run resumed after a stop during an evaluation repeats it.
     if (step > 0) {
-      // Saved first: no error in the evaluation can lose what was trained.
+      // Saved first, so that an error in the evaluation does not lose the training.
       if (due(solver.checkpoint_interval > 0 ? solver.checkpoint_interval : solver.eval_interval)) save(observer);
       if (due(solver.eval_interval) && !evaluate_now(observer)) break;
     }

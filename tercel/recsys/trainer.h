@@ -1,4 +1,4 @@
-// Training of a model on a dataset, from the first step or a checkpoint to the last.
+// Training of a model on a dataset, from the beginning or from a checkpoint.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace tercel::recsys {
 
-/** How far a run is; given to the observer now and then, and after each evaluation. */
+/** Progress of a run, for the observer; reported regularly, and after each evaluation. */
 struct Progress {
   enum class Kind : uint8_t { Step, Evaluation, Checkpoint };
   Kind kind = Kind::Step;
@@ -32,7 +32,7 @@ struct Progress {
 };
 using Observer = FunctionRef<void(const Progress&)>;
 
-/** Whether a run goes on from the last checkpoint in its folder. */
+/** Whether a run resumes from the last checkpoint in its folder. */
 enum class Resume : uint8_t { Never, Auto };
 
 constexpr auto enum_names(Resume) {
@@ -51,9 +51,9 @@ enum class TrainEnd : uint8_t { Done, Stopped };
 class TERCEL_API Trainer {
  public:
   /**
-   * Prepares a run. Never: the folder must not hold checkpoints; Auto: goes on from the last whole one, if there is
-   * one, as far as check_resume() lets it: what differs from it is in warnings(). ConfigError, DataError or IoError say
-   * what is wrong; a second trainer on the folder is refused.
+   * Prepares a run. Never: the folder must not hold checkpoints; Auto: resumes from the last intact one, if there is
+   * one and check_resume() accepts it; accepted differences are in warnings(). Throws ConfigError, DataError or
+   * IoError; a second trainer on the folder is an error.
    */
   Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
           NewData new_data = NewData::Refuse);
@@ -61,19 +61,19 @@ class TERCEL_API Trainer {
 
   /**
    * Trains to the end. When stop_signal() is set, the step is finished, a checkpoint is written, and the result is
-   * Stopped; take_save_request() writes one and goes on. NumericError when the loss is not finite; it names the first
-   * layer that made it so. Before an error leaves, the last whole step is saved, if its state is finite, and the
-   * message says where; before the first step, a new folder is removed again. IoError also when the folder was removed
-   * meanwhile: what can be saved then lies there anew, or beside it.
+   * Stopped; take_save_request() writes one and continues. NumericError if the loss is not finite; it names the first
+   * layer with such an output. Before an error propagates, the last complete step is saved, if its state is finite, and
+   * the message names the checkpoint; before the first step, a new folder is removed again. IoError also if the folder
+   * was removed meanwhile: the state is then saved in a new folder there, or beside it.
    */
   TrainEnd run(Observer observer);
   Model& model();
   int64_t step() const;
   /** Folder of the last checkpoint of the run; none before the first. */
   std::optional<std::string> last_checkpoint() const;
-  /** Of the last evaluation; empty before. */
+  /** Metrics of the last evaluation; empty before. */
   const MetricValues& last_metrics() const;
-  /** What the trainer noticed and a person should know: how the run differs from its checkpoint, and damaged ones. */
+  /** Warnings: how the run differs from its checkpoint, and damaged checkpoints. */
   const std::vector<std::string>& warnings() const;
 
  private:

@@ -28,7 +28,7 @@ constexpr std::string_view kOldMark = ".old-";  // replaced, where folders canno
 constexpr size_t kDigits = 8;
 constexpr int kAttempts = 100;
 
-// Only has to differ from names in use; a clash is noticed and tried again.
+// Needs only to differ from names in use; a clash is detected and retried.
 std::string temporary_name(const std::string& target, std::string_view mark = kMark) {
   static std::atomic<uint64_t> counter{0};
   const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -48,14 +48,14 @@ bool is_temporary_name(std::string_view entry, std::string_view target, std::str
          entry.substr(length + mark.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Locks what was just created under `path`; false if a cleaner was faster and has taken it away.
+// Locks a file or folder just created at `path`; false if remove_stale_temporaries has already removed it.
 bool claim(File& file, const std::string& path) {
   if (detail::call_flock(file.fd(), LOCK_EX) != 0) {
     if (errno == EWOULDBLOCK) return false;
-    // Without locks on this file system nothing is ever cleaned up on it, so none is needed.
+    // On a file system without locks nothing is ever cleaned up, so no lock is needed.
     if (errno != ENOLCK && errno != ENOTSUP && errno != ENOSYS) throw_io_error(path, "lock", errno);
   }
-  // Not if remove_stale_temporaries came between creating and locking it.
+  // False if remove_stale_temporaries ran between creation and lock.
   return file.is_at(path);
 }
 
@@ -90,7 +90,7 @@ std::string checked_dir_target(const std::string& path) {
 
 enum class Present { Nothing, Empty, Replaceable };
 
-// What is at the target of an AtomicDir; throws if it may not be replaced.
+// What exists at the target of an AtomicDir; throws if it must not be replaced.
 Present check_dir_target(const std::string& target, const std::string& replaces) {
   struct stat status;
   if (detail::call_lstat(target.c_str(), &status) != 0) {
@@ -132,7 +132,7 @@ File create_temporary_dir(const std::string& target, detail::TemporaryPath& temp
     try {
       folder = File::open_dir(created.path);
     } catch (const IoError&) {
-      // A cleaner may be faster still: the folder has no lock before it is open.
+      // A cleaner may remove the folder before it is opened and locked.
       if (exists(created.path)) throw;
       continue;
     }
@@ -190,11 +190,11 @@ void AtomicDir::commit() {
   std::string& temporary = temporary_.path;
   TERCEL_ASSERT(!temporary.empty());
   sync_tree(temporary);
-  // Looked at again: much time may have passed.
+  // Checked again: the target may have changed since the constructor.
   const Present present = check_dir_target(target_, replaces_);
   const std::string parent = parent_path(target_);
   if (present != Present::Replaceable) {
-    // Over an empty folder, too, this is atomic; it fails if something has got into it.
+    // Also atomic over an empty folder; fails if the folder is no longer empty.
     rename_path(temporary, target_);
     temporary.clear();
     sync_dir(parent);

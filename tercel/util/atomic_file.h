@@ -3,7 +3,7 @@
 // Note [Atomic replacement]
 // Content is written under a temporary name beside the target ("model.json.tmp-1f00ba42"), synced, renamed over the
 // target, and the folder is synced, in this order: without the first sync a power cut may leave the new name with old
-// or no content, without the last it may take the rename back. Until commit() the target is untouched. If commit()
+// or no content, without the last it may undo the rename. Until commit() the target is untouched. If commit()
 // throws, the target is either as it was or (only the last sync failed) complete and new.
 // The writer holds a flock on the temporary for as long as it lives, so that remove_stale_temporaries can tell what a
 // dead writer left behind from what is being written now. On a file system without flock nothing is ever removed.
@@ -25,7 +25,7 @@ namespace tercel {
 
 namespace detail {
 
-/** Removes what is at a path when it goes, unless the path was cleared. */
+/** Removes the file or folder at a path when destroyed, unless the path was cleared. */
 struct TERCEL_API TemporaryPath {
   std::string path;
 
@@ -38,7 +38,7 @@ struct TERCEL_API TemporaryPath {
 
 }  // namespace detail
 
-/** A file under construction; without commit() it vanishes. See Note [Atomic replacement]. */
+/** A file under construction, removed unless commit() is called. See Note [Atomic replacement]. */
 class TERCEL_API AtomicFile {
  public:
   /** A target that exists must be a regular file; a symbolic link is followed. */
@@ -59,12 +59,12 @@ class TERCEL_API AtomicFile {
   FileWriter writer_;
 };
 
-/** A folder under construction; without commit() it vanishes. See Note [Atomic replacement]. */
+/** A folder under construction, removed unless commit() is called. See Note [Atomic replacement]. */
 class TERCEL_API AtomicDir {
  public:
   /**
-   * Folders above the target are created. The target must not exist, or be an empty folder, or hold a file named
-   * `replaces` (what proves that it is one of ours, which may be deleted).
+   * Folders above the target are created. The target must not exist, or be an empty folder, or contain a file named
+   * `replaces`, which marks a folder that this program wrote and may delete.
    */
   explicit AtomicDir(const std::string& path, std::string_view replaces = {});
   AtomicDir(const AtomicDir&) = delete;
@@ -89,8 +89,8 @@ class TERCEL_API AtomicDir {
 TERCEL_API void check_outside(const std::string& folder, const std::string& file);
 
 /**
- * Removes a folder with everything in it: under its name it is whole or gone, whatever stops the program. Nothing there
- * is fine.
+ * Removes a folder with everything in it. If the program is stopped, the folder is either complete under its name or
+ * gone. A missing folder is no error.
  */
 TERCEL_API void remove_dir_atomically(const std::string& path);
 
@@ -99,8 +99,8 @@ TERCEL_API void write_file_atomically(const std::string& path, std::string_view 
 
 /**
  * Removes what dead writers of AtomicFile and AtomicDir left in `folder`: for the target `name`, or for all if it is
- * empty. Returns how many were removed. What is still being written stays, and an old folder whose replacement never
- * got its name gets it back.
+ * empty. Returns how many were removed. What is still being written stays. An old folder whose replacement
+ * was never renamed into place gets its name back.
  */
 TERCEL_API int64_t remove_stale_temporaries(const std::string& folder, std::string_view name = {});
 

@@ -1,4 +1,4 @@
-// Something callable that is kept: what std::function is, without the time that its header takes to compile.
+// An owning wrapper for callables, like std::function but without the compile time of <functional>.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace tercel {
 template <class Signature>
 class Callable;
 
-/** Owns a callable object; copies share it. To pass one down for the length of a call, FunctionRef costs nothing. */
+/** Owns a callable object; copies share it. FunctionRef is cheaper for a parameter that is not kept. */
 template <class R, class... Args>
 class Callable<R(Args...)> {
  public:

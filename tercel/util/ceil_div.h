@@ -8,13 +8,13 @@
 
 namespace tercel {
 
-/** a / b rounded up, of a >= 0 and b > 0. */
+/** a / b rounded up; a >= 0, b > 0. */
 template <std::integral A, std::integral B>
 TERCEL_ALWAYS_INLINE constexpr std::common_type_t<A, B> ceil_div(A a, B b) {
   return (a + b - 1) / b;
 }
 
-/** The least multiple of b that is not less than a, of a >= 0 and b > 0. */
+/** The smallest multiple of b that is at least a; a >= 0, b > 0. */
 template <std::integral A, std::integral B>
 TERCEL_ALWAYS_INLINE constexpr std::common_type_t<A, B> round_up(A a, B b) {
   return ceil_div(a, b) * b;

@@ -1,4 +1,4 @@
-// XXH3-64 checksums: against damage, not against malice.
+// XXH3-64 checksums, which detect accidental damage, not deliberate changes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tercel {
 
 class File;
 
-/** XXH3-64 of bytes that come in pieces. */
+/** Streaming XXH3-64. */
 class TERCEL_API Checksum {
  public:
   Checksum();
@@ -22,7 +22,7 @@ class TERCEL_API Checksum {
   ~Checksum();
 
   void update(const void* data, size_t bytes);
-  /** Of everything so far; more may follow. */
+  /** Checksum of everything added so far; more may follow. */
   uint64_t value() const;
   Checksum copy() const;
 
@@ -36,7 +36,7 @@ TERCEL_API uint64_t checksum(const void* data, size_t bytes);
 
 /** XXH3-64 of a file's content. */
 TERCEL_API uint64_t file_checksum(const std::string& path);
-/** The same of an open file, from its beginning; its current place stays. */
+/** XXH3-64 of an open file from its beginning; does not move the file's position. */
 TERCEL_API uint64_t file_checksum(const File& file);
 
 /** 16 hexadecimal digits, most significant first. */

@@ -1,8 +1,8 @@
-// Complex numbers as a type of elements: laid out as std::complex, and usable in kernels.
+// Complex element type with the layout of std::complex, usable in kernels.
 //
 // Note [Complex functions]
-// + - * are the textbook's, as NumPy and PyTorch calculate: they make no infinity out of NaNs as C's Annex G does. A
-// quotient is scaled so that it neither overflows nor underflows in between. The transcendental functions are the C
+// + - * are the textbook formulas, as in NumPy and PyTorch: unlike C's Annex G they do not turn NaNs into infinities. A
+// quotient is scaled so that no intermediate value overflows or underflows. The transcendental functions are the C
 // library's (Annex G in special cases), in double for both precisions.
 #pragma once
 
@@ -40,7 +40,7 @@ struct Complex {
       : re(static_cast<T>(c.real())), im(static_cast<T>(c.imag())) {}
   TERCEL_HD constexpr T real() const { return re; }
   TERCEL_HD constexpr T imag() const { return im; }
-  /** As a C made of two parts, such as std::complex<T>. */
+  /** Converts to a type C made of two parts, such as std::complex<T>. */
   template <class C>
   constexpr C as() const {
     return C(re, im);
@@ -50,7 +50,7 @@ struct Complex {
   friend TERCEL_HD constexpr Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
   friend TERCEL_HD constexpr Complex operator-(Complex a) { return {-a.re, -a.im}; }
   friend TERCEL_HD constexpr Complex operator*(Complex a, Complex b) {
-    // Products of float are exact in double: a compiler that fuses them in vectors alone changes nothing.
+    // Products of floats are exact in double, so the result does not depend on whether the compiler fuses them.
     using Wide = double;
     const Wide x = static_cast<Wide>(a.re), y = static_cast<Wide>(a.im);
     const Wide u = static_cast<Wide>(b.re), v = static_cast<Wide>(b.im);
@@ -61,7 +61,7 @@ struct Complex {
   friend TERCEL_HD constexpr Complex operator/(Complex a, T b) { return {a.re / b, a.im / b}; }
   friend TERCEL_HD constexpr Complex operator/(Complex a, Complex b) {
     if constexpr (std::is_same_v<T, float>) {
-      // Neither squares nor products of float leave the range of double.
+      // Squares and products of floats do not leave the range of double.
       const double c = static_cast<double>(b.re), d = static_cast<double>(b.im), n = c * c + d * d;
       const double x = static_cast<double>(a.re), y = static_cast<double>(a.im);
       if (n == 0 || !(n < std::numeric_limits<double>::infinity())) return divide_special(a, b);
@@ -113,7 +113,7 @@ struct Complex {
   // |b.re| >= |b.im|
   static TERCEL_HD constexpr Complex smith(Complex a, Complex b) {
     const T ratio = b.im / b.re, divisor = b.re + b.im * ratio;
-    // A ratio that has underflowed would lose what is multiplied by it.
+    // If the ratio underflowed to 0, multiply in another order.
     if (ratio == 0 && b.im != 0)
       return {(a.re + b.im * (a.im / b.re)) / divisor, (a.im - b.im * (a.re / b.re)) / divisor};
     return {(a.re + a.im * ratio) / divisor, (a.im - a.re * ratio) / divisor};
@@ -128,7 +128,7 @@ constexpr bool is_complex_number = false;
 template <class T>
 constexpr bool is_complex_number<Complex<T>> = true;
 
-/** Distance from zero; infinite where a part is, though the other be NaN (C99, G.6). */
+/** Absolute value; infinite if one part is, even if the other is NaN (C99, G.6). */
 template <class T>
 T magnitude(Complex<T> x) {
   if constexpr (std::is_same_v<T, float>) {
@@ -146,7 +146,7 @@ T argument(Complex<T> x) {
   else
     return __builtin_atan2(x.im, x.re);
 }
-/** |x| as a complex number, as functors want it. */
+/** |x| as a complex number, for functors that return the element type. */
 template <class T>
 Complex<T> abs(Complex<T> x) {
   return Complex<T>(magnitude(x));
@@ -174,7 +174,7 @@ Complex<T> from_c(CDouble c) {
   return {static_cast<T>(__real__ c), static_cast<T>(__imag__ c)};
 }
 }  // namespace detail
-/** The C library's functions of complex numbers. */
+/** Defines a function that calls the C library's complex one. */
 #define TERCEL_COMPLEX_FUNCTION(name)                             \
   template <class T>                                              \
   Complex<T> name(Complex<T> x) {                                 \
@@ -215,12 +215,12 @@ Complex<T> log1p(Complex<T> x) {
     return {static_cast<T>(0.5 * __builtin_log1p(a * (2 + a) + b * b)), static_cast<T>(__builtin_atan2(b, 1 + a))};
   return detail::from_c<T>(__builtin_clog(detail::to_c(1 + a, b)));
 }
-/** x to the power y; 1 where y is 0, 0 where x is and y has a positive real part. */
+/** x to the power y; 1 if y is 0; 0 if x is 0 and y has a positive real part. */
 template <class T>
 Complex<T> pow(Complex<T> x, Complex<T> y) {
   if (y == Complex<T>(0)) return Complex<T>(1);
   if (x == Complex<T>(0) && y.re > 0) return Complex<T>(0);
-  // Squares and other small whole powers by products: exact where the results are.
+  // Small integer powers by multiplication, which is exact where the result is.
   if (y.im == 0 && y.re == T(2)) return x * x;
   return detail::from_c<T>(__builtin_cpow(detail::to_c(x), detail::to_c(y)));
 }

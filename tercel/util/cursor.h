@@ -1,4 +1,4 @@
-// The one way to take bytes from outside apart: bounds-checked, little-endian, by memcpy.
+// Bounds-checked, little-endian parsing of untrusted bytes, by memcpy. Every reader uses it.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace tercel {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and are copied as they are");
 
-/** What error messages say about where a cursor stands; the owner keeps `file` alive. */
+/** Where a cursor is, for error messages; the owner keeps `file` alive. */
 struct CursorContext {
   std::string_view file;
   int64_t record = -1;      // -1: the bytes belong to no record
@@ -51,7 +51,7 @@ class TERCEL_API ByteCursor {
     read_array(&value, 1, what);
     return value;
   }
-  /** Next `count` values into memory that the caller has, for all of them. */
+  /** Copies the next `count` values to `out`, which must have room for them. */
   template <class T>
   void read_array(T* out, size_t count, std::string_view what) {
     static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, "any bit pattern must be a value");
@@ -60,7 +60,7 @@ class TERCEL_API ByteCursor {
     if (count > 0) std::memcpy(out, next_, count * sizeof(T));
     next_ += count * sizeof(T);
   }
-  /** Next `count` bytes, where they lie. */
+  /** Next `count` bytes, without a copy. */
   Span<std::byte> bytes(size_t count, std::string_view what) {
     if (count > remaining()) [[unlikely]]
       fail_short(count, 1, what);
@@ -68,19 +68,19 @@ class TERCEL_API ByteCursor {
     next_ += count;
     return result;
   }
-  /** Next `count` bytes as text, where they lie. */
+  /** Next `count` bytes as text, without a copy. */
   std::string_view text(size_t count, std::string_view what) {
     const Span<std::byte> raw = bytes(count, what);
     return {reinterpret_cast<const char*>(raw.data()), raw.size()};
   }
   void skip(size_t count, std::string_view what) { static_cast<void>(bytes(count, what)); }
-  /** A cursor over the next `count` bytes, which this one leaves behind. */
+  /** A cursor over the next `count` bytes; this one moves past them. */
   ByteCursor sub(size_t count, std::string_view what) {
     const int64_t offset = position();
     return ByteCursor(bytes(count, what), {context_.file, context_.record, offset});
   }
 
-  /** `count` as it was read from the file, once it is certain that as many elements can still follow: then allocate. */
+  /** Returns `count`, as read from the file, if that many elements can still follow; call it before allocating. */
   template <class T>
   size_t check_count(T count, size_t element_bytes, std::string_view what) const {
     static_assert(std::is_integral_v<T>);

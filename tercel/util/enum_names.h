@@ -1,11 +1,11 @@
-// Names of enum values, listed once beside the enum; text in, text out and error messages come from the list.
+// Names of enum values, listed once beside the enum; parsing, printing and error messages use the list.
 //
 //   enum class Combiner : uint8_t { Sum, Mean };
 //   constexpr auto enum_names(Combiner) {
 //     return std::to_array<EnumName<Combiner>>({{Combiner::Sum, "sum"}, {Combiner::Mean, "mean"}});
 //   }
 //
-// A value may have further names behind its first: they are understood, and never written.
+// A value may have further names after its first: they are accepted as input and never printed.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ concept NamedEnum = std::is_enum_v<E> && requires(E e) {
   enum_names(e).begin()->name;
 };
 
-/** First name of the value; "" if it is not in the list. */
+/** The value's first name; "" if it is not in the list. */
 template <NamedEnum E>
 constexpr std::string_view to_string(E value) noexcept {
   for (const auto& entry : enum_names(E{}))
@@ -38,7 +38,7 @@ constexpr std::string_view to_string(E value) noexcept {
   return {};
 }
 
-/** The value of that name, spelled exactly so; false and no change if there is none. */
+/** Sets the value with exactly this name; returns false and changes nothing if there is none. */
 template <NamedEnum E>
 constexpr bool parse_enum(std::string_view text, E& out) noexcept {
   for (const auto& entry : enum_names(E{})) {
@@ -54,7 +54,7 @@ namespace detail {
 [[noreturn]] TERCEL_API void unknown_name(std::string_view what, std::string_view text, Span<std::string_view> known);
 }
 
-/** The value of that name; ConfigError "unknown WHAT 'text'; did you mean ...; known: ..." if there is none. */
+/** The value with this name; ConfigError "unknown WHAT 'text'; did you mean ...; known: ..." if there is none. */
 template <NamedEnum E>
 E parse_enum_or_throw(std::string_view what, std::string_view text) {
   E value{};

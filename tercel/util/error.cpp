@@ -4,7 +4,7 @@
 
 namespace tercel {
 
-// Out of line so that each type has one home for its vtable and type info.
+// Out of line, so that vtable and type info of each type are emitted once.
 Error::~Error() = default;
 InternalError::~InternalError() = default;
 RuntimeError::~RuntimeError() = default;

@@ -1,7 +1,7 @@
-// Typed exceptions and the one way to throw them.
+// Typed exceptions and the macros that throw them.
 //
-// A user's mistake is thrown with TERCEL_CHECK(condition, Type, parts...): the message starts with the op or the file
-// and shows the offending values. A broken invariant of ours is TERCEL_ASSERT. The library never prints, aborts or
+// User errors are thrown by TERCEL_CHECK(condition, Type, parts...): the message starts with the op or the file and
+// shows the offending values. TERCEL_ASSERT checks internal invariants. The library never prints, aborts or
 // exits.
 #pragma once
 
@@ -51,11 +51,11 @@ class TERCEL_API Error : public std::runtime_error {
     std::string_view kind() const noexcept override { return #Name; }   \
   };
 
-/** A bug of ours: an invariant does not hold. */
+/** A bug in Tercel: an invariant does not hold. */
 TERCEL_ERROR_TYPE(InternalError, ExitCode::Internal)
-/** Tensors, shapes, dtypes or states that an operation on tensors cannot work with: what PyTorch calls RuntimeError. */
+/** Tensors, shapes, dtypes or states that a tensor op cannot work with; PyTorch's RuntimeError. */
 TERCEL_ERROR_TYPE(RuntimeError, ExitCode::Usage)
-/** A value that the call cannot work with, outside of operations on tensors. */
+/** An argument with an invalid value, outside of tensor ops. */
 TERCEL_ERROR_TYPE(ValueError, ExitCode::Usage)
 /** An index or dimension out of range. */
 TERCEL_ERROR_TYPE(IndexError, ExitCode::Usage)
@@ -70,20 +70,20 @@ class TERCEL_API NotImplementedError : public RuntimeError {
 };
 /** A wrong option, configuration or graph. */
 TERCEL_ERROR_TYPE(ConfigError, ExitCode::Usage)
-/** Bytes from outside that do not follow their format. */
+/** Input bytes that violate their format. */
 TERCEL_ERROR_TYPE(DataError, ExitCode::Data)
 /** The operating system refused to open, read or write. */
 TERCEL_ERROR_TYPE(IoError, ExitCode::Io)
-/** More memory was asked for than there is. */
+/** An allocation failed or exceeds the available memory. */
 TERCEL_ERROR_TYPE(OutOfMemoryError, ExitCode::Memory)
-/** A computation left the finite numbers. */
+/** A computation gave NaN or infinity. */
 TERCEL_ERROR_TYPE(NumericError, ExitCode::Numeric)
 
 #undef TERCEL_ERROR_TYPE
 
 namespace detail {
 
-/** One part of a message; formats itself without dragging <format> or streams into callers. */
+/** One part of a message; keeps <format> and streams out of the callers. */
 class MessagePart {
  public:
   MessagePart(std::string_view text) : kind_(Kind::Text), text_(text) {}
@@ -127,14 +127,14 @@ namespace detail {
 
 }  // namespace tercel
 
-/** Throws ErrorType with the joined message unless the condition, which is the caller's duty, holds. */
+/** Throws ErrorType with the joined message unless the condition, which the user must ensure, holds. */
 #define TERCEL_CHECK(condition, ErrorType, ...)                  \
   do {                                                           \
     if (!(condition)) [[unlikely]]                               \
       ::tercel::throw_error<::tercel::ErrorType>({__VA_ARGS__}); \
   } while (false)
 
-/** Throws InternalError unless our own invariant holds; stays on in release builds. */
+/** Throws InternalError unless an internal invariant holds; also active in release builds. */
 #define TERCEL_ASSERT(condition)                                          \
   do {                                                                    \
     if (!(condition)) [[unlikely]]                                        \

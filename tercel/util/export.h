@@ -1,4 +1,4 @@
-// Symbol visibility: everything is hidden but what is marked here.
+// Symbol visibility: symbols are hidden unless marked TERCEL_API.
 #pragma once
 
 #define TERCEL_API __attribute__((visibility("default")))

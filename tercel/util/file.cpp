@@ -55,7 +55,7 @@ FileInfo to_info(const struct stat& status) {
                           " before the end of the file"});
 }
 
-// False if nothing is there.
+// False if the path does not exist.
 bool look_up(const std::string& path, struct stat& status) {
   check_path(path);
   if (detail::call_stat(path.c_str(), &status) == 0) return true;
@@ -68,7 +68,7 @@ std::string_view without_end_slashes(std::string_view path) {
   return path;
 }
 
-// Names below one folder; the caller has looked that it is one.
+// Names in a folder; the caller has checked that it is one.
 std::vector<std::string> entries(const std::string& path) {
   std::vector<std::string> names;
   if (detail::call_list(path.c_str(), names) != 0) throw_io_error(path, "list", errno);
@@ -204,7 +204,7 @@ void File::write_all(const void* data, size_t bytes) {
   TERCEL_ASSERT(is_open());
   for (size_t done = 0; done < bytes;) {
     const ssize_t count = detail::call_write(fd_, static_cast<const char*>(data) + done, bytes - done);
-    // No progress and no reason: without an end here, a loop without one.
+    // write() returning 0 without an error would loop for ever.
     if (count <= 0) throw_io_error(path_, "write", count < 0 ? errno : EIO);
     done += static_cast<size_t>(count);
   }
@@ -264,7 +264,7 @@ std::string read_file(const std::string& path, int64_t max_bytes) {
                  ", found ", format_bytes(found), found > size ? " and more" : "");
   };
   check(size);
-  // Files of /proc say 0, others may grow: what counts is what can be read.
+  // Files of /proc report size 0, others may grow: read until the end.
   std::string content(static_cast<size_t>(std::min(std::max<int64_t>(size, 4095), max_bytes)) + 1, '\0');
   size_t done = 0;
   while (const size_t count = file.read_some(content.data() + done, content.size() - done)) {
@@ -321,7 +321,7 @@ int64_t free_bytes(const std::string& path) {
   std::string place = path;
   while (!exists(place) && parent_path(place) != place) place = parent_path(place);
   struct statvfs status;
-  // Some file systems of programs tell nothing.
+  // Some FUSE file systems report no size.
   if (::statvfs(place.c_str(), &status) != 0 || status.f_blocks == 0) return std::numeric_limits<int64_t>::max();
   int64_t bytes = 0;
   const bool over = __builtin_mul_overflow(status.f_bavail, status.f_frsize, &bytes);
@@ -343,7 +343,7 @@ void create_dirs(const std::string& path) {
   }
   const std::string parent = parent_path(path);
   if (parent != path) create_dirs(parent);
-  // Somebody else may have made it in the meantime.
+  // Another process may have created it in the meantime.
   if (detail::call_mkdir(path.c_str()) != 0 && (errno != EEXIST || !is_directory(path)))
     throw_io_error(path, "create directory", errno);
   sync_dir(parent);
@@ -373,7 +373,7 @@ void rename_path(const std::string& from, const std::string& to) {
 
 void sync_dir(const std::string& path) {
   const File folder = File::open_dir(path);
-  // Some network file systems have no such call; there the rename itself is durable or nothing is.
+  // Some network file systems cannot sync a folder; there is no way to do more.
   if (detail::call_fsync(folder.fd()) != 0 && errno != EINVAL && errno != ENOTSUP) throw_io_error(path, "sync", errno);
 }
 
@@ -441,7 +441,7 @@ FileLock::~FileLock() {
     static_cast<void>(detail::call_unlink(held_.c_str()));
     return;
   }
-  // A child forked meanwhile shares the lock, and closing our descriptor alone would leave it held.
+  // A child forked meanwhile shares the lock: closing only our descriptor would leave it held.
   ::flock(file_.fd(), LOCK_UN);
 }
 
@@ -470,7 +470,7 @@ void FileLock::hold_by_name() {
     TERCEL_CHECK(is_here && holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH, IoError, printable(file_.path()),
                  ": lock: held by process ", printable(text.substr(0, text.find('\n'))), ", as ", printable(path),
                  " says; this file system has no locks: remove that file if the process has ended");
-    // Whoever else saw it may have removed it and taken the lock by now: only what was seen is removed.
+    // Another process may have removed it and taken the lock by now: remove only the file that was seen.
     const std::string dead = str_cat({path, "-", owner_});
     if (detail::call_rename(path.c_str(), dead.c_str(), 0) != 0) continue;
     if (read_system_file(dead) == text)

@@ -1,8 +1,8 @@
 // Files and folders: all input and output of the library goes through here.
 //
 // Every failure is an IoError "path: operation: reason"; interrupted calls are repeated, partial ones continued. Only
-// regular files are opened for reading: a folder, FIFO or device is refused by name, so that nothing blocks or never
-// ends. Tests make any call fail through file_hook.h.
+// regular files are opened for reading: a folder, FIFO or device is refused by name, since reading it could block or
+// never end. Tests make any call fail through file_hook.h.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace tercel {
 
 enum class FileKind : uint8_t { Regular, Directory, Other };
 
-/** What identifies a file's present content: a change of any field means that it was replaced or written to. */
+/** Identifies a file's content: if any field changes, the file was replaced or written to. */
 struct FileInfo {
   FileKind kind = FileKind::Other;
   int64_t size = 0;      // bytes
@@ -29,7 +29,7 @@ struct FileInfo {
   friend bool operator==(const FileInfo&, const FileInfo&) = default;
 };
 
-/** An open file; closed when it goes, without a word: whoever wrote calls close() to hear of errors. */
+/** An open file. The destructor closes it and drops errors: a writer calls close(), which throws them. */
 class TERCEL_API File {
  public:
   File() noexcept = default;
@@ -50,37 +50,37 @@ class TERCEL_API File {
   File& operator=(File&& other) noexcept;
   ~File();
 
-  /** A second handle of the same open file, which may be gone from its folder. Their current place is one. */
+  /** A second handle of the same open file, which may have been unlinked; both share one position. */
   File duplicate() const;
 
   bool is_open() const noexcept { return fd_ >= 0; }
   int fd() const noexcept { return fd_; }
   const std::string& path() const noexcept { return path_; }
 
-  /** Waits for something to read from a pipe or terminal, or its end; false after so long, or if a signal came. */
+  /** Waits until a pipe or terminal has data or has ended; false on timeout or if a signal arrived. */
   bool wait_readable(int milliseconds) const;
-  /** Reads up to `bytes` from the current place; 0 only at the end of the file. */
+  /** Reads up to `bytes` at the current position; 0 only at the end of the file. */
   size_t read_some(void* out, size_t bytes);
-  /** Reads exactly `bytes`; DataError if the file ends before. */
+  /** Reads exactly `bytes`; DataError if the file ends early. */
   void read_exact(void* out, size_t bytes);
   /** Reads up to `bytes` at `offset`, less only at the end of the file; thread-safe. */
   size_t pread_some(void* out, size_t bytes, int64_t offset) const;
-  /** Reads exactly `bytes` at `offset`; DataError if the file ends before; thread-safe. */
+  /** Reads exactly `bytes` at `offset`; DataError if the file ends early; thread-safe. */
   void pread_exact(void* out, size_t bytes, int64_t offset) const;
-  /** Writes all bytes at the current place. */
+  /** Writes all bytes at the current position. */
   void write_all(const void* data, size_t bytes);
-  /** Writes all bytes at `offset`; the current place stays. */
+  /** Writes all bytes at `offset`; does not move the position. */
   void pwrite_all(const void* data, size_t bytes, int64_t offset);
 
   /** Returns when content and size are on the disk. */
   void sync();
   int64_t size() const;
   FileInfo info() const;
-  /** Whether the path names this very file; false if it was removed or replaced. Follows no link. */
+  /** Whether the path still names this file; false if it was removed or replaced. Does not follow links. */
   bool is_at(const std::string& path) const;
   /** Takes the exclusive flock without waiting; false if somebody else holds it. Lost when the file closes. */
   bool try_lock();
-  /** Closes; errors that the system kept back until now are thrown. */
+  /** Closes; throws write errors that the system reports only now. */
   void close();
 
  private:
@@ -98,31 +98,31 @@ TERCEL_API std::string read_file(const std::string& path, int64_t max_bytes);
 /** Creates or replaces a file, not atomically: see AtomicFile. */
 TERCEL_API void write_file(const std::string& path, std::string_view content);
 
-/** Content of a small file of /proc or /sys; empty if it cannot be read. Passes no hook. */
+/** Content of a small file of /proc or /sys; empty if it cannot be read. Not seen by file hooks. */
 TERCEL_API std::string read_system_file(const std::string& path);
 
-/** Follows symbolic links; false if there is nothing. */
+/** Whether the path exists; follows symbolic links. */
 TERCEL_API bool exists(const std::string& path);
 TERCEL_API bool is_directory(const std::string& path);
 TERCEL_API FileInfo file_info(const std::string& path);
 TERCEL_API int64_t file_size(const std::string& path);
 
-/** Bytes that this user may still write where the path is, or is to be; the most there is where that is not known. */
+/** Free bytes for this user on the file system of the path, which need not exist; INT64_MAX if unknown. */
 TERCEL_API int64_t free_bytes(const std::string& path);
 
 /** Names in a folder, sorted, without "." and "..". */
 TERCEL_API std::vector<std::string> list_dir(const std::string& path);
 
-/** Creates a folder and those above it, durably; one that exists is fine. */
+/** Creates a folder and its parents, durably; an existing folder is no error. */
 TERCEL_API void create_dirs(const std::string& path);
 
-/** Removes a file; one that does not exist is fine. */
+/** Removes a file; a missing file is no error. */
 TERCEL_API void remove_file(const std::string& path);
 
-/** Removes a folder with everything in it, or a file, without following links; nothing there is fine. */
+/** Removes a folder with everything in it, or a file, without following links; a missing path is no error. */
 TERCEL_API void remove_tree(const std::string& path);
 
-/** Replaces `to` if it is a file. */
+/** Renames a file or folder; replaces `to` if it is a file. */
 TERCEL_API void rename_path(const std::string& from, const std::string& to);
 
 /** Returns when the names in a folder are on the disk. */
@@ -131,28 +131,28 @@ TERCEL_API void sync_dir(const std::string& path);
 /** Syncs every file and folder below and including `path`. */
 TERCEL_API void sync_tree(const std::string& path);
 
-/** "a/b" of "a/b/c", "." of "c", "/" of "/c"; slashes at the end do not count. */
+/** "a/b" of "a/b/c", "." of "c", "/" of "/c"; trailing slashes are ignored. */
 TERCEL_API std::string parent_path(std::string_view path);
 
 /** "c" of "a/b/c" and of "a/b/c/". */
 TERCEL_API std::string file_name(std::string_view path);
 
-/** `name` inside `folder`; an absolute name stays. */
+/** `name` inside `folder`; an absolute name is returned as it is. */
 TERCEL_API std::string join_path(std::string_view folder, std::string_view name);
 
 /**
- * Holds the exclusive lock of a lock file, which stays behind when it is released. On a file system without locks, a
- * file PATH.held is the lock: it names host and process, and counts no more when that process of this host has ended.
+ * Holds the exclusive lock of a lock file, which is not removed on release. On a file system without locks, a file
+ * PATH.held is the lock: it names host and process, and is ignored once that process of this host has ended.
  */
 class TERCEL_API FileLock {
  public:
-  /** IoError that names the process which holds the lock, if somebody does. */
+  /** IoError if another process holds the lock; names it. */
   explicit FileLock(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /** Whether the lock file is still in its place; false if somebody has removed it, or a folder above it. */
+  /** Whether the lock file still exists; false if it, or a folder above it, was removed. */
   bool is_in_place() const { return file_.is_at(file_.path()); }
 
  private:

@@ -24,7 +24,7 @@ std::atomic<FileHook*> current_hook{nullptr};
 
 FileHook* hook() { return current_hook.load(std::memory_order_acquire); }
 
-// Runs the call until it is not interrupted; the hook sees every attempt.
+// Repeats the call while it is interrupted; the hook sees every attempt.
 template <class Call>
 auto run(const FileCall& call, size_t bytes, Call&& system_call) -> decltype(system_call(bytes)) {
   for (;;) {
@@ -150,7 +150,7 @@ int call_close(int fd) {
       throw;
     }
   }
-  // Linux frees the descriptor even when close is interrupted, so EINTR is success and a retry would hit a stranger.
+  // Linux frees the descriptor even when close is interrupted, so EINTR is success; a retry could close another file.
   if (::close(fd) != 0 && errno != EINTR && error == 0) error = errno;
   if (error == 0 || error == EINTR) return 0;
   errno = error;

@@ -1,4 +1,4 @@
-// The system calls of the library that touch a disk: EINTR is retried, the hook of file_hook.h is asked.
+// All file system calls of the library: they retry on EINTR and call the hook of file_hook.h.
 // All return -1 (or null) and set errno on failure, like the calls they wrap.
 #pragma once
 
@@ -21,7 +21,7 @@ ssize_t call_pwrite(int fd, const void* data, size_t bytes, int64_t offset);
 void* call_map(int fd, size_t bytes);
 int call_fsync(int fd);
 int call_truncate(int fd, int64_t size);
-/** The descriptor is gone whatever is returned. */
+/** The descriptor is closed even if this fails. */
 int call_close(int fd);
 int call_rename(const char* from, const char* to, unsigned flags);
 int call_mkdir(const char* path);
@@ -30,9 +30,9 @@ int call_rmdir(const char* path);
 int call_fstat(int fd, struct stat* out);
 int call_stat(const char* path, struct stat* out);
 int call_lstat(const char* path, struct stat* out);
-/** Absolute, without links. */
+/** The absolute path with links resolved. */
 int call_realpath(const char* path, std::string& out);
-/** Never waits. */
+/** Non-blocking. */
 int call_flock(int fd, int operation);
 /** Names without "." and "..", unsorted. */
 int call_list(const char* path, std::vector<std::string>& out);

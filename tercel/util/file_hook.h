@@ -1,4 +1,4 @@
-// Fault injection for tests: every call into the file system passes a hook, if one is set.
+// Fault injection for tests: every file system call invokes a hook, if one is set.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct FileCall {
   int flags = 0;          // Open: those of open(2); Rename: those of renameat2(2)
 };
 
-/** Sees every call. The file layer may call from several threads at once. */
+/** Is called for every file system call, possibly from several threads at once. */
 class TERCEL_API FileHook {
  public:
   virtual ~FileHook();
   /**
    * Before a call: 0 lets it happen, an errno makes it fail; may lower `bytes` of a Read or Write (not to 0), and may
-   * throw. Calls that fail with EINTR come again.
+   * throw. Calls that fail with EINTR are repeated.
    */
   virtual int before(const FileCall& call, size_t& bytes) = 0;
   /** After a call that succeeded; an Open carries its new descriptor. */
@@ -45,7 +45,7 @@ class TERCEL_API ScopedFileHook {
   FileHook* outer_;
 };
 
-/** Thrown where the process is meant to have died. Not an Error, so that no handler takes it for one. */
+/** Thrown to simulate the death of the process. Not an Error, so that no handler catches it. */
 struct SimulatedCrash {};
 
 enum class FaultKind : uint8_t {

@@ -31,7 +31,7 @@ void FileWriter::write_through(const void* data, size_t bytes) {
 }
 
 void FileWriter::flush() {
-  // After a failure the buffer is dropped: a second attempt could write its first part twice.
+  // The buffer is dropped on failure: a second attempt could write its first part twice.
   const size_t bytes = std::exchange(used_, 0);
   if (bytes > 0) put(buffer_.get(), bytes);
 }
@@ -97,7 +97,7 @@ void FileReader::read_exact(void* out, size_t bytes) {
 LineReader::LineReader(ByteReader& source, size_t max_line_bytes)
     : source_(source), max_line_bytes_(max_line_bytes), buffer_(size_t{128} << 10) {}
 
-// Makes room behind what is left and reads more; false at the end of the source.
+// Moves the rest to the front and reads more; false at the end of the source.
 bool LineReader::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

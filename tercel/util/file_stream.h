@@ -34,7 +34,7 @@ class TERCEL_API FileWriter {
   }
   void write(std::string_view text) { write(text.data(), text.size()); }
 
-  /** Bytes written so far, those in the buffer included. */
+  /** Bytes written so far, including the buffer. */
   int64_t position() const noexcept { return flushed_ + static_cast<int64_t>(used_); }
   /** XXH3-64 of everything written; the option must be on. */
   uint64_t checksum() const;
@@ -62,23 +62,23 @@ class TERCEL_API FileWriter {
   std::optional<Checksum> checksum_;
 };
 
-/** Bytes that come in order. An implementer returns at least one byte unless the end is reached. */
+/** A sequential source of bytes. Implementations return at least one byte unless the end is reached. */
 class TERCEL_API ByteReader {
  public:
   virtual ~ByteReader();
   /** Up to `bytes`; 0 only at the end. */
   virtual size_t read_some(void* out, size_t bytes) = 0;
-  /** What errors call it. */
+  /** Name for error messages. */
   virtual const std::string& name() const = 0;
 };
 
-/** Buffered sequential reading of a file as it is. */
+/** Buffered sequential reading of a file, without decompression. */
 class TERCEL_API FileReader : public ByteReader {
  public:
   explicit FileReader(File file, size_t buffer_bytes = size_t{256} << 10);
 
   size_t read_some(void* out, size_t bytes) override;
-  /** DataError if the file ends before. */
+  /** DataError if the file ends early. */
   void read_exact(void* out, size_t bytes);
   const std::string& name() const override { return file_.path(); }
   /** Bytes read so far. */
@@ -91,7 +91,7 @@ class TERCEL_API FileReader : public ByteReader {
   int64_t position_ = 0;
 };
 
-/** Lines of a text, without LF or CRLF; a byte order mark at the start is dropped; the last line needs no end. */
+/** Lines of a text, without LF or CRLF; skips a byte order mark at the start; the last line may lack LF. */
 class TERCEL_API LineReader {
  public:
   /** The source must outlive it. */
@@ -99,7 +99,7 @@ class TERCEL_API LineReader {
 
   /** False at the end. The line is valid until the next call; DataError if it is longer than allowed. */
   bool next(std::string_view& line);
-  /** Number of the line that next() gave last, from 1. */
+  /** Number of the line that next() returned last, from 1. */
   int64_t line_number() const noexcept { return line_number_; }
   const std::string& name() const { return source_.name(); }
 

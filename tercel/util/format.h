@@ -1,4 +1,4 @@
-// Numbers and names as a person reads them; independent of the locale.
+// Human-readable numbers and names, independent of the locale.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ TERCEL_API std::string format_short(double value);
 /** Shortest decimal text that reads back as the same double: "0.1", "1e-07". */
 TERCEL_API std::string format_double(double value);
 
-/** The text on one line: control characters and bytes that are no UTF-8 become \n, \t or \xNN; cut after 512 bytes. */
+/** The text on one line: control characters and invalid UTF-8 become \n, \t or \xNN; cut after 512 bytes. */
 TERCEL_API std::string printable(std::string_view text);
 
-/** The same of each line, uncut: what a terminal shows and does not obey. */
+/** Escapes control characters as printable() does, line by line and uncut, so that a terminal does not obey them. */
 TERCEL_API std::string printable_lines(std::string_view text);
 
 /** Whether the text is well-formed UTF-8. */

@@ -1,4 +1,4 @@
-// A reference to something callable: two words, no allocation, never owns.
+// A non-owning reference to a callable: two words, no allocation.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace tercel {
 template <class Signature>
 class FunctionRef;
 
-/** Refers to a callable that must outlive it; meant for parameters, where a lambda in the call lives long enough. */
+/** Refers to a callable that must outlive it; for parameters, where a lambda argument lives until the call returns. */
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
@@ -30,7 +30,7 @@ class FunctionRef<R(Args...)> {
     };
   }
 
-  /** From a plain function, by value: its address stays good. */
+  /** From a plain function, by value: its address stays valid. */
   template <class Q, class... Params>
   requires std::is_invocable_r_v<R, Q (*)(Params...), Args...> FunctionRef(Q (*function)(Params...))
   noexcept {

@@ -79,7 +79,7 @@ struct GzipReader::State {
     return count;
   }
 
-  // Behind a member: another one, zeros to the end (tapes and some tools pad), or the end.
+  // After a member comes another one, zeros to the end (tapes and some tools pad), or the end.
   void next_member() {
     fill(sizeof kMagic);
     if (at_magic()) {

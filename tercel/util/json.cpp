@@ -12,7 +12,7 @@ namespace tercel {
 
 namespace {
 
-// Tells how far the parser has read, which nlohmann keeps to itself.
+// Exposes how far the parser has read, which nlohmann does not.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -44,7 +44,7 @@ class CountingIterator {
   throw DataError(message);
 }
 
-// Builds the value from the parser's events. nlohmann's own builder knows no limits and lets the last duplicate win.
+// Builds the value from the parser's events. nlohmann's own builder has no limits and keeps the last duplicate.
 class Builder {
  public:
   Builder(std::string_view text, std::string_view name, JsonErrors errors, const JsonLimits& limits)
@@ -54,7 +54,7 @@ class Builder {
     if (static_cast<int64_t>(text_.size()) > limits_.max_bytes)
       fail(errors_, str_cat({printable(name_), ": expected at most ", format_bytes(limits_.max_bytes),
                              " of JSON, found ", format_bytes(static_cast<int64_t>(text_.size()))}));
-    // nlohmann takes one for the end, and looks at nothing behind it.
+    // nlohmann takes a NUL for the end and ignores what follows it.
     if (const size_t zero = text_.find('\0'); zero != std::string_view::npos) {
       furthest_ = text_.data() + zero + 1;
       fail_here("expected text, found a zero byte");
@@ -124,7 +124,7 @@ class Builder {
     }
     Json& parent = *open_.back().value;
     if (parent.is_array()) return &parent.get_ref<Json::array_t&>().emplace_back(std::forward<Value>(value));
-    // Straight to the end: ordered_map would search all keys before it.
+    // Appended directly: ordered_map would search all keys first.
     auto& entries = static_cast<Json::object_t::Container&>(parent.get_ref<Json::object_t&>());
     return &entries.emplace_back(std::move(key_), Json(std::forward<Value>(value))).second;
   }

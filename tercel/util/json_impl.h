@@ -1,5 +1,5 @@
-// JSON in files: nlohmann's type, parsed with limits and with errors that say where. Private: sources include it,
-// public headers never.
+// JSON with nlohmann's type, parsed with limits and with errors that name the position. Private: never included by
+// public headers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace tercel {
 /** Keys stay in the order of the text. */
 using Json = nlohmann::ordered_json;
 
-/** Whose mistake a wrong text is: a configuration that someone wrote (ConfigError), or damaged data (DataError). */
+/** Which error invalid JSON is: ConfigError for a configuration, DataError for data. */
 enum class JsonErrors : uint8_t { Config, Data };
 
 struct JsonLimits {
@@ -30,13 +30,13 @@ TERCEL_API Json parse_json(std::string_view text, std::string_view name, JsonErr
 /** parse_json of a file's content. */
 TERCEL_API Json read_json_file(const std::string& path, JsonErrors errors, const JsonLimits& limits = {});
 
-/** Indented, with a line end; text that is no UTF-8 gets replacement characters. */
+/** Indented, with a line end; invalid UTF-8 becomes replacement characters. */
 TERCEL_API std::string dump_json(const Json& value);
 
 /** On one line, without a line end. */
 TERCEL_API std::string dump_json_line(const Json& value);
 
-/** What a value is, for messages: `"three"`, `2.5`, `true`, `null`, `a list`, `an object`. */
+/** Describes a value for messages: `"three"`, `2.5`, `true`, `null`, `a list`, `an object`. */
 TERCEL_API std::string describe_json(const Json& value);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// Compiler-dependent spellings.
+// Compiler-specific attributes.
 #pragma once
 
 /** Marks a function for host and device; plain host compilers see nothing. */
@@ -8,5 +8,5 @@
 #define TERCEL_HD
 #endif
 
-/** Inlined even where the optimiser would not, so that a fast path stays one. */
+/** Inlined even where the optimiser would not, for fast paths. */
 #define TERCEL_ALWAYS_INLINE inline __attribute__((always_inline))

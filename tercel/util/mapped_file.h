@@ -1,4 +1,4 @@
-// A file's bytes where the system keeps them: nothing is copied, pages are read when they are touched.
+// Memory-mapped files: nothing is copied, pages are read when they are touched.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 namespace tercel {
 
 /**
- * The whole content of an open file. Pages are private: what is written to them stays in this process and never gets
- * into the file. The file may be closed or deleted afterwards, but must not be shortened while it is mapped: touching
- * what is gone then ends the process with SIGBUS. Files that a writer replaces (AtomicFile) are safe.
+ * The whole content of an open file. The mapping is private: writes to it stay in this process and never reach
+ * the file. The file may be closed or deleted afterwards, but must not be truncated while it is mapped: touching a page
+ * past its end then kills the process with SIGBUS. Files that a writer replaces (AtomicFile) are safe.
  */
 class TERCEL_API MappedFile {
  public:

@@ -12,7 +12,7 @@ namespace tercel {
 
 namespace {
 
-/** Where a value stands, for messages: "[train] option 'solver.lr'". */
+/** Position of a value, for messages: "[train] option 'solver.lr'". */
 struct Place {
   std::string_view owner;
   std::string path;
@@ -138,7 +138,7 @@ int64_t read_int(const Json& json, const Place& place) {
     return static_cast<int64_t>(number);
   }
   if (json.is_number_integer()) return json.get<int64_t>();
-  // 1e6 is an integer to whoever writes it.
+  // 1e6 is accepted as an integer.
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (json.is_number_float()) {
     const auto number = json.get<double>();
@@ -187,7 +187,7 @@ void read_value(const Json& json, const OptionType& type, void* value, const Opt
       break;
     }
     case OptionKind::List: {
-      // One value stands for a list of one, as HugeCTR's files have it; not so for lists of lists, where it is a slip.
+      // A single value is a list of one, as in HugeCTR's files; in a list of lists it is an error.
       const bool is_list = json.is_array();
       const OptionKind element = type.list.element->kind;
       expect(is_list || (element != OptionKind::List && element != OptionKind::Struct && place.path.back() != ']'));

@@ -10,7 +10,7 @@
 //     }
 //   };
 //
-// JSON in and out (options_impl.h), "--set solver.lr=0.1", help, flags and every error message come from that list.
+// JSON input and output (options_impl.h), "--set solver.lr=0.1", help, flags and error messages come from that list.
 // Fields are bool, int64_t, uint64_t, double, std::string, enums with enum_names (enum_names.h), option structs, and
 // std::vector of these (with Flag for bool). Templates only make a table of plain data; options.cpp does the work.
 #pragma once
@@ -32,7 +32,7 @@
 
 namespace tercel {
 
-/** What a value must fulfil; rules join with &. In a list they hold for every element. */
+/** Constraints on a value, combined with &. For a list they apply to every element. */
 struct OptionRules {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
@@ -48,7 +48,7 @@ struct OptionRules {
     return both;
   }
 };
-/** What a number may be, and whether it has to be given. */
+/** Bounds of a number, and whether it is required. */
 constexpr OptionRules at_least(double minimum) { return {.minimum = minimum}; }
 constexpr OptionRules above(double minimum) { return {.minimum = minimum, .above_minimum = true}; }
 constexpr OptionRules at_most(double maximum) { return {.maximum = maximum}; }
@@ -75,7 +75,7 @@ concept OptionStruct = std::is_class_v<T> && requires {
   std::tuple_size<decltype(T::fields())>::value;
 };
 
-/** A bool in a list: std::vector<bool> has no elements to point at. */
+/** A bool in a list: elements of std::vector<bool> have no address. */
 struct Flag {
   bool value = false;
   friend bool operator==(const Flag&, const Flag&) = default;
@@ -227,7 +227,7 @@ OptionTable option_table() {
 /** Names of all fields; those of nested structs with dots, "solver.lr". */
 TERCEL_API std::vector<std::string> option_names(OptionTable table);
 
-/** A field's value as text: what set_option would accept. */
+/** A field's value as text that set_option accepts. */
 TERCEL_API std::string option_text(const OptionField& field, const void* options);
 
 /** "integer, at least 1", "sum|mean", "list of numbers". */
@@ -246,7 +246,7 @@ void set_option(S& options, std::string_view owner, std::string_view name, std::
 template <OptionStruct S>
 void set_option(S& options, std::string_view owner, std::string_view assignment);
 
-/** ConfigError that starts with [owner] if a value that C++ code has set breaks a rule of its field. */
+/** ConfigError that starts with [owner] if a value set by C++ code breaks a rule of its field. */
 template <OptionStruct S>
 void check_options(const S& options, std::string_view owner) {
   detail::check_options(option_table<S>(), &options, owner);
@@ -263,7 +263,7 @@ namespace detail {
 TERCEL_API std::pair<std::string_view, std::string_view> split_assignment(std::string_view owner,
                                                                           std::string_view assignment);
 }  // namespace detail
-/** Sets one field from "name=value". ConfigError that says `owner` and what is wrong. */
+/** Sets one field from "name=value"; ConfigError that starts with [owner]. */
 template <OptionStruct S>
 void set_option(S& options, std::string_view owner, std::string_view assignment) {
   const auto [name, text] = detail::split_assignment(owner, assignment);

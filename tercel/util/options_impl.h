@@ -1,4 +1,4 @@
-// Options from and to JSON. Private: sources include it, public headers never.
+// Options from and to JSON. Private: never included by public headers.
 #pragma once
 
 #include "tercel/util/json_impl.h"
@@ -13,7 +13,7 @@ TERCEL_API Json write_options(OptionTable table, const void* options);
 }  // namespace detail
 
 /**
- * Takes over what the object has; other fields keep their values. Keys in `others` belong to somebody else. ConfigError
+ * Sets the fields that the object has; other fields keep their values. Keys in `others` are ignored. ConfigError
  * that starts with [owner] for an unknown key, a wrong type, a broken rule or a missing required field. If it throws,
  * some fields may have been set.
  */

@@ -15,7 +15,7 @@ namespace {
 
 using detail::kMaxThreads;
 
-// 0 until first asked for.
+// 0 until first used.
 std::atomic<int64_t> thread_count{0};
 
 // Whether this thread runs a chunk. Initial-exec: reading it costs no call, also from a shared library.
@@ -38,7 +38,7 @@ int64_t default_threads() {
     return count;
   }
   if (const char* text = std::getenv("OMP_NUM_THREADS")) {
-    // A list means one number per nesting level; ours is the outermost.
+    // A list has one number per nesting level; the first is the outermost.
     const std::string_view list(text);
     const int64_t count = parse_threads(list.substr(0, list.find(',')));
     if (count > 0) return count;
@@ -97,7 +97,7 @@ void ChunkedLoop::run_serial() {
 
 void run_chunks(const Partition& partition, ChunkBody body) {
   ChunkedLoop loop{partition, body, {}, 0, nullptr};
-  // Serial runs keep the chunks: the sums of a reduction must not depend on who else is busy.
+  // A serial run keeps the chunks, so that a reduction gives the same sums when the pool is busy.
   if (in_chunk)
     loop.run_serial();
   else

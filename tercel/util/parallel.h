@@ -3,11 +3,11 @@
 // Note [Partition]
 // A range of n indices is cut into min(num_threads(), n / grain) chunks (at least one) of nearly equal size, in order,
 // the longer ones first; inside a parallel region, into one. The cut depends on nothing else: not on which thread is
-// free, nor on how many threads the system grants. So a result that is combined from per-chunk parts in index order is
+// idle, nor on how many threads the system grants. So a result that is combined from per-chunk parts in index order is
 // the same in every run with the same number of threads.
 //
-// Any thread may call set_num_threads at any moment, so two calls of num_threads() may differ. A loop that keeps
-// something for each chunk (scratch, partial sums) therefore takes the number of chunks and their indices from one
+// Any thread may call set_num_threads at any time, so two calls of num_threads() may differ. A loop that keeps data
+// for each chunk (scratch, partial sums) therefore takes the number of chunks and their indices from one
 // Partition object, and so do several loops that must see the same chunks.
 #pragma once
 

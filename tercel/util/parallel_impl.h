@@ -1,4 +1,4 @@
-// What loops and the threads that run them share.
+// Interface between parallel loops and the thread pool.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ struct ChunkedLoop {
   std::exception_ptr exception;
 };
 
-/** Runs every chunk once, on as many threads as there are chunks at most, and returns when all are done. */
+/** Runs every chunk once, on at most one thread per chunk, and returns when all are done. */
 void run_on_threads(ChunkedLoop& loop);
 
-/** In a forked child: the next loop starts threads of its own. */
+/** Called in a forked child: the next loop starts new threads. */
 void abandon_threads() noexcept;
 
 }  // namespace tercel::detail

@@ -27,7 +27,7 @@ void after_fork_in_child() {
   detail::abandon_threads();
 }
 
-// In the object file of the mutexes: whoever uses one links it.
+// In the same object file as the mutexes, so that the linker keeps it.
 [[maybe_unused]] const int kRegistered = pthread_atfork(before_fork, after_fork, after_fork_in_child);
 
 }  // namespace

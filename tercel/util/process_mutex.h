@@ -1,14 +1,14 @@
-// The mutexes that a whole process shares, and what fork() does with them.
+// Process-wide mutexes, and how fork() handles them.
 //
 // Note [Locks and fork]
 // A child of fork() has one thread, the one that forked. A mutex that another thread held at that moment would stay
-// locked in the child for ever, and what it guards may be half changed. So fork() first takes all mutexes of the list
-// below, in its order, and both processes give them back (pthread_atfork). This works under two rules. A thread that
-// holds one of them takes only later ones. And while a thread holds one, nothing of a user's is called or destroyed (a
-// hook, a node, a tensor): that may wait for a lock of the user's, such as Python's, whose owner may be waiting for the
-// mutex, in fork() too. What replaces an object under a mutex therefore destroys the old one after the mutex is free.
+// locked in the child for ever, and the data it guards may be half changed. So fork() first locks all mutexes of the
+// list below, in its order, and both processes unlock them (pthread_atfork). This needs two rules. A thread that holds
+// one of them locks only later ones. And while a thread holds one, it calls and destroys no user object (a hook, a
+// node, a tensor): that may wait for a lock of the user's, such as Python's GIL, whose owner may be waiting for the
+// mutex, in fork() too. Code that replaces an object under a mutex therefore destroys the old one after unlocking it.
 //
-// Threads do not survive fork(): the child gets a new pool (thread_pool.cpp), and a reader of data refuses to go on.
+// Threads do not survive fork(): the child gets a new pool (thread_pool.cpp), and a batch reader refuses to go on.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace tercel {
 
-/** In the order in which fork(), and a thread that needs several, takes them. */
+/** In locking order, for fork() and for threads that need several. */
 enum class ProcessMutex : uint8_t {
   Gradients,               ///< sums of gradients in leaves
   Metadata,                ///< first use of a tensor's autograd metadata; the first of kMetadataMutexes
@@ -42,7 +42,7 @@ struct alignas(64) ProcessMutexSlot {
 TERCEL_API extern ProcessMutexSlot g_process_mutexes[static_cast<size_t>(ProcessMutex::Count)];
 }  // namespace detail
 
-/** The mutex; of a kind that has several, the one of that index. See Note [Locks and fork]. */
+/** The mutex; `index` selects one of a kind that has several. See Note [Locks and fork]. */
 inline std::mutex& process_mutex(ProcessMutex which, size_t index = 0) {
   return detail::g_process_mutexes[static_cast<size_t>(which) + index].mutex;
 }

@@ -63,7 +63,7 @@ const char* lasting_name(const char* name) {
   return profiles().names.emplace(name).first->c_str();
 }
 
-/** The name of the innermost range of the thread if that is of an op; null otherwise. */
+/** Name of the thread's innermost range if it is an op; null otherwise. */
 thread_local const char* t_op = nullptr;
 
 int64_t now() {
@@ -71,7 +71,7 @@ int64_t now() {
       .count();
 }
 
-/** Puts the events of a thread in order, and fills in what follows from their nesting. */
+/** Sorts a thread's events and fills in the fields that follow from their nesting. */
 void nest(std::vector<ProfileEvent>& events) {
   std::stable_sort(events.begin(), events.end(), [](const ProfileEvent& a, const ProfileEvent& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;

@@ -1,14 +1,14 @@
-// Where time goes: named ranges with their begin and end, nested, of all threads.
+// Profiler: nested, named ranges with their begin and end, on all threads.
 //
 // Note [Profiles]
 // A ProfileRange is a scope with a name. Without a profile it costs a load and a branch; ops from Python, nodes of the
 // backward graph and the trainer's parts have one each. While a profile runs, a range adds an event to a list of its
-// thread when it ends, under a lock that only stop_profile() ever wants at the same time. Ranges that began before the
-// profile, or end after it, are left out. Names are copied once and kept for good, so they may be of any lifetime.
+// thread when it ends, under a lock that only stop_profile() contends for. Ranges that begin before the profile or end
+// after it are left out. Names are copied once and never freed, so the caller's may have any lifetime.
 //
-// An op has its range where its name is known and its work begins: calls from Python at the border, elementwise ops
-// where they make their loops, families such as reductions and products where they begin to calculate. An op directly
-// inside one of the same name is the same op, and has no range of its own.
+// An op opens its range where its name is known and its work begins: calls from Python in the binding, elementwise ops
+// where they build their iterator, families such as reductions and products where the computation starts. An op
+// directly inside one of the same name is the same op and opens no range.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace tercel {
 
 enum class RangeKind : uint8_t { Op, Backward, Annotation };
 
-/** A range that has ended. Times are nanoseconds since the profile began. */
+/** A completed range. Times are nanoseconds since the profile began. */
 struct ProfileEvent {
   const char* name;  ///< lives as long as the process
   RangeKind kind;
@@ -35,7 +35,7 @@ struct ProfileEvent {
 };
 
 namespace detail {
-/** The number of the profile that runs; 0: none. */
+/** Number of the running profile; 0 if none. */
 TERCEL_API extern std::atomic<uint32_t> g_profile;
 }  // namespace detail
 
@@ -45,10 +45,10 @@ inline bool profiling() { return detail::g_profile.load(std::memory_order_relaxe
 /** Begins a profile that holds the first `max_events` ranges of each thread. RuntimeError if one runs already. */
 TERCEL_API void start_profile(int64_t max_events = INT64_MAX);
 
-/** Ends it; the events by thread and begin, outer ones before those inside. RuntimeError if none runs. */
+/** Ends it; returns the events by thread and begin, outer before inner. RuntimeError if none runs. */
 TERCEL_API std::vector<ProfileEvent> stop_profile();
 
-/** A scope under a name. */
+/** A named scope. */
 class ProfileRange {
  public:
   ProfileRange(const char* name, RangeKind kind) {
@@ -85,10 +85,10 @@ struct ProfileRow {
   int64_t self = 0;
 };
 
-/** A row for each name and kind, those with the largest times of their own first. */
+/** A row for each name and kind, sorted by descending self time. */
 TERCEL_API std::vector<ProfileRow> profile_rows(Span<ProfileEvent> events);
 
-/** The first rows as lines of text: name, time of its own and its share, time, calls. */
+/** The first rows as text: name, self time and its share, total time, calls. */
 TERCEL_API std::string profile_table(Span<ProfileEvent> events, size_t most_rows);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// Cooperative signals: the first Ctrl-C asks for a stop, the second one does not; SIGUSR1 asks for a save.
+// Cooperative signals: the first Ctrl-C requests a stop, the second ends the process; SIGUSR1 requests a save.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@ namespace tercel {
  */
 TERCEL_API int stop_signal() noexcept;
 
-/** Asks for a stop as that signal would; safe in a signal handler. */
+/** Requests a stop as that signal would; async-signal-safe. */
 TERCEL_API void request_stop(int signal) noexcept;
 
-/** Whether a save was asked for since the last call. */
+/** Whether a save was requested since the last call. */
 TERCEL_API bool take_save_request() noexcept;
 
-/** Asks for a save as SIGUSR1 would; safe in a signal handler. */
+/** Requests a save as SIGUSR1 would; async-signal-safe. */
 TERCEL_API void request_save() noexcept;
 
 /** "SIGTERM" of SIGTERM, for the signals that stop_signal() gives. */

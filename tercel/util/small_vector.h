@@ -1,4 +1,4 @@
-// A growable array of trivially copyable elements that keeps the first few inside itself.
+// A growable array of trivially copyable elements with inline storage for the first few.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tercel {
 
-/** Up to N elements need no allocation; beyond that the heap, from which it never comes back. Moving steals the heap
- * block. */
+/** Up to N elements need no allocation; a larger vector lies on the heap and stays there if it shrinks. Moving steals
+ * the heap block. */
 template <class T, size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>, "elements are moved with memcpy");
@@ -51,7 +51,7 @@ class SmallVector {
   size_t size() const noexcept { return size_; }
   size_t capacity() const noexcept { return capacity_; }
   bool empty() const noexcept { return size_ == 0; }
-  /** Whether the elements lie inside the object. */
+  /** Whether the elements are stored inside the object. */
   bool is_inline() const noexcept { return data_ == inline_data(); }
 
   T& operator[](size_t i) { return data_[i]; }
@@ -103,7 +103,7 @@ class SmallVector {
     size_ = elements.size();
   }
 
-  /** Inserts before `position`; returns where the new element lies. */
+  /** Inserts before `position`; returns the new element's address. */
   T* insert(const T* position, T value) {
     T* gap = open_gap(position, 1);
     *gap = value;
@@ -118,7 +118,7 @@ class SmallVector {
     return gap;
   }
   T* erase(const T* position) { return erase(position, position + 1); }
-  /** Removes [first, last); returns where the element after them now lies. */
+  /** Removes [first, last); returns the new address of the element after them. */
   T* erase(const T* first, const T* last) {
     TERCEL_ASSERT(data_ <= first && first <= last && last <= end());
     T* to = data_ + (first - data_);
@@ -155,7 +155,7 @@ class SmallVector {
   void release() noexcept {
     if (!is_inline()) std::allocator<T>().deallocate(data_, capacity_);
   }
-  // Expects that own storage was released or never existed; leaves `other` empty.
+  // The caller has released this vector's own block; leaves `other` empty.
   void take(SmallVector& other) noexcept {
     size_ = other.size_;
     if (other.is_inline()) {

@@ -10,8 +10,8 @@
 
 namespace tercel {
 
-/** Non-owning view of const elements; valid while its source lives (a braced list or a number in a call: to the end of
- * the call). */
+/** Non-owning view of const elements, valid while its source lives: a braced list or a number that is an argument lives
+ * until the call returns. */
 template <class T>
 class Span {
  public:

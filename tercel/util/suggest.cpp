@@ -41,7 +41,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view nearest_name(std::string_view word, Span<std::string_view> known) {
-  // A name of a kilobyte is no typing error; do not spend quadratic time on it.
+  // Longer names are not typing errors; avoid quadratic time.
   constexpr size_t kLongest = 64;
   if (word.empty() || word.size() > kLongest) return {};
   std::string_view best;
@@ -49,7 +49,7 @@ std::string_view nearest_name(std::string_view word, Span<std::string_view> know
   for (const std::string_view name : known) {
     if (name.size() > kLongest) continue;
     const size_t distance = edit_distance(word, name);
-    // Replacing every letter is not near: "ab" does not mean "cd".
+    // Replacing every letter is not a typing error: "ab" does not mean "cd".
     if (distance < best_distance && distance < std::max(word.size(), name.size())) {
       best = name;
       best_distance = distance;

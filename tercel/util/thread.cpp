@@ -25,7 +25,7 @@ Thread::Thread(Callable<void()> run) {
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);
   if (error == 0) {
-    // A fresh attribute names the default, which a user may have raised.
+    // A new attribute holds the default size, which the user may have raised.
     size_t stack = 0;
     static_cast<void>(pthread_attr_getstacksize(&attributes, &stack));
     error = pthread_attr_setstacksize(&attributes, std::max(stack, kLeastThreadStack));

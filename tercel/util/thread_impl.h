@@ -1,4 +1,4 @@
-// Threads of our own.
+// std::thread with a minimum stack size.
 #pragma once
 
 #include <pthread.h>
@@ -11,9 +11,9 @@
 namespace tercel {
 
 /**
- * What the stack of a thread of ours holds at least. The default is the limit that the process was started with
- * (RLIMIT_STACK), which may be 64 KiB; a pass of backward() that runs Python functions needs some MiB. Memory that is
- * not touched costs nothing.
+ * Minimum stack size of the library's threads. The default is the limit that the process was started with
+ * (RLIMIT_STACK), which may be 64 KiB; a pass of backward() that runs Python functions needs several MiB. Stack pages
+ * that are not touched use no memory.
  */
 constexpr size_t kLeastThreadStack = size_t{8} << 20;
 
@@ -21,16 +21,16 @@ constexpr size_t kLeastThreadStack = size_t{8} << 20;
 class TERCEL_API Thread {
  public:
   Thread() = default;
-  /** std::system_error when the system grants no thread. */
+  /** std::system_error if the system cannot start a thread. */
   explicit Thread(Callable<void()> run);
   Thread(Thread&& other) noexcept : id_(other.id_), owner_(other.owner_) { other.owner_ = 0; }
   Thread& operator=(Thread&& other) = delete;
   ~Thread();
 
   bool joinable() const { return owner_ != 0; }
-  /** Whether this process has it: a child that was forked since has not. */
+  /** Whether the thread exists in this process; false in a child forked since it started. */
   bool is_here() const;
-  /** Waits for its end. In a forked child, where it does not exist, there is nothing to wait for. */
+  /** Waits for its end; returns at once in a forked child, where it does not exist. */
   void join();
   void detach();
 

@@ -2,9 +2,9 @@
 //
 // Note [Who runs a chunk]
 // Chunk i belongs to worker i (the caller is worker 0), so that loops over the same rows find them in the same core's
-// cache. But nobody waits for a worker that has not begun: the caller takes every chunk that is still unclaimed. On a
-// busy machine a worker may get no CPU for milliseconds, a hundred times a loop's length. Who runs a chunk changes
-// nothing in what it calculates, see Note [Partition].
+// cache. But no thread waits for a worker that has not started: the caller takes every chunk that is still unclaimed.
+// On a busy machine a worker may get no CPU for milliseconds, a hundred times a loop's length. The results do not
+// depend on which thread runs a chunk, see Note [Partition].
 //
 // Note [Life of the pool]
 // The pool is never destroyed: at the end of the program other threads may still run loops, and its workers, which are
@@ -27,10 +27,10 @@ namespace tercel::detail {
 
 namespace {
 
-// Between the loops of a training step lie some tens of microseconds, about what it costs to wake a thread.
+// The loops of a training step are some tens of microseconds apart, about the cost of waking a thread.
 constexpr std::chrono::microseconds kSpin{100};
 
-/** Whether the condition came true soon. */
+/** Spins for a short time; returns whether the condition became true. */
 template <class Condition>
 bool spin_until(Condition condition) {
   const auto start = std::chrono::steady_clock::now();
@@ -56,7 +56,7 @@ class ThreadPool {
     loop_.store(&loop, std::memory_order_relaxed);
     pending_.store(chunks, std::memory_order_relaxed);
     ++round_;
-    // Sequential, as is sleepers_: either a worker sees the new round before it sleeps, or it is seen to sleep.
+    // Sequentially consistent, as is sleepers_: a worker sees the new round before it sleeps, or is counted as asleep.
     current_.store(round_ << kChunkBits | static_cast<uint64_t>(chunks));
     if (sleepers_.load() > 0) {
       { const std::lock_guard lock(mutex_); }
@@ -75,8 +75,8 @@ class ThreadPool {
   static constexpr int kChunkBits = 16;
   static_assert(kMaxThreads < 1 << kChunkBits);
 
-  // A chunk can be claimed once a round, and only while the round lasts: it ends when all of its chunks have been run.
-  // So whoever has claimed one may use loop_.
+  // A chunk can be claimed once per round, and the round ends when all of its chunks have run. So a thread that has
+  // claimed one may use loop_.
   void run_if_unclaimed(int64_t chunk, uint64_t round) {
     std::atomic<uint64_t>& claim = claims_[static_cast<size_t>(chunk)];
     uint64_t last = claim.load(std::memory_order_relaxed);
@@ -113,7 +113,7 @@ class ThreadPool {
     }
   }
 
-  // Where threads exceed CPUs, one that spins takes the CPU from one that works.
+  // With more threads than CPUs, spinning would take the CPU from a working thread.
   const int64_t cpus_ = usable_cpus();
   std::mutex owner_;  // held by the caller for a whole loop
   int64_t workers_ = 0;
@@ -144,7 +144,7 @@ ThreadPool& pool() {
 }  // namespace
 
 void run_on_threads(ChunkedLoop& loop) {
-  // A serial run keeps the chunks: the sums of a reduction must not depend on who else is busy.
+  // A serial run keeps the chunks, so that a reduction gives the same sums when the pool is busy.
   if (!pool().try_run(loop)) loop.run_serial();
 }
 

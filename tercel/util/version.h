@@ -1,4 +1,4 @@
-// Which Tercel this is.
+// Version of the library.
 #pragma once
 
 #include <string_view>

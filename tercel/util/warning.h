@@ -1,4 +1,4 @@
-// Warnings: what is allowed, but probably not meant. The library prints nothing: whoever wants them sets a handler.
+// Warnings. The library prints nothing: programs that want warnings set a handler.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace tercel {
 
-/** Gets the text of a warning, on the thread that caused it. What it throws leaves the operation that warned. */
+/** Receives a warning's text, on the thread that caused it. Its exceptions propagate out of the op that warned. */
 using WarningHandler = Callable<void(const std::string& text)>;
 
-/** Sets the handler of all threads; an empty one (the default) drops warnings. Returns the one before. */
+/** Sets the handler of all threads; an empty one (the default) drops warnings. Returns the previous one. */
 TERCEL_API WarningHandler set_warning_handler(WarningHandler handler);
 
-/** Hands a warning to the handler. */
+/** Passes a warning to the handler. */
 TERCEL_API void warn(const std::string& text);
 
 }  // namespace tercel

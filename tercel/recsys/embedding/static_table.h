@@ -1,4 +1,4 @@
-// An embedding table in which a key's row is known beforehand.
+// An embedding table with a fixed range of keys.
 #pragma once
 
 #include <string>

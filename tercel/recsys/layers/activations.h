@@ -1,4 +1,4 @@
-// Layers that change each element by itself.
+// Elementwise layers.
 #pragma once
 
 #include <tuple>

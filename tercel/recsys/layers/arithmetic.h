@@ -33,7 +33,7 @@ struct ReduceSumOptions {
   }
 };
 
-/** Sums over one dimension, which stays with size 1. */
+/** Sums over one dimension, which is kept with size 1. */
 class ReduceSum final : public Layer {
  public:
   using Options = ReduceSumOptions;

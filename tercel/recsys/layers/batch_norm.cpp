@@ -18,7 +18,7 @@ BatchNorm::BatchNorm(const Options& options, BuildContext& context)
 }
 
 void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
-  // One row, as an epoch's last batch may have, has no variance.
+  // A single row, possible in an epoch's last batch, has no variance.
   const bool by_batch = context.training && bottoms[0].size(0) > 1;
   tops[0] = batch_norm(bottoms[0], running_mean_, running_var_, parameters_[gamma_], parameters_[beta_],
                        {by_batch, options_.factor, options_.eps});

@@ -40,8 +40,8 @@ struct BatchNormLayerOptions {
 };
 
 /**
- * [B, n] -> [B, n]: gamma (x - mean) / sqrt(variance + eps) + beta, over the batch in training, by the running
- * statistics in evaluation. A batch of one row passes by the running statistics, and leaves them alone. Parameters
+ * [B, n] -> [B, n]: gamma (x - mean) / sqrt(variance + eps) + beta, with batch statistics in training, running
+ * statistics in evaluation. A batch of one row uses the running statistics and does not update them. Parameters
  * gamma [n], beta [n]; buffers running_mean [n], running_var [n].
  */
 class BatchNorm final : public Layer {

@@ -1,4 +1,4 @@
-// Initial values that a graph may ask for, by HugeCTR's names.
+// Initializers of a graph, by HugeCTR's names.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr auto enum_names(Initializer) {
                                                {Initializer::Zero, "Zero"}});
 }
 
-/** The named distribution for these fans; Default and Uniform differ from layer to layer and are given. */
+/** The named distribution for these fans; Default and Uniform depend on the layer and are arguments. */
 inline nn::Init resolve(Initializer initializer, int64_t fan_in, int64_t fan_out, const nn::Init& layer_default,
                         const nn::Init& layer_uniform) {
   switch (initializer) {

@@ -1,4 +1,4 @@
-// Layers in which fields meet pairwise.
+// Layers of pairwise interactions.
 #pragma once
 
 #include <tuple>

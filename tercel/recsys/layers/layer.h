@@ -1,7 +1,7 @@
 // A layer of a model graph.
 //
-// A layer is built once, from its options and the shapes of its inputs, when it reserves its parameters; then it runs
-// forward on any number of batches, through ops that autograd records. It holds no activations. A new layer is a header
+// A layer is built once, from its options and the shapes of its inputs, and reserves its parameters; then it runs
+// forward on any number of batches, with ops that autograd records. It stores no activations. A new layer is a header
 // and a source in this folder, and a line in layers.cpp.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tercel::recsys {
 /** Sizes of a tensor in the graph without its first dimension, which is the batch. */
 using FeatureShape = DimVector;
 
-/** What a layer may use while it is built. */
+/** Arguments for building a layer. */
 struct BuildContext {
   std::string_view type;              ///< "InnerProduct"
   std::string_view name;              ///< of the layer, for parameters and errors: its first top
@@ -33,7 +33,7 @@ struct BuildContext {
 /** "[batch, 3, 4]". */
 TERCEL_API std::string shape_text(const FeatureShape& shape);
 
-/** How a forward pass runs. */
+/** Settings of a forward pass. */
 struct ForwardContext {
   bool training = false;
   Generator& generator;  ///< of dropout

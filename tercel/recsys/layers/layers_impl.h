@@ -1,4 +1,4 @@
-// The list of layers, and how one is built from JSON. Private.
+// The list of layers and their construction from JSON. Private.
 #pragma once
 
 #include "tercel/recsys/layers/layer.h"
@@ -9,7 +9,7 @@
 namespace tercel::recsys {
 
 /**
- * Makes a layer from its JSON object, in which the keys type, bottom and top belong to the graph. Adds every option, as
+ * Makes a layer from its JSON object, ignoring type, bottom and top, which the graph reads. Adds every option, as
  * given or by default, to `resolved`.
  */
 using MakeLayer = std::unique_ptr<Layer> (*)(const Json& options, BuildContext& context, Json& resolved);
@@ -17,9 +17,9 @@ using MakeLayer = std::unique_ptr<Layer> (*)(const Json& options, BuildContext& 
 struct LayerEntry {
   std::string_view type;  ///< HugeCTR's name
   MakeLayer make;
-  /** Refuses a JSON object that make() would refuse for its options' names and values. */
+  /** Throws if make() would reject the names or values of the options. */
   void (*check_options)(const Json& options, std::string_view name);
-  /** Whether it joins its inputs, so that fewer of them make sense too. */
+  /** Whether it combines its inputs, so that it also works with fewer of them. */
   bool joins;
   /** Shows its options and their defaults. */
   void (*show_options)(FunctionRef<void(OptionTable table, const void* defaults)> viewer);

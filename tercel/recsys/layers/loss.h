@@ -7,8 +7,8 @@
 namespace tercel::recsys {
 
 /**
- * Logits [B, 1] and labels [B, 1] -> the mean binary cross entropy, a scalar. The probability that goes with a logit is
- * its sigmoid.
+ * Logits [B, 1] and labels [B, 1] -> the mean binary cross entropy, a scalar. The probability is the sigmoid of the
+ * logit.
  */
 class BinaryCrossEntropyLoss final : public Layer {
  public:

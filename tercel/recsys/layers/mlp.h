@@ -1,4 +1,4 @@
-// Fully connected layers in a row.
+// A stack of fully connected layers.
 #pragma once
 
 #include <tuple>

@@ -1,4 +1,4 @@
-// Layers that join, cut and rearrange.
+// Layers that concatenate, slice and reshape.
 #pragma once
 
 #include <tuple>
@@ -17,7 +17,7 @@ struct ConcatOptions {
   }
 };
 
-/** Inputs joined along an axis; all other sizes agree. */
+/** Concatenates inputs along an axis; all other sizes must agree. */
 class Concat final : public Layer {
  public:
   using Options = ConcatOptions;

@@ -1,11 +1,11 @@
-// Share of right decisions.
+// Accuracy.
 #pragma once
 
 #include "tercel/recsys/metrics/metric.h"
 
 namespace tercel::recsys {
 
-/** Share of rows whose label is what a threshold of 0.5 on the probability says. */
+/** Fraction of rows that a threshold of 0.5 on the probability classifies correctly. */
 class TERCEL_API Accuracy final : public Metric {
  public:
   std::string_view name() const override { return "accuracy"; }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBlockRows = size_t{1} << 18;
 
-/** Unsigned numbers in the order of the floats; -0 as +0. */
+/** Maps floats to unsigned numbers in the same order; -0 equals +0. */
 uint64_t ordered_bits(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x + 0.0f);
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;

@@ -19,7 +19,7 @@ class TERCEL_API Auc final : public Metric {
   void add_rows(Span<float> logits, Span<float> labels) override;
 
   // Order-preserving bits of the logit, then the label as the lowest bit. In blocks, all but the last of the same size:
-  // one growing vector would need twice the memory while it moves.
+  // a single vector would need twice the memory when it grows.
   std::vector<std::vector<uint64_t>> blocks_;
   bool has_nan_ = false;
 };

@@ -1,4 +1,4 @@
-// Whether probabilities are right on average.
+// Calibration: whether probabilities are right on average.
 #pragma once
 
 #include "tercel/recsys/metrics/metric.h"

@@ -16,7 +16,7 @@ double surprise(double x) { return std::max(-x, 0.0) + std::log1p(std::exp(-std:
 void LogLoss::add_rows(Span<float> logits, Span<float> labels) {
   for (size_t i = 0; i < logits.size(); ++i) {
     const double x = logits[i], y = labels[i];
-    // A side without weight does not count, however infinite it is.
+    // 0 times infinity must not give NaN.
     if (y > 0) sum_ += y * surprise(x);
     if (y < 1) sum_ += (1 - y) * surprise(-x);
   }

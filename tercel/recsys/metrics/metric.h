@@ -1,4 +1,4 @@
-// Measures of predictions, gathered batch by batch.
+// Metrics of predictions, accumulated over batches.
 //
 // A new metric is a header and a source in this folder, and a line in metrics.cpp.
 #pragma once
@@ -13,16 +13,16 @@
 
 namespace tercel::recsys {
 
-/** Gives the same value however rows are cut into batches. */
+/** The value does not depend on how rows are split into batches. */
 class TERCEL_API Metric {
  public:
   virtual ~Metric();
 
   /** "auc". */
   virtual std::string_view name() const = 0;
-  /** Takes in rows: logits (the prediction is their sigmoid) and as many labels, 0 or 1. */
+  /** Adds rows: logits (the prediction is their sigmoid) and the same number of labels, 0 or 1. */
   void add(Span<float> logits, Span<float> labels);
-  /** Over all rows since the last reset; NaN when it is not defined for them, or a logit is NaN. More may follow. */
+  /** The metric of all rows since the last reset; NaN if it is undefined or a logit is NaN. add() may follow. */
   virtual double value() = 0;
   virtual void reset() = 0;
 

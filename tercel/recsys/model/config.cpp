@@ -14,7 +14,7 @@ constexpr std::string_view kSections[] = {"model_name", "solver", "optimizer", "
 
 constexpr std::string_view kSettable[] = {"solver", "optimizer", "data", "layers"};
 
-// HugeCTR's optimizer section holds the parameters of each rule in an object of its own.
+// HugeCTR's optimizer section has a separate object for the parameters of each rule.
 constexpr std::string_view kHparams[] = {"adam_hparam", "adagrad_hparam", "momentum_sgd_hparam", "ftrl_hparam",
                                          "sgd_hparam"};
 

@@ -1,4 +1,4 @@
-// What a model is and how it is trained: HugeCTR's JSON, with the sections solver, optimizer and data.
+// Configuration of a model and its training: HugeCTR's JSON, with the sections solver, optimizer and data.
 //
 // docs/guide/config.md lists every entry. The layers stay JSON until they are built, because each layer knows its own
 // options; everything else is read into structs here.
@@ -91,7 +91,7 @@ TERCEL_API void set_config(ModelConfig& config, std::string_view assignment);
 
 /** Names of the shipped models: wdl, deepfm, dcn, dlrm. */
 TERCEL_API Span<std::string_view> preset_names();
-/** Their configuration; ConfigError with the nearest name for one that is not there. */
+/** The configuration of a shipped model; ConfigError with the nearest name if there is none. */
 TERCEL_API std::string_view preset(std::string_view name);
 
 }  // namespace tercel::recsys

@@ -7,18 +7,18 @@
 namespace tercel::recsys {
 
 /**
- * An optimizer object as HugeCTR writes it: type, update_type, and the rule's numbers flat or in "<x>_hparam". What it
- * does not say is as in `defaults`.
+ * An optimizer object as HugeCTR writes it: type, update_type, and the rule's numbers flat or in "<x>_hparam". Missing
+ * entries are as in `defaults`.
  */
 optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerOptions& defaults,
                                        std::string_view owner);
 
 /** parse_config() of a text that was parsed already. */
 ModelConfig config_from_json(const Json& json, std::string_view name);
-/** What to_json() writes. */
+/** The JSON of to_json(). */
 Json config_to_json(const ModelConfig& config);
 
-/** What a layer of the list is called: its only or first top; empty for Data. */
+/** Name of a layer: its only or first top; empty for Data. */
 std::string layer_name(const Json& layer);
 
 }  // namespace tercel::recsys

@@ -17,7 +17,7 @@ constexpr std::string_view kEmbeddingTypes[] = {
     "DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
     "HybridSparseEmbedding", "SparseEmbedding"};
 
-// Far beyond what can be trained; sizes made of these do not overflow.
+// Far beyond what can be trained; products of these do not overflow.
 constexpr int64_t kMaxRow = int64_t{1} << 31, kMaxTableRows = int64_t{1} << 44;
 
 bool is_embedding(std::string_view type) {
@@ -42,7 +42,7 @@ std::vector<std::string> names_of(const Json& layer, const char* key, std::strin
   return names;
 }
 
-/** A list of one name is that name: two ways to write the same. */
+/** Writes a list of one name as that name. */
 Json resolved_names(const std::vector<std::string>& names) { return names.size() == 1 ? Json(names[0]) : Json(names); }
 
 Json resolved_layer(const std::string& type, const std::vector<std::string>& bottoms,
@@ -51,9 +51,9 @@ Json resolved_layer(const std::string& type, const std::vector<std::string>& bot
 }
 
 // Note [Absent tensors]
-// One graph serves datasets with and without dense values. Without them the tensor `dense` is absent, and what is made
-// of absent tensors alone is absent too: such layers are left out. A layer that joins its inputs (Add, Concat,
-// Interaction) joins those that are there; any other that needs an absent one is refused.
+// One graph serves datasets with and without dense values. Without them the tensor `dense` is absent. A layer whose
+// inputs are all absent is left out, and its outputs are absent too. A layer that combines its inputs (Add, Concat,
+// Interaction) uses those that are present; for any other layer an absent input is an error.
 class Builder {
  public:
   Builder(const data::Schema& schema, nn::ParameterArena& parameters, const optim::OptimizerOptions& optimizer)
@@ -218,7 +218,7 @@ class Builder {
             ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))
             : optimizer_);
     optim::check_update_type(graph_.table_optimizers.back(), where);
-    // Where several tables read an input, its keys must be in the smallest.
+    // If several tables read an input, its keys must be in the smallest one.
     data::SparseInput& source = graph_.sparse_inputs[static_cast<size_t>(input)];
     if (source.table.empty() || keys.count < source.num_keys) {
       source.table = name;
@@ -234,7 +234,7 @@ class Builder {
     int64_t first = 0, count = 0;
   };
 
-  /** Keys are globally unique: the table has a row for every key from the first of its slots to the last. */
+  /** Keys are globally unique: the table has a row for every key from its first slot's to its last slot's. */
   KeyRange table_keys(const EmbeddingParameters& p, int64_t first_slot, int64_t slots, std::string_view where) const {
     int64_t first = INT64_MAX, end = 0;
     bool known = true;

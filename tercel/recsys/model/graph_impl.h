@@ -1,4 +1,4 @@
-// A model's layers, resolved: which tensor each reads and writes. Private.
+// A model's layer graph: the tensors that each layer reads and writes. Private.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct GraphTensor {
   std::string name;
   FeatureShape shape;
   int64_t sparse_input = -1;  ///< of a sparse input: its index; it has keys, not values
-  bool absent = false;        ///< see Note [Absent tensors]; nothing makes it
+  bool absent = false;        ///< see Note [Absent tensors]; no layer computes it
 };
 
 struct GraphNode {

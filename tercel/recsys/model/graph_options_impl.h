@@ -1,4 +1,4 @@
-// Options of a graph's entries that are no layers of their own: what Data has, and embeddings. Private.
+// Options of graph entries that are not layers: Data and embeddings. Private.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ struct SparseOptions {
   }
 };
 
-/** Those of the bags' modes that the graph's embeddings have. */
+/** The bag modes that embeddings of a graph support. */
 enum class Combiner : uint8_t { Sum, Mean };
 constexpr auto enum_names(Combiner) {
   return std::to_array<EnumName<Combiner>>({{Combiner::Sum, "sum"}, {Combiner::Mean, "mean"}});

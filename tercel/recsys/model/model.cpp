@@ -13,7 +13,7 @@ struct Model::State {
   nn::ParameterArena parameters;
   Graph graph;
   Generator generator;
-  // Of the running pass; kept between passes for their memory only.
+  // Tensors of the running pass; members only to reuse their memory.
   std::vector<Tensor> values, bottoms, tops;
 };
 
@@ -28,7 +28,7 @@ void Model::initialize(uint64_t seed) {
   Generator generator(seed);
   state_->parameters.allocate(kFloat32, generator);
   for (StaticTable& table : state_->graph.tables) table.allocate(generator);
-  // Dropout draws from a sequence of its own.
+  // Dropout has a separate random sequence.
   state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
 }
 
@@ -36,7 +36,7 @@ void Model::allocate_parameters() { state_->parameters.allocate(kFloat32); }
 
 namespace {
 
-/** Runs the nodes in order; after each, tells `watch` its name and whether to go on. */
+/** Runs the nodes in order; after each, calls `watch`, which decides whether to continue. */
 template <class Watch>
 void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& values,
                std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {

@@ -17,7 +17,7 @@ namespace tercel::recsys {
 
 class TERCEL_API Model {
  public:
-  /** Builds the graph for rows of that schema; ConfigError names the layer and shows the shapes. Allocates nothing. */
+  /** Builds the graph for rows of the schema, without allocating; ConfigError names the layer and shows the shapes. */
   Model(const ModelConfig& config, const data::Schema& schema);
   ~Model();
   Model(Model&&) noexcept;
@@ -25,7 +25,7 @@ class TERCEL_API Model {
 
   /** Allocates parameters and tables and draws their initial values. */
   void initialize(uint64_t seed);
-  /** Allocates parameters, filled with zeros, for values that are read; tables get theirs by StaticTable::set_weight().
+  /** Allocates parameters, filled with zeros, before loading values; tables are set by StaticTable::set_weight().
    */
   void allocate_parameters();
 
@@ -36,12 +36,12 @@ class TERCEL_API Model {
   /** One pass; `training` records gradients and runs dropout. */
   Result forward(const data::Batch& batch, bool training);
   /**
-   * The first layer whose output of this batch, in training, has a NaN or an infinity, as "MLP top"; empty if there is
-   * none. Moves what a pass in training moves: running statistics and the generator.
+   * The first layer whose output has a NaN or an infinity in a training pass over this batch, as "MLP top"; empty if
+   * there is none. Like every training pass, it updates running statistics and the generator.
    */
   std::string first_nonfinite_layer(const data::Batch& batch);
 
-  /** How the reader is to group the slots. */
+  /** How the reader must group the slots. */
   const std::vector<data::SparseInput>& sparse_inputs() const;
   nn::ParameterArena& parameters();
   std::vector<StaticTable>& tables();
@@ -53,13 +53,13 @@ class TERCEL_API Model {
   Generator& generator();
 
   /**
-   * ModelConfig::layers with every option written out, given or not: what was built, whatever the defaults of another
-   * version are.
+   * ModelConfig::layers with every option written out, so that it describes the model independently of a version's
+   * defaults.
    */
   std::string layers() const;
-  /** One line a layer: type, name, output shape, parameters. */
+  /** One line per layer: type, name, output shape, parameters. */
   std::string summary() const;
-  /** Changes when, and only when, parameters of another model would not fit: names and shapes in order. */
+  /** Equal for models with compatible parameters (names and shapes in order), else different. */
   std::string fingerprint() const;
 
  private:

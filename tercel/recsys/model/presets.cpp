@@ -1,4 +1,4 @@
-// The shipped models, as the configuration files that they are.
+// Configurations of the shipped models.
 #include "tercel/recsys/model/config.h"
 #include "tercel/util/suggest.h"
 
