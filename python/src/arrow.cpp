@@ -16,7 +16,7 @@ namespace {
 using io::ArrowArray;
 using io::ArrowSchema;
 
-/** The C stream interface: batches of one schema, one after the other. */
+/** The C stream interface: a sequence of batches with one schema. */
 struct ArrowArrayStream {
   int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
   int (*get_next)(ArrowArrayStream*, ArrowArray* out);
@@ -41,7 +41,7 @@ T* struct_of(nb::handle capsule) {
   return value;
 }
 
-/** Frees the struct, and gives back what nobody has taken. */
+/** Frees the struct, and releases it if it was not consumed. */
 template <class T>
 void drop_capsule(PyObject* capsule) {
   const std::unique_ptr<T> value(static_cast<T*>(PyCapsule_GetPointer(capsule, kName<T>)));
@@ -80,7 +80,7 @@ nb::object export_columns(const nb::dict& columns) {
   return export_with([&](ArrowSchema* schema, ArrowArray* array) { io::columns_to_arrow(named, schema, array); });
 }
 
-/** Puts a callback of ours before the array's: Note [Foreign memory]. */
+/** Wraps the array's release callback: Note [Foreign memory]. */
 void guard(ArrowArray* array) {
   if (!array->release) return;
   array->private_data = new ArrowArray(*array);
@@ -114,7 +114,7 @@ nb::object import_array(nb::handle schema, nb::handle array, nb::handle copy, bo
                       {.copy = to_copy_mode(copy), .mask = mask});
 }
 
-/** An array without rows, as a schema says: a stream may end before its first batch. */
+/** An empty array of a schema, for a stream that ends before its first batch. */
 struct EmptyArray {
   std::vector<EmptyArray> children;
   std::vector<ArrowArray> arrays;
@@ -139,7 +139,7 @@ void fill_empty(const ArrowSchema& schema, EmptyArray& store, ArrowArray& array)
   array.release = [](ArrowArray* self) { self->release = nullptr; };
 }
 
-/** Schema and arrays that are given back unless they are taken. */
+/** Schema and arrays, released unless they are consumed. */
 template <class T>
 struct Held {
   T value{};

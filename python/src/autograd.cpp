@@ -1,4 +1,4 @@
-// Recording on and off, and the passes.
+// Gradient modes, and backward passes.
 #include "python/src/autograd.h"
 
 #include "python/src/op.h"

@@ -1,4 +1,4 @@
-// The graph as Python sees it: nodes, hooks, functions of Python's own.
+// The graph in Python: nodes, hooks, functions defined in Python.
 #pragma once
 
 #include <memory>
@@ -22,19 +22,19 @@ PyObject* object_of_node(const intrusive_ptr<Node>& node);
 PyTypeObject* context_type();
 /** The node of a Python function's context; null once its graph is gone. TypeError for another object. */
 intrusive_ptr<Node> node_of_context(PyObject* context);
-/** Whether `node`, which is not looked into, is that of the context, and only one thing holds it. With the GIL. */
+/** Whether `node`, which is not dereferenced, is the context's and has one owner. Needs the GIL. */
 bool owns_context_alone(const Node* node, PyObject* context);
 
-/** A Python object that C++ keeps, and lets go of on any thread. */
+/** A Python object owned by C++, which may release it on any thread. */
 class Held {
  public:
   explicit Held(nb::object object) : object_(std::move(object)) {}
   ~Held();
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
-  /** With the GIL; null once dropped. */
+  /** Needs the GIL; null once dropped. */
   PyObject* get() const { return object_.ptr(); }
-  /** Lets go of it before its end; with the GIL. */
+  /** Releases it early; needs the GIL. */
   void drop() { const nb::object last = std::move(object_); }
 
  private:
@@ -44,10 +44,10 @@ class Held {
 std::shared_ptr<Held> hold(nb::handle object);
 
 // Note [Cycles through hooks]
-// A hook may refer to the leaf or the node that it hangs on. Such a cycle leads through C++, where Python's collector
-// finds it only if the object that owns the C++ end shows it: a leaf's object its hooks, a node's object those of the
-// node, each while it is the sole owner, for what C++ holds too is no garbage. The graph keeps hooks where Python
-// cannot look, so a node's state and a leaf's object refer to them a second time, without keeping them.
+// A hook may refer to its own leaf or node. Such a cycle passes through C++, and Python's collector finds it only if
+// the object that owns the C++ end traverses it: a leaf's object its hooks, a node's object those of the node, each
+// only while it is the sole owner, since objects that C++ also owns are not garbage. Python cannot traverse the graph's
+// hook lists, so a node's state and a leaf's object have additional, non-owning references to the hooks.
 class HookReferences {
  public:
   void add(const std::shared_ptr<const Held>& hook);
@@ -62,14 +62,14 @@ class HookReferences {
   std::vector<Reference> references_;
 };
 
-/** What a function's __name__ says, or its type's. */
+/** A function's __name__, or that of its type. */
 std::string name_of(PyObject* function);
 /** A tuple of tensors, None for undefined ones. */
 nb::object tuple_of(const std::vector<Tensor>& tensors);
 /** Tensors of a tensor or a sequence of tensors and None. TypeError for anything else. */
 std::vector<Tensor> tensor_list(nb::handle o);
 
-// What node objects and the contexts of Python functions have in common; `self` is either.
+// Shared by node objects and contexts of Python functions; `self` is either.
 PyObject* node_name(const Node& node);
 PyObject* node_next_functions(const Node& node);
 /** Adds a hook that sees (gradients of the inputs, of the outputs), or the latter alone; a handle with remove(). */

@@ -30,7 +30,7 @@ const char* code_of(ScalarType type) {
   return nullptr;
 }
 
-/** What a buffer's format says; undefined for what no tensor holds. */
+/** The dtype of a buffer's format; undefined if tensors do not support it. */
 ScalarType parse_format(const char* format) {
   if (!format) return kUInt8;
   if (*format == '@' || *format == '=' || *format == '<' || *format == '|') ++format;
@@ -73,7 +73,7 @@ struct Export {
   std::vector<Py_ssize_t> shape, strides;
 };
 
-/** Whether the memory lies as the flags demand. */
+/** Whether the memory layout satisfies the flags. */
 bool lies_as_asked(const Py_buffer& view, int flags) {
   const auto asks = [flags](int what) { return (flags & what) == what; };
   if ((asks(PyBUF_C_CONTIGUOUS) || !asks(PyBUF_STRIDES)) && !PyBuffer_IsContiguous(&view, 'C')) return false;
@@ -164,7 +164,7 @@ bool is_numeric_buffer(PyObject* o) {
 
 Tensor tensor_from_buffer(PyObject* exporter, bool to_write) {
   auto view = std::make_unique<Py_buffer>();
-  // Strides alone: of a buffer of pointers to rows, which has suboffsets, no tensor can be made.
+  // Strides only: a buffer of pointers to rows, which has suboffsets, cannot become a tensor.
   if (PyObject_GetBuffer(exporter, view.get(), PyBUF_RECORDS_RO) < 0) refuse_type(exporter);
   struct Release {
     Py_buffer* view;

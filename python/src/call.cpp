@@ -13,7 +13,7 @@ namespace tercel::python {
 
 Tensor Operand::as_tensor() const {
   if (tensor) return *tensor;
-  // At full width: what it promotes to is the dtype of its category.
+  // At full width: a number promotes by its category only.
   const ScalarType dtype = scalar.is_complex() ? kComplex128 : (scalar.is_floating() ? kFloat64 : scalar.dtype());
   Tensor number = scalar_tensor(scalar, dtype);
   number.impl().set_wrapped_number(true);
@@ -70,7 +70,7 @@ struct ReturnType {
   PyTypeObject* type = nullptr;
 };
 
-/** One table for all, whoever asks. */
+/** The process-wide table. */
 ReturnType& known_type(const std::string& name) {
   static auto* types = new std::map<std::string, ReturnType>;
   return (*types)[name];

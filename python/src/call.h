@@ -1,11 +1,11 @@
-// From the arguments of a Python call to a C++ function and back.
+// Converts the arguments of a Python call for a C++ function, and the result back.
 //
 // A table of operations is a list of entries
 //   entry("narrow(Tensor input, int dim, int start, int length)",
 //         [](const Tensor& x, int64_t dim, int64_t start, int64_t length) { return narrow(x, dim, start, length); },
 //         kBoth | kCheap, "Elements start to start + length of a dimension.")
-// The lambda captures nothing. Its parameter types say how the arguments are converted (From below), its return type
-// how the result is (to_python). kCheap: it never does work worth releasing the GIL for.
+// The lambda captures nothing. Its parameter types determine how arguments are converted (From below), its return
+// type how the result is (to_python). kCheap: it never does work worth releasing the GIL for.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ enum Flags : unsigned {
 
 class Op;
 
-/** One call on its way: the operation, and its matched arguments. */
+/** A call: the operation, and its matched arguments. */
 struct Call {
   const Op& op;
   Arguments arguments;
@@ -69,10 +69,10 @@ struct FactoryOptions {
   bool requires_grad;
   bool has_device;
 
-  /** What they say, with the default dtype where they say nothing. */
+  /** The options, with the default dtype if none is given. */
   TensorOptions resolve() const { return resolve(default_dtype()); }
   TensorOptions resolve(ScalarType otherwise) const;
-  /** Of x.new_zeros(...) and zeros_like(x): what they leave out is x's. */
+  /** For x.new_zeros(...) and zeros_like(x): options not given are x's. */
   TensorOptions resolve(const Tensor& like) const;
 };
 #define TERCEL_FACTORY_OPTIONS \
@@ -176,7 +176,7 @@ constexpr size_t parameters_of() {
     return 1;
 }
 
-// ---- how much work a call may be, in elements: no more than the grain each, so that sums do not overflow ----
+// ---- work of a call, in elements: at most the grain per argument, so that sums do not overflow ----
 
 inline int64_t work_of(const Tensor& t) { return std::min(t.numel(), kGilGrain); }
 inline int64_t work_of(const Operand& o) { return o.tensor ? work_of(*o.tensor) : 0; }
@@ -253,7 +253,7 @@ struct Signature<R (F::*)(A...) const> {
       F{}(std::get<I>(values)...);
       return Py_NewRef(Py_None);
     } else if constexpr (cheap || std::is_same_v<R, PyObject*> || (std::is_same_v<A, PyObject*> || ...)) {
-      // What handles objects of Python needs the GIL, and releases it itself where it computes.
+      // Functions of Python objects need the GIL, and release it themselves while they compute.
       return to_python(call, F{}(std::get<I>(values)...));
     } else {
       return to_python(call, [&]() -> std::remove_cvref_t<R> {

@@ -25,7 +25,7 @@ Scalar to_complex_number(PyObject* o) {
 }
 
 char numpy_scalar_kind(PyObject* o) {
-  // NumPy's own types are static: one that Python made, and named so, may run code when it is asked.
+  // NumPy's own types are static: a heap type of the same name could run Python code.
   if (std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0 || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) ||
       is_ndarray(o))
     return 0;

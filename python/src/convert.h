@@ -12,7 +12,7 @@
 
 namespace tercel::python {
 
-// What Python sees of the library's enums and structs.
+// Python representations of the library's enums and structs.
 struct DtypeObject {
   ScalarType type;
 };
@@ -35,9 +35,9 @@ struct GeneratorObject {
 
 // Note [Lists that change]
 // A conversion may run Python code: __index__, __float__, attributes of an array's subclass. That code may change the
-// list that is being read, or one that an earlier look has approved. So an item is held while it is looked at, the
-// length is asked for again before each, and what converts an item refuses one of the wrong type, whatever a look
-// before said.
+// list that is being read, or one that was checked before. So a reference to an item is held while it is read, the
+// length is checked again before each item, and conversions check the type of an item even if it was checked
+// before.
 
 /** Calls f(item, index) for the items of a tuple or a list; RuntimeError if it gets another length meanwhile. */
 template <class F>
@@ -57,7 +57,7 @@ void for_each_item(PyObject* sequence, F&& f) {
 
 // Whether an object will do as an argument. None never does.
 bool is_int_like_slow(PyObject* o);
-/** An int, but no bool; what has __index__; an integral tensor without dimensions. */
+/** An int that is not a bool; an object with __index__; a 0-dimensional integral tensor. */
 inline bool is_int_like(PyObject* o) { return PyLong_CheckExact(o) || is_int_like_slow(o); }
 bool is_scalar_like_slow(PyObject* o);
 /** Any number of Python or NumPy; a tensor without dimensions and gradient. */
@@ -85,7 +85,7 @@ int64_t to_int(PyObject* o);
 Scalar to_wide_int(PyObject* o);
 double to_float(PyObject* o);
 bool to_bool(PyObject* o);
-/** Of a complex number of Python, and of what has __complex__. */
+/** From a Python complex number, or an object with __complex__. */
 Scalar to_complex_number(PyObject* o);
 Scalar to_scalar(PyObject* o);
 /** A complex number's real part; RuntimeError, which names float64 or int64 as C++ does, if the other is not zero. */
@@ -99,9 +99,9 @@ Generator& to_generator(PyObject* o);
 const Storage& to_storage(PyObject* o);
 /** The same, for elements of a dtype; RuntimeError when the storage has another one. */
 const Storage& storage_of_dtype(PyObject* o, ScalarType type);
-/** Of a tuple or list; of one integer, that one. */
+/** From a tuple or list, or a single integer. */
 DimVector to_ints(PyObject* o);
-/** Of a tuple or list; of one number, that one. */
+/** From a tuple or list, or a single number. */
 std::vector<double> to_floats(PyObject* o);
 /** A tuple or list of tensors; TypeError for another item. */
 std::vector<Tensor> to_tensors(PyObject* o);

@@ -19,7 +19,7 @@ bool is_sequence(PyObject* o) {
   return PySequence_Check(o) && !is_number(o);
 }
 
-/** A 0-dim array is a number, through its item(). */
+/** Converts a 0-dimensional array to a number, by item(). */
 bool is_zero_dim_array(PyObject* o) { return is_ndarray(o) && !is_sequence(o); }
 
 constexpr size_t kMostDims = 64;
@@ -60,7 +60,7 @@ ScalarType infer_dtype(PyObject* o, size_t depth, size_t most) {
   if (PyFloat_Check(o)) return default_dtype();
   TERCEL_CHECK(!is_text(o), TypeError, "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
   TERCEL_CHECK(PySequence_Check(o), RuntimeError, "Could not infer dtype of ", Py_TYPE(o)->tp_name);
-  // Deeper than the first element is nested: a number has to be here. Lists that hold each other end here too.
+  // Below the nesting of the first element there must be numbers. This also stops at lists that contain each other.
   TERCEL_CHECK(depth < most, TypeError, "must be real number, not ", Py_TYPE(o)->tp_name);
   const Py_ssize_t n = PySequence_Size(o);
   if (n < 0) raise_pending();
@@ -122,7 +122,7 @@ T to_element(PyObject* o) {
       return Scalar(to_float(o)).to<T>();
   }
   if (!is_number(o)) {
-    // What has __complex__, __float__ or __index__ is a number too.
+    // Objects with __complex__, __float__ or __index__ are numbers too.
     if constexpr (is_complex_number<T>)
       if (PyObject_HasAttrString(o, "__complex__")) return to_complex_number(o).to<T>();
     if (PyIndex_Check(o)) return to_element<T>(own(PyNumber_Index(o)).ptr());
@@ -136,7 +136,7 @@ T to_element(PyObject* o) {
   if constexpr (kInteger) {
     if (!value.is_floating()) return integer_element<T>(own(PyNumber_Index(o)).ptr());
     const double whole = std::trunc(value.to_double());
-    // The bounds as powers of two, which float64 has exactly; neither holds for NaN.
+    // The bounds are powers of two, exact in float64; both comparisons are false for NaN.
     const double above = std::ldexp(1.0, std::numeric_limits<T>::digits);
     check_fits<T>(whole < above && (whole >= -above || (std::is_unsigned_v<T> && whole > -above)));
     if (std::is_unsigned_v<T> && whole < 0) return static_cast<T>(-static_cast<T>(-whole));
@@ -173,7 +173,7 @@ Tensor from_sequence(PyObject* data, std::optional<ScalarType> dtype) {
   return out;
 }
 
-/** What an object's __array__ or __array_interface__ gives, or null. */
+/** Result of an object's __array__ or __array_interface__, or null. */
 nb::object as_ndarray(PyObject* data) {
   if (is_ndarray(data)) return nb::borrow(data);
   if (is_tensor(data) || PyList_Check(data) || PyTuple_Check(data) || is_number(data)) return {};
@@ -259,7 +259,7 @@ Tensor over_storage(PyObject* storage, std::optional<ScalarType> dtype) {
       make_intrusive<TensorImpl>(bytes, *dtype, IntSpan{static_cast<int64_t>(bytes->nbytes() / item_size(*dtype))}));
 }
 
-/** A tensor over the memory of what has some; undefined for numbers and sequences, which have to be read. */
+/** A tensor over the object's memory; undefined for numbers and sequences, which must be converted. */
 Tensor over_memory(PyObject* o, std::optional<ScalarType> dtype, bool to_write) {
   if (is_tensor(o)) return tensor_of(o);
   if (is_storage(o)) return over_storage(o, dtype);

@@ -1,4 +1,4 @@
-// Tensors of what Python holds: nested lists, NumPy arrays, buffers.
+// Tensors from Python objects: nested lists, NumPy arrays, buffers.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 namespace tercel::python {
 
 /**
- * A tensor of the numbers in a nested sequence, an array, a buffer or a tensor. Of the given dtype, or of that which
- * the numbers ask for. `share`: over the object's own memory where the dtype allows it.
+ * A tensor of the numbers in a nested sequence, an array, a buffer or a tensor, with the given dtype or the one
+ * inferred from the numbers. `share`: over the object's own memory where the dtype allows it.
  */
 Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool share);
 
@@ -18,7 +18,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
  * `to_write`: to be used, and so with a warning if the memory is read-only.
  */
 Tensor tensor_from_buffer(PyObject* exporter, bool to_write = true);
-/** Whether elements of the type may lie there: at a multiple of their size, or of their parts'. */
+/** Whether the address is aligned for elements of the type: to their size, or to that of their parts. */
 bool is_aligned(const void* elements, ScalarType type);
 /** Whether the object is a numpy.ndarray. */
 bool is_ndarray(PyObject* o);

@@ -1,9 +1,9 @@
-// DLPack capsules, ours for other libraries and theirs.
+// Export and import of DLPack capsules.
 //
 // Note [Foreign memory]
-// What another library lends is given back by its own callback, wherever the last user of the tensor is: on a thread of
-// ours without the GIL, or while the interpreter ends. So the callback is wrapped: ours takes the GIL first, and gives
-// nothing back any more once the interpreter ends.
+// Memory of another library is released by its callback, on the thread of the tensor's last user: possibly a thread of
+// the library without the GIL, or during interpreter shutdown. So the callback is wrapped: the wrapper acquires the GIL
+// first, and does nothing once the interpreter shuts down.
 #include "tercel/io/dlpack.h"
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace tercel::python {
 
 namespace {
 
-/** The names of a capsule before and after somebody has taken its tensor. */
+/** Names of a capsule before and after its tensor was consumed. */
 template <class Managed>
 struct Names;
 template <>
@@ -26,7 +26,7 @@ struct Names<io::DLManagedTensorVersioned> {
   static constexpr const char *kFresh = "dltensor_versioned", *kUsed = "used_dltensor_versioned";
 };
 
-/** Gives back what nobody has taken. */
+/** Releases a tensor that was not consumed. */
 template <class Managed>
 void drop_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, Names<Managed>::kFresh)) return;
@@ -85,7 +85,7 @@ Tensor take(PyObject* capsule, io::CopyMode copy) {
   if constexpr (std::is_same_v<Managed, io::DLManagedTensorVersioned>)
     if (copy == io::CopyMode::Never && managed->version.major == 1 && (managed->flags & io::kDLFlagReadOnly) != 0)
       refuse("from_dlpack: a read-only tensor cannot be imported without a copy");
-  // From here on the tensor is ours, whatever happens.
+  // From here on this function owns the tensor, also if it throws.
   if (PyCapsule_SetName(capsule, Names<Managed>::kUsed) < 0) raise_pending();
   if constexpr (std::is_same_v<Managed, io::DLManagedTensorVersioned>)
     if (managed->version.major != 1)

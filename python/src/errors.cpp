@@ -63,7 +63,7 @@ PyTypeObject* make_type(nb::module_& m, PyType_Spec* spec, PyTypeObject* base) {
   nb::object bases;
   if (base) bases = own(PyTuple_Pack(1, base));
   auto* type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(spec, bases.ptr())).release().ptr());
-  // A type that does not say how to make an object is made by the library alone: object's own way leaves it empty.
+  // A type without a constructor is only instantiated by the library: object's __new__ would leave it empty.
   if (type->tp_new == PyBaseObject_Type.tp_new) type->tp_new = nullptr;
   const std::string_view name(spec->name);
   m.attr(name.substr(name.rfind('.') + 1).data()) = nb::borrow(reinterpret_cast<PyObject*>(type));

@@ -11,12 +11,12 @@ namespace tercel::python {
 io::CopyMode to_copy_mode(nb::handle copy);
 
 /**
- * What an object holds, as a file can have it: tensors, numbers, texts, bytes, None, dtypes, devices, sizes, and lists,
- * tuples and dicts of these; what stands in two places is one value. TypeError that names any other type, ValueError
- * for what holds itself.
+ * Converts an object for a file: tensors, numbers, strings, bytes, None, dtypes, devices, sizes, and lists, tuples and
+ * dicts of these; objects that occur twice are one value. TypeError that names any other type, ValueError for objects
+ * that contain themselves.
  */
 io::Value to_value(PyObject* o);
-/** The other way. What is one value is one object. */
+/** Converts a value back. Values that occur twice are one object. */
 nb::object from_value(const io::Value& value);
 
 // The functions of tercel._C that python/tercel/{utils/dlpack,arrow,serialization,io,safetensors}.py are made of.

@@ -1,4 +1,4 @@
-// What the tables of factories share.
+// Shared by the tables of factories.
 #pragma once
 
 #include <utility>
@@ -24,7 +24,7 @@ inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, con
   return out;
 }
 
-/** `out`, filled, whose history may now begin. */
+/** `out`, filled, with requires_grad set as requested. */
 inline Tensor finished(const Tensor& out, const FactoryOptions& o) {
   return o.requires_grad ? Tensor(out).requires_grad_() : out;
 }
@@ -38,12 +38,12 @@ Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarTy
   return finished(into(op, out, result), o);
 }
 
-/** A fresh tensor like x: its order of dimensions unless a format is asked for. */
+/** A new tensor like x, with its order of dimensions unless a format is given. */
 inline Tensor fresh_like(const Tensor& x, const FactoryOptions& o, std::optional<MemoryFormat> format) {
   return empty_like(x, o.resolve(x), format.value_or(MemoryFormat::Preserve));
 }
 
-/** A fresh tensor like x that fill(tensor) fills before it may require a gradient. */
+/** A new tensor like x, filled by fill(tensor) before requires_grad is set. */
 template <class Fill>
 Tensor filled_like(const Tensor& x, FactoryOptions o, std::optional<MemoryFormat> format, Fill fill) {
   const bool requires_grad = std::exchange(o.requires_grad, false);

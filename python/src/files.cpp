@@ -1,5 +1,5 @@
-// Files of tensors: .pt, .npy, .npz and safetensors, by path. What is kind to programs (file objects, names of
-// arguments) is written in Python: tercel/serialization.py, tercel/io.py and tercel/safetensors.py.
+// Files of tensors: .pt, .npy, .npz and safetensors, by path. Conveniences (file objects, names of
+// arguments) are written in Python: tercel/serialization.py, tercel/io.py and tercel/safetensors.py.
 #include <nanobind/stl/string.h>
 
 #include <string>

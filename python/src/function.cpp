@@ -2,8 +2,8 @@
 //
 // Note [Contexts]
 // A call of a Function makes a node and a context, an object of the class that Python sees as y.grad_fn. The node owns
-// the context and the context refers to the node weakly, or both would live for ever: a context whose graph is gone
-// only remembers its attributes. What forward() asks for (tensors to save, which are dirty ...) lies in attributes of
+// the context, and the context refers to the node weakly, since otherwise both would leak: a context whose graph is
+// gone only keeps its attributes. Requests of forward() (tensors to save, dirty ones ...) are stored in attributes of
 // the context, which are read when it has returned.
 #include <algorithm>
 #include <string>
@@ -43,7 +43,7 @@ class PythonNode final : public CustomNode {
     }
   }
 
-  /** The context refers to the node weakly, and may outlive the graph: without this it would keep all of it. */
+  /** The context may outlive the graph: drops the edges, which would keep all of it alive. */
   void release_resources() override {
     release_saved();
     for (size_t i = 0; i < num_edges(); ++i) tercel::detail::release_node(std::move(edge(i).node));
@@ -247,7 +247,7 @@ std::vector<Tensor> tensors_in(const nb::object& context, const char* attribute,
   return out;
 }
 
-/** What forward() has told the context by its methods; afterwards the context does not hold its own results. */
+/** Reads the requests of forward() from the context and clears them, so that it does not own its results. */
 void take_over(const nb::object& context, FunctionContext& to, const std::vector<Tensor>& inputs, bool records) {
   if (records)
     to.save_for_backward(
@@ -273,7 +273,7 @@ void take_over(const nb::object& context, FunctionContext& to, const std::vector
     if (!context.attr(told).is_none()) context.attr(told) = nb::none();
 }
 
-/** What forward() returned, its tensors as results of the node. */
+/** The results of forward(), with tensors as outputs of the node. */
 nb::object wrapped(const intrusive_ptr<CustomNode>& node, const nb::object& context, const std::vector<Tensor>& inputs,
                    const nb::object& returned, bool records) {
   const bool several = PyTuple_Check(returned.ptr());

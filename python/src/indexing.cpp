@@ -57,7 +57,7 @@ TensorIndex to_item(PyObject* o) {
   return index_tensor(o);
 }
 
-/** What stands between the brackets: an item, or a tuple of them. */
+/** The argument of x[...]: an item, or a tuple of them. */
 std::vector<TensorIndex> to_items(PyObject* key) {
   std::vector<TensorIndex> items;
   if (!PyTuple_Check(key) && !is_tuple_in_disguise(key)) {
@@ -73,7 +73,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   const ProfileRange range("__getitem__", RangeKind::Op);
   return at_border([&] {
     const Tensor& x = tensor_of(self);
-    // What most programs write needs no list.
+    // Fast path for common cases, without a list.
     if (PyLong_CheckExact(key) && x.dim() > 0) {
       const int64_t i = to_int(key), n = x.sizes()[0];
       if (i >= -n && i < n) return wrap(select(x, 0, i));

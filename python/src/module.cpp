@@ -1,4 +1,4 @@
-// The module tercel._C: types first, then the tables that fill them.
+// The module tercel._C: types, then the tables of their methods.
 #include <nanobind/stl/string.h>
 
 #include "python/src/autograd.h"

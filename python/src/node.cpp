@@ -17,7 +17,7 @@ struct NodeObject {
   PyObject_HEAD intrusive_ptr<Node> node;
 };
 
-/** What a node keeps of Python's: its object while there is one, so that it is always the same, and its metadata. */
+/** Python state of a node: its object while there is one, so that it is always the same, and its metadata. */
 struct NodeState {
   PyObject* object = nullptr;
   std::shared_ptr<const Held> metadata;
@@ -77,7 +77,7 @@ PyObject* register_prehook(PyObject* self, PyObject* hook) {
   return at_border([&] { return add_node_hook(node_of(self), hook, true); });
 }
 
-/** Calls the node's backward alone: gradients of its outputs in, of its inputs out. */
+/** Calls only the node's backward: gradients of its outputs in, of its inputs out. */
 PyObject* call(PyObject* self, PyObject* args, PyObject*) {
   return at_border([&] {
     Node& node = node_of(self);
@@ -166,7 +166,7 @@ PyTypeObject* type_named(const char* node_name) {
   return type;
 }
 
-/** What a tensor's hook returned in the place of its gradient. */
+/** Converts the result of a tensor's hook to a gradient. */
 Tensor replacement(const Held& hook, const nb::object& result, const Tensor& before) {
   if (result.is_none()) return {};
   TERCEL_CHECK(is_tensor(result.ptr()), TypeError, "expected Variable, but hook returned '",
@@ -214,7 +214,7 @@ class Handle {
  public:
   Handle(HookHandle handle, const std::shared_ptr<Held>& hook) : handle_(std::move(handle)), hook_(hook) {}
 
-  /** Lets the function go too, unless it is in the middle of a pass, which still calls what it has begun with. */
+  /** Releases the function too, unless a running pass still needs it. */
   void remove() {
     handle_.remove();
     if (tercel::detail::current_pass() >= 0) return;
@@ -278,7 +278,7 @@ void HookReferences::add(const std::shared_ptr<const Held>& hook) {
 
 int HookReferences::show(visitproc visit, void* arg) const {
   for (const Reference& r : references_) {
-    // Whoever lets go of it from here on waits for the GIL, in ~Held().
+    // From here on releasing it waits for the GIL, in ~Held().
     if (!r.alive.expired()) Py_VISIT(r.hook->get());
   }
   return 0;

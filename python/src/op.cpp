@@ -58,8 +58,8 @@ void dealloc(PyObject* o) {
 PyObject* to_unicode(const std::string& s) {
   return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
 }
-/** Where operations stand: the flag of their entries, the part of the extension, how the names of that part begin, and
- * the public module that shows them, in the package. */
+/** Namespaces of operations: the flag of their entries, the extension's submodule, the prefix of names in it, and the
+ * public module of the package. */
 struct Place {
   unsigned flag;
   const char* part;
@@ -125,7 +125,7 @@ PyType_Slot g_slots[] = {
 PyType_Spec g_spec = {"tercel.Op", sizeof(OpObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, g_slots};
 
-/** What every signature of the module says, for the type stubs: [(flags, name, [(parameter ...)], doc)]. */
+/** All signatures of the module, for the type stubs: [(flags, name, [(parameter ...)], doc)]. */
 nb::list describe_ops() {
   nb::list all;
   for (const auto& [name, op] : all_ops())

@@ -1,9 +1,9 @@
 // The callable type `Op`: a function of the module, or a method of Tensor.
 //
 // Note [Two objects an operation]
-// tercel.add and Tensor.add share their signatures and differ in which overloads they have, and in that a method's
-// first argument is the object that it was called on, which is not counted in error messages, and integers that follow
-// it may stand for a list.
+// tercel.add and Tensor.add share their signatures, but may have different overloads. A method's first argument is the
+// object that it was called on, which is not counted in error messages; integers after it may be passed instead of a
+// list.
 #pragma once
 
 #include <memory>
@@ -41,8 +41,8 @@ class Op {
 };
 
 /**
- * What a call in an order of arguments that PyTorch once had gives, after a warning (op_deprecated.cpp); null if it is
- * none, or with the error set.
+ * Calls the operation with a deprecated argument order of PyTorch, after a warning (op_deprecated.cpp); null if the
+ * arguments do not match one, or with the error set.
  */
 PyObject* call_old_form(const Op& op, PyObject* const* args, size_t count, PyObject* keywords, unsigned place);
 
@@ -53,7 +53,7 @@ void add_ops(nb::module_& m, Span<Entry> table);
 /** After the last table: Op objects for all names. */
 void finish_ops(nb::module_& m);
 
-/** Operations of several names. */
+/** Aliases of operations. */
 struct OpAlias {
   const char* name;
   const char* of;

@@ -1,4 +1,4 @@
-// Operations of several names, with what they do in place where they do.
+// Aliases of operations, including in-place variants.
 #include "python/src/op.h"
 
 namespace tercel::python {

@@ -1,4 +1,4 @@
-// Calls as programs for PyTorch before 1.5 have them: a number stands before the tensor that it multiplies.
+// Argument orders of PyTorch before 1.5, with a number before the tensor that it multiplies.
 #include <algorithm>
 
 #include "python/src/op.h"
@@ -8,7 +8,7 @@ namespace tercel::python {
 
 namespace {
 
-/** The numbers of these are keyword-only arguments of the operation, and of its form in place. */
+/** The numbers are keyword-only arguments of the operation, and of its in-place variant. */
 const std::vector<Signature>& old_forms() {
   static const auto* forms = new std::vector<Signature>{
       Signature("add(Tensor input, Scalar alpha, Tensor|Scalar other, *, Tensor out=None)"),

@@ -1,10 +1,10 @@
-// What operations do, where their entries do not say it.
+// Descriptions of operations whose entries have none.
 //
 // Note [Texts of operations]
-// help(tc.exp) shows the signatures and, in this order, what the entries say; else the line of the table below; else
-// what the C++ header of the function of that name says (tools/make_op_docs.py), in which x is the first argument. A
-// function that ends in _ and has no text does what the one without does, in place. The table is for what has no C++
-// function of its name, and for two operands, which the headers call a and b.
+// help(tc.exp) shows the signatures and the first of: the entries' descriptions; the line of the table below; the
+// comment of the C++ function of that name (tools/make_op_docs.py), in which x is the first argument. A function that
+// ends in _ without a text is described as the in-place variant of the one without. The table is for operations without
+// a C++ function of their name, and for two operands, which the headers call a and b.
 #include "python/src/op_docs.h"
 
 #include <cctype>

@@ -1,4 +1,4 @@
-// What operations do, in words.
+// Descriptions of operations.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tercel::python {
 
-/** What is said of an operation outside of its entries; empty for nothing. `argument` is its first argument's name. */
+/** Description of an operation without its entries'; empty if none. `argument` is the name of its first argument. */
 std::string op_doc(std::string_view name, std::string_view argument);
 
 }  // namespace tercel::python

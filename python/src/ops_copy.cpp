@@ -1,4 +1,4 @@
-// Copies, conversions, filling, and what asks a tensor about itself.
+// Copies, conversions, filling, and queries of a tensor.
 #include "python/src/data.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
@@ -168,7 +168,7 @@ Span<Entry> copy_ops() {
       entry(
           "data_ptr(Tensor input)",
           [](const Tensor& x) -> PyObject* {
-            // Programs that free a storage for a while compare the address with 0.
+            // Programs that free a storage temporarily compare the address with 0.
             const bool freed = x.has_storage() && !x.storage()->data();
             return PyLong_FromVoidPtr(freed ? nullptr : x.data_ptr());
           },

@@ -1,4 +1,4 @@
-// Elementwise operations that stand in no list: those with parameters, of three tensors, and made of others.
+// Elementwise operations outside the lists: with parameters, of three tensors, and composite ones.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
@@ -26,7 +26,7 @@ decltype(auto) with_operand(const Operand& o, F f) {
 
 std::optional<Tensor> bound(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 
-/** A condition of bytes, as older programs have it, and a warning. */
+/** Converts a uint8 condition, used by older programs, to bool, with a warning. */
 Tensor condition_of(const Tensor& condition) {
   if (condition.dtype() != kUInt8) return condition;
   warn(
@@ -41,7 +41,7 @@ Tensor select(const Tensor& given, const Operand& a, const Operand& b) {
   return with_operand(b, [&](const auto& y) { return where(condition, a.scalar, y); });
 }
 
-/** min and max as numbers. */
+/** clamp() with numbers as bounds. */
 Tensor clamped(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
   TERCEL_CHECK(low || high, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
   return !high ? clamp_min(x, *low) : !low ? clamp_max(x, *high) : clamp(x, *low, *high);
@@ -51,13 +51,13 @@ Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const
   return !high ? clamp_min_(x, *low) : !low ? clamp_max_(x, *high) : clamp_(x, *low, *high);
 }
 
-// x + value * a * b, or a / b. In its older form the number comes second.
 /** RuntimeError where `out` overlaps an operand in part. */
 void check_out(const char* op, const Tensor& out, std::initializer_list<const Tensor*> operands) {
   if (!out.defined()) return;
   for (const Tensor* operand : operands) check_overlap(op, out, *operand);
 }
 
+// x + value * a * b, or x + value * a / b.
 #define TERCEL_ADDC_ENTRIES(name)                                                                   \
   entry(#name "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor out=None)", \
         [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value, const Tensor& out) {    \
@@ -85,7 +85,7 @@ void check_out(const char* op, const Tensor& out, std::initializer_list<const Te
         return clamp_(x, low, high);                                                                         \
       })
 
-// A question: its answer is bool, in `out` too.
+// A predicate: its result is bool, also in `out`.
 #define TERCEL_QUESTION_ENTRY(name)                                                          \
   entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) { \
     TERCEL_CHECK(!out.defined() || out.dtype() == kBool, RuntimeError,                       \

@@ -24,7 +24,7 @@ ScalarType range_dtype(std::initializer_list<Scalar> numbers) {
   return kInt64;
 }
 
-/** The dtype of numbers between these two. */
+/** The default dtype of linspace() and logspace(). */
 ScalarType spread_dtype(const char* op, Scalar start, Scalar end, const FactoryOptions& o) {
   if (!start.is_complex() && !end.is_complex()) return default_dtype();
   const ScalarType type = complex_dtype(default_dtype());

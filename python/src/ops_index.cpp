@@ -1,4 +1,4 @@
-// Elements picked and placed by tensors of indices and masks.
+// Selecting and setting elements by index tensors and masks.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
@@ -41,7 +41,7 @@ void check_out_dtype(const char* op, const Tensor& out, const Tensor& x) {
                cpp_type_name(x.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
 }
 
-/** A mask of bytes, as older programs have it, and a warning. */
+/** Converts a uint8 mask, used by older programs, to bool, with a warning. */
 Tensor mask_of(const char* op, const Tensor& mask) {
   if (mask.dtype() != kUInt8) return mask;
   warn(str_cat({op,

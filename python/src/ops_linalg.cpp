@@ -1,4 +1,4 @@
-// Linear algebra: tercel.linalg, and what is older than it.
+// Linear algebra: tercel.linalg, and its predecessors in tercel.
 #include "tercel/ops/linalg/linalg.h"
 
 #include "python/src/op.h"

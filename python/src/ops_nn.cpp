@@ -76,7 +76,7 @@ BagMode bag_mode_of(std::string_view name) {
       },                                                                                             \
       kNn)
 
-/** What one, two and three dimensions have alike; n is their number, and of a list of integers its length. */
+/** Entries for one, two and three dimensions; n is their number, and the length of integer lists. */
 #define TERCEL_SPATIAL_ENTRIES(n)                                                                                      \
   entry(                                                                                                               \
       "conv" #n "d(Tensor input, Tensor weight, Tensor? bias=None, int[" #n "] stride=1, int[" #n                      \

@@ -1,4 +1,4 @@
-// Scans and differences along a dimension; order, selection by rank, searching and counting.
+// Scans and differences along a dimension; sorting, selection by rank, searching and counting.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"

@@ -1,4 +1,4 @@
-// Elementwise operations in families: all come from the library's own lists, so that what is added there appears here.
+// Elementwise operations in families, generated from the library's lists of functors.
 #include <algorithm>
 #include <string>
 
@@ -170,7 +170,7 @@ void move_special(std::vector<Entry>& table) {
 }
 
 bool is_one(const Scalar& s) { return s.category() == TypeCategory::Integral && s.to_int64() == 1; }
-/** add and sub, of whose multiplier the lists do not know. */
+/** add and sub, whose alpha is not in the lists. */
 #define TERCEL_SCALED_ENTRIES(name)                                                                              \
   entry(                                                                                                         \
       #name "(Tensor input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)",                           \

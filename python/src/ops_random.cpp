@@ -7,7 +7,7 @@ namespace tercel::python {
 
 namespace {
 
-/** Warns where [low, high) has integers that a floating dtype has not. */
+/** Warns if [low, high) contains integers that a floating dtype cannot represent. */
 void warn_of_gaps(ScalarType type, int64_t low, std::optional<int64_t> high) {
   if (!is_floating(type)) return;
   const int digits = type == kFloat64 ? 53 : type == kFloat32 ? 24 : type == kFloat16 ? 11 : 8;

@@ -1,4 +1,4 @@
-// Tensors put together, and elements in other places.
+// Concatenation and rearrangement.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/views/cat.h"

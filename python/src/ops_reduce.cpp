@@ -20,7 +20,7 @@ using Dtype = std::optional<ScalarType>;
 
 Tensor as_dtype(const Tensor& x, Dtype dtype) { return dtype ? to(x, *dtype) : x; }
 
-/** Over some dimensions; none given: all. */
+/** Over some dimensions; by default all. */
 #define TERCEL_SUM_LIKE(name, x, dims, keepdim) \
   (!(dims) && !(keepdim) ? name(x) : name(x, (dims) ? IntSpan(*(dims)) : IntSpan(), keepdim))
 

@@ -1,4 +1,4 @@
-// out=: results into a tensor that the caller has.
+// Support of out= arguments.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tercel::python {
 
 /** A UserWarning; from inside an operation, which may have released the GIL. Warnings of the library go here too. */
 void warn(const std::string& text);
-/** The warning for an index of bytes, which is an older program's mask. */
+/** The warning for a uint8 index, which older programs use as a mask. */
 void warn_of_bytes();
 
 /**
@@ -20,17 +20,17 @@ void warn_of_bytes();
 void check_out_apart(std::string_view operation, const Signature& signature, const Arguments& arguments);
 
 /**
- * What an operation that takes a dtype calculates in: that, else the dtype of `out`, where there is one. RuntimeError
- * for two that differ.
+ * The compute dtype of an operation with a dtype argument: that, else the dtype of `out`, if there is one. RuntimeError
+ * if they differ.
  */
 ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out);
 
-/** Puts a finished result into `out`, or gives it back where there is none. RuntimeError for a dtype it cannot go to.
+/** Copies a result to `out`, or returns it if there is none. RuntimeError if it cannot be cast to the dtype of `out`.
  */
 Tensor into(const char* op, const Tensor& out, const Tensor& result);
 /** The same for several results, and as many tensors. */
 std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results);
-/** The results, or what they were put into. */
+/** The results, or the tensors they were copied to. */
 std::vector<Tensor> into_each(const char* op, const std::optional<std::vector<Tensor>>& out,
                               const std::vector<Tensor>& results);
 template <size_t N>

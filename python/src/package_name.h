@@ -1,4 +1,4 @@
-// What types, dtypes and sizes say that they are of.
+// The package name in type names and representations.
 #pragma once
 
 #include <string>

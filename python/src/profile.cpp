@@ -1,4 +1,4 @@
-// What tercel.autograd.profiler is made of: profiles, and ranges that a program names.
+// Implementation of tercel.autograd.profiler: profiles, and ranges named by the program.
 #include "tercel/util/profile.h"
 
 #include <nanobind/stl/string.h>

@@ -1,8 +1,8 @@
-// Python's own header, what every binding file needs of it, and the way errors cross the border.
+// Python.h, helpers that every binding file needs, and conversion of errors.
 //
 // Note [Errors at the border]
-// A function that Python calls catches everything and turns it into a Python exception: at_border(). Inside, an error
-// that Python has already been told of travels as nb::python_error. Nothing else is thrown but the library's types.
+// A function that Python calls catches every exception and converts it to a Python exception: at_border(). Inside, an
+// error that is already set in Python propagates as nb::python_error. Otherwise only the library's types are thrown.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,10 +26,10 @@ namespace nb = nanobind;
 /** Makes the exception that is being handled the Python error; call in a catch block. */
 void set_error_from_exception() noexcept;
 
-/** Passes on the error that a Python call has left. */
+/** Throws the Python error that is set. */
 [[noreturn]] inline void raise_pending() { throw nb::python_error(); }
 
-/** A new reference as an owner; passes on the error when it is null. */
+/** Takes ownership of a new reference; throws the Python error if it is null. */
 inline nb::object own(PyObject* fresh) {
   if (!fresh) [[unlikely]]
     raise_pending();
@@ -67,9 +67,9 @@ class RecursionGuard {
 };
 
 // Note [Threads at the end]
-// When the interpreter ends, a thread that waits for the GIL is ended by Python in the middle of our code, as by an
-// exception that must not be stopped; in a destructor that is the end of the process. Such a thread stops here instead,
-// for good: the process goes on to its end without it.
+// During shutdown, Python ends a thread that waits for the GIL by unwinding our code, as by an exception that must not
+// be caught; in a destructor that terminates the process. Such a thread blocks here for ever instead, and the process
+// exits without it.
 [[noreturn]] void stop_thread();
 
 /** Releases the GIL for the length of a scope, if asked to. */
@@ -101,10 +101,10 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/** Whether Python has begun to end, so that no thread should wait for the GIL, and nothing need be freed any more. */
+/** Whether Python is shutting down, so that threads must not wait for the GIL and nothing need be freed. */
 bool interpreter_ends();
 
-/** Elements from which on a call is worth giving other threads the interpreter: about ten microseconds of work. */
+/** Minimum number of elements for which a call releases the GIL: about ten microseconds of work. */
 constexpr int64_t kGilGrain = 16384;
 
 /** A type made from a spec, added to the module under its last name. */

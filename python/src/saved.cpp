@@ -1,4 +1,4 @@
-// What ops save: hooks that pack it, checkpoints, and anomaly mode.
+// Saved-tensor hooks, checkpoints, and anomaly mode.
 #include <nanobind/stl/shared_ptr.h>
 
 #include "python/src/autograd.h"
@@ -58,7 +58,7 @@ struct DrawsScope {
   Scope scope{*draws};
 };
 
-/** Notes what is drawn from here on, until the scope is left. */
+/** Records random draws until the scope is left. */
 std::shared_ptr<Draws> push_draws() {
   auto draws = std::make_shared<Draws>();
   t_scopes.push_back(std::shared_ptr<DrawsScope<RecordDraws>>(new DrawsScope<RecordDraws>{draws}));
@@ -82,7 +82,7 @@ std::string trace() {
 }
 
 void warn(const std::string& text) {
-  // Nobody can catch it here: another error is on its way.
+  // It cannot be thrown here: another error is propagating.
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) PyErr_WriteUnraisable(nullptr);
 }
 

@@ -1,4 +1,4 @@
-// What nodes have saved for backward, as Python sees it: y.grad_fn._saved_self, and SavedTensor objects that take
+// Saved tensors of nodes in Python: y.grad_fn._saved_self, and SavedTensor objects, which accept
 // hooks.
 #include <algorithm>
 #include <string>
@@ -70,7 +70,7 @@ std::string saved_name(const std::vector<SavedTensor*>& saved, size_t index) {
   return before < names.size() ? std::string(names[before]) : str_cat({"tensor", before + 1});
 }
 
-/** What a name stands for: one of the saved tensors, or, of a list, all from there on. */
+/** The saved tensors of a name: one, or for a list all from there on. */
 struct SavedEntry {
   std::string name;
   size_t first;
@@ -94,7 +94,7 @@ std::vector<SavedEntry> saved_entries(const Node& node, const std::vector<SavedT
   return out;
 }
 
-/** The tensor as backward would get it. */
+/** The tensor that backward would get. */
 Tensor unpacked(const Node& node, const SavedTensor& saved) {
   // A result has its history, whether or not operations are recorded here.
   const GradModeGuard recording(true);

@@ -1,4 +1,4 @@
-// What a call may look like: signatures in PyTorch's notation, and the matching of arguments to them.
+// Signatures in PyTorch's notation, and matching of arguments to them.
 //
 // Note [Signatures]
 //   "add(Tensor input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)"
@@ -61,7 +61,7 @@ struct Arguments {
 
 class Signature {
  public:
-  /** RuntimeError for a text that is none. */
+  /** RuntimeError for an invalid text. */
   explicit Signature(const char* text);
   /** The same under another name. */
   Signature(const Signature& other, std::string name) : Signature(other) { name_ = std::move(name); }

@@ -1,4 +1,4 @@
-// PyTorch's other names of ops. Each has all the variants of the op that it names: fresh, name_ in place, name_out.
+// PyTorch's aliases of ops. Each has all variants of the op that it names: out of place, name_ in place, name_out.
 #pragma once
 
 #include "tercel/ops/elementwise/binary.h"
@@ -112,7 +112,7 @@ inline Tensor max(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 inline Tensor min(const Tensor& a, const Tensor& b) { return minimum(a, b); }
 /** linalg::inv(). */
 inline Tensor inverse(const Tensor& a) { return linalg::inv(a); }
-/** linalg::pinv(), with what is singular left out up to rcond times the largest singular value. */
+/** linalg::pinv(), which drops singular values up to rcond times the largest one. */
 inline Tensor pinverse(const Tensor& a, double rcond = 1e-15) { return linalg::pinv(a, 0.0, rcond); }
 /** linalg::householder_product(). */
 inline Tensor orgqr(const Tensor& a, const Tensor& tau) { return linalg::householder_product(a, tau); }

@@ -1,6 +1,6 @@
-// Variants with an `out` of the ops of linear algebra and of Fourier transforms; Note [Out variants] in out.h.
+// `out` variants of linear algebra and Fourier transforms; Note [Out variants] in out.h.
 //
-// Most ops of linear algebra take an `out` of the result's very dtype alone, as PyTorch's do (RuntimeError).
+// Most ops of linear algebra need an `out` of the result's dtype, as in PyTorch, else throw RuntimeError.
 #pragma once
 
 #include "tercel/ops/aliases.h"
@@ -81,7 +81,7 @@ TERCEL_OUT(matrix_power, (const Tensor& a, int64_t n), (a, n))
 TERCEL_APART_OUT(cross, (const Tensor& a, const Tensor& b, int64_t dim = -1), (a, b, dim))
 TERCEL_OUT(matmul, (const Tensor& a, const Tensor& b), (a, b))
 
-/** Several results, into tensors of their names. */
+/** Several results, each into the tensor of its name. */
 TERCEL_OUT2(cholesky_ex, CholeskyResult, L, info, (const Tensor& a, bool upper = false, bool check_errors = false), (a, upper, check_errors))
 TERCEL_OUT2(qr, QrResult, Q, R, (const Tensor& a, std::string_view mode = "reduced"), (a, mode))
 TERCEL_OUT3(svd, SvdResult, U, S, Vh, (const Tensor& a, bool full_matrices = true), (a, full_matrices))
@@ -107,7 +107,7 @@ inline LstsqResult lstsq_out(const Tensor& solution, const Tensor& residuals, co
 
 namespace tercel::fft {
 
-/** One, several, or by default the last two dimensions. */
+/** Transforms of one, several, or by default the last two dimensions. */
 TERCEL_FFT_OUTS(fft)
 TERCEL_FFT_OUTS(ifft)
 TERCEL_FFT_OUTS(rfft)
@@ -122,7 +122,7 @@ TERCEL_FFT_OUT(rfftfreq, (int64_t n, double d = 1), (n, d, out.dtype()))
 
 namespace tercel {
 
-/** What is older than tercel::linalg. */
+/** Ops outside tercel::linalg. */
 TERCEL_NAMED_OUT("cholesky_inverse", tercel, cholesky_inverse, (const Tensor& factor, bool upper = false), (factor, upper))
 TERCEL_NAMED_OUT("cholesky_solve", tercel, cholesky_solve, (const Tensor& b, const Tensor& factor, bool upper = false), (b, factor, upper))
 TERCEL_NAMED_OUT("inverse", tercel, inverse, (const Tensor& a), (a))

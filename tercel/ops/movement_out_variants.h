@@ -1,6 +1,6 @@
-// Variants with an `out` of what moves elements, and of factories: Note [Out variants] in out.h.
+// `out` variants of data-movement ops and of factories: Note [Out variants] in out.h.
 //
-// name_out(out, ...) takes what name(...) takes; numbers that are made have the dtype of `out`.
+// name_out(out, ...) takes the arguments of name(...); factories use the dtype of `out`.
 #pragma once
 
 #include "tercel/ops/common/out_macros.h"
@@ -46,7 +46,7 @@ TERCEL_DEFINE_APART_OUT(take_along_dim, (const Tensor& x, const Tensor& indices)
 TERCEL_DEFINE_OUT(index, (const Tensor& x, Span<TensorIndex> items), (x, items))
 TERCEL_DEFINE_OUT(index_put, (const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate = false), (x, items, values, accumulate))
 
-/** Joining and rearranging. */
+/** Concatenation and rearrangement. */
 TERCEL_DEFINE_APART_OUT(column_stack, (Span<Tensor> tensors), (tensors))
 TERCEL_DEFINE_APART_OUT(concat, (Span<Tensor> tensors, int64_t dim = 0), (tensors, dim))
 TERCEL_DEFINE_APART_OUT(concatenate, (Span<Tensor> tensors, int64_t dim = 0), (tensors, dim))
@@ -86,7 +86,7 @@ TERCEL_DEFINE_OUT(unfold_copy, (const Tensor& x, int64_t dim, int64_t size, int6
 TERCEL_DEFINE_OUT(unsqueeze_copy, (const Tensor& x, int64_t dim), (x, dim))
 TERCEL_DEFINE_OUT(view_copy, (const Tensor& x, IntSpan sizes), (x, sizes))
 
-/** Tensors of numbers, of the dtype of `out`. */
+/** Factories, with the dtype of `out`. */
 TERCEL_DEFINE_OUT(arange, (Scalar end), (0, end, 1, out.dtype()))
 TERCEL_DEFINE_OUT(arange, (Scalar start, Scalar end, Scalar step = 1), (start, end, step, out.dtype()))
 TERCEL_DEFINE_OUT(range, (Scalar start, Scalar end, Scalar step = 1), (start, end, step, out.dtype()))
@@ -97,7 +97,7 @@ TERCEL_DEFINE_OUT(full, (IntSpan sizes, Scalar value), (sizes, value, out.dtype(
 TERCEL_DEFINE_OUT(ones, (IntSpan sizes), (sizes, out.dtype()))
 TERCEL_DEFINE_OUT(zeros, (IntSpan sizes), (sizes, out.dtype()))
 
-/** Random numbers, of the dtype of `out`. */
+/** Random numbers, with the dtype of `out`. */
 TERCEL_DEFINE_OUT(rand, (IntSpan sizes, Generator& generator = default_generator()), (sizes, out.dtype(), generator))
 TERCEL_DEFINE_OUT(randn, (IntSpan sizes, Generator& generator = default_generator()), (sizes, out.dtype(), generator))
 TERCEL_DEFINE_OUT(randint, (int64_t low, int64_t high, IntSpan sizes, Generator& generator = default_generator()), (low, high, sizes, out.dtype(), generator))

@@ -1,9 +1,9 @@
-// Variants with an `out` of what calculates: Note [Out variants] in out.h.
+// `out` variants of ops that compute: Note [Out variants] in out.h.
 //
-// name_out(out, ...) takes what name(...) takes; several results go into as many tensors. Where name() takes a dtype,
-// that of `out` is what is calculated in. What moves elements, and factories: movement_out_variants.h; linear algebra
-// and Fourier transforms: linalg_out_variants.h. Elementwise ops of tensors, products and cat() have theirs where they
-// are declared.
+// name_out(out, ...) takes the arguments of name(...), and a tensor for each of several results. If name() takes a
+// dtype, that of `out` is used. Data-movement ops and factories are in movement_out_variants.h; linear algebra and
+// Fourier transforms in linalg_out_variants.h. `out` variants of elementwise ops, matrix products and cat() are
+// declared beside the ops.
 #pragma once
 
 #include "tercel/ops/aliases.h"
@@ -37,7 +37,7 @@
 namespace tercel {
 
 // clang-format off
-/** Sums and quotients with a factor or a mode of rounding. */
+/** Sums with a factor, quotients with a rounding mode. */
 TERCEL_DEFINE_OUT(add, (const Tensor& a, const Tensor& b, Scalar alpha), (a, b, alpha))
 TERCEL_DEFINE_OUT(sub, (const Tensor& a, const Tensor& b, Scalar alpha), (a, b, alpha))
 TERCEL_DEFINE_APART_OUT(div, (const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode), (a, b, rounding_mode))
@@ -182,7 +182,7 @@ TERCEL_DEFINE_OUT(matrix_power, (const Tensor& a, int64_t n), (a, n))
 TERCEL_DEFINE_OUT(tensordot, (const Tensor& a, const Tensor& b, int64_t dims = 2), (a, b, dims))
 TERCEL_DEFINE_OUT(tensordot, (const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b), (a, b, dims_a, dims_b))
 
-/** Searches that give values and places. */
+/** Ops that return values and indices. */
 TERCEL_DEFINE_VALUES_OUT(cummax, (const Tensor& x, int64_t dim), (x, dim))
 TERCEL_DEFINE_VALUES_OUT(cummin, (const Tensor& x, int64_t dim), (x, dim))
 TERCEL_DEFINE_APART_VALUES_OUT(kthvalue, (const Tensor& x, int64_t k, int64_t dim = -1, bool keepdim = false), (x, k, dim, keepdim))

@@ -26,10 +26,10 @@ std::string digits(double value, std::chars_format format, int precision) {
   return {text, end};
 }
 
-/** How the floating numbers of a tensor, or the parts of its complex ones, are written: all in one way. */
+/** Common format of the floating numbers of a tensor, or of the parts of its complex ones. */
 class NumberFormat {
  public:
-  /** To be called for each number, before any is written. */
+  /** Must be called for each number before the first one is printed. */
   void look_at(double x) {
     if (!std::isfinite(x) || x == 0) return;
     least_ = std::min(least_, std::abs(x));
@@ -43,7 +43,7 @@ class NumberFormat {
     if (wide || (!whole_ && least_ < 1e-4)) return digits(x, std::chars_format::scientific, kPrecision);
     return whole_ ? digits(x, std::chars_format::fixed, 0) + "." : digits(x, std::chars_format::fixed, kPrecision);
   }
-  /** Zeros and what is not finite do not widen a column. */
+  /** Zeros and non-finite numbers do not widen a column. */
   size_t width_of(double x) const { return !std::isfinite(x) || x == 0 ? 1 : text_of(x).size(); }
 
  private:
@@ -166,7 +166,7 @@ class Printer {
   size_t width_ = 1, imaginary_width_ = 1;
 };
 
-/** What the elements do not say: sizes of an empty tensor, an unusual dtype, gradients. */
+/** Suffixes: sizes of an empty tensor, an unusual dtype, gradients. */
 std::vector<std::string> suffixes_of(const Tensor& t) {
   std::vector<std::string> out;
   const bool none = t.numel() == 0;

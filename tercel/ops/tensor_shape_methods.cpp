@@ -1,4 +1,4 @@
-// What Tensor's methods for arranging elements are spellings of.
+// Tensor's methods for rearranging elements forward to ops.
 #include "tercel/core/tensor.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/sum_to_size.h"
@@ -25,10 +25,10 @@ namespace tercel {
 namespace {
 
 const Tensor& self(const TensorShapeMethods* part) { return static_cast<const Tensor&>(*part); }
-/** PyTorch's in-place methods are const, for handles are, and give a handle back that may be assigned to. */
+/** PyTorch's in-place methods are const and return a non-const reference. */
 Tensor& changed(const Tensor& x) { return const_cast<Tensor&>(x); }
 
-/** What a new tensor takes over. */
+/** Options that a new tensor takes from x. */
 TensorOptions like(const Tensor& x) { return {x.dtype(), x.device()}; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What Tensor's methods that calculate are spellings of.
+// Tensor's methods that compute forward to ops.
 #include "tercel/core/tensor.h"
 #include "tercel/ops/aliases.h"
 #include "tercel/ops/common/copy.h"
@@ -35,7 +35,7 @@ namespace tercel {
 namespace {
 
 const Tensor& self(const TensorValueMethods* part) { return static_cast<const Tensor&>(*part); }
-/** PyTorch's in-place methods are const, for handles are, and give a handle back that may be assigned to. */
+/** PyTorch's in-place methods are const and return a non-const reference. */
 Tensor& changed(const Tensor& x) { return const_cast<Tensor&>(x); }
 
 }  // namespace

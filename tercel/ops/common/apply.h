@@ -1,10 +1,10 @@
-// A function of the elements of one, two or three tensors with as many elements each: what TH_TENSOR_APPLY was.
+// Applies a function to the elements of one, two or three tensors of the same number of elements, like TH_TENSOR_APPLY.
 //
 // Note [Apply]
-// Elements meet by their row-major index, whatever the shapes are: [2, 3] goes with [6] and with [3, 1, 2]. Nothing is
-// broadcast, promoted or recorded, and everything runs on the caller's thread. Each tensor has its own cursor, which
-// joins the dimensions that follow one another evenly in memory, so contiguous tensors are one loop. For arithmetic,
-// the ops are faster; this is for what there is no op for:
+// Elements are matched by their row-major index, regardless of shape: [2, 3] goes with [6] and with [3, 1, 2]. Nothing
+// is broadcast, promoted or recorded, and everything runs on the caller's thread. Each tensor has its own cursor, which
+// merges dimensions that are contiguous with each other, so that contiguous tensors are one loop. For arithmetic, the
+// ops are faster; this is for functions without an op:
 //
 //   apply2<float, const int64_t>(scores, labels, [&](float& s, int64_t l) { ... });
 #pragma once
@@ -19,16 +19,16 @@ namespace tercel {
 
 namespace detail {
 
-/** A place among the elements of a tensor, in row-major order. */
+/** A position in a tensor, in row-major order. */
 class TERCEL_API ElementCursor {
  public:
   explicit ElementCursor(const Tensor& t);
 
   std::byte* position() const { return position_; }
-  /** Bytes to the next element, and how many elements, this one included, are that far apart. */
+  /** Bytes to the next element, and the number of elements, this one included, with that distance. */
   int64_t step() const { return steps_.empty() ? 0 : steps_[0]; }
   int64_t run() const { return sizes_.empty() ? 1 : sizes_[0] - index_[0]; }
-  /** At most run() elements on. */
+  /** Advances by at most run() elements. */
   void advance(int64_t count);
 
  private:
@@ -36,7 +36,7 @@ class TERCEL_API ElementCursor {
   DimVector sizes_, steps_, index_;  // innermost first, joined
 };
 
-/** Refuses what cannot be visited as elements of a dtype, or be written to without being recorded. */
+/** Throws for a tensor of another dtype, and for one that is written to and would have to be recorded. */
 TERCEL_API void check_apply(const char* op, const Tensor& t, ScalarType dtype, size_t alignment, bool writes,
                             int64_t numel);
 
@@ -55,7 +55,7 @@ void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::
     (cursors[I].advance(count), ...);
     left -= count;
   }
-  // Before whoever saved one of them can look.
+  // Before f runs, which may use tensors that saved one of them.
   ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
 }
 

@@ -7,11 +7,11 @@ namespace tercel {
 
 /** A copy. Preserve keeps the order of dimensions in memory of a dense tensor. */
 TERCEL_API Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
-/** x itself when it is dense in the format, else a copy that is; RuntimeError for Preserve. */
+/** x itself if it is contiguous in the format, else a copy that is; RuntimeError for Preserve. */
 TERCEL_API Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
 /**
- * x itself when it has the dtype and suggests the format (unless a copy is asked for), else a converted copy with just
- * that format's strides. Float to integer truncates and saturates; NaN becomes 0.
+ * x itself if it has the dtype and suggests the format (unless `copy`), else a converted copy with exactly that
+ * format's strides. Float to integer truncates and saturates; NaN becomes 0.
  */
 TERCEL_API Tensor to(const Tensor& x, ScalarType dtype, bool copy = false,
                      MemoryFormat format = MemoryFormat::Preserve);

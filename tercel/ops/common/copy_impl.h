@@ -11,11 +11,11 @@ namespace tercel {
  */
 void copy_elements_out(const Tensor& dst, const Tensor& src);
 
-/** Every element set to a number that its dtype can hold (RuntimeError); neither version nor history changes. */
+/** Sets every element to a number, RuntimeError if the dtype cannot hold it; neither version nor history changes. */
 void fill_elements(const Tensor& x, Scalar value);
 void zero_elements(const Tensor& x);
 
-/** dst = the element of `value`, a 0-dimensional tensor, everywhere; dst may be expanded. */
+/** Fills dst, which may be expanded, with the element of `value`, a 0-dimensional tensor. */
 void fill_elements_out(const Tensor& dst, const Tensor& value);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// What an elementwise kernel is given.
+// Arguments of an elementwise kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace tercel {
 
-/** The types that elementwise kernels calculate in; others are converted when they are loaded and stored. */
+/** Compute types of elementwise kernels; other dtypes are converted on load and store. */
 enum class Compute : uint8_t { I32, I64, F32, F64, U64, C64, C128 };
 constexpr int kNumComputes = 7;
 
-/** Where elements of a dtype are calculated: bool and integers of up to 16 bits in int32, uint32 in int64, 16-bit
- * floats in float32.
+/** The compute type of a dtype: int32 for bool and integers of up to 16 bits, int64 for uint32, float32 for 16-bit
+ * floats.
  */
 constexpr Compute compute_of(ScalarType t) {
   switch (t) {
@@ -29,7 +29,7 @@ constexpr Compute compute_of(ScalarType t) {
   }
 }
 
-/** The dtype that a kernel reads and writes without conversion. */
+/** The dtype of the compute type, which needs no conversion. */
 constexpr ScalarType native_dtype(Compute c) {
   switch (c) {
     case Compute::I32: return ScalarType::Int32;

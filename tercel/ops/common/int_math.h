@@ -1,4 +1,4 @@
-// Integers as functors see them.
+// Integer type of functors.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tercel {
 
-/** An integer whose arithmetic is defined for all operands: it wraps; division by zero gives zero (ops refuse it). */
+/** An integer with arithmetic defined for all operands: it wraps; division by zero gives zero (ops check for it). */
 template <class T>
 struct Int {
   using Unsigned = std::make_unsigned_t<T>;
@@ -45,7 +45,7 @@ struct Int {
   friend TERCEL_HD constexpr bool isnan(Int) { return false; }
   friend TERCEL_HD constexpr bool isfinite(Int) { return true; }
 
-  /** Towards zero. The lowest number divided by -1 wraps to itself. */
+  /** Rounds towards zero. The lowest number divided by -1 wraps to itself. */
   friend TERCEL_HD constexpr Int divide(Int a, Int b) {
     return b.v == 0 ? Int(0) : (is_minus_one(b) ? -a : Int(static_cast<T>(a.v / b.v)));
   }
@@ -62,7 +62,7 @@ struct Int {
     const Int q = divide(a, b);
     return remainder_rounds_down(a, b) ? q - Int(1) : q;
   }
-  /** By squaring; a negative exponent gives the whole part: 1 and -1 keep their powers, others become 0. */
+  /** By squaring; negative exponents truncate: powers of 1 and -1 are exact, others 0. */
   friend TERCEL_HD constexpr Int pow(Int a, Int b) {
     if (is_negative(b)) return a.v == 1 ? Int(1) : (is_minus_one(a) ? ((b.v & 1) != 0 ? Int(-1) : Int(1)) : Int(0));
     Int power(1);

@@ -4,16 +4,16 @@
 // An elementwise op is a type without state. fwd() is its definition, for any V that behaves as a number: a vector in
 // CPU kernels, float or double on a GPU, Int<T> for integers. Calls in it are unqualified and find V's own functions.
 // Conditions are values: where(c, a, b), never ?: or if. Parameters (a slope, bounds) are further operands.
-// An op that takes complex numbers says so; its derivative is the complex one, whose conjugate backward multiplies by.
+// An op that supports complex numbers declares it; backward multiplies by the conjugate of its complex derivative.
 //
 // An op of one tensor declares exactly one of
 //   dx(V x, params...)   dy/dx from the input,
 //   dy(V y, params...)   dy/dx from the output,
 //   dx()                 dy/dx when it is a constant,
-//   no_grad              it is zero wherever it exists;
+//   no_grad              the derivative is zero wherever it exists;
 // one of two tensors both da(V a, V b) and db(V a, V b), each without arguments when it is a constant, or no_grad.
-// An op that selects (a relu, a clamp) says so: where its derivative is 0, the gradient is 0 even if that of the output
-// is infinite or NaN, as in PyTorch. Otherwise sqrt(relu(x)) would have NaN gradients below 0. A predicate, whose
+// A selecting op (relu, clamp) declares it: where its derivative is 0, the gradient is 0 even if that of the output is
+// infinite or NaN, as in PyTorch. Otherwise sqrt(relu(x)) would have NaN gradients below 0. A predicate, whose
 // result is bool, returns a Truth<V>.
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace tercel {
 
-/** Which dtypes an op accepts and calculates in. */
+/** The dtypes that an op accepts and computes in. */
 enum class Domain : uint8_t {
   Any,       ///< all
   Number,    ///< all but bool
@@ -40,11 +40,11 @@ enum class Domain : uint8_t {
 /** Operands that a partial derivative of a binary op needs, as bits. */
 enum class Uses : uint8_t { None = 0, A = 1, B = 2, Both = 3 };
 
-/** What a comparison of V's gives. */
+/** The result type of comparisons of V. */
 template <class V>
 using Truth = decltype(std::declval<V>() == std::declval<V>());
 
-/** Opens a functor: its public name and the dtypes that it takes; complex ones only with TERCEL_TAKES_COMPLEX after it.
+/** Begins a functor: its public name and dtypes; complex ones only with TERCEL_TAKES_COMPLEX after it.
  */
 #define TERCEL_OP(op_name, op_domain)          \
   static constexpr const char* name = op_name; \
@@ -57,7 +57,7 @@ template <class... Ops>
 struct OpList {
   static constexpr int size = static_cast<int>(sizeof...(Ops));
 };
-/** For lists that a macro writes, each entry with a comma before it. */
+/** For lists written by a macro, with a comma before each entry. */
 template <class Nothing, class... Ops>
 using OpListAfter = OpList<Ops...>;
 
@@ -103,7 +103,7 @@ template <class F>
 constexpr bool is_predicate = requires {
   F::predicate;
 };
-/** Whether a derivative of 0 stops every gradient. */
+/** Whether a derivative of 0 gives gradient 0 for every incoming gradient. */
 template <class F>
 constexpr bool is_selection = requires {
   F::selects;
@@ -113,7 +113,7 @@ template <class F>
 constexpr bool takes_complex = F::domain == Domain::Complex || requires {
   F::complex;
 };
-/** Whether its result is real where its operand is complex: its fwd() leaves an imaginary part of zero. */
+/** Whether its result for complex operands is real: fwd() returns an imaginary part of zero. */
 template <class F>
 constexpr bool is_real_valued = requires {
   F::real;
@@ -219,11 +219,11 @@ constexpr bool check_binary_op() {
 template <class F>
 constexpr const char* backward_name = detail::kBackwardName<F>.data();
 
-/** Tensors and numbers that fwd() takes. */
+/** Number of arguments of fwd(). */
 template <class F>
 constexpr int num_inputs = detail::count_inputs<F>();
 
-/** Holds a list to Note [Functors]. */
+/** Checks a list against Note [Functors]. */
 template <class... Ops>
 constexpr bool check_unary_ops(OpList<Ops...>) {
   return (detail::check_unary_op<Ops>() && ...);
@@ -235,7 +235,7 @@ constexpr bool check_binary_ops(OpList<Ops...>) {
 
 namespace op {
 
-/** 1 / (1 + exp(-x)); of expressions (see Note [Recorded derivatives]) the op, whose derivative stays finite. */
+/** 1 / (1 + exp(-x)); for expressions (see Note [Recorded derivatives]) the op, whose derivative stays finite. */
 template <class V>
 TERCEL_HD V sigmoid_of(V x) {
   if constexpr (requires { sigmoid(x); })

@@ -1,11 +1,11 @@
-// What ops check of their operands: the name of the op first, as errors begin with it.
+// Checks of operands. The op's name is the first argument, as errors start with it.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** An error unless x is defined and strided (NotImplementedError). */
+/** Throws unless x is defined (RuntimeError) and strided (NotImplementedError). */
 inline void check_strided(const char* op, const Tensor& x) {
   check_defined(op, x, "self");
   TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
@@ -15,12 +15,12 @@ inline void check_strided(const char* op, const Tensor& x) {
 void check_on_cpu(const char* op, const Tensor& x);
 /** RuntimeError unless both dtypes are the same: "op: expected scalar type Float but found Double". */
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b);
-/** An error unless x, the operand `name`, is defined and of floating point (NotImplementedError). */
+/** Throws unless x, the operand `name`, is defined and floating (NotImplementedError). */
 void check_floating_point(const char* op, const Tensor& x, const char* name = "self");
-/** An error unless x, the operand `name`, is defined and not complex (NotImplementedError). */
+/** Throws unless x, the operand `name`, is defined and not complex (NotImplementedError). */
 void check_real(const char* op, const Tensor& x, const char* name = "self");
 
-/** x = result, recorded as a copy; RuntimeError unless sizes agree and x's dtype can hold the result. */
+/** x = result, recorded as a copy; RuntimeError unless sizes agree and the result can be cast to x's dtype. */
 const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result);
 
 }  // namespace tercel

@@ -12,7 +12,7 @@
 namespace tercel {
 
 struct OutRule {
-  Overlap first;   ///< the least overlap with the first tensor that is refused; None: all is allowed
+  Overlap first;   ///< the least overlap with the first tensor that is an error; None: all is allowed
   Overlap others;  ///< and with further ones
   std::string_view operations;
 };
@@ -20,10 +20,10 @@ struct OutRule {
 namespace {
 
 // Note [Where out may lie]
-// Results are calculated before they are put into `out`, so that its memory may be an input's all the same. PyTorch,
-// whose kernels write to `out` as they go, refuses this for some operations: an `out` that has only a part of its
-// elements in common with an input (Partial), or any at all (Full). Elementwise operations, and some others whose
-// kernels do write to `out`, look for themselves.
+// Results are computed before they are copied to `out`, so that `out` may share memory with an input. PyTorch's kernels
+// write to `out` directly, and PyTorch refuses overlap for some operations: an `out` that shares only a part of its
+// elements with an input (Partial), or any (Full). The table follows it. Elementwise operations, and others whose
+// kernels write to `out`, check overlap themselves.
 constexpr OutRule kOutRules[] = {
     {Overlap::Full, Overlap::Full,
      " cat concat concatenate stack hstack vstack row_stack dstack column_stack cross linalg_cross gather index_select "
@@ -43,7 +43,7 @@ constexpr const char* kResizeAdvice =
     ". Resizing an out tensor that has elements is deprecated. To reuse a tensor t as out, resize it to zero elements "
     "first, with t.resize_(0).";
 
-/** All that put_out() asks for. */
+/** The checks of put_out(). */
 void check_out(const char* op, const Tensor& out, const Tensor& result) {
   check_defined(op, out, "out");
   check_out_gradients(op, result);
@@ -63,7 +63,7 @@ void check_same_dtype(const Tensor& out, const Tensor& result) {
                cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
 }
 
-/** Operations whose `out` may have any dtype that the result can be cast to, and how PyTorch names them otherwise. */
+/** Operations whose `out` may have any dtype that the result can be cast to, with their names in the error. */
 struct CastableOut {
   std::string_view op;
   const char *words, *result = "result";

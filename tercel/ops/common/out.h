@@ -1,13 +1,13 @@
-// Results that go into a tensor of the caller's: what all variants with an `out` have in common, by PyTorch's rules.
+// `out` variants: functions shared by all ops that write to a given tensor, by PyTorch's rules.
 //
 // Note [Out variants]
-// name_out(out, ...) gives `out` the result's sizes (with a warning, if it had elements and other ones), keeps its
-// dtype, strides where the sizes agree, and storage where that is large enough, and returns it. RuntimeError for a
-// dtype that the result cannot be cast to, for an `out` whose elements overlap, and, while gradients are on, where
-// `out` or an operand requires one: nothing is recorded. Several results have as many tensors in front, in their order.
-// An `out` that cannot take the result stays as it was; where in memory it may lie is another note. Elementwise ops and
-// cat() write straight into one that has the sizes; otherwise (out_variants.h) a fresh result is copied, so that ops
-// may read what they write to.
+// name_out(out, ...) resizes `out` to the result's sizes (with a warning if it had elements and different sizes), and
+// returns it. It keeps the dtype, the strides if the sizes agree, and the storage if that is large enough. RuntimeError
+// for a dtype that the result cannot be cast to, for an `out` whose elements overlap, and, while gradients are on, if
+// `out` or an operand requires one: nothing is recorded. Several results take the first arguments, in their order.
+// After an error `out` is unchanged; Note [Where out may lie] covers overlap with operands. Elementwise ops and cat()
+// write directly to an `out` of the right sizes; other ops (out_variants.h) copy a new result, so that they may read
+// memory of `out`.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@
 
 namespace tercel {
 
-/** RuntimeError where x, `out` or what goes into it, requires a gradient, and NotImplementedError where it carries a
- * tangent, while these are recorded. */
+/** While they are recorded: RuntimeError if x, `out` or an operand, requires a gradient, NotImplementedError if it
+ * carries a tangent. */
 TERCEL_API void check_out_gradients(const char* op, const Tensor& x);
 /** check_out_gradients(), then gives `out` these sizes. */
 TERCEL_API void prepare_out(const char* op, const Tensor& out, IntSpan sizes);
@@ -42,29 +42,29 @@ class OutInput {
   Span<Tensor> tensors_;
 };
 struct OutRule;
-/** What the operation refuses of the memory of `out`; null: nothing. See Note [Where out may lie]. */
+/** The overlap of `out` with operands that the operation refuses; null: none. See Note [Where out may lie]. */
 TERCEL_API const OutRule* out_rule(std::string_view op);
 /** Refuses tensors to write to that share memory with an argument, as far as the operation does (RuntimeError). */
 TERCEL_API void check_out_apart(std::string_view op, Span<Tensor> out, Span<OutInput> arguments);
 
-/** Puts a finished result into `out`; see Note [Out variants]. */
+/** Copies a result to `out`; see Note [Out variants]. */
 TERCEL_API const Tensor& put_out(const char* op, const Tensor& out, const Tensor& result);
-/** The same for the results of a search, whose dtypes `values` and `indices` must have (RuntimeError). */
+/** The same for values and indices, whose dtypes the tensors must have (RuntimeError). */
 TERCEL_API ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices,
                                     const ValuesAndIndices& result);
-/** The same for several results, into as many tensors (RuntimeError), all of which are checked before one is written
+/** The same for several results and the same number of tensors (RuntimeError), all checked before one is written
  * to. */
 TERCEL_API std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> results);
 /**
- * put_out() by the rules of linear algebra: most ops, named as in Python, ask for the result's very dtype. `part` is
- * what the error calls one of several results.
+ * put_out() by the rules of linear algebra: most ops, named as in Python, require the result's dtype. `part` is the
+ * name of one of several results in errors.
  */
 TERCEL_API const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result);
 TERCEL_API void put_linalg_out(const char* op, Span<Tensor> out, Span<Tensor> results, Span<const char*> parts);
 /** The check of put_linalg_out() alone. */
 TERCEL_API void check_linalg_out(const char* op, const Tensor& out, const Tensor& result, const char* part);
 
-/** The dtype to calculate in: the given one, else that of `out`, if there is one. RuntimeError for two that differ. */
+/** The compute dtype: the given one, else that of `out`, if there is one. RuntimeError if both are given and differ. */
 TERCEL_API ScalarType dtype_for_out(ScalarType given, const Tensor& out);
 
 }  // namespace tercel

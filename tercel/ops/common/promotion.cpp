@@ -1,4 +1,4 @@
-// The dtype that an elementwise op calculates in. See Note [Promotion tiers].
+// The compute dtype of elementwise ops. See Note [Promotion tiers].
 #include "tercel/ops/common/promotion.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace tercel {
 
 namespace {
 
-/** What PyTorch says of some ops in a sentence of their own. */
+/** Ops with PyTorch's own error message for a category. */
 struct Refusal {
   std::string_view op;
   TypeCategory category;
@@ -40,7 +40,7 @@ constexpr Refusal kRefusals[] = {
   for (const Refusal& refusal : kRefusals)
     TERCEL_CHECK(refusal.op != rule.op || refusal.category != category_of(dtype), NotImplementedError,
                  refusal.sentence);
-  // Of these PyTorch says that complex numbers are the wrong type, not that nobody has written them.
+  // For these PyTorch raises TypeError instead of NotImplementedError.
   for (const std::string_view op : {"maximum", "minimum", "fmax", "fmin"})
     TERCEL_CHECK(op != rule.op || !is_complex(dtype), TypeError, op, " not implemented for complex tensors.");
   refuse_dtype(str_cat({rule.op, "_cpu"}), dtype);
@@ -77,7 +77,7 @@ ScalarType combine_tiers(ScalarType higher, ScalarType lower) {
   return higher == kBool || is_differentiable(lower) ? promote_types(higher, lower) : higher;
 }
 
-/** Of a wrapped number: the default type of its category. */
+/** The default dtype of a wrapped number's category. */
 ScalarType number_dtype(ScalarType t) {
   if (is_complex(t)) return complex_dtype(default_dtype());
   return is_floating(t) ? default_dtype() : (t == kBool || t == kUInt64 ? t : kInt64);
@@ -88,18 +88,18 @@ bool holds(Scalar value) {
   return equals(Scalar(value.to<T>()), value);
 }
 
-/** A type in which an integer dtype can be compared with a number that it does not hold; see promote_operands(). */
+/** A dtype in which an integer dtype can be compared with a number outside its range; see promote_operands(). */
 ScalarType wider_for(ScalarType t, Scalar value) {
-  // Beside uint64 stand negative numbers, beside signed types those above int64: float64 has the order right, as one of
-  // the two is far from the other unless both are huge.
+  // uint64 with negative numbers, and signed types with numbers above int64, are compared in float64, whose order is
+  // right, as the two operands are far apart unless both are huge.
   return t == kUInt64 || value.is_above_int64() ? kFloat64 : kInt64;
 }
 
-/** Whether a real number lies in the range of T; infinities and NaN do in that of floating types. */
+/** Whether a real number is in the range of T; for floating types also infinities and NaN. */
 template <class T>
 bool within(double value) {
   if constexpr (std::is_integral_v<T>) {
-    // The upper bound as a power of two, which float64 has exactly; neither comparison holds for NaN.
+    // The upper bound is a power of two, which is exact in float64; both comparisons are false for NaN.
     return value < std::ldexp(1.0, std::numeric_limits<T>::digits) &&
            value >= static_cast<double>(std::numeric_limits<T>::min());
   } else {
@@ -107,7 +107,7 @@ bool within(double value) {
   }
 }
 
-/** The dtype as C++ spells it, which is how PyTorch's sentences do. */
+/** The C++ name of the dtype, as in PyTorch's messages. */
 std::string_view cpp_name(ScalarType t) {
   switch (t) {
     case kUInt8: return "uint8_t";
@@ -154,7 +154,7 @@ void check_number_fits(ScalarType t, Scalar value) {
     } else {
       if (value.is_complex() && value.to_complex().im != 0) return false;
       if (!std::is_integral_v<T> || !value.is_integral()) return within<T>(value.to_double());
-      // A negative number as far below zero as an unsigned type goes above wraps.
+      // Negative numbers down to -max wrap for unsigned types.
       if constexpr (std::is_unsigned_v<T>)
         if (!value.is_above_int64() && value.to_int64() < 0)
           return static_cast<uint64_t>(0) - static_cast<uint64_t>(value.to_int64()) <= std::numeric_limits<T>::max();
@@ -178,7 +178,7 @@ ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs
   }
   ScalarType common = combine_tiers(with_dims, combine_tiers(without, numbers));
   if (rule.predicate && is_integral(common, false)) {
-    // A comparison with a number that the tensor's dtype cannot hold has an answer all the same.
+    // A comparison with a number outside the range of the tensor's dtype must give the exact result.
     for (const OperandRef& input : inputs)
       if (!input.tensor() && !holds_number(common, input.number())) common = wider_for(common, input.number());
   }

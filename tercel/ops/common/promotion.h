@@ -1,11 +1,11 @@
-// The dtype of a result; how two dtypes meet is promote_types() in core/scalar_type.h, what may be stored can_cast().
+// The dtype of a result. promote_types() for two dtypes, and can_cast(), are in core/scalar_type.h.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** The dtype that an operation on both calculates in. */
+/** The compute dtype of an operation on both operands. */
 TERCEL_API ScalarType result_type(const Tensor& a, const Tensor& b);
 TERCEL_API ScalarType result_type(const Tensor& a, Scalar b);
 TERCEL_API ScalarType result_type(Scalar a, const Tensor& b);

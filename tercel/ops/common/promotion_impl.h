@@ -1,16 +1,16 @@
-// What the promotion of dtypes and the elementwise iterator share.
+// Functions shared by dtype promotion and the elementwise iterator.
 #pragma once
 
 #include "tercel/core/scalar.h"
 
 namespace tercel {
 
-/** Whether the integer dtype has that number. */
+/** Whether the integer dtype can represent the number. */
 bool holds_number(ScalarType t, Scalar value);
 
 /**
- * RuntimeError, in PyTorch's words, where an element of that dtype cannot be the number: one that is out of its range,
- * or has an imaginary part that the dtype has not. Fractions are cut off, bool takes any number.
+ * RuntimeError, with PyTorch's message, if the dtype cannot hold the number: it is out of range, or has an imaginary
+ * part and the dtype is real. Fractions are truncated, bool accepts any number.
  */
 void check_number_fits(ScalarType t, Scalar value);
 

@@ -1,10 +1,10 @@
-// Strides of a fresh result that has dimensions of size 1.
+// Strides of a new result that has dimensions of size 1.
 //
 // Note [Dimensions of size 1]
-// They are nothing to a loop, but their strides are seen, and whoever asks whether a result is channels-last finds out
-// by them. PyTorch's rule: operands of one layout give it to the result (a number beside them has another); else all
-// dimensions, those of size 1 as well, are put in order by the strides of the first operand that tells, by insertion,
-// as not every pair can be told apart.
+// They do not matter to loops, but their strides are visible, and decide whether a result is channels-last. PyTorch's
+// rule: if all operands have one layout (a number has another), the result gets it; else all dimensions, including
+// those of size 1, are sorted by the strides of the first operand that distinguishes two of them. Insertion sort is
+// used, as not every pair is comparable.
 #include <cstdlib>
 
 #include "tercel/core/geometry.h"
@@ -35,7 +35,7 @@ bool common_layout(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan
   return true;
 }
 
-/** How far apart elements of the operand are along a dimension of the result; 0 where it is repeated. */
+/** The operand's stride along a dimension of the result; 0 if it is broadcast. */
 int64_t step_of(const Tensor& t, IntSpan sizes, size_t dim) {
   const size_t missing = sizes.size() - t.sizes().size();
   if (dim < missing) return 0;
@@ -43,7 +43,7 @@ int64_t step_of(const Tensor& t, IntSpan sizes, size_t dim) {
   return t.sizes()[own] == 1 && sizes[dim] != 1 ? 0 : std::abs(t.strides()[own]);
 }
 
-/** Below 0: dim lies inside other; above: outside; 0: no operand tells. */
+/** Negative: dim lies inside other; positive: outside; 0: no operand distinguishes them. */
 int compare_dims(Span<OperandRef> inputs, IntSpan sizes, size_t dim, size_t other) {
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
@@ -60,7 +60,7 @@ int compare_dims(Span<OperandRef> inputs, IntSpan sizes, size_t dim, size_t othe
 
 void result_strides(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan sizes, int64_t* strides) {
   if (common_layout(rule, inputs, sizes, strides)) return;
-  // Dimensions from the inside out.
+  // Dimensions, innermost first.
   SmallVector<size_t, 8> order;
   for (size_t d = sizes.size(); d-- > 0;) order.push_back(d);
   for (size_t i = 1; i < order.size(); ++i) {

@@ -98,7 +98,7 @@ TensorIterator::TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inp
 
 namespace {
 
-/** Whether a contiguous tensor has a stride that a fresh one would not have, along a dimension of size 1. */
+/** Whether a contiguous tensor has a stride that a new one would not have, along a dimension of size 1. */
 bool has_odd_units(const TensorImpl& x) {
   const IntSpan sizes = x.sizes(), strides = x.strides();
   int64_t step = 1;
@@ -159,7 +159,7 @@ bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inp
   }
 
   const ScalarType result = result_dtype(rule, dtype);
-  // Beside a number, strides of dimensions of size 1 count: Note [Dimensions of size 1].
+  // With a number operand, strides of dimensions of size 1 matter: Note [Dimensions of size 1].
   if (numbers && !out.defined() && numbers_are_operands(rule, inputs) && has_odd_units(*first)) return false;
 
   const int64_t numel = first->numel();
@@ -206,7 +206,7 @@ bool TensorIterator::plan_flat(const ElementwiseRule& rule, Span<OperandRef> inp
   return true;
 }
 
-// The number as the compute type holds it after conversion to the common dtype.
+// The number in the compute type, after conversion to the common dtype.
 void TensorIterator::set_number(int operand, Scalar value) {
   char* slot = number_[operand];
   const auto put = [slot](auto v) { std::memcpy(slot, &v, sizeof v); };
@@ -288,7 +288,7 @@ void TensorIterator::broadcast(const char* op, Span<OperandRef> inputs, const Te
     shape_ndim_ = std::max(shape_ndim_, ndim);
   }
   if (out.defined()) {
-    // Inputs may be broadcast to the output, never the other way round.
+    // Inputs may be broadcast to the output, but not the output to inputs.
     const IntSpan sizes = out.sizes();
     const int ndim = static_cast<int>(sizes.size());
     check_ndim(ndim);
@@ -332,7 +332,7 @@ void TensorIterator::add_strides(int operand, const Tensor& t) {
   loop_.dtype[operand] = t.dtype();
 }
 
-// Whether dim lies inside other in memory, by the first operand that tells; order is 0 when none does.
+// Whether dim lies inside other in memory, by the first operand that distinguishes them; order is 0 if none does.
 bool TensorIterator::comes_before(int dim, int other, int first_operand, int& order) const {
   order = 0;
   for (int a = first_operand; a < loop_.nargs; ++a) {
@@ -395,7 +395,7 @@ void TensorIterator::allocate(const ElementwiseRule& rule, Span<OperandRef> inpu
   loop_.dtype[0] = dtype;
 }
 
-// Walks a dimension in which the output descends from its other end: order does not matter to elementwise ops.
+// Reverses dimensions in which the output has a negative stride: elementwise ops do not depend on the order.
 void TensorIterator::make_output_ascend() {
   for (int d = 0; d < ndim_; ++d) {
     if (stride_[0][d] >= 0) continue;
@@ -486,7 +486,7 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
       add_strides(operand, *t);
     } else {
       Scalar number = t ? read_number(t->data_ptr(), t->dtype()) : inputs[i].number();
-      // A signed integer near the bound must not be rounded to what lies above it.
+      // A signed integer near the bound must not be rounded above it.
       if (rule.predicate && number.is_above_int64() && integers_only(inputs)) number = HUGE_VAL;
       set_number(operand, number);
       std::fill(stride_[operand], stride_[operand] + ndim_, int64_t{0});
@@ -501,7 +501,7 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
   finish(out, inputs);
 }
 
-// Every combination of the dimensions from the third on, by counting.
+// Iterates over the dimensions from the third on.
 void TensorIterator::serial(FunctionRef<void(const ElementwiseLoop&)> body) const {
   ElementwiseLoop part = loop_;
   if (ndim_ <= 2) {
@@ -529,8 +529,8 @@ void TensorIterator::for_each(FunctionRef<void(const ElementwiseLoop&)> body) {
     serial(body);
     return;
   }
-  // The loops are cut into boxes: whole rows where there are enough of them, in bundles of 64 so that transposing
-  // blocks stay whole; pieces of rows otherwise. Where a box ends depends on the problem alone, never on the threads.
+  // The loops are split into boxes: whole rows if there are enough of them, in groups of 64 so that transposing blocks
+  // stay whole; else parts of rows. The boxes depend only on the problem, not on the threads.
   const int64_t n0 = loop_.n[0], n1 = loop_.n[1];
   int64_t rest = 1;
   for (int d = 2; d < ndim_; ++d) rest *= sizes_[d];
@@ -543,7 +543,7 @@ void TensorIterator::for_each(FunctionRef<void(const ElementwiseLoop&)> body) {
     for (int64_t box = first; box < last;) {
       const int64_t i = box % boxes0, j = box / boxes0 % boxes1;
       int64_t r = box / boxes0 / boxes1;
-      // As many boxes as follow one another in memory go to the kernel at once.
+      // Boxes that are consecutive in memory are passed to the kernel at once.
       int64_t along0 = 1, along1 = 1;
       if (boxes0 > 1)
         along0 = std::min(boxes0 - i, last - box);

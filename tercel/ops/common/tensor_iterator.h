@@ -1,17 +1,17 @@
 // From the operands of an elementwise op to the loops that its kernel runs.
 //
 // Note [Elementwise plan]
-// The iterator promotes dtypes, broadcasts shapes, refuses overlap, allocates the output in the inputs' dense order,
-// sorts dimensions so that memory is walked in order, joins those that are contiguous in every operand, and gives the
-// kernel two nested loops at a time, on several threads from 32768 elements on. It lives on the stack, in arrays that
-// are not initialised, and allocates nothing but the output. The plain case, contiguous operands of one dtype and
-// shape, is recognised first and costs a few nanoseconds.
+// The iterator promotes dtypes, broadcasts shapes, checks overlap, allocates the output in the inputs' dense order,
+// sorts dimensions by stride, merges those that are contiguous in every operand, and passes the kernel two nested loops
+// at a time, on several threads from 32768 elements on. It lives on the stack, in uninitialised arrays, and allocates
+// only the output. The common case, contiguous operands of one dtype and shape, is tested first and costs a few
+// nanoseconds.
 //
 // Note [Promotion tiers]
-// Tensors with dimensions, 0-dimensional tensors and bare numbers take part in promotion with falling priority: a lower
+// Tensors with dimensions, 0-dimensional tensors and numbers take part in promotion with descending priority: a lower
 // tier changes the result only if its category (bool < integer < floating < complex) is higher; a complex one makes the
-// higher tier's floating dtype complex. A bare floating number counts as float32, a complex one as complex64, an
-// integer as int64. An operand of a lower tier is one number, and is converted here, once.
+// higher tier's floating dtype complex. A floating number counts as float32, a complex one as complex64, an integer as
+// int64. An operand of a lower tier is a single number, and is converted once, here.
 #pragma once
 
 #include <cstdint>
@@ -43,26 +43,26 @@ class OperandRef {
 struct ElementwiseRule {
   const char* op;
   Domain domain = Domain::Any;
-  /** Whether it takes complex numbers; and whether its result is then real all the same. */
+  /** Whether it supports complex numbers; whether its result for them is real. */
   bool complex = false, real = false;
-  /** The result is bool, whatever the operands are. */
+  /** The result is bool for all operands. */
   bool predicate = false;
   /** Leading inputs that are conditions and take no part in promotion. */
   uint8_t conditions = 0;
-  /** Dtype of a fresh output; Undefined: what the operands promote to. */
+  /** Dtype of a new output; Undefined: the promoted dtype. */
   ScalarType result = ScalarType::Undefined;
   /** A given output may have any dtype, as in a copy. */
   bool converts = false;
-  /** A given output may hold an element several times: all get the same value. */
+  /** A given output may have overlapping elements: all get the same value. */
   bool repeats = false;
 };
 
-/** The dtype that the op calculates in; RuntimeError when its domain excludes the operands. */
+/** The compute dtype of the op; throws if its domain excludes the operands. */
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs);
 
-/** Strides of a fresh result, by those of the operands; see Note [Dimensions of size 1]. */
+/** Strides of a new result, from those of the operands; see Note [Dimensions of size 1]. */
 void result_strides(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan sizes, int64_t* strides);
-/** Whether numbers stand beside tensors as x + 2 has them, and are no settings of the op, as bounds of clamp() are. */
+/** Whether numbers are operands, as in x + 2, not parameters of the op, such as the bounds of clamp(). */
 inline bool numbers_are_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {
   return inputs.size() == 2 || rule.conditions > 0;
 }
@@ -70,15 +70,15 @@ inline bool numbers_are_operands(const ElementwiseRule& rule, Span<OperandRef> i
 class TensorIterator {
  public:
   static constexpr int kMaxDims = 64;
-  /** From this many elements on, work is split over threads. */
+  /** Work is split over threads from this many elements on. */
   static constexpr int64_t kGrainElements = 32768;
 
   /**
-   * Plans the loops. An undefined output is allocated. A given one must have the broadcast shape, a dtype that the
-   * result may be cast to, and no overlap but that of an input which is the very same elements.
+   * Plans the loops. An undefined output is allocated. A given one must have the broadcast shape and a dtype that
+   * the result can be cast to, and must not overlap inputs except those that are identical to it.
    */
   TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out);
-  /** The same for an output that is given. */
+  /** The same for a given output. */
   TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, const Tensor& out)
       : TensorIterator(rule, inputs, const_cast<Tensor&>(out)) {
     // A defined output is not replaced.
@@ -135,7 +135,7 @@ class TensorIterator {
 
 /** Throws RuntimeError, starting with `op`, unless elements can be written to `out` while `in` is read. */
 void check_overlap(const char* op, const Tensor& out, const Tensor& in);
-/** Refuses elements in common; being the very same elements is no excuse either. */
+/** Throws RuntimeError if `out` and `in` share any memory, even if they are identical. */
 void check_apart(const char* op, const Tensor& out, const Tensor& in);
 /** Throws RuntimeError, starting with `op`, if two elements of `out` are the same memory. */
 void check_no_internal_overlap(const char* op, const Tensor& out);

@@ -4,7 +4,7 @@
 
 namespace tercel {
 
-/** Elements, and where along a dimension they stood. */
+/** Elements, and their indices along a dimension. */
 struct ValuesAndIndices {
   Tensor values;
   Tensor indices;  ///< int64

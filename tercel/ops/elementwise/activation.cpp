@@ -43,7 +43,7 @@ Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswi
 
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
   if (input_scale == 1) return elu_of(floating("elu", x), alpha * scale, scale);
-  // What is not taken is made harmless: its gradient, times zero, would be NaN.
+  // Replaces elements of the branch not taken: their gradient times zero could be NaN.
   const Tensor is_below = le(floating("elu", x), 0);
   const Tensor below = expm1(mul(where(is_below, x, 0), input_scale));
   return where(is_below, mul(below, alpha * scale), mul(x, scale));
@@ -97,7 +97,7 @@ Tensor rrelu(const Tensor& x, double lower, double upper, bool training, Generat
 
 Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
   check_defined("threshold", x, "self");
-  // Both numbers in x's dtype, as the result is: of integers they are cut off.
+  // Both numbers are converted to x's dtype, and truncated for integers.
   const auto number = [&](Scalar s) {
     check_number_fits(x.dtype(), s);
     return scalar_tensor(s, TensorOptions(x.dtype()));
@@ -106,14 +106,14 @@ Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
 }
 Tensor hardshrink(const Tensor& x, double lambd) {
   floating("hardshrink", x);
-  // The bound is a number of x's dtype: of 16 bits, it is rounded as the elements were.
+  // The bound is rounded to x's dtype, like the elements.
   const Tensor bound = to(scalar_tensor(lambd, TensorOptions(kFloat64)), x.dtype());
   return where(logical_and(ge(x, neg(bound)), le(x, bound)), 0, x);
 }
 Tensor softshrink(const Tensor& x, double lambd) {
   floating("softshrink", x);
   TERCEL_CHECK(lambd >= 0, RuntimeError, "lambda must be greater or equal to 0, but found to be ", lambd, ".");
-  // Times zero, so that NaN stays.
+  // Times zero, to keep NaN.
   return where(gt(x, lambd), sub(x, lambd), where(lt(x, -lambd), add(x, lambd), mul(x, 0)));
 }
 Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }

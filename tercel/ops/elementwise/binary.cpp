@@ -36,7 +36,7 @@ struct BinaryInfo {
   Partial of[2];
   /** The gradients from ops: see Note [Recorded derivatives]. */
   BinaryGradientFn* recorded_gradient[2];
-  /** Whether a number as the second operand has an edge that leads nowhere, as in PyTorch's graphs. */
+  /** Whether a number as the second operand has an undefined edge, as in PyTorch's graphs. */
   bool number_has_edge;
 };
 
@@ -68,19 +68,19 @@ constexpr BinaryInfo kInfo = {
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
 
-// What both operands need to be kept for, by the derivatives that will be asked for.
+// The operands to save, by the derivatives that may be requested.
 Uses saved_uses(const BinaryInfo& info, bool grad_a, bool grad_b) {
   return static_cast<Uses>((grad_a ? static_cast<int>(info.of[0].uses) : 0) |
                            (grad_b ? static_cast<int>(info.of[1].uses) : 0));
 }
 
-/** A tensor operand whose gradient may be asked for: its number among the node's inputs, its form. */
+/** A tensor operand whose gradient may be requested: its index among the node's inputs, and its shape. */
 struct Target {
   int8_t input = -1;
   int8_t ndim = 0;
   ScalarType dtype = ScalarType::Undefined;
   bool was_broadcast = false;
-  /** Bit d: dimension d has size 1 and was repeated. */
+  /** Bit d: dimension d has size 1 and was broadcast. */
   uint64_t repeated = 0;
 
   Target() = default;
@@ -94,7 +94,7 @@ struct Target {
       if (own[d] != all[lead + d]) repeated |= uint64_t{1} << d;
   }
 
-  /** Sizes of the operand, given those that it was broadcast to. */
+  /** Sizes of the operand, from the broadcast sizes. */
   DimVector sizes(IntSpan all) const {
     DimVector own(static_cast<size_t>(ndim), 1);
     const size_t lead = all.size() - own.size();
@@ -130,7 +130,7 @@ struct BinaryBackward {
     if (should_record(g, kept[0], kept[1])) {
       return info->recorded_gradient[side](g, {kept[0], saved[0].number}, {kept[1], saved[1].number});
     }
-    // Without a sum to follow, the kernel converts to the operand's dtype as it stores.
+    // If no sum follows, the kernel stores in the operand's dtype.
     const ElementwiseRule rule{
         .op = info->backward, .complex = true, .result = to.was_broadcast ? ScalarType::Undefined : to.dtype};
     const auto ref = [&](int i) { return kept[i].defined() ? OperandRef(kept[i]) : OperandRef(saved[i].number); };
@@ -177,7 +177,7 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
 [[gnu::noinline]] void binary_inplace_recorded(const BinaryInfo& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
   BinaryBackward backward{&info, {}, {}};
-  // What the operation overwrites is gone by the time backward runs.
+  // An overwritten operand is not available in backward.
   const Uses uses = saved_uses(info, is_tracked(a), is_tracked(in[1]));
   if (has(uses, Uses::A)) backward.saved[0].tensor = save_before_change(a);
   keep_for_backward(backward, in, a);
@@ -213,14 +213,14 @@ Tensor compare(const BinaryInfo& info, const Pair& in) {
   return elementwise(info.rule, compare_kernels, info.index, in);
 }
 
-// Operands that an integer op has no result for; checked before anything is written.
+// Rejects operands for which an integer op has no result, before anything is written.
 
 bool is_integral_operand(const OperandRef& x) {
   return x.tensor() ? !x.tensor()->is_differentiable() : x.number().is_integral();
 }
 
 void check_divisor(const char* op, const Pair& in) {
-  // One floating operand makes the result floating, in which division by zero has a value.
+  // With a floating operand the result is floating, and division by zero is defined.
   if (!is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
   bool has_zero;
   if (const Tensor* t = in[1].tensor()) {
@@ -264,7 +264,7 @@ void check_integers(const Pair& in) {
     check_no_bool(in);
 }
 
-/** Whether the op is one that is made of others for these operands. */
+/** Whether the op is composite for these operands. */
 template <class F>
 bool is_composed(const Pair& in) {
   if constexpr (std::is_same_v<F, op::Logaddexp>)
@@ -292,7 +292,7 @@ const Tensor& checked_out(const Tensor& out, const Pair& in) {
 template <class F>
 Tensor with_number(const Tensor& a, Scalar b) {
   if constexpr (std::is_same_v<F, op::Pow>) {
-    // Common powers have kernels of their own, many times as fast.
+    // Common powers have separate kernels, which are many times as fast.
     const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
     if (same_dtype && equals(b, 2)) return square(a);
     if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
@@ -305,7 +305,7 @@ Tensor with_number(const Tensor& a, Scalar b) {
 
 template <class F>
 const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
-  // The same bits as the fresh result's, whose kernel may be another.
+  // For the same bits as pow(), whose kernel may differ.
   if constexpr (std::is_same_v<F, op::Pow>) return put_out(F::name, out, with_number<F>(a, b));
   const Pair in = {a, b};
   return checked_out<F>(out, in);
@@ -319,7 +319,7 @@ const Tensor& inplace(const Pair& in) {
 
 }  // namespace
 
-// Operands are built where they stay: a copy made right after would wait for the stores of its parts.
+// Operands are constructed in place: copying them right after would stall on store forwarding.
 #define TERCEL_DEFINE_BINARY(name, F)                                                                                  \
   Tensor name(const Tensor& a, const Tensor& b) {                                                                      \
     const Pair in = {a, b};                                                                                            \
@@ -385,7 +385,7 @@ constexpr int kAddScaled = index_of<op::AddScaled, TernaryOps>;
 
 bool is_one(Scalar alpha) { return alpha.category() != TypeCategory::Bool && equals(alpha, 1); }
 
-/** The multiplier of two bools is one too. */
+/** For two bools, alpha must be a bool too. */
 Scalar alpha_for(const Tensor& a, const Tensor& b, Scalar alpha) {
   return a.dtype() == kBool && b.dtype() == kBool ? Scalar(alpha.to<bool>()) : alpha;
 }

@@ -82,7 +82,7 @@ Tensor polar(const Tensor& abs, const Tensor& angle) {
     record("PolarBackward0", out, {abs, angle},
            [angle = SavedTensor(angle), out = SavedTensor::output(out), of_abs = TensorMeta(abs),
             of_angle = TensorMeta(angle)](BackwardCall& call) {
-             // d out / d abs = out / abs, d out / d angle = i out; of a real operand only the real part counts.
+             // d out / d abs = out / abs, d out / d angle = i out; the gradient of a real operand is the real part.
              const Tensor g = conj(call.grad());
              const Tensor& a = angle.get();
              if (call.needs(0)) call.set(0, gradient_for(of_abs, real(mul(g, complex(cos(a), sin(a))))));

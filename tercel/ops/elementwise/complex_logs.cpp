@@ -19,7 +19,7 @@ Tensor complex_logaddexp(const Tensor& a, const Tensor& b) {
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const Tensor ahead = ge(real(x.detach()), real(y.detach()));
   const Tensor larger = where(ahead, x, y), smaller = where(ahead, y, x);
-  // Infinite ones have no difference: the larger is the result.
+  // Infinities have no difference: the larger one is the result.
   const Tensor apart =
       where(isinf(real(larger.detach())), -std::numeric_limits<double>::infinity(), sub(smaller, larger));
   return add(larger, log1p(exp(apart)));
@@ -34,7 +34,7 @@ Tensor complex_logsumexp(const Tensor& x, IntSpan dims, bool keepdim) {
 
 Tensor complex_logcumsumexp(const Tensor& x, int64_t dim) {
   if (x.dim() == 0) return clone(x);
-  // Step k adds what lies k places before, which is the sum of k elements by then.
+  // Step k adds the value k positions before, which is the sum of k elements by then.
   Tensor out = clone(x);
   const int64_t n = x.size(dim);
   for (int64_t k = 1; k < n; k *= 2) {

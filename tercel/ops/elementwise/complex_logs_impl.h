@@ -1,4 +1,4 @@
-// Logarithms of sums of exponentials of complex numbers, made of other ops: the kernels are for real ones.
+// Log-sum-exp of complex numbers as composite ops, since the kernels are for real numbers.
 #pragma once
 
 #include "tercel/core/tensor.h"

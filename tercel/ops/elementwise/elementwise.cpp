@@ -46,7 +46,7 @@ SavedTensor save_before_change(const Tensor& x) {
     const NoRecordGuard guard;
     copy = clone(x);
   }
-  // It stands for what x is now, so it has x's history.
+  // It represents x's current value, so it gets x's history.
   if (Edge edge = gradient_edge(x); edge.defined()) detail::set_history(copy, std::move(edge.node), edge.output_nr);
   if (const Tensor tangent = detail::tangent_of(x); tangent.defined()) detail::set_tangent(copy, tangent);
   return SavedTensor(copy);

@@ -1,4 +1,4 @@
-// What the front ends of elementwise families share.
+// Functions shared by the front ends of elementwise families.
 #pragma once
 
 #include "tercel/autograd/record.h"
@@ -9,7 +9,7 @@
 
 namespace tercel {
 
-/** A fresh tensor of the op's result. */
+/** The op's result in a new tensor. */
 inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
                           Span<OperandRef> inputs) {
   const ProfileRange range(rule.op, RangeKind::Op);
@@ -18,13 +18,13 @@ inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<Element
   return out;
 }
 
-/** The result calculated for itself and converted to `out`. */
+/** Computes the result in a temporary and converts it to `out`. */
 void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs);
 
 /**
- * The result written to `out`, whose version moves on. It rounds and wraps around in its own dtype first, which may be
- * narrower than that of the kernel and of `out`.
+ * Writes the result to `out` and bumps its version. The result is rounded to its own dtype first, which may be narrower
+ * than those of the kernel and of `out`.
  */
 inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs) {
@@ -38,22 +38,22 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
 }
 
 /**
- * Whether the op may write straight to `out`, which then has the result's sizes: otherwise the result is put there when
- * it is there. RuntimeError unless `out` exists, and where it or an input wants a gradient.
+ * Whether the op may write directly to `out`, which has the result's sizes; otherwise the result is computed first and
+ * then copied. RuntimeError if `out` is undefined, or if it or an input requires a gradient.
  */
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs);
 
-/** Whether derivatives with respect to the operand may be asked for. */
+/** Whether derivatives with respect to the operand may be requested. */
 inline bool is_tracked(OperandRef operand) { return operand.tensor() && is_tracked(*operand.tensor()); }
 /** Whether an op with these operands must be recorded. */
 inline bool should_record(OperandRef a, OperandRef b) {
   return (a.tensor() && should_record(*a.tensor())) || (b.tensor() && should_record(*b.tensor()));
 }
 
-/** The gradient of an operand, from the gradient g of what it was broadcast to. */
+/** The gradient of an operand, from the gradient g of the broadcast operand. */
 Tensor gradient_for(const TensorMeta& operand, const Tensor& g);
 
-/** An operand that backward may need: a saved tensor or a number. */
+/** An operand saved for backward: a tensor or a number. */
 struct SavedOperand {
   SavedTensor tensor;
   Scalar number;
@@ -62,7 +62,7 @@ struct SavedOperand {
 /** The complex conjugate. */
 inline Scalar conjugate(Scalar x) { return x.is_complex() ? Scalar(conj(x.to_complex())) : x; }
 
-/** A copy of what an in-place op is about to overwrite, kept for backward. */
+/** Saves a copy of x, which an in-place op is about to overwrite, for backward. */
 SavedTensor save_before_change(const Tensor& x);
 
 }  // namespace tercel

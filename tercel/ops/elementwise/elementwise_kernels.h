@@ -5,11 +5,11 @@
 #include "tercel/ops/common/elementwise_loop.h"
 
 namespace tercel {
-/** Number i is that of op i of its list. */
+/** Index i is op i of the list. */
 TERCEL_DECLARE_KERNELS(ElementwiseFn, unary)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, unary_backward)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, binary)
-/** Number 2 i is the gradient of the first operand of binary op i, 2 i + 1 that of the second. */
+/** Index 2 i is the gradient of the first operand of binary op i, 2 i + 1 that of the second. */
 TERCEL_DECLARE_KERNELS(ElementwiseFn, binary_backward)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, compare)
 TERCEL_DECLARE_KERNELS(ElementwiseFn, ternary)

@@ -42,7 +42,7 @@ Tensor sgn(const Tensor& x) {
   check_defined("sgn", x, "self");
   if (!x.is_complex()) return sign(x);
   const Tensor size = abs(x), zero = eq(size, 0);
-  // By 1 where there is nothing to divide by, so that the gradient there is no NaN.
+  // Divides by 1 where the size is zero, so that the gradient there is not NaN.
   return where(zero, 0, div(x, where(zero, 1, size)));
 }
 
@@ -73,7 +73,7 @@ Tensor angle(const Tensor& x) {
   check_defined("angle", x, "self");
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
-  // Zero times x: NaN stays, and so does the place in the graph.
+  // Zero times x keeps NaN and the history.
   return where(lt(x, 0), kPi, mul(where(isnan(floating), floating, 0), 0));
 }
 
@@ -112,7 +112,7 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
     record("LogitBackward0", out, {number}, [number = SavedTensor(number), eps](BackwardCall& call) {
       const Tensor& p = number.get();
       const Tensor outside = logical_or(lt(p, eps.value_or(0)), gt(p, 1 - eps.value_or(0)));
-      // Outside of (0, 1) there is no value, and outside of the bounds the value is constant.
+      // Undefined outside of (0, 1), and constant outside of the bounds.
       const double rest = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
       call.set(0, where(outside, rest, div(call.grad(), mul(p, sub(1, p)))));
     });
@@ -158,7 +158,7 @@ bool is_integral_operand(const OperandRef& x) {
   return x.tensor() ? is_integral(x.tensor()->dtype(), true) : x.number().is_integral();
 }
 
-/** The quotient towards zero, whose gradient is zero: that of a / b times zero would be NaN where b is 0. */
+/** The truncated quotient, whose gradient is zero; deriving it from a / b would give NaN where b is 0. */
 template <class B>
 Tensor truncated_quotient(const Tensor& a, const B& b) {
   Tensor out;
@@ -187,7 +187,7 @@ Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode)
   TERCEL_CHECK(*mode == "trunc", RuntimeError,
                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
   if (!is_integral_operand(a) || !is_integral_operand(b)) return truncated_quotient(a, b);
-  // Refuses a zero in b.
+  // Throws for a zero in b.
   remainder(a, b);
   return divide_integers(a, b);
 }
@@ -216,7 +216,7 @@ Tensor ldexp(const Tensor& a, const Tensor& b) {
   check_defined("ldexp", a, "self");
   check_defined("ldexp", b, "other");
   if (!is_integral(b.dtype(), false) || a.is_complex()) return mul(a, pow(2.0, b));
-  // By powers of float64, in two halves: 2^b alone may be infinite or zero where the product is neither.
+  // 2^b in two factors of float64: 2^b alone may overflow or underflow where the product does not.
   const ScalarType result = a.is_floating_point() ? a.dtype() : default_dtype();
   const Tensor exponent = to(b, kFloat64), half = floor(mul(exponent, 0.5));
   return to(mul(mul(to(a, kFloat64), pow(2.0, half)), pow(2.0, sub(exponent, half))), result);
@@ -327,7 +327,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   const NoRecordGuard no_record;
   Tensor close = eq(a, b);
   if (equal_nan && a.is_differentiable()) close = logical_or(close, logical_and(isnan(a), isnan(b)));
-  // Exactly the same: also of integers that float64 cannot tell apart.
+  // Exact comparison, also for integers that float64 cannot represent.
   if (rtol == 0 && atol == 0) return close;
   if (!a.is_differentiable()) {
     const Tensor x = to(a, kFloat64), y = to(b, kFloat64);
@@ -356,7 +356,7 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
   TERCEL_CHECK(lower || upper, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
   if (!upper) return maximum(x, *min);
   if (!lower) return minimum(x, *max);
-  // Both bounds take part in the promotion of dtypes before either is compared.
+  // Both bounds take part in type promotion before either is compared.
   const OperandRef operands[] = {x, *min, *max};
   const Tensor value = to(x, promote_operands({.op = "clamp"}, operands));
   Tensor out;
@@ -369,7 +369,7 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
            [x = SavedTensor(value), min = SavedTensor(*min), max = SavedTensor(*max)](BackwardCall& call) {
              const Tensor &v = x.get(), &low = min.get(), &high = max.get(), &g = call.grad();
              const Tensor at_low = eq(v, low), at_high = eq(v, high), crossed = gt(low, high);
-             // Half of the gradient goes to x at one bound, all of it between equal ones.
+             // At one bound x gets half of the gradient, at two equal ones all of it.
              const Tensor half = where(logical_xor(at_low, at_high), mul(g, 0.5), g);
              const auto set = [&](size_t i, const Tensor& takes_all, const Tensor& at, const Tensor& of) {
                const Tensor part = where(takes_all, g, where(at, half, 0));
@@ -398,7 +398,7 @@ const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std
 const Tensor& clip_(const Tensor& x, Scalar min, Scalar max) { return clamp_(x, min, max); }
 
 Tensor where(const Tensor& condition, Scalar a, Scalar b) {
-  // Two numbers, not tensors: they promote with one another as such.
+  // Two numbers promote with one another as numbers.
   const ScalarType dtype = promote_types(a.dtype(), b.dtype());
   return where(condition, full({}, a, dtype), full({}, b, dtype));
 }

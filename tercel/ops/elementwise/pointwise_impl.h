@@ -1,4 +1,4 @@
-// What ops that are made of other ops share.
+// Helpers of composite ops.
 #pragma once
 
 #include "tercel/autograd/record.h"
@@ -8,18 +8,18 @@
 
 namespace tercel {
 
-/** x = f(x), recorded like f. RuntimeError when x's dtype cannot hold the result. */
+/** x = f(x), recorded like f. RuntimeError if the result cannot be cast to x's dtype. */
 template <class F>
 const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
   check_defined(op, x, "self");
-  // Backward needs what is overwritten.
+  // Backward needs the overwritten value.
   const Tensor result = f(should_record(x) ? clone(x) : x);
   TERCEL_CHECK(can_cast(result.dtype(), x.dtype()), RuntimeError, op, ": result type ", to_string(result.dtype()),
                " can't be cast to the desired output type ", to_string(x.dtype()));
   return copy_(x, result);
 }
 
-/** Ops of unary_ops.h whose front ends do more. Floating x. */
+/** Composite parts of ops in unary_ops.h, for floating x. */
 Tensor hardswish_of_floats(const Tensor& x);
 Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest);
 /** gelu() by tanh, of a floating tensor. */

@@ -8,7 +8,7 @@ namespace tercel {
 
 namespace {
 
-/** A number as a tensor without dimensions, float32 (or of two such) if that holds it exactly. */
+/** A number as a 0-dimensional tensor, of float32 (or complex64) if that represents it exactly. */
 Tensor as_tensor(Scalar number) {
   const auto fits = [](double x) { return static_cast<double>(static_cast<float>(x)) == x || x != x; };
   if (!number.is_complex()) return full({}, number, fits(number.to_double()) ? kFloat32 : kFloat64);
@@ -70,7 +70,7 @@ Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative, bool
     return to(mul(g, conj(derivative.tensor)), dtype);
   }
   if (equals(derivative.number, 1)) return g;
-  // A derivative of zero is zero also where the gradient is infinite.
+  // A zero derivative gives zero even if the gradient is infinite.
   if (equals(derivative.number, 0)) return zeros_like(g);
   return mul(g, derivative.number.is_complex() ? Scalar(conj(derivative.number.to_complex())) : derivative.number);
 }

@@ -1,10 +1,10 @@
-// Tensors as the numbers of a functor: how the derivative of an elementwise op is itself recorded.
+// Functors evaluated on tensors: how the derivative of an elementwise op is itself recorded.
 //
 // Note [Recorded derivatives]
-// An elementwise family calculates its gradient with one fused kernel. Where backward is to be recorded, and for ops
-// that have no such kernel, the functor's dx, dy, da or db is instantiated with an expression instead of a vector: its
-// operators and functions are then tensor ops, each of which is recorded. Nothing but the functor has to be written for
-// that. Functors ask whether V is complex before they know a value, so there is an expression for either.
+// An elementwise family computes its gradient with one fused kernel. If backward is recorded, and for ops without such
+// a kernel, the functor's dx, dy, da or db is instantiated with an expression type instead of a vector: its operators
+// and functions are then tensor ops, each of which is recorded. This needs no code besides the functor. Functors may
+// test at compile time whether V is complex, so there is an expression type for either.
 #pragma once
 
 #include "tercel/ops/elementwise/binary.h"
@@ -17,7 +17,7 @@
 
 namespace tercel {
 
-/** A tensor, or a number that fits any tensor; of a comparison, bool. */
+/** A tensor, or a number that is compatible with any tensor; bool for comparisons. */
 struct ExpressionValue {
   Tensor tensor;
   Scalar number = 0.0;
@@ -105,10 +105,10 @@ BasicExpression<C> polygamma(const BasicExpression<C>& n, const BasicExpression<
 
 /** A unary op's gradient from its output's, from what it saved and from its parameters. */
 using UnaryGradientFn = Tensor(const Tensor& g, const Tensor& saved, Span<Scalar> parameters);
-/** The same for an operand of a binary op; one that the derivative does not use may be any number. */
+/** The same for an operand of a binary op; operands that the derivative does not use may be any number. */
 using BinaryGradientFn = Tensor(const Tensor& g, const ExpressionValue& a, const ExpressionValue& b);
 
-/** An operand in the precision that g is calculated in. */
+/** Converts an operand to the compute precision of g. */
 ExpressionValue operand_of_gradient(const ExpressionValue& operand, const Tensor& g);
 /** g times the derivative's conjugate; `selects` as in Note [Functors]. */
 Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative, bool selects);

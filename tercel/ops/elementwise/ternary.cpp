@@ -37,7 +37,7 @@ Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
   const OperandRef inputs[] = {condition, a, b};
   Tensor out = run<op::Where>(inputs, 1);
   if (!should_record(a, b) || !out.is_differentiable()) return out;
-  // The gradient of what was not taken is zero, also where the other's is infinite.
+  // The operand that was not selected has gradient zero, even if the other's is infinite.
   if (a.tensor() && b.tensor()) {
     record("WhereBackward0", out, {*a.tensor(), *b.tensor()},
            [c = SavedTensor(condition), of_a = TensorMeta(*a.tensor()),
@@ -87,7 +87,7 @@ void check_addc(const Tensor& a, const Tensor& b) {
                  "one of the tensors to a floating dtype.");
 }
 
-/** The number in the tensors' dtype, which it has no part in: integers are multiplied by an integer. */
+/** Converts the number to the tensors' dtype without promotion: integers are multiplied by an integer. */
 template <class F>
 Scalar factor_of(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
   const OperandRef tensors[] = {x, a, b};
@@ -133,7 +133,7 @@ auto lerp_backward(const Tensor& a, const Tensor& b, Scalar weight) {
   };
 }
 
-/** Integers would wrap, while a floating number becomes an infinity. */
+/** Throws for integers, which would wrap; floating numbers become infinity. */
 void check_integer_fits(const Tensor& out, Scalar number) {
   if (!out.is_differentiable()) check_number_fits(out.dtype(), number);
 }
@@ -161,7 +161,7 @@ void check_lerp(const Tensor& a, const Tensor& b, const Tensor* weight) {
                " for `end` but got dtype ", cpp_type_name(b.dtype()));
   if (!weight) return;
   check_defined("lerp", *weight, "weight");
-  // A weight without dimensions is as good as a number.
+  // A 0-dimensional weight is treated as a number.
   TERCEL_CHECK(a.dtype() == weight->dtype() || weight->dim() == 0, RuntimeError, "lerp: expected dtype ",
                cpp_type_name(a.dtype()), " for `weight` but got dtype ", cpp_type_name(weight->dtype()));
 }

@@ -19,7 +19,7 @@ namespace {
 constinit const KernelTable<ElementwiseFn> unary_kernels = TERCEL_KERNELS(unary);
 constinit const KernelTable<ElementwiseFn> unary_backward_kernels = TERCEL_KERNELS(unary_backward);
 
-/** What backward needs besides the gradient. */
+/** What is saved for backward. */
 enum class Saves : uint8_t { Nothing, Input, Output };
 
 struct UnaryInfo {
@@ -29,11 +29,11 @@ struct UnaryInfo {
   Saves saves;
   /** The gradient from ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_gradient;
-  /** The op made of others, for dtypes that its rule leaves out; or null. */
+  /** A composite implementation for dtypes outside the op's rule, or null. */
   Tensor (*composed)(const Tensor& x);
 };
 
-/** Of bools: a power, whose exponent is an integer. */
+/** The square of bools is an integer, as a power with an integer exponent. */
 Tensor square_of_bools(const Tensor& x) { return square(to(x, kInt64)); }
 Tensor complex_softsign(const Tensor& x) { return div(x, add(abs(x), 1)); }
 
@@ -50,7 +50,7 @@ constexpr UnaryInfo kInfo = {{.op = F::name,
                               .complex = takes_complex<F>,
                               .real = is_real_valued<F>,
                               .predicate = is_predicate<F>},
-                             // A square is a power in the graph.
+                             // PyTorch records square() as pow().
                              std::is_same_v<F, op::Square> ? "PowBackward0" : backward_name<F>,
                              index_of<F, UnaryOps>,
                              has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing),
@@ -167,8 +167,8 @@ Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
 namespace {
 
 /**
- * A bound of integers. One beyond the range of their type, which as a number of the type would wrap, is the end of that
- * range. RuntimeError if nothing of the type is within the bound.
+ * A bound for integers. A bound outside the range of their type, which would wrap when converted, becomes the end of
+ * the range. RuntimeError if no value of the type satisfies it.
  */
 Scalar bound_for(const Tensor& x, Scalar bound, bool is_lower) {
   if (!x.defined() || !is_integral(x.dtype(), false) || !bound.is_integral() || holds_number(x.dtype(), bound))

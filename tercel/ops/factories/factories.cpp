@@ -27,7 +27,7 @@ Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
 
 namespace {
 
-/** Whether the strides are those of a new tensor; a contiguous one may have others where its size is 1. */
+/** Whether the strides are those of a new tensor; a contiguous tensor may differ in dimensions of size 1. */
 bool is_row_major(const Tensor& x) {
   if (!x.is_contiguous()) return false;
   int64_t step = 1;
@@ -101,7 +101,7 @@ Tensor steps_from(const char* op, Scalar start, Scalar step, int64_t count, Tens
   });
 }
 
-/** A number as an element of that dtype, which must hold it (unsigned ones also take what wraps around), widened. */
+/** The number converted to the dtype, which must hold it (unsigned dtypes also accept wrapped values), and back. */
 Scalar as_element(Scalar value, ScalarType dtype) {
   check_number_fits(dtype, value);
   Scalar out;
@@ -112,7 +112,7 @@ Scalar as_element(Scalar value, ScalarType dtype) {
   return out;
 }
 
-/** Calls set(i, number) for `steps` numbers from start to end: from both ends, so that both are met exactly. */
+/** Calls set(i, number) for `steps` numbers from start to end, computed from both ends, so that both are exact. */
 template <class Wide, class Set>
 void spread(Scalar start, Scalar end, int64_t steps, Set set) {
   const Wide a = start.to<Wide>(), b = end.to<Wide>();
@@ -206,7 +206,7 @@ namespace {
 
 using Literals = Span<detail::TensorLiteral>;
 
-/** The first path of lists gives the sizes. */
+/** The sizes, from the first element at each level of nesting. */
 DimVector sizes_of(Literals list) {
   DimVector sizes{static_cast<int64_t>(list.size())};
   while (!list.empty() && list[0].is_list()) {

@@ -1,4 +1,4 @@
-// How factories make what they fill.
+// Creation of filled tensors.
 #pragma once
 
 #include <utility>
@@ -9,8 +9,8 @@
 namespace tercel::detail {
 
 /**
- * A new tensor that fill(tensor) fills before it may require a gradient, which would forbid the change. What fills it
- * leaves the version alone: a new tensor's is 0.
+ * A new tensor, filled by fill(tensor) before requires_grad is set, which would forbid the change. fill must not bump
+ * the version: a new tensor's is 0.
  */
 template <class Fill>
 Tensor made(IntSpan sizes, TensorOptions options, Fill&& fill) {

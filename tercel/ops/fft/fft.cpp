@@ -20,7 +20,7 @@ namespace tercel::fft {
 
 namespace {
 
-/** What the sums over n points are multiplied by. */
+/** The scale of sums over n points. */
 double scale_of(std::string_view norm, double n, bool forward) {
   if (norm == "ortho") return 1 / std::sqrt(n);
   const bool divides_forward = norm == "forward";
@@ -45,7 +45,7 @@ int64_t dim_of(const Tensor& x, int64_t dim) {
   return wrap_dim(dim, x.dim());
 }
 
-/** x cut or padded to n along a dimension. */
+/** x truncated or zero-padded to n along a dimension. */
 Tensor resized(const Tensor& x, int64_t dim, int64_t n) {
   const int64_t size = x.size(dim);
   if (n == size) return x;
@@ -69,7 +69,7 @@ Tensor r2c(const Tensor& x, int64_t dim, bool inverse, double scale) {
   const Tensor out = real_to_half(x, dim, inverse, scale);
   if (should_record(x))
     record("FftR2CBackward0", out, {x}, [dim, inverse, scale, n = x.size(dim)](BackwardCall& call) {
-      // Only the half that there is has a gradient.
+      // Only the stored half has a gradient.
       call.set(0, real(c2c(resized(call.grad(), dim, n), dim, !inverse, scale)));
     });
   return out;
@@ -80,7 +80,7 @@ Tensor c2r(const Tensor& x, int64_t dim, int64_t n, bool inverse, double scale) 
   if (should_record(x))
     record("FftC2RBackward0", out, {x}, [dim, n, inverse, scale](BackwardCall& call) {
       const Tensor grad = r2c(call.grad(), dim, !inverse, scale);
-      // Points that stand for their conjugates too count twice.
+      // Points that also represent their conjugates count twice.
       const int64_t twice = (n - 1) / 2;
       if (twice == 0) return call.set(0, grad);
       Tensor factors = ones({n / 2 + 1}, TensorOptions(real_dtype(grad.dtype()), grad.device()));
@@ -113,7 +113,7 @@ struct TransformDims {
                    " dimensions.");
       if (!axes.dim)
         for (int64_t d = rank - count; d < rank; ++d) dims.push_back(d);
-      // A length of -1 is the size.
+      // A length of -1 means the size.
       for (size_t i = 0; i < dims.size(); ++i) {
         const int64_t n = (*axes.s)[i];
         sizes.push_back(n == -1 ? x.size(dims[i]) : n);
@@ -206,7 +206,7 @@ Tensor real_1(const char* op, const Tensor& x, Length length, int64_t d, std::st
   return c2r(resized(in, dim, n / 2 + 1), dim, n, inverse, scale_of(norm, static_cast<double>(n), !inverse));
 }
 
-/** 0, 1, ... count - 1 over n d; what stands at `turned` and after is n less. */
+/** 0, 1, ... count - 1 over n d; n is subtracted from index `turned` on. */
 Tensor frequencies(const char* op, int64_t count, int64_t n, double d, TensorOptions options, int64_t turned) {
   TERCEL_CHECK(is_differentiable(options.dtype), RuntimeError, op, " requires a floating point or complex dtype");
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");

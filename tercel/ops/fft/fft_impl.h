@@ -1,4 +1,4 @@
-// What Fourier transforms are made of; see Note [Fourier transforms].
+// Plans and unrecorded transforms; see Note [Fourier transforms].
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct FftSplit {
 
 /** Whether all primes of n are small enough for the passes. */
 bool is_smooth(int64_t n);
-/** Of n <= kFftMaxPoints with small primes; float for F32, double for F64. */
+/** The plan for n <= kFftMaxPoints with small primes; float for F32, double for F64. */
 std::shared_ptr<const FftPlan> plan_of(int64_t n, Compute compute);
-/** Of a longer n with small primes. */
+/** The split of a longer n with small primes. */
 std::shared_ptr<const FftSplit> split_of(int64_t n, Compute compute);
 /** exp(-2 pi i k / 2h) for k <= h / 2. */
 std::shared_ptr<const void> half_roots_of(int64_t h, Compute compute);
@@ -29,7 +29,7 @@ std::shared_ptr<const void> half_roots_of(int64_t h, Compute compute);
 // Unrecorded transforms of dimension `dim`, in which every output is multiplied by `scale`; dtypes are checked.
 Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double scale);
 Tensor real_to_half(const Tensor& x, int64_t dim, bool conjugate, double scale);
-/** n: of the real line. */
+/** n is the length of the real line. */
 Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, double scale);
 
 }  // namespace fft

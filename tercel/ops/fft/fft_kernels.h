@@ -1,16 +1,16 @@
-// How Fourier transforms are cut up.
+// Decomposition of Fourier transforms.
 //
 // Note [Fourier transforms]
-// A kernel transforms as many lines side by side as a register has numbers: real and imaginary parts apart, each point
-// of all lines in one register. Lines are gathered from any strides, go through Stockham's passes (radix 4, 2, 3, 5 and
-// odd primes up to kFftMaxPrime; from one buffer into another, no bit reversal), and are scattered again, scaled.
-// Swapping real and imaginary parts on the way in and out makes it the inverse transform.
+// A kernel transforms as many lines in parallel as a register has lanes: real and imaginary parts separately, one point
+// of all lines per register. Lines are gathered from any strides, go through Stockham passes (radix 4, 2, 3, 5 and odd
+// primes up to kFftMaxPrime; from one buffer to another, without bit reversal), and are scaled and scattered. Swapping
+// real and imaginary parts of input and output gives the inverse transform.
 //
-// A line of n = n1 n2 points that is longer than kFftMaxPoints, or has too few beside it to fill the registers, is a
-// matrix [n1, n2]: its columns are transformed, each element (k1, i2) is multiplied by w^(k1 i2), and its rows are
-// transformed and written transposed. So every pass over memory is one of the kernel's, and a single long line still
-// fills registers and threads. A length with a larger prime is a convolution (Bluestein) of a length that is a power of
-// two.
+// A line of n = n1 n2 points that is longer than kFftMaxPoints, or one of too few to fill the registers, is treated as
+// a matrix [n1, n2]: its columns are transformed, each element (k1, i2) is multiplied by w^(k1 i2), and its rows are
+// transformed and written transposed. So every pass over memory is one of the kernel's, and even a single long line
+// fills registers and threads. A length with a larger prime is computed as a convolution (Bluestein) whose length is a
+// power of two.
 //
 // Real lines of even length n are complex lines of n / 2 points, of which the half spectrum is a linear function.
 #pragma once
@@ -25,7 +25,7 @@ namespace tercel {
 constexpr int64_t kFftMaxPoints = 1024;
 constexpr int64_t kFftMaxPrime = 31;
 constexpr int kFftMaxPasses = 16;
-/** Lines that go side by side at most; tasks are multiples of it. */
+/** Maximum number of lines in parallel; tasks are multiples of it. */
 constexpr int64_t kFftLanes = 16;
 
 /** n points as radix times m. Numbers are of the transform's type, complex ones (re, im). */

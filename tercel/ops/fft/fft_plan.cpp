@@ -1,4 +1,4 @@
-// Lengths and factors of Fourier transforms, made once for each length; see Note [Fourier transforms].
+// Cached plans and factors of Fourier transforms; see Note [Fourier transforms].
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -13,7 +13,7 @@ namespace tercel::fft {
 
 namespace {
 
-/** Made things by length and type; emptied when there are many. Never destroyed: a thread may outlive main(). */
+/** Cache by length and type, cleared when it is full. Never destroyed: a thread may outlive main(). */
 template <class Made>
 class Cache {
  public:
@@ -122,8 +122,8 @@ template <class T>
 std::shared_ptr<const FftSplit> make_split(int64_t n) {
   auto memory = std::make_shared<SplitMemory<T>>();
   FftSplit& split = memory->split;
-  // The largest divisor of a line that is no longer than the square root, so that both parts fill the registers; of
-  // lines too long for two parts the longest that is one.
+  // The largest divisor up to the square root, so that both parts fill the registers; for lines too long for two parts
+  // the longest possible part.
   const double root = std::sqrt(static_cast<double>(n));
   const int64_t most =
       n > kFftMaxPoints * kFftMaxPoints ? kFftMaxPoints : std::min(kFftMaxPoints, static_cast<int64_t>(root));

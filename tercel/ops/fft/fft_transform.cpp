@@ -21,7 +21,7 @@ constinit const KernelTable<FftHalvesFn> halves_kernels = TERCEL_CPU_KERNELS(fft
 
 constexpr int64_t kGrainPoints = 16384;
 
-/** Whether lines are better cut up. */
+/** Whether splitting the lines is faster. */
 bool is_long(int64_t points, int64_t lines) { return points > kFftMaxPoints || (points > 128 && lines < 4); }
 bool is_long_along(const Tensor& x, int64_t dim, int64_t points) {
   return x.numel() > 0 && is_long(points, x.numel() / x.size(dim));
@@ -54,7 +54,7 @@ struct Lines {
         x_step(step_of_x),
         out_step(step_of_out) {}
 
-  /** What of a transform is known from its lines. */
+  /** The kernel's arguments that follow from the lines. */
   FftLines loop(Compute compute, const void* x, void* out) const {
     FftLines l{};
     l.compute = compute;
@@ -70,7 +70,7 @@ struct Lines {
     l.out = out;
     return l;
   }
-  /** Where a line begins in x and in out. */
+  /** Offsets of a line in x and in out. */
   std::pair<int64_t, int64_t> start(int64_t line) const {
     int64_t x_at = 0, out_at = 0;
     for (size_t d = sizes.size(); d-- > 0; line /= sizes[d]) {
@@ -93,7 +93,7 @@ void run_short(const FftLines& loop) {
 template <class T>
 void run_complex(const Lines& lines, int64_t n, const T* x, T* out, bool inverse, double scale);
 
-/** One long line after another, or many at the same time. */
+/** Long lines one by one, short lines in parallel. */
 template <class T>
 void run_long(const Lines& lines, int64_t n, const T* x, T* out, bool inverse, double scale) {
   const Compute compute = sizeof(T) == sizeof(float) ? Compute::F32 : Compute::F64;
@@ -131,7 +131,7 @@ void run_complex(const Lines& lines, int64_t n, const T* x, T* out, bool inverse
   run_short(loop);
 }
 
-/** Transforms of n complex points, whose parts are numbers of x's real type. */
+/** Transforms of n complex points with parts of x's real type. */
 void run_complex(ScalarType real, const Lines& lines, int64_t n, const void* x, void* out, bool inverse, double scale) {
   if (real == kFloat32)
     run_complex<float>(lines, n, static_cast<const float*>(x), static_cast<float*>(out), inverse, scale);
@@ -153,8 +153,8 @@ Tensor chirp(int64_t n, bool inverse, ScalarType dtype) {
 }
 
 /**
- * Bluestein's: j k = (j^2 + k^2 - (j - k)^2) / 2 makes the transform of the last dimension a convolution with a chirp,
- * which is done in a length of many small factors.
+ * Bluestein's algorithm: j k = (j^2 + k^2 - (j - k)^2) / 2 turns the transform of the last dimension into a convolution
+ * with a chirp, whose length can be a product of small factors.
  */
 Tensor by_convolution(const Tensor& x, bool inverse, double scale) {
   const int64_t n = x.size(-1);
@@ -164,7 +164,7 @@ Tensor by_convolution(const Tensor& x, bool inverse, double scale) {
   const Tensor conjugates = conj(chirp(n, inverse, x.dtype()));
   Tensor filter = zeros({m}, x.options());
   copy_(filter.narrow(0, 0, n), conjugates);
-  // The chirp is even: point -k stands at m - k.
+  // The chirp is even: point -k is at index m - k.
   copy_(filter.narrow(0, m - n + 1, n - 1), flip(conjugates.narrow(0, 1, n - 1), {0}));
   filter = complex_to_complex(filter, 0, false, 1);
   DimVector sizes(x.sizes());
@@ -182,7 +182,7 @@ Tensor with_size(const Tensor& x, int64_t dim, int64_t n, ScalarType dtype) {
   return empty(sizes, TensorOptions(dtype, x.device()));
 }
 
-/** The other half of a half spectrum of n points. */
+/** Completes a half spectrum of n points. */
 Tensor whole_spectrum(const Tensor& x, int64_t dim, int64_t n) {
   const int64_t points = n / 2 + 1;
   const Tensor whole = with_size(x, dim, n, x.dtype());
@@ -225,7 +225,7 @@ Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double sca
   const int64_t n = x.size(dim);
   if (!is_smooth(n) && x.numel() > 0)
     return contiguous(by_convolution(x.transpose(dim, -1), inverse, scale).transpose(dim, -1));
-  // One element of each cache line at a time would be read of a column.
+  // Reading a column would use one element of each cache line at a time.
   if (is_long_along(x, dim, n) && x.stride(dim) != 1 && x.numel() > n)
     return contiguous(
         complex_to_complex(contiguous(x.transpose(dim, -1)), x.dim() - 1, inverse, scale).transpose(dim, -1));
@@ -264,7 +264,7 @@ Tensor half_to_real(const Tensor& x, int64_t dim, int64_t n, bool conjugate, dou
   const ScalarType dtype = real_dtype(x.dtype());
   if ((!is_smooth(n) || (odd && is_long_along(x, dim, n))) && x.numel() > 0) {
     Tensor half = clone(conjugate ? conj(x) : x, MemoryFormat::Contiguous);
-    // Of the points that are their own mirrors only the real part counts.
+    // Points that are their own mirrors have a zero imaginary part.
     for (const int64_t k : {int64_t{0}, n / 2})
       if (k == 0 || !odd) zero_(imag(half.select(dim, k)));
     return clone(real(complex_to_complex(whole_spectrum(half, dim, n), dim, true, scale)));

@@ -27,7 +27,7 @@ struct Option {
 
 std::string typed(const Tensor& t) { return str_cat({"tercel.", scalar_type_word(t.dtype()), "Tensor"}); }
 
-/** One call: how it is named in errors, and its window. */
+/** Arguments of a call, for errors, and its window. */
 struct FrameCall {
   const char* name;
   const Tensor& x;
@@ -51,7 +51,7 @@ struct FrameCall {
     if (!fits) throw_error<RuntimeError>({text(), " : ", str_cat(sentence)});
   }
 
-  /** The window in the middle of a frame; ones where there is none. */
+  /** The window, centred in a frame; ones without a window. */
   Tensor padded_window() const {
     const Tensor w = window.defined() ? window : ones({win_length}, TensorOptions(real_dtype(x.dtype()), x.device()));
     const int64_t left = (n_fft - win_length) / 2;
@@ -59,7 +59,7 @@ struct FrameCall {
   }
 };
 
-/** x continued on both sides. */
+/** x padded on both sides. */
 Tensor continued(const Tensor& x, int64_t by, std::string_view mode) {
   TERCEL_CHECK(mode == "constant" || mode == "reflect" || mode == "replicate" || mode == "circular",
                NotImplementedError, "Unrecognised padding mode ", mode);
@@ -70,7 +70,7 @@ Tensor continued(const Tensor& x, int64_t by, std::string_view mode) {
   return reshape(pad(reshape(x, extended), {by, by}, mode), sizes);
 }
 
-/** Frames [..., count, n], each `hop` after the one before, added up. */
+/** Overlap-add of frames [..., count, n] at distance `hop`. */
 Tensor overlapped(const Tensor& frames, int64_t size, int64_t hop) {
   const int64_t count = frames.size(-2), n = frames.size(-1);
   const Tensor places = flatten(add(mul(unsqueeze(arange(count), -1), hop), arange(n)));
@@ -105,7 +105,7 @@ Tensor stft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_lengt
                          {"return_complex", return_complex},
                          {"align_to_window", align_to_window}}}};
   const bool is_complex = x.is_complex() || (window.defined() && window.is_complex());
-  // PyTorch 2 wants an answer for real signals; programs older than that rely on the pairs.
+  // PyTorch 2 requires return_complex for real signals; older programs rely on the pairs.
   const bool as_complex = return_complex.value_or(is_complex);
   if (!as_complex)
     warn(
@@ -132,7 +132,7 @@ Tensor stft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_lengt
 
 namespace {
 
-/** What istft() asks of its arguments. */
+/** Checks the arguments of istft(). */
 void check_inverse(const FrameCall& call, bool half, bool return_complex) {
   const int64_t count = call.x.size(-2), wanted = half ? call.n_fft / 2 + 1 : call.n_fft;
   call.check(count == wanted,

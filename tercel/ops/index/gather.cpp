@@ -51,7 +51,7 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   if (out.numel() == 0) return out;
 
   const IntSpan x_sizes = x.sizes();
-  // Slices are runs of memory if the inner dimensions lie together, and one outer step leads from each to the next.
+  // Slices are contiguous if the inner dimensions are, and the outer ones must have one common stride.
   const auto inner = [d](const auto& list) { return list.subspan(d + 1, list.size() - d - 1); };
   const bool plain = x.is_contiguous() || (dim == 0 && is_contiguous_strides(inner(x_sizes), inner(x.strides())));
   const Tensor source = plain ? x : x.contiguous();
@@ -77,12 +77,12 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   return out;
 }
 
-// The gradient of a tensor of those sizes of which slices were selected. An op of the graph.
+// The gradient of a tensor of the given sizes whose slices were selected. Recorded.
 Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t dim, const Tensor& index) {
   Tensor out;
   {
     const NoRecordGuard no_record;
-    // The dimension comes first, where slices are rows.
+    // The dimension is moved to the front, so that slices are rows.
     DimVector rows(sizes);
     std::swap(rows[0], rows[static_cast<size_t>(dim)]);
     const Tensor at = to(view(contiguous(index), {-1}), kInt64);
@@ -99,7 +99,7 @@ Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t di
 
 namespace {
 
-/** Of a tensor without elements no slice is copied, and so no kernel meets the indices. */
+/** Checks the indices for a tensor without elements, for which no kernel runs. */
 void check_empty_select(const Tensor& index, int64_t size) {
   if (index.numel() == 0) return;
   TERCEL_CHECK(size > 0, RuntimeError, "index_select(): self indexing axis dim should be positive");
@@ -167,7 +167,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   Tensor out;
   {
     const NoRecordGuard no_record;
-    // PyTorch fills a contiguous copy, whatever the operand's strides are.
+    // As in PyTorch, the result is contiguous for all strides of the operand.
     out = contiguous(filled("masked_fill", x, mask, value));
   }
   if (should_record(x))

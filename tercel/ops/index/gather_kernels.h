@@ -17,7 +17,7 @@ struct SelectLoop {
   int64_t size;  ///< of the dimension
   int64_t outer_stride, stride, run;
 };
-/** Slices [begin, end) of outer * n. Returns the position of the first bad index, or -1. */
+/** Slices [begin, end) of outer * n. Returns the position of the first invalid index, or -1. */
 using IndexSelectFn = int64_t(const SelectLoop& loop, int64_t begin, int64_t end);
 
 constexpr int kMaxGatherDims = 64;
@@ -39,7 +39,7 @@ struct GatherLoop {
   int64_t size;                                        ///< the indexed tensor's
   int64_t indexed_stride, index_stride, other_stride;  ///< in dim
 };
-/** Lines (all indices along dim) [begin, end) of the product of sizes. Returns whether all indices were good. */
+/** Lines (all indices along dim) [begin, end) of the product of sizes. Returns whether all indices were valid. */
 using GatherFn = bool(const GatherLoop& loop, int64_t begin, int64_t end);
 
 TERCEL_DECLARE_KERNELS(IndexSelectFn, index_select)

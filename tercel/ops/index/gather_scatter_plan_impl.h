@@ -1,4 +1,4 @@
-// What gather and scatter share: checks of the index, and the walk over its lines.
+// Shared by gather and scatter: checks of the index, and iteration over its lines.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** RuntimeError unless index is of int64 or int32. */
+/** RuntimeError unless index is int64 or int32. */
 void check_index(const char* op, const Tensor& index);
 
 /** RuntimeError unless index has the dimensions of `of`, and no larger ones, dim excepted if `also_dim` is false. */

@@ -36,7 +36,7 @@ void check_index_dtype(const char* op, const Tensor& index) {
                "(): Expected dtype int32/int64 for index but got: ", to_string(index.dtype()));
 }
 
-/** IndexError for an index that counts from the end, which these ops do not take. */
+/** IndexError for negative indices, which these ops do not accept. */
 void check_not_negative(const char* op, const Tensor& index, int64_t dim, int64_t size) {
   const NoRecordGuard no_record;
   if (index.numel() == 0) return;
@@ -47,7 +47,7 @@ void check_not_negative(const char* op, const Tensor& index, int64_t dim, int64_
 
 Tensor as_vector(const Tensor& t) { return t.dim() == 0 ? view(t, {1}) : t; }
 
-/** x with at least one dimension, and where it is to be changed. */
+/** x with at least one dimension, and the indices to change. */
 struct Place {
   Tensor x;
   int64_t dim;
@@ -92,7 +92,7 @@ const Tensor& index_add_(const Tensor& x, int64_t dim, const Tensor& index, cons
                x.sizes(), " source.shape = ", source.sizes());
   check_not_negative(op, place.index, place.dim, place.size());
   check_number_fits(x.dtype(), alpha);
-  // A number of the elements' type, as PyTorch has it: integers are added a whole number of times.
+  // The number is converted to x's dtype, as in PyTorch: truncated for integers.
   const Scalar factor = x.is_differentiable() ? alpha
                         : x.dtype() == kBool  ? Scalar(alpha.to_bool())
                                               : Scalar(alpha.to_int64());
@@ -148,7 +148,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
     index_put_(place.x, place.items(), to(value, x.dtype()));
     return x;
   }
-  // The gradient of the value counts each place that it fills once.
+  // The value's gradient counts each filled element once.
   const Tensor negative = bitwise_and(lt(place.index, 0), ge(place.index, -place.size()));
   const Tensor from_start = where(negative, add(place.index, place.size()), place.index);
   index_put_(place.x, along(place.dim, unique(from_start).values), to(value, x.dtype()));
@@ -159,7 +159,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Sca
   check_defined("index_fill_", x, "self");
   check_fill_category(x, value.dtype());
   check_number_fits(x.dtype(), value);
-  // Of x's dtype: the default one would round what goes into float64 and int64.
+  // In x's dtype, since the default dtype would round numbers for float64 and int64.
   return index_fill_(x, dim, index, scalar_tensor(value, TensorOptions(x.dtype())));
 }
 
@@ -190,13 +190,13 @@ Tensor take(const Tensor& x, const Tensor& index) {
   check_defined("take", x, "self");
   check_index_dtype("take", index);
   TERCEL_CHECK(x.numel() > 0 || index.numel() == 0, IndexError, "take(): tried to take from an empty tensor");
-  // An index without dimensions would be an integer, and its result a view.
+  // A 0-dimensional index would count as an integer, and its result would be a view.
   return reshape(tercel::index(reshape(x, {-1}), {as_vector(index)}), index.sizes());
 }
 
 namespace {
 
-/** Row-major numbers (negative ones from the end) as one index for each dimension. */
+/** Converts flat indices (negative ones from the end) to one index for each dimension. */
 std::vector<TensorIndex> unravelled(const Tensor& numbers, const Tensor& x) {
   const NoRecordGuard no_record;
   const int64_t numel = x.numel();
@@ -253,7 +253,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, int64_t dim) {
   x_sizes = index_sizes = common;
   x_sizes[d] = x.sizes()[d];
   index_sizes[d] = indices.sizes()[d];
-  // Negative indices count from the end, which gather() does not know.
+  // gather() does not support negative indices.
   const Tensor negative = lt(indices, 0);
   const Tensor counted = any(negative).item<bool>() ? add(indices, mul(negative, x.sizes()[d])) : indices;
   return gather(expand(x, x_sizes), static_cast<int64_t>(d), expand(counted, index_sizes));

@@ -26,7 +26,7 @@ constexpr int64_t kChunk = 32768;
 /** Row-major bytes, 1 where x is different from zero. */
 Tensor truth_of(const Tensor& x) { return contiguous(x.dtype() == kBool ? x.detach() : ne(x.detach(), 0)); }
 
-/** Chunks of bytes, and how many before each are not 0: where what they choose goes. */
+/** Chunks of bytes, and the number of nonzero bytes before each, which is the output position. */
 class Chunks {
  public:
   explicit Chunks(const Tensor& bytes)
@@ -41,7 +41,7 @@ class Chunks {
   }
 
   int64_t total() const { return first_.back(); }
-  /** Calls visit(bytes, their number, position of the first one, how many were chosen before), on several threads. */
+  /** Calls visit(bytes, count, position of the first byte, nonzero bytes before), on several threads. */
   template <class Visit>
   void for_each(Visit visit) const {
     parallel_for(0, static_cast<int64_t>(first_.size()) - 1, 4, [&](int64_t begin, int64_t end) {
@@ -59,12 +59,12 @@ class Chunks {
   std::vector<int64_t> first_;
 };
 
-/** Of the last row of [dims, n], which holds positions, the indices of columns [begin, end), in order. */
+/** Converts flat positions in the last row of [dims, n] to indices, for columns [begin, end), in order. */
 void split_positions(IntSpan sizes, int64_t* rows, int64_t n, int64_t begin, int64_t end) {
   const size_t last = sizes.size() - 1;
   int64_t* positions = rows + static_cast<int64_t>(last) * n;
   DimVector at(last, 0);
-  // Where the current innermost row begins.
+  // Start of the current innermost row.
   int64_t row = -1;
   for (int64_t i = begin; i < end; ++i) {
     if (row < 0 || positions[i] - row >= sizes[last]) {

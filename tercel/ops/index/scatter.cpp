@@ -22,7 +22,7 @@ namespace {
 
 constinit const KernelTable<ScatterFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter);
 
-/** Checks everything before anything is written; gives the dimension. */
+/** Checks the arguments before anything is written; returns the wrapped dimension. */
 int64_t check_scatter(const char* op, const Tensor& x, int64_t d, const Tensor& index, const Tensor& source) {
   check_defined(op, x, "self");
   check_defined(op, source, "src");
@@ -42,7 +42,7 @@ int64_t check_scatter(const char* op, const Tensor& x, int64_t d, const Tensor& 
   return dim;
 }
 
-/** x[index] = kind(itself, source), nothing recorded. */
+/** x[index] = kind(itself, source), not recorded. */
 void scatter_elements(ScatterKind kind, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
   ScatterFn* kernel = scatter_kernels[x.device()];
   for_each_gather_line(x, dim, index, source,
@@ -50,7 +50,7 @@ void scatter_elements(ScatterKind kind, const Tensor& x, int64_t dim, const Tens
   x.impl().bump_version();
 }
 
-/** The gradient of source: what was picked, among zeros where index did not reach. */
+/** The gradient of source: gathered elements, zeros outside of index. */
 Tensor gathered_gradient(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan sizes) {
   const Tensor picked = gather(grad, dim, index);
   if (index.sizes() == sizes) return picked;
@@ -130,7 +130,7 @@ ScatterKind kind_of(ScatterReduction reduction) {
   }
 }
 
-/** The element that changes nothing. */
+/** The identity of the reduction. */
 Scalar identity_of(ScatterReduction reduction, ScalarType dtype) {
   const bool most = reduction == ScatterReduction::Minimum;
   switch (reduction) {
@@ -149,7 +149,7 @@ Scalar identity_of(ScatterReduction reduction, ScalarType dtype) {
   }
 }
 
-/** How many elements go to each place, as x's dtype, at least 1. */
+/** The number of elements reduced into each element, in x's dtype, at least 1. */
 Tensor counts_of(const Tensor& x, int64_t dim, const Tensor& index, bool include_self) {
   const TensorOptions options(real_dtype(x.dtype()), x.device());
   const Tensor counts = include_self ? ones(x.sizes(), options) : zeros(x.sizes(), options);
@@ -157,7 +157,7 @@ Tensor counts_of(const Tensor& x, int64_t dim, const Tensor& index, bool include
   return clamp_min_(counts, 1);
 }
 
-/** The reduction into x, nothing recorded. */
+/** Reduces into x, not recorded. */
 void reduce_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, ScatterReduction reduction,
                  bool include_self) {
   TERCEL_CHECK(!x.is_complex() || (reduction != ScatterReduction::Maximum && reduction != ScatterReduction::Minimum),
@@ -203,7 +203,7 @@ struct ScatterReduceBackward {
       }
       case ScatterReduction::Product: product(g, at, grad_self, grad_source); break;
       default: {
-        // The elements that are the result share its gradient.
+        // Elements equal to the result share its gradient.
         const Tensor y = result.get(call);
         const Tensor from = narrowed(source.get(), at);
         Tensor self_share = to(eq(self.get(), y), g.dtype());
@@ -218,7 +218,7 @@ struct ScatterReduceBackward {
     if (call.needs(1)) call.set(1, widened(grad_source, source.get().sizes()));
   }
 
-  /** The part of source that index reaches. */
+  /** The part of source that is indexed. */
   static Tensor narrowed(Tensor t, const Tensor& index) {
     for (int64_t d = 0; d < index.dim(); ++d) t = narrow(t, d, 0, index.size(d));
     return t;
@@ -231,8 +231,8 @@ struct ScatterReduceBackward {
   }
 
   /**
-   * Of a product each factor's gradient is the product of the others. Zeros are counted rather than divided by: where
-   * there is one among the others, they come to 0, but this zero has a derivative in turn, and so stands for it.
+   * Each factor's gradient is the product of the others. Zeros are counted instead of divided by: with one zero among
+   * the others their product is 0, but it has a derivative with respect to that zero, which therefore represents it.
    */
   void product(const Tensor& g, const Tensor& at, Tensor& grad_self, Tensor& grad_source) const {
     const Tensor x = self.get();

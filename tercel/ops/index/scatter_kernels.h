@@ -4,12 +4,12 @@
 
 namespace tercel {
 
-/** What a scattered element does to the one that it meets. */
+/** How a scattered element is combined with the existing one. */
 enum class ScatterKind : uint8_t { Set, Add, Multiply, Maximum, Minimum };
 
 /**
  * indexed[index] = kind(indexed[index], other), in order along dim. Lines (all indices along dim) [begin, end) of the
- * product of sizes. Returns whether all indices were good.
+ * product of sizes. Returns whether all indices were valid.
  */
 using ScatterFn = bool(ScatterKind kind, const GatherLoop& loop, int64_t begin, int64_t end);
 

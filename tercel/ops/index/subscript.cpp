@@ -27,11 +27,11 @@ constinit const KernelTable<IndexFn> add_kernels = TERCEL_CPU_KERNELS(index_add)
 
 constexpr int64_t kGrainBytes = 128 * 1024;
 
-// ---- from the items between the brackets to a view and tensors
+// ---- from items to a view and index tensors
 
 struct Basic {
   Tensor view;
-  /** For the first dimensions of the view; undefined where none indexes. */
+  /** For the first dimensions of the view; undefined for dimensions without an index. */
   std::vector<Tensor> tensors;
   bool advanced = false;
 };
@@ -67,7 +67,7 @@ Basic apply_basic(const Tensor& x, Span<TensorIndex> items) {
   TERCEL_CHECK(indexed <= x.dim() || one_integer, IndexError, "too many indices for tensor of dimension ", x.dim());
   Basic out{x, {}, false};
   int64_t dim = 0, original = 0;
-  // A mask is one tensor for all the dimensions that it stands for.
+  // A mask is one tensor for several dimensions.
   int64_t behind_masks = 0;
   const auto add_tensor = [&](const Tensor& t, int64_t covered) {
     out.tensors.resize(static_cast<size_t>(dim - behind_masks));
@@ -122,7 +122,7 @@ TensorIndex::TensorIndex(const char* text) : kind_(Kind::Ellipsis) {
 
 namespace {
 
-// ---- from tensors to a loop
+// ---- from index tensors to a loop
 
 /** IndexError unless the mask has the sizes of x from dimension `first` on. */
 void check_mask(const Tensor& x, const Tensor& mask, int64_t first) {
@@ -134,7 +134,7 @@ void check_mask(const Tensor& x, const Tensor& mask, int64_t first) {
   }
 }
 
-/** Masks as the indices of what they let through, one vector for each of their dimensions. */
+/** Replaces masks by the indices of their true elements, one vector for each dimension. */
 std::vector<Tensor> expand_masks(const Tensor& x, Span<Tensor> indices) {
   std::vector<Tensor> out;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -157,7 +157,7 @@ std::vector<Tensor> expand_masks(const Tensor& x, Span<Tensor> indices) {
   return out;
 }
 
-/** Checks integers, counts negative ones from the end, and writes `stride` times them. */
+/** Checks integers, wraps negative ones, and writes them times `stride`. */
 void write_offsets(const Tensor& indices, int64_t dim, int64_t size, int64_t stride, int64_t* offsets) {
   visit_index_types("index", indices.dtype(), [&]<class I> {
     const I* values = indices.data<I>();
@@ -265,7 +265,7 @@ void plan_index(Plan& plan, const Tensor& x, Span<Tensor> items) {
   plan.before = first;
   plan.x = x;
   if (plan.indexed > 0 && last - first + 1 != plan.indexed) {
-    // They are not next to each other: they come first.
+    // Indexed dimensions that are not adjacent come first in the result.
     plan.before = 0;
     DimVector order, others;
     for (size_t d = 0; d < indices.size(); ++d)
@@ -276,7 +276,7 @@ void plan_index(Plan& plan, const Tensor& x, Span<Tensor> items) {
   plan.set_offsets(indices, x);
 }
 
-/** Joins two dimensions, the second inner, where that is one step in both tensors. */
+/** Dimensions of a loop; merges adjacent ones that have a common stride in both tensors. */
 struct LoopDims {
   IndexLoop& loop;
   int count = 0;
@@ -302,7 +302,7 @@ struct LoopDims {
 
 enum class Order : uint8_t { Any, Positions };
 
-/** Runs a kernel over plan.x and `other`, which has plan.sizes(); its dimensions of the offsets are one step apart. */
+/** Runs a kernel over plan.x and `other` of plan.sizes(), whose indexed dimensions have a common stride. */
 void run(const KernelTable<IndexFn>& kernels, const Plan& plan, const Tensor& other, Order order) {
   const ProfileRange range("index", RangeKind::Op);
   if (other.numel() == 0) return;
@@ -332,13 +332,13 @@ void run(const KernelTable<IndexFn>& kernels, const Plan& plan, const Tensor& ot
     parallel_for(0, blocks * loop.n, std::max<int64_t>(1, kGrainBytes / block_bytes),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
   } else {
-    // What is written to one element stays on one thread, in order.
+    // Writes to one element stay on one thread, in order.
     parallel_for(0, blocks, std::max<int64_t>(1, kGrainBytes / block_bytes / loop.n),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin * loop.n, end * loop.n); });
   }
 }
 
-/** Whether the dimensions [first, first + count) of t are one step from each other in row-major order. */
+/** Whether the dimensions [first, first + count) of t have a common stride in row-major order. */
 bool is_one_step(const Tensor& t, size_t first, size_t count) {
   int64_t expected = 0;
   bool seen = false;
@@ -353,8 +353,7 @@ bool is_one_step(const Tensor& t, size_t first, size_t count) {
 
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate);
 
-/** x at the indices: one tensor for each of the first dimensions, an undefined one for a dimension taken whole. */
-/** Whether one mask stands for all dimensions. */
+/** Whether the only index is a mask of all dimensions. */
 bool is_whole_mask(const Tensor& x, Span<Tensor> indices) {
   return indices.size() == 1 && x.dim() > 0 && indices[0].defined() && is_mask(indices[0]) &&
          indices[0].sizes() == x.sizes();
@@ -380,7 +379,7 @@ Tensor get_at(const Tensor& x, Span<Tensor> indices) {
   return out;
 }
 
-/** The values as they are written, of plan.sizes(). */
+/** The values to write, expanded to plan.sizes(). */
 Tensor expanded_values(const Tensor& values, const Plan& plan) {
   const NoRecordGuard no_record;
   const DimVector sizes = plan.sizes();
@@ -421,7 +420,7 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
   return x;
 }
 
-/** Where the only index stands, if that is a mask; else -1. */
+/** The dimension of the only index if that is a mask; else -1. */
 int64_t place_of_only_mask(Span<Tensor> indices) {
   int64_t place = -1;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -432,7 +431,7 @@ int64_t place_of_only_mask(Span<Tensor> indices) {
   return place;
 }
 
-/** A mask over the dimensions of x from `first` on, and a number. */
+/** Sets x to the value where the mask over its dimensions from `first` on is true. */
 void fill_at(const Tensor& x, const Tensor& mask, int64_t first, Scalar value) {
   check_mask(x, mask, first);
   DimVector sizes(mask.sizes());
@@ -440,7 +439,7 @@ void fill_at(const Tensor& x, const Tensor& mask, int64_t first, Scalar value) {
   masked_fill_(x, to(reshape(mask, sizes), kBool), value);
 }
 
-/** x at the indices becomes the values. One number goes through a mask whatever its dtype. */
+/** x[indices] = values. With a mask, a single number may have any dtype. */
 void assign_at(const Tensor& x, Span<Tensor> indices, const Tensor& values) {
   const int64_t place = values.numel() == 1 && !is_tracked(values) ? place_of_only_mask(indices) : -1;
   if (place >= 0)
@@ -461,7 +460,7 @@ Tensor without_lead(const Tensor& value) {
 Tensor index(const Tensor& x, Span<TensorIndex> items) {
   const Basic basic = apply_basic(x, items);
   if (basic.advanced) return get_at(basic.view, basic.tensors);
-  // An index that changes nothing still gives a view of its own.
+  // An index without effect still returns a new view.
   return basic.view.is_same(x) ? as_strided(x, x.sizes(), x.strides(), x.storage_offset()) : basic.view;
 }
 

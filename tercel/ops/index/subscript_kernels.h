@@ -10,11 +10,11 @@ namespace tercel {
 constexpr int kMaxIndexDims = 64;
 
 /**
- * Blocks of an indexed tensor, found by offsets, and another tensor that holds the same blocks side by side.
+ * Blocks of an indexed tensor at offsets, and another tensor with the same blocks at equal distances.
  *
- * Both have dimensions [before..., n, after...]: block (b, i) of the indexed one begins at the place of b plus
- * offset[i], that of the other at the place of b plus i * other_stride; a block has the dimensions `after`. Strides are
- * in bytes. No dimension is empty.
+ * Both have dimensions [before..., n, after...]: block (b, i) of the indexed one begins at the address of b
+ * plus offset[i], that of the other at the address of b plus i * other_stride; a block has the dimensions `after`.
+ * Strides are in bytes. No dimension is empty.
  */
 struct IndexLoop {
   ScalarType dtype;

@@ -30,14 +30,14 @@ constexpr int64_t kGrainElements = 32768;
 
 ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
 
-// x in the memory format that it looks like: with channels last, or a plane for each channel of an image.
+// x in its suggested memory format: channels last, or a plane for each channel of an image.
 Tensor in_order(const Tensor& x, ScalarType dtype, MemoryFormat format) { return contiguous(to(x, dtype), format); }
 
 bool has_channels_last(const Tensor& x, MemoryFormat format) {
   return x.dim() == 2 || format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
 }
 
-// Calls a kernel for channels, as many at a time as a line of the cache holds.
+// Calls a kernel for channels, in units of a cache line.
 void run_channels(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
   const auto kernel = kernels[device];
   const int64_t unit = loop.channels_last ? kBatchNormChannels : 1, size = loop.images * loop.pixels * unit;
@@ -66,7 +66,7 @@ struct Channels {
   Tensor mean, inverse_std, weight;
 };
 
-// x in order: dimensions of a row in memory are pixels or channels.
+// x as images, channels and pixels.
 BatchNormLoop make_loop(const Tensor& x, MemoryFormat format, const Channels& channels,
                         const BatchNormOptions& options) {
   BatchNormLoop loop{};
@@ -154,7 +154,7 @@ void recorded_gradient(BackwardCall& call, const Tensor& given, const Channels& 
   if (call.needs(2)) call.set(2, sum(g, {0}));
 }
 
-// What backward keeps, and the gradients from it by kernels.
+// Saved tensors, and gradients by kernels.
 struct Backward {
   SavedTensor x, mean, inverse_std, weight, given_weight;
   BatchNormOptions options;

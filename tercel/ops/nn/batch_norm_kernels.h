@@ -33,7 +33,7 @@ struct BatchNormLoop {
 };
 using BatchNormFn = void(const BatchNormLoop& loop, int64_t begin, int64_t end);
 
-/** Channels whose rows are worth reading by themselves: a line of the cache. */
+/** Channels of a task at least: a cache line. */
 constexpr int64_t kBatchNormChannels = 16;
 
 /** mean, var and inverse_std of channels [begin, end) from x */

@@ -1,4 +1,4 @@
-// What a step of a recurrent layer does besides its products.
+// Steps of recurrent layers without the matrix products.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ enum class CellKind : uint8_t { Tanh, Relu, Gru, Lstm };
 /** Blocks of [hidden] in a row of gates, in PyTorch's order. */
 constexpr int64_t gates_of(CellKind kind) { return kind == CellKind::Lstm ? 4 : kind == CellKind::Gru ? 3 : 1; }
 
-/** Rows of float or double. Gates [rows, gates * hidden] hold sums first, then what the functions make of them. */
+/** Rows of float or double. Gates [rows, gates * hidden] hold sums before, activations after the call. */
 struct CellLoop {
   CellKind kind;
   bool wide;
@@ -23,7 +23,7 @@ struct CellLoop {
   void* out;                 ///< [rows, hidden]: h again
   void* kept;                ///< [rows, hidden] or null. LSTM: tanh(c'); GRU: the state's share of the new gate
 };
-/** The same backwards. */
+/** The same for backward. */
 struct CellBackwardLoop {
   CellKind kind;
   bool wide;

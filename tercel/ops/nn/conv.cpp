@@ -29,7 +29,7 @@ constexpr int64_t kFewChannels = 16;
 // Elements of a patch in a row, with channels last, that are too few.
 constexpr int64_t kShortRun = 8;
 
-// Strides and the like of a convolution from x [n, channels, 2 or 3 dimensions].
+// Parameters of a convolution of x [n, channels, 2 or 3 dimensions].
 struct Geometry {
   Spatial stride, padding, dilation;
   int64_t groups;
@@ -280,7 +280,7 @@ Tensor with_bias(const Tensor& out, const Tensor& bias, size_t dims) {
   return add(out, view(bias, column));
 }
 
-/** Of complex numbers: a product of parts is one of numbers, since a convolution is linear in both operands. */
+/** For complex numbers: computed from real convolutions of the parts, since a convolution is bilinear. */
 Tensor convolve_complex(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor xs[] = {real(x), imag(x)}, weights[] = {real(weight), imag(weight)};
   const auto part = [&](int i, int j) { return convolve(a, xs[i], weights[j], Tensor()); };
@@ -295,8 +295,8 @@ double largest_magnitude(const Tensor& x) {
 }
 
 /**
- * Of int64: in float64 where no sum can leave the range in which that is exact. Else the operand of larger numbers is
- * cut into two of half as many bits each; sums wrap around as sums of int64 do.
+ * For int64: in float64 if all sums stay in the range in which that is exact. Else the operand with larger numbers is
+ * split into two of half as many bits each; sums wrap like int64 sums.
  */
 Tensor convolve_integers(const Arguments& a, const Tensor& x, const Tensor& weight) {
   const double of_x = largest_magnitude(x), of_weight = largest_magnitude(weight);
@@ -360,7 +360,7 @@ Tensor convolve_named(const char* op, size_t dims, const Tensor& x, const Tensor
   TERCEL_CHECK(weight.dim() == static_cast<int64_t>(dims) + 2 && x.dim() >= static_cast<int64_t>(dims) + 1,
                RuntimeError, "Expected ", dims + 2, "-dimensional input for ", dims + 2, "-dimensional weight ",
                weight.sizes(), ", but got ", x.dim(), "-dimensional input of size ", x.sizes(), " instead");
-  // An odd total is one longer behind: the image is enlarged there.
+  // An odd total is one larger at the end: the image is padded there.
   DimVector before;
   Tensor image = x;
   for (size_t d = 0; d < dims; ++d) {

@@ -1,4 +1,4 @@
-// Convolutions as products of matrices.
+// Convolutions as matrix products.
 //
 // Note [Convolution loops]
 //   for each tile of output positions:   a matrix of patches that fits the L2 cache is gathered, then multiplied:
@@ -9,11 +9,11 @@
 // pixel needs no patches. The gradient of x is the same backwards: a product into patches, which are then added to the
 // image. The gradient of the weight adds up products over tiles, one sum for each thread.
 //
-// Channels first is slow where an image has few positions (a product for each image); there the caller converts to
-// channels last, where the positions of all images are rows of one matrix.
+// Channels first is slow if an image has few positions (a product for each image); then the caller converts to channels
+// last, where the positions of all images are rows of one matrix.
 //
-// Convolutions of each channel by itself with channels last are no products: vectors hold channels, and taps are added
-// up (cpu/depthwise_kernels.cpp).
+// Depthwise convolutions with channels last do not use products: vectors hold channels, and taps are accumulated
+// (cpu/depthwise_kernels.cpp).
 #include "tercel/ops/nn/conv_plan_impl.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ void transpose_matrix(const T* in, int64_t rows, int64_t columns, T* out) {
     for (int64_t r = 0; r < rows; ++r) out[c * rows + r] = in[r * columns + c];
 }
 
-/** Each channel by itself, channels last. */
+/** Depthwise, channels last. */
 template <class T>
 class Depthwise {
  public:
@@ -163,18 +163,18 @@ class Convolution {
     depth_ = group_channels_ * plan.window();
     const int64_t fitting = kTileBytes / std::max<int64_t>(1, depth_ * static_cast<int64_t>(sizeof(T)));
     const int64_t all = plan.channels_last ? plan.n * plan.out_pixels() : plan.out_pixels();
-    // At least a tile a thread, if there are positions enough.
+    // At least one tile per thread, if there are enough positions.
     const int64_t share = ceil_div(plan.channels_last ? all : plan.n * all, num_threads());
     tile_ = std::max(std::min(fitting, share) / 16 * 16, kLeastPositions);
     tile_ = std::min(tile_, std::max<int64_t>(all, 1));
-    // Equal tiles.
+    // Tiles of equal size.
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     tile_ = ceil_div(std::max<int64_t>(all, 1), tiles_);
     panels_ = !plain_ && !plan.channels_last && group_outputs_ >= kPanelOutputs && is_plane() && plan.out[2] <= tile_ &&
               padded_image_is_small();
     if (panels_) tile_ = std::min(ceil_div(tile_, panel_.columns) * panel_.columns, std::max<int64_t>(all, 1));
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
-    // Tiles of channels last know no images.
+    // With channels last, tiles span images.
     tasks_ = plan.channels_last ? tiles_ : plan.n * tiles_;
   }
 
@@ -304,7 +304,7 @@ class Convolution {
   }
 
  private:
-  // Positions of one group: where they begin in y, and where their image begins in x.
+  // Positions of one group: their offset in y, and their image's offset in x.
   struct Tile {
     int64_t image, first, count, x, y;
   };
@@ -329,7 +329,7 @@ class Convolution {
     return t;
   }
 
-  // The patches of a tile, in `patches` or where they lie already.
+  // The patches of a tile, in `patches` or in place.
   const T* gather(const Tile& t, const T* x, T* patches) const {
     T* image = const_cast<T*>(x) + t.x;
     if (plain_) return image + (plan_.channels_last ? t.first * plan_.channels : t.first);
@@ -345,13 +345,13 @@ class Convolution {
     return patches;
   }
 
-  /** Whether the first of three dimensions is none. */
+  /** Whether the first of three dimensions is trivial. */
   bool is_plane() const {
     return plan_.in[0] == 1 && plan_.kernel[0] == 1 && plan_.out[0] == 1 && plan_.padding[0] == 0;
   }
   int64_t panel_step() const { return depth_ * panel_.columns + panel_.gap; }
   bool padded_image_is_small() const {
-    // Steps and padding may be so long that the product does not fit 64 bits.
+    // Strides and padding may be so large that the product does not fit 64 bits.
     const auto number = [](int64_t n) { return static_cast<double>(n); };
     const double rows =
         number(most_rows()) * number(plan_.stride[1]) + number(plan_.kernel[1]) * number(plan_.dilation[1]);
@@ -361,7 +361,7 @@ class Convolution {
   int64_t padded_width() const {
     return ceil_div(plan_.in[2] + 2 * plan_.padding[2], plan_.stride[2]) * plan_.stride[2];
   }
-  /** Rows of the padded image that so many rows of outputs see. */
+  /** Rows of the padded image that this many rows of outputs read. */
   int64_t padded_rows(int64_t rows) const {
     return (rows - 1) * plan_.stride[1] + (plan_.kernel[1] - 1) * plan_.dilation[1] + 1;
   }
@@ -370,7 +370,7 @@ class Convolution {
   int64_t most_padded() const {
     return group_channels_ * padded_rows(most_rows()) * padded_width() + patch_slack(panel_.columns);
   }
-  // The patches of a tile in the order in which a product packs them.
+  // The patches of a tile in the packed layout of a product.
   const T* gather_as_panels(const Tile& t, const T* x, T* padded, T* patches) const {
     const int64_t row = t.first / plan_.out[2], last = (t.first + t.count - 1) / plan_.out[2];
     const PatchPanels to{padded,         row * plan_.stride[1], padded_rows(last - row + 1),
@@ -418,7 +418,7 @@ ConvPlan with_joined_lines(ConvPlan plan) {
   return plan;
 }
 
-/** Calls fn with what computes the plan. */
+/** Calls fn with the object that computes the plan. */
 template <class T, class Fn>
 void with_method(const ConvPlan& given, Fn fn) {
   const ConvPlan plan = with_joined_lines(given);

@@ -1,4 +1,4 @@
-// Convolutions on plain memory: see conv_plan.cpp.
+// Convolutions on raw memory: see conv_plan.cpp.
 #pragma once
 
 #include <cstdint>

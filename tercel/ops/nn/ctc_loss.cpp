@@ -23,7 +23,7 @@ double log_sum(double a, double b) {
   return low == kImpossible ? high : high + std::log1p(std::exp(low - high));
 }
 
-/** A batch, in the form that the loops read. */
+/** A batch in the layout of the loops. */
 struct Batch {
   Tensor log_probs;  // contiguous [time, n, classes]
   Tensor targets;    // int64, contiguous
@@ -35,8 +35,8 @@ struct Batch {
 };
 
 /**
- * One sample. A path walks through its states, blank, label, blank, label ... blank: at each step it stays, goes on by
- * one, or leaves out a blank between two different labels.
+ * One sample. A path passes through its states, blank, label, blank, label ... blank: at each step it stays, advances
+ * by one, or skips a blank between two different labels.
  */
 template <class T>
 class Sample {
@@ -56,10 +56,10 @@ class Sample {
     return -(states_ == 1 ? last[0] : log_sum(last[states_ - 1], last[states_ - 2]));
   }
 
-  /** Sets the gradient of the steps that there are, in the layout of log_probs. */
+  /** Sets the gradient of the sample's steps, in the layout of log_probs. */
   void gradient(T* out, double factor) {
     const double total = loss();
-    // The way from each state to the end, the state's own emission included.
+    // Log-probability from each state to the end, including the state's own emission.
     std::vector<double> backward(static_cast<size_t>(states_), kImpossible), next = backward;
     std::vector<double> share(static_cast<size_t>(batch_.classes()));
     for (int64_t t = time_ - 1; t >= 0; --t) {

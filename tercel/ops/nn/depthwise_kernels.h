@@ -1,4 +1,4 @@
-// Convolutions of each channel by itself, channels last.
+// Depthwise convolutions, channels last.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ constinit const KernelTable<DropoutFn> dropout_kernels = TERCEL_CPU_KERNELS(drop
 
 constexpr int64_t kGrainGroups = 256;
 
-// x with the elements left out that belong to this state of a generator.
+// Dropout of x with the mask of this generator state.
 Tensor drop(const Tensor& x, double p, GeneratorState state) {
   const ProfileRange range("dropout", RangeKind::Op);
   if (p == 1) return zeros_like(x);
@@ -42,7 +42,7 @@ Tensor drop(const Tensor& x, double p, GeneratorState state) {
   return to(out, x.dtype());
 }
 
-// The same as an op; its gradient leaves out the same elements.
+// The same, recorded; its gradient uses the same mask.
 Tensor dropped(const Tensor& x, double p, GeneratorState state) {
   Tensor out;
   {
@@ -59,7 +59,7 @@ void check_probability(double p) {
   TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
 }
 
-// One for each slice x[i, c], of sizes that broadcast to those of x [n, channels, ...].
+// Ones for each slice x[i, c], of sizes that broadcast to those of x [n, channels, ...].
 Tensor channels_of(const Tensor& x) {
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, "Feature dropout requires at least 2 dimensions in the input");
   DimVector sizes(x.sizes());
@@ -67,10 +67,10 @@ Tensor channels_of(const Tensor& x) {
   return ones(sizes, TensorOptions(x.dtype(), x.device()));
 }
 
-// The limit of selu() far below zero, with the sign changed: what a left-out element becomes.
+// Minus the limit of selu() at -infinity; dropped elements become that limit.
 constexpr double kSeluLimit = 1.7580993408473766;
 
-// alpha_dropout() of x, whose elements stay where a draw from ones, which broadcast to x, does.
+// alpha_dropout() of x with the mask drawn from `ones`, which broadcast to x.
 Tensor alpha_dropped(const Tensor& x, const Tensor& ones, double p, Generator& generator) {
   if (p == 1) return mul(x, 0);
   const double scale = 1 / std::sqrt((kSeluLimit * kSeluLimit * p + 1) * (1 - p));

@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** Elements that are decided together: each Philox block gives four words, and 16 blocks are computed side by side. */
+/** Elements of a group: each Philox block gives four words, and 16 blocks are computed in parallel. */
 constexpr int64_t kDropoutBlocks = 16;
 constexpr int64_t kDropoutGroup = 4 * kDropoutBlocks;
 

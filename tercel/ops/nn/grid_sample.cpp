@@ -39,14 +39,14 @@ Tensor mirrored(const Tensor& pixels, double low, double high) {
   return where(even, add(rest, low), sub(high, rest));
 }
 
-/** How positions are taken. Volumes and images differ in what becomes of those that are no numbers. */
+/** Interpolation and padding of positions. Volumes and images differ in the treatment of NaN. */
 struct GridRule {
   GridMode mode;
   GridPadding padding;
   bool align_corners, volume;
 };
 
-/** Pixels that lie inside, by the padding's rule; zeros stay where they are. */
+/** Moves pixels inside by the padding mode; with zeros they stay. */
 Tensor padded(const Tensor& pixels, int64_t size, const GridRule& rule) {
   if (rule.padding == GridPadding::Zeros) return pixels;
   const auto last = static_cast<double>(size - 1);
@@ -131,7 +131,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
         index = to(clamp(where(inside, tap.index, 0), 0, static_cast<double>(size - 1)), kInt64);
         if (!tap.weight.defined()) tap.weight = to(inside, x.dtype());
         outside = logical_not(inside);
-        // The weights of images keep NaN, which are those of a position that is no number.
+        // For images, weights of NaN positions stay NaN.
         if (!rule.volume) outside = logical_and(outside, logical_not(isnan(tap.weight)));
       }
       tap.weight = masked_fill(tap.weight, outside, 0);

@@ -20,7 +20,7 @@ constexpr double kCubic = -0.75;
 double cubic_near(double t) { return ((kCubic + 2) * t - (kCubic + 3)) * t * t + 1; }
 double cubic_far(double t) { return ((kCubic * t - 5 * kCubic) * t + 8 * kCubic) * t - 4 * kCubic; }
 
-// What one pixel of the result covers of the input.
+// Part of the input that a pixel of the result covers.
 template <class T>
 T step_of(int64_t in, int64_t out, bool align_corners, double factor) {
   if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
@@ -118,7 +118,7 @@ void check_mode(InterpolateMode mode, int64_t dims) {
 /** Numbers as pixels, half a step up: a cubic may leave their range. */
 Tensor as_whole_pixels(const Tensor& x) { return clamp(floor(add(x, 0.5)), Scalar(0), Scalar(255)); }
 
-/** Of uint8: lines first, then columns of what those give as pixels, as PyTorch does. */
+/** For uint8: lines first, rounded to pixels, then columns, as in PyTorch. */
 Tensor interpolated_pixels(const Tensor& x, const InterpolateOptions& options) {
   const Tensor pixels = to(x, kFloat32);
   const bool smooth = options.mode == InterpolateMode::Bilinear || options.mode == InterpolateMode::Bicubic;

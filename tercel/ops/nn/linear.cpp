@@ -100,7 +100,8 @@ void check_layer(const char* op, const Tensor& x, const Tensor& weight, const Te
                ": not implemented for device ", to_string(x.device().is_cpu() ? weight.device() : x.device()));
 }
 
-/** What a chain of layers keeps for backward. Layer i maps inputs[i] to inputs[i + 1]; the last output is apart. */
+/** Tensors that a chain of layers saves for backward. Layer i maps inputs[i] to inputs[i + 1]; the last output is
+ * apart. */
 struct Chain {
   struct Layer {
     SavedTensor input, weight;
@@ -148,7 +149,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     sizes.back() = weight.size(0);
     return view(linear(as_matrix(x), weight, bias), sizes);
   }
-  // The layer in one pass is that of the dtypes that models are trained in.
+  // The fused layer supports the dtypes that models are trained in.
   if (x.dtype() != kFloat32 && x.dtype() != kFloat64)
     return bias.defined() ? addmm(bias, x, t(weight)) : mm(x, t(weight));
   Tensor out;

@@ -109,7 +109,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
          reduction, dtype = x.dtype(), target_dtype = target.dtype()](BackwardCall& call) {
           const Tensor& grad = call.grad();
           if (call.needs(0) && is_recording()) {
-            // The gradient that was calculated along with the loss has no history.
+            // The gradient computed together with the loss has no history.
             Tensor slope = sub(sigmoid(x.get()), target.get());
             if (weight.defined()) slope = mul(slope, weight.get());
             if (reduction == Reduction::Mean) slope = div(slope, slope.numel());
@@ -231,7 +231,7 @@ Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Tensor& va
     TERCEL_CHECK(!any(lt(var, 0)).item<bool>(), ValueError, "var has negative entry/entries");
     at_least = clamp_min(spread, eps);
   }
-  // The gradient passes as if nothing had been clamped.
+  // The gradient ignores the clamp.
   const Tensor v = add(spread, sub(at_least, spread.detach()));
   Tensor losses = mul(add(log(v), div(square(sub(x, target)), v)), 0.5);
   if (full) losses = add(losses, 0.9189385332046727);

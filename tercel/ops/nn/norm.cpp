@@ -26,7 +26,7 @@ constinit const KernelTable<RowNormFn> forward_kernels = TERCEL_CPU_KERNELS(row_
 constinit const KernelTable<RowNormFn> backward_kernels = TERCEL_CPU_KERNELS(row_norm_backward);
 
 constexpr int64_t kGrainElements = 16384;
-// Elements of rows whose gradients of weights are added up one after another.
+// Elements of a block of rows whose weight gradients are added in sequence.
 constexpr int64_t kBlock = 65536;
 
 // A matrix of rows to be normalised; see RowNormLoop for parts and period.
@@ -64,7 +64,7 @@ void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t
                [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, rows)); });
 }
 
-// What backward keeps, and the gradients from it: by a kernel or, where they are to be differentiated, by ops.
+// Saved tensors, and gradients: by a kernel or, if they are recorded, by ops.
 struct Backward {
   SavedTensor x, weight, mean, rstd;
   Rows r;
@@ -78,7 +78,7 @@ struct Backward {
   Tensor centred() const { return r.centre ? sub(x.get(), mean_of(x.get())) : x.get(); }
   Tensor differentiable_rstd() const { return rsqrt(add(mean_of(square(centred())), r.eps)); }
   static Tensor mean_of(const Tensor& rows) { return tercel::mean(rows, {1}, true); }
-  /// To be differentiated.
+  /// With ops, for second derivatives.
   Tensor input(const Tensor& g) const {
     Tensor scaled = g;
     if (weight.defined())
@@ -154,7 +154,7 @@ Tensor normalise(const char* op, const char* backward_name, const Tensor& x, con
   return to(view(norm_rows(backward_name, rows, flat(weight), flat(bias), r), x.sizes()), x.dtype());
 }
 
-/// A norm of no elements: on it weight and bias have gradients all the same, of zeros.
+/// A norm of an empty tensor: weight and bias still get gradients, of zeros.
 Tensor norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor out = clone(x);
   for (const Tensor* t : {&weight, &bias})
@@ -201,7 +201,7 @@ Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weigh
 
 namespace {
 
-/** Of squares, which of complex numbers are complex: as PyTorch's, not of magnitudes. */
+/** Uses squares, as PyTorch, which are complex for complex numbers, not squared magnitudes. */
 Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std::optional<double> eps) {
   DimVector last;
   for (int64_t d = -dims; d < 0; ++d) last.push_back(d);

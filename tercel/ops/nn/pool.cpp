@@ -29,7 +29,7 @@ constinit const KernelTable<MaxPoolBackwardFn> max_backward_kernels = TERCEL_CPU
 
 constexpr int64_t kGrainElements = 16384;
 
-// What each output of one dimension looks at.
+// Windows of the outputs along one dimension.
 struct Windows {
   int64_t step = 1;
   std::vector<int64_t> start, count;  // inside the image
@@ -37,7 +37,7 @@ struct Windows {
   std::vector<int64_t> outside;       // outputs whose window sees padding alone; start and count say the first pixel
 };
 
-// A pooling's arguments, spread over three dimensions.
+// A pooling's arguments, expanded to three dimensions.
 struct Pooling {
   const char* op;
   size_t dims;
@@ -50,7 +50,7 @@ std::string with_times(const char* separator, int64_t first, IntSpan rest) {
   return out + ")";
 }
 
-/** Whether there is such a pooling of that dtype; `own_loop`: one without indices that has a loop of its own. */
+/** Checks that the dtype is supported; `own_loop`: a pooling without indices that has a separate loop. */
 bool pools(std::string_view op, ScalarType dtype, bool own_loop) {
   if (is_floating(dtype)) return true;
   if (op.starts_with("avg")) return dtype == kInt64;
@@ -87,7 +87,7 @@ int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, 
   return out;
 }
 
-/** What PyTorch's own loop for one dimension says, which runs where neither indices nor a gradient are asked for. */
+/** The errors of PyTorch's loop for one dimension, which runs without indices and gradients. */
 void check_max_pool1d(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   const auto positive = [](const char* name, int64_t value) {
     TERCEL_CHECK(value > 0, RuntimeError, "max_pool1d() ", name, " must be greater than zero, but got ", value);
@@ -209,7 +209,7 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
   return pooling;
 }
 
-// The gradient of x from that of the largest elements: they are added where these stood.
+// The gradient of x: adds those of the largest elements at their indices.
 Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntSpan x_sizes, size_t dims) {
   const int64_t first = static_cast<int64_t>(x_sizes.size() - dims);
   DimVector flat(x_sizes.subspan(0, x_sizes.size() - dims));
@@ -280,7 +280,7 @@ Scalar lowest_of(ScalarType dtype) {
       "max_pool", dtype, []<class T>() { return Scalar(std::numeric_limits<T>::lowest()); });
 }
 
-/** Values of windows that see padding alone are the lowest number; no gradient goes through them. */
+/** Windows that contain only padding have the lowest number and no gradient. */
 Tensor without_outside(Tensor values, const Pooling& p) {
   for (size_t d = 3 - p.dims; d < 3; ++d) {
     const Windows& w = p.windows[d];
@@ -343,7 +343,7 @@ Tensor numbers(const std::vector<int64_t>& list) {
   return out;
 }
 
-/** Of integers: differences of running sums, dimension by dimension, which are exact; quotients lose their fraction. */
+/** For integers: exact differences of running sums, dimension by dimension; quotients are truncated. */
 Tensor average_integers(const Tensor& x, const Pooling& p, bool count_padding, std::optional<int64_t> divisor) {
   Tensor sums = x, divisors = full({1}, divisor.value_or(1), kInt64);
   for (size_t d = 3 - p.dims; d < 3; ++d) {

@@ -8,7 +8,7 @@
 namespace tercel {
 
 /**
- * Images as [outer][in pixels][inner]: channels are the outer or the inner dimension. Output i of dimension d looks at
+ * Images as [outer][in pixels][inner]: channels are the outer or the inner dimension. Output i of dimension d reads
  * inputs start[d][i], start[d][i] + step[d], ... , count[d][i] of them (at least one).
  */
 struct MaxPoolLoop {

@@ -22,7 +22,7 @@ std::vector<Tensor> parts(const Tensor& x, IntSpan sizes, int64_t dim) {
   return should_record(x) ? split_copy(x, sizes, dim) : split(x, sizes, dim);
 }
 
-/** One step from the input's share of the gates. */
+/** One step from the input's part of the gates. */
 HiddenAndCell step(CellKind kind, const Tensor& input_gates, const HiddenAndCell& state, const CellWeights& weights) {
   const Tensor hidden_gates = linear(state.h, weights.weight_hh, weights.bias_hh);
   const int64_t size = hidden_gates.size(-1) / gates_of(kind);
@@ -113,14 +113,14 @@ HiddenAndCell below(Span<HiddenAndCell> states) {
 }  // namespace
 
 LayerResult layer_of_ops(const LayerCall& call) {
-  // Nothing of the input's share depends on the states: one product for all steps.
+  // The input's part of the gates does not depend on the states: one product for all steps.
   const std::vector<Tensor> gates =
       parts(linear(call.x, call.weights.weight_ih, call.weights.bias_ih), call.batch_sizes, 0);
   const IntSpan batch_sizes = call.batch_sizes;
   const size_t steps = batch_sizes.size();
   std::vector<Tensor> out(steps);
   if (call.backward) {
-    // Shorter sequences join in.
+    // Backwards, shorter sequences start later.
     HiddenAndCell now = rows(call.state, 0, batch_sizes[steps - 1]);
     for (size_t t = steps; t-- > 0;) {
       const int64_t there = now.h.size(0);

@@ -38,7 +38,7 @@ std::array<Tensor, kNumOperands> operands_of(const LayerCall& call) {
           call.weights.bias_hh};
 }
 
-/** What the steps leave for backward, over all steps. */
+/** Saved for backward, over all steps. */
 struct Kept {
   Tensor gates, h, c;  ///< states before each step
   Tensor kept;         ///< CellLoop's
@@ -86,7 +86,7 @@ class Layer {
     const bool is_gru = kind_ == CellKind::Gru, is_lstm = kind_ == CellKind::Lstm;
     const int64_t rows = call.x.size(0), n = call.state.h.size(0);
     const CellWeights& w = call.weights;
-    // The biases come with the input's share, which is one product for all steps.
+    // The biases are added to the input's part, which is one product for all steps.
     Tensor gates = linear(contiguous(call.x), w.weight_ih, is_gru ? w.bias_ih : sum_of_biases(w));
     const Tensor weight_hh = contiguous(w.weight_hh),
                  bias = is_gru && w.bias_hh.defined() ? contiguous(w.bias_hh) : Tensor();
@@ -272,7 +272,7 @@ class LayerBackward {
     if (sums.defined()) call.set(bias, sums);
   }
 
-  /** Gradients that can be differentiated. Views tell operands apart that are the same tensor. */
+  /** Differentiable gradients. Views distinguish operands that are the same tensor. */
   static void by_ops(BackwardCall& call, LayerCall& layer) {
     const bool create_graph = grad_enabled();
     const EnableGradGuard enable;

@@ -2,10 +2,10 @@
 //
 // Note [Recurrent layers]
 // A layer of float32 or float64 without projections is one node of the graph: a product of all inputs, then for each
-// step a product of the states and a kernel (cpu/cell_kernels.cpp), on the same states from step to step, of which
-// shorter sequences leave the last rows alone. Backwards, the steps give the gradients of the sums before the gates;
-// those of the weights are then one product each over all steps. All else, and derivatives of the gradients, are made
-// of ops: layer_of_ops() is calculated again, recorded, and differentiated.
+// step a product of the states and a kernel (cpu/cell_kernels.cpp), on the same states from step to step;
+// shorter sequences do not change the last rows. Backward computes the gradients of the sums before the gates step by
+// step; those of the weights are then one product each over all steps. Other layers, and second derivatives, use ops:
+// layer_of_ops() is recomputed, recorded, and differentiated.
 #pragma once
 
 #include "tercel/ops/nn/cell_kernels.h"
@@ -30,7 +30,7 @@ struct LayerResult {
 };
 
 LayerResult layer_of_ops(const LayerCall& call);
-/** Whether fused_layer() can take it. */
+/** Whether fused_layer() supports it. */
 bool can_fuse(const LayerCall& call);
 /** The same result, as one node. */
 LayerResult fused_layer(const LayerCall& call);

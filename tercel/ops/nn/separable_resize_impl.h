@@ -21,9 +21,9 @@ struct Taps {
     weight.push_back(w);
   }
   void end_output() { begin.push_back(static_cast<int64_t>(index.size())); }
-  /** Every element itself. */
+  /** The identity. */
   static Taps identity(int64_t size);
-  /** The gradient's map. */
+  /** The transposed map, for the gradient. */
   Taps transposed() const;
 };
 

@@ -44,7 +44,7 @@ constexpr KernelTable<NormalF32Fn> kNormalF32 = TERCEL_CPU_KERNELS(normal_number
 constexpr KernelTable<NormalF64Fn> kNormalF64 = TERCEL_CPU_KERNELS(normal_numbers_f64);
 constexpr KernelTable<RandomLogFn> kLog = TERCEL_CPU_KERNELS(random_log);
 
-/** A type as error messages of PyTorch name it. */
+/** Name of a type in PyTorch's error messages. */
 template <class T>
 constexpr const char* cpp_name() {
   if constexpr (std::is_same_v<T, bool>) return "bool";
@@ -64,7 +64,7 @@ constexpr const char* cpp_name() {
 template <class T>
 constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/** The end of a type's integers, as far as int64 goes: of a floating type, of those that it has all of. */
+/** Upper end of a type's integers within int64; for a floating type, of its consecutive integers. */
 template <class T>
 constexpr int64_t last_integer() {
   if constexpr (std::is_same_v<T, double>) return int64_t{1} << 53;
@@ -83,7 +83,7 @@ double highest() {
   return static_cast<double>(std::numeric_limits<T>::max());
 }
 
-/** Fills x as put(normal, count, out) makes its numbers of standard normal ones: pairs of them, but at the end. */
+/** Fills x by put(normal, count, out), which converts standard normal numbers, in pairs except at the end. */
 template <class T, class Put>
 void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
   constexpr bool kDouble = std::is_same_v<T, double>;
@@ -118,7 +118,7 @@ void check_continuous(const char* distribution, const Tensor& x) {
       to_string(x.dtype()));
 }
 
-/** Uniform in [0, 1) with as many digits as T has, so that no value is rounded to 1. */
+/** Uniform in [0, 1) with the precision of T, so that no value is rounded to 1. */
 template <class T>
 float uniform_of(uint32_t bits) {
   if constexpr (std::is_same_v<T, float>) return uniform_f32(bits);
@@ -126,14 +126,14 @@ float uniform_of(uint32_t bits) {
   return static_cast<float>(bits & (kSteps - 1)) / static_cast<float>(kSteps);
 }
 
-/** What the product of a wide range and a number just below 1 was rounded to, kept below the range's end. */
+/** Keeps a sample that rounding moved to the end of the range below it. */
 template <class T, class Wide>
 T below(Wide value, Wide low, T high) {
   const T rounded = static_cast<T>(value);
   return static_cast<Wide>(rounded) < static_cast<Wide>(high) ? rounded : static_cast<T>(low);
 }
 
-/** Fills with low + (0 to count - 1), wrapping around; a count of 0 stands for 2^64. */
+/** Fills with low + (0 to count - 1), wrapping around; a count of 0 means 2^64. */
 template <class T>
 void fill_integers(const Tensor& x, Generator& generator, int64_t low, uint64_t count) {
   fill_by_number<T>(x, generator, [low, count](uint64_t bits) {
@@ -157,7 +157,7 @@ void check_in_range(int64_t value, const char* name) {
 template <class T>
 int64_t representable(int64_t value, bool above) {
   if constexpr (is_float_v<T>) {
-    // Numbers of T are this far apart there.
+    // Distance of adjacent numbers of T there.
     const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
     uint64_t step = 1;
     while (size / step > static_cast<uint64_t>(last_integer<T>())) step <<= 1;
@@ -167,7 +167,7 @@ int64_t representable(int64_t value, bool above) {
   return value;
 }
 
-/** Integers from low on: below high, or up to the end of T's range. */
+/** Integers from low, below high or up to the end of T's range. */
 template <class T>
 void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optional<int64_t> high) {
   if constexpr (is_float_v<T> || std::is_same_v<T, int64_t>)
@@ -183,7 +183,7 @@ void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optiona
   fill_integers<T>(x, generator, first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1);
 }
 
-/** The dtypes that hold the numbers 0 to n - 1. */
+/** Checks that the dtype can hold the numbers 0 to n - 1. */
 void check_permutation(int64_t n, ScalarType type) {
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   TERCEL_CHECK(type != kBool && !is_complex(type), NotImplementedError, "randperm: not implemented for dtype ",
@@ -267,7 +267,7 @@ const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator)
   check_random("exponential_", x);
   TERCEL_CHECK(lambda > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
   check_continuous("Exponential", x);
-  // In float16 the smallest would be rounded to 0.
+  // float16 would round the smallest number to 0.
   const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
   visit_floating_types("exponential_", x.dtype(), [&]<class T> {
     fill_from_uniform<true, T>(x, generator,
@@ -324,7 +324,7 @@ const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
 
 namespace {
 
-/** A new tensor that fill() draws. It is seen through another one, as nobody could have seen it before: version 0. */
+/** A new tensor, filled by fill() through another handle, so that its version is 0. */
 template <class Fill>
 Tensor drawn(IntSpan sizes, TensorOptions options, Fill fill) {
   return detail::made(sizes, options, [&](Tensor& out) { fill(out.data()); });
@@ -386,7 +386,7 @@ Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
   const Tensor numbers = empty({n}, kInt64);
   int64_t* p = numbers.data<int64_t>();
   std::iota(p, p + n, int64_t{0});
-  // Fisher-Yates: element i changes places with one of those up to it.
+  // Fisher-Yates: swaps element i with a random one up to it.
   alignas(64) uint32_t words[detail::kBatchWords];
   for (int64_t end = n; end > 1;) {
     const int64_t first = std::max<int64_t>(end - detail::kBatchBlocks, 0);

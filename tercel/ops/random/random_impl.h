@@ -1,9 +1,9 @@
-// How random ops draw.
+// Drawing of random numbers in ops.
 //
 // Note [Random streams]
-// Numbers of an op come from blocks of the generator's stream 0 that it has reserved, block i for elements that follow
-// from i alone. An element that needs an unknown number of them (a rejection sampler) has a stream of its own instead:
-// that of the number of its reserved block, plus one.
+// An op's numbers come from blocks of the generator's stream 0 that it reserves, with a fixed mapping from blocks to
+// elements. An element that needs an unknown number of them (rejection sampling) has a separate stream instead: the
+// index of its reserved block, plus one.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline constexpr KernelTable<RandomWordsFn> random_words_kernels = TERCEL_CPU_KE
 
 inline uint64_t low_half(PhiloxBlock b) { return random_u64(b.word[0], b.word[1]); }
 inline uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3]); }
-/** Uniform in (0, 1), never at an end. */
+/** Uniform in (0, 1), both ends excluded. */
 inline double open_uniform(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 inline void check_random(const char* op, const Tensor& x) {
@@ -30,7 +30,7 @@ inline void check_random(const char* op, const Tensor& x) {
   check_inplace(x, x.requires_grad());
 }
 
-/** Records that x was overwritten with numbers that depend on nothing: its gradient ends here. */
+/** Records that x was overwritten with constants: its gradient is zero. */
 inline const Tensor& record_overwritten(const char* name, const Tensor& x) {
   if (should_record(x)) record_inplace(name, x, {x}, [](BackwardCall& call) { call.set(0, zeros_like(call.grad())); });
   return x;
@@ -50,16 +50,16 @@ void fill_contiguous(const Tensor& x, Write write) {
   copy_(x, target);
 }
 
-/** Blocks of random words that are drawn at a time. */
+/** Blocks of random words drawn at a time. */
 constexpr int64_t kBatchBlocks = 256;
 constexpr int64_t kBatchWords = 4 * kBatchBlocks;
 
-/** Writes the next `count` numbers, made of words, to `out`; see fill_by_words(). */
+/** Converts words to the next `count` numbers in `out`; see fill_by_words(). */
 using FillBatch = FunctionRef<void(const uint32_t* words, int64_t count, void* out)>;
 /**
- * Fills x in the order of its indices with numbers of `size` bytes, as fill(words, count, out) writes the next `count`
- * of them, each from the next `each` words (1 or 2). There are kBatchWords words, random ones for count rounded up to
- * whole blocks.
+ * Fills x in row-major order with numbers of `size` bytes: fill(words, count, out) writes the next `count` of them,
+ * each from the next `each` words (1 or 2). There are kBatchWords words, random ones for count rounded up to whole
+ * blocks.
  */
 void fill_by_words(const Tensor& x, Generator& generator, int64_t each, size_t size, FillBatch fill);
 /** The same for numbers of type T, x's, or that of the parts of its complex numbers. */

@@ -1,8 +1,8 @@
-// Random numbers in bulk: what random.cpp and sampling.cpp hand to the kernels.
+// Kernels for random numbers in bulk, used by random.cpp and sampling.cpp.
 //
 // Note [Reproducible numbers]
-// The results are the same bits on every instruction set: integers, and floating additions, products, quotients and
-// square roots in one order, each rounded by itself. So logarithms and sines are the kernels' own.
+// The results are the same bits on every instruction set: kernels use integers, and floating additions, products,
+// quotients and square roots in a fixed order without fusing. So logarithms and sines are implemented here.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace tercel {
 
-/** Blocks that are computed side by side; what is asked of the kernels is rounded up to so many. */
+/** Blocks computed in parallel; requests to the kernels are rounded up to a multiple. */
 constexpr int64_t kRandomLanes = 16;
-/** Normal numbers that are computed side by side. */
+/** Normal numbers computed in parallel. */
 constexpr int64_t kNormalsTogether = 2 * kRandomLanes;
 
 /** The words of blocks [first, first + blocks) of a Philox stream in order, four each; blocks % kRandomLanes = 0. */
@@ -27,7 +27,7 @@ using UniformF64Fn = void(const uint32_t* words, int64_t count, double low, doub
 using NormalF32Fn = void(const uint32_t* words, int64_t count, float* out);
 /** The same, each from two words: |x| <= 8.58. */
 using NormalF64Fn = void(const uint32_t* words, int64_t count, double* out);
-/** values = log(values), of positive normal numbers; within 2 units in the last place. */
+/** values = log(values), for positive normal numbers; within 2 ulp. */
 using RandomLogFn = void(int64_t count, double* values);
 
 TERCEL_DECLARE_KERNELS(RandomWordsFn, random_words)

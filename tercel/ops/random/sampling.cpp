@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/** The numbers of one element: as many as it needs, see Note [Random streams]. */
+/** An element's stream of random numbers, see Note [Random streams]. */
 class ElementDraws {
  public:
   ElementDraws(uint64_t seed, uint64_t element) : philox_{seed, element + 1} {}
@@ -62,7 +62,7 @@ double draw_poisson(double rate, ElementDraws& draws) {
   }
 }
 
-/** For p <= 1/2: jumps from success to success where few are expected, else Hoermann's rejection (BTRS, 1993). */
+/** For p <= 1/2: geometric jumps between successes if few are expected, else Hoermann's rejection (BTRS, 1993). */
 double draw_binomial_half(double n, double p, ElementDraws& draws) {
   if (p == 0) return 0;
   const double q = 1 - p;
@@ -96,7 +96,7 @@ double draw_binomial(double n, double p, ElementDraws& draws) {
 /** A contiguous tensor of each parameter's values in float64, without history. */
 Tensor values_of(const Tensor& parameter) { return to(parameter.detach(), kFloat64).contiguous(); }
 
-/** A fresh tensor of the dtype, element i made by draw(i, its numbers). */
+/** A new tensor of the dtype; element i is draw(i, its random numbers). */
 template <class Draw>
 Tensor draw_each(IntSpan sizes, ScalarType type, Generator& generator, Draw draw) {
   const Tensor out = empty(sizes, type);
@@ -113,7 +113,7 @@ Tensor draw_each(IntSpan sizes, ScalarType type, Generator& generator, Draw draw
   return out;
 }
 
-/** Records that `out` was drawn for x's elements, and does not change with them: x's gradient is 0. */
+/** Records that `out` was sampled from parameters x but is not differentiable: x's gradient is 0. */
 void record_constant(const char* name, const Tensor& out, const Tensor& x) {
   if (should_record(x))
     record(name, out, {x}, [like = TensorMeta(x)](BackwardCall& call) { call.set(0, detail::zeros_like(like)); });
@@ -154,7 +154,7 @@ void draw_with_replacement(const double* weights, int64_t categories, Philox phi
   std::vector<double> upto(static_cast<size_t>(categories));
   std::partial_sum(weights, weights + categories, upto.begin());
   int64_t last = categories - 1;
-  while (last > 0 && weights[last] == 0) --last;  // what rounding to the very end gives
+  while (last > 0 && weights[last] == 0) --last;  // rounding may select the end
   for (int64_t s = 0; s < samples; ++s) {
     const PhiloxBlock block = philox(offset + static_cast<uint64_t>(s));
     const double at = uniform_f64(detail::low_half(block)) * upto.back();

@@ -14,7 +14,7 @@ namespace tercel {
 
 namespace {
 
-/** All but the first, and all but the last `count`. */
+/** All but the first `count` elements; all but the last `count`. */
 Tensor without_first(const Tensor& x, int64_t dim, int64_t count = 1) {
   return narrow(x, dim, count, x.size(dim) - count);
 }
@@ -31,7 +31,7 @@ void check_joins(const Tensor& x, const Tensor& joined, int64_t dim) {
                  ") = ", joined.size(d));
 }
 
-/** The places of samples as sizes that broadcast with those of the samples. */
+/** The coordinates of samples, with a shape that broadcasts with the samples'. */
 Tensor places_along(const char* op, const Tensor& y, const Tensor& x, int64_t dim) {
   check_defined(op, x, "x");
   TERCEL_CHECK(y.dtype() != kBool && x.dtype() != kBool, NotImplementedError, op,
@@ -68,7 +68,7 @@ DimVector sizes_without(const Tensor& y, int64_t dim) {
   return sizes;
 }
 
-/** The dimension of x's that widths, which may have more or fewer, runs along. */
+/** The dimension of x that corresponds to y's `dim`, counted from the end. */
 int64_t same_from_the_end(const Tensor& x, const Tensor& y, int64_t dim) { return dim + x.dim() - y.dim(); }
 
 }  // namespace
@@ -96,7 +96,7 @@ Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, co
 Tensor trapezoid(const Tensor& y, double dx, int64_t d) {
   const int64_t dim = samples_dim("trapezoid", y, d);
   if (y.size(dim) == 0) return zeros(sizes_without(y, dim), y.options());
-  // Every sample but the two at the ends counts twice.
+  // Every sample except the first and last counts twice.
   const Tensor ends = mul(add(select(y, dim, 0), select(y, dim, -1)), 0.5);
   return mul(sub(sum(y, {dim}), ends), dx);
 }
@@ -183,7 +183,7 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
   sizes[static_cast<size_t>(dim)] = x.size(dim) - 1;
   const Tensor steps = reshape(sub(without_first(coordinates, 0), without_last(coordinates, 0)), sizes);
   const Tensor before = without_last(steps, dim), after = without_first(steps, dim);
-  // The parabola through three neighbours, at the one in the middle.
+  // Derivative at the middle point of the parabola through three neighbours.
   const Tensor both = add(before, after);
   const Tensor inner = sub(add(mul(without_first(x, dim, 2), div(before, mul(after, both))),
                                mul(narrow(x, dim, 1, x.size(dim) - 2), div(sub(after, before), mul(before, after)))),
@@ -192,7 +192,7 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
     return div(sub(at(x, dim, b), at(x, dim, a)), at(steps, dim, step));
   };
   if (edge_order == 1) return joined(first_order(0, 1, 0), inner, first_order(-2, -1, -1), dim);
-  // The same parabola at its outer point: near = the step next to it, far = the one behind.
+  // The same at an outer point: near is the adjacent step, far the next one.
   const auto end = [&](int64_t a, int64_t b, int64_t c, const Tensor& near, const Tensor& far) {
     const Tensor all = add(near, far);
     return sub(sub(mul(at(x, dim, b), div(all, mul(near, far))), mul(at(x, dim, c), div(near, mul(far, all)))),
@@ -203,7 +203,7 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
   return joined(first, inner, mul(last, -1.0), dim);
 }
 
-/** spacing_of(i) is that along the i-th of the dimensions. */
+/** spacing_of(i) is the spacing along the i-th dimension of `dims`. */
 template <class SpacingOf>
 std::vector<Tensor> gradient_along_each(const Tensor& x, const DimVector& dims, int64_t edge_order,
                                         SpacingOf spacing_of) {

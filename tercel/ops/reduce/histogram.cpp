@@ -27,10 +27,10 @@ namespace tercel {
 namespace {
 
 constexpr int64_t kGrainElements = 65536;
-/** Counters that a thread keeps for itself. */
+/** Maximum number of per-thread counters. */
 constexpr int64_t kOwnCounters = 65536;
 
-/** Adds 1 to counts[bin_of(i)] for i in [0, n); a negative bin does not count. Counts are exact in any order. */
+/** Adds 1 to counts[bin_of(i)] for i in [0, n); negative bins are skipped. Counts are exact in any order. */
 template <class BinOf>
 void count_into(const Tensor& counts, int64_t n, BinOf bin_of) {
   int64_t* totals = counts.data<int64_t>();
@@ -48,7 +48,7 @@ void count_into(const Tensor& counts, int64_t n, BinOf bin_of) {
     for (int64_t b = 0; b < bins; ++b) totals[b] += own.data<int64_t>()[c * bins + b];
 }
 
-/** Sums of weights, one after another: the same for any number of threads. */
+/** Sums of weights, added in order: the same for any number of threads. */
 template <class T, class BinOf>
 void sum_into(const Tensor& sums, const Tensor& weights, BinOf bin_of) {
   T* totals = sums.data<T>();
@@ -77,7 +77,7 @@ struct Range {
     const MinAndMax extremes = aminmax(x);
     return {extremes.min.item<double>(), extremes.max.item<double>()};
   }
-  /** What it is if the bounds are the same: that of the elements, or one of width 2. */
+  /** For equal bounds the range of the elements, or one of width 2 if that is empty. */
   Range resolved(const Tensor& x) const {
     Range out = *this;
     if (out.low == out.high && x.numel() > 0) out = of(x);
@@ -87,7 +87,7 @@ struct Range {
     }
     return out;
   }
-  /** Which of `bins` equal parts of a narrow range x is in; the one in the middle of an empty range. */
+  /** The bin of x in a narrow range; the middle one if the range is empty. */
   int64_t bin_of(double x, int64_t bins) const {
     if (low == high) return bins / 2;
     const double part = (x - low) / (high - low) * static_cast<double>(bins);
@@ -169,10 +169,10 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
   const Tensor x = contiguous(to(given, dtype));
   const auto count = [&]<class T>() {
     const T *values = x.data<T>(), low = static_cast<T>(range.low), high = static_cast<T>(range.high);
-    // A power of two changes no digit; this one keeps the width of the widest range, times `bins`, finite.
+    // A power of two scales exactly; this one keeps the width of the widest range, times `bins`, finite.
     const T scale = std::isfinite((high - low) * static_cast<T>(bins)) ? T(1) : T(0x1p-64);
     const T width = high * scale - low * scale;
-    // Of the only value in a range too narrow for T.
+    // The bin of the only value in a range too narrow for T.
     const int64_t only = range.bin_of(static_cast<double>(low), bins);
     return filled(bins, x.numel(), Tensor(), [=](int64_t i) -> int64_t {
       if (!(values[i] >= low && values[i] <= high)) return -1;
@@ -216,7 +216,7 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
 
 namespace {
 
-/** The edges of bins of one width in a range, by default (empty) that of the elements. */
+/** Edges of bins of equal width in a range, by default (empty) that of the elements. */
 Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim) {
   Range range{0, 1};
   if (!given.empty())
@@ -231,7 +231,7 @@ Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim
   return linspace(range.low, range.high, bins + 1, TensorOptions(x.dtype()));
 }
 
-/** The points, one a row. */
+/** The points, one per row. */
 Tensor points_of(const Tensor& x, size_t lists) {
   check_floating_point("histogramdd", x);
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, "histogramdd(): input tensor should have at least 2 dimensions, but got ",

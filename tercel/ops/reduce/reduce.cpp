@@ -63,7 +63,7 @@ Tensor reduce(int op, Compute compute, const Tensor& x, DimMask mask, bool keepd
 }
 
 Tensor with_reduced_dims(Tensor t, size_t ndim, DimMask mask, bool keepdim) {
-  // A single number can be expanded as it is.
+  // A single number can be expanded without reshaping.
   if (keepdim || t.dim() == 0) return t;
   for (size_t d = 0; d < ndim; ++d)
     if (is_reduced(mask, d)) t = unsqueeze(t, static_cast<int64_t>(d));
@@ -104,7 +104,7 @@ void check_not_empty(const char* op, const Tensor& x, DimMask mask, bool all) {
                  " to have non-zero size.");
 }
 
-// Sums of integers are int64, or stay uint64; of others in what they are calculated in.
+// Sums of integers are int64, or uint64 for uint64; other sums have the input's dtype.
 ScalarType sum_dtype(ScalarType t) { return is_differentiable(t) || t == kUInt64 ? t : kInt64; }
 Compute sum_compute(ScalarType t) { return compute_of(sum_dtype(t)); }
 
@@ -112,7 +112,7 @@ void check_no_complex(const char* op, const Tensor& x) {
   TERCEL_CHECK(!x.is_complex(), TypeError, op, "(): does not support complex input");
 }
 
-// What is to be summed in a dtype: x itself where the kernel reads it in that dtype anyway.
+// x converted for a sum in a dtype: x itself if the kernel converts on load.
 Tensor summed_in(const Tensor& x, ScalarType dtype) {
   return dtype == x.dtype() || (!x.is_complex() && (is_floating(dtype) || dtype == kInt64)) ? x : to(x, dtype);
 }
@@ -155,7 +155,7 @@ Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) 
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "nansum on CPU does not support complex inputs");
   if (!x.is_floating_point()) return sum_of(x, mask, keepdim, dtype);
   const ScalarType result = dtype == ScalarType::Undefined ? x.dtype() : dtype;
-  // NaN goes before a conversion could make a number of it.
+  // NaN is replaced before a conversion could turn it into a number.
   if (!is_floating(result)) return sum_of(where(isnan(x), 0, x), mask, keepdim, dtype);
   Tensor out;
   {
@@ -173,8 +173,8 @@ Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) 
 
 Tensor prod_of(const Tensor& given, DimMask mask, bool keepdim, ScalarType dtype);
 
-// The same as an op of the graph: each element's gradient is the product of the others, which are multiplied out if
-// there are zeros, as a quotient has the wrong derivatives there.
+// The same, recorded: each element's gradient is the product of the others, computed without division if there are
+// zeros, since a quotient has wrong derivatives there.
 Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask) {
   const Tensor zero = eq(x, 0);
   if (!any(zero).item<bool>()) return mul(grad, conj(div(prod_of(x, mask, true, ScalarType::Undefined), x)));
@@ -201,7 +201,7 @@ Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask)
   return mul(grad, conj(permute(reshape(products, moved.sizes()), back)));
 }
 
-// The gradient is g * out / x, but where zeros are: one gets the product of the others, two leave nothing.
+// The gradient is g * out / x without zeros; a single zero gets the product of the others, with two all are 0.
 Tensor prod_backward(const Tensor& grad, const Tensor& x, DimMask mask) {
   if (should_record(grad, x)) return prod_backward_recorded(grad, x, mask);
   const Tensor zero = eq(x, 0);
@@ -239,7 +239,7 @@ Tensor extreme(const char* name, const char* backward_name, const Tensor& x, Dim
              const size_t ndim = input.sizes().size();
              const Tensor result = with_reduced_dims(out.get(call), ndim, mask, keepdim);
              Tensor equal = eq(input, result);
-             // Where the result is NaN, all that are NaN are equally it.
+             // If the result is NaN, all NaN elements share the gradient.
              if (const Tensor lost = isnan(result); tercel::any(lost).item<bool>())
                equal = logical_or(equal, logical_and(isnan(input), lost));
              call.set(0, share_among(with_reduced_dims(call.grad(), ndim, mask, keepdim), equal, mask));

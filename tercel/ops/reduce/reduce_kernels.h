@@ -10,9 +10,9 @@
 namespace tercel {
 
 /**
- * A reduction. Kept dimensions say which output, reduced ones are combined; both are listed innermost (by distance in
- * memory) first. The elements of an output, numbered with the innermost reduced dimension fastest, are cut into blocks;
- * every block gives one partial result, of the compute type.
+ * A reduction. Kept dimensions say which output, reduced ones are combined; both are listed innermost (smallest
+ * stride) first. The elements of an output, numbered with the innermost reduced dimension fastest, are split into
+ * blocks; every block has one partial result, of the compute type.
  */
 struct ReduceLoop {
   int op;  ///< in ReduceOps
@@ -35,10 +35,10 @@ struct ReduceLoop {
 /** Tasks (output, block), the block fastest. */
 using ReduceFn = void(const ReduceLoop& loop, int64_t begin, int64_t end);
 
-/** Columns that are reduced side by side by one task. */
+/** Columns reduced by one task. */
 constexpr int64_t strip_width(Compute compute) { return 4096 / static_cast<int64_t>(item_size(native_dtype(compute))); }
 
-/** The largest (smallest) along one dimension, and where. */
+/** The largest (smallest) element along one dimension, and its index. */
 struct ArgReduceLoop {
   int op;  ///< in ArgReduceOps
   Compute compute;

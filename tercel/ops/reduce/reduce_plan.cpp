@@ -1,11 +1,11 @@
-// From a tensor and the dimensions to reduce to the loops that kernels run.
+// Plans the kernels' loops for a tensor and the dimensions to reduce.
 //
 // Note [Reduction plan]
-// Dimensions are sorted by their distance in memory and joined where that leaves the order of elements. If the closest
-// dimension is reduced, an output's elements are combined along rows of memory; otherwise outputs that lie side by side
-// are combined as columns, one row after another, so that memory is read in order in either case. What an output needs
-// is cut into blocks by the sizes alone; blocks run on several threads, and their partial results are reduced in a
-// second step. Few columns over many rows are seen as more columns over fewer rows, which the second step folds
+// Dimensions are sorted by stride and merged where that keeps the order of elements. If the innermost dimension is
+// reduced, an output's elements are combined along rows of memory; otherwise adjacent outputs are combined as columns,
+// row by row, so that memory is read in order in either case. The elements of an output are split into blocks that
+// depend only on the sizes; blocks run on several threads, and their partial results are reduced in a second step. Few
+// columns over many rows are treated as more columns over fewer rows, which the second step folds
 // together.
 #include <algorithm>
 #include <cstdlib>
@@ -28,14 +28,14 @@ constinit const KernelTable<ArgReduceFn> arg_rows_kernels = TERCEL_CPU_KERNELS(a
 constinit const KernelTable<ArgReduceFn> arg_columns_kernels = TERCEL_CPU_KERNELS(arg_reduce_columns);
 
 constexpr int64_t kGrainElements = 32768;
-// Rows of more than two blocks are cut.
+// Rows of more than two blocks are split.
 constexpr int64_t kRowBlock = 65536;
 // Elements of a block of columns, and its least number of rows.
 constexpr int64_t kColumnBlock = 262144;
 constexpr int64_t kColumnBlockRows = 512;
-// Rows of memory this short are no reason to combine along them.
+// Shorter rows of memory are not combined along the row.
 constexpr int64_t kShortRow = 16;
-// Columns that are worth a loop of their own.
+// Columns that are worth a separate loop.
 constexpr int64_t kFoldedColumns = 512;
 
 struct Dim {
@@ -54,7 +54,7 @@ void sort_by_distance(Dims& dims) {
   }
 }
 
-// Joins neighbours that are one dimension in memory.
+// Merges adjacent dimensions that are one dimension in memory.
 void coalesce(Dims& dims) {
   size_t n = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -78,7 +78,7 @@ struct Geometry {
   Dims kept, reduced;
   DimVector kept_sizes, kept_strides, out_strides, reduced_sizes, reduced_strides;
 
-  // Dimensions of size 1 say nothing; a list that would be empty gets one of them, so that loops have something to run.
+  // Drops dimensions of size 1, but keeps one in an otherwise empty list, so that loops run once.
   void finish() {
     if (kept.empty()) kept.push_back({1, 0, 0});
     if (reduced.empty()) reduced.push_back({1, 0, 0});
@@ -113,7 +113,7 @@ struct Plan {
 
 bool is_reduced(DimMask mask, int64_t d) { return (mask >> d & 1) != 0; }
 
-// Sizes of what is left.
+// Sizes of the kept dimensions.
 DimVector kept_sizes(const Tensor& x, DimMask mask) {
   DimVector sizes;
   for (int64_t d = 0; d < x.dim(); ++d)

@@ -33,7 +33,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 Compute scan_compute(ScalarType t) { return is_floating(t) ? compute_of(t) : Compute::I64; }
 
 void run_columns(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
-  // Columns do not see each other, so that the strips may depend on the number of threads.
+  // Columns are independent, so the strips may depend on the number of threads.
   const int64_t wanted = std::max<int64_t>(1, num_threads() / std::max<int64_t>(1, outer));
   const int64_t each = (loop.inner + wanted - 1) / wanted;
   loop.strip = std::clamp(round_up(each, kLeastStrip), kLeastStrip, kMaxScanStrip);
@@ -50,7 +50,7 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   const bool splits = loop.op != ScanOp::Product && loop.op != ScanOp::LogSumExp;
   const int64_t threads = in_parallel_region() ? 1 : num_threads();
   loop.blocks = (loop.n + kScanBlock - 1) / kScanBlock;
-  // Two passes read everything twice: only where the rows alone leave threads idle.
+  // Two passes read everything twice: used only if the rows alone leave threads idle.
   if (!splits || threads == 1 || outer >= threads || loop.blocks < 4)
     return run(ScanPhase::Whole, outer, std::max<int64_t>(1, kGrainElements / loop.n));
   const Tensor carries = empty({outer * loop.blocks * kScanCarryBytes}, kUInt8);
@@ -60,7 +60,7 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   run(ScanPhase::Finish, outer * loop.blocks, 1);
 }
 
-/** The scan of x in its compute type. `indices` is for extremes, else null. */
+/** The scan of x in its compute type. `indices` is used for extremes, else null. */
 Tensor scan_along(ScanOp op, const Tensor& x, int64_t dim, bool reverse, Tensor* indices = nullptr) {
   const NoRecordGuard no_record;
   const Compute compute = scan_compute(x.dtype());
@@ -133,8 +133,8 @@ Tensor cumprod_backward_by_slices(const Tensor& grad, const Tensor& x, int64_t d
 }
 
 /**
- * Before the first zero of a line the gradient is what the products from there on come to, divided by the factor; at
- * the first zero it is what they would be with a 1 in its place; after it nothing changes the products.
+ * Before the first zero of a line the gradient is the sum of the following products, divided by the factor; at the
+ * first zero it is that sum with the zero replaced by 1; after it the gradient is zero.
  */
 Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, int64_t dim) {
   const Tensor zero = eq(x, 0);
@@ -150,7 +150,7 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, 
   return where(first, at_first, where(eq(zeros_so_far, 0), before, 0));
 }
 
-/** Products of 2, 4, 8 ... neighbours, each made of two of the former. */
+/** Products of 2, 4, 8 ... neighbours, each the product of two of the former. */
 Tensor complex_products(const Tensor& x, int64_t dim) {
   const NoRecordGuard no_record;
   if (x.dim() == 0) return clone(x);
@@ -182,7 +182,7 @@ ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp 
   if (x.dim() == 0 && x.is_complex()) return {clone(x), zeros({}, kInt64)};  // there is nothing to compare
   check_real(op, x);
   if (x.dtype() == kUInt64) {
-    // The kernel's numbers are signed: with the top bit turned they have the same order.
+    // The kernel compares signed numbers: flipping the top bit keeps the order.
     const auto turned = [](const Tensor& t) { return bitwise_xor(t, INT64_MIN); };
     out.values = scan_along(scan_op, turned(to(x, kInt64)), dim, false, &out.indices);
     out.values = to(turned(out.values), kUInt64);
@@ -193,10 +193,10 @@ ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp 
   return out;
 }
 
-/** x[i]'s part of out[j] is exp(x[i] - out[j]): summed as logarithms, apart for positive and negative gradients. */
+/** d out[j] / d x[i] is exp(x[i] - out[j]), summed as logarithms, separately for positive and negative gradients. */
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& x, const Tensor& out, int64_t dim) {
   if (should_record(grad, x)) {
-    // In terms of ops that can be differentiated, at the price of a smaller range.
+    // With differentiable ops, which have a smaller range.
     const Tensor top = amax(x, {dim}, true).detach();
     return mul(exp(sub(x, top)), sum_scan(mul(grad, exp(sub(top, out))), dim, true));
   }
@@ -215,7 +215,7 @@ const Tensor& in_place(const char* op, const Tensor& x, ScalarType dtype, Tensor
                scalar_type_word(dtype), " should match");
   const int64_t dim = wrap_dim(d, x.dim());
   check_inplace(x, should_record(x));
-  // What is recorded keeps its input, which this changes.
+  // A recorded scan saves its input, which this overwrites.
   return assign_inplace(op, x, scan(should_record(x) ? clone(x) : x, dim));
 }
 

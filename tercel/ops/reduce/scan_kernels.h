@@ -1,12 +1,12 @@
-// How scans are cut into tasks.
+// Partitioning of scans into tasks.
 //
 // Note [Scans]
-// What is scanned is contiguous [outer, n, inner]. If inner is more than 1, strips of columns are scanned side by side,
-// one row after another. A single row is one chain of dependent operations; a sum breaks it up: elements are scanned in
-// short runs next to each other, and each run is moved by what came before it. Rows too long and too few for the
-// threads are cut into blocks of kScanBlock, whatever the number of threads: Totals finds what each block comes to,
-// Carries turns these into what stands before each block, Finish scans the blocks. Whole does the same arithmetic in
-// one pass, so the result has the same bits. Products are not cut: parts of them overflow where the product does not.
+// The input is contiguous [outer, n, inner]. If inner is more than 1, strips of columns are scanned in parallel, row by
+// row. A single row is one chain of dependent operations; a sum breaks it up: short runs of elements are scanned in
+// parallel, and the total before each run is added to it. If rows are too long and too few for the threads, they are
+// split into blocks of kScanBlock, independent of the number of threads: Totals computes each block's total, Carries
+// the total before each block, Finish scans the blocks. Whole does the same arithmetic in one pass, so the result has
+// the same bits. Products are not split: partial products may overflow where the product does not.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class ScanOp : uint8_t { Sum, Product, Maximum, Minimum, LogSumExp };
 enum class ScanPhase : uint8_t { Whole, Totals, Carries, Finish };
 
 constexpr int64_t kScanBlock = 32768;
-/** Bytes of what a block comes to. */
+/** Bytes of a block's total. */
 constexpr int64_t kScanCarryBytes = 16;
 constexpr int64_t kMaxScanStrip = 1024;
 
@@ -31,7 +31,7 @@ struct ScanLoop {
   Compute compute;
   bool reverse;  ///< from the last element to the first; sums and LogSumExp only
   int64_t n, inner;
-  int64_t strip;   ///< columns that are scanned side by side when inner > 1
+  int64_t strip;   ///< columns scanned in parallel when inner > 1
   int64_t blocks;  ///< of a row
   const void* x;
   void* out;

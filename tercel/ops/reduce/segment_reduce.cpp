@@ -60,7 +60,7 @@ Tensor checked_lengths(const Tensor& given, int64_t axis, const Tensor& data, bo
     for (int64_t s = 0; s < segments; ++s) {
       const int64_t here = length[l * segments + s];
       TERCEL_CHECK(here >= 0, RuntimeError, "lengths contains negative value!");
-      // Even unsafe ones must not lie outside of data.
+      // Even with `unsafe`, segments must not exceed data.
       TERCEL_CHECK(here <= left, RuntimeError,
                    "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) "
                    "when !unsafe.");
@@ -73,7 +73,7 @@ Tensor checked_lengths(const Tensor& given, int64_t axis, const Tensor& data, bo
   return lengths;
 }
 
-/** For each element of the lines its segment, counted through all lines; what is in none gets the number after all. */
+/** The segment of each element, numbered over all lines; elements outside of all segments get the next number. */
 Tensor segments_of(const Tensor& lengths, int64_t n) {
   const int64_t lines = lengths.size(0), segments = lengths.size(1);
   const Tensor out = full({lines * n}, lines * segments, TensorOptions(kInt64));
@@ -87,8 +87,8 @@ Tensor segments_of(const Tensor& lengths, int64_t n) {
 }
 
 /**
- * The gradient of rows from that of the segments, [segments, ...], where `reduced` are the largest or smallest
- * elements: all that are equal to these, or not numbers like these, share it.
+ * The gradient of rows from that of the segments, [segments, ...], for extremes `reduced`: all rows equal to these (or
+ * NaN like these) share it.
  */
 Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Tensor& reduced, const Tensor& ids) {
   Tensor matches, counts;
@@ -105,8 +105,8 @@ Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Te
 }
 
 /**
- * The same where the segments are products of which some are NaN, times `initial`: the product of the others, which a
- * quotient is not where a row is 0 or NaN.
+ * The same for products times `initial`, some of which are NaN: computes the product of the other rows, since a
+ * quotient is wrong where a row is 0 or NaN.
  */
 Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double initial, const Tensor& ids) {
   const Tensor zero = eq(rows, 0), nan = isnan(rows);
@@ -183,7 +183,7 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   Tensor out = narrow(all, 0, 0, lengths.numel());
   if (reduction == ScatterReduction::Mean) {
     const Tensor length = to(view(lengths, counts), data.dtype());
-    // Nothing divided by nothing is NaN, but `initial` stays.
+    // An empty segment gives 0 / 0 = NaN, or `initial`.
     out = div(out, initial ? where(eq(length, 0), 1, length) : length);
   }
   return reshape(out, out_sizes);

@@ -22,7 +22,7 @@ using reduction::with_reduced_dims;
 
 namespace {
 
-/** What is reduced, and by what sums of squares are divided. */
+/** Dimensions to reduce, and the divisor of the sum of squares. */
 struct Moment {
   DimMask mask;
   double divisor;
@@ -43,7 +43,7 @@ struct Moment {
   }
   Tensor distances(const Tensor& x) const { return sub(x, x.dim() == 0 ? mean(x) : mean(x, dims(x), true)); }
 
-  /** The variance in the type that it is calculated in. */
+  /** The variance in its compute type. */
   Tensor variance(const Tensor& x) const {
     const NoRecordGuard no_record;
     const Tensor away = distances(to(x, native_dtype(compute_of(x.dtype()))));
@@ -76,14 +76,14 @@ Tensor std_of(const Moment& moment, const Tensor& x) {
   return out;
 }
 
-/** What measures the spread, and the mean, unrecorded. */
+/** Variance or standard deviation, and the mean, unrecorded. */
 template <class SpreadOf>
 std::pair<Tensor, Tensor> without_history(const Tensor& x, IntSpan dims, bool keepdim, SpreadOf spread_of) {
   const NoRecordGuard no_record;
   return {spread_of(), mean(x, dims, keepdim)};
 }
 
-/** The gradient of x from that of its mean, and the other's, which may be undefined like the first. */
+/** The gradient of x from those of the mean and of the spread, either of which may be undefined. */
 Tensor with_mean_gradient(const Moment& moment, const Tensor& grad, const Tensor& x, const Tensor& of_spread) {
   if (!grad.defined()) return of_spread;
   const Tensor wide = with_reduced_dims(grad, x.sizes().size(), moment.mask, moment.keepdim);

@@ -25,7 +25,7 @@ using reduction::with_reduced_dims;
 
 namespace {
 
-/** The norm in the type that it is calculated in. */
+/** The norm in its compute type. */
 Tensor norm_value(const Tensor& x, double p, DimMask mask, bool keepdim) {
   const NoRecordGuard no_record;
   const Compute compute = compute_of(x.dtype());
@@ -38,13 +38,13 @@ Tensor norm_value(const Tensor& x, double p, DimMask mask, bool keepdim) {
   return pow(reduce(op_index<op::Sum>, compute, pow(magnitudes, p), mask, keepdim), 1 / p);
 }
 
-/** grad and norms have the reduced dimensions as 1. */
+/** grad and norms have the reduced dimensions as size 1. */
 Tensor norm_gradient(const Tensor& grad, const Tensor& x, const Tensor& norms, double p, DimMask mask) {
   if (p == 0) return mul(zeros_like(x), grad);
   if (p == 1) return mul(sign(x), grad);
   if (p == 2) return mul(x, where(eq(norms, 0), 0, div(grad, norms)));
   if (std::isinf(p)) return mul(sign(x), share_among(grad, eq(abs(x), norms), mask));
-  // d|x| is (|x| / norm)^(p - 1); 0 where x or the norm is, which of a negative p one element of 0 makes.
+  // d|x| is (|x| / norm)^(p - 1); 0 if x or the norm is 0 (for a negative p, if any element is 0).
   const Tensor magnitudes = abs(x);
   const Tensor none = logical_or(eq(magnitudes, 0), eq(norms, 0));
   const Tensor ratio = where(none, 1, div(magnitudes, where(eq(norms, 0), 1, norms)));
@@ -88,7 +88,7 @@ Tensor renorm(const Tensor& x, double p, int64_t d, double maxnorm) {
     if (i != dim) others.push_back(i);
   const Tensor wide = to(x, native_dtype(compute_of(x.dtype())));
   const Tensor norms = norm(wide, p, others, true);
-  // The small number keeps the scaled norm from ending up above maxnorm.
+  // The small number keeps the scaled norm below maxnorm.
   const Tensor scale = where(gt(norms, maxnorm), div(maxnorm, add(norms, 1e-7)), 1.0);
   return to(mul(wide, scale), x.dtype());
 }

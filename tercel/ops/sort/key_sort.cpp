@@ -13,13 +13,13 @@ constinit const KernelTable<SortFewFn> sort_few_kernels = TERCEL_CPU_KERNELS(sor
 constinit const KernelTable<RadixCountFn> radix_count_kernels = TERCEL_CPU_KERNELS(radix_count);
 constinit const KernelTable<RadixScatterFn> radix_scatter_kernels = TERCEL_CPU_KERNELS(radix_scatter);
 
-// A pass over this many elements costs about ten times the hand-over to another thread.
+// A pass over this many elements costs about ten times as much as starting another thread.
 constexpr int64_t kGrainKeys = 16384;
 
 int bits_of(uint64_t x) { return static_cast<int>(std::bit_width(x)); }
 
-// A pass costs some 1.5 ns an element, and 1 ns a bucket. What does not fit the L2 cache needs its lines for longer:
-// 2^11 buckets then cost three times as much as 2^10.
+// A pass costs some 1.5 ns an element, and 1 ns a bucket. For data larger than the L2 cache, 2^11 buckets
+// cost three times as much as 2^10.
 int best_digit_bits(int key_bits, int64_t n) {
   const int most = n <= (1 << 18) ? kMaxDigitBits : kMaxDigitBits - 1;
   int best = 0;
@@ -90,7 +90,7 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
   // Every pass, and its count before it, sees the same chunks.
   const Partition partition(0, n, kGrainKeys);
   const int64_t chunks = partition.chunks();
-  // Room for the widest digit: how wide this one is depends on the keys, and a later call should not allocate for it.
+  // Reserves for the widest digit: the width depends on the keys, and later calls should not allocate.
   auto* counts =
       static_cast<uint32_t*>(reserve_scratch(counts_, (chunks << kMaxDigitBits) * int64_t{sizeof(uint32_t)}));
 
@@ -102,7 +102,7 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
     for (int64_t i = 0; i < chunks * buckets; ++i) counts[i] = 0;
     partition.run(
         [&](int64_t chunk, int64_t begin, int64_t end) { radix_count(pass, begin, end, counts + chunk * buckets); });
-    // The first pass packs, so it is made even where the digit is the same everywhere.
+    // The first pass packs, so it runs even if all digits are equal.
     if (!place(counts, chunks, buckets, n) && !pass.raw) continue;
     partition.run(
         [&](int64_t chunk, int64_t begin, int64_t end) { radix_scatter(pass, begin, end, counts + chunk * buckets); });

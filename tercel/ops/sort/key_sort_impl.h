@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** Sorts; keeps its memory from call to call. */
+/** Sorter that reuses its memory between calls. */
 class KeySorter {
  public:
   /** The keys' order; fewer than 2^32 of them (RuntimeError, starting with `op`). Valid until the next call. */
@@ -18,7 +18,7 @@ class KeySorter {
   Tensor counts_;
 };
 
-/** `buffer` as at least `nbytes` of memory, of which the old contents may be lost; grows in steps. */
+/** Resizes `buffer` to at least `nbytes`, growing in steps; its content may be lost. */
 void* reserve_scratch(Tensor& buffer, int64_t nbytes);
 
 }  // namespace tercel

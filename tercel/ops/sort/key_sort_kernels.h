@@ -2,9 +2,9 @@
 //
 // Note [Sorted elements]
 // Radix sort, least significant digit first. Only the bits in which the keys differ are sorted: keys are counted from
-// the smallest (or, descending, from the largest). Where these bits and those of a position fit 64 bits, both travel in
-// one word, key << position_bits | position; otherwise in two. The order of equal keys is that of their positions, so
-// the result is the same for any number of threads.
+// the smallest (or, descending, from the largest). If these bits and those of a position fit 64 bits, both are stored
+// in one word, key << position_bits | position; otherwise in two. The order of equal keys is that of their positions,
+// so the result is the same for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct WideElement {
   uint64_t position;
 };
 
-/** What a sort left: n elements, packed uint64_t or WideElement. Key i is base + k_i, descending base - k_i. */
+/** Result of a sort: n elements, packed uint64_t or WideElement. Key i is base + k_i, descending base - k_i. */
 struct SortedKeys {
   const void* elements = nullptr;
   int64_t n = 0;

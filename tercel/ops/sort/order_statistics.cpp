@@ -28,7 +28,7 @@ constinit const KernelTable<OrderStatisticFn> rank_kernels = TERCEL_CPU_KERNELS(
 
 constexpr int64_t kGrainElements = 16384;
 
-/** Lines along a dimension, one after the other, and picked elements of them with the dimension back in its place. */
+/** Contiguous lines along a dimension, and selected elements with the dimension moved back. */
 class Lines {
  public:
   Lines(const char* op, const Tensor& x, int64_t d) : x_(x), dim_(wrap_dim(d, x.dim())) {
@@ -50,7 +50,7 @@ class Lines {
   }
   const Tensor& tensor() const { return lines_; }
 
-  /** Room for k elements of each line. */
+  /** Memory for k elements of each line. */
   ValuesAndIndices room(int64_t k) const {
     DimVector sizes(lines_.sizes());
     sizes.back() = k;
@@ -61,7 +61,7 @@ class Lines {
   void for_each(Visit visit) const {
     if (lines_.numel() != 0) parallel_for(0, count(), std::max<int64_t>(1, kGrainElements / n_), visit);
   }
-  /** Calls `kernel` for lines, each time with memory of its own. */
+  /** Calls `kernel` for lines, each call with its own scratch. */
   template <class Fn, class Loop>
   void run(Fn* kernel, Loop loop, int64_t scratch_bytes, const ValuesAndIndices& out) const {
     loop.dtype = x_.dtype();
@@ -76,12 +76,12 @@ class Lines {
       kernel(own, begin, end);
     });
   }
-  /** What room() gave, with the dimension back in its place. */
+  /** The result of room(), with the dimension moved back. */
   ValuesAndIndices in_place(const ValuesAndIndices& out) const {
     return {contiguous(transpose(out.values, dim_, -1)), contiguous(transpose(out.indices, dim_, -1))};
   }
 
-  /** The result with the dimension gone unless it is kept, recorded. */
+  /** The recorded result, without the dimension unless it is kept. */
   ValuesAndIndices finish(const char* name, ValuesAndIndices out, bool keepdim) const {
     const bool keeps = keepdim && x_.dim() != 0;
     if (!keeps) {
@@ -105,7 +105,7 @@ ValuesAndIndices top_of(const Lines& lines, int64_t k, bool largest, bool sorted
   loop.largest = largest;
   lines.run(top_kernels[lines.x().device()], loop, topk_scratch_bytes(lines.length(), k), out);
   if (sorted && k > kMaxOrdered && out.values.numel() != 0) {
-    // Equal ones stand in the order of their positions, in which a stable sort leaves them.
+    // Equal elements are in order of position, as after a stable sort.
     const ValuesAndIndices order = sort(out.values, -1, largest);
     out = {order.values, gather(out.indices, -1, order.indices)};
   }
@@ -175,7 +175,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
   }
   const Lines lines("topk", x, dim);
   const int64_t n = lines.length();
-  // Much of a long line is sorted faster than it is selected.
+  // For a large part of a long line, sorting is faster than selecting.
   if (k > kOrderStatisticPiece / 4 && k > n / 8) {
     ValuesAndIndices out;
     {
@@ -186,7 +186,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
     record_value_selecting_reduction("TopkBackward0", out.values, x, out.indices, dim, true);
     return out;
   }
-  // A number is the best of itself, also where none is asked for.
+  // A 0-dimensional tensor returns itself, even for k = 0.
   ValuesAndIndices out = top_of(lines, x.dim() == 0 ? 1 : k, largest, sorted);
   if (x.dim() == 0) return lines.finish("TopkBackward0", out, false);
   record_value_selecting_reduction("TopkBackward0", out.values, x, out.indices, dim, true);

@@ -17,12 +17,12 @@ struct TopkLoop {
   int64_t* indices;  ///< [lines, k]
   void* scratch;     ///< topk_scratch_bytes(n, k), for this call alone
 };
-/** More than this many are left in the order in which they stood. */
+/** Above this k results are not sorted. */
 constexpr int64_t kMaxOrdered = 128;
-/** Lines are read in pieces of so many elements. */
+/** Lines are read in pieces of this many elements. */
 constexpr int64_t kOrderStatisticPiece = 4096;
 
-/** Candidates are their keys and positions; keys that are selected from are copied. */
+/** Memory for keys and positions of candidates, and for a copy of keys to select from. */
 constexpr int64_t topk_scratch_bytes(int64_t n, int64_t k) {
   const int64_t candidates = (n < 2 * k + kOrderStatisticPiece ? n : 2 * k + kOrderStatisticPiece) + 16;
   return 3 * candidates * int64_t{sizeof(int64_t)};

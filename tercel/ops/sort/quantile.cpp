@@ -44,7 +44,7 @@ void check_operands(const Tensor& x, const Tensor& q) {
 /** Ranks [..., q] in sorted lines [..., n]; where an output is to be NaN, that of a NaN. */
 Tensor ranks_in(const Tensor& sorted, const Tensor& q, bool ignore_nan) {
   const int64_t n = sorted.size(-1);
-  // In the dtype of x, as long as it tells all ranks apart.
+  // In x's dtype if that represents all ranks exactly.
   const bool wide = sorted.dtype() == kFloat32 && n > (int64_t{1} << 24);
   const Tensor wanted = reshape(wide ? to(q, kFloat64) : q, {-1});
   const Tensor missing = isnan(sorted);
@@ -78,7 +78,7 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, std::optional<int64_t> 
   DimVector rank_sizes(sorted.sizes());
   rank_sizes.back() = q.numel();
   const Tensor ranks = expand(ranks_in(sorted.detach(), q, ignore_nan), rank_sizes);
-  // The dimension back in its place, now of q's size; then q's first, and a 1 in its place.
+  // Moves the dimension, now of q's size, back; or q's to the front, with a dimension of size 1 in its place.
   Tensor out = transpose(interpolated(sorted, ranks, interpolation), dim, -1);
   out = transpose(unsqueeze(out, 0), 0, dim + 1);
   const bool flat = !d || given.dim() == 0;

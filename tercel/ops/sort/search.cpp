@@ -67,7 +67,7 @@ void check_shapes(const Tensor& sequence, const Tensor& values, bool out_int32) 
                sequence.sizes().back());
 }
 
-/** Says that a copy will be made of what does not lie in order in memory. */
+/** Warns that a tensor that is not contiguous will be copied. */
 void warn_of_copy(const Tensor& t, const char* what, const char* which) {
   if (!t.defined() || t.is_contiguous()) return;
   constexpr std::string_view kMessage =
@@ -77,7 +77,7 @@ void warn_of_copy(const Tensor& t, const char* what, const char* which) {
                 " tensor if possible. This message will only appear once per program."}));
 }
 
-/** The first place whose element the value does not have to come after; NaN comes after all. */
+/** The insertion index of the value: the lower bound, or the upper one if kRight; NaN comes last. */
 template <bool kRight, class T>
 int64_t place_of(const T* sequence, const int64_t* sorter, int64_t n, T value) {
   if (value != value) return n;
@@ -116,7 +116,7 @@ Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, Scala
   TERCEL_CHECK(!is_complex(common), NotImplementedError, "searchsorted: not implemented for dtype ", to_string(common));
   const NoRecordGuard no_record;
   if (common == kUInt64) {
-    // With the top bit turned they have the order of signed numbers.
+    // Flipping the top bit gives the order of signed numbers.
     const auto turned = [](const Tensor& t) { return bitwise_xor(to(to(t, kUInt64), kInt64), INT64_MIN); };
     return search_in(turned(given_sequence), turned(given_values), kInt64, out_int32, right, given_sorter);
   }
@@ -186,7 +186,7 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   const ScalarType common = promote_types(elements.dtype(), test_elements.dtype());
   const Tensor wanted = to(elements, common);
   const Tensor sorted = sort(reshape(to(test_elements, common), {-1})).values;
-  // A value that is larger than all others is compared with the last one.
+  // A value larger than all elements is compared with the last one.
   const Tensor places = clamp_max(search_in(sorted, wanted, common, false, false, Tensor()), n - 1);
   const Tensor found = take(sorted, places);
   return invert ? ne(found, wanted) : eq(found, wanted);

@@ -25,7 +25,7 @@ constexpr int64_t kGrainElements = 16384;
 void sort_rows(const Tensor& x, int64_t rows, int64_t n, bool descending, const Tensor* values, const Tensor& indices) {
   const auto write = result_kernels[x.device()];
   const int64_t row_bytes = n * static_cast<int64_t>(x.itemsize());
-  // Many rows: one a thread at a time. Few: several threads for each.
+  // Many rows: one per thread. Few rows: several threads for each.
   parallel_for(0, rows, rows >= 8 ? std::max<int64_t>(1, kGrainElements / n) : rows, [&](int64_t begin, int64_t end) {
     RowKeys keys;
     KeySorter sorter;
@@ -42,7 +42,7 @@ void sort_rows(const Tensor& x, int64_t rows, int64_t n, bool descending, const 
   });
 }
 
-/** A result whose sorted dimension stands last, in the order of dimensions in memory that x has. */
+/** Moves the sorted dimension, which is last, back, with x's order of dimensions in memory. */
 Tensor placed_like(const Tensor& x, const Tensor& rows, int64_t dim) {
   const Tensor sorted = transpose(rows, dim, -1);
   if (IntSpan(preserved_strides(x.sizes(), x.strides())) == sorted.strides()) return sorted;
@@ -58,7 +58,7 @@ Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values)
     if (values) *values = clone(x);
     return zeros({}, kInt64);
   }
-  // The dimension last, so that what is sorted lies together.
+  // The dimension is moved to the end, so that lines are contiguous.
   const Tensor rows = contiguous(transpose(x, dim, -1));
   const int64_t n = rows.size(-1);
   Tensor indices = empty(rows.sizes(), TensorOptions(kInt64, x.device()));

@@ -4,10 +4,10 @@
 
 namespace tercel {
 
-/** Elements of any dtype as integers in the same order; NaN last, both zeros the same. */
+/** Maps elements of any dtype to integers in the same order; NaN last, both zeros equal. */
 using SortKeysFn = void(ScalarType dtype, const void* in, int64_t n, int64_t* keys);
 
-/** What to write for sorted elements; null for what is not wanted. */
+/** Outputs for sorted elements; null if not needed. */
 struct SortResult {
   SortedKeys sorted;
   ScalarType dtype;

@@ -59,7 +59,7 @@ UniqueValues unique_elements(const Tensor& x, bool return_inverse, bool return_c
   partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
     write(result, begin, end, firsts[static_cast<size_t>(chunk)]);
   });
-  // From where each begins to how many there are.
+  // Converts starts to counts.
   for (int64_t i = 0; return_counts && i < different; ++i)
     result.starts[i] = (i + 1 < different ? result.starts[i + 1] : n) - result.starts[i];
   return out;
@@ -95,7 +95,7 @@ class Slices {
   const int64_t* keys_;
 };
 
-/** The slices in the given order, without those that equal the one before. */
+/** The slices in the given order, without consecutive duplicates. */
 UniqueValues without_repeats(const Tensor& x, int64_t dim, const Slices& slices, const std::vector<int64_t>& order,
                              bool return_inverse, bool return_counts) {
   const TensorOptions indices(kInt64, x.device());

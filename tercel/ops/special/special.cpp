@@ -216,7 +216,7 @@ const Tensor& binary_inplace(const Info& info, const Pair& in) {
   return a;
 }
 
-/** nextafter() has no meaning for integers alone; heaviside() does not promote. */
+/** nextafter() is not defined for two integers; heaviside() does not promote. */
 template <class F>
 void check_dtypes(const Pair& in) {
   if constexpr (std::is_same_v<F, special::op::Nextafter>) {

@@ -13,7 +13,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kPi = 3.141592653589793, kEulerGamma = 0.5772156649015329;
-/** From here on the continued fraction of K converges quickly. */
+/** Above this the continued fraction of K converges quickly. */
 constexpr double kSeriesEnd = 2;
 
 struct TwoOrders {
@@ -83,7 +83,7 @@ double airy_series(double x) {
 
 }  // namespace
 
-// Of infinities these are no numbers, as in PyTorch and SciPy.
+// NaN for infinities, as in PyTorch and SciPy.
 double special_bessel_j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
 double special_bessel_j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
 double special_bessel_y0(double x) { return x < 0 || x == kInf ? kNan : (x == 0 ? -kInf : ::y0(x)); }
@@ -114,7 +114,7 @@ double special_erfcx(double x) {
     return (1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse * (1 - 7 * inverse)))) / (x * std::sqrt(kPi));
   }
   if (x < -26.7) return kInf;
-  // The square is too large a number to be rounded before exp() of it is taken.
+  // Rounding the square before exp() would lose too many digits.
   const double square = x * x, rest = std::fma(x, x, -square);
   return std::exp(square) * (1 + rest) * std::erfc(x);
 }

@@ -1,4 +1,4 @@
-// The loops of special ops, number by number.
+// Scalar loops of special ops.
 #include "tercel/ops/special/special_binary_ops.h"
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -12,7 +12,7 @@ constexpr bool has_own_precision = requires {
   F::own_precision;
 };
 
-// Whether its forward loop is one of vectors, which is not here.
+// Whether its forward loop is vectorised, in special_kernels.cpp.
 template <class F>
 constexpr bool has_vectors32 = requires {
   F::kVectors32;
@@ -22,7 +22,7 @@ constexpr bool has_vectors64 = requires {
   F::kVectors64;
 };
 
-/** What the functor calculates with, for elements of type T. */
+/** The functor's compute type for elements of type T. */
 template <class F, class T>
 using Working = std::conditional_t<
     std::is_integral_v<T>, Int<T>,

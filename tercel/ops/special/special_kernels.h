@@ -1,11 +1,11 @@
-// What the front ends and the loops of special ops share; see Note [Special ops].
+// Shared by front ends and loops of special ops; see Note [Special ops].
 #pragma once
 
 #include "tercel/ops/elementwise/elementwise_kernels.h"
 
 namespace tercel {
 
-/** The op's numbers: its loop, and those of its gradients. */
+/** Indices of the op's loop and of its gradients' loops. */
 enum class SpecialPart : int { Forward, GradientA, GradientB };
 constexpr int kSpecialParts = 3;
 constexpr int special_number(bool binary, int op, SpecialPart part) {

@@ -26,7 +26,7 @@ double erfc_inverse(double y) {
   return z;
 }
 
-// Sums that end when a term no longer counts.
+// Series are summed until a term no longer changes the sum.
 template <class Next>
 double series(double first, Next next) {
   double sum = first, term = first;
@@ -63,12 +63,12 @@ double bessel(int order, double x) {
     const double q = x * x / 4;
     return series(order == 0 ? 1.0 : x / 2, [&](double term, int k) { return term * q / (k * double(k + order)); });
   }
-  // In two halves, as exp(x) may overflow where the product does not.
+  // In two factors, as exp(x) may overflow where the product does not.
   const double half = std::exp(x / 2);
   return half * bessel_scaled(order, x) * half;
 }
 
-/** log1p(u) - u, in which the large parts cancel. */
+/** log1p(u) - u without cancellation. */
 double log1p_rest(double u) {
   if (std::abs(u) >= 0.1) return std::log1p(u) - u;
   double term = -u * u, sum = 0;
@@ -82,7 +82,7 @@ double log1p_rest(double u) {
 /** x^a exp(-x) / gamma(a + 1). */
 double gamma_density(double a, double x) {
   if (a > 10) {
-    // By Stirling.
+    // Stirling's formula.
     const double a2 = a * a;
     const double correction =
         (1.0 / 12 -
@@ -97,7 +97,7 @@ double lower_series(double a, double x) {
   return gamma_density(a, x) * series(1.0, [&](double term, int k) { return term * x / (a + k); });
 }
 
-/** By the continued fraction, from its front (Lentz). */
+/** Continued fraction, evaluated forwards (Lentz). */
 double upper_fraction(double a, double x) {
   constexpr double kTiny = 1e-300;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, h = d;
@@ -116,7 +116,7 @@ double upper_fraction(double a, double x) {
   return gamma_density(a, x) * a * h;
 }
 
-/** From here on series and fraction take too many steps, and the function of a normal distribution is near. */
+/** Above this, series and fraction take too many steps, and the normal distribution is a good approximation. */
 constexpr double kLargeA = 1e6;
 
 /** Lower and upper for a large a, by Temme's uniform expansion: the error function and a correction of order 1/sqrt(a).
@@ -179,10 +179,10 @@ double digamma(double x) {
   if (x < 0) {
     const double whole = std::nearbyint(x);
     if (whole == x) return kNan;
-    // Of the distance to the pole alone, which is exact: the tangent of a number near pi would not be.
+    // Uses the distance to the pole, which is exact: the tangent of a number near pi is not.
     return digamma(1 - x) - kPi / std::tan(kPi * (x - whole));
   }
-  // Upwards to where the asymptotic series has the digits.
+  // Recurrence upwards until the asymptotic series is accurate.
   double below = 0;
   while (x < 10) {
     below += 1 / x;
@@ -202,7 +202,7 @@ double zeta(double x, double q) {
     if (q == std::floor(q)) return kInf;
     if (x != std::floor(x)) return kNan;
   }
-  // Euler and Maclaurin: terms one by one as far as 10, then integral, half a term and corrections.
+  // Euler-Maclaurin: terms up to 10, then the integral, half a term and corrections.
   double sum = 0, at = q;
   for (int k = 0; k < 10 || at <= 10; at = q + ++k) {
     const double term = std::pow(at, -x);
@@ -245,7 +245,7 @@ double i1e(double x) { return std::copysign(bessel_scaled(1, std::abs(x)), x); }
 
 double sinc(double x) {
   if (x == 0) return 1;
-  // The sine of what is left of a whole number of turns.
+  // Sine of the argument modulo a whole turn.
   const double rest = std::remainder(x, 2);
   const double angle = std::abs(rest) > 0.5 ? std::copysign(1 - std::abs(rest), rest) : rest;
   return std::sin(kPi * angle) / (kPi * x);
@@ -253,7 +253,7 @@ double sinc(double x) {
 
 double ndtr(double x) {
   const double z = -x / kSqrt2;
-  // What rounding took from z: where erfc is small, it is sensitive to it.
+  // Corrects for the rounding of z, to which a small erfc is sensitive.
   constexpr double kSqrt2Rest = -9.667293313452913e-17;
   const double lost = -(std::fma(z, kSqrt2, x) + z * kSqrt2Rest) / kSqrt2;
   const double value = std::erfc(z);
@@ -272,7 +272,7 @@ double log_ndtr(double x) {
   if (x > -1) return std::log1p(-0.5 * std::erfc(x / kSqrt2));
   if (x > -20) return std::log(ndtr(x));
   if (x == -kInf) return x;
-  // Asymptotically: density / -x * (1 - 1/x^2 + 3/x^4 - ...).
+  // Asymptotic series: density / -x * (1 - 1/x^2 + 3/x^4 - ...).
   const double r = 1 / (x * x);
   double sum = 1, term = 1;
   for (int k = 1; k < 12; ++k) {

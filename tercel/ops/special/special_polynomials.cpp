@@ -8,12 +8,12 @@ namespace tercel::special {
 
 namespace {
 
-/** Chebyshev's polynomials of a higher degree come from cosines, which take no longer the higher it is. */
+/** Chebyshev polynomials above this degree use cosines, whose cost does not depend on the degree. */
 constexpr double kLongRecurrence = 64;
 
 /**
- * The polynomial of degree n >= 0 of those with p_0 = 1 and p_k+1 = next(p_k, p_k-1, k). Once infinite they stay so,
- * and their differences would no longer be numbers.
+ * The polynomial of degree n >= 0 with p_0 = 1 and p_k+1 = next(p_k, p_k-1, k). Stops at infinity, since the next
+ * difference would be NaN.
  */
 template <class Next>
 double by_recurrence(double n, double first, Next next) {

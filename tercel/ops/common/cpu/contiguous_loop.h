@@ -1,4 +1,4 @@
-// The one loop of an elementwise op: contiguous arrays of the type it calculates in.
+// The loop of an elementwise op over contiguous arrays of its compute type.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// A predicate's answer as a number, which the tile store turns into bool.
+// A predicate's result as a number, which the tile store converts to bool.
 template <class T>
 Vec<T> as_number(Vec<T> x) {
   return x;
@@ -35,7 +35,7 @@ T as_element(Result result) {
     return result;
 }
 
-/** What a functor sees of an element that is calculated without vectors. */
+/** The functor's type for elements computed without vectors. */
 template <class T>
 using Plain = std::conditional_t<std::is_integral_v<T>, Int<T>, T>;
 
@@ -74,7 +74,7 @@ void vector_loop(F f, void* out_data, const void* const* in, int64_t n) {
   }
 }
 
-/** vector_loop for a long function, of which it has one copy: the last few elements go through it too. */
+/** vector_loop for a long function, instantiated once: also for the last few elements. */
 template <class T, class F, size_t... kInput>
 void compact_loop(F f, void* out_data, const void* const* in, int64_t n, std::index_sequence<kInput...>) {
   using V = Vec<T>;
@@ -93,8 +93,8 @@ void compact_loop(F f, void* out_data, const void* const* in, int64_t n, std::in
   }
 }
 
-// Integers need no vector type: their arithmetic is exact however the compiler vectorises it. Complex numbers gain
-// little by one: functions of them are the C library's.
+// Integers need no vector type: their arithmetic is exact in any vectorisation by the compiler. Complex numbers would
+// gain little: their functions are the C library's.
 template <int kInputs, class T, class F>
 void plain_loop(F f, void* out_data, const void* const* in, int64_t n) {
   auto* out = static_cast<T*>(out_data);
@@ -119,7 +119,7 @@ void plain_loop(F f, void* out_data, const void* const* in, int64_t n) {
   }
 }
 
-/** The loop of the function object F, of kInputs numbers, over elements of type T. */
+/** The loop of the function object F with kInputs arguments over elements of type T. */
 template <int kInputs, class T, class F>
 void contiguous_loop(void* out, const void* const* in, int64_t n) {
   const auto vectors = [](auto... v) { return as_number(F{}(v...)); };
@@ -131,7 +131,7 @@ void contiguous_loop(void* out, const void* const* in, int64_t n) {
     plain_loop<kInputs, T>([](auto... v) { return as_element<T>(F{}(v...)); }, out, in, n);
 }
 
-/** An op's loops, by compute type; null where its domain has none. */
+/** An op's loops by compute type; null outside its domain. */
 struct ContiguousLoops {
   ContiguousLoop body[kNumComputes];
   ContiguousLoop operator[](Compute c) const { return body[static_cast<int>(c)]; }
@@ -155,14 +155,14 @@ constexpr ContiguousLoops contiguous_loops_of() {
   }
   return out;
 }
-/** Those that the domain of Op asks for, of the function object F. */
+/** The loops of the function object F for the domain of Op. */
 template <class Op, int kInputs, class F>
 constexpr ContiguousLoops contiguous_loops_for() {
   constexpr Domain kDomain = Op::domain;
   return contiguous_loops_of < kInputs, F, kDomain != Domain::Float && kDomain != Domain::Complex,
          kDomain != Domain::Integral && kDomain != Domain::Complex, takes_complex < Op >> ();
 }
-/** contiguous_loops_for the functions of all ops of a list, by their numbers. */
+/** contiguous_loops_for all ops of a list, by index. */
 template <class... Op>
 constexpr auto contiguous_loops_table(OpList<Op...>) {
   struct Table {
@@ -170,7 +170,7 @@ constexpr auto contiguous_loops_table(OpList<Op...>) {
   };
   return Table{{contiguous_loops_for<Op, num_inputs<Op>, Forward<Op>>()...}};
 }
-/** Those of the gradient of Op. */
+/** The loops of the gradient of Op. */
 template <class Op, int kInputs, class F>
 constexpr ContiguousLoops backward_loops_for() {
   return contiguous_loops_of<kInputs, F, false, Op::domain != Domain::Complex, takes_complex<Op>>();

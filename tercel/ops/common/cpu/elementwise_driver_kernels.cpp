@@ -8,20 +8,20 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// A tile: five of them stay within 40 KiB, and within an L1 cache where they are filled with 4 bytes for each of its
-// elements, of which it has at most so many.
+// Maximum elements and bytes of a tile. Five tiles take 40 KiB at most; with elements of 4 bytes they fit into an L1
+// cache.
 constexpr int64_t kTile = 1024, kTileBytes = kTile * 8;
 // Rows shorter than this are processed several at a time.
 constexpr int64_t kShortRow = 128;
-// Edge of the blocks in which operands are transposed: 512 bytes of a row at a time keep memory busy, and a block of
-// 64 KiB stays within the second cache. Loops with a shorter edge than that of kLeastBlocked are gathered.
+// Edge of the blocks in which operands are transposed: 512 bytes of a row saturate memory bandwidth, and a block of
+// 64 KiB fits into the L2 cache. Loops with an edge shorter than kLeastBlocked are gathered.
 constexpr int64_t kBlock = 128, kLeastBlocked = 16;
 
 struct alignas(64) Tile {
   char bytes[kTileBytes];
 };
 
-/** An operand as the drivers see it. */
+/** An operand of a driver. */
 struct Operand {
   char* data;
   int64_t stride[2];
@@ -40,7 +40,7 @@ struct ElementwiseDriver {
   Operand operand[kMaxOperands];
 
   ElementwiseDriver(const ElementwiseLoop& l, ContiguousLoop b) : loop(l), body(b) {
-    // A copy that converts nothing moves elements of any size as they are.
+    // A copy without conversion moves the bytes of elements.
     const bool raw = !body && loop.dtype[0] == loop.dtype[1];
     const ScalarType native = raw ? loop.dtype[0] : native_dtype(loop.compute);
     compute_item = largest_item = static_cast<int64_t>(item_size(native));
@@ -88,7 +88,7 @@ struct ElementwiseDriver {
     o.convert(tile, raw.bytes, n);
   }
 
-  /** Stores a row of results where the output wants them. */
+  /** Stores a row of results in the output. */
   void store(char* to, const void* row, int64_t n) const {
     const Operand& o = operand[0];
     Tile raw;
@@ -104,7 +104,7 @@ struct ElementwiseDriver {
       scatter(to, o.stride[0], row, n, static_cast<size_t>(o.item));
   }
 
-  /** Computes n results for the output at `to`; what needs no tile gets none. */
+  /** Computes n results for the output at `to`; operands that need no tile are passed directly. */
   void compute_row(char* to, const void* const* in, Tile& out_tile, int64_t n) const {
     if (operand[0].direct && !loop.stream) return call(to, in, n);
     const void* row = in[0];
@@ -140,7 +140,7 @@ struct ElementwiseDriver {
     }
   }
 
-  // Several rows at a time, one after the other in the tiles.
+  // Several rows at a time, concatenated in the tiles.
   void run_short_rows() const {
     Tile tile[kMaxOperands];
     const void* in[kMaxOperands];
@@ -188,8 +188,8 @@ struct ElementwiseDriver {
            compute_item == 4 && whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand[0].data))) &&
            whole(operand[0].stride[1]);
   }
-  // Lines go straight from memory to memory. A block of the input's rows is fetched while the one before it is written:
-  // row by row, as memory gives it fastest, where the squares of a block take a line of many rows each.
+  // Lines are copied without a tile. A block of input rows is prefetched, row by row, which memory serves fastest,
+  // while the block before it is written; the squares of a block read a line from each of many rows.
   void copy_lines() const {
     constexpr int64_t kRows = 256, kColumns = 128;  // of a block of the input
     const Operand &to = operand[0], &from = operand[1];
@@ -220,9 +220,9 @@ struct ElementwiseDriver {
   }
 #endif
 
-  // Transposed operands are turned block by block; a row of a block is then computed like any other.
+  // Transposed operands are transposed block by block; rows of a block are then computed like others.
   void run_blocks() const {
-    // Not on the stack: threads that others make may have few KiB of it.
+    // Not on the stack: threads of the user may have a small one.
     DataPtr turned[kMaxOperands];
     for (int a = 1; a < loop.nargs; ++a)
       if (operand[a].transposed) turned[a] = cpu_allocator().allocate(kBlock * kBlock * 4);
@@ -282,7 +282,7 @@ void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop body) {
 
 void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop body) {
   ElementwiseDriver(loop, body).run();
-  // Streamed results must be in memory before another thread is told that they are.
+  // Streamed results must be in memory before other threads are notified.
   if (loop.stream) _mm_sfence();
 }
 

@@ -1,5 +1,5 @@
-// Sums of long arrays in as many lanes as keep the adders busy: their number is the same whatever the width of a
-// vector, so that every instruction set has the same bits.
+// Sums of long arrays in enough lanes to keep the adders busy. The number of lanes does not depend on the width of a
+// vector, so that every instruction set gives the same bits.
 #pragma once
 
 #include "tercel/ops/common/cpu/lanes.h"
@@ -14,7 +14,7 @@ constexpr int64_t kSumLanes = 128 / static_cast<int64_t>(sizeof(T));
 template <class T>
 constexpr int64_t kSumVectors = kSumLanes<T> / Vec<T>::kSize;
 
-/** Loads and stores whole vectors; `fill` is for those that are not. */
+/** Loads and stores whole vectors; `fill` is for the lanes of partial ones. */
 template <class T>
 struct WholeVector {
   TERCEL_ALWAYS_INLINE Vec<T> load(const T* p, Vec<T> /*fill*/) const { return Vec<T>::load(p); }
@@ -29,7 +29,7 @@ struct PartialVector {
   TERCEL_ALWAYS_INLINE void store(T* p, Vec<T> v) const { store_partial(p, v, n); }
 };
 
-/** Calls step(i, vector) for each vector of [0, n), which loads and stores the elements that there are. */
+/** Calls step(i, vector) for each vector of [0, n); the last one loads and stores only the existing elements. */
 template <class T, class Step>
 TERCEL_ALWAYS_INLINE void for_vectors(int64_t n, Step step) {
   constexpr int64_t kSize = Vec<T>::kSize;
@@ -38,7 +38,7 @@ TERCEL_ALWAYS_INLINE void for_vectors(int64_t n, Step step) {
   if (i < n) step(i, PartialVector<T>{n - i});
 }
 
-/** Calls step(i, j, vector) like for_vectors(), with the number j < kSumVectors of the vector of sums it goes to. */
+/** Calls step(i, j, vector) like for_vectors(), with the index j < kSumVectors of its vector of sums. */
 template <class T, class Step>
 TERCEL_ALWAYS_INLINE void for_lane_vectors(int64_t n, Step step) {
   constexpr int64_t kSize = Vec<T>::kSize;

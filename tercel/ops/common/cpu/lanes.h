@@ -1,4 +1,4 @@
-// The lanes of a floating vector combined with each other, within registers.
+// Reductions over the lanes of a floating vector, within registers.
 #pragma once
 
 #include <utility>
@@ -16,7 +16,7 @@ TERCEL_ALWAYS_INLINE Vec<T> exchange_halves(Vec<T> v, std::index_sequence<kLane.
   return typename Vec<T>::Batch(Register(__builtin_shufflevector(r, r, (kLane ^ kHalf)...)));
 }
 
-/** All lanes combined, in all lanes: halves first, then quarters and so on. combine(a, b) is combine(b, a). */
+/** Combines all lanes, halves first, then quarters and so on; the result is in all lanes. combine must commute. */
 template <int kHalf, class T, class Combine>
 TERCEL_ALWAYS_INLINE Vec<T> combine_all_lanes(Vec<T> v, Combine combine) {
   if constexpr (kHalf == 0)

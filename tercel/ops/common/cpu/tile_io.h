@@ -27,7 +27,7 @@ T read_as(const char* p) {
   return value;
 }
 
-// An element of each size; arithmetic never happens on them.
+// An element type of each size, for moves only.
 using Item1 = uint8_t;
 using Item2 = uint16_t;
 using Item4 = uint32_t;
@@ -49,7 +49,7 @@ void gather_items(T* out, const char* in, int64_t stride, int64_t n) {
     return;
   }
   if (stride == -static_cast<int64_t>(sizeof(T))) {
-    // Backwards: with the stride a constant the compiler turns whole vectors round.
+    // Reversed: with a constant stride the compiler reverses whole vectors.
     for (int64_t k = 0; k < n; ++k) out[k] = read_as<T>(in - k * static_cast<int64_t>(sizeof(T)));
     return;
   }
@@ -93,7 +93,7 @@ inline void scatter(char* out, int64_t stride, const void* in, int64_t n, size_t
   }
 }
 
-/** A copy past the caches; the caller fences when all is written. */
+/** A copy with non-temporal stores; the caller must fence afterwards. */
 inline void stream_copy(char* out, const char* in, int64_t nbytes) {
   constexpr int64_t kWidth = TERCEL_ISA_LEVEL == 2 ? 64 : (TERCEL_ISA_LEVEL == 1 ? 32 : 16);
   const int64_t head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(out)) & (kWidth - 1);
@@ -197,7 +197,7 @@ struct Transpose<Item16> {
 #endif
 
 #if TERCEL_ISA_LEVEL == 2
-/** 16 x 16 elements of 4 bytes, each row of the result a whole cache line, which is written past the caches. */
+/** 16 x 16 elements of 4 bytes; each row of the result is a cache line, written with a non-temporal store. */
 inline void stream_transposed(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
   // Rows i, i + 4, i + 8 and i + 12 share a register, so that the exchange of quarters is part of the loads.
   const auto quarter = [](const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); };
@@ -222,8 +222,8 @@ inline void stream_transposed(char* out, int64_t out_stride, const char* in, int
 #endif
 
 /**
- * out[j][i] = in[i][j] for i < ni, j < nj; fetches the rows that follow, as the caller is to read them next. They go to
- * the second cache: where rows lie a power of two apart, the first one has no room for as many.
+ * out[j][i] = in[i][j] for i < ni, j < nj; prefetches the following rows, which the caller reads next, to the L2 cache:
+ * if the stride of rows is a power of two, L1 cannot hold that many of them.
  */
 template <class T>
 void transpose_items(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t ni, int64_t nj) {

@@ -1,4 +1,4 @@
-// Short rows side by side in the lanes of vectors.
+// Transposes short rows into the lanes of vectors.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Vectors of float and double for kernels: xsimd's registers, with functions of our own choice.
+// Vectors of float and double for kernels: xsimd's registers, with selected functions.
 //
 // Vec<T> and Mask<T> behave as T and bool do in a functor: operators, comparisons and the functions of vec_math.h are
 // found by argument. A kernel file is compiled once per instruction set, with TERCEL_ISA naming the namespace.
@@ -71,7 +71,7 @@ struct Vec {
   friend Vec copysign(Vec a, Vec b) { return (a.v & all_but_sign()) | (b.v & Batch(T(-0.0))); }
 
  private:
-  // Not xsimd's andnot, whose operands have changed places between versions.
+  // Not xsimd's andnot, whose operands were swapped between versions.
   static Batch all_but_sign() {
     if constexpr (sizeof(T) == 4)
       return Batch(__builtin_bit_cast(float, 0x7fffffff));
@@ -80,8 +80,8 @@ struct Vec {
   }
 };
 
-// The last few elements of an array, n < kSize of them; the other lanes hold zero. What an element becomes must not
-// depend on where it stands, so they take the same instructions as the rest.
+// The last few elements of an array, n < kSize of them; the other lanes hold zero. An element's result must not
+// depend on its position, so they use the same instructions as the others.
 #if TERCEL_ISA_LEVEL == 2
 inline Vec<float> load_partial(const float* p, int64_t n) {
   return Vec<float>::Batch(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));

@@ -1,17 +1,17 @@
-// Functions of Vec<T> that are Tercel's own.
+// Tercel's own mathematical functions of Vec<T>.
 //
 // Note [Own mathematics]
 // Coefficients are minimax fits (Lawson's iteration, or interpolation at Chebyshev nodes, in 50 digits) made for these
-// intervals and rounded to the type. tests/ops/common/vec_math_test.cpp holds the functions to the errors that stand
-// beside them, in units in the last place (ulp).
+// intervals and rounded to the type. tests/ops/common/vec_math_test.cpp checks the errors stated beside the
+// functions, in units in the last place (ulp).
 //
-// With AVX-512, tanh and erf are polynomials about the centre of one of 16 intervals, whose coefficients are fetched by
-// one permutation each: no division, no exponential function, no branch. The interval about zero has an odd
-// polynomial, so that small and subnormal numbers keep their precision; the sign is put on at the end. Centres of tanh
-// are such that its value there is nearly a number of the type; erf's intervals have one width, and its table a row
-// with what is missing.
+// With AVX-512, tanh and erf are polynomials about the centre of one of 16 intervals, whose coefficients are selected
+// by one permutation each: no division, no exponential function, no branch. The interval about zero has an odd
+// polynomial, so that small and subnormal numbers keep their precision; the sign is applied at the end. Centres of tanh
+// are chosen such that its value there is nearly a number of the type; erf's intervals have equal width, and its table
+// has a row of corrections.
 //
-// Those of float64 are long, and its users many: they are functions that are called.
+// The float64 versions are long and used often, so they are not inlined.
 #pragma once
 
 #include "tercel/ops/common/cpu/vec.h"
@@ -44,7 +44,7 @@ Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
   return a * b + c;
 }
 #endif
-/** The polynomial of the coefficients, that of the highest power first. */
+/** The polynomial with these coefficients, highest power first. */
 template <class T, class... C>
 Vec<T> polynomial(Vec<T> x, double first, C... rest) {
   Vec<T> sum(static_cast<T>(first));
@@ -54,14 +54,14 @@ Vec<T> polynomial(Vec<T> x, double first, C... rest) {
 
 #if TERCEL_ISA_LEVEL == 2
 
-/** A table's row by the low four bits of the lanes of i. */
+/** Selects from a table row by the low four bits of the lanes of i. */
 inline Vec<float> choose(const float* row, __m512i i) {
   return Vec<float>::Batch(_mm512_permutexvar_ps(i, _mm512_load_ps(row)));
 }
 inline Vec<double> choose(const double* row, __m512i i) {
   return Vec<double>::Batch(_mm512_permutex2var_pd(_mm512_load_pd(row), i, _mm512_load_pd(row + 8)));
 }
-/** The polynomial whose coefficients are the rows from the first on, beginning with the constant one. */
+/** The polynomial whose coefficients are selected from the rows, constant term first. */
 template <class T, size_t kRows>
 Vec<T> chosen_polynomial(const T (&rows)[kRows][16], size_t first, __m512i i, Vec<T> d) {
   Vec<T> sum = choose(rows[kRows - 1], i);

@@ -1,8 +1,8 @@
-// Functions of Vec<T>, each from the library that has it right.
+// Mathematical functions of Vec<T>, each from the library that is accurate.
 //
 // Note [Choice of mathematics]
-// Debian's xsimd 8.1 and SLEEF 3.5 were compared with long double over dense samples and special values; tests/ops/
-// vec_math_test.cpp holds the outcome to the bounds that it states. The faster one is taken where both are right.
+// Debian's xsimd 8.1 and SLEEF 3.5 were compared with long double over dense samples and special values;
+// tests/ops/common/vec_math_test.cpp checks the bounds below. The faster one is used if both are accurate.
 //
 // - exp: own with AVX-512's scaling by powers of two, 1 ulp, a third and a half faster than SLEEF, which others take
 // - expm1: own with AVX-512 in f32, 1.4 ulp; else SLEEF: xsimd is infinite too early, and loses the sign of zero
@@ -14,7 +14,7 @@
 //   f64, where xsimd is 68 ulp off, and NaN for large numbers
 // - pow, atan2, hypot: SLEEF: xsimd's are compositions of the above
 // - floor ...: SLEEF on SSE2, where xsimd loses the sign of zero; one instruction elsewhere
-// - fmod: own, exact, by the C library, one lane after another
+// - fmod: own, exact, by the C library, lane by lane
 #pragma once
 
 #include <sleef.h>
@@ -73,7 +73,7 @@ template <class T>
 Vec<T> log1p(Vec<T> x) {
   return where(x == Vec<T>(0), x, Vec<T>(xsimd::log1p(x.v)));
 }
-// Large angles have code of their own, long and rare.
+// Separate code for large angles, which is long and rarely used.
 template <class T>
 [[gnu::noinline]] Vec<T> sin_of_any(Vec<T> x) {
   return xsimd::sin(x.v);
@@ -112,7 +112,7 @@ inline VecF erf(VecF x) { return erf_of(x); }
 #else
 template <class T>
 Vec<T> tanh(Vec<T> x) {
-  // From 20 on it is 1. Large numbers and NaN would be cast to integers on the way, which is undefined.
+  // From 20 on it is 1. Casting large numbers and NaN to integers would be undefined.
   const Vec<T> limit(20), one(1);
   const Vec<T> small = where(abs(x) < limit, x, Vec<T>(0));
   const Vec<T> rest = where(x >= limit, one, where(x <= -limit, -one, x));
@@ -196,14 +196,14 @@ Vec<T> remainder(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b), zero(0);
   return where((r != zero) & ((r < zero) ^ (b < zero)), r + b, r);
 }
-/** The whole number below a / b, also where the rounded quotient lies above it; of infinity there is none. */
+/** floor(a / b), also if the rounded quotient is larger; NaN for infinite a. */
 template <class T>
 Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   const Vec<T> zero(0), rough = a / b;
-  // a - remainder is a multiple of b but for rounding, so the quotient is nearly whole.
+  // a - remainder is a multiple of b up to rounding, so the quotient is nearly an integer.
   const Vec<T> near = round((a - remainder(a, b)) / b);
   const Vec<T> whole = where(near == zero, copysign(zero, rough), near);
-  // By an infinite divisor: minus one where the signs differ.
+  // For an infinite divisor: -1 if the signs differ.
   const Vec<T> by_infinity = where((a != zero) & ((a < zero) ^ (b < zero)), Vec<T>(-1), copysign(zero, rough));
   const Mask<T> ordinary = (b != zero) & isfinite(rough);
   const Vec<T> of_finite = where(ordinary, where(isfinite(b), whole, by_infinity), rough);

@@ -1,4 +1,4 @@
-// Arithmetic of elements where they lie: integers wrap, bool is "or" and "and", 16-bit floats are calculated in
+// Arithmetic on elements in memory: integers wrap, bool uses "or" and "and", 16-bit floats are computed in
 // float32.
 #pragma once
 

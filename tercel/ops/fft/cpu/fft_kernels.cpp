@@ -1,4 +1,4 @@
-// Fourier transforms of lines side by side; see Note [Fourier transforms].
+// Fourier transforms of several lines in parallel lanes; see Note [Fourier transforms].
 //
 //   for groups of as many lines as a register has lanes:
 //     re, im [point][lane] = lines;  passes from one pair of buffers into the other;  lines = scale * re, im
@@ -13,7 +13,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** Complex numbers side by side. */
+/** A vector of complex numbers. */
 template <class V>
 struct Pair {
   V re, im;
@@ -118,7 +118,7 @@ void run_pass(const FftPass& pass, int64_t s, Parts<T> from, Parts<T> to) {
   }
 }
 
-/** Transforms the lines in `a`, with `b` to work in; gives the one that holds the result. */
+/** Transforms the lines in `a`, with `b` as workspace; returns the one that contains the result. */
 template <class T>
 Parts<T> run_passes(const FftPlan& plan, Parts<T> a, Parts<T> b) {
   int64_t s = kLanes<T>;
@@ -139,8 +139,8 @@ Parts<T> run_passes(const FftPlan& plan, Parts<T> a, Parts<T> b) {
   return a;
 }
 
-// Point k and its mirror, h - k, between the transform of a real line's pairs and the line's half spectrum. The mirror
-// of point 0 is itself on one side, and point h on the other.
+// Converts point k and its mirror, h - k, between the transform of a real line's pairs and the line's half spectrum.
+// The mirror of point 0 is itself on one side, and point h on the other.
 template <class T, class V>
 TERCEL_ALWAYS_INLINE void halve(Pair<V>& a, Pair<V>& b, Pair<V> w) {
   const Pair<V> even = {T(0.5) * (a.re + b.re), T(0.5) * (a.im - b.im)};
@@ -178,7 +178,7 @@ void unhalve_lanes(Parts<T> x, int64_t h, const T* w) {
   }
 }
 
-// Shuffles of two registers, by index lists that the width of the instruction set gives.
+// Shuffles of two registers, with index lists for the instruction set's width.
 template <class T, int... I>
 TERCEL_ALWAYS_INLINE Pair<Simd<T>> unzip(Simd<T> a, Simd<T> b, std::integer_sequence<int, I...>) {
   return {__builtin_shufflevector(a, b, (2 * I)...), __builtin_shufflevector(a, b, (2 * I + 1)...)};
@@ -221,7 +221,7 @@ struct Group {
   int lines;     // of the group; at[] repeats the first for the rest
   T scale, im_scale;
 
-  /** Neighbours in memory, `distance` numbers apart. */
+  /** Whether lines are `distance` numbers apart in memory. */
   bool adjacent(int64_t distance) const {
     if (lines < kLanes<T>) return false;
     for (int l = 1; l < lines; ++l)
@@ -319,7 +319,7 @@ struct Group {
   }
 };
 
-/** Walks over the lines, group by group. */
+/** Iterates over the lines, group by group. */
 template <class T>
 struct Walk {
   const FftLines& loop;
@@ -372,7 +372,7 @@ void lines_of(const FftLines& loop, void* work, int64_t begin, int64_t end) {
 
   Group<T> x{const_cast<T*>(static_cast<const T*>(loop.x)), {}, loop.x_step, 1, false, 0, T(1), to_real ? sign : T(1)};
   Group<T> out{static_cast<T*>(loop.out), {}, loop.out_step, 1, false, 0, scale, to_half ? sign * scale : scale};
-  // The side that is real: pairs of numbers as complex ones, or one after the other.
+  // The real side: pairs of numbers as complex ones, or single numbers.
   if (to_half || to_real) {
     Group<T>& side = to_half ? x : out;
     side.real = loop.odd;

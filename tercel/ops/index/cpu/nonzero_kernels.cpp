@@ -1,6 +1,6 @@
-// What bytes that are not 0 choose.
+// Selection by nonzero bytes.
 //
-//   for 64 bytes:  bits = which are not 0;  then vectors are compressed by their bits, or the bits counted off
+//   for 64 bytes:  bits = nonzero bytes;  then vectors are compressed by these bits, or the bits are iterated
 #include "tercel/ops/index/nonzero_kernels.h"
 
 #include <cstring>
@@ -30,7 +30,7 @@ TERCEL_ALWAYS_INLINE uint64_t bits_of(const uint8_t* truth) {
 #endif
 }
 
-/** Calls visit(i, bits) for 64 bytes each, the last ones filled up with zeros. */
+/** Calls visit(i, bits) for each 64 bytes, the last ones padded with zeros. */
 template <class Visit>
 TERCEL_ALWAYS_INLINE void for_each_word(const uint8_t* truth, int64_t n, Visit visit) {
   int64_t i = 0;

@@ -1,4 +1,4 @@
-// Blocks found by offsets.
+// Blocks at offsets.
 //
 //   for b in before, i in n, a in after:
 //     index_get:  other[b, i, a] = (indexed[b] + offset[i])[a]

@@ -5,8 +5,8 @@
 //   backward:    db = sum g;  dw = sum g * (x - mean) * r
 //                dx = weight * r * (g - [db + (x - mean) * r * dw] / n), without [] where the statistics are given
 //
-// A channel's sums have lanes, to which its pixels go in turn, in either order of memory. Lanes are added to totals
-// after a stretch, so that rounding errors do not grow with n.
+// A channel's sums have lanes, to which its pixels are assigned cyclically, in either memory order. Lanes are added to
+// totals after a stretch, so that rounding errors do not grow with n.
 #include "tercel/ops/nn/batch_norm_kernels.h"
 
 #include <algorithm>

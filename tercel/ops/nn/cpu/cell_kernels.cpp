@@ -12,7 +12,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** A vector's worth of every row, or what is left of one at its end. */
+/** A full vector of a row, or a partial one at its end. */
 template <class T, bool kWhole>
 struct Piece {
   using V = Vec<T>;

@@ -19,7 +19,7 @@ namespace {
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Positions of one output row that see a pixel inside the image through a tap: [first, last).
+// Positions of one output row whose tap is inside the image: [first, last).
 struct Inside {
   int64_t first, last;
 };
@@ -30,7 +30,7 @@ Inside inside(int64_t in, int64_t out, int64_t stride, int64_t shift) {
   return {least(first, out), most(least(first, out), least(last, out))};
 }
 
-/** A copy of what is often a few vectors: a call would take longer. */
+/** An inline copy for few vectors, for which a call would take longer. */
 template <class T>
 TERCEL_ALWAYS_INLINE void copy_run(T* to, const T* from, int64_t count) {
   constexpr int64_t kFew = 8 * kLanes<T>;
@@ -146,7 +146,7 @@ void last(const PatchLoop& l, T* image, T* matrix, int64_t begin, int64_t end) {
 
 /**
  * The rows that panels are cut from, with zeros around them. With a stride all columns 0, stride, 2 stride ... come
- * first, then all columns 1, 1 + stride ...: so what one tap sees lies in a row.
+ * first, then all columns 1, 1 + stride ...: so the pixels of one tap are contiguous.
  */
 template <class T>
 void pad_rows(const PatchLoop& l, const PatchPanels& to, const T* image) {
@@ -216,7 +216,7 @@ void panels(const PatchLoop& l, const PatchPanels& p, const T* image, T* matrix,
             const T* from = tap + runs.from[r];
             T* to = row + runs.to[r];
             const int64_t length = runs.length[r];
-            // Whole vectors: what is too much is written again by the next run, the next row, or lies in the gap.
+            // Whole vectors: excess elements are overwritten by the next run or row, or lie in the gap.
             for (int64_t i = 0; i < length; i += kLanes<T>) store(to + i, load(from + i));
           }
         }

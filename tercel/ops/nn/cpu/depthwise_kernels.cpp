@@ -1,4 +1,4 @@
-// Convolutions of each channel by itself, channels last.
+// Depthwise convolutions, channels last.
 //
 //   forward:  for row of positions, vector of channels, few positions o:
 //               acc[o] = bias;  for tap k that sees pixels p[o]:  acc[o] += x[p[o]] * w[k];  y[o] = acc[o]
@@ -20,7 +20,7 @@ constexpr int kBlockVectors = 4;
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Channels that do not fill a vector are computed one by one.
+// Channels that do not fill a vector are computed without vectors.
 template <class V, class T>
 TERCEL_ALWAYS_INLINE V get(const T* p) {
   V v;

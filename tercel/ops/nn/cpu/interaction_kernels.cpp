@@ -118,7 +118,7 @@ void forward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
       multiply_block(r, vectors, others + (i - 1) * dim, dim, columns, ld, dim, products, ld);
       for (int64_t row = i; row < i + r; ++row) {
         const T* product = products + (row - i) * ld;
-        // What a last vector writes too much is overwritten by the next row.
+        // Excess elements of a last vector are overwritten by the next row.
         if (pair + vectors * kLane <= last)
           for (int64_t v = 0; v < vectors; ++v) store(pair + v * kLane, load(product + v * kLane));
         else
@@ -155,7 +155,7 @@ void backward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
     const T* pair = out_grad + loop.passed;
     const T* const last = pair + pairs;
     for (int64_t i = 1; i < n; ++i) {
-      // A last vector that reads on brings wrong numbers to the diagonal and beyond; the rows below put them right.
+      // A last vector reads too far and writes wrong numbers to the diagonal and beyond; later rows overwrite them.
       T* row = grads + i * ld;
       const int64_t used = ceil_div(i, kLane);
       if (pair + used * kLane <= last)

@@ -26,7 +26,7 @@ struct Arrays {
         scale(static_cast<T>(loop.scale)) {}
 };
 
-// One vector; Load and Store know whether it is a whole one.
+// One vector; Load and Store handle partial ones.
 template <class T, class Load, class Store>
 TERCEL_ALWAYS_INLINE void step(const Arrays<T>& a, int64_t i, Load load_from, Store store_to) {
   using V = Vec<T>;

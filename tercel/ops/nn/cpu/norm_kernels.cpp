@@ -16,7 +16,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** One row of a loop, and the numbers that belong to it. */
+/** One row of a loop, and its statistics. */
 template <class T>
 struct Row {
   using V = Vec<T>;
@@ -82,7 +82,7 @@ struct RowGradient : Row<T> {
     dw = sums(l.weight_sums, at);
     db = sums(l.bias_sums, at);
   }
-  /** Where this row's sums go, cleared by the first row of theirs. */
+  /** Sums of this row's block, cleared by the first row of the block. */
   T* sums(void* all, int64_t at) const {
     if (!all) return nullptr;
     T* to = static_cast<T*>(all) + at;

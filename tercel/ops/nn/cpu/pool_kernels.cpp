@@ -3,8 +3,8 @@
 //   for each row of the output:   combine the input rows that its window sees, element by element;
 //                                 combine the elements of that one row that each output sees.
 //
-// The first loop is over contiguous elements, whichever way channels lie, so the window costs its height plus its
-// width, not its area.
+// The first loop is over contiguous elements in both memory formats, so a window costs its height plus its width, not
+// its area.
 #include "tercel/ops/nn/pool_kernels.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Whether v takes the place of the largest so far: NaN always does.
+// Whether v replaces the largest so far: NaN always does.
 template <class T>
 TERCEL_ALWAYS_INLINE bool beats(T v, T best) {
   return v > best || v != v;
@@ -84,7 +84,7 @@ void max_rows(const MaxPoolLoop& l, void* scratch, int64_t begin, int64_t end) {
           const int64_t other = start + k * l.step[2];
           const T w = best[other * l.inner + c];
           const int32_t other_row = rows[other * l.inner + c];
-          // Of equal ones the first in row-major order.
+          // For ties the first in row-major order.
           if (beats(w, v) || (w == v && other_row < row)) {
             v = w;
             row = other_row;
@@ -140,7 +140,7 @@ TERCEL_ALWAYS_INLINE void add_rows(const T* x, int64_t rows, int64_t width, T* s
   }
 }
 
-/** Sums of whole images: over rows, then halves of a row are added; in this order whichever way channels lie. */
+/** Sums of whole images: over rows, then halves of a row are added; the same order in both memory formats. */
 template <class T>
 void sum_images(const SeparableResizeLoop& l, T* sums, int64_t begin, int64_t end) {
   constexpr int64_t kSize = Vec<T>::kSize;

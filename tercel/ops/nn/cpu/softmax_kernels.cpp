@@ -3,13 +3,13 @@
 //   m = max x;  s = sum exp(x - m);  softmax: exp(x - m) / s;  log: x - (m + log s)
 //   backward, from the result y:  softmax: y * (g - sum(g * y));  log: g - exp(y) * sum(g)
 //
-// Along rows (inner = 1) vectors lie along n; otherwise they lie across columns, of which a strip is worked on at a
-// time. Sums are kept for stretches of n and then added to totals, so that rounding errors do not grow with n. NaN is
-// passed over by the maximum and reaches the results through the sum.
+// For rows (inner = 1) vectors run along n; otherwise across columns, of which a strip is processed at a time. Sums are
+// computed for stretches of n and then added to totals, so that rounding errors do not grow with n. The maximum ignores
+// NaN, which reaches the results through the sum.
 //
 // Note [Softmax of long columns]
-// Columns that do not stay in the cache are read twice: once for m and s at the same time, once for the result. Where
-// an element exceeds m by more than kMargin it becomes the new m, and the sum so far is scaled by exp(old m - m): as
+// Columns that do not fit the cache are read twice: once for m and s together, once for the result. If an element
+// exceeds m by more than kMargin it becomes the new m, and the sum so far is scaled by exp(old m - m): as
 // that is at most exp(-kMargin), the errors of old scalings fade. Elements exceed m by at most kMargin, so the rounding
 // errors of the differences are those of numbers of that size.
 #include "tercel/ops/nn/softmax_kernels.h"
@@ -25,15 +25,15 @@ namespace {
 constexpr int64_t kStretch = 256;
 constexpr int64_t kMargin = 1;
 constexpr int64_t kRowsAhead = 2;
-// Exponentials of a row that is no longer are kept, those of others computed again.
+// Exponentials of rows up to this length are stored, those of longer rows recomputed.
 constexpr int64_t kKeptBytes = 64 * 1024;
 constexpr int64_t kTile = kMaxStripColumns;
 
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
-// Calls step(i, load, store) for each vector of [0, n); load and store know whether it is a whole one. `fill` stands in
-// the lanes that do not exist.
+// Calls step(i, load, store) for each vector of [0, n); load and store handle a partial last one, whose other lanes are
+// `fill`.
 template <class T, class Step>
 TERCEL_ALWAYS_INLINE void for_each_vector(int64_t n, T fill, Step step) {
   using V = Vec<T>;
@@ -79,13 +79,13 @@ TERCEL_ALWAYS_INLINE Vec<T> sum_over(int64_t n, T fill, Value value) {
   return sum_of_lanes(total + part);
 }
 
-/** Writes rows of results, past the caches where they are large. */
+/** Writes rows of results, with non-temporal stores if they are large. */
 template <class T>
 class Writer {
  public:
   explicit Writer(bool stream) : stream_(stream) {}
   ~Writer() {
-    // Streamed results must be in memory before another thread is told that they are.
+    // Streamed results must be in memory before other threads are notified.
     if (stream_) _mm_sfence();
   }
   Writer(const Writer&) = delete;
@@ -205,11 +205,11 @@ struct Columns {
   void fill(T* values, T value) const {
     for (int64_t c = 0; c < width; ++c) values[c] = value;
   }
-  // total += part, with what is rounded off in `lost`.
+  // total += part, with the rounding error in `lost`.
   void add_part() {
     for_each_vector<T>(width, T(0), [&](int64_t c, auto load, auto store) {
       const V before = load(total + c), more = load(part + c) - load(lost + c), after = before + more;
-      // Infinities and NaN leave nothing to be made up for.
+      // Infinities and NaN have no rounding error.
       const V rounded = (after - before) - more;
       store(lost + c, where(isfinite(rounded), rounded, V(T(0))));
       store(total + c, after);
@@ -227,7 +227,7 @@ struct Columns {
   TERCEL_ALWAYS_INLINE void add_rows(int64_t begin, int64_t end, Value value) {
     for (int64_t r = begin; r < end; ++r)
       for_each_vector<T>(width, T(0), [&](int64_t c, auto load, auto store) {
-        // In this order: the value may scale what is there.
+        // In this order: value() may rescale the sum.
         const V more = value(r, c, load, store);
         store(part + c, load(part + c) + more);
       });
@@ -292,7 +292,7 @@ struct Columns {
     store(limit + c, where(raised, value + V(T(kMargin)), before));
     for (T* sum : {part, total, lost}) store(sum + c, load(sum + c) * factor);
   }
-  // Rows are pages apart, which the processor does not foresee. Beyond the last one nothing is read.
+  // The hardware does not prefetch rows that are pages apart. Nothing is read beyond the last one.
   static void fetch(const T* p) { _mm_prefetch(p, _MM_HINT_T0); }
 
   void write_logs(const T* x, T* out, int64_t n, int64_t stride) {

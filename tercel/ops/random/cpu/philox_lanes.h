@@ -1,4 +1,4 @@
-// Philox4x32-10 of consecutive counters side by side; util/philox.h has it for one.
+// Philox4x32-10 of consecutive counters in parallel lanes; util/philox.h has the scalar version.
 #pragma once
 
 #include <cstdint>

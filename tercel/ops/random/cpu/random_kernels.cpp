@@ -1,4 +1,4 @@
-// Random bits, uniform and normal numbers. Loops over small arrays, which the compiler turns into vectors.
+// Random bits, uniform and normal numbers, as loops over small arrays that the compiler vectorises.
 //
 //   log(2^e m):  e log 2 + 2 artanh(s),  s = (m - 1) / (m + 1),  sqrt(1/2) <= m < sqrt(2),  as a power series
 //   cos, sin(2 pi t):  quarter turns q = round(4 t), then power series at 2 pi (t - q / 4), at most pi / 4
@@ -71,7 +71,7 @@ TERCEL_ALWAYS_INLINE float log_of(float x) {
 TERCEL_ALWAYS_INLINE double log_of(double x) {
   constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd;
   const auto bits = same_bits<int64_t>(x);
-  // In 32 bits, for which every instruction set has conversions and shifts.
+  // 32 bits wide, since every instruction set has such conversions and shifts.
   const auto exponent = static_cast<int32_t>(static_cast<uint64_t>(bits - kRootHalf + (int64_t{1} << 62)) >> 52) - 1024;
   const auto m = same_bits<double>(bits - static_cast<int64_t>(exponent) * (int64_t{1} << 52));
   const double s = (m - 1) / (m + 1);
@@ -90,7 +90,7 @@ TERCEL_ALWAYS_INLINE void cos_and_sin(int32_t q, T x, const T (&cosine)[N], cons
 
 /** The upper 53 bits of two words, as an integer. */
 TERCEL_ALWAYS_INLINE double high_bits(uint32_t low, uint32_t high) {
-  // Signed conversions are the ones that every instruction set has.
+  // Every instruction set has signed conversions.
   const double upper = static_cast<double>(static_cast<int32_t>(high ^ 0x80000000U)) + 0x1p31;
   return upper * 0x1p21 + static_cast<double>(static_cast<int32_t>(low >> 11));
 }

@@ -1,16 +1,16 @@
 // Reductions.
 //
 //   rows:     for each output and block:  out = combine of map(x) over the block, pairwise over leaves of 128 vectors
-//   columns:  for each strip of outputs that lie side by side:
+//   columns:  for each strip of adjacent outputs:
 //               for 4 rows at a time:  sums[:] = combine(sums[:], (r0 + r1) + (r2 + r3)[:])
-//               every 128 rows sums are added to a second row of sums, and begin anew
+//               every 128 rows sums are added to a second row of sums, and reset
 #include "tercel/ops/reduce/cpu/reduce_vec.h"
 
 namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** Combines vectors pairwise, as a binary counter adds: level i holds 2^i leaves. */
+/** Combines vectors pairwise, like a binary counter: level i holds 2^i leaves. */
 template <class Op, class T>
 class Cascade {
  public:
@@ -46,7 +46,7 @@ class Cascade {
         TERCEL_UNROLL
         for (int64_t k = 0; k < kAhead; ++k) part[k] = Op::combine(part[k], Op::map(V::load(x + i + k * kSize)));
       }
-      // Written out, so that they stay in registers.
+      // Unrolled, to keep them in registers.
       total = Op::combine(Op::combine(Op::combine(part[0], part[4]), Op::combine(part[2], part[6])),
                           Op::combine(Op::combine(part[1], part[5]), Op::combine(part[3], part[7])));
     }
@@ -70,12 +70,12 @@ class Cascade {
   uint64_t count_ = 0;
 };
 
-// Rows that are a leaf each, as they lie.
+// Contiguous rows of one leaf each.
 template <class Op, class T>
 void short_rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
   Odometer kept(loop.num_kept, loop.kept_sizes, begin);
   for (int64_t row = begin; row < end;) {
-    // As far as the innermost dimension reaches.
+    // Up to the end of the innermost dimension.
     const int64_t left = kept.sizes[0] - kept.index[0], count = left < end - row ? left : end - row;
     const char* in = loop.in + kept.offset(loop.kept_strides);
     char* out = loop.out + kept.offset(loop.out_strides);
@@ -109,7 +109,7 @@ void rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
       Odometer reduced(loop.num_reduced, loop.reduced_sizes, position);
       int64_t filled = 0;
       while (position < stop) {
-        // As far as the innermost dimension, the block and the tile reach.
+        // Up to the end of the innermost dimension, the block and the tile.
         int64_t n = reduced.sizes[0] - reduced.index[0];
         if (n > stop - position) n = stop - position;
         const char* from = in + reduced.offset(loop.reduced_strides);
@@ -147,8 +147,8 @@ class Strip {
   static constexpr int64_t kWidth = RowReader<T>::kMax;
   static constexpr int64_t kSize = V::kSize;
 
-  // A last vector that is not full overlaps the one before it: its sums are its own, and only its last lanes are used.
-  // A strip narrower than a vector is read by tiles, which are wide enough.
+  // A partial last vector overlaps the one before it: it has separate sums, of which only the last lanes are used. A
+  // strip narrower than a vector is read through tiles, which are wide enough.
   explicit Strip(int64_t width) : width_(width) {
     vectors_ = width / kSize;
     tail_ = width % kSize == 0 ? -1 : (width < kSize ? 0 : width - kSize);
@@ -278,7 +278,7 @@ constexpr Kernels kernels_of() {
   if constexpr (!is_floating_only<Op>) {
     put<Op, int32_t>(out, Compute::I32);
     put<Op, int64_t>(out, Compute::I64);
-    // What has no order in it comes to the same bits for int64.
+    // Ops that do not compare give the same bits as for int64.
     put<Op, std::conditional_t<is_ordering<Op>, uint64_t, int64_t>>(out, Compute::U64);
   }
   if constexpr (takes_complex_elements<Op>) {

@@ -1,4 +1,4 @@
-// What reductions have in common: vectors of any compute type, and ways through strided memory.
+// Shared by reductions: vectors of any compute type, and iteration over strided memory.
 #pragma once
 
 #include "tercel/ops/common/cpu/int_vec.h"
@@ -43,7 +43,7 @@ struct VectorFor<Complex<T>> {
 template <class T>
 using AnyVec = typename VectorFor<T>::type;
 
-/** All lanes of integers combined, in all lanes. */
+/** Combines all lanes of integers; the result is in all lanes. */
 template <class Op, int kHalf, class T, size_t... kLane>
 TERCEL_ALWAYS_INLINE IntVec<T> fold_lanes(IntVec<T> x, std::index_sequence<kLane...> lanes) {
   if constexpr (kHalf == 0)
@@ -53,7 +53,7 @@ TERCEL_ALWAYS_INLINE IntVec<T> fold_lanes(IntVec<T> x, std::index_sequence<kLane
         Op::combine(x, IntVec<T>(Simd<T>(__builtin_shufflevector(x.v, x.v, (kLane ^ kHalf)...)))), lanes);
 }
 
-/** A vector's lanes as one number. */
+/** Combines a vector's lanes to one number. */
 template <class Op, class T>
 T combine_lanes(AnyVec<T> x) {
   using V = AnyVec<T>;
@@ -103,7 +103,7 @@ struct Odometer {
   }
 };
 
-/** Calls fn.template operator()<T>() with the C++ type of a real compute type; the op has refused complex ones. */
+/** Calls fn.template operator()<T>() with the C++ type of a real compute type; the op has rejected complex ones. */
 template <class Fn>
 void visit_real_compute(Compute compute, Fn fn) {
   switch (compute) {
@@ -127,9 +127,9 @@ struct RowReader {
   RowReader(ScalarType dtype, Compute compute)
       : item(static_cast<int64_t>(item_size(dtype))),
         convert(dtype == native_dtype(compute) ? nullptr : load_conversion(dtype, compute)) {}
-  /** Whether the elements are such a row as they lie. */
+  /** Whether the elements are a contiguous row of T in memory. */
   bool direct(int64_t stride) const { return !convert && stride == item; }
-  /** n <= kMax elements into the tile. */
+  /** Reads n <= kMax elements into the tile. */
   void read(T* tile, const char* in, int64_t stride, int64_t n) const {
     if (!convert) return gather(tile, in, stride, n, sizeof(T));
     if (stride == item) return convert(tile, in, n);

@@ -1,7 +1,7 @@
 // Scans along n of [outer, n, inner]; see Note [Scans].
 //
-//   rows:     for tiles of 8 runs of 8 elements:  scan the runs side by side;
-//               out = combine(what came before the tile, combine(what came before the run, scanned))
+//   rows:     for tiles of 8 runs of 8 elements:  scan the runs in parallel lanes;
+//               out = combine(total before the tile, combine(total before the run, scanned))
 //   short:    for each column c:  for 4 rows r:  out[r][c] = total[r] = combine(total[r], x[r][c])
 //   columns:  for each row r:  for each column c:  out[r][c] = total[c] = combine(total[c], x[r][c])
 #include "tercel/ops/reduce/scan_kernels.h"
@@ -17,7 +17,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** What is kept between elements: twice the width, so that a sum of n float32 is off by half a unit, not n. */
+/** Accumulator type: twice the width, so that the error of a sum of n float32 is half a unit, not n. */
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
@@ -37,7 +37,7 @@ TERCEL_ALWAYS_INLINE A multiply(A a, A b) {
     return a * b;
 }
 
-/** What the running sum, product and so on of elements in a wider type share. */
+/** Common base of running sums, products etc. with a wider accumulator. */
 template <class T>
 struct WideScan {
   using Element = T;
@@ -77,7 +77,7 @@ struct LogSumExpScan : WideScan<T> {
   }
 };
 
-/** Whether b, which comes after a, takes its place. */
+/** Whether b, which comes after a, replaces it. */
 template <bool kLargest, class T>
 TERCEL_ALWAYS_INLINE bool takes_place(T a, T b) {
   return (kLargest ? b >= a : b <= a) | (b != b);
@@ -137,7 +137,7 @@ struct RowScan {
   TERCEL_ALWAYS_INLINE Total read(int64_t i) const { return Op::lift(x[place(i)], place(i)); }
   TERCEL_ALWAYS_INLINE void write(int64_t i, Total total) const { Op::store(loop, out, start, place(i), total); }
 
-  /** Elements [i, end) of a running extreme: most vectors of a row change nothing. */
+  /** Elements [i, end) of a running extreme: most vectors of a row do not change it. */
   template <bool kStore>
   Total extreme_block(int64_t i, int64_t end, Total best) const {
     using Count = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
@@ -161,7 +161,7 @@ struct RowScan {
     return best;
   }
 
-  /** What elements [i, end) come to; each stored, after what is before i, if asked for. */
+  /** Total of elements [i, end); with kStore, stores the scan, including the total before i. */
   template <bool kStore>
   Total block(int64_t i, int64_t end, Total before) const {
     if constexpr (kIsExtreme<Op>) return extreme_block<kStore>(i, end, before);
@@ -233,7 +233,7 @@ struct RowScan {
   }
 };
 
-/** Four rows next to each other: none waits for another's last sum. */
+/** Four rows at once, so that none waits for another's last sum. */
 template <class Op, bool kReverse>
 void scan_short_rows(const ScanLoop& loop, int64_t row) {
   using T = typename Op::Element;
@@ -253,7 +253,7 @@ void scan_short_rows(const ScanLoop& loop, int64_t row) {
 template <class Op, bool kReverse>
 void scan_rows(const ScanLoop& loop, int64_t begin, int64_t end) {
   static_assert(sizeof(typename Op::Total) <= kScanCarryBytes);
-  // The same sums: those of a row that is no whole tile are added one by one.
+  // Gives the same sums: elements of a partial tile are added one by one.
   if (loop.phase == ScanPhase::Whole && loop.n < RowScan<Op, kReverse>::kTile)
     for (; begin + 4 <= end; begin += 4) scan_short_rows<Op, kReverse>(loop, begin);
   for (int64_t task = begin; task < end; ++task) {
@@ -269,7 +269,7 @@ void scan_rows(const ScanLoop& loop, int64_t begin, int64_t end) {
   }
 }
 
-/** One row after another into the totals of a strip of columns. */
+/** Scans the rows of a strip of columns, with one total for each column. */
 template <class Op>
 void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
   using T = typename Op::Element;

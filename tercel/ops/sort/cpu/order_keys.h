@@ -1,4 +1,4 @@
-// Elements as integers in the same order: NaN last, both zeros the same.
+// Maps elements to integers in the same order: NaN last, both zeros equal.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 template <class T>
 using OrderKey = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
-// Floating numbers of one sign are in the order of their bits; negative ones in the reverse.
+// Positive floats have the order of their bits, negative ones the reverse order.
 template <class T, class Bits>
 OrderKey<T> float_key(T x) {
   const auto value = static_cast<ComputeType<T>>(x);
@@ -25,7 +25,7 @@ OrderKey<T> float_key(T x) {
   return value != value ? OrderKey<T>{kMagnitude} : (value == 0 ? 0 : OrderKey<T>{key});
 }
 
-// Turns the order of natural numbers that fill the key into that of signed ones.
+// Converts between the orders of unsigned and signed keys.
 template <class T>
 constexpr T kTopBit = T(T{1} << (sizeof(T) * 8 - 1));
 template <class T>
@@ -54,7 +54,7 @@ T from_key(int64_t key) {
     return static_cast<T>(key);
 }
 
-/** Calls fn.template operator()<T>() with the C++ type of a dtype; the ops have refused complex ones. */
+/** Calls fn.template operator()<T>() with the C++ type of a dtype; the ops have rejected complex ones. */
 template <class Fn>
 void visit_ordered(ScalarType t, Fn fn) {
   switch (t) {

@@ -1,9 +1,9 @@
 // Ranks among integer keys K, int32_t or int64_t.
 //
 // Note [Order statistics of keys]
-// Few keys get their ranks by counting, for each, the smaller ones: no branch depends on them. Among many, the key of a
-// rank is found digit by digit from the top: the keys are counted by their first bits that differ, and those of the one
-// bucket that holds the rank go on. Arrays of keys have room for a vector behind their end: vectors read beyond it.
+// The ranks of few keys are computed by counting the smaller ones for each, without branches. Among many keys, the key
+// of a rank is found digit by digit from the top: the keys are counted by their first differing bits, and those in the
+// bucket of the rank are kept. Arrays of keys have room for a vector after their end, since vectors read beyond it.
 #pragma once
 
 #include "tercel/ops/common/cpu/simd.h"
@@ -80,7 +80,7 @@ TERCEL_ALWAYS_INLINE auto equal_to(K key) {
   };
 }
 
-/** positions[] = where the keys stand that are at most `bound`, in order; how many. Has room for n and a vector. */
+/** positions[] = positions of keys of at most `bound`, in order; returns their number. Has room for n and a vector. */
 template <class K>
 int64_t find_at_most(const K* keys, int64_t n, K bound, uint32_t* positions) {
   int64_t found = 0;
@@ -110,7 +110,7 @@ int64_t count_equal(const K* keys, int64_t n, K key) {
   return count;
 }
 
-/** Where `key` stands for the time number `which`, counted from 0; it does so often enough. */
+/** Position of occurrence `which` (from 0) of `key`, which must exist. */
 template <class K>
 int64_t find_equal(const K* keys, K key, int64_t which) {
   const auto chosen = equal_to(key);
@@ -158,7 +158,7 @@ TERCEL_ALWAYS_INLINE void for_each_place(const K* keys, int64_t n, Visit visit) 
   for (int64_t i = 0; i < n; ++i) visit(i, static_cast<int64_t>(ranks[i]) + seen[ranks[i]]++);
 }
 
-/** A key, and how many are less. */
+/** A key, and the number of smaller keys. */
 template <class K>
 struct KeyOfRank {
   K key;

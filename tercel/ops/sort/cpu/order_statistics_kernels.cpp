@@ -23,7 +23,7 @@ namespace {
 template <class K>
 constexpr int64_t kRoom = kKeySlack / static_cast<int64_t>(sizeof(K));
 
-// Keys of n elements; in the reverse order if `flip`.
+// Keys of n elements; reversed order if `flip`.
 template <class T>
 void write_keys(const void* in, int64_t n, bool flip, OrderKey<T>* keys) {
   const auto* x = static_cast<const T*>(in);
@@ -36,10 +36,10 @@ void take(void* values, const void* line, const int64_t* indices, int64_t k) {
   for (int64_t j = 0; j < k; ++j) static_cast<T*>(values)[j] = load_element(static_cast<const T*>(line) + indices[j]);
 }
 
-// Elements that are put in order as they are.
+// Elements that are their own keys.
 constexpr int64_t kOrderedAtOnce = 64;
 
-/** What depends on the dtype alone; all else is compiled for two types of keys. */
+/** Functions that depend on the dtype; the rest is compiled for two types of keys only. */
 template <class K>
 struct Elements {
   int64_t item;
@@ -79,7 +79,7 @@ class Top {
  private:
   static constexpr int64_t kGroups = 4 * kLanes<K>;
 
-  // Calls visit(first, keys, m) for pieces of the line, until it answers false.
+  // Calls visit(first, keys, m) for pieces of the line until it returns false.
   template <class Visit>
   void for_each_piece(const std::byte* in, Visit visit) const {
     alignas(64) K keys[kOrderStatisticPiece + kRoom<K>];
@@ -117,7 +117,7 @@ class Top {
       });
   }
 
-  // Candidates, in the order in which they stand.
+  // Candidates, in order of position.
   void collect(const std::byte* in) {
     alignas(64) uint32_t found[kOrderStatisticPiece + 16];
     const int64_t k = loop_.k;
@@ -131,7 +131,7 @@ class Top {
         where_[count_++] = first + found[i];
       }
       if (count_ < 2 * k || loop_.n <= kOrderStatisticPiece) return true;
-      // What follows must be better than the worst that stays: an equal one stands further behind.
+      // Later candidates must be better than the worst one kept: equal ones come after it.
       const K worst = keep_best();
       if (worst == std::numeric_limits<K>::min()) return false;
       bound = worst - 1;
@@ -189,7 +189,7 @@ bool topk_side_by_side(const TopkLoop& loop, const Elements<K>& elements, int64_
   if (loop.n > kShortLine || loop.k > kMaxInLanes || loop.n < lanes_depth(loop.k) || end - begin < kWidth) return false;
   alignas(64) K keys[kShortLine * kWidth];
   for (int64_t next = begin; next < end; next += kWidth) {
-    // The last lines together with some of those before them.
+    // The last vector overlaps the lines before.
     const int64_t line = next + kWidth <= end ? next : end - kWidth;
     const auto* in = static_cast<const std::byte*>(loop.lines) + line * loop.n * elements.item;
     int64_t* indices = loop.indices + line * loop.k;

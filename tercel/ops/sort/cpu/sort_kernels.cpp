@@ -1,4 +1,4 @@
-// From elements to the integers that are sorted, and back.
+// Converts elements to the integers that are sorted, and back.
 #include "tercel/ops/sort/sort_kernels.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/sort/cpu/key_elements.h"
@@ -26,7 +26,7 @@ void write_result(const SortResult& result, const Source& source, int64_t begin,
   if constexpr (std::is_integral_v<T>) {
     for (int64_t i = begin; i < end; ++i) values[i] = from_key<T>(original_key(result.sorted, source.key(i)));
   } else {
-    // Keys have lost the sign of zero and what is in a NaN.
+    // Keys do not preserve the sign of zero or the payload of NaN.
     for (int64_t i = begin; i < end; ++i) {
       if (i + kPrefetchAhead < end) __builtin_prefetch(in + source.position(i + kPrefetchAhead));
       values[i] = in[source.position(i)];
@@ -34,7 +34,7 @@ void write_result(const SortResult& result, const Source& source, int64_t begin,
   }
 }
 
-// Whether element i, i > 0, is another one than i - 1.
+// Whether element i, i > 0, differs from i - 1.
 template <class T, class Source>
 bool begins_segment(const SortedKeys& sorted, const Source& source, int64_t i) {
   const uint64_t key = source.key(i);

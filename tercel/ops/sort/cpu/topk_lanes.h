@@ -1,4 +1,4 @@
-// The few best keys of short lines that lie side by side in the lanes of vectors.
+// The few best keys of short lines, with one line per vector lane.
 //
 //   for element i of the lines:  if its key is less than the last of the best in any line:
 //     for place j from the last:  best[j] = key < best[j - 1] ? best[j - 1] : key < best[j] ? key : best[j]
@@ -13,7 +13,7 @@ namespace {
 /** As many of the best as are kept in registers, and elements of a line that is short. */
 constexpr int64_t kMaxInLanes = 10, kShortLine = 256;
 
-/** Puts key in its place among `count` in order; the last one goes. An equal one stays before it. */
+/** Inserts key into `count` sorted ones, after equal ones; drops the last. */
 template <class K>
 TERCEL_ALWAYS_INLINE void insert_key(Simd<K>* best, Simd<K>* at, int count, Simd<K> key, Simd<K> position) {
   TERCEL_UNROLL

@@ -1,5 +1,5 @@
-// Special ops: most of their loops are compiled once (special_bodies.cpp), those of vectors and the tiles around all of
-// them for each instruction set.
+// Special ops: most loops are compiled once (special_bodies.cpp); vector loops and the tile drivers for each
+// instruction set.
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/common/cpu/contiguous_loop.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -25,7 +25,7 @@ TERCEL_SLEEF_UNARY(lgamma, u10)
 }  // namespace sleef
 #undef TERCEL_SLEEF_UNARY
 
-/** That of ordinary angles is own with AVX-512. */
+/** For ordinary angles AVX-512 has an own function. */
 inline VecF tan(VecF x) {
 #if TERCEL_ISA_LEVEL == 2
   const Mask<float> plain = is_plain_angle(x);
@@ -36,7 +36,7 @@ inline VecF tan(VecF x) {
 #endif
 }
 
-/** SLEEF's of f64 loses the sign of subnormal numbers. */
+/** SLEEF's f64 version loses the sign of subnormal numbers. */
 inline VecD tan(VecD x) { return where(abs(x) < VecD(1e-100), x, sleef::tan(x)); }
 
 /** 4 ulp: x times polynomials in the logarithm of 1 - x^2 and in its root. */
@@ -50,7 +50,7 @@ inline Vec<float> erfinv(Vec<float> x) {
   return where(abs(x) == one, x / (one - abs(x)), inside);
 }
 
-// One loop for all functions: they are long, most of them calls.
+// One loop for all functions, since they are long, and mostly calls.
 template <class T>
 [[gnu::noinline]] void loop_of(Vec<T> (*f)(Vec<T>), void* out, const void* const* in, int64_t n) {
   compact_loop<T>(f, out, in, n, std::make_index_sequence<1>());
