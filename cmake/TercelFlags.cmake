@@ -28,7 +28,7 @@ endif()
 set(tercel_cxx $<COMPILE_LANGUAGE:CXX>)
 
 add_library(tercel_base INTERFACE)
-target_include_directories(tercel_base INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(tercel_base INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
 target_compile_options(tercel_base INTERFACE
   "$<${tercel_cxx}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>"
   "$<${tercel_cxx}:-ffp-contract=off;-ffunction-sections;-fdata-sections;-fno-semantic-interposition>")

@@ -66,6 +66,7 @@ function(tercel_isa_kernels layer sources libs)
     set(target tercel_${layer}_${isa})
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
     target_link_libraries(${target} PRIVATE tercel_kernels ${libs})
+    add_dependencies(${target} tercel_op_table)
     target_compile_definitions(${target} PRIVATE
       TERCEL_ISA=cpu_${isa} TERCEL_ISA_LEVEL=${TERCEL_ISA_LEVEL_${isa}} xsimd=xsimd_${isa})
     target_compile_options(${target} PRIVATE ${TERCEL_ISA_FLAGS_${isa}})

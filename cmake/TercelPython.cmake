@@ -28,7 +28,6 @@ nanobind_build_library(nanobind-static AS_SYSINCLUDE)
 
 file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
 add_library(tercel_python MODULE ${python_sources} ${op_docs})
-target_include_directories(tercel_python PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel)
 set(python_package ${PROJECT_BINARY_DIR}/python/tercel)
 set_target_properties(tercel_python PROPERTIES

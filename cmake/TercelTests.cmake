@@ -4,7 +4,6 @@
 
 tercel_find_package(GTest libgtest-dev)
 tercel_find_package(rapidcheck librapidcheck-dev CONFIG)
-tercel_find_package(Python3 python3 COMPONENTS Interpreter)
 
 set(tercel_test_environment UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1)
 

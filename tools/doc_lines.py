@@ -37,7 +37,7 @@ def text_of(comments):
 
 def function_name(head):
     """The name that a declaration declares as a function, or None."""
-    head = re.sub(r"\[\[.*?\]\]|\b(alignas|__attribute__|decltype|noexcept)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
+    head = re.sub(r"\bTERCEL_OP_API\([^()]*\)|\[\[.*?\]\]|\b(alignas|__attribute__|decltype|noexcept)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
     while True:  # template parameters and arguments
         shorter = re.sub(r"(?<!operator)(?<!operator<)<(?:[^<>()]|\([^()]*\))*>", " ", head)
         if shorter == head:

@@ -1,9 +1,10 @@
 // The tensor: a handle to sizes and strides over shared storage.
 //
 // Note [Tensor methods]
-// Methods that only read metadata are defined here. The methods of the two base classes, and those below "Operations",
-// forward to functions in tercel/ops (x.view(s) is view(x, s)): they are declared here so that expressions read as in
-// PyTorch, and defined in the ops layer (ops/tensor_*_methods.cpp). Nothing in this layer calls them.
+// What only reads metadata is defined here. The methods of the base TensorMethods and those below "Operations" call
+// functions of higher layers: x.view(s) is view(x, s). They are declared here so that expressions read as in PyTorch,
+// and defined in tercel/ops and tercel/autograd: a program that calls one links those layers, and core alone calls
+// none. TensorMethods is written from the table of ops (Note [The table of ops] in op.h).
 #pragma once
 
 #include <concepts>
@@ -14,16 +15,20 @@
 #include <string>
 #include <type_traits>
 
+#include "tercel/core/op.h"
 #include "tercel/core/scalar.h"
 #include "tercel/core/tensor_accessor.h"
 #include "tercel/core/tensor_impl.h"
-#include "tercel/core/tensor_shape_methods.h"
-#include "tercel/core/tensor_value_methods.h"
+#include "tercel/core/tensor_methods.h"
 #include "tercel/util/callable.h"
 
 namespace tercel {
 
 class HookHandle;
+class TensorIndex;
+namespace linalg {
+struct QrResult;
+}
 
 /** Properties of a new tensor. */
 struct TensorOptions {
@@ -44,7 +49,7 @@ struct UndefinedTensor {
 };
 }  // namespace detail
 
-class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
+class TERCEL_API Tensor : public TensorMethods {
  public:
   using ImplPtr = intrusive_ptr<TensorImpl, detail::UndefinedTensor>;
 
@@ -141,6 +146,39 @@ class TERCEL_API Tensor : public TensorShapeMethods, public TensorValueMethods {
     return item().to<T>();
   }
   Scalar item() const;
+  // methods that are not their function with the first tensor in front (ops/tensor_other_methods.cpp)
+  using TensorMethods::index;
+  using TensorMethods::index_put_;
+  using TensorMethods::squeeze;
+  using TensorMethods::squeeze_;
+  using TensorMethods::view;
+  /** select(0, index). */
+  Tensor operator[](int64_t index) const;
+  /** The same bytes as another dtype. */
+  template <std::same_as<ScalarType> Dtype>
+  Tensor view(Dtype dtype) const;
+  Tensor squeeze(std::initializer_list<int64_t> dims) const;
+  Tensor& squeeze_(std::initializer_list<int64_t> dims) const;
+  /** x.index({Slice(1, 3), None, "..."}): see ops/index/subscript.h. */
+  Tensor index(std::initializer_list<TensorIndex> items) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> items, const Tensor& value) const;
+  Tensor& index_put_(std::initializer_list<TensorIndex> items, Scalar value) const;
+  /** Of the other tensor's dtype. */
+  Tensor type_as(const Tensor& other) const;
+  /** This where the condition is true, else the other. */
+  Tensor where(const Tensor& condition, const Tensor& other) const;
+  Tensor lu_solve(const Tensor& lu, const Tensor& pivots) const;
+  linalg::QrResult qr(bool some = true) const;
+  /** Fresh tensors of these sizes with this one's options, or with others. */
+  Tensor new_empty(IntSpan sizes) const;
+  Tensor new_empty(IntSpan sizes, TensorOptions options) const;
+  Tensor new_zeros(IntSpan sizes) const;
+  Tensor new_zeros(IntSpan sizes, TensorOptions options) const;
+  Tensor new_ones(IntSpan sizes) const;
+  Tensor new_ones(IntSpan sizes, TensorOptions options) const;
+  Tensor new_full(IntSpan sizes, Scalar value) const;
+  Tensor new_full(IntSpan sizes, Scalar value, TensorOptions options) const;
+  Tensor new_empty_strided(IntSpan sizes, IntSpan strides) const;
   // gradients (autograd/autograd.h)
   bool requires_grad() const { return impl_->requires_grad(); }
   Tensor& requires_grad_(bool requires_grad = true);

@@ -32,8 +32,6 @@
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/products.h"
-#include "tercel/ops/linalg_out_variants.h"
-#include "tercel/ops/movement_out_variants.h"
 #include "tercel/ops/nn/attention.h"
 #include "tercel/ops/nn/batch_norm.h"
 #include "tercel/ops/nn/conv.h"

@@ -1,4 +1,4 @@
-#include "tercel/ops/movement_out_variants.h"
+#include "tercel/ops/out_variants.h"
 
 #include "tests/ops/out_variant_rows.h"
 

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "tercel/ops/linalg/matmul.h"
-#include "tercel/ops/linalg_out_variants.h"
-#include "tercel/ops/movement_out_variants.h"
 #include "tercel/ops/out_variants.h"
 #include "tercel/ops/views/slicing.h"
 #include "tests/support/tensors.h"

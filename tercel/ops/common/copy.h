@@ -6,21 +6,21 @@
 namespace tercel {
 
 /** A copy. Preserve keeps the order of dimensions in memory of a dense tensor. */
-TERCEL_API Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_OP_API(method) Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
 /** x itself if it is contiguous in the format, else a copy that is; RuntimeError for Preserve. */
-TERCEL_API Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
+TERCEL_OP_API(method) Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
 /**
  * x itself if it has the dtype and suggests the format (unless `copy`), else a converted copy with exactly that
  * format's strides. Float to integer truncates and saturates; NaN becomes 0.
  */
-TERCEL_API Tensor to(const Tensor& x, ScalarType dtype, bool copy = false,
-                     MemoryFormat format = MemoryFormat::Preserve);
-TERCEL_API Tensor to(const Tensor& x, MemoryFormat format);
+TERCEL_OP_API(method)
+Tensor to(const Tensor& x, ScalarType dtype, bool copy = false, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_OP_API(method) Tensor to(const Tensor& x, MemoryFormat format);
 /** x = source, broadcast and converted. */
-TERCEL_API const Tensor& copy_(const Tensor& x, const Tensor& source);
+TERCEL_OP_API(method) const Tensor& copy_(const Tensor& x, const Tensor& source);
 /** Every element set to the value, converted. */
-TERCEL_API const Tensor& fill_(const Tensor& x, Scalar value);
-TERCEL_API const Tensor& zero_(const Tensor& x);
+TERCEL_OP_API(method) const Tensor& fill_(const Tensor& x, Scalar value);
+TERCEL_OP_API(method) const Tensor& zero_(const Tensor& x);
 /** The value of a tensor of one element; RuntimeError for any other. */
 TERCEL_API Scalar item(const Tensor& x);
 

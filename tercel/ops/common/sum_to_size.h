@@ -6,6 +6,6 @@
 namespace tercel {
 
 /** Sums x over the dimensions in which `sizes` would be broadcast to x's; x itself when there is none. */
-TERCEL_API Tensor sum_to_size(const Tensor& x, IntSpan sizes);
+TERCEL_OP_API(method) Tensor sum_to_size(const Tensor& x, IntSpan sizes);
 
 }  // namespace tercel

@@ -6,37 +6,39 @@
 #include "tercel/core/generator.h"
 #include "tercel/core/tensor.h"
 
-#define TERCEL_UNARY(name)                 \
-  TERCEL_API Tensor name(const Tensor& x); \
+#define TERCEL_ACTIVATION(name)                    \
+  TERCEL_OP_API(out) Tensor name(const Tensor& x); \
   TERCEL_API const Tensor& name##_(const Tensor& x);
 
 namespace tercel {
 
 /** x between the bounds, else the bound; no gradient at the bounds. */
-TERCEL_API Tensor hardtanh(const Tensor& x, Scalar min_val = -1, Scalar max_val = 1);
+TERCEL_OP_API(out) Tensor hardtanh(const Tensor& x, Scalar min_val = -1, Scalar max_val = 1);
 TERCEL_API const Tensor& hardtanh_(const Tensor& x, Scalar min_val = -1, Scalar max_val = 1);
 /** hardtanh(x, 0, 6). */
-TERCEL_UNARY(relu6)
+TERCEL_API Tensor relu6(const Tensor& x);
+TERCEL_API const Tensor& relu6_(const Tensor& x);
 /** relu6(x + 3) / 6. */
-TERCEL_UNARY(hardsigmoid)
+TERCEL_ACTIVATION(hardsigmoid)
 /** x * hardsigmoid(x). */
-TERCEL_UNARY(hardswish)
+TERCEL_ACTIVATION(hardswish)
 /** scale * x where x is positive, else scale * alpha * (exp(input_scale * x) - 1). */
-TERCEL_API Tensor elu(const Tensor& x, double alpha = 1, double scale = 1, double input_scale = 1);
+TERCEL_OP_API(out) Tensor elu(const Tensor& x, double alpha = 1, double scale = 1, double input_scale = 1);
 TERCEL_API const Tensor& elu_(const Tensor& x, double alpha = 1, double scale = 1, double input_scale = 1);
 /** elu() with the constants that keep mean 0 and variance 1. */
-TERCEL_UNARY(selu)
+TERCEL_API Tensor selu(const Tensor& x);
+TERCEL_API const Tensor& selu_(const Tensor& x);
 /** x where it is positive, else alpha * (exp(x / alpha) - 1). RuntimeError for an alpha of 0. */
 TERCEL_API Tensor celu(const Tensor& x, double alpha = 1);
 TERCEL_API const Tensor& celu_(const Tensor& x, double alpha = 1);
 /** x * tanh(log(1 + exp(x))). */
-TERCEL_UNARY(mish)
+TERCEL_ACTIVATION(mish)
 /** log(sigmoid(x)), without overflow in between. */
-TERCEL_API Tensor logsigmoid(const Tensor& x);
+TERCEL_OP_API(out) Tensor logsigmoid(const Tensor& x);
 /** gelu(x), or with "tanh" its approximation by tanh; RuntimeError for another word than "none". */
-TERCEL_API Tensor gelu(const Tensor& x, std::string_view approximate);
+TERCEL_OP_API(out) Tensor gelu(const Tensor& x, std::string_view approximate);
 /** x where it is positive, else weight * x; one weight, or one for each place of dimension 1 (RuntimeError). */
-TERCEL_API Tensor prelu(const Tensor& x, const Tensor& weight);
+TERCEL_OP_API(method) Tensor prelu(const Tensor& x, const Tensor& weight);
 /** x where it is positive, else a multiple of x: drawn for each element while training, else the mean of both bounds.
  */
 TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
@@ -44,15 +46,15 @@ TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 
 TERCEL_API const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
                                 Generator& generator = default_generator());
 /** x where it exceeds the threshold, else the value. */
-TERCEL_API Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
+TERCEL_OP_API(out) Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
 TERCEL_API const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);
 /** x where |x| exceeds lambd, else 0. */
-TERCEL_API Tensor hardshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(method, out) Tensor hardshrink(const Tensor& x, double lambd = 0.5);
 /** x moved by lambd towards 0, which it does not pass. RuntimeError for a negative lambd. */
-TERCEL_API Tensor softshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(out) Tensor softshrink(const Tensor& x, double lambd = 0.5);
 /** x - tanh(x). */
 TERCEL_API Tensor tanhshrink(const Tensor& x);
 
 }  // namespace tercel
 
-#undef TERCEL_UNARY
+#undef TERCEL_ACTIVATION

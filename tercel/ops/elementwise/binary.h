@@ -9,19 +9,7 @@
 // variants are a RuntimeError where the dtype cannot hold the result, and where memory overlaps in part.
 #pragma once
 
-#include "tercel/core/tensor.h"
-
-#define TERCEL_BINARY_RESULT(name)                                                          \
-  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);                                 \
-  TERCEL_API Tensor name(const Tensor& a, Scalar b);                                        \
-  TERCEL_API Tensor name(Scalar a, const Tensor& b);                                        \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b);        \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b);
-#define TERCEL_BINARY(name)                                           \
-  TERCEL_BINARY_RESULT(name)                                          \
-  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b); \
-  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);
+#include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
@@ -36,15 +24,15 @@ TERCEL_BINARY(div)
 /** a to the power b. Of integers a whole number: 0 for a fraction; a negative number as b is a RuntimeError. */
 TERCEL_BINARY(pow)
 /** The larger; NaN if either is. The gradient of equal numbers is shared. */
-TERCEL_BINARY(maximum)
+TERCEL_BINARY_METHOD(maximum)
 /** The smaller; NaN if either is. The gradient of equal numbers is shared. */
-TERCEL_BINARY(minimum)
+TERCEL_BINARY_METHOD(minimum)
 /** Angle of the point (b, a), in (-pi, pi]. */
 TERCEL_BINARY(atan2)
 /** sqrt(a * a + b * b) without overflow in between. */
 TERCEL_BINARY(hypot)
 /** log(exp(a) + exp(b)) without overflow in between. */
-TERCEL_BINARY(logaddexp)
+TERCEL_BINARY_METHOD(logaddexp)
 /** Remainder of the division towards zero: it has the sign of a. Integers: RuntimeError if b has a zero. */
 TERCEL_BINARY(fmod)
 /** Remainder of the division towards minus infinity: it has the sign of b. Integers: RuntimeError if b has a zero. */
@@ -79,11 +67,11 @@ TERCEL_BINARY_RESULT(logical_or)
 TERCEL_BINARY_RESULT(logical_xor)
 
 /** a + alpha * b, in one pass. */
-TERCEL_API Tensor add(const Tensor& a, const Tensor& b, Scalar alpha);
-TERCEL_API const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha);
+TERCEL_OP_API(method, out) Tensor add(const Tensor& a, const Tensor& b, Scalar alpha);
+TERCEL_OP_API(method) const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha);
 /** a - alpha * b, in one pass. */
-TERCEL_API Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha);
-TERCEL_API const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha);
+TERCEL_OP_API(method, out) Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha);
+TERCEL_OP_API(method) const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha);
 
 #define TERCEL_OPERATOR(symbol, name)                                                    \
   inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return name(a, b); } \
@@ -111,6 +99,3 @@ TERCEL_OPERATOR_INPLACE(/=, div_)
 #undef TERCEL_OPERATOR_INPLACE
 
 }  // namespace tercel
-
-#undef TERCEL_BINARY
-#undef TERCEL_BINARY_RESULT

@@ -28,8 +28,8 @@ TERCEL_API Tensor real(const Tensor& x);
 /** The imaginary part, a view; RuntimeError for a real tensor. */
 TERCEL_API Tensor imag(const Tensor& x);
 /** The complex conjugate, a copy; of a real tensor itself. */
-TERCEL_API Tensor conj(const Tensor& x);
-TERCEL_API Tensor conj_physical(const Tensor& x);
-TERCEL_API const Tensor& conj_physical_(const Tensor& x);
+TERCEL_OP_API(method) Tensor conj(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor conj_physical(const Tensor& x);
+TERCEL_OP_API(method) const Tensor& conj_physical_(const Tensor& x);
 
 }  // namespace tercel

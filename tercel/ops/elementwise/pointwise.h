@@ -6,12 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tercel/core/tensor.h"
-
-#define TERCEL_UNARY(name)                           \
-  TERCEL_API Tensor name(const Tensor& x);           \
-  TERCEL_API const Tensor& name##_(const Tensor& x); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
+#include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
@@ -23,51 +18,55 @@ TERCEL_UNARY(sgn)
 TERCEL_UNARY(deg2rad)
 TERCEL_UNARY(rad2deg)
 /** x; NotImplementedError for bool. */
-TERCEL_API Tensor positive(const Tensor& x);
+TERCEL_OP_API(method) Tensor positive(const Tensor& x);
 /** The angle of a complex number in (-pi, pi]; of a real one pi or 0. */
-TERCEL_API Tensor angle(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor angle(const Tensor& x);
 /** NaN and infinities replaced, the latter by the dtype's largest and lowest number unless one is given. */
-TERCEL_API Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
-                             std::optional<double> neginf = {});
-TERCEL_API const Tensor& nan_to_num_(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
-                                     std::optional<double> neginf = {});
+TERCEL_OP_API(method, out_apart)
+Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
+                  std::optional<double> neginf = {});
+TERCEL_OP_API(method)
+const Tensor& nan_to_num_(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
+                          std::optional<double> neginf = {});
 /** log(x / (1 - x)); with eps, of x held within [eps, 1 - eps]. */
-TERCEL_API Tensor logit(const Tensor& x, std::optional<double> eps = {});
-TERCEL_API const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
+TERCEL_OP_API(method, out_apart) Tensor logit(const Tensor& x, std::optional<double> eps = {});
+TERCEL_OP_API(method) const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
 
 /** Whether the sign bit is set: -0 and NaN may have it. NotImplementedError for complex numbers. */
-TERCEL_API Tensor signbit(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor signbit(const Tensor& x);
 /** Whether x is infinite, of a complex number either part. */
-TERCEL_API Tensor isinf(const Tensor& x);
-TERCEL_API Tensor isposinf(const Tensor& x);
-TERCEL_API Tensor isneginf(const Tensor& x);
+TERCEL_OP_API(method) Tensor isinf(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor isposinf(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor isneginf(const Tensor& x);
 /** Whether the imaginary part is 0. */
-TERCEL_API Tensor isreal(const Tensor& x);
+TERCEL_OP_API(method) Tensor isreal(const Tensor& x);
 
 /** a / b rounded towards zero ("trunc"), downwards ("floor") or not at all; RuntimeError for another mode. */
-TERCEL_API Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode);
-TERCEL_API Tensor div(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode);
-TERCEL_API const Tensor& div_(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode);
-TERCEL_API const Tensor& div_(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode);
+TERCEL_OP_API(method, out_apart)
+Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode);
+TERCEL_OP_API(method, out_apart) Tensor div(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode);
+TERCEL_OP_API(method)
+const Tensor& div_(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode);
+TERCEL_OP_API(method) const Tensor& div_(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode);
 /** a / b. */
-TERCEL_API Tensor true_divide(const Tensor& a, const Tensor& b);
-TERCEL_API Tensor true_divide(const Tensor& a, Scalar b);
+TERCEL_OP_API(method, out) Tensor true_divide(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, out) Tensor true_divide(const Tensor& a, Scalar b);
 /** b - alpha * a. */
-TERCEL_API Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha = 1);
-TERCEL_API Tensor rsub(const Tensor& a, Scalar b, Scalar alpha = 1);
+TERCEL_OP_API(out) Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha = 1);
+TERCEL_OP_API(out) Tensor rsub(const Tensor& a, Scalar b, Scalar alpha = 1);
 /** a * 2^b. */
-TERCEL_API Tensor ldexp(const Tensor& a, const Tensor& b);
-TERCEL_API const Tensor& ldexp_(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, out_apart) Tensor ldexp(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) const Tensor& ldexp_(const Tensor& a, const Tensor& b);
 /** a to the power b, in float64 or complex128. */
-TERCEL_API Tensor float_power(const Tensor& a, const Tensor& b);
-TERCEL_API Tensor float_power(const Tensor& a, Scalar b);
-TERCEL_API Tensor float_power(Scalar a, const Tensor& b);
+TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, Scalar b);
+TERCEL_OP_API(out) Tensor float_power(Scalar a, const Tensor& b);
 /** RuntimeError unless a has that dtype. */
-TERCEL_API const Tensor& float_power_(const Tensor& a, const Tensor& b);
-TERCEL_API const Tensor& float_power_(const Tensor& a, Scalar b);
+TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, Scalar b);
 /** x rounded to so many digits after the point, ties to even; before it, where there are fewer than 0. */
-TERCEL_API Tensor round(const Tensor& x, int64_t decimals);
-TERCEL_API const Tensor& round_(const Tensor& x, int64_t decimals);
+TERCEL_OP_API(method, out_apart) Tensor round(const Tensor& x, int64_t decimals);
+TERCEL_OP_API(method) const Tensor& round_(const Tensor& x, int64_t decimals);
 
 /** mantissa * 2^exponent, the former in [0.5, 1) but for its sign; 0, infinities and NaN are their own mantissa. */
 struct MantissaAndExponent {
@@ -75,54 +74,52 @@ struct MantissaAndExponent {
   Tensor exponent;  ///< int32
 };
 /** The parts of floating numbers. RuntimeError for others. */
-TERCEL_API MantissaAndExponent frexp(const Tensor& x);
+TERCEL_OP_API(method, out_apart) MantissaAndExponent frexp(const Tensor& x);
 /** The logarithm of the multivariate gamma function of p dimensions, for x > (p - 1) / 2. RuntimeError for p < 1. */
-TERCEL_API Tensor mvlgamma(const Tensor& x, int64_t p);
-TERCEL_API const Tensor& mvlgamma_(const Tensor& x, int64_t p);
+TERCEL_OP_API(method, out) Tensor mvlgamma(const Tensor& x, int64_t p);
+TERCEL_OP_API(method) const Tensor& mvlgamma_(const Tensor& x, int64_t p);
 
 /** |a - b| <= atol + rtol * |b|, or both the same infinity, or with equal_nan both NaN. Of one dtype (RuntimeError). */
-TERCEL_API Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
-                          bool equal_nan = false);
+TERCEL_OP_API(method)
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether isclose() is true everywhere. */
-TERCEL_API bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
-                         bool equal_nan = false);
+TERCEL_OP_API(method)
+bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether sizes and elements are equal. */
-TERCEL_API bool equal(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) bool equal(const Tensor& a, const Tensor& b);
 
 /** x held within bounds, of which one may be missing (RuntimeError: both); the upper one wins. */
-TERCEL_API Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
-TERCEL_API const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+TERCEL_OP_API(method, out_apart)
+Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+TERCEL_OP_API(method)
+const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 /** clamp(). */
-TERCEL_API Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
-TERCEL_API Tensor clip(const Tensor& x, Scalar min, Scalar max);
-TERCEL_API const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
-TERCEL_API const Tensor& clip_(const Tensor& x, Scalar min, Scalar max);
+TERCEL_OP_API(method, out_apart)
+Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+TERCEL_OP_API(method, out_apart) Tensor clip(const Tensor& x, Scalar min, Scalar max);
+TERCEL_OP_API(method)
+const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
+TERCEL_OP_API(method) const Tensor& clip_(const Tensor& x, Scalar min, Scalar max);
 
 /** Either number, by a bool tensor. */
-TERCEL_API Tensor where(const Tensor& condition, Scalar a, Scalar b);
+TERCEL_OP_API(out) Tensor where(const Tensor& condition, Scalar a, Scalar b);
 /** x, with the value of a tensor without dimensions where the mask is true. */
-TERCEL_API Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
-TERCEL_API const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value);
+TERCEL_OP_API(method, out) Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
+TERCEL_OP_API(method) const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value);
 /** a + weight * (b - a), into a. */
-TERCEL_API const Tensor& lerp_(const Tensor& a, const Tensor& b, const Tensor& weight);
+TERCEL_OP_API(method) const Tensor& lerp_(const Tensor& a, const Tensor& b, const Tensor& weight);
 
 // Comparisons and logic into a, as 0 and 1 of its dtype.
-#define TERCEL_COMPARE_INPLACE(name)                                  \
-  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b); \
-  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);
-TERCEL_COMPARE_INPLACE(eq)
-TERCEL_COMPARE_INPLACE(ne)
-TERCEL_COMPARE_INPLACE(lt)
-TERCEL_COMPARE_INPLACE(le)
-TERCEL_COMPARE_INPLACE(gt)
-TERCEL_COMPARE_INPLACE(ge)
-TERCEL_COMPARE_INPLACE(logical_and)
-TERCEL_COMPARE_INPLACE(logical_or)
-TERCEL_COMPARE_INPLACE(logical_xor)
-#undef TERCEL_COMPARE_INPLACE
-TERCEL_API const Tensor& logical_not_(const Tensor& x);
-TERCEL_API const Tensor& bitwise_not_(const Tensor& x);
+TERCEL_BINARY_INPLACE(eq)
+TERCEL_BINARY_INPLACE(ne)
+TERCEL_BINARY_INPLACE(lt)
+TERCEL_BINARY_INPLACE(le)
+TERCEL_BINARY_INPLACE(gt)
+TERCEL_BINARY_INPLACE(ge)
+TERCEL_BINARY_INPLACE(logical_and)
+TERCEL_BINARY_INPLACE(logical_or)
+TERCEL_BINARY_INPLACE(logical_xor)
+TERCEL_OP_API(method) const Tensor& logical_not_(const Tensor& x);
+TERCEL_OP_API(method) const Tensor& bitwise_not_(const Tensor& x);
 
 }  // namespace tercel
-
-#undef TERCEL_UNARY

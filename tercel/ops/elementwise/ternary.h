@@ -6,20 +6,20 @@
 namespace tercel {
 
 /** a where the bool tensor `condition` is true, else b; all are broadcast, a and b promoted. */
-TERCEL_API Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-TERCEL_API Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
-TERCEL_API Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
+TERCEL_OP_API(out) Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+TERCEL_OP_API(out) Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
+TERCEL_OP_API(out) Tensor where(const Tensor& condition, Scalar a, const Tensor& b);
 
 /** a + weight * (b - a): a at weight 0, b at weight 1. */
-TERCEL_API Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
-TERCEL_API Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight);
-TERCEL_API const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight);
+TERCEL_OP_API(method, out) Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+TERCEL_OP_API(method, out) Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight);
+TERCEL_OP_API(method) const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight);
 
 /** x + value * a * b, in one pass. */
-TERCEL_API Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
-TERCEL_API const Tensor& addcmul_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+TERCEL_OP_API(method, out) Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+TERCEL_OP_API(method) const Tensor& addcmul_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
 /** x + value * a / b, in one pass. */
-TERCEL_API Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
-TERCEL_API const Tensor& addcdiv_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+TERCEL_OP_API(method, out) Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+TERCEL_OP_API(method) const Tensor& addcdiv_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
 
 }  // namespace tercel

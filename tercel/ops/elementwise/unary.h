@@ -9,15 +9,7 @@
 // overlap. isnan, isfinite and logical_not give bool and have no in-place variant.
 #pragma once
 
-#include "tercel/core/tensor.h"
-
-#define TERCEL_UNARY(name)                           \
-  TERCEL_API Tensor name(const Tensor& x);           \
-  TERCEL_API const Tensor& name##_(const Tensor& x); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
-#define TERCEL_UNARY_PREDICATE(name)       \
-  TERCEL_API Tensor name(const Tensor& x); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
+#include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
@@ -54,11 +46,11 @@ TERCEL_UNARY(relu)
 /** Error function. */
 TERCEL_UNARY(erf)
 /** x times the standard normal distribution function at x. */
-TERCEL_UNARY(gelu)
+TERCEL_UNARY_FUNCTION(gelu)
 /** x * sigmoid(x). */
-TERCEL_UNARY(silu)
+TERCEL_UNARY_FUNCTION(silu)
 /** x / (1 + |x|). */
-TERCEL_UNARY(softsign)
+TERCEL_UNARY_FUNCTION(softsign)
 /** -1, 0 or 1; NaN stays. */
 TERCEL_UNARY(sign)
 /** Largest whole number not above x. */
@@ -78,25 +70,22 @@ TERCEL_UNARY_PREDICATE(isfinite)
 TERCEL_UNARY_PREDICATE(logical_not)
 
 /** x where it is positive, else slope * x. */
-TERCEL_API Tensor leaky_relu(const Tensor& x, Scalar slope = 0.01);
+TERCEL_OP_API(out) Tensor leaky_relu(const Tensor& x, Scalar slope = 0.01);
 TERCEL_API const Tensor& leaky_relu_(const Tensor& x, Scalar slope = 0.01);
 /** log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds the threshold. */
-TERCEL_API Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
+TERCEL_OP_API(out) Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
 /** min(max(x, low), high); NaN stays. The gradient passes where x lies in [low, high]. */
-TERCEL_API Tensor clamp(const Tensor& x, Scalar low, Scalar high);
-TERCEL_API const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high);
+TERCEL_OP_API(method, out_apart) Tensor clamp(const Tensor& x, Scalar low, Scalar high);
+TERCEL_OP_API(method) const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high);
 /** max(x, low). */
-TERCEL_API Tensor clamp_min(const Tensor& x, Scalar low);
-TERCEL_API const Tensor& clamp_min_(const Tensor& x, Scalar low);
+TERCEL_OP_API(method, out_apart) Tensor clamp_min(const Tensor& x, Scalar low);
+TERCEL_OP_API(method) const Tensor& clamp_min_(const Tensor& x, Scalar low);
 /** min(x, high). */
-TERCEL_API Tensor clamp_max(const Tensor& x, Scalar high);
-TERCEL_API const Tensor& clamp_max_(const Tensor& x, Scalar high);
+TERCEL_OP_API(method, out_apart) Tensor clamp_max(const Tensor& x, Scalar high);
+TERCEL_OP_API(method) const Tensor& clamp_max_(const Tensor& x, Scalar high);
 /** Every bit inverted; bool: logical_not. Integers and bool only. */
-TERCEL_API Tensor bitwise_not(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor bitwise_not(const Tensor& x);
 
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 
 }  // namespace tercel
-
-#undef TERCEL_UNARY
-#undef TERCEL_UNARY_PREDICATE

@@ -7,10 +7,10 @@
 
 namespace tercel {
 /** One value everywhere, float32 unless options say otherwise. */
-TERCEL_API Tensor zeros(IntSpan sizes, TensorOptions options = {});
-TERCEL_API Tensor ones(IntSpan sizes, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor zeros(IntSpan sizes, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor ones(IntSpan sizes, TensorOptions options = {});
 /** Every element the value; its dtype is the value's unless options say otherwise. */
-TERCEL_API Tensor full(IntSpan sizes, Scalar value);
+TERCEL_OP_API(out) Tensor full(IntSpan sizes, Scalar value);
 TERCEL_API Tensor full(IntSpan sizes, Scalar value, TensorOptions options);
 
 /**
@@ -28,17 +28,18 @@ TERCEL_API Tensor full_like(const Tensor& x, Scalar value, TensorOptions options
                             MemoryFormat format = MemoryFormat::Preserve);
 
 /** start, start + step, ... before end: int64 for integers, else float32, unless options say otherwise. */
-TERCEL_API Tensor arange(Scalar end);
-TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step = 1);
+TERCEL_OP_API(out) Tensor arange(Scalar end);
+TERCEL_OP_API(out) Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options);
 /** start, start + step, ... up to and with end. */
-TERCEL_API Tensor range(Scalar start, Scalar end, Scalar step = 1, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor range(Scalar start, Scalar end, Scalar step = 1, TensorOptions options = {});
 /** `steps` values from start to end, both included; numbers for an integral dtype are first made integers. */
-TERCEL_API Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions options = {});
 /** The base to the power of linspace's values. */
-TERCEL_API Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, TensorOptions options = {});
+TERCEL_OP_API(out)
+Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10, TensorOptions options = {});
 /** Ones on the diagonal of an n x m matrix (m: n). */
-TERCEL_API Tensor eye(int64_t n, int64_t m = -1, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor eye(int64_t n, int64_t m = -1, TensorOptions options = {});
 
 /** A tensor without dimensions. */
 TERCEL_API Tensor scalar_tensor(Scalar value);

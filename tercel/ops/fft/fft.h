@@ -16,16 +16,22 @@ namespace tercel::fft {
 
 using Length = std::optional<int64_t>;
 /** The discrete Fourier transform of n points along a dimension (x cut or filled with zeros), and its inverse. */
-TERCEL_API Tensor fft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
-TERCEL_API Tensor ifft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor fft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor ifft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** Of real x: the first n / 2 + 1 points, of which the others are the conjugates. */
-TERCEL_API Tensor rfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor rfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The inverse of rfft(); n is the length of the real result, 2 (size - 1) without it. */
-TERCEL_API Tensor irfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor irfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The forward transform of what is given by its first half, n / 2 + 1 points: real. */
-TERCEL_API Tensor hfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor hfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The inverse of hfft(). */
-TERCEL_API Tensor ihfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
+TERCEL_OP_API(out)
+Tensor ihfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 
 /** Dimensions to transform, and the lengths in them; none given: the last s.size() ones, or all. */
 struct Axes {
@@ -34,24 +40,24 @@ struct Axes {
 /** The last two dimensions. */
 TERCEL_API Axes last_two();
 /** The transforms along several dimensions. */
-TERCEL_API Tensor fftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_API Tensor ifftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor fftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor ifftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 /** rfft() of the last of the dimensions, and fft() of the others. */
-TERCEL_API Tensor rfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_API Tensor irfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_API Tensor hfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_API Tensor ihfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_API Tensor fft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_API Tensor ifft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_API Tensor rfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_API Tensor irfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_API Tensor hfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_API Tensor ihfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor rfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor irfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor hfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor ihfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor fft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor ifft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor rfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor irfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor hfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out) Tensor ihfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
 
 /** The frequencies of the points, for samples at a distance of d: 0, 1, ..., -2, -1 over n d. */
-TERCEL_API Tensor fftfreq(int64_t n, double d = 1, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor fftfreq(int64_t n, double d = 1, TensorOptions options = {});
 /** Those of rfft(): 0, 1, ..., n / 2 over n d. */
-TERCEL_API Tensor rfftfreq(int64_t n, double d = 1, TensorOptions options = {});
+TERCEL_OP_API(out) Tensor rfftfreq(int64_t n, double d = 1, TensorOptions options = {});
 /** Points turned so that the frequency 0 comes to the middle, along `dims` (none: all). */
 TERCEL_API Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dims = std::nullopt);
 /** The inverse of fftshift(). */

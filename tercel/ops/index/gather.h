@@ -7,12 +7,12 @@
 namespace tercel {
 
 /** The slices of dimension `dim` that `index` [n] names, in its order. */
-TERCEL_API Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
+TERCEL_OP_API(method, out_apart) Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 /** out[i][j] = x[index[i][j]][j] for dim 0, and so on: index has x's number of dimensions, and is no larger but in dim.
  */
-TERCEL_API Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
+TERCEL_OP_API(method, out_apart) Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 /** value where mask (bool, broadcast to x) is true, else x. */
-TERCEL_API Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
-TERCEL_API const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
+TERCEL_OP_API(method, out) Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+TERCEL_OP_API(method) const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Scalar value);
 
 }  // namespace tercel

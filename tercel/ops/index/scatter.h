@@ -14,14 +14,17 @@
 namespace tercel {
 
 /** out[index] = source. */
-TERCEL_API Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-TERCEL_API const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+TERCEL_OP_API(method, out_apart)
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+TERCEL_OP_API(method) const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
 /** out[index] = value. */
-TERCEL_API Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
-TERCEL_API const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
+TERCEL_OP_API(method, out_apart) Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
+TERCEL_OP_API(method) const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
 /** out[index] += source. */
-TERCEL_API Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-TERCEL_API const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+TERCEL_OP_API(method, out_apart)
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+TERCEL_OP_API(method)
+const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
 
 enum class ScatterReduction : uint8_t { Sum, Product, Mean, Maximum, Minimum };
 /** "sum", "prod", "mean", "amax", "amin"; RuntimeError for another name. */
@@ -31,14 +34,18 @@ TERCEL_API ScatterReduction parse_scatter_reduction(std::string_view name);
  * out[index] = the reduction of the elements that go there and, with include_self, of what was there; places that
  * nothing goes to stay as they are. A mean of integers is rounded down.
  */
-TERCEL_API Tensor scatter_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                                 ScatterReduction reduction, bool include_self = true);
-TERCEL_API const Tensor& scatter_reduce_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                                         ScatterReduction reduction, bool include_self = true);
+TERCEL_OP_API(method, out_apart)
+Tensor scatter_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                      ScatterReduction reduction, bool include_self = true);
+TERCEL_OP_API(method)
+const Tensor& scatter_reduce_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                              ScatterReduction reduction, bool include_self = true);
 /** scatter_reduce() of slices: source[:, i] goes to x[:, index[i]] for dim 1; index is a vector. */
-TERCEL_API Tensor index_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                               ScatterReduction reduction, bool include_self = true);
-TERCEL_API const Tensor& index_reduce_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                                       ScatterReduction reduction, bool include_self = true);
+TERCEL_OP_API(method, out_apart)
+Tensor index_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, ScatterReduction reduction,
+                    bool include_self = true);
+TERCEL_OP_API(method)
+const Tensor& index_reduce_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                            ScatterReduction reduction, bool include_self = true);
 
 }  // namespace tercel

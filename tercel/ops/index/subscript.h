@@ -69,7 +69,7 @@ class TERCEL_API TensorIndex {
 };
 
 /** x[items], see Note [Indexing]. IndexError for too many items, an index out of range, shapes that do not fit. */
-TERCEL_API Tensor index(const Tensor& x, Span<TensorIndex> items);
+TERCEL_OP_API(method, out) Tensor index(const Tensor& x, Span<TensorIndex> items);
 /**
  * x[items] = value, broadcast; leading dimensions of size 1 of the value do not count. It is converted to x's dtype,
  * but where tensors of indices stand among the items: then RuntimeError unless it has that dtype.
@@ -81,9 +81,10 @@ TERCEL_API const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scal
  * named several times, its last value stands; with `accumulate`, all are added to it, in the order of their positions.
  * RuntimeError if x holds an element twice, or shares memory with a value or an index.
  */
-TERCEL_API const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values,
-                                    bool accumulate = false);
+TERCEL_OP_API(method)
+const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate = false);
 /** index_put_() on a copy. */
-TERCEL_API Tensor index_put(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate = false);
+TERCEL_OP_API(method, out)
+Tensor index_put(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate = false);
 
 }  // namespace tercel

@@ -35,30 +35,30 @@ struct CholeskyResult {
   Tensor info;
 };
 /** L with L L^H = a, or U = L^H if upper; a is read in one triangle and must be positive definite. */
-TERCEL_API Tensor cholesky(const Tensor& a, bool upper = false);
-TERCEL_API CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
+TERCEL_OP_API(method, out) Tensor cholesky(const Tensor& a, bool upper = false);
+TERCEL_OP_API(out) CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
 
 struct QrResult {
   Tensor Q, R;
 };
 /** a [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": R alone, Q is empty. */
-TERCEL_API QrResult qr(const Tensor& a, std::string_view mode = "reduced");
+TERCEL_OP_API(out) QrResult qr(const Tensor& a, std::string_view mode = "reduced");
 
 struct SvdResult {
   Tensor U, S, Vh;
 };
 /** a [m, n] = U diag(S) Vh, S falling; U [m, m] and Vh [n, n] if full, else [m, k] and [k, n]. */
-TERCEL_API SvdResult svd(const Tensor& a, bool full_matrices = true);
+TERCEL_OP_API(out) SvdResult svd(const Tensor& a, bool full_matrices = true);
 /** The singular values [..., k], falling. */
-TERCEL_API Tensor svdvals(const Tensor& a);
+TERCEL_OP_API(out) Tensor svdvals(const Tensor& a);
 
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
 /** a = V diag(w) V^H of a symmetric (Hermitian) matrix, w real and rising; uplo 'L' or 'U': the triangle that is read.
  */
-TERCEL_API EighResult eigh(const Tensor& a, char uplo = 'L');
-TERCEL_API Tensor eigvalsh(const Tensor& a, char uplo = 'L');
+TERCEL_OP_API(out) EighResult eigh(const Tensor& a, char uplo = 'L');
+TERCEL_OP_API(out) Tensor eigvalsh(const Tensor& a, char uplo = 'L');
 
 struct EigResult {
   Tensor eigenvalues, eigenvectors;
@@ -67,8 +67,8 @@ struct EigResult {
  * a = V diag(w) V^-1 of any square matrix; w and V are complex, V's columns of length 1. The gradient is defined where
  * no eigenvalue occurs twice, and the loss does not depend on the phase of a vector (RuntimeError).
  */
-TERCEL_API EigResult eig(const Tensor& a);
-TERCEL_API Tensor eigvals(const Tensor& a);
+TERCEL_OP_API(out) EigResult eig(const Tensor& a);
+TERCEL_OP_API(out) Tensor eigvals(const Tensor& a);
 
 struct LuFactorResult {
   Tensor LU, pivots;
@@ -80,29 +80,30 @@ struct LuResult {
   Tensor P, L, U;
 };
 /** L below and U above the diagonal of one matrix, and pivots (int32, from 1). */
-TERCEL_API LuFactorResult lu_factor(const Tensor& a, bool pivot = true);
-TERCEL_API LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot = true, bool check_errors = false);
+TERCEL_OP_API(out) LuFactorResult lu_factor(const Tensor& a, bool pivot = true);
+TERCEL_OP_API(out) LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot = true, bool check_errors = false);
 /** a = P L U. */
-TERCEL_API LuResult lu(const Tensor& a, bool pivot = true);
+TERCEL_OP_API(out) LuResult lu(const Tensor& a, bool pivot = true);
 /** X with A X = b (or X A = b) from lu_factor(A); with `adjoint` of A^H. */
-TERCEL_API Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true,
-                           bool adjoint = false);
+TERCEL_OP_API(out_apart)
+Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true, bool adjoint = false);
 
 struct SolveExResult {
   Tensor result, info;
 };
 /** X with a X = b (or X a = b); b is a batch of matrices, or of vectors if its sizes are a's without the last. */
-TERCEL_API Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
-TERCEL_API SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
+TERCEL_OP_API(out) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
+TERCEL_OP_API(out)
+SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
 /** The same for a triangle of a; unitriangular: its diagonal counts as ones. A zero on it gives infinities. */
-TERCEL_API Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true,
-                                   bool unitriangular = false);
+TERCEL_OP_API(out_apart)
+Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false);
 /** The inverse of square matrices. LinAlgError for a singular one; of inv_ex() an info that is not 0. */
 struct InvExResult {
   Tensor inverse, info;
 };
-TERCEL_API Tensor inv(const Tensor& a);
-TERCEL_API InvExResult inv_ex(const Tensor& a, bool check_errors = false);
+TERCEL_OP_API(out) Tensor inv(const Tensor& a);
+TERCEL_OP_API(out) InvExResult inv_ex(const Tensor& a, bool check_errors = false);
 /** What counts as zero: one number, one for each matrix (real, broadcast), or the default. */
 struct TERCEL_API Tolerance {
   Tolerance() = default;
@@ -115,15 +116,16 @@ struct TERCEL_API Tolerance {
  * The inverse of Moore and Penrose: singular values up to max(atol, rtol * the largest) count as zero. rtol is by
  * default max(m, n) * epsilon, or 0 if atol is given. hermitian: a is symmetric.
  */
-TERCEL_API Tensor pinv(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
+TERCEL_OP_API(out)
+Tensor pinv(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The determinant of square matrices. */
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };
-TERCEL_API Tensor det(const Tensor& a);
+TERCEL_OP_API(method, out) Tensor det(const Tensor& a);
 /** Sign (0 if singular, det / |det| if complex) and logarithm of the magnitude (-inf if singular) of the determinant d.
  */
-TERCEL_API SlogdetResult slogdet(const Tensor& a);
+TERCEL_OP_API(method, out) SlogdetResult slogdet(const Tensor& a);
 
 struct LstsqResult {
   Tensor solution, residuals, rank, singular_values;
@@ -138,33 +140,39 @@ TERCEL_API LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<dou
                              std::string_view driver = "gelsy");
 
 /** How many singular values exceed the tolerance of pinv(); int64, not differentiable. */
-TERCEL_API Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {},
-                              bool hermitian = false);
+TERCEL_OP_API(out)
+Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The exponential of square matrices. */
-TERCEL_API Tensor matrix_exp(const Tensor& a);
+TERCEL_OP_API(method) Tensor matrix_exp(const Tensor& a);
 
 /** (sum |x|^ord)^(1/ord) over dims (empty: all); ord 0 counts what is not zero, +-inf take the largest and smallest. */
-TERCEL_API Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dims = {}, bool keepdim = false,
-                              ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dims = {}, bool keepdim = false,
+                   ScalarType dtype = ScalarType::Undefined);
 /** ord +-1: largest (smallest) sum of a column's magnitudes, +-inf: of a row's, +-2: largest (smallest) singular value.
  */
-TERCEL_API Tensor matrix_norm(const Tensor& a, double ord, IntSpan dims = {-2, -1}, bool keepdim = false,
-                              ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor matrix_norm(const Tensor& a, double ord, IntSpan dims = {-2, -1}, bool keepdim = false,
+                   ScalarType dtype = ScalarType::Undefined);
 /** ord "fro": root of the sum of squares; "nuc": sum of the singular values. */
-TERCEL_API Tensor matrix_norm(const Tensor& a, std::string_view ord = "fro", IntSpan dims = {-2, -1},
-                              bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor matrix_norm(const Tensor& a, std::string_view ord = "fro", IntSpan dims = {-2, -1}, bool keepdim = false,
+                   ScalarType dtype = ScalarType::Undefined);
 /** The 2-norm of all elements, or of vectors (one dim) or matrices (two dims). */
-TERCEL_API Tensor norm(const Tensor& x, std::nullopt_t ord = std::nullopt, IntSpan dims = {}, bool keepdim = false,
-                       ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor norm(const Tensor& x, std::nullopt_t ord = std::nullopt, IntSpan dims = {}, bool keepdim = false,
+            ScalarType dtype = ScalarType::Undefined);
 /** vector_norm() for one dim or a vector, matrix_norm() for two or a matrix. */
-TERCEL_API Tensor norm(const Tensor& x, double ord, IntSpan dims = {}, bool keepdim = false,
-                       ScalarType dtype = ScalarType::Undefined);
-TERCEL_API Tensor norm(const Tensor& x, std::string_view ord, IntSpan dims = {}, bool keepdim = false,
-                       ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor norm(const Tensor& x, double ord, IntSpan dims = {}, bool keepdim = false,
+            ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(out)
+Tensor norm(const Tensor& x, std::string_view ord, IntSpan dims = {}, bool keepdim = false,
+            ScalarType dtype = ScalarType::Undefined);
 /** norm(a) norm(a^-1); inf for a singular a. Without ord the ratio of the largest singular value to the smallest. */
-TERCEL_API Tensor cond(const Tensor& a);
-TERCEL_API Tensor cond(const Tensor& a, double ord);
-TERCEL_API Tensor cond(const Tensor& a, std::string_view ord);
+TERCEL_OP_API(out) Tensor cond(const Tensor& a);
+TERCEL_OP_API(out) Tensor cond(const Tensor& a, double ord);
+TERCEL_OP_API(out) Tensor cond(const Tensor& a, std::string_view ord);
 
 struct LdlFactorResult {
   Tensor LD, pivots;
@@ -173,58 +181,59 @@ struct LdlFactorExResult {
   Tensor LD, pivots, info;
 };
 /** a = L D L^T (hermitian: L D L^H) of such a matrix, by Bunch and Kaufman, for ldl_solve(); not differentiable. */
-TERCEL_API LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
-TERCEL_API LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
+TERCEL_OP_API(out) LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
+TERCEL_OP_API(out) LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
 /** X with A X = b from ldl_factor(A); differentiable in b. */
-TERCEL_API Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian = false);
+TERCEL_OP_API(out) Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian = false);
 
 /** X with tensordot(X, a, a.dim() - ind) the identity: dimensions of a before `ind` together are those behind it. */
-TERCEL_API Tensor tensorinv(const Tensor& a, int64_t ind = 2);
+TERCEL_OP_API(out) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
 /** X with tensordot(a, X) = b, a's dimensions `dims` moved to its end before. */
-TERCEL_API Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
+TERCEL_OP_API(out) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
 /** The first columns of the product of reflectors I - tau v v^H that a [m, n], as of geqrf(), holds; tau [k], k <= n.
  */
-TERCEL_API Tensor householder_product(const Tensor& a, const Tensor& tau);
+TERCEL_OP_API(out) Tensor householder_product(const Tensor& a, const Tensor& tau);
 
 }  // namespace tercel::linalg
 
 namespace tercel {
 
 /** X with A X = b, given Cholesky's factor of A. */
-TERCEL_API Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, out_exact) Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
 /** The inverse of A, given its factor. */
-TERCEL_API Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, out_exact) Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
 
 struct TriangularSolveResult {
   Tensor solution, cloned_coefficient;
 };
 /** X with op(a) X = b for a triangle of a, and a copy of a. */
-TERCEL_API TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper = true,
-                                                  bool transpose = false, bool unitriangular = false);
+TERCEL_OP_API(method, out_exact)
+TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper = true, bool transpose = false,
+                                       bool unitriangular = false);
 struct LuUnpackResult {
   Tensor P, L, U;
 };
 /** P, L and U of lu_factor()'s results; what is not asked for is empty. */
-TERCEL_API LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data = true,
-                                    bool unpack_pivots = true);
+TERCEL_OP_API(out_exact)
+LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data = true, bool unpack_pivots = true);
 struct GeqrfResult {
   Tensor a, tau;
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
-TERCEL_API GeqrfResult geqrf(const Tensor& a);
+TERCEL_OP_API(method, out_exact) GeqrfResult geqrf(const Tensor& a);
 /**
  * The product of other and all columns of the Q that geqrf()'s a and tau hold, or of its adjoint (transpose): Q other,
  * or other Q if not left.
  */
-TERCEL_API Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true,
-                        bool transpose = false);
+TERCEL_OP_API(out_exact)
+Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false);
 struct OlderSvdResult {
   Tensor U, S, V;
 };
 /** linalg::svd() as it was before: V instead of its adjoint, and the small matrices if some; zeros without vectors. */
-TERCEL_API OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
+TERCEL_OP_API(out_exact) OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
 /** The logarithm of the determinant; NaN where that is real and negative. */
-TERCEL_API Tensor logdet(const Tensor& a);
+TERCEL_OP_API(method) Tensor logdet(const Tensor& a);
 
 }  // namespace tercel
 // NOLINTEND(readability-identifier-naming)

@@ -10,53 +10,62 @@
 namespace tercel {
 
 /** a [n, k] times b [k, m]. */
-TERCEL_API Tensor mm(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor mm(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Products of pairs: a [batch, n, k], b [batch, k, m]. */
-TERCEL_API Tensor bmm(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor bmm(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Vector, matrix and batched products by NumPy's rules: vectors count as row (left) or column (right). */
-TERCEL_API Tensor matmul(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor matmul(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** a [n, k] times v [k]. */
-TERCEL_API Tensor mv(const Tensor& a, const Tensor& v);
+TERCEL_OP_API(method) Tensor mv(const Tensor& a, const Tensor& v);
 TERCEL_API const Tensor& mv_out(const Tensor& out, const Tensor& a, const Tensor& v);
 /** The sum of the products of two vectors' elements; integers too, which wrap. */
-TERCEL_API Tensor dot(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor dot(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& dot_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** dot() with the first vector conjugated, which of real numbers is the same. */
-TERCEL_API Tensor vdot(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor vdot(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& vdot_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** a [n] times b [m] as a column and a row; any dtypes, promoted. */
-TERCEL_API Tensor outer(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor outer(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& outer_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** outer(). */
-TERCEL_API Tensor ger(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method) Tensor ger(const Tensor& a, const Tensor& b);
 
 // beta * x + alpha * product, x broadcast to the product's shape. With beta = 0 x is not read: NaN in it is lost.
 /** The product a b of matrices. */
-TERCEL_API Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
-TERCEL_API const Tensor& addmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+const Tensor& addmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& addmm_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b,
                                    Scalar beta = 1, Scalar alpha = 1);
 /** The product of a matrix and a vector. */
-TERCEL_API Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta = 1, Scalar alpha = 1);
-TERCEL_API const Tensor& addmv_(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+const Tensor& addmv_(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& addmv_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& v,
                                    Scalar beta = 1, Scalar alpha = 1);
 /** The outer product of vectors; any dtypes, promoted. */
-TERCEL_API Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
-TERCEL_API const Tensor& addr_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method) Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+const Tensor& addr_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& addr_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1,
                                   Scalar alpha = 1);
 /** Products of pairs of matrices, as bmm(). */
-TERCEL_API Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
-TERCEL_API const Tensor& baddbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+const Tensor& baddbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& baddbmm_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b,
                                      Scalar beta = 1, Scalar alpha = 1);
 /** The sum of the products of pairs of matrices. */
-TERCEL_API Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
-TERCEL_API const Tensor& addbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
+TERCEL_OP_API(method)
+const Tensor& addbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& addbmm_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b,
                                     Scalar beta = 1, Scalar alpha = 1);
 

@@ -340,4 +340,19 @@ Tensor corrcoef(const Tensor& x) {
   return clamp(out, -1, 1);
 }
 
+namespace linalg {
+
+const Tensor& cross_out(const Tensor& out, const Tensor& a, const Tensor& b, int64_t dim) {
+  check_out_apart("linalg_cross", {out}, {a, b, dim});
+  return put_linalg_out("linalg_cross", out, cross(a, b, dim));
+}
+const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b) {
+  return put_linalg_out("linalg_matmul", out, matmul(a, b));
+}
+const Tensor& matrix_power_out(const Tensor& out, const Tensor& a, int64_t n) {
+  return put_linalg_out("linalg_matrix_power", out, matrix_power(a, n));
+}
+
+}  // namespace linalg
+
 }  // namespace tercel

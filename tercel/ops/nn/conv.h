@@ -44,10 +44,12 @@ TERCEL_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const 
                                    IntSpan dilation = {1});
 
 /** x [n, channels, height, width] -> every patch as a column: [n, channels * window, patches]. */
-TERCEL_API Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
-                         IntSpan stride = {1});
+TERCEL_OP_API(out)
+Tensor
+    im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0}, IntSpan stride = {1});
 /** The reverse, patches that overlap added up: [n, channels * window, patches] -> [n, channels, output_size...]. */
-TERCEL_API Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation = {1},
-                         IntSpan padding = {0}, IntSpan stride = {1});
+TERCEL_OP_API(out)
+Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
+              IntSpan stride = {1});
 
 }  // namespace tercel

@@ -17,6 +17,6 @@ TERCEL_API Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, CdistMod
 /** The same of all pairs of rows i < j of x [n, d], as a vector. */
 TERCEL_API Tensor pdist(const Tensor& x, double p = 2);
 /** The p-norm of a - b, broadcast. */
-TERCEL_API Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
+TERCEL_OP_API(method, out) Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
 
 }  // namespace tercel

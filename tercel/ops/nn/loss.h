@@ -28,20 +28,21 @@ TERCEL_API Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor
 TERCEL_API Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
                                                    Reduction reduction, const Tensor& pos_weight);
 /** -(y log x + (1 - y) log(1 - x)) for probabilities x, logarithms at least -100. */
-TERCEL_API Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
-                                       Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(out)
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                            Reduction reduction = Reduction::Mean);
 
 /** (x - target)^2; sizes must be the same (RuntimeError). */
-TERCEL_API Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(out) Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 // In the following x and target are broadcast.
 /** |x - target|. */
 TERCEL_API Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 /** d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2. */
-TERCEL_API Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
-                                 double beta = 1);
+TERCEL_OP_API(out)
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean, double beta = 1);
 /** d^2 / 2 where d = |x - target| < delta, else delta * (d - delta / 2). */
-TERCEL_API Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
-                             double delta = 1);
+TERCEL_OP_API(out)
+Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean, double delta = 1);
 /** target * (log(target) - x) for log-probabilities x; log_target says that the target is a logarithm as well. */
 TERCEL_API Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
                          bool log_target = false);

@@ -23,30 +23,30 @@ TERCEL_API Tensor max_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan strid
 TERCEL_API ValuesAndIndices max_pool1d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
                                                     IntSpan padding = {0}, IntSpan dilation = {1},
                                                     bool ceil_mode = false);
-TERCEL_API ValuesAndIndices max_pool2d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
-                                                    IntSpan padding = {0}, IntSpan dilation = {1},
-                                                    bool ceil_mode = false);
-TERCEL_API ValuesAndIndices max_pool3d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
-                                                    IntSpan padding = {0}, IntSpan dilation = {1},
-                                                    bool ceil_mode = false);
+TERCEL_OP_API(out)
+ValuesAndIndices max_pool2d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
+                                         IntSpan padding = {0}, IntSpan dilation = {1}, bool ceil_mode = false);
+TERCEL_OP_API(out)
+ValuesAndIndices max_pool3d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
+                                         IntSpan padding = {0}, IntSpan dilation = {1}, bool ceil_mode = false);
 
 /** The mean of each window. Padding counts as zeros unless told otherwise; divisor_override replaces the count. */
 TERCEL_API Tensor avg_pool1d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
                              bool ceil_mode = false, bool count_include_pad = true);
-TERCEL_API Tensor avg_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
-                             bool ceil_mode = false, bool count_include_pad = true,
-                             std::optional<int64_t> divisor_override = {});
-TERCEL_API Tensor avg_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
-                             bool ceil_mode = false, bool count_include_pad = true,
-                             std::optional<int64_t> divisor_override = {});
+TERCEL_OP_API(out)
+Tensor avg_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
+                  bool ceil_mode = false, bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
+TERCEL_OP_API(out)
+Tensor avg_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
+                  bool ceil_mode = false, bool count_include_pad = true, std::optional<int64_t> divisor_override = {});
 
 /** The mean of each of output_size windows of nearly equal size. */
 TERCEL_API Tensor adaptive_avg_pool1d(const Tensor& x, IntSpan output_size);
-TERCEL_API Tensor adaptive_avg_pool2d(const Tensor& x, IntSpan output_size);
-TERCEL_API Tensor adaptive_avg_pool3d(const Tensor& x, IntSpan output_size);
+TERCEL_OP_API(out) Tensor adaptive_avg_pool2d(const Tensor& x, IntSpan output_size);
+TERCEL_OP_API(out) Tensor adaptive_avg_pool3d(const Tensor& x, IntSpan output_size);
 /** The largest of each of them, and where it stood. */
 TERCEL_API ValuesAndIndices adaptive_max_pool1d(const Tensor& x, IntSpan output_size);
-TERCEL_API ValuesAndIndices adaptive_max_pool2d(const Tensor& x, IntSpan output_size);
-TERCEL_API ValuesAndIndices adaptive_max_pool3d(const Tensor& x, IntSpan output_size);
+TERCEL_OP_API(out) ValuesAndIndices adaptive_max_pool2d(const Tensor& x, IntSpan output_size);
+TERCEL_OP_API(out) ValuesAndIndices adaptive_max_pool3d(const Tensor& x, IntSpan output_size);
 
 }  // namespace tercel

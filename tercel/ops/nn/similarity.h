@@ -11,9 +11,9 @@ TERCEL_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t di
 TERCEL_API Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6,
                                     bool keepdim = false);
 /** x divided by its p-norm along a dimension, which is at least eps. */
-TERCEL_API Tensor normalize(const Tensor& x, double p = 2, int64_t dim = 1, double eps = 1e-12);
+TERCEL_OP_API(out) Tensor normalize(const Tensor& x, double p = 2, int64_t dim = 1, double eps = 1e-12);
 /** The first half of a dimension times the sigmoid of the second. RuntimeError for an odd size. */
-TERCEL_API Tensor glu(const Tensor& x, int64_t dim = -1);
+TERCEL_OP_API(out) Tensor glu(const Tensor& x, int64_t dim = -1);
 /** int64 [..., num_classes], 1 where the last index is x's (int64) value; -1: as many classes as the largest needs. */
 TERCEL_API Tensor one_hot(const Tensor& x, int64_t num_classes = -1);
 

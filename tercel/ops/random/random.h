@@ -9,17 +9,18 @@
 namespace tercel {
 
 /** Uniform in [0, 1); of a complex number both parts are. */
-TERCEL_API Tensor rand(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor rand(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
 /** Standard normal; of a complex number both parts have variance 1/2. */
-TERCEL_API Tensor randn(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor randn(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
 /** Integers in [low, high); int64 unless options say otherwise. */
-TERCEL_API Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options = kInt64,
-                          Generator& generator = default_generator());
+TERCEL_OP_API(out)
+Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options = kInt64,
+               Generator& generator = default_generator());
 /** Integers in [0, high). */
 TERCEL_API Tensor randint(int64_t high, IntSpan sizes, TensorOptions options = kInt64,
                           Generator& generator = default_generator());
 /** The numbers 0 to n - 1 in random order; int64 unless options say otherwise. */
-TERCEL_API Tensor randperm(int64_t n, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor randperm(int64_t n, Generator& generator = default_generator());
 TERCEL_API Tensor randperm(int64_t n, TensorOptions options, Generator& generator = default_generator());
 
 /** The same with the sizes of x, and its dtype, device and strides as empty_like() has them. */
@@ -43,28 +44,32 @@ TERCEL_API Tensor randint_like(const Tensor& x, int64_t low, int64_t high, Tenso
                                Generator& generator = default_generator());
 
 /** Fills with uniform numbers in [low, high). */
-TERCEL_API const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1,
-                                  Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1, Generator& generator = default_generator());
 /** Fills with normal numbers; the deviation of a complex number is shared by its parts. */
-TERCEL_API const Tensor& normal_(const Tensor& x, double mean = 0, double stddev = 1,
-                                 Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& normal_(const Tensor& x, double mean = 0, double stddev = 1, Generator& generator = default_generator());
 /** Fills with numbers whose logarithms are normal. */
-TERCEL_API const Tensor& log_normal_(const Tensor& x, double mean = 1, double stddev = 2,
-                                     Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& log_normal_(const Tensor& x, double mean = 1, double stddev = 2,
+                          Generator& generator = default_generator());
 /** Fills with numbers of density lambda * exp(-lambda * x), none of them 0 for a finite rate. */
-TERCEL_API const Tensor& exponential_(const Tensor& x, double lambda = 1, Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& exponential_(const Tensor& x, double lambda = 1, Generator& generator = default_generator());
 /** Fills with numbers of the Cauchy distribution. */
-TERCEL_API const Tensor& cauchy_(const Tensor& x, double median = 0, double sigma = 1,
-                                 Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& cauchy_(const Tensor& x, double median = 0, double sigma = 1, Generator& generator = default_generator());
 /** Fills with how often one tries, 1 or more, until what succeeds with probability p has succeeded. */
-TERCEL_API const Tensor& geometric_(const Tensor& x, double p, Generator& generator = default_generator());
+TERCEL_OP_API(method) const Tensor& geometric_(const Tensor& x, double p, Generator& generator = default_generator());
 /** Fills with ones at the given probability, else zeros. */
-TERCEL_API const Tensor& bernoulli_(const Tensor& x, double p = 0.5, Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& bernoulli_(const Tensor& x, double p = 0.5, Generator& generator = default_generator());
 
 /** Fills with integers from 0 to the highest of the dtype; of a floating one, to the end of the range it has all of. */
-TERCEL_API const Tensor& random_(const Tensor& x, Generator& generator = default_generator());
+TERCEL_OP_API(method) const Tensor& random_(const Tensor& x, Generator& generator = default_generator());
 /** Fills with integers in [low, high), or from low up to the end that random_(x) has. */
-TERCEL_API const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
-                                 Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
+                      Generator& generator = default_generator());
 
 }  // namespace tercel

@@ -7,25 +7,27 @@
 namespace tercel {
 
 /** Ones at the probabilities p, else zeros; of p's dtype. */
-TERCEL_API Tensor bernoulli(const Tensor& p, Generator& generator = default_generator());
+TERCEL_OP_API(method, out) Tensor bernoulli(const Tensor& p, Generator& generator = default_generator());
 /** Fills x in the same way, with p expanded to its sizes. */
-TERCEL_API const Tensor& bernoulli_(const Tensor& x, const Tensor& p, Generator& generator = default_generator());
+TERCEL_OP_API(method)
+const Tensor& bernoulli_(const Tensor& x, const Tensor& p, Generator& generator = default_generator());
 
 /** Normal numbers of these means and deviations, which broadcast; of the first tensor's dtype. */
-TERCEL_API Tensor normal(const Tensor& mean, double stddev = 1, Generator& generator = default_generator());
-TERCEL_API Tensor normal(double mean, const Tensor& stddev, Generator& generator = default_generator());
-TERCEL_API Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor normal(const Tensor& mean, double stddev = 1, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor normal(double mean, const Tensor& stddev, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator = default_generator());
 
 /** How often what happens `rate` times on average happens; of rate's dtype. */
-TERCEL_API Tensor poisson(const Tensor& rate, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor poisson(const Tensor& rate, Generator& generator = default_generator());
 /** How many of `count` attempts succeed, each with probability p; both floating, they broadcast. */
-TERCEL_API Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator = default_generator());
+TERCEL_OP_API(out) Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator = default_generator());
 
 /**
  * For each row of weights, or for a vector of them, `samples` indices, int64: each drawn with a probability in
  * proportion to its weight, all of them different unless with replacement.
  */
-TERCEL_API Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false,
-                              Generator& generator = default_generator());
+TERCEL_OP_API(method, out)
+Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false,
+                   Generator& generator = default_generator());
 
 }  // namespace tercel

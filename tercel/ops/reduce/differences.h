@@ -11,8 +11,9 @@ namespace tercel {
  * x[i + 1] - x[i] along a dimension, n times over; of bools, whether they differ. prepend and append, where defined,
  * are put before and after x first. RuntimeError for n < 0.
  */
-TERCEL_API Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(),
-                       const Tensor& append = Tensor());
+TERCEL_OP_API(method, out_apart)
+Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(),
+            const Tensor& append = Tensor());
 
 /** The integral along a dimension by the trapezoidal rule, of samples dx apart. */
 TERCEL_API Tensor trapezoid(const Tensor& y, double dx = 1, int64_t dim = -1);

@@ -12,6 +12,7 @@
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
+#include "tercel/ops/out_variants.h"
 #include "tercel/ops/reduce/reduce_impl.h"
 #include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/views.h"
@@ -290,6 +291,13 @@ Tensor test_of(const Tensor& x, DimMask mask, bool keepdim) {
 }
 
 }  // namespace
+
+#define TERCEL_WHOLE_OUT(name) \
+  const Tensor& name##_out(const Tensor& out, const Tensor& x) { return name##_out(out, x, IntSpan()); }
+TERCEL_WHOLE_OUT(sum)
+TERCEL_WHOLE_OUT(mean)
+TERCEL_WHOLE_OUT(prod)
+#undef TERCEL_WHOLE_OUT
 
 Tensor sum(const Tensor& x) { return sum_of(x, dim_mask("sum", x, {}), false, ScalarType::Undefined); }
 Tensor sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {

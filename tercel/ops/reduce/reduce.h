@@ -17,53 +17,62 @@ namespace tercel {
  * The sum; of integers and bool in int64, of uint64 in that. 0 for no elements. With a dtype, elements are converted to
  * it first, and it is the result's; so for the next ones.
  */
-TERCEL_API Tensor sum(const Tensor& x);
-TERCEL_API Tensor sum(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method) Tensor sum(const Tensor& x);
+TERCEL_API const Tensor& sum_out(const Tensor& out, const Tensor& x);
+TERCEL_OP_API(method, out, out_dtype)
+Tensor sum(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The sum of what is not NaN. */
-TERCEL_API Tensor nansum(const Tensor& x, IntSpan dims = {}, bool keepdim = false,
-                         ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, out, out_dtype)
+Tensor nansum(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The arithmetic mean, of floating and complex numbers (RuntimeError) or in such a dtype. NaN for no elements. */
-TERCEL_API Tensor mean(const Tensor& x);
-TERCEL_API Tensor mean(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method) Tensor mean(const Tensor& x);
+TERCEL_API const Tensor& mean_out(const Tensor& out, const Tensor& x);
+TERCEL_OP_API(method, out, out_dtype)
+Tensor mean(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The mean of what is not NaN, of floating numbers (RuntimeError). */
-TERCEL_API Tensor nanmean(const Tensor& x, IntSpan dims = {}, bool keepdim = false,
-                          ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, out, out_dtype)
+Tensor nanmean(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The product; of integers and bool in int64, of uint64 in that. 1 for no elements. */
-TERCEL_API Tensor prod(const Tensor& x);
-TERCEL_API Tensor prod(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method) Tensor prod(const Tensor& x);
+TERCEL_API const Tensor& prod_out(const Tensor& out, const Tensor& x);
+TERCEL_OP_API(method, out, out_dtype)
+Tensor prod(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 
 /** The largest; NaN if there is one. RuntimeError for no elements. Equal ones share the gradient. */
-TERCEL_API Tensor max(const Tensor& x);
-TERCEL_API Tensor min(const Tensor& x);
-TERCEL_API Tensor amax(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
-TERCEL_API Tensor amin(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out_apart) Tensor max(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor min(const Tensor& x);
+TERCEL_OP_API(method, out) Tensor amax(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor amin(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
 
 /** The largest along a dimension, and the first place where it stands; NaN counts as larger. IndexError if the size is
  * 0. */
-TERCEL_API ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, out_apart) ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim = false);
 /** The smallest along a dimension, and the first place where it stands; NaN counts as smaller. */
-TERCEL_API ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, out_apart) ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim = false);
 /**
  * Where the (first) largest along a dimension stands, int64; without one, its number in row-major order. NaN counts as
  * larger. IndexError where there are no elements.
  */
-TERCEL_API Tensor argmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
+TERCEL_OP_API(method, out)
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
 /** The same for the smallest; NaN counts as smaller. */
-TERCEL_API Tensor argmin(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
+TERCEL_OP_API(method, out)
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
 
 struct MinAndMax {
   Tensor min, max;
 };
 /** amin() and amax() of one dimension, or of all. RuntimeError for no elements. */
-TERCEL_API MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
+TERCEL_OP_API(method, out_apart)
+MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
 
 /** How many are different from zero (NaN is), int64. */
-TERCEL_API Tensor count_nonzero(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
 /** Whether one is different from zero (NaN is); bool, of uint8 uint8. */
-TERCEL_API Tensor any(const Tensor& x);
-TERCEL_API Tensor any(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor any(const Tensor& x);
+TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dims, bool keepdim = false);
 /** Whether none is zero; bool, of uint8 uint8. */
-TERCEL_API Tensor all(const Tensor& x);
-TERCEL_API Tensor all(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
+TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dims, bool keepdim = false);
 
 }  // namespace tercel

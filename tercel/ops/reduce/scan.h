@@ -12,16 +12,18 @@
 namespace tercel {
 
 /** out[i] = x[0] + ... + x[i] along a dimension. The in-place variant keeps x's dtype, and takes no other one. */
-TERCEL_API Tensor cumsum(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
-TERCEL_API const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, out_apart, out_dtype)
+Tensor cumsum(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method) const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** out[i] = x[0] * ... * x[i] along a dimension. */
-TERCEL_API Tensor cumprod(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
-TERCEL_API const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, out_apart, out_dtype)
+Tensor cumprod(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method) const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** The largest of x[0] to x[i], and the last place where it stands; from a NaN on, NaN. */
-TERCEL_API ValuesAndIndices cummax(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, out) ValuesAndIndices cummax(const Tensor& x, int64_t dim);
 /** The smallest of x[0] to x[i], and the last place where it stands; from a NaN on, NaN. */
-TERCEL_API ValuesAndIndices cummin(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, out) ValuesAndIndices cummin(const Tensor& x, int64_t dim);
 /** out[i] = log(exp(x[0]) + ... + exp(x[i])) without overflow, of floating numbers (NotImplementedError). */
-TERCEL_API Tensor logcumsumexp(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, out_apart) Tensor logcumsumexp(const Tensor& x, int64_t dim);
 
 }  // namespace tercel

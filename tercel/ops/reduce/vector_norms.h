@@ -10,14 +10,14 @@ namespace tercel {
  * +-infinity the largest or smallest magnitude. Where it has no derivative the gradient is 0; equal largest ones share
  * it.
  */
-TERCEL_API Tensor norm(const Tensor& x, double p = 2);
-TERCEL_API Tensor norm(const Tensor& x, double p, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p = 2);
+TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p, IntSpan dims, bool keepdim = false);
 
 /**
  * x with each slice along `dim` whose p-norm is above maxnorm scaled down to it. RuntimeError unless p > 0, maxnorm >=
  * 0 and x has at least two dimensions.
  */
-TERCEL_API Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm);
-TERCEL_API const Tensor& renorm_(const Tensor& x, double p, int64_t dim, double maxnorm);
+TERCEL_OP_API(method, out_apart) Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm);
+TERCEL_OP_API(method) const Tensor& renorm_(const Tensor& x, double p, int64_t dim, double maxnorm);
 
 }  // namespace tercel

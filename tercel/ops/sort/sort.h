@@ -7,10 +7,10 @@
 namespace tercel {
 
 /** Elements of a dimension in order, and where they stood. */
-TERCEL_API ValuesAndIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false);
+TERCEL_OP_API(method, out_apart) ValuesAndIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false);
 /** Where the elements of sort() stood, int64. */
-TERCEL_API Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false);
+TERCEL_OP_API(method, out) Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false);
 /** The values of sort() along the first dimension. */
-TERCEL_API Tensor msort(const Tensor& x);
+TERCEL_OP_API(method, out_apart) Tensor msort(const Tensor& x);
 
 }  // namespace tercel

@@ -6,21 +6,7 @@
 // of float32, in which they are not calculated.
 #pragma once
 
-#include "tercel/core/tensor.h"
-
-#define TERCEL_UNARY(name)                           \
-  TERCEL_API Tensor name(const Tensor& x);           \
-  TERCEL_API const Tensor& name##_(const Tensor& x); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& x);
-#define TERCEL_BINARY(name)                                                                 \
-  TERCEL_API Tensor name(const Tensor& a, const Tensor& b);                                 \
-  TERCEL_API Tensor name(const Tensor& a, Scalar b);                                        \
-  TERCEL_API Tensor name(Scalar a, const Tensor& b);                                        \
-  TERCEL_API const Tensor& name##_(const Tensor& a, const Tensor& b);                       \
-  TERCEL_API const Tensor& name##_(const Tensor& a, Scalar b);                              \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b); \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, const Tensor& a, Scalar b);        \
-  TERCEL_API const Tensor& name##_out(const Tensor& out, Scalar a, const Tensor& b);
+#include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
@@ -58,56 +44,56 @@ TERCEL_UNARY(lgamma)
 TERCEL_UNARY(digamma)
 /** Modified Bessel functions of the first kind, of order 0 and 1; with an e, times exp(-|x|). */
 TERCEL_UNARY(i0)
-TERCEL_UNARY(i0e)
-TERCEL_UNARY(i1)
-TERCEL_UNARY(i1e)
+TERCEL_UNARY_FUNCTION(i0e)
+TERCEL_UNARY_FUNCTION(i1)
+TERCEL_UNARY_FUNCTION(i1e)
 /** sin(pi x) / (pi x); 1 at 0. */
 TERCEL_UNARY(sinc)
 /** The normal distribution function, its inverse and its logarithm. */
-TERCEL_UNARY(special_ndtr)
-TERCEL_UNARY(special_ndtri)
-TERCEL_UNARY(special_log_ndtr)
+TERCEL_UNARY_FUNCTION(special_ndtr)
+TERCEL_UNARY_FUNCTION(special_ndtri)
+TERCEL_UNARY_FUNCTION(special_log_ndtr)
 /** -x log x; 0 at 0, -infinity below. */
-TERCEL_UNARY(special_entr)
+TERCEL_UNARY_FUNCTION(special_entr)
 /** Bessel functions of the first and second kind, of order 0 and 1; those of the second kind are NaN below 0. */
-TERCEL_UNARY(special_bessel_j0)
-TERCEL_UNARY(special_bessel_j1)
-TERCEL_UNARY(special_bessel_y0)
-TERCEL_UNARY(special_bessel_y1)
+TERCEL_UNARY_FUNCTION(special_bessel_j0)
+TERCEL_UNARY_FUNCTION(special_bessel_j1)
+TERCEL_UNARY_FUNCTION(special_bessel_y0)
+TERCEL_UNARY_FUNCTION(special_bessel_y1)
 /** Modified Bessel functions of the second kind, of order 0 and 1; NaN below 0; scaled, times exp(x). */
-TERCEL_UNARY(special_modified_bessel_k0)
-TERCEL_UNARY(special_modified_bessel_k1)
-TERCEL_UNARY(special_scaled_modified_bessel_k0)
-TERCEL_UNARY(special_scaled_modified_bessel_k1)
+TERCEL_UNARY_FUNCTION(special_modified_bessel_k0)
+TERCEL_UNARY_FUNCTION(special_modified_bessel_k1)
+TERCEL_UNARY_FUNCTION(special_scaled_modified_bessel_k0)
+TERCEL_UNARY_FUNCTION(special_scaled_modified_bessel_k1)
 /** sin(x) / x; 1 at 0. */
-TERCEL_UNARY(special_spherical_bessel_j0)
+TERCEL_UNARY_FUNCTION(special_spherical_bessel_j0)
 /** Airy's function Ai. No gradient (NotImplementedError). */
-TERCEL_UNARY(special_airy_ai)
+TERCEL_UNARY_FUNCTION(special_airy_ai)
 /** exp(x^2) erfc(x), without overflow for large x. */
-TERCEL_UNARY(special_erfcx)
+TERCEL_UNARY_FUNCTION(special_erfcx)
 
 /** The n-th derivative of digamma. RuntimeError for a negative n. */
-TERCEL_API Tensor polygamma(int64_t n, const Tensor& x);
-TERCEL_API const Tensor& polygamma_(const Tensor& x, int64_t n);
+TERCEL_OP_API(method) Tensor polygamma(int64_t n, const Tensor& x);
+TERCEL_OP_API(method) const Tensor& polygamma_(const Tensor& x, int64_t n);
 TERCEL_API const Tensor& polygamma_out(const Tensor& out, int64_t n, const Tensor& x);
 
 /** Regularised incomplete gamma functions P(a, x) and Q(a, x), for a, x >= 0. No gradient flows to a. */
 TERCEL_BINARY(igamma)
 TERCEL_BINARY(igammac)
 /** Hurwitz's zeta function: the sum over k >= 0 of (k + b)^-a, for a > 1. No gradient flows to a. */
-TERCEL_BINARY(special_zeta)
+TERCEL_BINARY_FUNCTION(special_zeta)
 /** log2(2^a + 2^b) without overflow in between. */
-TERCEL_BINARY(logaddexp2)
+TERCEL_BINARY_METHOD(logaddexp2)
 /** |a| with the sign of b. */
 TERCEL_BINARY(copysign)
 /** a log b; 0 where a is 0, unless b is NaN. */
 TERCEL_BINARY(xlogy)
 /** a log(1 + b); 0 where a is 0, unless b is NaN. */
-TERCEL_BINARY(special_xlog1py)
+TERCEL_BINARY_FUNCTION(special_xlog1py)
 /** The larger; NaN only if both are. */
-TERCEL_BINARY(fmax)
+TERCEL_BINARY_METHOD(fmax)
 /** The smaller; NaN only if both are. */
-TERCEL_BINARY(fmin)
+TERCEL_BINARY_METHOD(fmin)
 /** 0 where a is negative, 1 where it is positive, b where it is 0. */
 TERCEL_BINARY(heaviside)
 /** The floating number next to a on the way to b. */
@@ -122,23 +108,20 @@ TERCEL_BINARY(bitwise_left_shift)
 TERCEL_BINARY(bitwise_right_shift)
 
 /** Chebyshev's polynomials of the first (T) to fourth kind (W), of degree n and argument x; of 2x - 1: shifted. */
-TERCEL_BINARY(special_chebyshev_polynomial_t)
-TERCEL_BINARY(special_chebyshev_polynomial_u)
-TERCEL_BINARY(special_chebyshev_polynomial_v)
-TERCEL_BINARY(special_chebyshev_polynomial_w)
-TERCEL_BINARY(special_shifted_chebyshev_polynomial_t)
-TERCEL_BINARY(special_shifted_chebyshev_polynomial_u)
-TERCEL_BINARY(special_shifted_chebyshev_polynomial_v)
-TERCEL_BINARY(special_shifted_chebyshev_polynomial_w)
+TERCEL_BINARY_FUNCTION(special_chebyshev_polynomial_t)
+TERCEL_BINARY_FUNCTION(special_chebyshev_polynomial_u)
+TERCEL_BINARY_FUNCTION(special_chebyshev_polynomial_v)
+TERCEL_BINARY_FUNCTION(special_chebyshev_polynomial_w)
+TERCEL_BINARY_FUNCTION(special_shifted_chebyshev_polynomial_t)
+TERCEL_BINARY_FUNCTION(special_shifted_chebyshev_polynomial_u)
+TERCEL_BINARY_FUNCTION(special_shifted_chebyshev_polynomial_v)
+TERCEL_BINARY_FUNCTION(special_shifted_chebyshev_polynomial_w)
 /** Hermite's polynomials, of physicists (H) and of statisticians (He). */
-TERCEL_BINARY(special_hermite_polynomial_h)
-TERCEL_BINARY(special_hermite_polynomial_he)
+TERCEL_BINARY_FUNCTION(special_hermite_polynomial_h)
+TERCEL_BINARY_FUNCTION(special_hermite_polynomial_he)
 /** Laguerre's polynomials. */
-TERCEL_BINARY(special_laguerre_polynomial_l)
+TERCEL_BINARY_FUNCTION(special_laguerre_polynomial_l)
 /** Legendre's polynomials. */
-TERCEL_BINARY(special_legendre_polynomial_p)
+TERCEL_BINARY_FUNCTION(special_legendre_polynomial_p)
 
 }  // namespace tercel
-
-#undef TERCEL_UNARY
-#undef TERCEL_BINARY

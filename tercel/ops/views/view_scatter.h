@@ -10,13 +10,15 @@
 
 namespace tercel {
 /** A copy of x in which the part that the view of the name before _scatter sees is src. */
-TERCEL_API Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t index);
-TERCEL_API Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim = 0, int64_t start = 0,
-                                int64_t end = INT64_MAX, int64_t step = 1);
-TERCEL_API Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0,
-                                   int64_t dim2 = 1);
+TERCEL_OP_API(method, out) Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t index);
+TERCEL_OP_API(method, out)
+Tensor slice_scatter(const Tensor& x, const Tensor& src, int64_t dim = 0, int64_t start = 0, int64_t end = INT64_MAX,
+                     int64_t step = 1);
+TERCEL_OP_API(method, out)
+Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 /** The copy has x's storage offset and strides. With gradients, x is contiguous and the part lies within it. */
-TERCEL_API Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan sizes, IntSpan strides,
-                                     std::optional<int64_t> storage_offset = std::nullopt);
+TERCEL_OP_API(method, out)
+Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan sizes, IntSpan strides,
+                          std::optional<int64_t> storage_offset = std::nullopt);
 
 }  // namespace tercel

@@ -6,7 +6,7 @@
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
-#include "tercel/ops/linalg_out_variants.h"
+#include "tercel/ops/out_variants.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/diagonals.h"
 #include "tercel/util/parallel.h"

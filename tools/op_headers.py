@@ -1,0 +1,121 @@
+"""The table of ops: what the public headers of tercel/ops declare, with the columns of TERCEL_OP_API (tercel/core/op.h).
+
+The headers are of one style, so no compiler is needed. Macros that declare a family of ops are expanded.
+"""
+
+import re
+
+from public_headers import op_headers
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+DEFINE = re.compile(r"^#define (\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+NESTED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+OP = re.compile(r"\b(?:TERCEL_API|TERCEL_OP_API\((?P<columns>[^()]*)\))\s+(?:inline\s+)?(?P<result>[\w:<>&,\s]+?)\s*\b(?P<name>\w+)"
+                rf"\((?P<parameters>{NESTED})\)\s*(?P<end>[;{{])")
+SCOPE = re.compile(r"\bnamespace\s+([\w:]+)?\s*\{|[{}]")
+STRUCT = re.compile(r"\bstruct\s+(?:TERCEL_API\s+)?(\w+)\s*\{((?:\s*Tensor [\w, ]+;)+)\s*\}")
+TYPE = re.compile(r"\b(struct|class|enum class)\s+(?:TERCEL_API\s+)?(\w+)\s*(?:final\s*)?(?::\s*(?:public\s+)?([\w:]+)\s*)?\{")
+PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>.*))?$", re.DOTALL)
+COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact"}
+
+
+class Op:
+    """A declaration: namespace "tercel" or below, name, result type, parameters [(type, name, default or None)]."""
+
+    def __init__(self, header, namespace, columns, result, name, parameters):
+        self.header, self.namespace, self.columns = header, namespace, columns
+        self.result, self.name, self.parameters = result, name, parameters
+
+
+def split(text):
+    """Cuts a list at the commas that are in no bracket."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "([{<") - (c in ")]}>")
+        if c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [" ".join(part.split()) for part in [*parts, text[start:]] if part.strip()]
+
+
+def parameters_of(text):
+    found = []
+    for part in split(text):
+        match = PARAMETER.match(part)
+        if not match:
+            raise ValueError(f"cannot read the parameter '{part}'")
+        found.append((match["type"].strip(), match["name"], match["default"]))
+    return found
+
+
+def without_comments(text):
+    return COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def macros_of(text):
+    """{name: (parameters, body)}"""
+    return {name: (names.replace(" ", "").split(","), body.replace("\\\n", "\n"))
+            for name, names, body in DEFINE.findall(without_comments(text))}
+
+
+def expanded(text, macros):
+    """The header without comments and directives, macros replaced by what they declare."""
+    macros = macros | macros_of(text)
+    text = without_comments(text)
+    text = DIRECTIVE.sub("", text)
+    if not macros:
+        return text
+    call = re.compile(r"\b(" + "|".join(map(re.escape, macros)) + rf")\(({NESTED})\)")
+
+    def replace(match):
+        names, body = macros[match[1]]
+        for name, value in zip(names, split(match[2])):
+            body = re.sub(rf"(?:\s*##\s*)?\b{name}\b(?:\s*##\s*)?", lambda _, value=value: value, body)
+        return call.sub(replace, body)
+
+    return call.sub(replace, text)
+
+
+def namespaces(text):
+    """[(position, namespace)], ascending: where each begins to hold."""
+    scopes, found = [], [(0, "")]
+    for match in SCOPE.finditer(text):
+        if match[0] == "}":
+            if scopes:
+                scopes.pop()
+        else:
+            scopes.append(match[1] if match[0] != "{" else None)
+        found.append((match.end(), "::".join(scope for scope in scopes if scope)))
+    return found
+
+
+def namespace_at(spaces, position):
+    return [space for begin, space in spaces if begin <= position][-1]
+
+
+class Table:
+    """All ops; `fields`: of structs of tensors, {name: field names}; `types`: {name: (kind, namespace, base)}."""
+
+    def __init__(self, root):
+        self.ops, self.fields, self.types = [], {}, {}
+        family = root / "tercel/ops/elementwise/declare.h"
+        macros = macros_of(family.read_text()) if family.exists() else {}
+        for path in op_headers(root):
+            try:
+                self.read(path.relative_to(root).as_posix(), expanded(path.read_text(), macros))
+            except ValueError as error:
+                raise SystemExit(f"{path}: {error}") from error
+
+    def read(self, header, text):
+        spaces = namespaces(text)
+        for match in OP.finditer(text):
+            columns = set(split(match["columns"] or ""))
+            if columns - COLUMNS:
+                raise ValueError(f"{match['name']}(): unknown columns {sorted(columns - COLUMNS)}; there are {sorted(COLUMNS)}")
+            self.ops.append(Op(header, namespace_at(spaces, match.start()), columns, " ".join(match["result"].split()),
+                               match["name"], parameters_of(match["parameters"])))
+        for name, names in STRUCT.findall(text):
+            self.fields[name] = re.findall(r"\w+(?=[,;])", names)
+        for match in TYPE.finditer(text):
+            self.types[match[2]] = (match[1], namespace_at(spaces, match.start()), match[3])
