@@ -203,11 +203,15 @@ def by_namespace(variants, text):
 def out_variants(table):
     variants = [OutVariant(table, op) for op in table.ops if any(column.startswith("out") for column in op.columns)]
     headers = {v.op.header for v in variants} | {"tercel/ops/common/out.h"}
+    made = {(v.op.namespace, v.op.name) for v in variants}
+    using = "".join(f"namespace {space} {{\nusing {scope}{name}_out;\n}}\n" for space, scope, name in table.using
+                    if (f"{space}::{scope.removesuffix('::')}", name) in made)
     header = NOTICE + f"""// Variants with an `out`: Note [Out variants] in common/out.h.
 #pragma once
 
 {includes(headers)}
-{by_namespace(variants, OutVariant.declaration)}"""
+{by_namespace(variants, OutVariant.declaration)}
+{using}"""
     source = NOTICE + f"""#include "tercel/ops/out_variants.h"
 
 {by_namespace(variants, OutVariant.definition)}"""

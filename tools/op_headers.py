@@ -16,6 +16,7 @@ OP = re.compile(r"\b(?:TERCEL_API|TERCEL_OP_API\((?P<columns>[^()]*)\))\s+(?:inl
 SCOPE = re.compile(r"\bnamespace\s+([\w:]+)?\s*\{|[{}]")
 STRUCT = re.compile(r"\bstruct\s+(?:TERCEL_API\s+)?(\w+)\s*\{((?:\s*Tensor [\w, ]+;)+)\s*\}")
 TYPE = re.compile(r"\b(struct|class|enum class)\s+(?:TERCEL_API\s+)?(\w+)\s*(?:final\s*)?(?::\s*(?:public\s+)?([\w:]+)\s*)?\{")
+USING = re.compile(r"\busing ((?:\w+::)+)(\w+);")
 PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>.*))?$", re.DOTALL)
 COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact"}
 
@@ -95,10 +96,11 @@ def namespace_at(spaces, position):
 
 
 class Table:
-    """All ops; `fields`: of structs of tensors, {name: field names}; `types`: {name: (kind, namespace, base)}."""
+    """All ops; `fields`: of structs of tensors, {name: field names}; `types`: {name: (kind, namespace, base)}; `using`:
+    names of ops in another namespace, [(namespace, qualifier, name)]."""
 
     def __init__(self, root):
-        self.ops, self.fields, self.types = [], {}, {}
+        self.ops, self.fields, self.types, self.using = [], {}, {}, []
         family = root / "tercel/ops/elementwise/declare.h"
         macros = macros_of(family.read_text()) if family.exists() else {}
         for path in op_headers(root):
@@ -117,5 +119,6 @@ class Table:
                                match["name"], parameters_of(match["parameters"])))
         for name, names in STRUCT.findall(text):
             self.fields[name] = re.findall(r"\w+(?=[,;])", names)
+        self.using += [(namespace_at(spaces, match.start()), match[1], match[2]) for match in USING.finditer(text)]
         for match in TYPE.finditer(text):
             self.types[match[2]] = (match[1], namespace_at(spaces, match.start()), match[3])

@@ -8,6 +8,7 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy_impl.h"
+#include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/factories/factories_impl.h"
 #include "tercel/ops/factories/tensor_of.h"
@@ -285,6 +286,15 @@ Tensor tensor(std::initializer_list<detail::TensorLiteral> list, TensorOptions o
       TERCEL_CHECK(end == out.data<T>() + out.numel(), RuntimeError, "tensor: the lists have different depths");
     });
   });
+}
+
+const Tensor& arange_out(const Tensor& out, Scalar end) { return arange_out(out, 0, end); }
+const Tensor& arange_out(const Tensor& out, Scalar start, Scalar end, Scalar step) {
+  return put_out("arange", out, arange(start, end, step, out.dtype()));
+}
+const Tensor& empty_out(const Tensor& out, IntSpan sizes) {
+  prepare_out("empty", out, sizes);
+  return out;
 }
 
 }  // namespace tercel

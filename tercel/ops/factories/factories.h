@@ -6,12 +6,15 @@
 #include "tercel/core/tensor.h"
 
 namespace tercel {
+
+/** `out` with these sizes; new elements are not initialised. Note [Out variants] in common/out.h. */
+TERCEL_API const Tensor& empty_out(const Tensor& out, IntSpan sizes);
 /** One value everywhere, float32 unless options say otherwise. */
 TERCEL_OP_API(out) Tensor zeros(IntSpan sizes, TensorOptions options = {});
 TERCEL_OP_API(out) Tensor ones(IntSpan sizes, TensorOptions options = {});
 /** Every element the value; its dtype is the value's unless options say otherwise. */
-TERCEL_OP_API(out) Tensor full(IntSpan sizes, Scalar value);
-TERCEL_API Tensor full(IntSpan sizes, Scalar value, TensorOptions options);
+TERCEL_API Tensor full(IntSpan sizes, Scalar value);
+TERCEL_OP_API(out) Tensor full(IntSpan sizes, Scalar value, TensorOptions options);
 
 /**
  * Sizes of another tensor, its dtype and device unless options say otherwise, and its strides: Preserve keeps those of
@@ -28,9 +31,11 @@ TERCEL_API Tensor full_like(const Tensor& x, Scalar value, TensorOptions options
                             MemoryFormat format = MemoryFormat::Preserve);
 
 /** start, start + step, ... before end: int64 for integers, else float32, unless options say otherwise. */
-TERCEL_OP_API(out) Tensor arange(Scalar end);
-TERCEL_OP_API(out) Tensor arange(Scalar start, Scalar end, Scalar step = 1);
+TERCEL_API Tensor arange(Scalar end);
+TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step = 1);
 TERCEL_API Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options);
+TERCEL_API const Tensor& arange_out(const Tensor& out, Scalar end);
+TERCEL_API const Tensor& arange_out(const Tensor& out, Scalar start, Scalar end, Scalar step = 1);
 /** start, start + step, ... up to and with end. */
 TERCEL_OP_API(out) Tensor range(Scalar start, Scalar end, Scalar step = 1, TensorOptions options = {});
 /** `steps` values from start to end, both included; numbers for an integral dtype are first made integers. */

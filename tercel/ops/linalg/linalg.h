@@ -136,8 +136,9 @@ struct LstsqResult {
  * singular values for gelsd and gelss; else empty. Of the results, solution and residuals are differentiable (full
  * rank).
  */
-TERCEL_API LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {},
-                             std::string_view driver = "gelsy");
+TERCEL_OP_API(out)
+LstsqResult
+    lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {}, std::string_view driver = "gelsy");
 
 /** How many singular values exceed the tolerance of pinv(); int64, not differentiable. */
 TERCEL_OP_API(out)
@@ -220,7 +221,7 @@ struct GeqrfResult {
   Tensor a, tau;
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
-TERCEL_OP_API(method, out_exact) GeqrfResult geqrf(const Tensor& a);
+TERCEL_OP_API(method, out_exact) GeqrfResult geqrf(const Tensor& x);
 /**
  * The product of other and all columns of the Q that geqrf()'s a and tau hold, or of its adjoint (transpose): Q other,
  * or other Q if not left.

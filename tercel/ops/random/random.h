@@ -20,8 +20,9 @@ Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options =
 TERCEL_API Tensor randint(int64_t high, IntSpan sizes, TensorOptions options = kInt64,
                           Generator& generator = default_generator());
 /** The numbers 0 to n - 1 in random order; int64 unless options say otherwise. */
-TERCEL_OP_API(out) Tensor randperm(int64_t n, Generator& generator = default_generator());
-TERCEL_API Tensor randperm(int64_t n, TensorOptions options, Generator& generator = default_generator());
+TERCEL_API Tensor randperm(int64_t n, Generator& generator = default_generator());
+TERCEL_OP_API(out)
+Tensor randperm(int64_t n, TensorOptions options, Generator& generator = default_generator());
 
 /** The same with the sizes of x, and its dtype, device and strides as empty_like() has them. */
 TERCEL_API Tensor rand_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve,
