@@ -6,40 +6,20 @@
 //   optimizer.step();
 //
 // The trainer's Optimizer (optimizer.h) updates one arena or table by HugeCTR's formulas; this is for ordinary loops.
+// Both run the rules of rules.h, one pass over the memory per parameter, and so do tercel.optim's classes.
 // Parameters without a gradient are left alone. A gradient of rows is for SGD without momentum or weight decay, and for
 // Adagrad without weight decay; others are a RuntimeError.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tercel/core/tensor.h"
+#include "tercel/optim/group_rules.h"
 
 namespace tercel::optim {
-
-/** Options of all optimizers; each uses some, under torch.optim's names. */
-struct GroupOptions {
-  /** The optimizer's own default in torch.optim; it takes this one's place when the group is added. */
-  static constexpr double kOwnDefault = std::numeric_limits<double>::lowest();
-
-  double lr = kOwnDefault;               ///< 1e-3; 0.01 of Adagrad and RMSprop
-  double weight_decay = kOwnDefault;     ///< 0; 0.01 of AdamW
-  double momentum = 0;                   ///< SGD, RMSprop
-  double dampening = 0;                  ///< SGD
-  bool nesterov = false;                 ///< SGD
-  bool maximize = false;                 ///< ascends
-  double beta1 = 0.9;                    ///< Adam, AdamW
-  double beta2 = 0.999;                  ///< Adam, AdamW
-  double eps = kOwnDefault;              ///< Adam, AdamW, RMSprop: 1e-8; Adagrad: 1e-10
-  bool amsgrad = false;                  ///< Adam, AdamW
-  double alpha = 0.99;                   ///< RMSprop
-  bool centered = false;                 ///< RMSprop
-  double lr_decay = 0;                   ///< Adagrad
-  double initial_accumulator_value = 0;  ///< Adagrad
-};
 
 struct ParameterGroup {
   std::vector<Tensor> parameters;
@@ -67,45 +47,32 @@ class TERCEL_API GroupOptimizer {
   void load_state_dict(const std::vector<std::pair<std::string, Tensor>>& state);
 
  protected:
+  GroupOptimizer(GroupRule rule, std::vector<ParameterGroup> groups);
+
+ private:
   /** What is kept for one parameter. */
   struct State {
     double step = 0;
     std::map<std::string, Tensor> tensors;
-    /** The tensor of that name; made with the value when it is first asked for. */
-    const Tensor& get(const char* name, const Tensor& parameter, double value = 0);
   };
 
-  GroupOptimizer(const char* name, std::vector<ParameterGroup> groups);
-  /** Updates p by the gradient g, both without history; `state` has counted this step. */
-  virtual void update(const Tensor& p, const Tensor& g, State& state, const GroupOptions& o) = 0;
-  /** The same for {rows, values}, each row once; refuses unless overridden. */
-  virtual void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
-                           const GroupOptions& o);
-  const char* name() const { return name_; }
+  void update(const Tensor& p, const Gradient& gradient, State& state, const GroupOptions& o) const;
 
- private:
-  void check(const GroupOptions& o) const;
-
-  const char* name_;
+  GroupRule rule_;
   std::vector<ParameterGroup> groups_;
   std::vector<State> states_;  // in the order of the groups' parameters
 };
 
 /** Declares an optimizer; the second constructor makes one group. */
-#define TERCEL_GROUP_OPTIMIZER(Name)                                                              \
- public:                                                                                          \
-  explicit Name(std::vector<ParameterGroup> groups) : GroupOptimizer(#Name, std::move(groups)) {} \
-  explicit Name(std::vector<Tensor> parameters, GroupOptions options = {})                        \
-      : GroupOptimizer(#Name, {{std::move(parameters), options}}) {}                              \
-                                                                                                  \
- private:                                                                                         \
-  void update(const Tensor& p, const Tensor& g, State& state, const GroupOptions& o) override;
+#define TERCEL_GROUP_OPTIMIZER(Name)                                                                        \
+ public:                                                                                                    \
+  explicit Name(std::vector<ParameterGroup> groups) : GroupOptimizer(GroupRule::Name, std::move(groups)) {} \
+  explicit Name(std::vector<Tensor> parameters, GroupOptions options = {})                                  \
+      : GroupOptimizer(GroupRule::Name, {{std::move(parameters), options}}) {}
 
 /** buf = momentum buf + (1 - dampening) g; p -= lr buf (or, with nesterov, lr (g + momentum buf)). */
 class TERCEL_API SGD final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(SGD)
-  void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
-                   const GroupOptions& o) override;
 };
 /** Moving means of g and g^2, corrected for their start; weight decay is added to g. */
 class TERCEL_API Adam final : public GroupOptimizer {
@@ -118,12 +85,14 @@ class TERCEL_API AdamW final : public GroupOptimizer {
 /** sum += g^2; p -= lr / (1 + (step - 1) lr_decay) g / (sqrt(sum) + eps). */
 class TERCEL_API Adagrad final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Adagrad)
-  void update_rows(const Tensor& p, const Tensor& rows, const Tensor& values, State& state,
-                   const GroupOptions& o) override;
 };
 /** p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked. */
 class TERCEL_API RMSprop final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(RMSprop)
+};
+/** Follow the regularized leader, as the trainer's: parameters whose sum of gradients is small are zero. */
+class TERCEL_API Ftrl final : public GroupOptimizer {
+  TERCEL_GROUP_OPTIMIZER(Ftrl)
 };
 #undef TERCEL_GROUP_OPTIMIZER
 

@@ -1,22 +1,14 @@
 #include "tercel/optim/optimizer.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <iterator>
 
 #include "tercel/ops/factories/factories.h"
-#include "tercel/optim/rules.h"
-#include "tercel/optim/rules_kernels.h"
-#include "tercel/util/parallel.h"
+#include "tercel/optim/apply_rule.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::optim {
 
 namespace {
-
-constinit const KernelTable<RuleUpdateFn> update_dense_kernels = TERCEL_CPU_KERNELS(update_dense);
-constinit const KernelTable<RuleUpdateFn> update_rows_kernels = TERCEL_CPU_KERNELS(update_rows);
 
 constexpr const char* kMomentum[] = {"momentum"};
 constexpr const char* kMoments[] = {"m", "v"};
@@ -28,30 +20,56 @@ constexpr double kLeastFtrlRate = 1e-30;
 
 bool nothing_to_do(Rule rule, double rate) { return rule == Rule::Ftrl && rate < kLeastFtrlRate; }
 
-/** All but what is updated: the rule and the step's numbers, in the order of optim::Step. */
-RuleUpdate begin_step(const OptimizerOptions& o, ScalarType dtype, double rate, int64_t step) {
+RuleId rule_id(Rule rule) {
+  switch (rule) {
+    case Rule::Sgd: return RuleId::Sgd;
+    case Rule::MomentumSgd: return RuleId::Momentum;
+    case Rule::Adam: return RuleId::Adam;
+    case Rule::AdaGrad: return RuleId::AdaGrad;
+    case Rule::Ftrl: return RuleId::Ftrl;
+  }
+  return RuleId::Sgd;
+}
+
+/** 1 - beta as the step's arithmetic has it, so that beta and it add up to 1. */
+double rest(double beta, ScalarType dtype) {
+  return dtype == kFloat64 ? 1 - beta : static_cast<double>(1 - static_cast<float>(beta));
+}
+
+/** The step's numbers. */
+Step<double> begin_step(const OptimizerOptions& o, ScalarType dtype, double rate, int64_t step) {
   TERCEL_CHECK(step >= 1 && rate >= 0 && std::isfinite(rate), RuntimeError,
                "optimizer: expected a step of at least 1 and "
                "a learning rate that is not negative, but got step ",
                step, " and ", rate);
-  RuleUpdate u{};
-  u.rule = static_cast<int>(o.type);
-  u.is_double = dtype == kFloat64;
-  if (o.type == Rule::Adam) {
-    const auto t = static_cast<double>(step);
-    rate *= std::sqrt(1 - std::pow(o.beta2, t)) / (1 - std::pow(o.beta1, t));
+  Step<double> h;
+  h.rate = rate;
+  h.epsilon = o.epsilon;
+  switch (o.type) {
+    case Rule::Sgd:
+    case Rule::AdaGrad: break;
+    case Rule::MomentumSgd:  // the rate is in the momentum; see rules.h
+      h.beta1 = o.momentum_factor;
+      h.rest1 = -rate;
+      h.rate = -1;
+      break;
+    case Rule::Adam: {
+      const auto t = static_cast<double>(step);
+      h.rate *= std::sqrt(1 - std::pow(o.beta2, t)) / (1 - std::pow(o.beta1, t));
+      h.beta1 = o.beta1;
+      h.rest1 = rest(o.beta1, dtype);
+      h.beta2 = o.beta2;
+      h.rest2 = rest(o.beta2, dtype);
+      break;
+    }
+    case Rule::Ftrl:
+      h.inverse_rate = 1 / rate;
+      h.beta = o.beta;
+      h.lambda1 = o.lambda1;
+      h.lambda2 = o.lambda2;
+      break;
   }
-  const double beta1 = o.type == Rule::MomentumSgd ? o.momentum_factor : o.beta1;
-  const double inverse = o.type == Rule::Ftrl ? 1 / rate : 0;
-  const double values[] = {rate, beta1, o.beta2, o.epsilon, inverse, o.beta, o.lambda1, o.lambda2};
-  static_assert(std::size(values) == std::extent_v<decltype(u.step)>);
-  std::copy(std::begin(values), std::end(values), u.step);
-  return u;
-}
-
-void bump_versions(const Tensor& parameter, Span<Tensor> states) {
-  parameter.impl().bump_version();
-  for (const Tensor& state : states) state.impl().bump_version();
+  return h;
 }
 
 }  // namespace
@@ -98,23 +116,9 @@ void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) 
                    gradient.is_contiguous(),
                RuntimeError, "optimizer: gradient ", describe(gradient), " does not fit parameter ",
                describe(parameter_));
-  const RuleUpdate whole = begin_step(options_, parameter_.dtype(), rate, step);
+  const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   if (parameter_.numel() == 0 || nothing_to_do(options_.type, rate)) return;
-  const auto kernel = update_dense_kernels[parameter_.device()];
-  std::atomic<bool> finite = true;
-  parallel_for(0, parameter_.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
-    const auto at = [&](const Tensor& t) {
-      return static_cast<std::byte*>(t.data_ptr()) + static_cast<size_t>(begin) * t.itemsize();
-    };
-    RuleUpdate part = whole;
-    part.weight = at(parameter_);
-    for (size_t k = 0; k < states_.size(); ++k) part.state[k] = at(states_[k]);
-    part.gradient = at(gradient);
-    part.n = end - begin;
-    if (!kernel(part)) finite = false;
-  });
-  is_finite_ &= finite;
-  bump_versions(parameter_, states_);
+  is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, {gradient, Tensor()});
 }
 
 void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step) {
@@ -125,31 +129,10 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step)
                RuntimeError, "optimizer: gradient rows ", describe(gradient.values), " do not fit parameter ",
                describe(parameter_));
   check_update_type(options_, "optimizer");
-  RuleUpdate whole = begin_step(options_, parameter_.dtype(), rate, step);
+  const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   const Gradient unique = unique_rows_.reduce(gradient);
-  const int64_t n = unique.rows.numel();
-  if (n == 0) return;
-  const auto* rows = unique.rows.data<int64_t>();
-  // They ascend: the ends tell of all.
-  TERCEL_CHECK(rows[0] >= 0 && rows[n - 1] < parameter_.size(0), IndexError, "optimizer: row ",
-               rows[0] < 0 ? rows[0] : rows[n - 1], " is out of range for ", describe(parameter_));
-  if (parameter_.numel() == 0 || nothing_to_do(options_.type, rate)) return;
-  whole.weight = parameter_.data_ptr();
-  for (size_t k = 0; k < states_.size(); ++k) whole.state[k] = states_[k].data_ptr();
-  whole.dim = parameter_.numel() / parameter_.size(0);
-  const auto* values = static_cast<const std::byte*>(unique.values.data_ptr());
-  const int64_t row_bytes = whole.dim * static_cast<int64_t>(parameter_.itemsize());
-  const auto kernel = update_rows_kernels[parameter_.device()];
-  std::atomic<bool> finite = true;
-  parallel_for(0, n, 1024, [&](int64_t begin, int64_t end) {
-    RuleUpdate part = whole;
-    part.rows = rows + begin;
-    part.gradient = values + begin * row_bytes;
-    part.n = end - begin;
-    if (!kernel(part)) finite = false;
-  });
-  is_finite_ &= finite;
-  bump_versions(parameter_, states_);
+  if (unique.rows.numel() == 0 || nothing_to_do(options_.type, rate)) return;
+  is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, unique);
 }
 
 }  // namespace tercel::optim

@@ -1,9 +1,18 @@
 // Update rules: what one step does to one element.
 //
-// A rule is a type. It is instantiated with float, double or a vector of them, for the dense arena, for rows of a
-// table, and for CUDA; nothing else knows it. `state` holds kStates values of the element; `h` what is the same for the
-// step. Formulas are HugeCTR's, Adam's with epsilon outside the bias correction, as TensorFlow has it. Numbers below
-// the least normal one count as 0.
+// A rule is a type. It is instantiated with vectors of float and double on the CPU, and with the numbers themselves
+// elsewhere; nothing else knows a formula, apart from the recorded steps of Python (python/tercel/optim/optimizers.py).
+// A rule keeps nothing: `state` holds kStates values of the element, `h` what is the same for the whole step. A state
+// that is not finite makes the new weight so too, except for the first kHidden. Where
+// HugeCTR's and PyTorch's optimizers differ only in the step's numbers they are one rule:
+//
+//   Adam      HugeCTR adds epsilon to sqrt(v), PyTorch to sqrt(v / (1 - beta2^t)): the latter is the same with
+//             epsilon sqrt(1 - beta2^t), once the rate has both corrections in it
+//   Momentum  HugeCTR's state is -rate times PyTorch's: rest1 is -rate and the rate -1, in place of 1 - dampening and
+//   lr AdaGrad   PyTorch divides the rate by 1 + (t - 1) lr_decay
+//
+// AdamW is Adam with `shrink`, L2 regularisation any rule with `decay`, maximisation one with a `sign` of -1; see
+// prepare(). Numbers below the least normal one count as 0.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +24,79 @@ namespace tercel::optim {
 /** What a step is computed with; each rule uses some of it. */
 template <class V>
 struct Step {
-  V rate;          ///< learning rate; for Adam with the bias corrections of both moments in it
-  V beta1;         ///< Adam; the factor of MomentumSGD
-  V beta2;         ///< Adam
-  V epsilon;       ///< Adam, AdaGrad
-  V inverse_rate;  ///< Ftrl, like the rest
-  V beta;
-  V lambda1;
-  V lambda2;
+  V rate = V(0);          ///< learning rate; for Adam with the bias corrections of both moments in it
+  V beta1 = V(0);         ///< decay of the first moment or of the momentum
+  V rest1 = V(0);         ///< what the gradient adds to it: 1 - beta1, 1 - dampening
+  V beta2 = V(0);         ///< decay of the second moment
+  V rest2 = V(0);         ///< 1 - beta2
+  V epsilon = V(0);       ///< added to the root
+  V inverse_rate = V(0);  ///< Ftrl, like the next three
+  V beta = V(0);
+  V lambda1 = V(0);
+  V lambda2 = V(0);
+  V sign = V(1);    ///< of the gradient: -1 to ascend
+  V decay = V(0);   ///< L2: that much of the weight is added to the gradient
+  V shrink = V(1);  ///< AdamW: the weight is multiplied by it
 };
+
+/** What comes before any rule, where sign, decay or shrink are not 1, 0 and 1. */
+template <class V>
+inline TERCEL_HD void prepare(V& w, V& g, const Step<V>& h) {
+  g = h.sign * g + h.decay * w;
+  w = h.shrink * w;
+}
 
 /** w -= rate g */
 struct SgdRule {
   static constexpr int kStates = 0;
+  static constexpr int kHidden = 0;
   template <class V>
   static TERCEL_HD void update(V& w, V*, V g, const Step<V>& h) {
     w = w - h.rate * g;
   }
 };
 
-/** m = factor m - rate g; w += m */
-struct MomentumSgdRule {
+/** m = beta1 m + rest1 g; w -= rate m */
+struct MomentumRule {
   static constexpr int kStates = 1;
+  static constexpr int kHidden = 0;
   template <class V>
   static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
-    state[0] = h.beta1 * state[0] - h.rate * g;
-    w = w + state[0];
+    state[0] = h.beta1 * state[0] + h.rest1 * g;
+    w = w - h.rate * state[0];
   }
 };
 
-/** m, v: moving means of g and g^2; w -= rate m / (sqrt(v) + epsilon) */
-struct AdamRule {
-  static constexpr int kStates = 2;
+/** m = beta1 m + rest1 g; w -= rate (g + beta1 m) */
+struct NesterovRule {
+  static constexpr int kStates = 1;
+  static constexpr int kHidden = 0;
   template <class V>
   static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
-    state[0] = h.beta1 * state[0] + (V(1) - h.beta1) * g;
-    state[1] = h.beta2 * state[1] + (V(1) - h.beta2) * (g * g);
-    w = w - h.rate * state[0] / (sqrt(state[1]) + h.epsilon);
+    state[0] = h.beta1 * state[0] + h.rest1 * g;
+    w = w - h.rate * (g + h.beta1 * state[0]);
+  }
+};
+
+/** m, v: moving means of g and g^2; w -= rate m / (sqrt(v) + epsilon), with amsgrad the largest v so far. */
+template <bool kAmsgrad>
+struct AdamRule {
+  static constexpr int kStates = kAmsgrad ? 3 : 2;
+  static constexpr int kHidden = kStates;
+  template <class V>
+  static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
+    state[0] = h.beta1 * state[0] + h.rest1 * g;
+    state[1] = h.beta2 * state[1] + h.rest2 * (g * g);
+    V v = state[1];
+    if constexpr (kAmsgrad) v = state[2] = where((state[2] < v) | (v != v), v, state[2]);  // NaN stays
+    w = w - h.rate * state[0] / (sqrt(v) + h.epsilon);
   }
 };
 
 /** s += g^2; w -= rate g / (sqrt(s) + epsilon) */
 struct AdaGradRule {
   static constexpr int kStates = 1;
+  static constexpr int kHidden = kStates;
   template <class V>
   static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
     state[0] = state[0] + g * g;
@@ -65,9 +104,37 @@ struct AdaGradRule {
   }
 };
 
+/**
+ * s: moving mean of g^2; u = g / (sqrt(s) + epsilon); w -= rate u. Centred: s - m^2 in place of s, with m the moving
+ * mean of g. Momentum: b = beta1 b + u; w -= rate b. The states are s, m, b, as far as there are such.
+ */
+template <bool kCentered, bool kMomentum>
+struct RmsPropRule {
+  static constexpr int kStates = 1 + (kCentered ? 1 : 0) + (kMomentum ? 1 : 0);
+  static constexpr int kHidden = kStates;
+  template <class V>
+  static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
+    state[0] = h.beta2 * state[0] + h.rest2 * (g * g);
+    V square = state[0];
+    if constexpr (kCentered) {
+      state[1] = state[1] + h.rest2 * (g - state[1]);
+      square = square - state[1] * state[1];
+    }
+    const V root = sqrt(square) + h.epsilon;
+    if constexpr (kMomentum) {
+      V& buffer = state[kStates - 1];
+      buffer = h.beta1 * buffer + g / root;
+      w = w - h.rate * buffer;
+    } else {
+      w = w - h.rate * g / root;
+    }
+  }
+};
+
 /** McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), with HugeCTR's guard under the root. */
 struct FtrlRule {
   static constexpr int kStates = 2;  // n, z
+  static constexpr int kHidden = kStates;
   template <class V>
   static TERCEL_HD void update(V& w, V* state, V g, const Step<V>& h) {
     const V guard = V(1.1920929e-7f);
@@ -85,7 +152,24 @@ template <class... Rule>
 struct RuleList {
   static constexpr int kSize = sizeof...(Rule);
 };
-/** In the order of enum Rule (optimizer.h). */
-using Rules = RuleList<SgdRule, MomentumSgdRule, AdamRule, AdaGradRule, FtrlRule>;
+using Rules = RuleList<SgdRule, MomentumRule, NesterovRule, AdamRule<false>, AdamRule<true>, AdaGradRule,
+                       RmsPropRule<false, false>, RmsPropRule<true, false>, RmsPropRule<false, true>,
+                       RmsPropRule<true, true>, FtrlRule>;
+
+/** Places in Rules. */
+enum class RuleId : uint8_t {
+  Sgd,
+  Momentum,
+  Nesterov,
+  Adam,
+  AdamAmsgrad,
+  AdaGrad,
+  RmsProp,
+  RmsPropCentered,
+  RmsPropMomentum,
+  RmsPropCenteredMomentum,
+  Ftrl
+};
+constexpr int kMostStates = 3;
 
 }  // namespace tercel::optim

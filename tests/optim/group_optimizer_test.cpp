@@ -14,6 +14,7 @@
 #include "tercel/ops/nn/loss.h"
 #include "tercel/ops/random/random.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/optim/optimizer.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -95,6 +96,26 @@ TEST(GroupOptimizer, AdagradAndRmspropArePyTorchs) {
     buffer = 0.5 * buffer + g / (std::sqrt(s - mean * mean) + 1e-8);
     w -= 0.1 * buffer;
   });
+}
+
+TEST(GroupOptimizer, FtrlIsTheTrainers) {
+  Tensor w = test::random({50}, kFloat32, -1, 1, 1).requires_grad_();
+  const Tensor trained = test::make({50}, kFloat32, values_of(w));
+  Ftrl ftrl({w}, {.lr = 0.1, .beta = 0.5, .lambda1 = 0.05, .lambda2 = 0.1});
+  OptimizerOptions options;
+  options.type = Rule::Ftrl;
+  options.beta = 0.5;
+  options.lambda1 = 0.05;
+  options.lambda2 = 0.1;
+  Optimizer optimizer(options, trained);
+  for (int64_t step = 1; step <= 3; ++step) {
+    const Tensor g = test::random({50}, kFloat32, -1, 1, 10 + static_cast<uint64_t>(step));
+    w.set_grad(g);
+    ftrl.step();
+    optimizer.update_dense(g, 0.1, step);
+  }
+  EXPECT_EQ(values_of(w), values_of(trained));
+  TERCEL_EXPECT_THROW(Ftrl({ones({1}).requires_grad_()}, {.lambda1 = -1}), ValueError, "Invalid lambda1 value: -1");
 }
 
 TEST(GroupOptimizer, RowsChangeAloneAndAsDenseOnesDo) {

@@ -1,9 +1,9 @@
 // Kernels of the update rules.
 //
-// dense:  for i in 0..n:             rule(weight[i], state[i], gradient[i])
-// rows:   for r in 0..n, j in 0..dim: rule(weight[rows[r], j], state[rows[r], j], gradient[r, j])
+//   for i in 0..n, j in 0..dim: rule(weight[rows[i], j], state[rows[i], j], gradient[i, j])
 //
-// Both go through one function over consecutive elements, so an element's new value does not depend on which was used.
+// All of it goes through one function over consecutive elements, so an element's new value depends neither on its place
+// nor on the rows beside it. Operands of other dtypes than the computation's pass through buffers of kBlock elements.
 //
 // What is stored is also multiplied by zero and added up: the sum is NaN if any of it is NaN or infinite, and 0 else.
 // The kernels wait for memory, so that this costs nothing, while looking for such values later reads everything again.
@@ -11,6 +11,9 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+
+#include "tercel/ops/common/cpu/tile_io.h"
 #include "tercel/ops/common/cpu/vec.h"
 #include "tercel/optim/rules_kernels.h"
 
@@ -21,9 +24,10 @@ namespace {
 using namespace tercel::optim;  // NOLINT(google-build-using-namespace): the rules are written for it
 
 template <class T>
-Step<Vec<T>> step_of(const RuleUpdate& u) {
-  const auto value = [&u](int i) { return Vec<T>(static_cast<T>(u.step[i])); };
-  return {value(0), value(1), value(2), value(3), value(4), value(5), value(6), value(7)};
+Step<Vec<T>> step_of(const Step<double>& s) {
+  const auto all = [](double x) { return Vec<T>(static_cast<T>(x)); };
+  return {all(s.rate), all(s.beta1),   all(s.rest1),   all(s.beta2), all(s.rest2), all(s.epsilon), all(s.inverse_rate),
+          all(s.beta), all(s.lambda1), all(s.lambda2), all(s.sign),  all(s.decay), all(s.shrink)};
 }
 
 /**
@@ -52,7 +56,7 @@ class FlushDenormals {
 template <class Rule, class V>
 inline void mark(V& sum, V weight, const V* state) {
   V zero = weight * V(0);
-  for (int k = 0; k < Rule::kStates; ++k) zero = zero + state[k] * V(0);
+  for (int k = 0; k < Rule::kHidden; ++k) zero = zero + state[k] * V(0);
   sum = sum + zero;  // the only addition that waits for the vector before
 }
 
@@ -61,7 +65,15 @@ bool all_zero(V sum) {
   return !any(sum != V(0));
 }
 
-template <class Rule, class T>
+/** The rule on one vector; kPrepared: with prepare() before it. */
+template <class Rule, bool kPrepared, class V>
+inline void update_vector(V& w, V* s, V g, const Step<V>& h, V& sum) {
+  if constexpr (kPrepared) prepare(w, g, h);
+  Rule::update(w, s, g, h);
+  mark<Rule>(sum, w, s);
+}
+
+template <class Rule, bool kPrepared, class T>
 inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n, const Step<Vec<T>>& h, Vec<T>& sum) {
   using V = Vec<T>;
   V s[Rule::kStates > 0 ? Rule::kStates : 1];
@@ -69,27 +81,18 @@ inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n
   for (; i + V::kSize <= n; i += V::kSize) {
     V w = V::load(weight + i);
     for (int k = 0; k < Rule::kStates; ++k) s[k] = V::load(state[k] + i);
-    Rule::update(w, s, V::load(gradient + i), h);
-    mark<Rule>(sum, w, s);
+    update_vector<Rule, kPrepared>(w, s, V::load(gradient + i), h, sum);
     w.store(weight + i);
     for (int k = 0; k < Rule::kStates; ++k) s[k].store(state[k] + i);
   }
   if (i < n) {
     V w = load_partial(weight + i, n - i);
     for (int k = 0; k < Rule::kStates; ++k) s[k] = load_partial(state[k] + i, n - i);
-    Rule::update(w, s, load_partial(gradient + i, n - i), h);
-    mark<Rule>(sum, w, s);  // further lanes hold zeros, of which no rule makes anything else
+    // Further lanes hold zeros, of which no rule makes anything else unless epsilon is 0.
+    update_vector<Rule, kPrepared>(w, s, load_partial(gradient + i, n - i), h, sum);
     store_partial(weight + i, w, n - i);
     for (int k = 0; k < Rule::kStates; ++k) store_partial(state[k] + i, s[k], n - i);
   }
-}
-
-template <class Rule, class T>
-bool dense(const RuleUpdate& u) {
-  T* state[2] = {static_cast<T*>(u.state[0]), static_cast<T*>(u.state[1])};
-  Vec<T> sum(0);
-  update_span<Rule>(static_cast<T*>(u.weight), state, static_cast<const T*>(u.gradient), u.n, step_of<T>(u), sum);
-  return all_zero(sum);
 }
 
 /** How many rows ahead memory is asked for: rows lie anywhere in the table, and a miss costs as much as 16 of them. */
@@ -106,49 +109,113 @@ inline void prefetch_row(const T* p, int64_t n) {
   __builtin_prefetch(p + end - 1, 1);  // a row that begins within a line ends in one more
 }
 
-template <class Rule, class T>
-bool rows(const RuleUpdate& u) {
-  const Step<Vec<T>> h = step_of<T>(u);
+/** All operands are of T. */
+template <class Rule, bool kPrepared, class T>
+bool native(const RuleUpdate& u) {
+  const Step<Vec<T>> h = step_of<T>(u.step);
   Vec<T> sum(0);
-  T* weight = static_cast<T*>(u.weight);
-  T* base[2] = {static_cast<T*>(u.state[0]), static_cast<T*>(u.state[1])};
-  const T* gradient = static_cast<const T*>(u.gradient);
-  for (int64_t r = 0; r < u.n; ++r) {
-    if (r + kAhead < u.n) {
-      const int64_t next = u.rows[r + kAhead] * u.dim;
-      prefetch_row(weight + next, u.dim);
-      for (int k = 0; k < Rule::kStates; ++k) prefetch_row(base[k] + next, u.dim);
+  // Variables of the function's own: for all the compiler knows, what is stored could change `u`.
+  const int64_t n = u.n, dim = u.dim, weight_stride = u.weight.stride, gradient_stride = u.gradient.stride;
+  const int64_t* const rows = u.rows;
+  T* const weight = static_cast<T*>(u.weight.data);
+  const T* gradient = static_cast<const T*>(u.gradient.data);
+  T* base[kMostStates] = {};
+  int64_t stride[kMostStates] = {};
+  for (int k = 0; k < Rule::kStates; ++k) {
+    base[k] = static_cast<T*>(u.state[k].data);
+    stride[k] = u.state[k].stride;
+  }
+  for (int64_t i = 0; i < n; ++i, gradient += gradient_stride) {
+    if (rows && i + kAhead < n) {
+      const int64_t next = rows[i + kAhead];
+      prefetch_row(weight + next * weight_stride, dim);
+      for (int k = 0; k < Rule::kStates; ++k) prefetch_row(base[k] + next * stride[k], dim);
     }
-    const int64_t at = u.rows[r] * u.dim;
-    T* state[2] = {};
-    for (int k = 0; k < Rule::kStates; ++k) state[k] = base[k] + at;
-    update_span<Rule>(weight + at, state, gradient + r * u.dim, u.dim, h, sum);
+    const int64_t r = rows ? rows[i] : i;
+    T* state[kMostStates] = {};
+    for (int k = 0; k < Rule::kStates; ++k) state[k] = base[k] + r * stride[k];
+    update_span<Rule, kPrepared>(weight + r * weight_stride, state, gradient, dim, h, sum);
   }
   return all_zero(sum);
 }
 
-template <class... Rule>
-bool run_dense(RuleList<Rule...>, const RuleUpdate& u) {
-  constexpr RuleUpdateFn* table[][2] = {{&dense<Rule, float>, &dense<Rule, double>}...};
-  return table[u.rule][u.is_double](u);
+constexpr int64_t kBlock = 256;
+
+/** One operand's elements on their way through a buffer of the computation's type. */
+template <class T>
+struct Staged {
+  alignas(64) T buffer[kBlock];
+
+  static constexpr Compute kCompute = sizeof(T) == 8 ? Compute::F64 : Compute::F32;
+
+  static void* at(const RuleOperand& o, int64_t row, int64_t j) {
+    return static_cast<std::byte*>(o.row(row)) + j * static_cast<int64_t>(item_size(o.dtype));
+  }
+  void load(const RuleOperand& o, int64_t row, int64_t j, int64_t n) {
+    load_conversion(o.dtype, kCompute)(buffer, at(o, row, j), n);
+  }
+  /** Whether what has been stored is finite: a narrower dtype may make infinity of a large number. */
+  bool store(const RuleOperand& o, int64_t row, int64_t j, int64_t n) {
+    void* const out = at(o, row, j);
+    store_conversion(kCompute, o.dtype)(out, buffer, n);
+    load_conversion(o.dtype, kCompute)(buffer, out, n);
+    T zero = 0;
+    for (int64_t i = 0; i < n; ++i) zero += buffer[i] * T(0);
+    return zero == T(0);
+  }
+};
+
+/** Any dtypes: block by block through buffers, on which `run` works. */
+template <class T>
+bool through_buffers(const RuleUpdate& u, int states, RuleUpdateFn* run) {
+  Staged<T> weight, gradient, state[kMostStates];
+  const auto whole = [](Staged<T>& s) { return RuleOperand{s.buffer, kBlock, native_dtype(Staged<T>::kCompute)}; };
+  RuleUpdate block = u;
+  block.weight = whole(weight);
+  block.gradient = whole(gradient);
+  for (int k = 0; k < states; ++k) block.state[k] = whole(state[k]);
+  block.rows = nullptr;
+  block.n = 1;
+  bool finite = true;
+  for (int64_t i = 0; i < u.n; ++i)
+    for (int64_t j = 0; j < u.dim; j += kBlock) {
+      const int64_t r = u.rows ? u.rows[i] : i, n = block.dim = std::min(kBlock, u.dim - j);
+      weight.load(u.weight, r, j, n);
+      gradient.load(u.gradient, i, j, n);
+      for (int k = 0; k < states; ++k) state[k].load(u.state[k], r, j, n);
+      finite &= run(block);
+      finite &= weight.store(u.weight, r, j, n);
+      for (int k = 0; k < states; ++k) finite &= state[k].store(u.state[k], r, j, n);
+    }
+  return finite;
 }
 
+struct RuleKernels {
+  int states;
+  RuleUpdateFn* run[2][2];  ///< [float64][prepared]
+};
+
 template <class... Rule>
-bool run_rows(RuleList<Rule...>, const RuleUpdate& u) {
-  constexpr RuleUpdateFn* table[][2] = {{&rows<Rule, float>, &rows<Rule, double>}...};
-  return table[u.rule][u.is_double](u);
+const RuleKernels& kernels_of(RuleList<Rule...>, RuleId id) {
+  static constexpr RuleKernels kTable[] = {{Rule::kStates,
+                                            {{&native<Rule, false, float>, &native<Rule, true, float>},
+                                             {&native<Rule, false, double>, &native<Rule, true, double>}}}...};
+  return kTable[static_cast<size_t>(id)];
 }
 
 }  // namespace
 
-bool update_dense(const RuleUpdate& u) {
+bool update_by_rule(const RuleUpdate& u) {
   const FlushDenormals scope;
-  return run_dense(Rules{}, u);
-}
-
-bool update_rows(const RuleUpdate& u) {
-  const FlushDenormals scope;
-  return run_rows(Rules{}, u);
+  const RuleKernels& kernels = kernels_of(Rules{}, u.rule);
+  const bool is_double = u.weight.dtype == ScalarType::Float64;
+  const bool prepared = u.step.sign != 1 || u.step.decay != 0 || u.step.shrink != 1;
+  RuleUpdateFn* const run = kernels.run[is_double][prepared];
+  const ScalarType type = is_double ? ScalarType::Float64 : ScalarType::Float32;
+  bool same = u.weight.dtype == type && u.gradient.dtype == type;
+  for (int k = 0; k < kernels.states; ++k) same &= u.state[k].dtype == type;
+  if (same) return run(u);
+  return is_double ? through_buffers<double>(u, kernels.states, run) : through_buffers<float>(u, kernels.states, run);
 }
 
 }  // namespace tercel::TERCEL_ISA

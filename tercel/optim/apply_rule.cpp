@@ -1,0 +1,198 @@
+#include "tercel/optim/apply_rule.h"
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/elementwise/complex.h"
+#include "tercel/optim/rules_kernels.h"
+#include "tercel/util/parallel.h"
+
+namespace tercel::optim {
+
+namespace {
+
+constinit const KernelTable<RuleUpdateFn> update_by_rule_kernels = TERCEL_CPU_KERNELS(update_by_rule);
+
+template <class... Rule>
+int num_states_of(RuleList<Rule...>, RuleId id) {
+  constexpr int kStates[] = {Rule::kStates...};
+  static_assert(RuleList<Rule...>::kSize == static_cast<int>(RuleId::Ftrl) + 1);
+  return kStates[static_cast<size_t>(id)];
+}
+
+/** Weight, states, gradient; and the tensors made for them. */
+struct Operands {
+  std::array<const Tensor*, kMostStates + 2> tensors;
+  std::array<Tensor, kMostStates + 2> made;
+  size_t n = 0;
+
+  Operands() = default;
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+  const Tensor& operator[](size_t i) const { return *tensors[i]; }
+  const Tensor& weight() const { return *tensors[0]; }
+  /** Puts a tensor, which lives as long, in the place i. */
+  void take(size_t i, Tensor t) {
+    made[i] = std::move(t);
+    tensors[i] = &made[i];
+  }
+  void add(const Tensor& t) {
+    tensors[n++] = &t;
+    if (t.is_complex()) take(n - 1, view_as_real(t.detach()));
+  }
+  template <class Holds>
+  bool all(Holds&& holds) const {
+    for (size_t i = 0; i < n; ++i)
+      if (!holds(*tensors[i])) return false;
+    return true;
+  }
+};
+
+/** The stride from row to row of a tensor whose rows lie each in one piece; -1 for another. */
+int64_t row_stride(const Tensor& t) {
+  if (t.is_contiguous()) return t.numel() / t.size(0);
+  const bool rows = t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && (t.stride(0) >= t.size(1));
+  return rows ? t.stride(0) : -1;
+}
+
+/** Runs the kernel on `u`, in which all but data, strides and n are set, by chunks of rows or elements. */
+bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t grain, bool by_rows) {
+  const auto kernel = update_by_rule_kernels[operands.weight().device()];
+  const size_t states = operands.n - 2;
+  // data_ptr() looks at the storage: once, before any thread writes.
+  std::array<RuleOperand, kMostStates + 2> whole;
+  for (size_t i = 0; i < operands.n; ++i) {
+    const Tensor& t = operands[i];
+    whole[i] = {t.data_ptr(), by_rows ? row_stride(t) : 1, t.dtype()};
+  }
+  std::atomic<bool> finite = true;
+  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    RuleUpdate part = u;
+    const auto from = [&](RuleOperand o, int64_t row) {
+      o.data = o.row(row);
+      return o;
+    };
+    const int64_t first = u.rows ? 0 : begin;  // rows are named from the beginning of weight and states
+    part.weight = from(whole[0], first);
+    for (size_t k = 0; k < states; ++k) part.state[k] = from(whole[k + 1], first);
+    part.gradient = from(whole[operands.n - 1], begin);
+    if (u.rows) part.rows = u.rows + begin;
+    if (by_rows) {
+      part.n = end - begin;
+    } else {
+      part.n = 1;
+      part.dim = end - begin;
+    }
+    if (!kernel(part)) finite = false;
+  });
+  return finite;
+}
+
+constexpr int64_t kGrain = 1 << 15;  // elements
+
+bool same_strides(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); ++d)
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) return false;
+  return true;
+}
+
+/** Runs on operands with rows in one piece: on copies where they are not, which are then copied back. */
+template <class Run>
+bool with_plain_operands(const Operands& given, Run&& run) {
+  Operands plain;
+  plain.n = given.n;
+  for (size_t i = 0; i < given.n; ++i)
+    if (row_stride(given[i]) < 0)
+      plain.take(i, contiguous(given[i]));
+    else
+      plain.tensors[i] = given.tensors[i];
+  const bool finite = run(plain);
+  for (size_t i = 0; i + 1 < given.n; ++i)
+    if (plain.tensors[i] != given.tensors[i]) copy_(given[i], plain[i]);
+  return finite;
+}
+
+bool apply_dense(RuleUpdate& u, const Operands& operands) {
+  const auto elements = [&u](const Operands& all) { return run(u, all, all.weight().numel(), kGrain, false); };
+  const auto contiguous = [](const Tensor& t) { return t.is_contiguous(); };
+  const Tensor& weight = operands.weight();
+  if (operands.all(contiguous) || (weight.impl().is_non_overlapping_and_dense() &&
+                                   operands.all([&](const Tensor& t) { return same_strides(t, weight); })))
+    return elements(operands);
+  return with_plain_operands(operands, [&](const Operands& plain) {
+    if (plain.all(contiguous)) return elements(plain);
+    u.dim = plain.weight().size(1);
+    return run(u, plain, plain.weight().size(0), kGrain / u.dim + 1, true);
+  });
+}
+
+bool apply_rows(RuleUpdate& u, const Operands& operands, const Tensor& rows) {
+  u.rows = rows.data<int64_t>();
+  return with_plain_operands(operands, [&](const Operands& plain) {
+    u.dim = plain.weight().numel() / plain.weight().size(0);
+    return run(u, plain, rows.numel(), 1024, true);
+  });
+}
+
+/** The rows ascend: the ends tell of all. */
+void check_rows(const char* name, const Tensor& rows, const Tensor& weight) {
+  if (rows.numel() == 0) return;
+  const int64_t first = rows.data<int64_t>()[0], last = rows.data<int64_t>()[rows.numel() - 1];
+  TERCEL_CHECK(first >= 0 && last < weight.size(0), IndexError, name, ": row ", first < 0 ? first : last,
+               " is out of range for ", describe(weight));
+}
+
+}  // namespace
+
+int num_states(RuleId rule) { return num_states_of(Rules{}, rule); }
+
+void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Span<Tensor> states,
+                         const Gradient& gradient) {
+  const auto row_sizes = [](const Tensor& t) { return t.sizes().subspan(1, t.sizes().size() - 1); };
+  const auto fits = [&](const Tensor& t) {
+    return t.defined() && t.is_complex() == weight.is_complex() && t.device() == weight.device();
+  };
+  check_defined(name, weight, "parameter");
+  TERCEL_CHECK(weight.is_differentiable(), NotImplementedError, name,
+               ": expected a floating or complex parameter, got ", describe(weight));
+  const int wanted = num_states(rule);
+  TERCEL_CHECK(static_cast<int64_t>(states.size()) == wanted, RuntimeError, name, ": expected ", wanted,
+               " states of a parameter, got ", states.size());
+  for (const Tensor& state : states)
+    TERCEL_CHECK(fits(state) && state.is_differentiable() && state.sizes() == weight.sizes(), RuntimeError, name,
+                 ": state ", describe(state), " does not fit parameter ", describe(weight));
+  const Tensor& values = gradient.values;
+  if (gradient.is_rows()) {
+    TERCEL_CHECK(fits(values) && weight.dim() >= 1 && values.dim() >= 1 && row_sizes(values) == row_sizes(weight) &&
+                     values.is_differentiable(),
+                 RuntimeError, name, ": gradient rows ", describe(values), " do not fit parameter ", describe(weight));
+  } else {
+    TERCEL_CHECK(fits(values) && values.sizes() == weight.sizes() && values.is_differentiable(), RuntimeError, name,
+                 ": gradient ", describe(values), " does not fit parameter ", describe(weight));
+  }
+}
+
+bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight, Span<Tensor> states,
+                const Gradient& gradient) {
+  if (gradient.is_rows()) check_rows(name, gradient.rows, weight);
+  bool finite = true;
+  if (weight.numel() != 0 && gradient.values.numel() != 0) {
+    const NoGradGuard no_grad;
+    Operands operands;
+    operands.add(weight);
+    for (const Tensor& state : states) operands.add(state);
+    operands.add(gradient.values);
+    RuleUpdate u{};
+    u.rule = rule;
+    u.step = step;
+    finite = gradient.is_rows() ? apply_rows(u, operands, gradient.rows) : apply_dense(u, operands);
+  }
+  weight.impl().bump_version();
+  for (const Tensor& state : states) state.impl().bump_version();
+  return finite;
+}
+
+}  // namespace tercel::optim
