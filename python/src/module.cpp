@@ -55,10 +55,10 @@ NB_MODULE(_C, m) {
   register_profile(m);
   set_warning_handler(warn);
   for (const Span<Entry>& table :
-       {pointwise_ops(), elementwise_ops(), activation_ops(),     factory_ops(),   view_ops(),
-        rearrange_ops(), reduce_ops(),      order_ops(),          copy_ops(),      data_ops(),
-        complex_ops(),   product_ops(),     linear_algebra_ops(), fft_ops(),       index_ops(),
-        random_ops(),    nn_ops(),          loss_ops(),           recurrent_ops(), autograd_ops()})
+       {pointwise_ops(),      elementwise_ops(), activation_ops(), factory_ops(), view_ops(),    rearrange_ops(),
+        reduce_ops(),         order_ops(),       copy_ops(),       data_ops(),    complex_ops(), product_ops(),
+        linear_algebra_ops(), fft_ops(),         index_ops(),      random_ops(),  nn_ops(),      loss_ops(),
+        recurrent_ops(),      autograd_ops(),    optim_ops()})
     add_ops(m, table);
   finish_ops(m);
   register_item();

@@ -81,5 +81,6 @@ Span<Entry> nn_ops();
 Span<Entry> loss_ops();
 Span<Entry> recurrent_ops();
 Span<Entry> autograd_ops();
+Span<Entry> optim_ops();
 
 }  // namespace tercel::python

@@ -218,7 +218,14 @@ def _as_state(name, value, p):
 
 
 class ElementwiseOptimizer(Optimizer):
-    """An optimizer that updates one parameter after the other, by _update()."""
+    """An optimizer that updates each element by itself, in one of two ways.
+
+    _update_group() updates a group by one call of the extension, whose rules (tercel/optim/rules.h) go over the memory
+    once. _update() updates one parameter by operations on tensors, which differentiable steps record; optimizers without
+    a rule have nothing else.
+    """
+
+    _update_group = None
 
     def _update(self, p, grad, state, group):
         """Changes p by its gradient; both without history, and the gradient already with its sign."""
@@ -232,6 +239,10 @@ class ElementwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         differentiable = bool(self.defaults.get("differentiable"))
+        if self._update_group is not None and not differentiable:
+            for group in self.param_groups:
+                self._update_group(group)
+            return loss
         with set_grad_enabled(differentiable):
             for group in self.param_groups:
                 for p in group["params"]:
@@ -245,6 +256,25 @@ class ElementwiseOptimizer(Optimizer):
                     if not state:  # a state_dict() has none of what keeps nothing
                         del self.state[p]
         return loss
+
+    def _with_gradients(self, group, names, start=0.0, counts=True):
+        """Lists of the parameters that have a gradient, of the gradients, of each state, and of the counts of steps."""
+        params, grads, steps, states = [], [], [], [[] for _ in names]
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            params.append(p)
+            grads.append(grad)
+            state = self.state[p]
+            if counts:
+                step = state.get("step")
+                if not isinstance(step, Tensor):
+                    step = state["step"] = _C.tensor(float(step or 0), dtype=_C.float32)
+                steps.append(step)
+            for name, values in zip(names, states):
+                values.append(kept(state, name, p, start))
+        return params, grads, *states, *([steps] if counts else [])
 
     def _update_complex(self, p, grad, state, group):
         """The parts of a complex number are numbers of their own; the states are complex."""

@@ -1,9 +1,9 @@
 """The optimizers: names, defaults and formulas are PyTorch's; Ftrl is the trainer's.
 
-Each is written with operations of tensors, in place. The C++ optimizers (tercel/optim/group_optimizer.h) are written so too,
-so binding them would save no pass over memory, and would put groups and states, which belong to the caller here, out
-of reach. Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable) are taken
-and make no difference; with `differentiable` the updates are recorded.
+A group of parameters is updated by one call of the extension, by the rules that the C++ optimizers and the trainer have too
+(_update_group); differentiable steps, and the optimizers that are Python's alone, are written with operations of tensors
+(_update). Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable) are taken and
+make no difference.
 """
 
 from tercel import _C
@@ -62,6 +62,33 @@ class SGD(ElementwiseOptimizer):
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                                       nesterov=nesterov, maximize=maximize, differentiable=differentiable))
 
+    def _update_group(self, group):
+        momentum = float(group["momentum"])
+        options = (float(group["lr"]), momentum, float(group["dampening"]), float(group["weight_decay"]),
+                   bool(group["nesterov"]), bool(group["maximize"]))
+        new, known = ([], [], []), ([], [], [])  # parameters, gradients, buffers
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            lists = known
+            if momentum != 0:
+                state = self.state[p]
+                if state.get("momentum_buffer") is None:
+                    lists = new
+                lists[2].append(kept(state, "momentum_buffer", p))
+            lists[0].append(p)
+            lists[1].append(grad)
+        if new[0]:
+            try:
+                _C._sgd_step(*new, *options, True)
+            except BaseException:
+                for p in new[0]:  # a buffer begins as a gradient, or not at all
+                    self.state[p].pop("momentum_buffer", None)
+                raise
+        if known[0]:
+            _C._sgd_step(*known, *options, False)
+
     def _update(self, p, grad, state, group):
         grad = _decayed(p, grad, group)
         momentum = group["momentum"]
@@ -88,6 +115,15 @@ class Adam(ElementwiseOptimizer):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
                                       maximize=maximize,
                                       differentiable=differentiable))
+
+    def _update_group(self, group):
+        amsgrad, (beta1, beta2) = group["amsgrad"], group["betas"]
+        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if amsgrad else ("exp_avg", "exp_avg_sq")
+        params, grads, *states, steps = self._with_gradients(group, names)
+        if params:
+            _C._adam_step(params, grads, *states, *([] if amsgrad else [[]]), steps, float(group["lr"]), float(beta1),
+                          float(beta2), float(group["weight_decay"]), float(group["eps"]), self._shrinks,
+                          bool(group["maximize"]))
 
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
@@ -123,6 +159,12 @@ class Adagrad(ElementwiseOptimizer):
                                       initial_accumulator_value=initial_accumulator_value, maximize=maximize,
                                       differentiable=differentiable))
 
+    def _update_group(self, group):
+        lists = self._with_gradients(group, ("sum",), float(group["initial_accumulator_value"]))
+        if lists[0]:
+            _C._adagrad_step(*lists, float(group["lr"]), float(group["lr_decay"]), float(group["weight_decay"]),
+                             float(group["eps"]), bool(group["maximize"]))
+
     def _update(self, p, grad, state, group):
         step = count(state)
         grad = _decayed(p, grad, group)
@@ -139,6 +181,16 @@ class RMSprop(ElementwiseOptimizer):
         super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered,
                                       weight_decay=weight_decay, maximize=maximize,
                                       differentiable=differentiable))
+
+    def _update_group(self, group):
+        centered, momentum = bool(group["centered"]), float(group["momentum"])
+        names = ["square_avg"] + ["grad_avg"] * centered + ["momentum_buffer"] * (momentum != 0)
+        params, grads, squares, *others, steps = self._with_gradients(group, names)
+        if params:
+            means = others.pop(0) if centered else []
+            _C._rmsprop_step(params, grads, squares, means, others[0] if others else [], steps, float(group["lr"]),
+                             float(group["alpha"]), float(group["eps"]), float(group["weight_decay"]), momentum, centered,
+                             bool(group["maximize"]))
 
     def _update(self, p, grad, state, group):
         count(state)
@@ -309,14 +361,8 @@ class Ftrl(ElementwiseOptimizer):
         check_at_least_zero(lr=lr, beta=beta, lambda1=lambda1, lambda2=lambda2)
         super().__init__(params, dict(lr=lr, beta=beta, lambda1=lambda1, lambda2=lambda2, maximize=maximize))
 
-    def _update(self, p, grad, state, group):
-        if group["lr"] == 0:
-            return
-        rate, lambda1, guard = 1 / group["lr"], group["lambda1"], 1.1920929e-7
-        n, z = kept(state, "n", p), kept(state, "z", p)
-        before = (n + guard).sqrt_()
-        n.addcmul_(grad, grad)
-        root = (n + guard).sqrt_()
-        z.add_(grad).addcmul_(before.sub_(root), p, value=rate)
-        root.mul_(rate).add_(group["lambda2"] + group["beta"] * rate)
-        p.copy_((z.sign() * lambda1).sub_(z).div_(root).masked_fill_(z.abs() <= lambda1, 0))
+    def _update_group(self, group):
+        lists = self._with_gradients(group, ("n", "z"), counts=False)
+        if lists[0]:
+            _C._ftrl_step(*lists, float(group["lr"]), float(group["beta"]), float(group["lambda1"]),
+                          float(group["lambda2"]), bool(group["maximize"]))
