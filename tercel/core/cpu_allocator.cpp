@@ -30,24 +30,13 @@
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 #include "tercel/util/process_mutex.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define TERCEL_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TERCEL_ASAN 1
-#endif
-#endif
+#include "tercel/util/sanitizers_impl.h"
 
 namespace tercel {
 
 namespace {
 
-#ifdef TERCEL_ASAN
-constexpr bool kCaching = false;
-#else
-constexpr bool kCaching = true;
-#endif
+constexpr bool kCaching = TERCEL_ADDRESS_SANITIZER == 0;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;

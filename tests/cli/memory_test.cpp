@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/cli/program.h"
 #include "tests/util/temporary_folder.h"
 
@@ -43,7 +44,7 @@ Training train(int64_t rows) {
 }
 
 TEST(Memory, TrainingTakesWhatTheModelAndAFewBatchesNeed) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
   GTEST_SKIP() << "sanitizers keep memory of their own";
 #endif
   const Training small = train(10'000), large = train(100'000);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/cli/program.h"
 #include "tests/util/temporary_folder.h"
 
@@ -32,7 +33,7 @@ TEST(SmallStack, IsEnoughForEveryModel) {
   EXPECT_EQ(run({"eval", root / "dlrm", root / "data"}, small_stack()).code, 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes of addresses
+#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // which need terabytes of addresses
 
 TEST(SmallStack, WithoutRoomForALargerOneIsAnError) {
   test::ProgramOptions options = small_stack();

@@ -15,6 +15,7 @@
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/philox.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/support/failing_allocator.h"
 
 namespace tercel {
@@ -418,7 +419,7 @@ TEST(CpuAllocator, AbsurdRequestsAreOutOfMemoryToo) {
   EXPECT_NE(out_of_memory_message(SIZE_MAX / 2).find("8.0 EiB (9223372036854775807 bytes)"), std::string::npos);
 }
 
-#ifndef __SANITIZE_THREAD__  // it maps more than any limit allows
+#if !TERCEL_THREAD_SANITIZER  // it maps more than any limit allows
 TEST(CpuAllocatorDeathTest, CachesAreEmptiedBeforeGivingUp) {
   if (!allocator_caches()) GTEST_SKIP() << "nothing is cached under AddressSanitizer";
   const auto scarce = [] {

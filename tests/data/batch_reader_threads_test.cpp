@@ -17,6 +17,7 @@
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/file_hook.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
 
@@ -65,7 +66,7 @@ TEST(BatchReaderThreads, NumberOfWorkersAndPrefetchChangeNothing) {
   }
 }
 
-#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
 
 TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
   Case data(false);
@@ -350,7 +351,7 @@ TEST(BatchReaderThreads, EndingDoesNotWaitForAWholeWindow) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need the address space themselves
+#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // which need the address space themselves
 
 TEST(BatchReader, ThreadsThatTheSystemDoesNotGrantAreALackOfMemory) {
   Case data(false);

@@ -11,12 +11,13 @@
 #include "tercel/core/generator.h"
 #include "tercel/ops/ops.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tercel/util/warning.h"
 
 namespace tercel {
 namespace {
 
-#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
 
 /** One piece of work that takes most of the process's mutexes. */
 void work(const Tensor& leaf) {

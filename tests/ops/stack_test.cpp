@@ -4,11 +4,12 @@
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/ops.h"
+#include "tercel/util/sanitizers_impl.h"
 
 namespace tercel {
 namespace {
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)  // frames as in a release
+#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER && defined(__OPTIMIZE__)  // frames as in a release
 
 void* work(void*) {
   const Tensor x = rand({300, 200}).requires_grad_(), y = rand({200, 300}), half = to(y, kBFloat16);

@@ -7,12 +7,13 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/ops.h"
 #include "tercel/util/parallel.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)  // which is slow, and sees a race that does no harm
+#if TERCEL_THREAD_SANITIZER  // which is slow, and sees a race that does no harm
 constexpr int kRepeats = 4;
 #else
 constexpr int kRepeats = 40;

@@ -10,6 +10,7 @@
 #include "tercel/core/allocator.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/learner.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/recsys/training_data.h"
 
 namespace tercel::recsys {
@@ -92,7 +93,7 @@ void expect_no_allocation(const ModelConfig& config, const data::Dataset& datase
 }
 
 TEST(StepAllocation, NoneInThePresets) {
-#if defined(__SANITIZE_ADDRESS__)
+#if TERCEL_ADDRESS_SANITIZER
   GTEST_SKIP() << "under AddressSanitizer the allocator keeps nothing";
 #endif
   const test::CleanProcess clean;
@@ -108,7 +109,7 @@ TEST(StepAllocation, NoneInThePresets) {
 }
 
 TEST(StepAllocation, NoneWithShortBatchesAndState) {
-#if defined(__SANITIZE_ADDRESS__)
+#if TERCEL_ADDRESS_SANITIZER
   GTEST_SKIP() << "under AddressSanitizer the allocator keeps nothing";
 #endif
   const test::CleanProcess clean;

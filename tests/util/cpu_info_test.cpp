@@ -8,6 +8,7 @@
 
 #include <limits>
 
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {
@@ -123,7 +124,7 @@ TEST(CpuInfo, MemoryOfThisMachineIsSane) {
   EXPECT_LE(memory.available, memory.total);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow needs terabytes of addresses
+#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // their shadow needs terabytes of addresses
 TEST(CpuInfo, AddressSpaceLimitCounts) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

@@ -21,6 +21,7 @@
 
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/support/errors.h"
 
 namespace tercel {
@@ -290,7 +291,7 @@ TEST_F(ParallelThreads, TheCallerDoesNotWaitForThreadsThatHaveNotBegun) {
   EXPECT_EQ(sum, 2000 * 64);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
 
 // Runs in a child, which must end: a hang is killed by its alarm.
 int run_in_child(void (*body)()) {
@@ -347,7 +348,7 @@ TEST_F(ParallelThreads, ChildrenOfAProcessWhoseOtherThreadsRunLoopsWork) {
   for (std::thread& caller : callers) caller.join();
 }
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which make a wake-up dear
+#if !TERCEL_THREAD_SANITIZER && !TERCEL_ADDRESS_SANITIZER  // which make a wake-up dear
 
 TEST_F(ParallelThreads, MoreThreadsThanCpusDoNotSpin) {
   constexpr int64_t kThreads = 64;

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <thread>
 
+#include "tercel/util/sanitizers_impl.h"
+
 namespace tercel {
 namespace {
 
-#if !defined(__SANITIZE_THREAD__)  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
 
 TEST(ProcessMutex, ForkWaitsForThreadsThatHoldOne) {
   for (size_t i = 0; i < static_cast<size_t>(ProcessMutex::Count); ++i) {

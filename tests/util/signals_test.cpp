@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "tercel/util/sanitizers_impl.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {
@@ -33,7 +34,7 @@ TEST(Signals, FirstOneAsks) {
 }
 
 TEST(Signals, SecondOneEndsTheProcess) {
-#if defined(__SANITIZE_THREAD__)
+#if TERCEL_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer delays signals, and two of a kind become one";
 #endif
   EXPECT_EQ(end_of([] {
