@@ -3,13 +3,14 @@
 // A rule is a type. It is instantiated with vectors of float and double on the CPU, and with the numbers themselves
 // elsewhere; nothing else knows a formula, apart from the recorded steps of Python (python/tercel/optim/optimizers.py).
 // A rule keeps nothing: `state` holds kStates values of the element, `h` what is the same for the whole step. A state
-// that is not finite makes the new weight so too, except for the first kHidden. Where
-// HugeCTR's and PyTorch's optimizers differ only in the step's numbers they are one rule:
+// that is not finite makes the new weight so too, except for the first kHidden. Where HugeCTR's and PyTorch's
+// optimizers differ only in the step's numbers, they are one rule:
 //
 //   Adam      HugeCTR adds epsilon to sqrt(v), PyTorch to sqrt(v / (1 - beta2^t)): the latter is the same with
 //             epsilon sqrt(1 - beta2^t), once the rate has both corrections in it
-//   Momentum  HugeCTR's state is -rate times PyTorch's: rest1 is -rate and the rate -1, in place of 1 - dampening and
-//   lr AdaGrad   PyTorch divides the rate by 1 + (t - 1) lr_decay
+//   Momentum  HugeCTR's state is -rate times PyTorch's: rest1 is -rate and rate -1, where PyTorch's step has
+//             1 - dampening and lr
+//   AdaGrad   PyTorch divides the rate by 1 + (t - 1) lr_decay
 //
 // AdamW is Adam with `shrink`, L2 regularisation any rule with `decay`, maximisation one with a `sign` of -1; see
 // prepare(). Numbers below the least normal one count as 0.
