@@ -11,7 +11,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'|[{};]|[^{};/\"']+|.", re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b(?!.*\()", re.DOTALL)
-FAMILY = re.compile(r"^TERCEL_[A-Z0-9_]+\((\w+)[^;]*\)$")
+FAMILY = re.compile(r"^TERCEL_(?!OP_API\()[A-Z0-9_]+\((\w+)[^;]*\)$")
 HIDDEN = ("detail", "op")  # functors are described where their functions are
 NOT_DECLARATION = re.compile(r"^\s*(using|typedef|friend|static_assert|extern template|concept)\b|^\s*template\s*<>")
 

@@ -83,6 +83,7 @@ ARGUMENTS = {
     "narrow": "x, 0, tc.tensor(0), 1", "orgqr": "x, v", "random_": "x, 1, 5", "retain_grad": "leaf * 1",
     "rnn_relu": "three, tc.zeros(1, 2, 2), rnn, True, 1, 0.0, False, False, False",
     "rnn_tanh": "three, tc.zeros(1, 2, 2), rnn, True, 1, 0.0, False, False, False",
+    "_rmsprop_step": "[v], [v.clone()], [v.clone()], [], [], [tc.zeros(())], 0.1, 0.9, 1e-8, 0.0, 0.0, False, False",
     "segment_reduce": "v, 'sum', lengths=tc.tensor([1, 1])", "select_scatter": "x, v, 0, 0", "set_": "v, x.untyped_storage(), 0, [2]",
     "unflatten": "x, 0, [1, 2]", "mvlgamma": "x + 1, 1",
 }

@@ -42,6 +42,10 @@ Pair four(const Tensor& x = f({1, 2}));
 TERCEL_UNARY(five)
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return one(a); }
 using Six = int;
+/** Eight. */
+TERCEL_OP_API(method, out)
+Tensor eight(const Tensor& x, int64_t n = 1);
+TERCEL_OP_API(method) Tensor nine(const Tensor& x);
 
 }  // namespace tercel
 
@@ -69,10 +73,10 @@ class CheckDocs(unittest.TestCase):
         result, docs = self.run_on(HEADER)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(docs, {"one": "One.", "kin": "One.", "two": "Two lines.", "three": "Three.", "four": "A pair.",
-                                "five": "Five.", "operator+": "Five.", "linalg_seven": "Of a matrix."})
+                                "five": "Five.", "operator+": "Five.", "eight": "Eight.", "nine": "Eight.", "linalg_seven": "Of a matrix."})
 
     def test_silent_functions_are_named(self):
-        for line, text in ((10, "/** One. */\n"), (32, "/** Five. */\n"), (40, "// Of a matrix.\n")):
+        for line, text in ((10, "/** One. */\n"), (32, "/** Five. */\n"), (44, "// Of a matrix.\n")):
             result, _ = self.run_on(HEADER.replace(text, "\n"))
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"tercel/ops/x.h:{line}: ", result.stderr)
