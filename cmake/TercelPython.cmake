@@ -20,7 +20,7 @@ set(op_docs ${PROJECT_BINARY_DIR}/generated/python/src/op_docs.inc)
 add_custom_command(OUTPUT ${op_docs}
   COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR} ${op_docs}
   DEPENDS ${op_headers} ${PROJECT_SOURCE_DIR}/tools/make_op_docs.py ${PROJECT_SOURCE_DIR}/tools/doc_lines.py
-    ${PROJECT_SOURCE_DIR}/tools/public_headers.py
+    ${PROJECT_SOURCE_DIR}/tools/op_headers.py ${PROJECT_SOURCE_DIR}/tools/public_headers.py
   COMMENT "Reading what the headers say of the ops" VERBATIM)
 
 # The interpreter may well be newer than nanobind's sources expect of warnings: those are not ours.

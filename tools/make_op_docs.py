@@ -10,9 +10,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from doc_lines import declarations  # noqa: E402
+from op_headers import PREFIXES  # noqa: E402
 from public_headers import op_headers  # noqa: E402
-
-PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 
 
 def docs_of(root):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes what follows from the table of ops (tools/op_headers.py): methods of Tensor and variants with an `out`.
+"""Writes what follows from the table of ops (tools/op_headers.py): methods of Tensor, variants with an `out`, autocast.
 
     tools/make_ops.py ROOT OUT
 
-OUT/tercel/core/tensor_methods.h, OUT/tercel/ops/tensor_methods.cpp, OUT/tercel/ops/out_variants.h and out_variants.cpp.
+OUT/tercel/core/tensor_methods.h, OUT/tercel/ops/tensor_methods.cpp, OUT/tercel/ops/out_variants.h and out_variants.cpp,
+OUT/python/src/autocast_ops.inc.
 """
 
 import pathlib
@@ -11,7 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from op_headers import Table  # noqa: E402
+from op_headers import AUTOCAST, PREFIXES, Table  # noqa: E402
 
 TENSOR = "const Tensor&"
 FACTORY = "TensorOptions"
@@ -148,7 +149,7 @@ class OutVariant:
             self.outs, self.result = None, "std::vector<Tensor>"
         else:
             raise SystemExit(f"{op.header}: {op.name}() has an out column, but its result is {op.result}")
-        self.rule = {"tercel::linalg": "linalg_", "tercel::fft": "fft_"}.get(op.namespace, "") + op.name
+        self.rule = PREFIXES.get(op.namespace, "") + op.name
         self.exact = op.namespace == "tercel::linalg" or "out_exact" in op.columns
 
     def head(self, show):
@@ -218,15 +219,32 @@ def out_variants(table):
     return header, source
 
 
+def autocast_ops(table):
+    """{"linalg_inv", AutocastPolicy::Float32}, a line for each op that has a column of autocast, by its name in Python."""
+    policies = {}
+    for op in table.ops:
+        # An in-place op gives a reference to what the caller has, and a variant with an `out` too.
+        if op.result == TENSOR or op.namespace not in PREFIXES:
+            continue
+        columns = sorted(op.columns & set(AUTOCAST))
+        first = policies.setdefault(PREFIXES[op.namespace] + op.name, columns)
+        if len(columns) > 1 or first != columns:
+            raise SystemExit(f"{op.header}: {op.name}() has the columns {columns or 'of no autocast'}; expected one, the same "
+                             f"for all overloads, but another has {first}")
+    return "".join(f'{{"{name}", AutocastPolicy::{AUTOCAST[columns[0]]}}},\n'
+                   for name, columns in sorted(policies.items()) if columns)
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     table, out = Table(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2])
     methods_h, methods_cpp = tensor_methods(table)
     variants_h, variants_cpp = out_variants(table)
-    for name, text in {"core/tensor_methods.h": methods_h, "ops/tensor_methods.cpp": methods_cpp,
-                       "ops/out_variants.h": variants_h, "ops/out_variants.cpp": variants_cpp}.items():
-        path = out / "tercel" / name
+    for name, text in {"tercel/core/tensor_methods.h": methods_h, "tercel/ops/tensor_methods.cpp": methods_cpp,
+                       "tercel/ops/out_variants.h": variants_h, "tercel/ops/out_variants.cpp": variants_cpp,
+                       "python/src/autocast_ops.inc": autocast_ops(table)}.items():
+        path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unchanged files keep their time, so that nothing is compiled again.
         if not path.exists() or path.read_text() != text:

@@ -18,7 +18,11 @@ STRUCT = re.compile(r"\bstruct\s+(?:TERCEL_API\s+)?(\w+)\s*\{((?:\s*Tensor [\w, 
 TYPE = re.compile(r"\b(struct|class|enum class)\s+(?:TERCEL_API\s+)?(\w+)\s*(?:final\s*)?(?::\s*(?:public\s+)?([\w:]+)\s*)?\{")
 USING = re.compile(r"\busing ((?:\w+::)+)(\w+);")
 PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>.*))?$", re.DOTALL)
-COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact"}
+# What amp.autocast does with the operands, as python/src/autocast.h names it.
+AUTOCAST = {"autocast_f32": "Float32", "autocast_first": "First", "autocast_lower": "Lower", "autocast_widest": "Widest"}
+COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", *AUTOCAST}
+# How the names of a namespace's ops begin in Python.
+PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 
 
 class Op:

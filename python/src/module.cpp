@@ -47,6 +47,7 @@ NB_MODULE(_C, m) {
   register_device(m);
   register_op_type(m);
   register_autograd(m);
+  register_autocast(m);
   register_legacy(m);
   register_dlpack(m);
   register_arrow(m);

@@ -156,7 +156,7 @@ void add_aliases() {
 
 }  // namespace
 
-Op::Op(std::string name, const Op& other, unsigned flags) : name_(std::move(name)) {
+Op::Op(std::string name, const Op& other, unsigned flags) : name_(std::move(name)), autocast_(other.autocast_) {
   for (const Overload& o : other.overloads_) {
     if (flags != 0 && (o.entry.flags & (kFunction | kSpecial)) == 0) continue;
     Overload& own = overloads_.emplace_back(Overload{Signature(o.signature, name_), o.entry});
@@ -181,6 +181,10 @@ PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsi
       c.has_out = out >= 0 && c.arguments.values[out] != Py_None;
       if (c.has_out) [[unlikely]]
         check_out_apart(o.entry.signature, o.signature, c.arguments);
+      if (autocast_ != AutocastPolicy::None && t_autocast && !c.has_out) [[unlikely]] {
+        const AutocastArguments cast(autocast_, o.signature, c.arguments);
+        return o.entry.invoke(c);
+      }
       return o.entry.invoke(c);
     }
     if (PyObject* result = call_old_form(*this, args, count, keywords, place)) return result;
@@ -260,6 +264,7 @@ void add_ops(nb::module_&, Span<Entry> table) {
 
 void finish_ops(nb::module_& m) {
   add_aliases();
+  check_autocast_policies();
   for (const Place& place : kPlaces)
     if (place.part) m.def_submodule(place.part);
   PyObject* tensor = reinterpret_cast<PyObject*>(tensor_type);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "python/src/autocast.h"
 #include "python/src/call.h"
 
 namespace tercel::python {
@@ -22,7 +23,7 @@ class Op {
     Entry entry;
   };
 
-  explicit Op(std::string name) : name_(std::move(name)) {}
+  explicit Op(std::string name) : name_(std::move(name)), autocast_(autocast_policy(name_)) {}
   /** Another name for an operation; where `flags` is not 0, for its functions, there. */
   Op(std::string name, const Op& other, unsigned flags);
 
@@ -37,6 +38,7 @@ class Op {
   [[gnu::cold]] void explain(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const;
 
   std::string name_;
+  AutocastPolicy autocast_;
   std::vector<Overload> overloads_;
 };
 

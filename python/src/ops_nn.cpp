@@ -254,8 +254,10 @@ Span<Entry> nn_ops() {
           "recompute_scale_factor, bool antialias)",
           [](const Tensor& x, const DimVector& size, const std::vector<double>& factors, std::string_view mode,
              std::optional<bool> align, bool recompute, bool antialias) {
+            // The mode "area" of volumes is adaptive_avg_pool3d(), which autocast takes to float32.
             return interpolate(
-                x, {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute, antialias});
+                mode == "area" && x.dim() == 5 ? autocast_float32(x) : x,
+                {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute, antialias});
           },
           kNn),
       entry(

@@ -137,7 +137,9 @@ Span<Entry> rearrange_ops() {
       entry(
           "pad(Tensor input, int[] pad, str mode=\"constant\", Scalar? value=None)",
           [](const Tensor& x, const DimVector& border, std::string_view mode, std::optional<Scalar> value) {
-            return pad(x, border, mode, value);
+            // In PyTorch these are ops of their own, which autocast takes to float32.
+            const bool borders = mode == "replicate" || (mode == "reflect" && border.size() <= 4);
+            return pad(borders ? autocast_float32(x) : x, border, mode, value);
           },
           kNn),
       entry(

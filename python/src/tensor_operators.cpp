@@ -4,6 +4,7 @@
 // one.
 #include <algorithm>
 
+#include "python/src/autocast.h"
 #include "python/src/call.h"
 #include "python/src/data.h"
 #include "tercel/ops/common/copy.h"
@@ -132,11 +133,13 @@ PyObject* product(PyObject* a, PyObject* b) noexcept {
   if (!is_tensor(a) || !is_tensor(b)) return Py_NewRef(Py_NotImplemented);
   const ProfileRange range("matmul", RangeKind::Op);
   return at_border([&] {
-    const Tensor &x = tensor_of(a), &y = tensor_of(b);
-    return wrap([&] {
+    const auto multiply = [](const Tensor& x, const Tensor& y) {
       const WithoutGil scope(is_large(x) || is_large(y));
       return matmul(x, y);
-    }());
+    };
+    if (t_autocast) [[unlikely]]
+      return wrap(multiply(autocast_lower(tensor_of(a)), autocast_lower(tensor_of(b))));
+    return wrap(multiply(tensor_of(a), tensor_of(b)));
   });
 }
 

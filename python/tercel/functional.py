@@ -18,6 +18,22 @@ def _letter(subscript):
     return chr(ord("A") + subscript) if subscript < 26 else chr(ord("a") + subscript - 26)
 
 
+def _contracts(equation):
+    """Whether a subscript of several operands is summed over; all else is no product of matrices to autocast."""
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    operands = inputs.split(",")
+    shared = {c for c in inputs if c.isalpha() and sum(c in operand for operand in operands) > 1}
+    return any(c not in output for c in shared) if arrow else bool(shared)
+
+
+def _without_autocast(function, *args, **kwargs):
+    _C._enter_autocast("cpu", False, _C._get_autocast_dtype("cpu"), _C._is_autocast_cache_enabled())
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _C._exit_autocast()
+
+
 def einsum(*args):
     """Sums of products in Einstein's notation: einsum("ij,jk->ik", a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
     if len(args) < 2:
@@ -35,6 +51,8 @@ def einsum(*args):
         operands = operands[0]
     if not operands:
         raise ValueError("einsum(): must provide at least one operand")
+    if _C._is_autocast_enabled("cpu") and not _contracts(equation):
+        return _without_autocast(_C._einsum, equation, tuple(operands))
     return _C._einsum(equation, tuple(operands))
 
 
@@ -54,6 +72,8 @@ def tensordot(a, b, dims=2, out=None):
         raise RuntimeError("tensordot expects dims to be int or "
                            "Tuple[List[int], List[int]] or "
                            f"List[List[int]] containing two lists, but got dims={dims}")
+    if _C._is_autocast_enabled("cpu") and len(left) == a.dim() == b.dim():  # a sum, no product of matrices
+        return _without_autocast(_C._tensordot, a, b, left, right, out=out)
     return _C._tensordot(a, b, left, right, out=out)
 
 

@@ -1,19 +1,25 @@
 """Switches that programs for PyTorch set.
 
 Nothing here depends on timing: the same program with the same number of threads gives the same bits, and products of
-matrices are never rounded to fewer. What is asked for is remembered, and changes no result.
+matrices are rounded to fewer only inside amp.autocast. What is asked for otherwise is remembered, and changes no result.
 """
+
+import warnings
 
 from tercel import _C
 from tercel._tensor import tensor_types
 
-__all__ = ["are_deterministic_algorithms_enabled", "compiled_with_cxx11_abi", "get_default_device",
-           "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "has_cuda",
-           "has_cudnn", "has_lapack", "has_mkl", "has_mkldnn", "has_mps", "has_openmp", "has_spectral",
+__all__ = ["are_deterministic_algorithms_enabled", "autocast_decrement_nesting", "autocast_increment_nesting",
+           "clear_autocast_cache", "compiled_with_cxx11_abi", "get_autocast_cpu_dtype", "get_autocast_dtype",
+           "get_autocast_gpu_dtype", "get_default_device", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "get_num_interop_threads", "has_cuda", "has_cudnn", "has_lapack", "has_mkl",
+           "has_mkldnn", "has_mps", "has_openmp", "has_spectral", "is_autocast_cache_enabled",
            "is_autocast_cpu_enabled", "is_autocast_enabled", "is_deterministic_algorithms_warn_only_enabled",
-           "is_vulkan_available", "is_warn_always_enabled", "set_default_device", "set_default_tensor_type",
-           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
-           "set_num_interop_threads", "set_warn_always", "use_deterministic_algorithms"]
+           "is_vulkan_available", "is_warn_always_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+           "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+           "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode",
+           "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_warn_always",
+           "use_deterministic_algorithms"]
 
 # What PyTorch may be built with.
 has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = has_spectral = False
@@ -108,14 +114,105 @@ def set_default_device(device):
         raise NotImplementedError(f"set_default_device: expected 'cpu', where all tensors are, but got '{device}'")
 
 
-def is_autocast_enabled(device_type=None):
-    """Whether operations choose a dtype of their own: never."""
-    return False
+def _check_type(name, parameter, position, value, kind):
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}(): argument '{parameter}' (position {position}) must be {kind.__name__}, not "
+                        f"{type(value).__name__}")
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether this thread is inside an enabled amp.autocast(device_type); "cuda", which never is, without an argument."""
+    _check_type("is_autocast_enabled", "device_type", 1, device_type, str)
+    return _C._is_autocast_enabled(device_type)
+
+
+def set_autocast_enabled(device_type, enabled=None):
+    """Enables or disables autocast for a device type, "cuda" if there is one argument; amp.autocast puts it back."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    _check_type("set_autocast_enabled", "device_type", 1, device_type, str)
+    _check_type("set_autocast_enabled", "enabled", 2, enabled, bool)
+    _C._set_autocast_enabled(device_type, enabled)
+
+
+def get_autocast_dtype(device_type):
+    """The 16-bit dtype of amp.autocast(device_type)."""
+    _check_type("get_autocast_dtype", "device_type", 1, device_type, str)
+    return _C._get_autocast_dtype(device_type)
+
+
+def set_autocast_dtype(device_type, dtype):
+    """Sets the 16-bit dtype of amp.autocast(device_type)."""
+    _check_type("set_autocast_dtype", "device_type", 1, device_type, str)
+    _check_type("set_autocast_dtype", "dtype", 2, dtype, _C.dtype)
+    _C._set_autocast_dtype(device_type, dtype)
+
+
+def is_autocast_cache_enabled():
+    """Whether parameters are cast once inside the outermost amp.autocast."""
+    return _C._is_autocast_cache_enabled()
+
+
+def set_autocast_cache_enabled(enabled):
+    """Sets whether parameters are cast once inside the outermost amp.autocast."""
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
+    _C._set_autocast_cache_enabled(enabled)
+
+
+def clear_autocast_cache():
+    """Forgets what parameters were cast to on this thread."""
+    _C._clear_autocast_cache()
+
+
+def autocast_increment_nesting():
+    """Counts a context that this thread enters; the number it is in."""
+    return _C._autocast_increment_nesting()
+
+
+def autocast_decrement_nesting():
+    """Counts a context that this thread leaves; the number it is still in. Casts of parameters end with the last."""
+    return _C._autocast_decrement_nesting()
+
+
+def _deprecated_autocast(name, advice):
+    warnings.warn(f"tercel.{name} is deprecated. Please use tercel.{advice} instead.", DeprecationWarning, stacklevel=3)
 
 
 def is_autocast_cpu_enabled():
-    """Whether operations choose dtypes by themselves: never."""
-    return False
+    """is_autocast_enabled("cpu")."""
+    _deprecated_autocast("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled):
+    """set_autocast_enabled("cpu", enabled)."""
+    _deprecated_autocast("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype():
+    """get_autocast_dtype("cpu")."""
+    _deprecated_autocast("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype):
+    """set_autocast_dtype("cpu", dtype)."""
+    _deprecated_autocast("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
+    set_autocast_dtype("cpu", dtype)
+
+
+def get_autocast_gpu_dtype():
+    """get_autocast_dtype("cuda")."""
+    _deprecated_autocast("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype):
+    """set_autocast_dtype("cuda", dtype)."""
+    _deprecated_autocast("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
+    set_autocast_dtype("cuda", dtype)
 
 
 def set_flush_denormal(mode):

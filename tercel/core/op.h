@@ -16,3 +16,13 @@
 #include "tercel/util/export.h"
 
 #define TERCEL_OP_API(...) TERCEL_API
+
+// Note [Columns of autocast]
+// What a call from Python does with its floating-point operands inside amp.autocast; there is no autocast in C++. All
+// overloads of a name have the same column. Variants with an `out`, in-place ops and float64 are left alone.
+// tools/make_ops.py writes python/src/autocast_ops.inc from it.
+//
+//   autocast_lower   operands become the 16-bit dtype of the context
+//   autocast_f32     16-bit operands become float32
+//   autocast_widest  operands become the widest dtype among them, at most float32
+//   autocast_first   operands become the dtype of the first

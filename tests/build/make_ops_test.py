@@ -38,10 +38,13 @@ TERCEL_OP_API(method, out_apart) MinAndMax aminmax(const Tensor& x, int64_t dim)
 TERCEL_OP_API(out_apart) ValuesAndIndices topk(const Tensor& x, int64_t k);
 TERCEL_OP_API(out) std::vector<Tensor> unbind_copy(const Tensor& x);
 TERCEL_OP_API(out) Tensor full(IntSpan sizes, Scalar value, TensorOptions options = {});
-TERCEL_OP_API(out_exact) Tensor inverse(const Tensor& a);
+TERCEL_OP_API(out_exact, autocast_f32) Tensor inverse(const Tensor& a);
+TERCEL_API const Tensor& addmm_out(const Tensor& out, const Tensor& x);
+TERCEL_OP_API(method, autocast_lower) Tensor addmm(const Tensor& x);
+TERCEL_OP_API(method) const Tensor& addmm_(const Tensor& x);
 
 namespace linalg {
-TERCEL_OP_API(method, out) Tensor cholesky(const Tensor& a);
+TERCEL_OP_API(method, out, autocast_f32) Tensor cholesky(const Tensor& a);
 }  // namespace linalg
 
 }  // namespace tercel
@@ -109,6 +112,11 @@ class MakeOps(unittest.TestCase):
                 'return put_linalg_out("linalg_cholesky", out, tercel::linalg::cholesky(a));'):
             self.assertIn(line, source)
 
+    def test_autocast(self):
+        self.assertEqual(self.make(HEADER)[2]["autocast_ops.inc"],
+                         '{"addmm", AutocastPolicy::Lower}, {"inverse", AutocastPolicy::Float32}, '
+                         '{"linalg_cholesky", AutocastPolicy::Float32},')
+
     def assert_refused(self, declaration, message):
         code, text, files = self.make(f"namespace tercel {{\n{declaration}\n}}\n")
         self.assertEqual((code, files), (1, {}))
@@ -119,6 +127,8 @@ class MakeOps(unittest.TestCase):
         self.assert_refused("TERCEL_OP_API(methd) Tensor f(const Tensor& x);", "f(): unknown columns ['methd']")
         self.assert_refused("TERCEL_OP_API(method) Tensor f(int64_t n);", "f() has the column 'method' but no parameter")
         self.assert_refused("TERCEL_OP_API(out) bool f(const Tensor& x);", "f() has an out column, but its result is bool")
+        self.assert_refused("TERCEL_OP_API(autocast_f32) Tensor f(const Tensor& x); TERCEL_API Tensor f(int64_t n);",
+                            "f() has the columns of no autocast; expected one, the same for all overloads")
         self.assert_refused("TERCEL_OP_API(out) Tensor f(const Tensor&);", "cannot read the parameter")
 
 

@@ -1,4 +1,4 @@
-"""Mixed precision: scaling of losses, and the context autocast, which operations do not follow yet on the CPU."""
+"""Mixed precision: the context autocast, and scaling of losses."""
 
 from tercel.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from tercel.amp.grad_scaler import GradScaler

@@ -1,44 +1,53 @@
-"""The context in which PyTorch's operations choose 16-bit numbers by themselves."""
+"""The context in which operations choose 16-bit numbers by themselves."""
 
 import functools
 import warnings
+from collections import abc
 
 from tercel import _C
+from tercel._C import Tensor
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
+_LOWER = (_C.bfloat16, _C.float16)
+
 
 def is_autocast_available(device_type):
-    """Whether autocast(device_type) can be entered: for "cpu" it cannot unless disabled, nor for what is not here."""
-    _C.device(device_type)
-    return False
+    """Whether operations on such a device follow autocast: those on the CPU."""
+    return _C.device(device_type).type == "cpu"
 
 
 class autocast:  # noqa: N801
-    """A context and decorator for mixed precision, which can only be disabled.
+    """A context and decorator for mixed precision: inside, operations cast their floating-point operands.
 
-    For devices that are not there it disables itself with a warning, as in PyTorch. On the CPU, enabled=True is a
-    NotImplementedError when it is entered: operations would not follow.
+    On the CPU products of matrices, convolutions and recurrent layers are calculated in `dtype`, bfloat16 (the default)
+    or float16, losses and other sensitive operations in float32, and all others in what they are given. cache_enabled:
+    a parameter is cast once until the outermost context is left. For devices that are not there it disables itself with
+    a warning, as in PyTorch.
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = _C.device(device_type).type
-        self.fast_dtype = dtype or (_C.bfloat16 if self.device == "cpu" else _C.float16)
+        self.fast_dtype = _C._get_autocast_dtype(self.device) if dtype is None else dtype
+        self._cache_enabled = _C._is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and self.device != "cpu":
             warnings.warn(f"User provided device_type of '{device_type}', but {self.device.upper()} is not available. "
                           "Disabling autocast.", stacklevel=2)
             enabled = False
+        if enabled and self.fast_dtype not in _LOWER:
+            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
+                          "supports dtypes of tercel.bfloat16, tercel.float16 currently.", stacklevel=2)
+            enabled = False
         self._enabled = enabled
 
     def __enter__(self):
-        if self._enabled:
-            raise NotImplementedError("autocast: expected enabled=False on the CPU, where operations do not choose a dtype "
-                                      "by themselves; convert the module with .bfloat16() or .half()")
+        _C._enter_autocast(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
         return self
 
     def __exit__(self, *_):
+        _C._exit_autocast()
         return False
 
     def __call__(self, func):
@@ -50,11 +59,55 @@ class autocast:  # noqa: N801
         return decorated
 
 
+def _cast(value, device_type, dtype):
+    """The value, floating-point tensors in it as dtype, but for float64."""
+    if isinstance(value, Tensor):
+        eligible = value.is_floating_point() and value.device.type == device_type and value.dtype is not _C.float64
+        return value.to(dtype) if eligible else value
+    if isinstance(value, (str, bytes)):
+        return value
+    if isinstance(value, abc.Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_cast(v, device_type, dtype) for v in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorates forward() of an autograd Function; casts nothing, since autocast is never enabled."""
-    return fwd if fwd is not None else lambda function: function
+    """
+    Decorates forward() of an autograd Function. Without cast_inputs it runs under the state of autocast that it meets;
+    with it, where autocast is enabled, floating-point tensors among the arguments are cast to that dtype and autocast is
+    disabled.
+    """
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(ctx, *args, **kwargs):
+        enabled = _C._is_autocast_enabled(device_type)
+        ctx._autocast = enabled and cast_inputs is None, _C._get_autocast_dtype(device_type)
+        if cast_inputs is None or not enabled:
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+
+    return decorated
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """Decorates backward() of an autograd Function; casts nothing, since autocast is never enabled."""
-    return bwd if bwd is not None else lambda function: function
+    """Decorates backward() of an autograd Function, which then runs under the state of autocast that forward() had."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(ctx, *args, **kwargs):
+        enabled, dtype = ctx._autocast
+        with autocast(device_type, enabled=enabled, dtype=dtype):
+            return bwd(ctx, *args, **kwargs)
+
+    return decorated

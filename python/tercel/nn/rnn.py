@@ -96,7 +96,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):  # noqa: A002
         """ValueError or RuntimeError for an input that does not fit."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and not _C._is_autocast_enabled("cpu"):
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert "
                              f"input: input.to({weight.dtype}), or convert model: model.to({input.dtype})")
         expected = 3 if batch_sizes is None else 2

@@ -6,6 +6,7 @@ import warnings
 from tercel import _C
 from tercel._C import Tensor
 from tercel._C import _CheckpointError as CheckpointError
+from tercel.amp.autocast_mode import autocast
 from tercel.autograd import backward as _backward
 from tercel.autograd.function import Function
 from tercel.autograd.grad_mode import enable_grad, no_grad
@@ -59,6 +60,7 @@ class CheckpointFunction(Function):
         ctx.inputs = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
+        ctx.autocast = _autocast_now()
         ctx.draws = _C._push_draws()
         try:
             with no_grad():
@@ -78,7 +80,7 @@ class CheckpointFunction(Function):
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = tensor
         detached = detach_variable(tuple(inputs))
-        with enable_grad(), _random_numbers_of(ctx):
+        with enable_grad(), _random_numbers_of(ctx), ctx.autocast:
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
@@ -87,6 +89,11 @@ class CheckpointFunction(Function):
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         _backward(*map(tuple, zip(*pairs)))
         return (None, None) + tuple(x.grad if isinstance(x, Tensor) else None for x in detached)
+
+
+def _autocast_now():
+    """A context with this thread's state of autocast."""
+    return autocast("cpu", _C._get_autocast_dtype("cpu"), _C._is_autocast_enabled("cpu"), _C._is_autocast_cache_enabled())
 
 
 @contextlib.contextmanager
@@ -105,7 +112,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
                early_stop=True, **kwargs):
     """
     function(*args, **kwargs), of which backward keeps the arguments only: it calls the function again, with the random
-    numbers of the first time unless preserve_rng_state=False. The function must do the same each time; CheckpointError
+    numbers of the first time unless preserve_rng_state=False, and under the same autocast. The function must do the same each time; CheckpointError
     if it saved other tensors.
 
     use_reentrant=True, the default, runs a backward inside backward, and records only if one of the arguments requires a
@@ -126,8 +133,10 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         with first:
             return function(*args, **kwargs)
 
+    state = _autocast_now()
+
     def recompute():
-        with again:
+        with state, again:
             function(*args, **kwargs)
 
     _C._push_checkpoint(recompute, preserve, determinism_check == "default")

@@ -38,7 +38,7 @@ TERCEL_OP_API(out) Tensor logsigmoid(const Tensor& x);
 /** gelu(x), or with "tanh" its approximation by tanh; RuntimeError for another word than "none". */
 TERCEL_OP_API(out) Tensor gelu(const Tensor& x, std::string_view approximate);
 /** x where it is positive, else weight * x; one weight, or one for each place of dimension 1 (RuntimeError). */
-TERCEL_OP_API(method) Tensor prelu(const Tensor& x, const Tensor& weight);
+TERCEL_OP_API(method, autocast_lower) Tensor prelu(const Tensor& x, const Tensor& weight);
 /** x where it is positive, else a multiple of x: drawn for each element while training, else the mean of both bounds.
  */
 TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,

@@ -13,7 +13,7 @@ namespace tercel {
 TERCEL_API Tensor complex(const Tensor& re, const Tensor& im);
 TERCEL_API const Tensor& complex_out(const Tensor& out, const Tensor& re, const Tensor& im);
 /** abs * (cos(angle) + sin(angle) i); both float32, or both float64 (RuntimeError). */
-TERCEL_API Tensor polar(const Tensor& abs, const Tensor& angle);
+TERCEL_OP_API(autocast_f32) Tensor polar(const Tensor& abs, const Tensor& angle);
 TERCEL_API const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);
 
 /** The parts of complex numbers in a new last dimension of size 2; a view. */
@@ -22,7 +22,7 @@ TERCEL_API Tensor view_as_real(const Tensor& x);
  * Pairs of float32 or float64 along the last dimension as complex numbers; a view. RuntimeError unless that is of size
  * 2 and stride 1, and all other strides and the offset are even.
  */
-TERCEL_API Tensor view_as_complex(const Tensor& x);
+TERCEL_OP_API(autocast_f32) Tensor view_as_complex(const Tensor& x);
 /** The real part, a view; of a real tensor itself. */
 TERCEL_API Tensor real(const Tensor& x);
 /** The imaginary part, a view; RuntimeError for a real tensor. */

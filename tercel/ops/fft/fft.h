@@ -16,21 +16,21 @@ namespace tercel::fft {
 
 using Length = std::optional<int64_t>;
 /** The discrete Fourier transform of n points along a dimension (x cut or filled with zeros), and its inverse. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor fft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor ifft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** Of real x: the first n / 2 + 1 points, of which the others are the conjugates. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor rfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The inverse of rfft(); n is the length of the real result, 2 (size - 1) without it. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor irfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The forward transform of what is given by its first half, n / 2 + 1 points: real. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor hfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 /** The inverse of hfft(). */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor ihfft(const Tensor& x, Length n = std::nullopt, int64_t dim = -1, std::string_view norm = "backward");
 
 /** Dimensions to transform, and the lengths in them; none given: the last s.size() ones, or all. */
@@ -40,17 +40,25 @@ struct Axes {
 /** The last two dimensions. */
 TERCEL_API Axes last_two();
 /** The transforms along several dimensions. */
-TERCEL_OP_API(out) Tensor fftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor ifftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor fftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor ifftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 /** rfft() of the last of the dimensions, and fft() of the others. */
-TERCEL_OP_API(out) Tensor rfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor irfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor rfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor irfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 TERCEL_OP_API(out) Tensor hfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
 TERCEL_OP_API(out) Tensor ihfftn(const Tensor& x, const Axes& axes = {}, std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor fft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor ifft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor rfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
-TERCEL_OP_API(out) Tensor irfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor fft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor ifft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor rfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
+TERCEL_OP_API(out, autocast_f32)
+Tensor irfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
 TERCEL_OP_API(out) Tensor hfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
 TERCEL_OP_API(out) Tensor ihfft2(const Tensor& x, const Axes& axes = last_two(), std::string_view norm = "backward");
 

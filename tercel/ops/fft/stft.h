@@ -17,11 +17,11 @@ namespace tercel {
  * number times hop_length is its middle. `normalized` divides by the root of n_fft. What is real is by default returned
  * as pairs, with a warning; return_complex gives complex numbers. RuntimeError for numbers that do not fit.
  */
-TERCEL_API Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
-                       std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
-                       std::string_view pad_mode = "reflect", bool normalized = false,
-                       std::optional<bool> onesided = {}, std::optional<bool> return_complex = {},
-                       std::optional<bool> align_to_window = {});
+TERCEL_OP_API(autocast_f32)
+Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
+            std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
+            std::string_view pad_mode = "reflect", bool normalized = false, std::optional<bool> onesided = {},
+            std::optional<bool> return_complex = {}, std::optional<bool> align_to_window = {});
 
 /**
  * The signal of which stft() with the same arguments makes x [..., frequencies, frames]; where several fit, the

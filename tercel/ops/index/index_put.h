@@ -13,7 +13,7 @@ Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor
 TERCEL_OP_API(method)
 const Tensor& index_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha = 1);
 /** x[:, index[i]] = source[:, i] for dim 1, and so on; source is of x's dtype. Negative indices are outside. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, out_apart, autocast_widest)
 Tensor index_copy(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
 TERCEL_OP_API(method)
 const Tensor& index_copy_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);

@@ -35,30 +35,31 @@ struct CholeskyResult {
   Tensor info;
 };
 /** L with L L^H = a, or U = L^H if upper; a is read in one triangle and must be positive definite. */
-TERCEL_OP_API(method, out) Tensor cholesky(const Tensor& a, bool upper = false);
-TERCEL_OP_API(out) CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
+TERCEL_OP_API(method, out, autocast_f32) Tensor cholesky(const Tensor& a, bool upper = false);
+TERCEL_OP_API(out, autocast_f32)
+CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
 
 struct QrResult {
   Tensor Q, R;
 };
 /** a [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": R alone, Q is empty. */
-TERCEL_OP_API(out) QrResult qr(const Tensor& a, std::string_view mode = "reduced");
+TERCEL_OP_API(out, autocast_f32) QrResult qr(const Tensor& a, std::string_view mode = "reduced");
 
 struct SvdResult {
   Tensor U, S, Vh;
 };
 /** a [m, n] = U diag(S) Vh, S falling; U [m, m] and Vh [n, n] if full, else [m, k] and [k, n]. */
-TERCEL_OP_API(out) SvdResult svd(const Tensor& a, bool full_matrices = true);
+TERCEL_OP_API(out, autocast_f32) SvdResult svd(const Tensor& a, bool full_matrices = true);
 /** The singular values [..., k], falling. */
-TERCEL_OP_API(out) Tensor svdvals(const Tensor& a);
+TERCEL_OP_API(out, autocast_f32) Tensor svdvals(const Tensor& a);
 
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
 /** a = V diag(w) V^H of a symmetric (Hermitian) matrix, w real and rising; uplo 'L' or 'U': the triangle that is read.
  */
-TERCEL_OP_API(out) EighResult eigh(const Tensor& a, char uplo = 'L');
-TERCEL_OP_API(out) Tensor eigvalsh(const Tensor& a, char uplo = 'L');
+TERCEL_OP_API(out, autocast_f32) EighResult eigh(const Tensor& a, char uplo = 'L');
+TERCEL_OP_API(out, autocast_f32) Tensor eigvalsh(const Tensor& a, char uplo = 'L');
 
 struct EigResult {
   Tensor eigenvalues, eigenvectors;
@@ -67,8 +68,8 @@ struct EigResult {
  * a = V diag(w) V^-1 of any square matrix; w and V are complex, V's columns of length 1. The gradient is defined where
  * no eigenvalue occurs twice, and the loss does not depend on the phase of a vector (RuntimeError).
  */
-TERCEL_OP_API(out) EigResult eig(const Tensor& a);
-TERCEL_OP_API(out) Tensor eigvals(const Tensor& a);
+TERCEL_OP_API(out, autocast_f32) EigResult eig(const Tensor& a);
+TERCEL_OP_API(out, autocast_f32) Tensor eigvals(const Tensor& a);
 
 struct LuFactorResult {
   Tensor LU, pivots;
@@ -92,7 +93,7 @@ struct SolveExResult {
   Tensor result, info;
 };
 /** X with a X = b (or X a = b); b is a batch of matrices, or of vectors if its sizes are a's without the last. */
-TERCEL_OP_API(out) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
+TERCEL_OP_API(out, autocast_f32) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
 TERCEL_OP_API(out)
 SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
 /** The same for a triangle of a; unitriangular: its diagonal counts as ones. A zero on it gives infinities. */
@@ -102,8 +103,8 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left 
 struct InvExResult {
   Tensor inverse, info;
 };
-TERCEL_OP_API(out) Tensor inv(const Tensor& a);
-TERCEL_OP_API(out) InvExResult inv_ex(const Tensor& a, bool check_errors = false);
+TERCEL_OP_API(out, autocast_f32) Tensor inv(const Tensor& a);
+TERCEL_OP_API(out, autocast_f32) InvExResult inv_ex(const Tensor& a, bool check_errors = false);
 /** What counts as zero: one number, one for each matrix (real, broadcast), or the default. */
 struct TERCEL_API Tolerance {
   Tolerance() = default;
@@ -136,12 +137,12 @@ struct LstsqResult {
  * singular values for gelsd and gelss; else empty. Of the results, solution and residuals are differentiable (full
  * rank).
  */
-TERCEL_OP_API(out)
-LstsqResult
-    lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {}, std::string_view driver = "gelsy");
+TERCEL_OP_API(out, autocast_f32)
+LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond = {},
+                  std::string_view driver = "gelsy");
 
 /** How many singular values exceed the tolerance of pinv(); int64, not differentiable. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The exponential of square matrices. */
 TERCEL_OP_API(method) Tensor matrix_exp(const Tensor& a);
@@ -171,9 +172,9 @@ TERCEL_OP_API(out)
 Tensor norm(const Tensor& x, std::string_view ord, IntSpan dims = {}, bool keepdim = false,
             ScalarType dtype = ScalarType::Undefined);
 /** norm(a) norm(a^-1); inf for a singular a. Without ord the ratio of the largest singular value to the smallest. */
-TERCEL_OP_API(out) Tensor cond(const Tensor& a);
-TERCEL_OP_API(out) Tensor cond(const Tensor& a, double ord);
-TERCEL_OP_API(out) Tensor cond(const Tensor& a, std::string_view ord);
+TERCEL_OP_API(out, autocast_f32) Tensor cond(const Tensor& a);
+TERCEL_OP_API(out, autocast_f32) Tensor cond(const Tensor& a, double ord);
+TERCEL_OP_API(out, autocast_f32) Tensor cond(const Tensor& a, std::string_view ord);
 
 struct LdlFactorResult {
   Tensor LD, pivots;
@@ -188,27 +189,28 @@ TERCEL_OP_API(out) LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermiti
 TERCEL_OP_API(out) Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian = false);
 
 /** X with tensordot(X, a, a.dim() - ind) the identity: dimensions of a before `ind` together are those behind it. */
-TERCEL_OP_API(out) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
+TERCEL_OP_API(out, autocast_f32) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
 /** X with tensordot(a, X) = b, a's dimensions `dims` moved to its end before. */
-TERCEL_OP_API(out) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
+TERCEL_OP_API(out, autocast_f32) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
 /** The first columns of the product of reflectors I - tau v v^H that a [m, n], as of geqrf(), holds; tau [k], k <= n.
  */
-TERCEL_OP_API(out) Tensor householder_product(const Tensor& a, const Tensor& tau);
+TERCEL_OP_API(out, autocast_f32) Tensor householder_product(const Tensor& a, const Tensor& tau);
 
 }  // namespace tercel::linalg
 
 namespace tercel {
 
 /** X with A X = b, given Cholesky's factor of A. */
-TERCEL_OP_API(method, out_exact) Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, out_exact, autocast_f32)
+Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
 /** The inverse of A, given its factor. */
-TERCEL_OP_API(method, out_exact) Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, out_exact, autocast_f32) Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
 
 struct TriangularSolveResult {
   Tensor solution, cloned_coefficient;
 };
 /** X with op(a) X = b for a triangle of a, and a copy of a. */
-TERCEL_OP_API(method, out_exact)
+TERCEL_OP_API(method, out_exact, autocast_f32)
 TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper = true, bool transpose = false,
                                        bool unitriangular = false);
 struct LuUnpackResult {
@@ -221,18 +223,18 @@ struct GeqrfResult {
   Tensor a, tau;
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
-TERCEL_OP_API(method, out_exact) GeqrfResult geqrf(const Tensor& x);
+TERCEL_OP_API(method, out_exact, autocast_f32) GeqrfResult geqrf(const Tensor& x);
 /**
  * The product of other and all columns of the Q that geqrf()'s a and tau hold, or of its adjoint (transpose): Q other,
  * or other Q if not left.
  */
-TERCEL_OP_API(out_exact)
+TERCEL_OP_API(out_exact, autocast_f32)
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false);
 struct OlderSvdResult {
   Tensor U, S, V;
 };
 /** linalg::svd() as it was before: V instead of its adjoint, and the small matrices if some; zeros without vectors. */
-TERCEL_OP_API(out_exact) OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
+TERCEL_OP_API(out_exact, autocast_f32) OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
 /** The logarithm of the determinant; NaN where that is real and negative. */
 TERCEL_OP_API(method) Tensor logdet(const Tensor& a);
 

@@ -10,13 +10,13 @@
 namespace tercel {
 
 /** a [n, k] times b [k, m]. */
-TERCEL_OP_API(method) Tensor mm(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, autocast_lower) Tensor mm(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& mm_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Products of pairs: a [batch, n, k], b [batch, k, m]. */
-TERCEL_OP_API(method) Tensor bmm(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, autocast_lower) Tensor bmm(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& bmm_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Vector, matrix and batched products by NumPy's rules: vectors count as row (left) or column (right). */
-TERCEL_OP_API(method) Tensor matmul(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, autocast_lower) Tensor matmul(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& matmul_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** a [n, k] times v [k]. */
 TERCEL_OP_API(method) Tensor mv(const Tensor& a, const Tensor& v);
@@ -35,7 +35,7 @@ TERCEL_OP_API(method) Tensor ger(const Tensor& a, const Tensor& b);
 
 // beta * x + alpha * product, x broadcast to the product's shape. With beta = 0 x is not read: NaN in it is lost.
 /** The product a b of matrices. */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, autocast_lower)
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_OP_API(method)
 const Tensor& addmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
@@ -55,14 +55,14 @@ const Tensor& addr_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar be
 TERCEL_API const Tensor& addr_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1,
                                   Scalar alpha = 1);
 /** Products of pairs of matrices, as bmm(). */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, autocast_lower)
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_OP_API(method)
 const Tensor& baddbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_API const Tensor& baddbmm_out(const Tensor& out, const Tensor& x, const Tensor& a, const Tensor& b,
                                      Scalar beta = 1, Scalar alpha = 1);
 /** The sum of the products of pairs of matrices. */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, autocast_lower)
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 TERCEL_OP_API(method)
 const Tensor& addbmm_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);

@@ -7,12 +7,12 @@
 namespace tercel {
 
 /** Sums of products over the last dimension of both: a [..., k], b [...', k] give [..., ...']; scalars multiply. */
-TERCEL_OP_API(method) Tensor inner(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, autocast_lower) Tensor inner(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& inner_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Sums of products over the last `dims` dimensions of a and the first of b. */
-TERCEL_OP_API(out) Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
+TERCEL_OP_API(out, autocast_lower) Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
 /** Sums of products over dims_a[i] of a and dims_b[i] of b; what is left of a comes before what is left of b. */
-TERCEL_OP_API(out) Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b);
+TERCEL_OP_API(out, autocast_lower) Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b);
 /** Every element of a times the whole of b: sizes multiply. */
 TERCEL_OP_API(method, out_apart) Tensor kron(const Tensor& a, const Tensor& b);
 /** Cross product of vectors of 3 elements along a dimension; the other dimensions are broadcast. */
@@ -20,7 +20,7 @@ TERCEL_OP_API(method, out_apart) Tensor cross(const Tensor& a, const Tensor& b, 
 /** sum_ij a_i weight_oij b_j + bias_o: a [..., n], b [..., m], weight [out, n, m], bias [out] or undefined. */
 TERCEL_API Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = Tensor());
 /** The product of matrices in the cheapest order. */
-TERCEL_OP_API(out) Tensor chain_matmul(Span<Tensor> matrices);
+TERCEL_OP_API(out, autocast_lower) Tensor chain_matmul(Span<Tensor> matrices);
 /** a [..., n, n] to a whole power; a negative one is that of the inverse. */
 TERCEL_OP_API(method, out) Tensor matrix_power(const Tensor& a, int64_t n);
 /**
@@ -28,17 +28,17 @@ TERCEL_OP_API(method, out) Tensor matrix_power(const Tensor& a, int64_t n);
  * numbers fweights [observations] repeat observations, aweights weight them; both may be undefined.
  */
 TERCEL_OP_API(method)
-Tensor
-    cov(const Tensor& x, int64_t correction = 1, const Tensor& fweights = Tensor(), const Tensor& aweights = Tensor());
+Tensor cov(const Tensor& x, int64_t correction = 1, const Tensor& fweights = Tensor(),
+           const Tensor& aweights = Tensor());
 /** cov() over the products of the standard deviations, within [-1, 1]. */
 TERCEL_OP_API(method) Tensor corrcoef(const Tensor& x);
 
 namespace linalg {
 
 /** The product of two or more matrices in the cheapest order; the first and the last may be vectors. */
-TERCEL_OP_API(out) Tensor multi_dot(Span<Tensor> matrices);
+TERCEL_OP_API(out, autocast_lower) Tensor multi_dot(Span<Tensor> matrices);
 /** Sums of products along a dimension, a conjugated; the other dimensions are broadcast. */
-TERCEL_OP_API(out) Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1);
+TERCEL_OP_API(out, autocast_lower) Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1);
 using tercel::cross;
 using tercel::matmul;
 using tercel::matrix_power;

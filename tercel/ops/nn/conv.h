@@ -14,39 +14,48 @@
 namespace tercel {
 
 /** weight [out, channels / groups, kernel...], bias [out] or undefined. */
-TERCEL_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                         IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+              IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+              IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+              IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
 /** Padding by name: Valid is none; Same, for a stride of 1 (RuntimeError), keeps the spatial sizes. */
 enum class NamedPadding : uint8_t { Valid, Same };
 constexpr auto enum_names(NamedPadding) {
   return std::to_array<EnumName<NamedPadding>>({{NamedPadding::Valid, "valid"}, {NamedPadding::Same, "same"}});
 }
-TERCEL_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
-                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
-                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride,
-                         NamedPadding padding, IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, NamedPadding padding,
+              IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, NamedPadding padding,
+              IntSpan dilation = {1}, int64_t groups = 1);
+TERCEL_OP_API(autocast_lower)
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, NamedPadding padding,
+              IntSpan dilation = {1}, int64_t groups = 1);
 
 /** The gradient of a convolution as an op: weight [channels, out / groups, kernel...]. */
-TERCEL_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
-                                   IntSpan dilation = {1});
-TERCEL_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
-                                   IntSpan dilation = {1});
-TERCEL_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                                   IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
-                                   IntSpan dilation = {1});
+TERCEL_OP_API(autocast_lower)
+Tensor
+    conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
+TERCEL_OP_API(autocast_lower)
+Tensor
+    conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
+TERCEL_OP_API(autocast_lower)
+Tensor
+    conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
 
 /** x [n, channels, height, width] -> every patch as a column: [n, channels * window, patches]. */
 TERCEL_OP_API(out)
-Tensor
-    im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0}, IntSpan stride = {1});
+Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
+              IntSpan stride = {1});
 /** The reverse, patches that overlap added up: [n, channels * window, patches] -> [n, channels, output_size...]. */
 TERCEL_OP_API(out)
 Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},

@@ -11,18 +11,18 @@ namespace tercel {
  * Targets that are ignore_index give 0. A mean divides by the sum of the weights used. IndexError for a target that is
  * no class, ValueError for sizes that do not fit.
  */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {}, Reduction reduction = Reduction::Mean,
                 int64_t ignore_index = -100);
 /**
  * nll_loss of log_softmax(x); or, for a floating target of x's sizes, the mean of -target * log_softmax(x).
  * label_smoothing mixes that share of equal probabilities into the target.
  */
-TERCEL_API Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
-                                Reduction reduction = Reduction::Mean, int64_t ignore_index = -100,
-                                double label_smoothing = 0);
+TERCEL_OP_API(autocast_f32)
+Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                     Reduction reduction = Reduction::Mean, int64_t ignore_index = -100, double label_smoothing = 0);
 /** Mean over other classes of max(0, margin - x[target] + x[class])^p, times weight[target]. p is 1 or 2. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p = 1, double margin = 1,
                          const Tensor& weight = {}, Reduction reduction = Reduction::Mean);
 
@@ -30,27 +30,30 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p = 1, d
  * Sum over pairs of a target and a class that is none of max(0, 1 - x[target] + x[class]), divided by the classes: x
  * and int64 targets [n, classes] or [classes]; what follows the first -1 of a row counts for nothing.
  */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 /** Mean over classes of -(y log sigmoid(x) + (1 - y) log sigmoid(-x)) for targets y, times the class's weight. */
 TERCEL_API Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                                               Reduction reduction = Reduction::Mean);
 
 /** x where target is 1, max(0, margin - x) where it is -1. */
-TERCEL_API Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin = 1,
-                                       Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin = 1,
+                            Reduction reduction = Reduction::Mean);
 /** 1 - cos(a, b) where target is 1, max(0, cos(a, b) - margin) where it is -1. */
-TERCEL_API Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
-                                        Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                             Reduction reduction = Reduction::Mean);
 /** max(0, -target * (a - b) + margin). */
-TERCEL_API Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
-                                      Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                           Reduction reduction = Reduction::Mean);
 /** max(0, |anchor - positive| - |anchor - negative| + margin); swap takes the nearer of anchor and positive. */
-TERCEL_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                                      double margin = 1, double p = 2, double eps = 1e-6, bool swap = false,
-                                      Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1,
+                           double p = 2, double eps = 1e-6, bool swap = false, Reduction reduction = Reduction::Mean);
 /** log(1 + exp(-target * x)). */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 
 }  // namespace tercel

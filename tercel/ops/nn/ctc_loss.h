@@ -15,8 +15,8 @@ namespace tercel {
  * As in PyTorch the gradient is the one of log_softmax's input: log_probs have to be what that gives. It has no
  * derivative of its own.
  */
-TERCEL_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths,
-                           IntSpan target_lengths, int64_t blank = 0, Reduction reduction = Reduction::Mean,
-                           bool zero_infinity = false);
+TERCEL_OP_API(autocast_f32)
+Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,
+                int64_t blank = 0, Reduction reduction = Reduction::Mean, bool zero_infinity = false);
 
 }  // namespace tercel

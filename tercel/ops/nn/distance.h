@@ -13,7 +13,8 @@ enum class CdistMode : uint8_t {
 };
 
 /** p-norms of the differences of all rows of a [..., n, d] and b [..., m, d]: [..., n, m]; p >= 0, or infinity. */
-TERCEL_API Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, CdistMode mode = CdistMode::UseMmIfNecessary);
+TERCEL_OP_API(autocast_f32)
+Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, CdistMode mode = CdistMode::UseMmIfNecessary);
 /** The same of all pairs of rows i < j of x [n, d], as a vector. */
 TERCEL_API Tensor pdist(const Tensor& x, double p = 2);
 /** The p-norm of a - b, broadcast. */

@@ -26,8 +26,9 @@ constexpr auto enum_names(GridPadding) {
  * or with align_corners from the middle of the first pixel to that of the last: [n, channels, out...]. With one
  * dimension more, [n, channels, depth, ...] and positions (x, y, z); Bicubic is for images alone.
  */
-TERCEL_API Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode = GridMode::Bilinear,
-                              GridPadding padding = GridPadding::Zeros, bool align_corners = false);
+TERCEL_OP_API(autocast_f32)
+Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode = GridMode::Bilinear,
+                   GridPadding padding = GridPadding::Zeros, bool align_corners = false);
 /**
  * The grid that theta [n, 2, 3], an affine map of positions, makes for a result of the sizes [n, channels, height,
  * width]; or theta [n, 3, 4] and one dimension more.

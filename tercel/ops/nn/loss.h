@@ -22,33 +22,38 @@ TERCEL_API Tensor reduce_loss(const Tensor& losses, Reduction reduction);
  * -(y log p + (1 - y) log(1 - p)) with p = sigmoid(x), exact for large |x| too; times weight (which broadcasts to x). A
  * mean divides by the number of elements, whatever the weights. Targets (x's sizes; RuntimeError) may be of any dtype.
  */
-TERCEL_API Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight = {},
-                                                   Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight = {},
+                                        Reduction reduction = Reduction::Mean);
 /** The same with the first term, that of positive targets, times pos_weight (which broadcasts to x). */
-TERCEL_API Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
-                                                   Reduction reduction, const Tensor& pos_weight);
+TERCEL_OP_API(autocast_f32)
+Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, const Tensor& weight,
+                                        Reduction reduction, const Tensor& pos_weight);
 /** -(y log x + (1 - y) log(1 - x)) for probabilities x, logarithms at least -100. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                             Reduction reduction = Reduction::Mean);
 
 /** (x - target)^2; sizes must be the same (RuntimeError). */
-TERCEL_OP_API(out) Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(out, autocast_f32)
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 // In the following x and target are broadcast.
 /** |x - target|. */
-TERCEL_API Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
 /** d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2. */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean, double beta = 1);
 /** d^2 / 2 where d = |x - target| < delta, else delta * (d - delta / 2). */
-TERCEL_OP_API(out)
+TERCEL_OP_API(out, autocast_f32)
 Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean, double delta = 1);
 /** target * (log(target) - x) for log-probabilities x; log_target says that the target is a logarithm as well. */
-TERCEL_API Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean,
-                         bool log_target = false);
+TERCEL_OP_API(autocast_f32)
+Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean, bool log_target = false);
 /** exp(x) - target * x, or x - target * log(x + eps); full adds Stirling's term where the target exceeds 1. */
-TERCEL_API Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool log_input = true, bool full = false,
-                                   double eps = 1e-8, Reduction reduction = Reduction::Mean);
+TERCEL_OP_API(autocast_f32)
+Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool log_input = true, bool full = false,
+                        double eps = 1e-8, Reduction reduction = Reduction::Mean);
 /** (log var + (x - target)^2 / var) / 2, var at least eps; full adds log(2 pi) / 2. */
 TERCEL_API Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Tensor& var, bool full = false,
                                     double eps = 1e-6, Reduction reduction = Reduction::Mean);

@@ -15,11 +15,11 @@ struct CellWeights {
 };
 
 /** tanh(weight_ih x + bias_ih + weight_hh h + bias_hh) for x [n, in] and h [n, hidden]; or for vectors. */
-TERCEL_API Tensor rnn_tanh_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
+TERCEL_OP_API(autocast_lower) Tensor rnn_tanh_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
 /** The same with a ReLU. */
-TERCEL_API Tensor rnn_relu_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
+TERCEL_OP_API(autocast_lower) Tensor rnn_relu_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
 /** z h + (1 - z) tanh(W_n x + r (U_n h)), with gates r and z that are sigmoids; biases as above. */
-TERCEL_API Tensor gru_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
+TERCEL_OP_API(autocast_first) Tensor gru_cell(const Tensor& x, const Tensor& h, const CellWeights& weights);
 
 /** What an LSTM hands on from step to step. */
 struct HiddenAndCell {
@@ -27,7 +27,8 @@ struct HiddenAndCell {
 };
 /** c' = f c + i tanh(g), h' = o tanh(c') (projected, if there is such a weight), with gates i, f, o that are sigmoids.
  */
-TERCEL_API HiddenAndCell lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const CellWeights& weights);
+TERCEL_OP_API(autocast_first)
+HiddenAndCell lstm_cell(const Tensor& x, const Tensor& h, const Tensor& c, const CellWeights& weights);
 
 struct RecurrentOptions {
   bool has_biases = true;
@@ -52,25 +53,30 @@ struct OutputAndStates {
  * are, in that order, of layer 0 forward, layer 0 backward (if bidirectional), layer 1 forward and so on. RuntimeError
  * for a wrong number or wrong sizes.
  */
-TERCEL_API OutputAndStates rnn_tanh(const Tensor& x, const Tensor& h, Span<Tensor> weights,
-                                    const RecurrentOptions& options = {});
-TERCEL_API OutputAndStates rnn_relu(const Tensor& x, const Tensor& h, Span<Tensor> weights,
-                                    const RecurrentOptions& options = {});
-TERCEL_API OutputAndStates gru(const Tensor& x, const Tensor& h, Span<Tensor> weights,
-                               const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates rnn_tanh(const Tensor& x, const Tensor& h, Span<Tensor> weights, const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates rnn_relu(const Tensor& x, const Tensor& h, Span<Tensor> weights, const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_first)
+OutputAndStates gru(const Tensor& x, const Tensor& h, Span<Tensor> weights, const RecurrentOptions& options = {});
 /** A last size of h other than c's is that of projections. */
-TERCEL_API OutputAndStates lstm(const Tensor& x, const Tensor& h, const Tensor& c, Span<Tensor> weights,
-                                const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates
+    lstm(const Tensor& x, const Tensor& h, const Tensor& c, Span<Tensor> weights, const RecurrentOptions& options = {});
 
 // The same over packed sequences, the longest first: x [sum of batch_sizes, in] holds step after step what the
 // sequences that last so long have, and so does the output.
-TERCEL_API OutputAndStates rnn_tanh(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
-                                    const RecurrentOptions& options = {});
-TERCEL_API OutputAndStates rnn_relu(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
-                                    const RecurrentOptions& options = {});
-TERCEL_API OutputAndStates gru(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
-                               const RecurrentOptions& options = {});
-TERCEL_API OutputAndStates lstm(const Tensor& x, IntSpan batch_sizes, const Tensor& h, const Tensor& c,
-                                Span<Tensor> weights, const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates rnn_tanh(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
+                         const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates rnn_relu(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
+                         const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_first)
+OutputAndStates gru(const Tensor& x, IntSpan batch_sizes, const Tensor& h, Span<Tensor> weights,
+                    const RecurrentOptions& options = {});
+TERCEL_OP_API(autocast_lower)
+OutputAndStates lstm(const Tensor& x, IntSpan batch_sizes, const Tensor& h, const Tensor& c, Span<Tensor> weights,
+                     const RecurrentOptions& options = {});
 
 }  // namespace tercel

@@ -33,9 +33,9 @@ Tensor mean(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtyp
 TERCEL_OP_API(method, out, out_dtype)
 Tensor nanmean(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The product; of integers and bool in int64, of uint64 in that. 1 for no elements. */
-TERCEL_OP_API(method) Tensor prod(const Tensor& x);
+TERCEL_OP_API(method, autocast_f32) Tensor prod(const Tensor& x);
 TERCEL_API const Tensor& prod_out(const Tensor& out, const Tensor& x);
-TERCEL_OP_API(method, out, out_dtype)
+TERCEL_OP_API(method, out, out_dtype, autocast_f32)
 Tensor prod(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 
 /** The largest; NaN if there is one. RuntimeError for no elements. Equal ones share the gradient. */

@@ -31,17 +31,17 @@ TERCEL_OP_API(method, out_apart) ValuesAndIndices mode(const Tensor& x, int64_t 
  * vector of x's dtype, whose results are put along a new first dimension. Between two ranks interpolation is "linear",
  * "lower", "higher", "midpoint" or "nearest". x is float32 or float64 (RuntimeError). NaN if there is one.
  */
-TERCEL_OP_API(method, out)
+TERCEL_OP_API(method, out, autocast_f32)
 Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
                 std::string_view interpolation = "linear");
-TERCEL_OP_API(method, out)
+TERCEL_OP_API(method, out, autocast_f32)
 Tensor quantile(const Tensor& x, double q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
                 std::string_view interpolation = "linear");
 /** quantile() of what is not NaN; NaN if nothing is. */
-TERCEL_OP_API(method, out)
+TERCEL_OP_API(method, out, autocast_f32)
 Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
                    std::string_view interpolation = "linear");
-TERCEL_OP_API(method, out)
+TERCEL_OP_API(method, out, autocast_f32)
 Tensor nanquantile(const Tensor& x, double q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
                    std::string_view interpolation = "linear");
 

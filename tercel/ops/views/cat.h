@@ -11,14 +11,14 @@ namespace tercel {
  * Tensors one after the other along a dimension; all others agree (RuntimeError). Dtypes are promoted; empty vectors
  * (of sizes [0]) are passed over.
  */
-TERCEL_API Tensor cat(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(autocast_widest) Tensor cat(Span<Tensor> tensors, int64_t dim = 0);
 /** Into a tensor of the result's sizes, which shares no memory with the others; not recorded. */
 TERCEL_API const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t dim = 0);
 /** cat() by its other names. */
 TERCEL_OP_API(out_apart) Tensor concat(Span<Tensor> tensors, int64_t dim = 0);
 TERCEL_OP_API(out_apart) Tensor concatenate(Span<Tensor> tensors, int64_t dim = 0);
 /** Tensors of the same sizes along a new dimension. */
-TERCEL_OP_API(out_apart) Tensor stack(Span<Tensor> tensors, int64_t dim = 0);
+TERCEL_OP_API(out_apart, autocast_widest) Tensor stack(Span<Tensor> tensors, int64_t dim = 0);
 /** Side by side: along dimension 1; vectors and scalars along dimension 0. */
 TERCEL_OP_API(out_apart) Tensor hstack(Span<Tensor> tensors);
 /** One above the other: along dimension 0, of what atleast_2d() makes of them. */

@@ -19,7 +19,7 @@ TERCEL_OP_API(method) Tensor diagflat(const Tensor& x, int64_t offset = 0);
  */
 TERCEL_OP_API(method) const Tensor& fill_diagonal_(const Tensor& x, Scalar value, bool wrap = false);
 /** The sum of a matrix' diagonal; of integers in int64. */
-TERCEL_OP_API(method) Tensor trace(const Tensor& x);
+TERCEL_OP_API(method, autocast_f32) Tensor trace(const Tensor& x);
 
 /** x [..., n, m] with zeros above the diagonal. */
 TERCEL_OP_API(method) Tensor tril(const Tensor& x, int64_t diagonal = 0);

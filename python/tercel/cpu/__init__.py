@@ -1,5 +1,10 @@
 """The device that tensors are on, in the form of the modules of others."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tercel.cpu import amp  # noqa: F401
+
 __all__ = ["current_device", "device_count", "is_available", "is_initialized", "synchronize"]
 
 
@@ -25,3 +30,10 @@ def current_device():
 
 def synchronize(device=None):
     """Nothing: an operation has ended when its call returns."""
+
+
+def __getattr__(name):
+    if name == "amp":
+        from importlib import import_module
+        return import_module("tercel.cpu.amp")
+    raise AttributeError(f"module 'tercel.cpu' has no attribute '{name}'")

@@ -1,0 +1,49 @@
+// amp.autocast: ops that choose the dtype of their floating-point operands by themselves.
+//
+// Note [Autocast]
+// What an op does inside the context is a column of the table of ops (Note [Columns of autocast]), from which
+// tools/make_ops.py writes autocast_ops.inc. Op::call casts the matched arguments of such an op, also those in lists;
+// the casts are recorded by autograd, so that gradients have the dtypes of what was cast. float64 and other dtypes are
+// left alone, and so are calls with an `out`. The state belongs to the thread, and no other thread inherits it.
+//
+// A leaf that requires a gradient, which is most likely a parameter, is cast to 16 bits once inside the outermost
+// context: its casts are kept until that is left, so that all uses share one copy and one node. A cast is not used
+// again once the leaf was changed in place, and casts that are not recorded are not kept.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "python/src/signature.h"
+#include "tercel/core/tensor.h"
+
+namespace tercel::python {
+
+/** What becomes of floating-point operands inside the context: Note [Columns of autocast] in tercel/core/op.h. */
+enum class AutocastPolicy : uint8_t { None, Lower, Float32, Widest, First };
+
+/** Of an op by its name in Python, with or without an underscore before it. */
+AutocastPolicy autocast_policy(std::string_view name);
+/** RuntimeError if the table of ops has a policy for a name that no call of autocast_policy() has asked for. */
+void check_autocast_policies();
+
+/** Whether this thread is inside a context for the CPU. One byte of static TLS, as detail::t_recorded. */
+extern constinit thread_local bool t_autocast [[gnu::tls_model("initial-exec")]];
+
+/** The tensor as an op with the policy Lower takes it; this thread is inside a context. */
+Tensor autocast_lower(const Tensor& x);
+/** The tensor in float32, if it is of 16 bits and this thread is inside a context; for ops with a policy by mode. */
+Tensor autocast_float32(const Tensor& x);
+
+/** Replaces arguments by what they are cast to, and keeps those for the length of a call. */
+class AutocastArguments {
+ public:
+  AutocastArguments(AutocastPolicy policy, const Signature& signature, Arguments& arguments);
+
+ private:
+  std::vector<nb::object> held_;
+};
+
+void register_autocast(nb::module_& m);
+
+}  // namespace tercel::python
