@@ -40,17 +40,17 @@ Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan
 
 /** The gradient of a convolution as an op: weight [channels, out / groups, kernel...]. */
 TERCEL_OP_API(autocast_lower)
-Tensor
-    conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                        IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                        IntSpan dilation = {1});
 TERCEL_OP_API(autocast_lower)
-Tensor
-    conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                        IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                        IntSpan dilation = {1});
 TERCEL_OP_API(autocast_lower)
-Tensor
-    conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
-                     IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1, IntSpan dilation = {1});
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
+                        IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
+                        IntSpan dilation = {1});
 
 /** x [n, channels, height, width] -> every patch as a column: [n, channels * window, patches]. */
 TERCEL_OP_API(out)

@@ -61,8 +61,8 @@ TERCEL_OP_API(autocast_first)
 OutputAndStates gru(const Tensor& x, const Tensor& h, Span<Tensor> weights, const RecurrentOptions& options = {});
 /** A last size of h other than c's is that of projections. */
 TERCEL_OP_API(autocast_lower)
-OutputAndStates
-    lstm(const Tensor& x, const Tensor& h, const Tensor& c, Span<Tensor> weights, const RecurrentOptions& options = {});
+OutputAndStates lstm(const Tensor& x, const Tensor& h, const Tensor& c, Span<Tensor> weights,
+                     const RecurrentOptions& options = {});
 
 // The same over packed sequences, the longest first: x [sum of batch_sizes, in] holds step after step what the
 // sequences that last so long have, and so does the output.
