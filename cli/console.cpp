@@ -41,7 +41,10 @@ bool is_colored(int stream) {
 }
 
 void print_text(const CommonOptions& common, std::string_view text) {
-  if (!common.quiet) write(common.json ? stderr : stdout, printable_lines(text));
+  if (common.quiet) return;
+  std::FILE* const stream = common.json ? stderr : stdout;
+  write(stream, printable_lines(text));
+  std::fflush(stream);  // a reader of a pipe sees each line when it is written, and its end stops the run
 }
 
 void print_line(std::string_view line) {

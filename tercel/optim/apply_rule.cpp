@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/tensor_iterator.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
 #include "tercel/util/parallel.h"
@@ -172,6 +174,17 @@ void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Sp
   } else {
     TERCEL_CHECK(fits(values) && values.sizes() == weight.sizes() && values.is_differentiable(), RuntimeError, name,
                  ": gradient ", describe(values), " does not fit parameter ", describe(weight));
+  }
+  const NoGradGuard no_grad;
+  const auto check_written = [&](const Tensor& t) {
+    check_inplace(t, false);
+    check_no_internal_overlap(name, t);
+    check_overlap(name, t, values);
+  };
+  check_written(weight);
+  for (const Tensor& state : states) {
+    check_written(state);
+    check_apart(name, state, weight);
   }
 }
 

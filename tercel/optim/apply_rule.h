@@ -12,7 +12,8 @@ TERCEL_API int num_states(RuleId rule);
 
 /**
  * RuntimeError "<name>: ..." unless the states are as many as the rule's, weight and states have one size and the
- * gradient fits; NotImplementedError for a dtype that is neither floating nor complex.
+ * gradient fits, no element that is written lies in another one or in part of the gradient, and none is an inference
+ * tensor outside inference mode; NotImplementedError for a dtype that is neither floating nor complex.
  */
 TERCEL_API void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Span<Tensor> states,
                                     const Gradient& gradient);

@@ -43,7 +43,8 @@ struct Step {
 /** What comes before any rule, where sign, decay or shrink are not 1, 0 and 1. */
 template <class V>
 inline TERCEL_HD void prepare(V& w, V& g, const Step<V>& h) {
-  g = h.sign * g + h.decay * w;
+  g = h.sign * g;
+  g = where(h.decay == V(0), g, g + h.decay * w);  // 0 * w is NaN where the weight is infinite
   w = h.shrink * w;
 }
 

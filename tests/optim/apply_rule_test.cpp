@@ -4,10 +4,12 @@
 
 #include <limits>
 
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dispatch.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/slicing.h"
 #include "tercel/ops/views/views.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
@@ -191,6 +193,37 @@ TEST_F(RuleSteps, ErrorsNameTheOperand) {
                       "Name: expected a floating or complex parameter, got [2] int64 on cpu");
   TERCEL_EXPECT_THROW(apply_rule("Name", RuleId::Sgd, some_step(), weight, {}, {zeros({1, 3}), make({1}, kInt64, {2})}),
                       IndexError, "Name: row 2 is out of range for [2, 3] float32 on cpu");
+}
+
+TEST(RuleOperands, InfiniteWeightsStayInfinite) {
+  // Without decay, also where another part of prepare() is in use.
+  Step<double> step = some_step();
+  step.decay = 0;
+  const Tensor weight = make({2}, kFloat64, {-INFINITY, 1});
+  apply_rule("SGD", RuleId::Sgd, step, weight, {}, {make({2}, kFloat64, {0, 1}), {}});
+  EXPECT_EQ(values_of(weight)[0], -INFINITY);
+}
+
+TEST(RuleOperands, MemoryThatIsSharedIsRefused) {
+  const auto check = [](const Tensor& weight, const Tensor& gradient, Span<Tensor> states, RuleId rule) {
+    check_rule_operands("SGD", rule, weight, states, {gradient, {}});
+  };
+  const Tensor all = random({6}, kFloat32, 0, 1, 1), front = slice(all, 0, 0, 5), back = slice(all, 0, 1, 6);
+  TERCEL_EXPECT_THROW(check(front, back, {}, RuleId::Sgd), RuntimeError, "single memory location");
+  EXPECT_NO_THROW(check(front, front, {}, RuleId::Sgd));
+  TERCEL_EXPECT_THROW(check(front, zeros({5}), {front}, RuleId::Momentum), RuntimeError, "single memory location");
+  TERCEL_EXPECT_THROW(check(expand(all, {3, 6}), zeros({3, 6}), {}, RuleId::Sgd), RuntimeError,
+                      "more than one element of the written-to tensor");
+}
+
+TEST(RuleOperands, InferenceTensorsAreRefused) {
+  Tensor weight;
+  {
+    const InferenceMode mode;
+    weight = ones({2});
+  }
+  TERCEL_EXPECT_THROW(check_rule_operands("SGD", RuleId::Sgd, weight, {}, {ones({2}), {}}), RuntimeError,
+                      "Inplace update to inference tensor outside InferenceMode");
 }
 
 }  // namespace
