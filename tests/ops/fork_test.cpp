@@ -17,7 +17,9 @@
 namespace tercel {
 namespace {
 
-#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
+// ThreadSanitizer refuses to go on after a fork of several threads; AddressSanitizer's allocator keeps locks of other
+// threads across fork().
+#if !TERCEL_THREAD_SANITIZER && !TERCEL_ADDRESS_SANITIZER
 
 /** One piece of work that takes most of the process's mutexes. */
 void work(const Tensor& leaf) {

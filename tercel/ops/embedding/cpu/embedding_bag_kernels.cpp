@@ -77,7 +77,7 @@ TERCEL_ALWAYS_INLINE void prefetch_row(const void* table, int64_t index, int64_t
 template <int64_t Bytes, bool Stream>
 TERCEL_ALWAYS_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
   if constexpr (Bytes == 0) {
-    __builtin_memcpy(to, from, static_cast<size_t>(bytes));
+    if (bytes != 0) __builtin_memcpy(to, from, static_cast<size_t>(bytes));  // without columns there is no memory
   } else if constexpr (Stream) {
     for (int64_t i = 0; i < Bytes; i += 16)
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
@@ -293,7 +293,7 @@ int64_t expand_bags(const Bags<I>& bags, const T* grad, int64_t first, int64_t s
       } else if (loop.mean && used > 1) {
         const A divisor = static_cast<A>(used);
         for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) / divisor);
-      } else {
+      } else if (dim != 0) {
         __builtin_memcpy(to, from, static_cast<size_t>(dim) * sizeof(T));
       }
     }
