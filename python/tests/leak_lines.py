@@ -220,6 +220,8 @@ tc.jit.optimize_for_inference(nn.Tanh()), tc.torch_version.TorchVersion("2.1") <
 ! tc.multiprocessing.set_sharing_strategy("none")
 m = nn.Sequential(nn.Linear(2, 2)); m.compile(); m.set_submodule("0", nn.Tanh()); nn.parallel.data_parallel(m, x), nn.attention.SDPBackend.MATH
 with tc.amp.autocast("cpu", enabled=False): tc.amp.is_autocast_available("cpu")
+tc.set_autocast_enabled("cpu", False), tc.set_autocast_dtype("cpu", tc.get_autocast_dtype("cpu")), tc.set_autocast_cache_enabled(True)
+tc.set_autocast_cpu_enabled(False), tc.set_autocast_cpu_dtype(tc.bfloat16), tc.set_autocast_gpu_dtype(tc.float16)
 s = tc.amp.GradScaler("cpu"); o = optim.SGD([leaf], 0.1); s.scale([(leaf * leaf).sum()])[0].backward(); s.unscale_(o), s.step(o), s.update(), s.load_state_dict(s.state_dict())
 s = tc.amp.GradScaler("cpu"); s.is_enabled(), s.get_scale(), s.set_growth_factor(s.get_growth_factor()), s.set_backoff_factor(s.get_backoff_factor()), s.set_growth_interval(s.get_growth_interval())
 o = optim.SGD([leaf], 0.1); o.register_step_pre_hook(nothing_fits), o.register_step_post_hook(nothing_fits), o.register_state_dict_pre_hook(nothing_fits)

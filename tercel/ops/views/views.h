@@ -78,7 +78,7 @@ TERCEL_API std::vector<Tensor> atleast_3d(Span<Tensor> tensors);
  * outside it.
  */
 TERCEL_OP_API(method)
-Tensor
-    as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset = std::nullopt);
+Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides,
+                  std::optional<int64_t> storage_offset = std::nullopt);
 
 }  // namespace tercel
