@@ -17,6 +17,8 @@ from op_headers import AUTOCAST, PREFIXES, Table  # noqa: E402
 TENSOR = "const Tensor&"
 FACTORY = "TensorOptions"
 NOTICE = "// Written by tools/make_ops.py.\n"
+# Names of methods and results are PyTorch's.
+BEGIN, END = "// NOLINTBEGIN(readability-identifier-naming)", "// NOLINTEND(readability-identifier-naming)"
 
 
 def argument(parameter):
@@ -62,8 +64,7 @@ class Method:
             self.call = f"const_cast<Tensor&>({self.call})"
 
     def declaration(self):
-        note = "  // NOLINT(readability-identifier-naming): PyTorch's name" if re.search("[A-Z]", self.op.name) else ""
-        return f"  {self.result} {self.op.name}({declared(self.parameters, 'no_tensor()')}) const;{note}\n"
+        return f"  {self.result} {self.op.name}({declared(self.parameters, 'no_tensor()')}) const;\n"
 
     def definition(self):
         return (f"{self.result} TensorMethods::{self.op.name}({defined(self.parameters)}) const {{\n"
@@ -101,6 +102,7 @@ def tensor_methods(table):
 #include "tercel/core/storage.h"
 #include "tercel/util/span.h"
 
+{BEGIN}
 namespace tercel {{
 
 class Generator;
@@ -117,6 +119,7 @@ class TERCEL_API TensorMethods {{
 }};
 
 }}  // namespace tercel
+{END}
 """
     headers = {m.op.header for m in methods} | {"tercel/core/tensor.h"}
     source = NOTICE + f"""{includes(headers)}
@@ -211,8 +214,10 @@ def out_variants(table):
 #pragma once
 
 {includes(headers)}
+{BEGIN}
 {by_namespace(variants, OutVariant.declaration)}
-{using}"""
+{using}{END}
+"""
     source = NOTICE + f"""#include "tercel/ops/out_variants.h"
 
 {by_namespace(variants, OutVariant.definition)}"""
