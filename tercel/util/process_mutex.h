@@ -27,13 +27,16 @@ enum class ProcessMutex : uint8_t {
   FourierPlans,
   Warnings,
   Profiles,
-  ThreadPool,
+  ProfileEvents,  ///< of a thread; the first of kProfileEventsMutexes
+  ThreadPool = ProfileEvents + 16,
   Generators,
   Allocator,
   Count,
 };
 inline constexpr size_t kMetadataMutexes =
     static_cast<size_t>(ProcessMutex::Lapack) - static_cast<size_t>(ProcessMutex::Metadata);
+inline constexpr size_t kProfileEventsMutexes =
+    static_cast<size_t>(ProcessMutex::ThreadPool) - static_cast<size_t>(ProcessMutex::ProfileEvents);
 
 namespace detail {
 struct alignas(64) ProcessMutexSlot {

@@ -26,11 +26,18 @@ std::atomic<uint32_t> g_profile{0};
 
 namespace {
 
-/** The ranges of a thread. */
+/** A range with its place among the begins and ends of its thread, which two readings of a coarse clock do not tell. */
+struct ThreadEvent {
+  ProfileEvent event;
+  uint64_t begin_tick;
+  uint64_t end_tick;
+};
+
 struct ThreadEvents {
-  std::mutex mutex;
-  std::vector<ProfileEvent> events;
-  int32_t thread = 0;
+  std::vector<ThreadEvent> events;  ///< under `mutex()`
+  size_t number = 0;
+
+  std::mutex& mutex() const { return process_mutex(ProcessMutex::ProfileEvents, number % kProfileEventsMutexes); }
 };
 
 /** Under ProcessMutex::Profiles. */
@@ -40,6 +47,7 @@ struct Profiles {
   std::atomic<int64_t> start{0};
   std::atomic<int64_t> max_events{0};
   uint32_t last = 0;
+  size_t threads_made = 0;
 };
 
 /** Lives as long as the process: threads may end after everything else. */
@@ -52,6 +60,7 @@ ThreadEvents& own_events() {
   thread_local const std::shared_ptr<ThreadEvents> own = [] {
     auto made = std::make_shared<ThreadEvents>();
     const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
+    made->number = profiles().threads_made++;
     profiles().threads.push_back(made);
     return made;
   }();
@@ -66,23 +75,26 @@ const char* lasting_name(const char* name) {
 /** Name of the thread's innermost range if it is an op; null otherwise. */
 thread_local const char* t_op = nullptr;
 
+/** Counts the begins and ends of the thread's ranges. */
+thread_local uint64_t t_tick = 0;
+
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-/** Sorts a thread's events and fills in the fields that follow from their nesting. */
-void nest(std::vector<ProfileEvent>& events) {
-  std::stable_sort(events.begin(), events.end(), [](const ProfileEvent& a, const ProfileEvent& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-  });
-  std::vector<ProfileEvent*> open;
-  for (ProfileEvent& event : events) {
-    while (!open.empty() && open.back()->end <= event.begin) open.pop_back();
+/** Sorts a thread's events by their begin and fills in the fields that follow from their nesting. */
+void nest(std::vector<ThreadEvent>& events) {
+  std::sort(events.begin(), events.end(),
+            [](const ThreadEvent& a, const ThreadEvent& b) { return a.begin_tick < b.begin_tick; });
+  std::vector<ThreadEvent*> open;
+  for (ThreadEvent& e : events) {
+    while (!open.empty() && open.back()->end_tick < e.begin_tick) open.pop_back();
+    ProfileEvent& event = e.event;
     event.depth = static_cast<int32_t>(open.size());
     event.self = event.end - event.begin;
-    if (!open.empty()) open.back()->self -= event.self;
-    open.push_back(&event);
+    if (!open.empty()) open.back()->event.self -= event.self;
+    open.push_back(&e);
   }
 }
 
@@ -105,6 +117,7 @@ void ProfileRange::begin(const char* name, RangeKind kind) noexcept {
     profile_ = detail::g_profile.load(std::memory_order_relaxed);
     if (profile_ == 0) return;
     outer_op_ = std::exchange(t_op, kind == RangeKind::Op ? name_ : nullptr);
+    begin_tick_ = t_tick++;
     begin_ = now();
   } catch (...) {  // without memory, without an event
     return;
@@ -114,15 +127,16 @@ void ProfileRange::begin(const char* name, RangeKind kind) noexcept {
 void ProfileRange::end() noexcept {
   const int64_t at = now();
   t_op = outer_op_;
+  const uint64_t end_tick = t_tick++;
   try {
     ThreadEvents& own = own_events();
-    const std::lock_guard lock(own.mutex);
+    const std::lock_guard lock(own.mutex());
     const Profiles& all = profiles();
     if (detail::g_profile.load(std::memory_order_acquire) != profile_ ||
         static_cast<int64_t>(own.events.size()) >= all.max_events.load(std::memory_order_relaxed))
       return;
     const int64_t start = all.start.load(std::memory_order_relaxed);
-    own.events.push_back({name_, kind_, 0, 0, begin_ - start, at - start, 0});
+    own.events.push_back({{name_, kind_, 0, 0, begin_ - start, at - start, 0}, begin_tick_, end_tick});
   } catch (...) {  // without memory, without an event
     return;
   }
@@ -147,16 +161,18 @@ std::vector<ProfileEvent> stop_profile() {
   std::vector<ProfileEvent> found;
   int32_t number = 0;
   for (const std::shared_ptr<ThreadEvents>& thread : all.threads) {
-    std::vector<ProfileEvent> events;
+    std::vector<ThreadEvent> events;
     {
-      const std::lock_guard own(thread->mutex);
+      const std::lock_guard own(thread->mutex());
       events.swap(thread->events);
     }
     if (events.empty()) continue;
     nest(events);
-    for (ProfileEvent& event : events) event.thread = number;
+    for (ThreadEvent& e : events) {
+      e.event.thread = number;
+      found.push_back(e.event);
+    }
     ++number;
-    found.insert(found.end(), events.begin(), events.end());
   }
   std::erase_if(all.threads, [](const auto& thread) { return thread.use_count() == 1; });  // of threads that ended
   return found;

@@ -70,6 +70,7 @@ class ProfileRange {
   RangeKind kind_;
   const char* name_;
   const char* outer_op_;
+  uint64_t begin_tick_;
   int64_t begin_;
 };
 
