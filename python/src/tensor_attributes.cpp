@@ -60,7 +60,7 @@ PyObject* hermitian(const Tensor& t) { return wrap(matrix_H(t)); }
 PyObject* real_part(const Tensor& t) { return wrap(real(t)); }
 PyObject* imaginary_part(const Tensor& t) { return wrap(imag(t)); }
 
-/** A gradient of rows is shown as a dense one. */
+/** A gradient of rows becomes dense when it is read, so that in-place changes of `x.grad` reach the optimizer. */
 PyObject* grad(const Tensor& t) {
   if (t.requires_grad() && !t.is_leaf() && !retains_grad(t) && !gradient_of(t).defined() &&
       PyErr_WarnEx(
@@ -71,8 +71,12 @@ PyObject* grad(const Tensor& t) {
           "by mistake, make sure you access the leaf Tensor instead.",
           1) < 0)
     raise_pending();
-  const Gradient g = gradient_of(t);
-  return wrap(g.is_rows() ? dense_gradient(g, t.sizes()) : g.values);
+  Gradient g = gradient_of(t);
+  if (g.is_rows()) {
+    g = {dense_gradient(g, t.sizes()), {}};
+    set_gradient(t, g);
+  }
+  return wrap(g.values);
 }
 PyObject* grad_fn_of(const Tensor& t) {
   const auto node = grad_fn(t);

@@ -216,7 +216,7 @@ def set_autocast_gpu_dtype(dtype):
 
 
 def set_flush_denormal(mode):
-    """Whether tiny numbers can become zero, as was asked for: no, arithmetic is IEEE's."""
+    """False: the mode cannot be changed. Operations keep denormal numbers; steps of optimizers flush them to zero."""
     return False
 
 

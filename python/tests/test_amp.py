@@ -34,6 +34,14 @@ def test_scaled_steps_are_those_without_a_scale():
     assert scaled[0].item() == 4 and type(scaled[1]) is tuple
 
 
+def test_scaler_unscales_gradients_of_rows():
+    table = tc.nn.Embedding.from_pretrained(tc.zeros(3, 2), freeze=False, sparse=True)
+    optimizer, scaler = tc.optim.SGD(table.parameters(), lr=1.0), tc.amp.GradScaler("cpu")
+    scaler.scale(table(tc.tensor([1, 1])).sum()).backward()
+    scaler.step(optimizer)
+    assert table.weight.tolist() == [[0, 0], [-2, -2], [0, 0]]
+
+
 def test_order_of_calls():
     parameter = tc.nn.Parameter(tc.ones(2))
     optimizer = tc.optim.SGD([parameter], lr=0.1)

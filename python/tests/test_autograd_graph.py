@@ -459,6 +459,20 @@ def test_to_dense_of_a_gradient_of_rows():
     assert tc.ones(1).to_dense(tc.float64).dtype is tc.float64
 
 
+def test_in_place_changes_of_a_gradient_of_rows_stay():
+    table = tc.nn.Embedding(3, 2, sparse=True)
+    table(tc.tensor([1, 1])).sum().backward()
+    assert table.weight.grad is table.weight.grad
+    table.weight.grad.mul_(0.5)
+    assert table.weight.grad.tolist() == [[0, 0], [1, 1], [0, 0]]
+    table(tc.tensor([2])).sum().backward()  # rows are added to it
+    assert table.weight.grad.tolist() == [[0, 0], [1, 1], [1, 1]]
+    tc.nn.utils.clip_grad_value_(table.parameters(), 0.25)
+    assert table.weight.grad.tolist() == [[0, 0], [0.25, 0.25], [0.25, 0.25]]
+    assert tc.nn.utils.clip_grad_norm_(table.parameters(), 0.25).item() == pytest.approx(0.5)
+    assert table.weight.grad.norm().item() == pytest.approx(0.25, rel=1e-4)
+
+
 def test_random_numbers_are_new():
     for x in (tc.rand(2), tc.randn(2), tc.randint(3, (2,)), tc.randperm(3), tc.rand_like(tc.ones(2))):
         assert x._version == 0

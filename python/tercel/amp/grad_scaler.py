@@ -67,10 +67,9 @@ class GradScaler:
                     continue
                 if gradient.dtype is _C.float16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
-                values = gradient._values() if gradient.is_sparse else gradient
                 with no_grad():
-                    values.mul_(1.0 / self._scale)
-                    found = found or not bool(_C.isfinite(values).all())
+                    gradient.mul_(1.0 / self._scale)
+                    found = found or not bool(_C.isfinite(gradient).all())
         self._found_inf[id(optimizer)] = found
 
     def unscale_(self, optimizer):

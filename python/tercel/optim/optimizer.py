@@ -193,14 +193,17 @@ class Optimizer:
             else:
                 state[number] = kept
         # Options that were added after the state was saved have their defaults.
-        self.param_groups = [{**self.defaults, **deepcopy({k: v for k, v in other.items() if k != "params"}),
-                              "params": mine["params"]} for mine, other in zip(self.param_groups, saved)]
-        self.state = state
+        groups = [{**self.defaults, **deepcopy({k: v for k, v in other.items() if k != "params"}),
+                   "params": mine["params"]} for mine, other in zip(self.param_groups, saved)]
+        self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._hooks_of("load_post"):
             hook(self)
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

@@ -103,18 +103,19 @@ class SGD(ElementwiseOptimizer):
 
 
 class Adam(ElementwiseOptimizer):
-    """Moving means of g and g^2, corrected for their start; weight decay is added to g."""
-
-    _shrinks = False  # weight decay shrinks the parameter itself
+    """
+    Moving means of g and g^2, corrected for their start; weight decay is added to g, or shrinks the parameter itself if
+    decoupled_weight_decay is set.
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False, fused=None):
+                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         check_at_least_zero(lr=lr, eps=eps)
         check_betas(betas)
         check_at_least_zero(weight_decay=weight_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-                                      maximize=maximize,
-                                      differentiable=differentiable))
+                                      maximize=maximize, differentiable=differentiable,
+                                      decoupled_weight_decay=decoupled_weight_decay))
 
     def _update_group(self, group):
         amsgrad, (beta1, beta2) = group["amsgrad"], group["betas"]
@@ -122,13 +123,13 @@ class Adam(ElementwiseOptimizer):
         params, grads, *states, steps = self._with_gradients(group, names)
         if params:
             _C._adam_step(params, grads, *states, *([] if amsgrad else [[]]), steps, float(group["lr"]), float(beta1),
-                          float(beta2), float(group["weight_decay"]), float(group["eps"]), self._shrinks,
-                          bool(group["maximize"]))
+                          float(beta2), float(group["weight_decay"]), float(group["eps"]),
+                          bool(group["decoupled_weight_decay"]), bool(group["maximize"]))
 
     def _update(self, p, grad, state, group):
         (beta1, beta2), lr = group["betas"], group["lr"]
         step = count(state)
-        grad = _after_decay(p, grad, group, self._shrinks)
+        grad = _after_decay(p, grad, group, group["decoupled_weight_decay"])
         mean, square = _moments(p, grad, state, group["betas"])
         if group["amsgrad"]:
             kept(state, "max_exp_avg_sq", p)
@@ -140,12 +141,15 @@ class Adam(ElementwiseOptimizer):
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter itself."""
 
-    _shrinks = True
-
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
                  maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize,
-                         differentiable=differentiable)
+                         differentiable=differentiable, decoupled_weight_decay=True)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
 
 
 class Adagrad(ElementwiseOptimizer):
