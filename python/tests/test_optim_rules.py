@@ -101,3 +101,25 @@ def test_states_that_do_not_fit_change_nothing():
     p.grad = good
     optimizer.step()
     assert p.tolist() == [0.5, 0.5]  # the first step has no dampening
+
+
+def test_decoupled_decay_is_an_option_of_a_group():
+    def stepped(optimizer, w):
+        for _ in range(2):
+            w.grad = tc.ones(2)
+            optimizer.step()
+        return w.tolist()
+
+    def leaf():
+        return tc.tensor([2.0, -3.0], requires_grad=True)
+
+    a, b, c = leaf(), leaf(), leaf()
+    decoupled = tc.optim.Adam([a], lr=0.1, weight_decay=0.5, decoupled_weight_decay=True)
+    assert stepped(decoupled, a) == stepped(tc.optim.AdamW([b], lr=0.1, weight_decay=0.5), b)
+    coupled = tc.optim.Adam([c], lr=0.1, weight_decay=0.5)
+    assert stepped(coupled, c) != a.tolist()
+    coupled.load_state_dict(decoupled.state_dict())
+    assert coupled.param_groups[0]["decoupled_weight_decay"] is True
+    adamw = tc.optim.AdamW([leaf()])
+    adamw.load_state_dict(tc.optim.Adam([leaf()]).state_dict())
+    assert adamw.param_groups[0]["decoupled_weight_decay"] is True

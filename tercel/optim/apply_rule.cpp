@@ -7,7 +7,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/overlap_checks.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
 #include "tercel/util/parallel.h"

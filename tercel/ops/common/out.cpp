@@ -5,7 +5,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/overlap_checks.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/util/warning.h"
 

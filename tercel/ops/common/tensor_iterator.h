@@ -133,11 +133,4 @@ class TensorIterator {
   int64_t stride_[kMaxOperands][kMaxDims];
 };
 
-/** Throws RuntimeError, starting with `op`, unless elements can be written to `out` while `in` is read. */
-void check_overlap(const char* op, const Tensor& out, const Tensor& in);
-/** Throws RuntimeError if `out` and `in` share any memory, even if they are identical. */
-void check_apart(const char* op, const Tensor& out, const Tensor& in);
-/** Throws RuntimeError, starting with `op`, if two elements of `out` are the same memory. */
-void check_no_internal_overlap(const char* op, const Tensor& out);
-
 }  // namespace tercel

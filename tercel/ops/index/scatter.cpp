@@ -4,7 +4,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/overlap_checks.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/elementwise/elementwise_impl.h"

@@ -13,15 +13,14 @@
 // last, where the positions of all images are rows of one matrix.
 //
 // Depthwise convolutions with channels last do not use products: vectors hold channels, and taps are accumulated
-// (cpu/depthwise_kernels.cpp).
+// (depthwise.cpp).
 #include "tercel/ops/nn/conv_plan_impl.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "tercel/core/allocator.h"
 #include "tercel/ops/linalg/gemm_impl.h"
-#include "tercel/ops/nn/depthwise_kernels.h"
+#include "tercel/ops/nn/depthwise_impl.h"
 #include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
 
@@ -32,9 +31,6 @@ namespace {
 constinit const KernelTable<PatchFn> gather_kernels = TERCEL_CPU_KERNELS(gather_patches);
 constinit const KernelTable<PatchPanelsFn> panel_kernels = TERCEL_CPU_KERNELS(gather_panels);
 constinit const KernelTable<PatchFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter_patches);
-constinit const KernelTable<DepthwiseForwardFn> forward_kernels = TERCEL_CPU_KERNELS(depthwise_forward);
-constinit const KernelTable<DepthwiseInputFn> input_kernels = TERCEL_CPU_KERNELS(depthwise_input);
-constinit const KernelTable<DepthwiseWeightFn> weight_kernels = TERCEL_CPU_KERNELS(depthwise_weight);
 
 // Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
 constexpr int64_t kTileBytes = 768 << 10;
@@ -43,111 +39,6 @@ constexpr int64_t kLeastPositions = 96;
 constexpr int64_t kMaxPadded = 1 << 24;
 // Outputs from which on a product packs its patches, which are then gathered as panels.
 constexpr int64_t kPanelOutputs = 32;
-
-template <class T>
-struct Buffer {
-  DataPtr block;
-  explicit Buffer(int64_t count) : block(cpu_allocator().allocate(static_cast<size_t>(count) * sizeof(T))) {}
-  T* get() const { return static_cast<T*>(block.get()); }
-};
-
-/** The plan's sizes, for a kernel. */
-template <class Loop>
-Loop loop_of(const ConvPlan& plan, bool wide, int64_t channels) {
-  Loop loop{};
-  loop.wide = wide;
-  loop.channels = channels;
-  for (int d = 0; d < 3; ++d) {
-    loop.in[d] = plan.in[d];
-    loop.kernel[d] = plan.kernel[d];
-    loop.out[d] = plan.out[d];
-    loop.stride[d] = plan.stride[d];
-    loop.padding[d] = plan.padding[d];
-    loop.dilation[d] = plan.dilation[d];
-  }
-  return loop;
-}
-
-/** out[c][r] = in[r][c]. */
-template <class T>
-void transpose_matrix(const T* in, int64_t rows, int64_t columns, T* out) {
-  for (int64_t c = 0; c < columns; ++c)
-    for (int64_t r = 0; r < rows; ++r) out[c * rows + r] = in[r * columns + c];
-}
-
-/** Depthwise, channels last. */
-template <class T>
-class Depthwise {
- public:
-  static bool fits(const ConvPlan& plan) {
-    return plan.channels_last && plan.groups == plan.channels && plan.outputs == plan.channels;
-  }
-
-  explicit Depthwise(const ConvPlan& plan)
-      : plan_(plan),
-        loop_(loop_of<DepthwiseLoop>(plan, sizeof(T) == 8, plan.channels)),
-        in_size_(plan.channels * plan.in_pixels()),
-        out_size_(plan.channels * plan.out_pixels()) {
-    // Images on different threads, and channels where there are too few of them.
-    const int64_t parts = ceil_div(num_threads(), std::max<int64_t>(1, plan.n));
-    part_ = ceil_div(ceil_div(plan.channels, parts), kPartChannels) * kPartChannels;
-    parts_ = ceil_div(plan.channels, part_);
-  }
-
-  void forward(const T* x, const T* weight, const T* bias, T* y) const {
-    const Buffer<T> by_tap = weight_by_tap(weight);
-    for_each_part([&](int64_t image, int64_t begin, int64_t end) {
-      forward_kernels[kCpu](loop_, x + image * in_size_, by_tap.get(), bias, y + image * out_size_, begin, end);
-    });
-  }
-
-  void input(const T* y, const T* weight, T* x) const {
-    const Buffer<T> by_tap = weight_by_tap(weight);
-    std::fill_n(x, plan_.n * in_size_, T(0));
-    for_each_part([&](int64_t image, int64_t begin, int64_t end) {
-      input_kernels[kCpu](loop_, y + image * out_size_, by_tap.get(), x + image * in_size_, begin, end);
-    });
-  }
-
-  void weight(const T* x, const T* y, T* weight) const {
-    const int64_t size = plan_.channels * plan_.window();
-    const Partition partition(0, plan_.n, 1);
-    const int64_t chunks = std::max<int64_t>(1, partition.chunks());
-    const Buffer<T> sums(chunks * size);
-    std::fill_n(sums.get(), chunks * size, T(0));
-    partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
-      T* sum = sums.get() + chunk * size;
-      for (int64_t image = begin; image < end; ++image)
-        weight_kernels[kCpu](loop_, x + image * in_size_, y + image * out_size_, sum, 0, plan_.channels);
-    });
-    for (int64_t chunk = 1; chunk < chunks; ++chunk)
-      for (int64_t i = 0; i < size; ++i) sums.get()[i] += sums.get()[chunk * size + i];
-    transpose_matrix(sums.get(), plan_.window(), plan_.channels, weight);
-  }
-
- private:
-  static constexpr int64_t kPartChannels = 64;
-
-  Buffer<T> weight_by_tap(const T* weight) const {
-    Buffer<T> by_tap(plan_.channels * plan_.window());
-    transpose_matrix(weight, plan_.channels, plan_.window(), by_tap.get());
-    return by_tap;
-  }
-  template <class Fn>
-  void for_each_part(Fn fn) const {
-    parallel_for(0, plan_.n * parts_, 1, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        const int64_t begin = i % parts_ * part_;
-        fn(i / parts_, begin, std::min(begin + part_, plan_.channels));
-      }
-    });
-  }
-
-  const ConvPlan& plan_;
-  const DepthwiseLoop loop_;
-  const int64_t in_size_, out_size_;  // of an image
-  int64_t part_ = 1, parts_ = 1;      // channels that a thread computes at once, and how many times these there are
-};
 
 template <class T>
 class Convolution {
@@ -180,8 +71,10 @@ class Convolution {
 
   void forward(const T* x, const T* weight, const T* bias, T* y) const {
     parallel_for(0, tasks_, 1, [&](int64_t begin, int64_t end) {
-      const Buffer<T> patches(plain_ ? 0 : panels_ ? ceil_div(tile_, panel_.columns) * panel_step() : depth_ * tile_);
-      const Buffer<T> padded(panels_ ? most_padded() : 0);
+      const ConvBuffer<T> patches(plain_    ? 0
+                                  : panels_ ? ceil_div(tile_, panel_.columns) * panel_step()
+                                            : depth_ * tile_);
+      const ConvBuffer<T> padded(panels_ ? most_padded() : 0);
       for (int64_t task = begin; task < end; ++task)
         for (int64_t group = 0; group < plan_.groups; ++group) {
           const Tile t = tile(task, group);
@@ -224,7 +117,7 @@ class Convolution {
   void input(const T* y, const T* weight, T* x) const {
     // Images are independent; the patches of one image overlap.
     parallel_for(0, plan_.n, 1, [&](int64_t begin, int64_t end) {
-      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      const ConvBuffer<T> patches(plain_ ? 0 : depth_ * tile_);
       if (!plain_) std::fill_n(x + begin * image_size(), (end - begin) * image_size(), T(0));
       for (int64_t image = begin; image < end; ++image) {
         for (int64_t first = 0; first < plan_.out_pixels(); first += tile_) {
@@ -268,9 +161,9 @@ class Convolution {
       return;
     }
     const Partition partition(0, tasks_, 1);
-    const Buffer<T> others((partition.chunks() - 1) * size);
+    const ConvBuffer<T> others((partition.chunks() - 1) * size);
     partition.run([&](int64_t chunk, int64_t begin, int64_t end) {
-      const Buffer<T> patches(plain_ ? 0 : depth_ * tile_);
+      const ConvBuffer<T> patches(plain_ ? 0 : depth_ * tile_);
       T* sum = chunk == 0 ? weight : others.get() + (chunk - 1) * size;
       for (int64_t task = begin; task < end; ++task)
         for (int64_t group = 0; group < plan_.groups; ++group) {

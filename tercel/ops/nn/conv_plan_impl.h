@@ -1,8 +1,10 @@
 // Convolutions on raw memory: see conv_plan.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "tercel/core/allocator.h"
 #include "tercel/core/tensor.h"
 #include "tercel/ops/nn/conv_kernels.h"
 
@@ -21,6 +23,31 @@ struct ConvPlan {
   int64_t window() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+};
+
+/** The plan's sizes, for a kernel. */
+template <class Loop>
+Loop loop_of(const ConvPlan& plan, bool wide, int64_t channels) {
+  Loop loop{};
+  loop.wide = wide;
+  loop.channels = channels;
+  for (int d = 0; d < 3; ++d) {
+    loop.in[d] = plan.in[d];
+    loop.kernel[d] = plan.kernel[d];
+    loop.out[d] = plan.out[d];
+    loop.stride[d] = plan.stride[d];
+    loop.padding[d] = plan.padding[d];
+    loop.dilation[d] = plan.dilation[d];
+  }
+  return loop;
+}
+
+/** Scratch memory of a thread. */
+template <class T>
+struct ConvBuffer {
+  DataPtr block;
+  explicit ConvBuffer(int64_t count) : block(cpu_allocator().allocate(static_cast<size_t>(count) * sizeof(T))) {}
+  T* get() const { return static_cast<T*>(block.get()); }
 };
 
 /** y = x * weight + bias; bias undefined or [outputs]. float32 or float64. */
