@@ -9,8 +9,8 @@ in "BW   [1T] copy_", are no part of it).
 example:
   benchmarks/alternate.py --runs 5 \
     --ours "build/release/bin/dlrm_bench threads=1" \
-    --peer "env OMP_NUM_THREADS=1 python dlrm_torch.py iters=20"
-  benchmarks/alternate.py --ours "build/release/bin/core_ops_bench" --peer "ops_torch small" \
+    --peer "env OMP_NUM_THREADS=1 python benchmarks/dlrm_torch.py iters=20"
+  benchmarks/alternate.py --ours "build/release/bin/core_ops_bench" --peer "./core_ops_torch" \
     --row "x + y=[grad] add 4x6: x+y" --row "view=[grad] x.view({6,4})"
 """
 import argparse

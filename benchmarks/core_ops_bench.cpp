@@ -1,13 +1,18 @@
-// Core tensor operations, as a user of libtorch would time them: small ones, whose cost is that of a call, and large
-// ones, whose cost is memory or arithmetic.
+// Core tensor operations: small ones, whose cost is that of a call, and large ones, whose cost is memory or arithmetic.
 //
 //   core_ops_bench [threads [part of a row's name]]
 //
 // Small rows ([grad]): 4 x 6 float32 on one thread, recording switched on. Large ones ([1T], [2T] by threads) show the
-// share that they reach of the machine's rate of streaming, of gathering rows or of multiply-adds, counting each
-// operand once. Rows are named as in a program that calls libtorch, so that alternate.py can pair them:
+// share that they reach of the machine's rate of streaming, of updating, of reading, of gathering rows or of
+// multiply-adds, counting each operand once.
 //
-//   benchmarks/alternate.py --ours "build/release/bin/core_ops_bench 1" --peer "ops_torch all" --same-names
+// The same source measures libtorch, without limits, and alternate.py pairs the rows of both:
+//
+//   g++ -O2 -std=c++20 -I. -DBENCHMARK_LIBTORCH benchmarks/core_ops_bench.cpp -o core_ops_torch $FLAGS
+//   benchmarks/alternate.py --ours "build/release/bin/core_ops_bench 1" --peer "./core_ops_torch 1" --same-names
+//
+// with TORCH the folder of Python's package torch and FLAGS="-I$TORCH/include -I$TORCH/include/torch/csrc/api/include
+// -L$TORCH/lib -Wl,-rpath,$TORCH/lib -Wl,--no-as-needed -ltorch -ltorch_cpu -lc10".
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -16,15 +21,49 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine_limits.h"
 #include "benchmarks/measure.h"
+#ifdef BENCHMARK_LIBTORCH
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+#else
+#include "benchmarks/machine_limits.h"
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/ops.h"
 #include "tercel/util/parallel.h"
+#endif
 
 namespace {
 
-using namespace tercel;
+// What the two libraries spell differently.
+#ifdef BENCHMARK_LIBTORCH
+namespace lib = torch;
+using lib::Tensor;
+
+namespace limits {
+double no_rate(int64_t) { return 0; }
+constexpr auto stream_rate = no_rate, update_rate = no_rate, read_rate = no_rate, fma_peak = no_rate;
+double gather_rate(int64_t, int64_t, int64_t) { return 0; }
+}  // namespace limits
+
+Tensor bags_of(const Tensor& weight, const Tensor& keys, const Tensor& offsets, bool sparse = false) {
+  return std::get<0>(lib::embedding_bag(weight, keys, offsets, false, /*mode=sum*/ 0, sparse));
+}
+void forget_gradient(const Tensor& x) { x.mutable_grad() = Tensor(); }
+int64_t thread_count() { return lib::get_num_threads(); }
+#else
+namespace lib = tercel;
+using lib::Tensor;
+
+Tensor bags_of(const Tensor& weight, const Tensor& keys, const Tensor& offsets, bool sparse = false) {
+  lib::EmbeddingBagOptions options;
+  options.mode = lib::BagMode::Sum;
+  options.sparse = sparse;
+  return lib::embedding_bag(weight, keys, offsets, options);
+}
+void forget_gradient(const Tensor& x) { lib::clear_gradient(x); }
+int64_t thread_count() { return lib::num_threads(); }
+#endif
+
 using bench::keep;
 using bench::measure;
 using bench::Times;
@@ -53,144 +92,152 @@ void large(const char* name, double units, double limit, F&& call) {
 }
 
 void small_rows() {
-  const Tensor x = randn({4, 6}), y = randn({4, 6}), row = randn({6});
-  const Tensor one = randn({1}), other = randn({1}), two = randn({2, 2});
-  Tensor g = randn({4, 6});
+  const Tensor x = lib::randn({4, 6}), y = lib::randn({4, 6}), row = lib::randn({6});
+  const Tensor one = lib::randn({1}), other = lib::randn({1}), two = lib::randn({2, 2});
+  Tensor g = lib::randn({4, 6});
   g.requires_grad_();
-  const Tensor index = arange(0, 2);
+  const Tensor index = lib::arange(0, 2);
   float buffer[6] = {};
-  small("[grad] torch::empty({2,3})", [] { keep(empty({2, 3})); });
-  small("[grad] at::empty_like(x)", [&] { keep(empty_like(x)); });
-  small("[grad] torch::zeros({2,3})", [] { keep(zeros({2, 3})); });
-  small("[grad] x.view({6,4})", [&] { keep(view(x, {6, 4})); });
-  small("[grad] x.reshape({6,4})", [&] { keep(reshape(x, {6, 4})); });
-  small("[grad] x.narrow(0,1,2)", [&] { keep(narrow(x, 0, 1, 2)); });
-  small("[grad] x.slice(0,1,3)", [&] { keep(slice(x, 0, 1, 3)); });
-  small("[grad] x.select(0,1)", [&] { keep(select(x, 0, 1)); });
-  small("[grad] x.t()", [&] { keep(t(x)); });
-  small("[grad] x.transpose(0,1)", [&] { keep(transpose(x, 0, 1)); });
-  small("[grad] x.permute({1,0})", [&] { keep(permute(x, {1, 0})); });
-  small("[grad] x.unsqueeze(0)", [&] { keep(unsqueeze(x, 0)); });
-  small("[grad] x.expand({3,4,6})", [&] { keep(expand(x, {3, 4, 6})); });
-  small("[grad] x.as_strided({2,2},{1,1})", [&] { keep(as_strided(x, {2, 2}, {1, 1})); });
+  small("[grad] torch::empty({2,3})", [] { keep(lib::empty({2, 3})); });
+  small("[grad] at::empty_like(x)", [&] { keep(lib::empty_like(x)); });
+  small("[grad] torch::zeros({2,3})", [] { keep(lib::zeros({2, 3})); });
+  small("[grad] x.view({6,4})", [&] { keep(x.view({6, 4})); });
+  small("[grad] x.reshape({6,4})", [&] { keep(x.reshape({6, 4})); });
+  small("[grad] x.narrow(0,1,2)", [&] { keep(x.narrow(0, 1, 2)); });
+  small("[grad] x.slice(0,1,3)", [&] { keep(x.slice(0, 1, 3)); });
+  small("[grad] x.select(0,1)", [&] { keep(x.select(0, 1)); });
+  small("[grad] x.t()", [&] { keep(x.t()); });
+  small("[grad] x.transpose(0,1)", [&] { keep(x.transpose(0, 1)); });
+  small("[grad] x.permute({1,0})", [&] { keep(x.permute({1, 0})); });
+  small("[grad] x.unsqueeze(0)", [&] { keep(x.unsqueeze(0)); });
+  small("[grad] x.expand({3,4,6})", [&] { keep(x.expand({3, 4, 6})); });
+  small("[grad] x.as_strided({2,2},{1,1})", [&] { keep(x.as_strided({2, 2}, {1, 1})); });
   small("[grad] x.detach()", [&] { keep(x.detach()); });
   small("[grad] x.clone() 4x6", [&] { keep(x.clone()); });
   small("[grad] add 1-element: o+p", [&] { keep(one + other); });
   small("[grad] add 4x6: x+y", [&] { keep(x + y); });
   small("[grad] add scalar: x+1.0", [&] { keep(x + 1.0); });
-  small("[grad] broadcast add 4x6 + 6", [&] { keep(x + select(y, 0, 0)); });
-  small("[grad] x.add_(y) 4x6", [&] { add_(x, y); });
-  small("[grad] relu(x)", [&] { keep(relu(x)); });
-  small("[grad] exp(x)", [&] { keep(exp(y)); });
-  small("[grad] x.sum() 4x6", [&] { keep(sum(y)); });
-  small("[grad] x.sum(0) 4x6", [&] { keep(sum(y, {0})); });
-  small("[grad] mm 2x2", [&] { keep(mm(two, two)); });
-  small("[grad] index_select(0,[0,1]) 4x6", [&] { keep(index_select(y, 0, index)); });
-  small("[grad] y.index({idx})", [&] { keep(tercel::index(y, {index})); });
-  small("[grad] cat({x,y})", [&] { keep(cat({x, y})); });
+  small("[grad] broadcast add 4x6 + 6", [&] { keep(x + y.select(0, 0)); });
+  small("[grad] x.add_(y) 4x6", [&] { x.add_(y); });
+  small("[grad] relu(x)", [&] { keep(lib::relu(x)); });
+  small("[grad] exp(x)", [&] { keep(lib::exp(y)); });
+  small("[grad] x.sum() 4x6", [&] { keep(y.sum()); });
+  small("[grad] x.sum(0) 4x6", [&] { keep(y.sum(0)); });
+  small("[grad] mm 2x2", [&] { keep(lib::mm(two, two)); });
+  small("[grad] index_select(0,[0,1]) 4x6", [&] { keep(y.index_select(0, index)); });
+  small("[grad] y.index({idx})", [&] { keep(y.index({index})); });
+  small("[grad] cat({x,y})", [&] { keep(lib::cat({x, y})); });
   small("[grad] o.item<float>()", [&] { keep(one.item<float>()); });
-  small("[grad] torch::from_blob", [&] { keep(from_blob(buffer, {2, 3})); });
+  small("[grad] torch::from_blob", [&] { keep(lib::from_blob(buffer, {2, 3})); });
   small("[grad] requires_grad: g*y forward", [&] { keep(g * y); });
   small("[grad] requires_grad: g+y forward", [&] { keep(g + y); });
-  small("[grad] requires_grad: g.view fwd", [&] { keep(view(g, {6, 4})); });
+  small("[grad] requires_grad: g.view fwd", [&] { keep(g.view({6, 4})); });
   small("[grad] requires_grad: (g*y).sum() fwd", [&] { keep((g * y).sum()); });
   small("[grad] requires_grad: (g*y).sum().backward()", [&] { (g * y).sum().backward(); });
 }
 
 /** "[2T] name". */
-std::string label(const std::string& name) { return str_cat({"[", std::to_string(num_threads()), "T] ", name}); }
+std::string label(const std::string& name) { return "[" + std::to_string(thread_count()) + "T] " + name; }
 
-void memory_rows(double stream) {
+/** Bytes a second. */
+struct Rates {
+  double stream, update, read;
+};
+
+void memory_rows(const Rates& rates) {
   constexpr int64_t kElements = int64_t{64} << 20, kSide = 8192;
   constexpr double kBytes = 4.0 * kElements;
-  const NoGradGuard no_grad;
+  const lib::NoGradGuard no_grad;
   const auto bytes = [&](const char* name, double count, const auto& call) {
-    large(label(name).c_str(), count, stream, call);
+    large(label(name).c_str(), count, rates.stream, call);
+  };
+  const auto read = [&](const char* name, double count, const auto& call) {
+    large(label(name).c_str(), count, rates.read, call);
   };
   {
-    const Tensor a = randn({kElements}), b = randn({kElements}), out = zeros({kElements});
-    bytes("add_out 64M f32 (3x256MB traffic)", 3 * kBytes, [&] { add_out(out, a, b); });
+    const Tensor a = lib::randn({kElements}), b = lib::randn({kElements});
+    Tensor out = lib::zeros({kElements});
+    bytes("add_out 64M f32 (3x256MB traffic)", 3 * kBytes, [&] { lib::add_out(out, a, b); });
     bytes("a+b 64M f32, fresh output (page faults)", 3 * kBytes, [&] { keep(a + b); });
-    bytes("copy_ 64M f32", 2 * kBytes, [&] { copy_(out, a); });
-    bytes("mul_ scalar 64M", 2 * kBytes, [&] { mul_(out, 1.0001); });
-    bytes("exp_out 64M", 2 * kBytes, [&] { exp_out(out, a); });
-    // What is only read: a stream that also writes moves the same bytes at best.
-    bytes("sum() all 64M", kBytes, [&] { keep(sum(a)); });
-    const Tensor matrix = view(a, {kSide, kSide}), square = view(out, {kSide, kSide});
-    bytes("sum(dim=0) 8192x8192", kBytes, [&] { keep(sum(matrix, {0})); });
-    bytes("sum(dim=1) 8192x8192", kBytes, [&] { keep(sum(matrix, {1})); });
-    bytes("max(dim=1) 8192x8192", kBytes, [&] { keep(max(matrix, 1)); });
-    const Tensor cube = view(a, {256, 1024, 256});
-    bytes("sum(dim=0) 256x1024x256", kBytes, [&] { keep(sum(cube, {0})); });
-    bytes("sum(dim=1) 256x1024x256", kBytes, [&] { keep(sum(cube, {1})); });
-    bytes("sum(dim=2) 256x1024x256", kBytes, [&] { keep(sum(cube, {2})); });
-    bytes("softmax(dim=1) 8192x8192", 2 * kBytes, [&] { keep(softmax(matrix, 1)); });
-    bytes("softmax(dim=0) 8192x8192", 2 * kBytes, [&] { keep(softmax(matrix, 0)); });
-    const Tensor row = select(matrix, 0, 0);
-    bytes("broadcast add 8192x8192 + row[8192]", 2 * kBytes, [&] { add_out(square, matrix, row); });
-    bytes("broadcast add 8192x8192 + col[8192,1]", 2 * kBytes, [&] { add_out(square, matrix, unsqueeze(row, 1)); });
+    bytes("copy_ 64M f32", 2 * kBytes, [&] { out.copy_(a); });
+    large(label("mul_ scalar 64M").c_str(), 2 * kBytes, rates.update, [&] { out.mul_(1.0001); });
+    bytes("exp_out 64M", 2 * kBytes, [&] { lib::exp_out(out, a); });
+    read("sum() all 64M", kBytes, [&] { keep(a.sum()); });
+    const Tensor matrix = a.view({kSide, kSide});
+    Tensor square = out.view({kSide, kSide});
+    read("sum(dim=0) 8192x8192", kBytes, [&] { keep(matrix.sum(0)); });
+    read("sum(dim=1) 8192x8192", kBytes, [&] { keep(matrix.sum(1)); });
+    read("max(dim=1) 8192x8192", kBytes, [&] { keep(matrix.max(1)); });
+    const Tensor cube = a.view({256, 1024, 256});
+    read("sum(dim=0) 256x1024x256", kBytes, [&] { keep(cube.sum(0)); });
+    read("sum(dim=1) 256x1024x256", kBytes, [&] { keep(cube.sum(1)); });
+    read("sum(dim=2) 256x1024x256", kBytes, [&] { keep(cube.sum(2)); });
+    bytes("softmax(dim=1) 8192x8192", 2 * kBytes, [&] { keep(matrix.softmax(1)); });
+    bytes("softmax(dim=0) 8192x8192", 2 * kBytes, [&] { keep(matrix.softmax(0)); });
+    const Tensor row = matrix.select(0, 0);
+    bytes("broadcast add 8192x8192 + row[8192]", 2 * kBytes, [&] { lib::add_out(square, matrix, row); });
+    bytes("broadcast add 8192x8192 + col[8192,1]", 2 * kBytes, [&] { lib::add_out(square, matrix, row.unsqueeze(1)); });
   }
   constexpr int64_t kHalf = kSide / 2;
   constexpr double kSquare = 4.0 * kHalf * kHalf;
-  const Tensor a = randn({kHalf, kHalf}), out = zeros({kHalf, kHalf});
-  bytes("transposed copy_ 4096x4096 f32", 2 * kSquare, [&] { copy_(out, t(a)); });
-  bytes("add_out(a, a.t()) 4096x4096", 3 * kSquare, [&] { add_out(out, a, t(a)); });
-  bytes("contiguous copy_ 4096x4096 f32", 2 * kSquare, [&] { copy_(out, a); });
-  const Tensor every_other = slice(randn({kHalf, kSide}), 1, 0, kSide, 2);
-  bytes("strided copy_ [:, ::2] 4096x8192", 2 * kSquare, [&] { copy_(out, every_other); });
-  const Tensor images = randn({32, 64, 56, 56});
-  const Tensor last = empty({32, 64, 56, 56}, {}, MemoryFormat::ChannelsLast);
-  bytes("NCHW->NHWC copy_ 32x64x56x56", 8.0 * static_cast<double>(images.numel()), [&] { copy_(last, images); });
+  const Tensor a = lib::randn({kHalf, kHalf});
+  Tensor out = lib::zeros({kHalf, kHalf});
+  bytes("transposed copy_ 4096x4096 f32", 2 * kSquare, [&] { out.copy_(a.t()); });
+  bytes("add_out(a, a.t()) 4096x4096", 3 * kSquare, [&] { lib::add_out(out, a, a.t()); });
+  bytes("contiguous copy_ 4096x4096 f32", 2 * kSquare, [&] { out.copy_(a); });
+  const Tensor every_other = lib::randn({kHalf, kSide}).slice(1, 0, kSide, 2);
+  bytes("strided copy_ [:, ::2] 4096x8192", 2 * kSquare, [&] { out.copy_(every_other); });
+  const Tensor images = lib::randn({32, 64, 56, 56});
+  const Tensor last = lib::zeros({32, 64, 56, 56}).contiguous(lib::MemoryFormat::ChannelsLast);
+  bytes("NCHW->NHWC copy_ 32x64x56x56", 8.0 * static_cast<double>(images.numel()), [&] { last.copy_(images); });
 }
 
 void product_rows(double peak) {
-  const NoGradGuard no_grad;
+  const lib::NoGradGuard no_grad;
   for (const int64_t n : {64, 128, 256, 512, 1024, 2048}) {
-    const Tensor a = randn({n, n}), b = randn({n, n}), out = zeros({n, n});
-    const std::string name = str_cat({"mm_out f32 ", std::to_string(n), "^3"});
+    const Tensor a = lib::randn({n, n}), b = lib::randn({n, n});
+    Tensor out = lib::zeros({n, n});
+    const std::string name = "mm_out f32 " + std::to_string(n) + "^3";
     const double flops = 2.0 * static_cast<double>(n * n * n);
-    large(label(name).c_str(), flops, peak, [&] { mm_out(out, a, b); });
-    if (n == 1024) large(label(name + ", b transposed").c_str(), flops, peak, [&] { mm_out(out, a, t(b)); });
+    large(label(name).c_str(), flops, peak, [&] { lib::mm_out(out, a, b); });
+    if (n == 1024) large(label(name + ", b transposed").c_str(), flops, peak, [&] { lib::mm_out(out, a, b.t()); });
   }
 }
 
 void gather_rows(int64_t threads) {
   constexpr int64_t kRows = 1'000'000, kDim = 64, kBags = 8192 * 26;
   const double rate = limits::gather_rate(threads, kRows, kDim);
-  const Tensor weight = randn({kRows, kDim});
-  EmbeddingBagOptions options;
-  options.mode = BagMode::Sum;
+  const Tensor weight = lib::randn({kRows, kDim});
   const auto bags = [&](const std::string& name, const Tensor& keys, const Tensor& offsets) {
-    large(label(name).c_str(), static_cast<double>(keys.numel()), rate,
-          [&] { keep(embedding_bag(weight, keys, offsets, options)); });
+    large(label(name).c_str(), static_cast<double>(keys.numel()), rate, [&] { keep(bags_of(weight, keys, offsets)); });
   };
   {
-    const NoGradGuard no_grad;
+    const lib::NoGradGuard no_grad;
     for (const int64_t k : {1, 20}) {
-      const Tensor keys = randint(0, kRows, {kBags * k}), offsets = arange(0, kBags * k, k);
+      const Tensor keys = lib::randint(kRows, {kBags * k}, lib::kInt64), offsets = lib::arange(0, kBags * k, k);
       const std::string count = std::to_string(k);
-      bags(str_cat({"embedding_bag sum 1Mx64, ", std::to_string(kBags), " bags x ", count}), keys, offsets);
-      bags("embedding_bag sum int32 idx, x " + count, to(keys, kInt32), to(offsets, kInt32));
+      bags("embedding_bag sum 1Mx64, " + std::to_string(kBags) + " bags x " + count, keys, offsets);
+      bags("embedding_bag sum int32 idx, x " + count, keys.to(lib::kInt32), offsets.to(lib::kInt32));
       if (k == 1)
-        large(label(str_cat({"index_select 1Mx64, ", std::to_string(kBags), " rows"})).c_str(),
-              static_cast<double>(kBags), rate, [&] { keep(index_select(weight, 0, keys)); });
+        large(label("index_select 1Mx64, " + std::to_string(kBags) + " rows").c_str(), static_cast<double>(kBags), rate,
+              [&] { keep(weight.index_select(0, keys)); });
     }
     // Some of the rows above are still in the cache from one call to the next; here few are.
     std::vector<Tensor> keys;
-    for (int i = 0; i < 8; ++i) keys.push_back(randint(0, kRows, {kBags}));
-    const Tensor offsets = arange(0, kBags);
+    for (int i = 0; i < 8; ++i) keys.push_back(lib::randint(kRows, {kBags}, lib::kInt64));
+    const Tensor offsets = lib::arange(0, kBags);
     size_t turn = 0;
     large(label("embedding_bag x 1, other bags each call").c_str(), static_cast<double>(kBags), rate,
-          [&] { keep(embedding_bag(weight, keys[turn++ % keys.size()], offsets, options)); });
+          [&] { keep(bags_of(weight, keys[turn++ % keys.size()], offsets)); });
   }
-  const Tensor keys = randint(0, kRows, {kBags}), offsets = arange(0, kBags), gradient = randn({kBags, kDim});
+  const Tensor keys = lib::randint(kRows, {kBags}, lib::kInt64), offsets = lib::arange(0, kBags),
+               gradient = lib::randn({kBags, kDim});
   Tensor trained = weight.detach();
   trained.requires_grad_();
   for (const bool sparse : {false, true}) {
-    options.sparse = sparse;
-    large(label(str_cat({"embedding_bag fwd+bwd x1, sparse_grad=", sparse ? "1" : "0"})).c_str(), 0, 0, [&] {
-      clear_gradient(trained);
-      embedding_bag(trained, keys, offsets, options).backward(gradient);
+    large(label(std::string("embedding_bag fwd+bwd x1, sparse_grad=") + (sparse ? "1" : "0")).c_str(), 0, 0, [&] {
+      forget_gradient(trained);
+      bags_of(trained, keys, offsets, sparse).backward(gradient);
     });
   }
 }
@@ -201,10 +248,10 @@ int main(int argc, char** argv) {
   const int64_t threads = argc > 1 ? std::max(1LL, std::atoll(argv[1])) : 1;
   if (argc > 2) g_filter = argv[2];
   std::printf("%lld threads (small operations: 1)\n", static_cast<long long>(threads));
-  set_num_threads(1);
+  lib::set_num_threads(1);
   small_rows();
-  set_num_threads(threads);
-  memory_rows(limits::stream_rate(threads));
+  lib::set_num_threads(threads);
+  memory_rows({limits::stream_rate(threads), limits::update_rate(threads), limits::read_rate(threads)});
   product_rows(limits::fma_peak(threads));
   gather_rows(threads);
   return 0;

@@ -104,6 +104,35 @@ float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n
   return rest + _mm_cvtss_f32(_mm_add_ps(_mm_add_ps(sums[0], sums[1]), _mm_add_ps(sums[2], sums[3])));
 }
 
+using Line [[gnu::vector_size(64), gnu::may_alias]] = float;
+
+[[gnu::target_clones("avx512f", "avx2", "default")]] void scale(float* data, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i += 16) *reinterpret_cast<Line*>(data + i) *= 1.0001F;
+}
+
+[[gnu::target_clones("avx512f", "avx2", "default")]] float total(const float* data, int64_t begin, int64_t end) {
+  Line sums[4] = {};
+  for (int64_t i = begin; i + 64 <= end; i += 64)
+    for (int64_t k = 0; k < 4; ++k) sums[k] += *reinterpret_cast<const Line*>(data + i + 16 * k);
+  return (sums[0] + sums[1] + sums[2] + sums[3])[0];
+}
+
+// Elements of an array that no cache holds.
+constexpr int64_t kStreamed = int64_t{32} << 20;
+
+tercel::Tensor filled() {
+  const tercel::Tensor x = tercel::empty({kStreamed});
+  std::fill_n(x.data<float>(), kStreamed, 1.0f);
+  return x;
+}
+
+/** Least time of `work(begin, end)` over all streamed elements, a part for each thread; parts begin at cache lines. */
+template <class F>
+double time_of_parts(int64_t threads, F work) {
+  return best_time(
+      threads, 5, [=](int64_t t) { work(kStreamed / 16 * t / threads * 16, kStreamed / 16 * (t + 1) / threads * 16); });
+}
+
 }  // namespace
 
 double fma_peak(int64_t threads) {
@@ -116,20 +145,29 @@ double fma_peak(int64_t threads) {
 }
 
 double stream_rate(int64_t threads) {
-  constexpr int64_t kElements = int64_t{32} << 20;
-  const tercel::Tensor a = tercel::empty({kElements}), b = tercel::empty({kElements}), c = tercel::empty({kElements});
+  const tercel::Tensor a = tercel::empty({kStreamed}), b = filled(), c = filled();
   // Bare pointers: a stored vector may be anything, so that a tensor would be asked for its data again each time.
   float* const out = a.data<float>();
   const float *const first = b.data<float>(), *const second = c.data<float>();
-  const auto work = [=](int64_t t) {
-    const int64_t begin = kElements / 4 * t / threads * 4, end = kElements / 4 * (t + 1) / threads * 4;
-    const __m128 s = _mm_set1_ps(3.0f);
-    for (int64_t i = begin; i < end; i += 4)
-      _mm_stream_ps(out + i, _mm_add_ps(_mm_load_ps(first + i), _mm_mul_ps(s, _mm_load_ps(second + i))));
-    _mm_sfence();
-  };
-  for (const tercel::Tensor& x : {b, c}) std::fill_n(x.data<float>(), kElements, 1.0f);
-  return 12.0 * static_cast<double>(kElements) / best_time(threads, 5, work);
+  return 12.0 * kStreamed / time_of_parts(threads, [=](int64_t begin, int64_t end) {
+           const __m128 s = _mm_set1_ps(3.0f);
+           for (int64_t i = begin; i < end; i += 4)
+             _mm_stream_ps(out + i, _mm_add_ps(_mm_load_ps(first + i), _mm_mul_ps(s, _mm_load_ps(second + i))));
+           _mm_sfence();
+         });
+}
+
+double update_rate(int64_t threads) {
+  const tercel::Tensor a = filled();
+  float* const data = a.data<float>();
+  return 8.0 * kStreamed / time_of_parts(threads, [=](int64_t begin, int64_t end) { scale(data, begin, end); });
+}
+
+double read_rate(int64_t threads) {
+  const tercel::Tensor a = filled();
+  const float* const data = a.data<float>();
+  return 4.0 * kStreamed /
+         time_of_parts(threads, [=](int64_t begin, int64_t end) { g_sink = total(data, begin, end); });
 }
 
 double gather_rate(int64_t threads, int64_t rows, int64_t dim) {

@@ -255,6 +255,22 @@ TEST(Iterator, LargeOutputsAreWrittenPastTheCaches) {
   EXPECT_EQ(std::memcmp(copy.data_ptr(), y, static_cast<size_t>(n) * 4), 0);
 }
 
+// Rows longer than those of a number that lies beside them.
+TEST(Iterator, LongRowsBesideNumbers) {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kInt32, kInt64, kFloat16, kComplex128}) {
+    const Tensor x = to(remainder(arange(3 * 9001), 100), dtype).view({3, 9001}).narrow(1, 1, 9000);
+    const Tensor column = to(arange(3), dtype).view({3, 1});
+    const Tensor expanded = column.expand({3, 9000}).contiguous();
+    EXPECT_TRUE(bytes_of(x + column) == bytes_of(x + expanded)) << to_string(dtype);
+    EXPECT_TRUE(bytes_of(column - x) == bytes_of(expanded - x)) << to_string(dtype);
+    EXPECT_TRUE(bytes_of(x * 3) == bytes_of(x + x + x)) << to_string(dtype);
+    EXPECT_TRUE(bytes_of(addcmul(x, column, x)) == bytes_of(addcmul(x, expanded, x))) << to_string(dtype);
+    const Tensor y = x.clone();
+    y.mul_(3);
+    EXPECT_TRUE(bytes_of(y) == bytes_of(x * 3)) << to_string(dtype);
+  }
+}
+
 TEST(Iterator, OutputsOfEveryStride) {
   const Tensor x = random({70, 3, 66}, kFloat32, -2, 2, 1);
   const std::string want = bytes_of(exp(x));

@@ -17,6 +17,9 @@ constexpr int64_t kShortRow = 128;
 // 64 KiB fits into the L2 cache. Loops with an edge shorter than kLeastBlocked are gathered.
 constexpr int64_t kBlock = 128, kLeastBlocked = 16;
 
+// Bytes of the row of a number beside long rows; with as much of the others it fits into an L1 cache.
+constexpr int64_t kNumberBytes = 16 << 10;
+
 struct alignas(64) Tile {
   char bytes[kTileBytes];
 };
@@ -69,6 +72,7 @@ struct ElementwiseDriver {
     for (int a = 1; a < loop.nargs; ++a)
       if (operand[a].transposed) return run_blocks();
     if (loop.n[0] < kShortRow && loop.n[1] > 1) return run_short_rows();
+    if (is_beside_number()) return run_rows_beside_number();
     run_rows();
   }
 
@@ -136,6 +140,34 @@ struct ElementwiseDriver {
             load(tile[a].bytes, o, from, 0, chunk);
         }
         compute_row(operand[0].data + j * operand[0].stride[1] + i * operand[0].stride[0], in, tile[0], n);
+      }
+    }
+  }
+
+  /** Whether rows are long, one operand is a number and all others can be given to the body as they are. */
+  bool is_beside_number() const {
+    int numbers = 0;
+    for (int a = 0; a < loop.nargs; ++a) {
+      const bool number = a > 0 && operand[a].stride[0] == 0 && !operand[a].convert;
+      if (!number && !operand[a].direct) return false;
+      numbers += number;
+    }
+    return body && numbers == 1 && !loop.stream && loop.n[0] > tile_size;
+  }
+  /** With longer rows than a tile's: at the end of each one, reads of memory are waited for. */
+  void run_rows_beside_number() const {
+    alignas(64) char row[kNumberBytes];
+    const void* in[kMaxOperands];
+    const int64_t chunk = std::min(loop.n[0], kNumberBytes / compute_item);
+    for (int64_t j = 0; j < loop.n[1]; ++j) {
+      for (int64_t i = 0; i < loop.n[0]; i += chunk) {
+        for (int a = 1; a < loop.nargs; ++a) {
+          const Operand& o = operand[a];
+          const char* from = o.data + j * o.stride[1] + i * o.stride[0];
+          in[a - 1] = o.stride[0] == 0 ? row : from;
+          if (o.stride[0] == 0 && i == 0 && (j == 0 || o.stride[1] != 0)) load(row, o, from, 0, chunk);
+        }
+        body(operand[0].data + j * operand[0].stride[1] + i * operand[0].stride[0], in, std::min(chunk, loop.n[0] - i));
       }
     }
   }
