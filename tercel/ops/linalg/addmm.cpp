@@ -1,4 +1,4 @@
-// Products that are added to a tensor in the same pass.
+// Matrix products with an addition in the same pass.
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
@@ -25,7 +25,7 @@ void check_summand(const char* op, const Tensor& x, const Tensor& a) {
                scalar_type_word(x.dtype()), " and ", scalar_type_word(a.dtype()));
 }
 
-/** plain() of what gemm does not know: complex numbers, 16-bit ones and integers. */
+/** plain() for dtypes that gemm does not support: complex, 16-bit and integer. */
 Tensor composed(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   const auto as_integer = [&](Scalar s) { return is_integral(a.dtype(), true) ? Scalar(s.to_int64()) : s; };
   const Tensor product = scaled(matmul(a, b), as_integer(alpha));
@@ -40,7 +40,7 @@ Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, 
   sizes.back() = b.sizes().back();
   const Tensor summand = expand(x, sizes);
   Tensor out = empty(sizes, a.options());
-  // A row that is added to all rows goes along with the product; anything else lies in `out` before.
+  // A row that is added to all rows is the product's bias; anything else is first copied to `out`.
   const bool adds = beta.to_double() != 0;
   const bool is_row = !batched && beta.to_double() == 1 && summand.strides()[0] == 0 && summand.strides()[1] == 1;
   if (adds && !is_row) copy_(out, summand);
@@ -107,7 +107,7 @@ Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Sca
 
 namespace {
 
-/** A factor must not be of a higher kind than the result. */
+/** RuntimeError if a factor's category is higher than the result's. */
 void check_factor(const char* op, const char* name, Scalar factor, ScalarType result) {
   TERCEL_CHECK(factor.category() != TypeCategory::Bool || result == kBool, RuntimeError, op, ": Boolean ", name,
                " only supported for Boolean results.");
@@ -136,7 +136,7 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
 Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_bmm("addbmm", a, b);
   check_summand("addbmm", x, a);
-  // The sum over the batch is one product whose inner dimension is batch and inner dimension in one.
+  // The sum over the batch is one product whose inner dimension is the batch times the inner dimension.
   const int64_t inner = a.size(0) * a.size(2);
   return addmm(x, reshape(transpose(a, 0, 1), {a.size(1), inner}), reshape(b, {inner, b.size(2)}), beta, alpha);
 }

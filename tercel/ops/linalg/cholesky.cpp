@@ -1,4 +1,4 @@
-// Cholesky's factors, and what is solved with them.
+// Cholesky factorization, and solutions with its factor.
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
@@ -20,7 +20,7 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
   const NoRecordGuard no_record;
   CholeskyResult out;
   out.info = zeros(batch_sizes(a), TensorOptions(kInt32));
-  // The lower triangle of a row-major matrix is the upper one of what LAPACK sees, and so is the factor.
+  // LAPACK reads a row-major matrix transposed: its lower triangle is LAPACK's upper one, in the factor too.
   out.L = tril(a);
   if (a.numel() == 0) return out;
   const int n = lapack::to_int(op, a.size(-1));
@@ -31,7 +31,7 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
     for_each_matrix(matrices.count, cubed(n), [&](int64_t i) {
       T* factor = matrices.at<T>(i);
       info[i] = lapack::potrf(/*upper=*/true, n, factor);
-      // OpenBLAS goes on after a NaN, which it takes for positive.
+      // OpenBLAS treats a NaN pivot as positive and continues.
       for (int k = 0; info[i] == 0 && k < n; ++k)
         if (const T d = factor[k * int64_t{n} + k]; d != d) info[i] = k + 1;
     });
@@ -66,7 +66,7 @@ std::string not_positive_sentence(int32_t k) {
 
 CholeskyResult cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
   check_square("linalg.cholesky", a);
-  // One triangle is read: U of the upper one is L of its transpose.
+  // Only one triangle is read: U of the upper triangle is L of its transpose.
   CholeskyResult out = lower_cholesky("linalg.cholesky", upper ? adjoint(a) : a);
   if (check_errors) check_info("linalg.cholesky", out.info, not_positive_sentence);
   if (upper) out.L = adjoint(out.L);

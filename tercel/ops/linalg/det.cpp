@@ -21,19 +21,19 @@ namespace linalg {
 
 namespace {
 
-/** Signs of the permutations that pivots stand for. */
+/** Signs of the permutations that the pivots describe. */
 Tensor parity(const Tensor& pivots, ScalarType dtype) {
   const int64_t n = pivots.size(-1);
   const Tensor moved = ne(pivots, arange(1, n + 1, 1, TensorOptions(kInt32)));
   return to(sub(1, mul(remainder(sum(moved, {-1}), 2), 2)), dtype);
 }
 
-/** The conjugate derivatives of the determinant by the elements; of any rank, through singular values. */
+/** The conjugate derivatives of the determinant by the elements, from singular values: for matrices of any rank. */
 Tensor cofactors(const Tensor& a) {
   const SvdResult f = linalg::svd(a, false);
   const int64_t n = a.size(-1);
   const Tensor identity = eye(n, -1, a.options());
-  // Row i holds all singular values but the i-th, which is 1.
+  // Row i holds the singular values, with the i-th replaced by 1.
   const Tensor others = add(mul(unsqueeze(f.S, -2), sub(1, identity)), identity);
   const Tensor sign = conj(mul(det(f.U), det(f.Vh)));
   return mul(matmul(mul(f.U, unsqueeze(prod(others, {-1}), -2)), f.Vh), per_matrix(sign));

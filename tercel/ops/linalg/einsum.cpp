@@ -1,8 +1,8 @@
 // Note [Einsum]
-// The equation is read into one label per dimension: 0 to 51 for letters, from 52 on for the dimensions of the
-// ellipsis, counted so that the last ones of all operands agree. Operands then are a tensor and its labels; two of them
-// are multiplied as batches of matrices, whose dimensions are products of those that labels are (in both and kept; in
-// the left one; in both and summed over; in the right one). Which two come next is planned on sizes alone.
+// The equation is parsed into one label per dimension: 0 to 51 for letters, from 52 on for the dimensions of the
+// ellipsis, numbered so that trailing ones agree. An operand is then a tensor with its labels; two operands
+// are multiplied as batches of matrices. Their dimensions are the products of the sizes of labels (in both and kept; in
+// the left one; in both and summed over; in the right one). The order of the products is planned from sizes alone.
 #include "tercel/ops/linalg/einsum.h"
 
 #include <algorithm>
@@ -39,10 +39,10 @@ bool contains(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-/** A term of the equation as letters, with -1 where the ellipsis stands. */
+/** A term of the equation as labels of letters; the ellipsis is -1. */
 constexpr int kEllipsisLabel = -1;
 
-/** Reads one term; `where` names it in errors, `start` is its position in the equation. */
+/** Parses a term; `where` names it in errors, `start` is its position in the equation. */
 Labels parse_term(std::string_view term, size_t start, const std::string& where) {
   Labels labels;
   bool ellipsis = false;
@@ -90,7 +90,7 @@ Equation parse(std::string_view text) {
   return equation;
 }
 
-/** The labels of an operand's dimensions, the ellipsis spread out. */
+/** The labels of an operand's dimensions, with the ellipsis expanded. */
 Labels spread(const Labels& term, int64_t ellipsis_dims, int all_ellipsis_dims) {
   Labels out;
   for (const int label : term) {
@@ -104,7 +104,7 @@ Labels spread(const Labels& term, int64_t ellipsis_dims, int all_ellipsis_dims) 
   return out;
 }
 
-/** How many dimensions the ellipsis of an operand stands for; checks the number of subscripts. */
+/** The number of dimensions that an operand's ellipsis represents; checks the number of subscripts. */
 int64_t ellipsis_dims_of(const Labels& term, const Tensor& x, size_t index) {
   const auto letters = static_cast<int64_t>(term.size());
   const bool ellipsis = contains(term, kEllipsisLabel);
@@ -123,7 +123,7 @@ std::string describe_label(int label) {
   return label < kLetters ? std::string(1, letter_of(label)) : std::string("...");
 }
 
-/** Diagonals in the place of repeated labels. */
+/** Replaces repeated labels by a diagonal. */
 Operand take_diagonals(Tensor x, const Labels& labels, size_t index) {
   Operand out{std::move(x), {}};
   for (const int label : labels) {
@@ -132,7 +132,7 @@ Operand take_diagonals(Tensor x, const Labels& labels, size_t index) {
       out.labels.push_back(label);
       continue;
     }
-    // Dimensions before this one have been visited, so the repeated one is right behind them.
+    // All dimensions before this one have distinct labels, so the repeated one directly follows them.
     const int64_t first = at - out.labels.begin(), second = static_cast<int64_t>(out.labels.size());
     TERCEL_CHECK(out.tensor.size(first) == out.tensor.size(second), RuntimeError, "einsum(): subscript ",
                  describe_label(label), " is repeated for operand ", index, " but the sizes don't match, ",
@@ -150,7 +150,7 @@ Operand take_diagonals(Tensor x, const Labels& labels, size_t index) {
   return out;
 }
 
-/** Sums over the dimensions whose labels `drop` is true for. */
+/** Sums over the dimensions for whose labels `drop` is true. */
 template <class Drop>
 void sum_out(Operand& x, Drop drop) {
   DimVector dims;
@@ -172,7 +172,7 @@ Tensor arrange(const Operand& x, const Labels& order) {
   return permute(x.tensor, dims);
 }
 
-/** The product of two operands, summed over the labels that `kept` is false for. */
+/** The product of two operands, summed over the labels for which `kept` is false. */
 template <class Kept>
 Operand multiply(Operand a, Operand b, Kept kept) {
   sum_out(a, [&](int label) { return !kept(label) && !contains(b.labels, label); });
@@ -194,7 +194,7 @@ Operand multiply(Operand a, Operand b, Kept kept) {
   DimVector sizes(x.sizes().subspan(0, nb + nl));
   for (const int64_t s : y.sizes().subspan(nb + ns, right.size())) sizes.push_back(s);
   if (summed.empty()) {
-    // Nothing to add up: an elementwise product, of any dtype.
+    // Nothing is summed: an elementwise product, of any dtype.
     DimVector sizes_x(x.sizes()), sizes_y(y.sizes().subspan(0, nb));
     sizes_x.resize(nb + nl + right.size(), 1);
     sizes_y.resize(nb + nl, 1);
@@ -212,7 +212,7 @@ Operand multiply(Operand a, Operand b, Kept kept) {
   return out;
 }
 
-/** Which two operands to multiply, step by step; the result of a step goes behind the others. */
+/** The pairs of operands to multiply, in order; the result of a step is appended to the operands. */
 class Plan {
  public:
   using Steps = std::vector<std::pair<size_t, size_t>>;
@@ -230,7 +230,7 @@ class Plan {
   }
 
  private:
-  // Labels beyond 64 are rare; a set of bools serves them as well as the few.
+  // More than 64 labels are rare, so one set of bools serves both cases.
   using Mask = std::vector<bool>;
 
   Mask mask_of(const Labels& labels) const {
@@ -248,7 +248,7 @@ class Plan {
     return size;
   }
 
-  /** What is left of the product of a set of operands: labels that the output or another operand has. */
+  /** The labels that remain in the product of a set of operands: those of the output or of another operand. */
   Mask result_of(size_t set) const {
     Mask inside(sizes_.size(), false), outside = output_;
     for (size_t i = 0; i < masks_.size(); ++i) unite(set >> i & 1 ? inside : outside, masks_[i]);
@@ -256,7 +256,7 @@ class Plan {
     return inside;
   }
 
-  /** Of every set of operands the cheapest way to make it of two. */
+  /** For every set of operands, the cheapest split into two. */
   Steps optimal() const {
     const size_t all = (size_t{1} << masks_.size()) - 1;
     std::vector<double> cost(all + 1, HUGE_VAL);
@@ -268,7 +268,7 @@ class Plan {
       for (size_t part = (set - 1) & set; part > set - part; part = (part - 1) & set) {
         Mask both = result[part];
         unite(both, result[set ^ part]);
-        // Equal products are told apart by what has to be kept in between.
+        // Among equal costs, the smaller intermediate result wins.
         const double c = cost[part] + cost[set ^ part] + size_of(both) + size_of(result[set]);
         if (c >= cost[set]) continue;
         cost[set] = c;
@@ -300,7 +300,7 @@ class Plan {
     present.push_back(set);
   }
 
-  /** Always the pair whose product shrinks the operands most, or grows them least. */
+  /** Repeatedly the pair whose product reduces the total size most, or increases it least. */
   Steps greedy() const {
     Steps steps;
     std::vector<Mask> present = masks_;
@@ -398,7 +398,7 @@ Tensor evaluate(const Equation& equation, Span<Tensor> tensors) {
                  " appears more than once in the output");
   }
 
-  // A dimension of size 1 that is broadcast carries nothing.
+  // A broadcast dimension of size 1 is dropped.
   for (Operand& x : operands)
     for (size_t d = x.labels.size(); d-- > 0;) {
       if (x.tensor.sizes()[d] != 1 || sizes[static_cast<size_t>(x.labels[d])] == 1) continue;

@@ -1,4 +1,4 @@
-// Cuts a matrix product into blocks and threads; the arithmetic is in cpu/gemm_kernels.cpp.
+// Divides a matrix product into blocks and threads; the arithmetic is in cpu/gemm_kernels.cpp.
 //
 // Note [GEMM loops]
 //   for each phase (up to kNc columns of B x kMaxSteps steps of k):      B's block is packed, shared by all threads
@@ -30,27 +30,27 @@ constexpr int64_t kFewestSteps = 256;
 constexpr int64_t kBlockBytes = 1 << 20;
 // Columns of a block of B.
 constexpr int64_t kNc = 1024;
-// Bytes of a block of packed A: less than half of a 512 KB L2, since it is there twice.
+// Bytes of a block of packed A: less than half of a 512 KB L2 cache, which holds two of them.
 constexpr int64_t kStripBytes = 192 << 10;
-// A block of B up to this size stays in L2 while all strips pass: then panels are the inner loop, and C is written
+// A block of B up to this size stays in the L2 cache for all strips: then panels are the inner loop, and C is written
 // row by row.
 constexpr int64_t kSmallPanelBytes = 96 << 10;
-// A that lies along k is read in place if fewer columns or steps use it than these, or if it is no larger than this:
-// then nothing is computed yet in whose shadow most of it could be packed.
+// A that is contiguous along k is read in place if fewer columns or steps than these use it, or if it is at most this
+// large: then most of it would be packed before there is any computation to overlap with.
 constexpr int64_t kPackCols = 128;
 constexpr int64_t kPackSteps = 32;
 constexpr int64_t kPackBytes = 256 << 10;
-// A that lies across k is read in place if no more panels use it than this, and B if no more strips do.
+// A that is contiguous across k is read in place if at most this many panels use it; B, if at most this many strips do.
 constexpr int64_t kInPlacePanels = 2;
 constexpr int64_t kInPlaceStrips = 3;
-// A product that is this narrow is computed transposed, if that lets B be read in place.
+// A product with at most this many columns is computed transposed if B can then be read in place.
 constexpr int64_t kNarrowCols = 16;
-// A product of so few rows and of so many steps is made of dot products, if both operands lie along k: with more rows
-// packing B pays, and with fewer steps adding up the lanes of the sums takes too long. More rows where steps are many.
+// A product with at most this many rows and at least this many steps consists of dot products if both operands are
+// contiguous along k: packing B pays with more rows, and adding the lanes costs too much with fewer steps.
 constexpr int64_t kDotRows = 8, kDotSteps = 16;
 constexpr int64_t kMaxDotRows = 24, kManyDotSteps = 256;
 constexpr int64_t kDotCols = 64;
-// Multiplications that are worth another thread.
+// Multiplications that justify another thread.
 constexpr int64_t kWorkPerThread = 1 << 18;
 
 constexpr KernelTable<GetGemmKernelsF32> kKernelsF32 = TERCEL_CPU_KERNELS(gemm_kernels_f32);
@@ -65,7 +65,7 @@ const GemmKernels<T>& kernels() {
     return kKernelsF64[cpu]();
 }
 
-/** A range of `count` things cut into `parts` nearly equal ones: the start of part i. */
+/** The start of part i if `count` items are divided into `parts` nearly equal parts. */
 int64_t cut(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
 
 /** Rows [begin, end) of A as strips of equal height, the last ones one less. */
@@ -81,7 +81,7 @@ struct Strips {
   int64_t size(int64_t i) const { return i < high ? rows : rows - 1; }
 };
 
-/** How many equal blocks k is cut into for a product of n columns. */
+/** The number of equal blocks of k for a product of n columns. */
 template <class T>
 int64_t blocks_of_steps(int64_t k, int64_t n) {
   if (k <= kMaxSteps) return 1;
@@ -89,10 +89,10 @@ int64_t blocks_of_steps(int64_t k, int64_t n) {
   return ceil_div(k, std::clamp(kBlockBytes / row_bytes, kFewestSteps, kMaxSteps));
 }
 
-/** Memory for one call, in parts of whole cache lines. */
+/** Memory for one call; each part begins at a cache line. */
 class Workspace {
  public:
-  /** Asks for room; returns where it will be. */
+  /** Reserves memory; returns its offset. */
   template <class T>
   int64_t add(int64_t count) {
     const int64_t offset = bytes_;
@@ -100,7 +100,7 @@ class Workspace {
     return offset;
   }
   void allocate() {
-    // From 2 MiB on the allocator uses huge pages, and the hardware fetches ahead across the ends of small ones.
+    // The allocator uses huge pages from 2 MiB on; hardware prefetching stops at the ends of small pages.
     if (bytes_ > int64_t{1} << 17) bytes_ = std::max(bytes_, int64_t{1} << 21);
     block_ = cpu_allocator().allocate(static_cast<size_t>(bytes_));
   }
@@ -120,7 +120,7 @@ void add_scaled(T* to, T beta, const T* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = beta == T(0) ? from[i] : from[i] + beta * to[i];
 }
 
-/** Sums over k that packing has not made. */
+/** Sums over k for operands that were not packed. */
 template <class T>
 void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
   if (!a_sums && !b_sums) return;
@@ -137,8 +137,8 @@ void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
 }
 
 /**
- * C = mask(relu(value + beta * C + bias)) for value(i, j) in columns [first, last): what the tiles do, for the products
- * that need none.
+ * C = mask(relu(value + beta * C + bias)) for value(i, j) in columns [first, last), as the tiles do it, for products
+ * without tiles.
  */
 template <class T, class Value>
 void store(const Gemm<T>& g, int64_t first, int64_t last, Value value) {
@@ -155,7 +155,7 @@ void store(const Gemm<T>& g, int64_t first, int64_t last, Value value) {
   }
 }
 
-/** C has one row or one column: a matrix times a vector. */
+/** For a C of one row or column: a matrix times a vector. */
 template <class T>
 void gemv(const Gemm<T>& g, int64_t threads) {
   const bool column = g.n == 1;
@@ -187,7 +187,7 @@ void gemv(const Gemm<T>& g, int64_t threads) {
   add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
 }
 
-/** A few rows times a matrix of which k runs along the rows too: a linear layer of a small batch. */
+/** A few rows times a matrix that is also contiguous along k: a linear layer with a small batch. */
 template <class T>
 void gemm_of_dots(const Gemm<T>& g, int64_t threads) {
   const GemmKernels<T>& kernel = kernels<T>();
@@ -223,7 +223,7 @@ class BlockedGemm {
                                 g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
                     ? GemmSource::Rows
                     : GemmSource::Packed;
-    // The grid of threads whose largest share is smallest; each column of the grid packs its strips once more.
+    // The grid of threads with the smallest maximal share; each column of the grid packs the strips again.
     int64_t best = INT64_MAX;
     for (int64_t cols = 1; cols <= threads; ++cols) {
       if (threads % cols != 0) continue;
@@ -237,7 +237,7 @@ class BlockedGemm {
     block_strips_ = ceil_div(share, ceil_div(share, max_strips));
   }
 
-  /** Allocates what run() works in; it may then run several times, for other operands of the same shape. */
+  /** Allocates the memory of run(), which may then be called several times for operands of the same shape. */
   void prepare() {
     const int64_t tasks = grid_rows_ * grid_cols_;
     a_sums_count_ = g_.a_sums && pack_a() ? grid_rows_ * a_sums_step() : 0;
@@ -323,7 +323,7 @@ class BlockedGemm {
     const int64_t first = block % blocks * block_strips_;
     const int64_t last = std::min(first + block_strips_, strips.count);
     const int64_t middle = std::clamp(strips.high, first, last);
-    // A strip's sums are taken once: by the first column of the grid, for the first block of panels.
+    // A strip's sums are computed once: by the first column of the grid, for the first block of panels.
     const bool sums = g_.a_sums && phase < k_blocks_ && task % grid_cols_ == 0;
     for (const bool high : {true, false}) {
       PackTask<T>& part = result[high ? 0 : 1];
@@ -447,7 +447,7 @@ void blocked_gemm(const Gemm<T>& g, int64_t threads) {
   product.run();
 }
 
-/** C's transpose, then its transposition: for a C of few columns, whose B then need not be packed. */
+/** Computes C's transpose and transposes it: for a C of few columns, so that B need not be packed. */
 template <class T>
 void gemm_transposed(const Gemm<T>& g, int64_t threads) {
   const DataPtr block = cpu_allocator().allocate(static_cast<size_t>(g.m * g.n) * sizeof(T));
@@ -481,7 +481,7 @@ bool better_transposed(const Gemm<T>& g) {
   return g.trans_a && !g.trans_b && g.n <= kNarrowCols && g.m > 2 * g.n && g.m % kernels<T>().vector == 0;
 }
 
-/** Products that take less time than the preparations of the blocked one. */
+/** Products that take less time than preparing the blocked algorithm. */
 constexpr int64_t kTinyWork = 512;
 
 template <class T>

@@ -49,8 +49,8 @@ F* find(const char* name) {
 }
 
 /**
- * A routine, which is looked up when it is first called. Not a pointer in a local static: a child that is forked while
- * the library is opened would wait for ever for the thread that initialises it.
+ * A routine, looked up at its first call. Not a pointer in a local static: a child that is forked while
+ * another thread opens the library would wait for that thread's initialisation for ever.
  */
 template <class F, class T>
 class Routine;
@@ -69,18 +69,18 @@ class Routine<R(Args...), T> {
   std::atomic<R (*)(Args...)> function_{nullptr};
 };
 
-/** Fortran passes the lengths of its strings behind all other arguments. */
+/** Fortran passes the lengths of strings after all other arguments. */
 constexpr size_t kOne = 1;
 constexpr char uplo(bool upper) { return upper ? 'U' : 'L'; }
 int at_least_1(int n) { return std::max(n, 1); }
 
-/** The name of a routine that goes by another one for complex numbers. */
+/** The name of a routine that has another name for complex numbers. */
 template <class T>
 constexpr const char* name_for(const char* real, const char* complex) {
   return is_complex_number<T> ? complex : real;
 }
 
-/** A size of a work space, which LAPACK gives as a number of T. */
+/** The size of a workspace, which LAPACK returns as a number of type T. */
 template <class T>
 int size_from(T wanted) {
   Real<T> size;
@@ -95,7 +95,7 @@ int size_from(T wanted) {
   return at_least_1(static_cast<int>(enough));
 }
 
-/** Calls run(work, lwork, info) once to ask for the size of the work space, then with it. */
+/** Calls run(work, lwork, info) first to query the size of the workspace, then with the workspace. */
 template <class T, class Run>
 int with_work(Run run) {
   T wanted(0);
@@ -258,7 +258,7 @@ int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors) {
         for (size_t i = 0; i < size; ++i) vectors[j * size + i] = {column[i], 0};
         continue;
       }
-      // A pair: two columns hold the real and the imaginary part of the first.
+      // A conjugate pair: two columns hold the real and imaginary part of the first vector.
       for (size_t i = 0; i < size; ++i) {
         vectors[j * size + i] = {column[i], column[size + i]};
         vectors[(j + 1) * size + i] = {column[i], -column[size + i]};
@@ -335,7 +335,7 @@ int least_squares(LeastSquares driver, int m, int n, int columns, T* a, T* b, Re
       std::vector<int> iwork;
       R rwork_size = 0;
       std::vector<R> rwork;
-      // The first call, which asks, gets one number of each work space.
+      // The first call is the query; each workspace then has one element.
       const auto run = [&](T* work, const int* lwork, int* info) {
         const bool asks = *lwork < 0;
         if (!asks) iwork.resize(static_cast<size_t>(at_least_1(iwork_size)));

@@ -1,4 +1,4 @@
-// Factors of symmetric matrices that need not be definite.
+// Factorization of symmetric matrices, which may be indefinite.
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
@@ -85,7 +85,7 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
                  order = contiguous(expand(pivots, with_batch({n})));
     if (out.numel() > 0) {
       const auto* places = order.data<int32_t>();
-      // An interchange names a row of the matrix; LAPACK would read outside of it.
+      // A pivot must be a row of the matrix; LAPACK would read out of bounds.
       for (int64_t i = 0; i < order.numel(); ++i)
         TERCEL_CHECK(places[i] != 0 && places[i] >= -n && places[i] <= n, RuntimeError, kOp,
                      ": pivots must be between 1 and ", n, " in magnitude but got ", places[i]);
@@ -104,7 +104,7 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
            [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
              TERCEL_CHECK(!call.needs(1), NotImplementedError,
                           "the derivative for 'LD' of 'linalg_ldl_solve' is not implemented.");
-             // Of a symmetric matrix the adjoint is the conjugate.
+             // The adjoint of a symmetric matrix is its conjugate.
              const Tensor factors = hermitian ? ld.get() : conj(ld.get());
              call.set(0, ldl_solve(factors, pivots.get(), call.grad(), hermitian));
            });

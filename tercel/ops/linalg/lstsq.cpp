@@ -27,7 +27,7 @@ lapack::LeastSquares parse_driver(std::string_view name) {
   return lapack::LeastSquares::Gelss;
 }
 
-/** The solution [..., n, columns]; rank and singular values, where the driver finds them. Not recorded. */
+/** The solution [..., n, columns], and the rank and singular values if the driver computes them. Not recorded. */
 LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::LeastSquares driver) {
   constexpr const char* kOp = "linalg.lstsq";
   const NoRecordGuard no_record;
@@ -98,7 +98,7 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond,
              if (call.needs(1)) call.set(1, matmul(adjoint(p), call.grad()));
            });
   const bool full_rank = driver == lapack::LeastSquares::Gels || item(all(eq(out.rank, n))).to_bool();
-  // PyTorch leaves them out for gelsy, though they could be had.
+  // PyTorch does not return them for gelsy either.
   const bool residuals = m > n && full_rank && driver != lapack::LeastSquares::Gelsy;
   out.residuals =
       residuals ? sum(square(abs(sub(matmul(matrices, out.solution), right))), {-2}) : empty({0}, real_options(a));

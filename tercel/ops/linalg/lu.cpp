@@ -1,4 +1,4 @@
-// LU factors, and what is solved with them.
+// LU factorization, and solutions with its factors.
 #include <algorithm>
 #include <vector>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *kLuSolve = "lu_solve", *kLuUnpack = "lu_unpack";
 
-/** LU factors in place without exchanging rows, column by column. */
+/** LU factorization in place without row exchanges, column by column. */
 template <class T>
 int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
   int info = 0;
@@ -67,7 +67,7 @@ LuFactorExResult plain_lu(const char* op, const Tensor& a, bool pivot) {
 
 namespace {
 
-/** How a pivot that names no row of LU is refused. */
+/** RuntimeError for a pivot that is not a row of LU. */
 void refuse_pivot(const char* op, int64_t row) {
   constexpr const char* kAdvice = "Did you properly pass the result of lu_factor?";
   TERCEL_CHECK(op != kLuSolve || row < 0, RuntimeError,
@@ -76,7 +76,7 @@ void refuse_pivot(const char* op, int64_t row) {
   throw_error<RuntimeError>({"pivots passed to ", op, " must be between 1 and LU.size(-2) inclusive. ", kAdvice});
 }
 
-/** The rows of P, as numbers: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
+/** P as row numbers: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
 Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) {
   const NoRecordGuard no_record;
   const Tensor source = contiguous(pivots);
@@ -92,7 +92,7 @@ Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) 
       if (other < 0 || other >= m) refuse_pivot(op, other);
       std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(other)]);
     }
-    // rows[i] is the row of A that has come to place i.
+    // rows[i] is the row of A that is now row i.
     for (int64_t i = 0; i < m; ++i) {
       const int64_t from = rows[static_cast<size_t>(i)];
       out[b * m + (reverse ? from : i)] = reverse ? i : from;
@@ -101,13 +101,13 @@ Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) 
   return order;
 }
 
-/** Row order[i] of x [..., m, k] in the place of row i. */
+/** x [..., m, k] with row order[i] as row i. */
 Tensor take_rows(const Tensor& x, const Tensor& order) {
   DimVector sizes(x.sizes());
   return gather(x, -2, expand(unsqueeze(order, -1), sizes));
 }
 
-/** Gradient of A = P L U for those of the factors, of which either may be undefined. P is given as pivots. */
+/** Gradient of A = P L U from those of the factors, either of which may be undefined. P is given as pivots. */
 Tensor lu_gradient(const Tensor& g_l, const Tensor& g_u, const Tensor& lower, const Tensor& upper,
                    const Tensor& pivots) {
   const int64_t m = lower.size(-2), n = upper.size(-1), k = lower.size(-1);

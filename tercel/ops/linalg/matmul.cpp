@@ -45,7 +45,7 @@ namespace {
 
 constinit const KernelTable<IntMatmulFn> int_matmul_kernels = TERCEL_CPU_KERNELS(int_matmul);
 
-/** Matrices [m, k] and [k, n], or as many of them as a third dimension in front says. */
+/** Matrices [m, k] and [k, n], or batches of them [batch, ...]. */
 Tensor float_product(const char* op, const Tensor& a, const Tensor& b, IntSpan sizes) {
   Tensor out = empty(sizes, a.options());
   const MatrixOperand left(a), right(b);
@@ -59,7 +59,7 @@ Tensor float_product(const char* op, const Tensor& a, const Tensor& b, IntSpan s
   return out;
 }
 
-/** In int32 for what is no wider, else in int64: the low bits are the same. */
+/** In int32 for dtypes of up to 32 bits, else in int64: the low bits are the same. */
 Tensor int_product(const Tensor& a, const Tensor& b, IntSpan sizes) {
   const ScalarType wide = item_size(a.dtype()) > 4 ? kInt64 : kInt32;
   const Tensor left = contiguous(to(a, wide)), right = contiguous(to(b, wide));
@@ -90,7 +90,7 @@ Tensor product_of(const char* op, const Tensor& a, const Tensor& b, IntSpan size
     case kBFloat16: return to(float_product(op, to(a, kFloat32), to(b, kFloat32), sizes), a.dtype());
     case kComplex64:
     case kComplex128: {
-      // Four real products, of the parts.
+      // Four real products of the real and imaginary parts.
       const Tensor ar = clone(real(a)), ai = clone(imag(a)), br = clone(real(b)), bi = clone(imag(b));
       return complex(sub(float_product(op, ar, br, sizes), float_product(op, ai, bi, sizes)),
                      add(float_product(op, ar, bi, sizes), float_product(op, ai, br, sizes)));
@@ -135,8 +135,8 @@ Tensor plain_bmm(const Tensor& a, const Tensor& b) {
 }
 
 /**
- * A matrix times each of b's: [m, k] and [batch, k, n]. Its own gradient is one product over all of the batch, not the
- * sum of a product for each.
+ * A matrix [m, k] times each matrix of a batch [batch, k, n]. The matrix's gradient is one product over the batch, not
+ * the sum of one product per batch element.
  */
 Tensor shared_bmm(const Tensor& a, const Tensor& b) {
   const Tensor many = expand(a, {b.size(0), a.size(0), a.size(1)});
@@ -218,7 +218,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   if (b.dim() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
   if (a.dim() == 2 && b.dim() == 2) return mm(a, b);
-  // Rows of a matrix on the left need no batches.
+  // A matrix on the left needs no batches.
   if (b.dim() == 2) {
     DimVector sizes(a.sizes());
     sizes.back() = b.size(1);
@@ -226,7 +226,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   const CommonBatch batch(a, b);
   if (a.dim() == 2 && a.size(1) == b.size(-2)) {
-    // Matrices of one column are the rows of one matrix.
+    // Matrices of one column are treated as the rows of one matrix.
     if (b.size(-1) == 1) return view(mm(as_matrix(squeeze(b, -1)), t(a)), batch.of_matrices(a.size(0), 1));
     const Tensor many = reshape(b, {numel_of(batch.sizes), b.size(-2), b.size(-1)});
     return view(shared_bmm(a, many), batch.of_matrices(a.size(0), b.size(-1)));

@@ -54,7 +54,7 @@ Tensor matrix_exp(const Tensor& a) {
                                            16380,
                                            182,
                                            1};
-    // Divided by the first, so that float32 stays far from its largest number.
+    // Divided by the first coefficient, so that float32 does not overflow.
     const auto c = [&](size_t i) { return Scalar(kB[i] / kB[0]); };
     const Tensor x = mul(a, per_matrix(to(scale, real_dtype(a.dtype())))), identity = eye(n, -1, a.options());
     const Tensor x2 = matmul(x, x), x4 = matmul(x2, x2), x6 = matmul(x4, x2);

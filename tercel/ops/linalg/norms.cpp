@@ -61,7 +61,7 @@ Tensor without_dims(Tensor x, const MatrixDims& d, bool keepdim) {
   return squeeze(squeeze(x, std::max(d.row, d.column)), std::min(d.row, d.column));
 }
 
-/** The singular values as the last dimension, a's matrices in its last two. */
+/** Singular values of the matrices in the last two dimensions, as the last dimension. */
 Tensor values_of_matrices(const Tensor& a, const MatrixDims& d) {
   DimVector order;
   for (int64_t i = 0; i < a.dim(); ++i)
@@ -71,7 +71,7 @@ Tensor values_of_matrices(const Tensor& a, const MatrixDims& d) {
   return svdvals(permute(a, order));
 }
 
-/** The largest or smallest along a dimension; the largest of none is 0. */
+/** The maximum or minimum along a dimension; the maximum of an empty dimension is 0. */
 Tensor extreme(const Tensor& x, int64_t dim, bool largest, bool keepdim) {
   if (!largest) return amin(x, {dim}, keepdim);
   return x.size(dim) == 0 ? sum(x, {dim}, keepdim) : amax(x, {dim}, keepdim);
@@ -94,7 +94,7 @@ Tensor matrix_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, 
     const Tensor s = values_of_matrices(a, d);
     return with_dims(extreme(s, -1, ord > 0, false), d, keepdim);
   }
-  // Sums along one dimension, of which the other one takes the largest or smallest.
+  // Sums along one dimension, then their maximum or minimum along the other.
   const int64_t summed = magnitude == 1 ? d.row : d.column, other = magnitude == 1 ? d.column : d.row;
   const Tensor sums = sum(abs(a), {summed}, true);
   return without_dims(extreme(sums, other, ord > 0, true), d, keepdim);
@@ -139,12 +139,12 @@ Tensor norm(const Tensor& x, std::string_view ord, IntSpan dims, bool keepdim, S
 
 namespace {
 
-/** norm_of(a) norm_of(a^-1). */
+/** norm_of(a) * norm_of(a^-1). */
 template <class Norm>
 Tensor condition(const Tensor& a, Norm norm_of) {
   check_square("linalg.cond", a);
   const InvExResult inverse = inv_ex(a);
-  // Some norms refuse what is left of the inverse of a singular matrix.
+  // Some norms refuse the non-finite inverse of a singular matrix.
   const Tensor singular = ne(inverse.info, 0);
   const Tensor usable = where(unsqueeze(unsqueeze(singular, -1), -1), 0, inverse.inverse);
   return where(singular, kInfinity, mul(norm_of(a), norm_of(usable)));

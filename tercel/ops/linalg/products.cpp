@@ -64,7 +64,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
   const size_t na = a.sizes().size(), nb = b.sizes().size();
   std::vector<bool> used_a(na, false), used_b(nb, false);
   DimVector order_a, order_b, sizes;
-  // A dimension of size 1 on one side goes with any size on the other, whose sum is then taken.
+  // A dimension of size 1 on one side matches any size on the other, which is then summed over.
   Tensor left = a, right = b;
   for (size_t i = 0; i < dims_a.size(); ++i) {
     const auto da = static_cast<size_t>(wrap_dim(dims_a[i], a.dim(), false)),
@@ -105,7 +105,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
 Tensor kron(const Tensor& a, const Tensor& b) {
   check_defined("kron", a, "self");
   check_defined("kron", b, "other");
-  // a with a dimension of size 1 behind each of its own, b with one before each: their product interleaves the sizes.
+  // a with a dimension of size 1 after each of its own, b with one before each: their product interleaves the sizes.
   const size_t n = std::max(a.sizes().size(), b.sizes().size());
   DimVector sizes_a, sizes_b, sizes;
   const auto size_at = [n](const Tensor& x, size_t d) {
@@ -170,7 +170,7 @@ Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Te
 
 namespace {
 
-/** Cheapest order of a product of matrices, by dynamic programming over its ranges. */
+/** The cheapest order of a product of matrices, by dynamic programming over ranges. */
 class Chain {
  public:
   explicit Chain(const std::vector<Tensor>& matrices) : matrices_(matrices) {
@@ -261,7 +261,7 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
                a.size(-1), " matrices");
   if (n == 0) return clone(expand(eye(a.size(-1), -1, a.options()), a.sizes()), MemoryFormat::Contiguous);
   Tensor square = n < 0 ? linalg::inv(a) : a;
-  // The magnitude of the lowest number fits only without a sign.
+  // The magnitude of INT64_MIN needs an unsigned type.
   uint64_t left = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
   if (left == 1) return clone(square);
   Tensor out;
@@ -312,7 +312,7 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
                  "cov(): weights sum to zero, can't be normalized");
     w = to(w, weight_dtype);
     mean_of_rows = div(sum(mul(values, w), {1}, true), total);
-    // Weights that are not counts take their own share of the correction.
+    // aweights scale the correction.
     if (correction != 0 && aweights.defined())
       norm = sub(total, mul(div(sum(mul(w, to(reshape(aweights, {observations}), weight_dtype))), total),
                             static_cast<double>(correction)));

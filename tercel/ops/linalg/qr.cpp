@@ -1,4 +1,4 @@
-// QR, and products with the reflectors that it is made of.
+// QR factorization, and products with Householder reflectors.
 #include <algorithm>
 
 #include "tercel/autograd/not_implemented.h"
@@ -65,7 +65,7 @@ Tensor mirror_lower(const Tensor& x) {
   return add(add(below, adjoint(below)), diag_embed(real(diagonal(x, 0, -2, -1))));
 }
 
-/** Gradient of a for those of Q and R, either of which may be undefined. */
+/** Gradient of a from those of Q and R, either of which may be undefined. */
 Tensor qr_gradient(const Tensor& g_q, const Tensor& g_r, const Tensor& q, const Tensor& r) {
   const int64_t k = r.size(-2), n = r.size(-1);
   Tensor gq = g_q, gr = g_r;
@@ -142,7 +142,7 @@ Tensor householder_product(const Tensor& a, const Tensor& tau) {
   TERCEL_CHECK(tau.dtype() == a.dtype(), RuntimeError, kOp, ": tau dtype ", scalar_type_word(tau.dtype()),
                " does not match input dtype ", scalar_type_word(a.dtype()));
   if (!should_record(a, tau)) return product_of_reflectors(kOp, a, tau, a.size(-1));
-  // One reflector after the other, from the last: each is differentiable.
+  // Reflectors are applied one by one, from the last: each step is differentiable.
   const int64_t m = a.size(-2);
   const Tensor reflectors = add(tril(a, -1), eye(m, a.size(-1), a.options()));
   Tensor q = expand(eye(m, a.size(-1), a.options()), a.sizes());
@@ -198,7 +198,7 @@ void check_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool l
 
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
   check_ormqr(a, tau, other, left);
-  // other Q is the adjoint of Q^H other^H. One reflector after the other: each is differentiable.
+  // other Q is the adjoint of Q^H other^H. Reflectors are applied one by one: each step is differentiable.
   Tensor x = left ? other : adjoint(other);
   const bool adjoint_of_q = left ? transpose : !transpose;
   const Tensor reflectors = add(tril(a, -1), eye(a.size(-2), a.size(-1), TensorOptions(a.dtype(), a.device())));

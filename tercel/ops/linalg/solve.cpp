@@ -1,4 +1,4 @@
-// Systems of equations, triangular ones too, and inverses.
+// Solutions of linear systems, triangular ones included, and inverses.
 #include <algorithm>
 
 #include "tercel/autograd/record.h"
@@ -23,7 +23,7 @@ Tensor plain_triangular(const Tensor& a, const Tensor& b, bool upper, bool unit)
   constexpr const char* kOp = "linalg.solve_triangular";
   const Tensor x = copy_columns(b);
   if (x.numel() == 0) return x;
-  // Of a row-major matrix LAPACK sees the transpose.
+  // LAPACK reads a row-major matrix as its transpose.
   const bool is_columns = transpose(a, -2, -1).is_contiguous(), transposed = !is_columns && a.is_contiguous();
   const Tensor columns = is_columns || transposed ? a : copy_columns(a);
   const Columns factors(columns), results(x);
@@ -90,7 +90,7 @@ std::string inverse_sentence(int32_t k) {
                   " is zero, the inversion could not be completed because the input matrix is singular."});
 }
 
-/** X with a X = b of the same batch, its gradient by a's factors; `info` gets a's. */
+/** X with a X = b of the same batch; its gradient uses a's factors. `info` receives that of a's factorization. */
 Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& info) {
   Tensor out;
   LuFactorExResult factors;
@@ -108,7 +108,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
             out = SavedTensor::output(out), sizes = DimVector(b.sizes())](BackwardCall& call) {
              Tensor gb;
              if (is_recording()) {
-               // A second derivative goes through a, of which the factors know nothing.
+               // A second derivative needs a itself; the factors have no history.
                gb = solve(adjoint(a.get()), call.grad());
              } else {
                Tensor factored = lu.get(), g = call.grad();

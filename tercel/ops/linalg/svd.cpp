@@ -1,4 +1,4 @@
-// Singular values.
+// Singular value decomposition.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +27,7 @@ constexpr int64_t kMaxComplexRows = 32768;
 
 SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors);
 
-/** Of matrices with very many rows: of the triangles that blocks of rows leave, whose Q the vectors go through. */
+/** For matrices with very many rows: of the R factors of blocks of rows; the blocks' Q is then applied to U. */
 SvdResult tall_svd(const char* op, const Tensor& a, bool vectors) {
   const int64_t m = a.size(-2), n = a.size(-1), step = std::max(kMaxComplexRows / 2, 2 * n);
   std::vector<Tensor> bases, triangles;
@@ -95,7 +95,7 @@ SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors) {
 /** x - x^H */
 Tensor skew(const Tensor& x) { return sub(x, adjoint(x)); }
 
-/** Gradient of a for those of U [m, k], S, Vh [k, n], any of which may be undefined. */
+/** Gradient of a from those of U [m, k], S, Vh [k, n], any of which may be undefined. */
 Tensor svd_gradient(const Tensor& gu, const Tensor& gs, const Tensor& gvh, const Tensor& u, const Tensor& s,
                     const Tensor& vh) {
   const int64_t m = u.size(-2), n = vh.size(-1), k = s.size(-1);
@@ -109,7 +109,7 @@ Tensor svd_gradient(const Tensor& gu, const Tensor& gs, const Tensor& gvh, const
     const Tensor turn = skew(matmul(adjoint(u), gu));
     include(inner, mul(div(turn, e), unsqueeze(s, -2)));
     phases = diagonal(turn, 0, -2, -1);
-    // A phase of u and the opposite one of v cancel: what is left of it is u's own.
+    // A phase of u and the opposite one of v cancel; this removes that component.
     if (turn.is_complex() && gvh.defined()) include(inner, diag_embed(div(phases, mul(s, 2))));
   }
   if (gvh.defined()) {
@@ -141,7 +141,7 @@ SvdResult svd(const Tensor& a, bool full_matrices) {
   record_outputs("LinalgSvdBackward0", outs, {a},
                  [u = SavedTensor::output(out.U), s = SavedTensor::output(out.S, 1),
                   vh = SavedTensor::output(out.Vh, 2), k](BackwardCall& call) {
-                   // Vectors beyond the first k are any basis of what is left: no gradient passes through them.
+                   // Vectors beyond the first k are an arbitrary basis of the complement: they have no gradient.
                    const auto columns = [k](const Tensor& x) { return x.defined() ? narrow(x, -1, 0, k) : x; };
                    const auto rows = [k](const Tensor& x) { return x.defined() ? narrow(x, -2, 0, k) : x; };
                    call.set(0, svd_gradient(columns(call.grad(0)), call.grad(1), rows(call.grad(2)),
