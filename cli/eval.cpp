@@ -39,7 +39,8 @@ int run_eval(CommandLine& line) {
   recsys::LoadedModel model = recsys::load_model(model_path);
   for (const std::string& warning : model.warnings) print_warning(common, warning);
   const data::Dataset dataset = data::load_dataset(data_path);
-  recsys::check_dataset_fits(model, dataset);
+  if (const std::string difference = recsys::check_dataset_fits(model, dataset); !difference.empty())
+    print_warning(common, str_cat({dataset.folder, ": ", difference}));
   const data::DataPart& part = dataset.part(flags.part);
   recsys::MetricValues values;
   {

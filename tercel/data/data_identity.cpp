@@ -1,8 +1,11 @@
 #include "tercel/data/data_identity.h"
 
+#include <algorithm>
+
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
 
 namespace tercel::data {
 
@@ -21,8 +24,13 @@ std::string size_text(const FileIdentity& file) { return str_cat({file.bytes, " 
 DataIdentity identity_of(const Dataset& dataset) {
   DataIdentity identity;
   identity.schema = dataset.schema;
-  if (dataset.conversion && dataset.conversion->vocabulary)
-    identity.vocabulary = dataset.conversion->vocabulary->checksum;
+  if (dataset.conversion) {
+    const Conversion& conversion = *dataset.conversion;
+    if (conversion.vocabulary) identity.vocabulary = conversion.vocabulary->checksum;
+    if (identity.schema.dense_dim > 0) identity.dense_transform = to_string(conversion.dense_transform);
+    identity.dense_mean = conversion.dense_mean;
+    identity.dense_std = conversion.dense_std;
+  }
   for (const PartName name : {PartName::Train, PartName::Test}) {
     if (dataset.part(name).files.empty()) continue;
     PartIdentity part{name, {}};
@@ -75,9 +83,30 @@ void check_same_meaning(const DataIdentity& expected, const DataIdentity& found,
                  ": made with another vocabulary than the model's: slot '", printable(y.name), "': expected ", x.size,
                  " keys from ", x.first_key, " on, found ", y.size, " from ", y.first_key, " on");
   }
+  for (size_t d = 0; d < a.dense_names.size() && !b.dense_names.empty(); ++d)
+    TERCEL_CHECK(a.dense_names[d] == b.dense_names[d], DataError, printable(name),
+                 ": other dense columns than the model's: column ", d + 1, ": expected '", printable(a.dense_names[d]),
+                 "', found '", printable(b.dense_names[d]), "'");
+  TERCEL_CHECK(expected.dense_transform.empty() || found.dense_transform.empty() ||
+                   expected.dense_transform == found.dense_transform,
+               DataError, printable(name),
+               ": dense values made in another way than the model's: expected the transform ",
+               printable(expected.dense_transform), ", found ", printable(found.dense_transform));
   TERCEL_CHECK(expected.vocabulary.empty() || found.vocabulary.empty() || expected.vocabulary == found.vocabulary,
                DataError, printable(name), ": made with another vocabulary than the model's: expected checksum ",
                expected.vocabulary, ", found ", found.vocabulary);
+}
+
+std::string compare_moments(const DataIdentity& expected, const DataIdentity& found) {
+  const auto difference = [](const char* what, Span<double> a, Span<double> b) {
+    for (size_t d = 0; d < std::min(a.size(), b.size()); ++d)
+      if (a[d] != b[d])
+        return str_cat({"dense column ", d + 1, ": standardised by the ", what, " ", dump_json_line(b[d]),
+                        ", the model's data by ", dump_json_line(a[d])});
+    return std::string();
+  };
+  const std::string of_mean = difference("mean", expected.dense_mean, found.dense_mean);
+  return of_mean.empty() ? difference("standard deviation", expected.dense_std, found.dense_std) : of_mean;
 }
 
 }  // namespace tercel::data

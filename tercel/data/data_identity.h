@@ -41,12 +41,18 @@ struct PartIdentity {
 
 struct DataIdentity {
   Schema schema;
-  std::string vocabulary;           // checksum of the vocabulary that made the keys; empty: none
+  std::string vocabulary;          // checksum of the vocabulary that made the keys; empty: none
+  std::string dense_transform;     // how dense values were made from text; empty: not known
+  std::vector<double> dense_mean;  // moments of the transform `standard`; else none
+  std::vector<double> dense_std;
   std::vector<PartIdentity> parts;  // those that have files
 
   static constexpr auto fields() {
     return std::tuple(Field{"schema", &DataIdentity::schema, "what a row holds", required()},
                       Field{"vocabulary", &DataIdentity::vocabulary, "its checksum, or empty"},
+                      Field{"dense_transform", &DataIdentity::dense_transform, "of the conversion, or empty"},
+                      Field{"dense_mean", &DataIdentity::dense_mean, "moments of the transform"},
+                      Field{"dense_std", &DataIdentity::dense_std, "moments of the transform", above(0)},
                       Field{"parts", &DataIdentity::parts, "those that have files", required()});
   }
 };
@@ -67,8 +73,15 @@ TERCEL_API PartComparison compare_part(const DataIdentity& expected, const DataI
 
 /**
  * DataError that starts with `name` unless rows of `found` mean what rows of `expected` mean: the same dims, keys of
- * the same slots, the same vocabulary. compare_part() compares the rows themselves.
+ * the same slots, vocabulary, dense columns and transform. What one of the two does not know (bare files have neither
+ * vocabulary nor names) is not compared. compare_part() compares the rows themselves.
  */
 TERCEL_API void check_same_meaning(const DataIdentity& expected, const DataIdentity& found, const std::string& name);
+
+/**
+ * The first difference between the moments that standardised the dense values; empty: none, or not known. Rows of
+ * another day have moments of their own, so this is no error.
+ */
+TERCEL_API std::string compare_moments(const DataIdentity& expected, const DataIdentity& found);
 
 }  // namespace tercel::data

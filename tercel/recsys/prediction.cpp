@@ -80,8 +80,10 @@ LoadedModel load_model(const std::string& path) {
           checkpoint.folder(), checkpoint.info().step, std::move(warnings)};
 }
 
-void check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset) {
-  data::check_same_meaning(model.data, data::identity_of(dataset), dataset.folder);
+std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset) {
+  const data::DataIdentity identity = data::identity_of(dataset);
+  data::check_same_meaning(model.data, identity, dataset.folder);
+  return data::compare_moments(model.data, identity);
 }
 
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
@@ -123,10 +125,14 @@ int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName
 }
 
 int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink) {
-  const data::Dataset dataset = RunFolder(model.run).read_description();
+  data::Dataset dataset = RunFolder(model.run).read_description();
   check_dataset_fits(model, dataset);
   TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
                ": the model was not trained on a dataset that was converted from text, so it cannot read text");
+  if (!model.data.dense_mean.empty()) {  // the run may have continued on data with other moments
+    dataset.conversion->dense_mean = model.data.dense_mean;
+    dataset.conversion->dense_std = model.data.dense_std;
+  }
   const data::RowEncoder encoder =
       data::load_row_encoder(dataset.schema, *dataset.conversion, dataset.path_of(*dataset.conversion->vocabulary));
   data::EncodedText text(encoder, data::text_format_of(*dataset.conversion), std::move(sources),

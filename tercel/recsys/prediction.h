@@ -36,8 +36,11 @@ TERCEL_API Checkpoint open_model(const std::string& path, Verify verify, std::ve
 /** Loads the checkpoint that open_model() finds, with its own configuration; maps its tables. */
 TERCEL_API LoadedModel load_model(const std::string& path);
 
-/** DataError unless dims, slots and vocabulary of the dataset are those of the model's train rows. */
-TERCEL_API void check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
+/**
+ * DataError unless the dataset's rows mean what the model's train rows mean: data::check_same_meaning(). Returns a
+ * warning if their dense values were standardised by other moments, else nothing.
+ */
+TERCEL_API std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
 
 /** Values by name: auc, log_loss, accuracy, calibration. */
 using MetricValues = std::vector<std::pair<std::string, double>>;

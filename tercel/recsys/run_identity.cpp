@@ -12,8 +12,12 @@ namespace tercel::recsys {
 
 namespace {
 
+/** What an entry of a configuration belongs to. An optimizer may be the configuration's or a layer's own. */
+enum class EntryKind : uint8_t { Other, Layer, Optimizer };
+
 /** An entry in which two configurations differ. */
 struct Difference {
+  EntryKind kind;
   std::string path;  // "solver.lr"
   std::string text;  // "solver.lr: the checkpoint has 0.01, this run has 0.02"
 };
@@ -21,26 +25,27 @@ using Differences = std::vector<Difference>;
 
 std::string value_text(const Json* value) { return value == nullptr ? "nothing" : printable(dump_json_line(*value)); }
 
-void add_difference(const std::string& path, const Json* before, const Json* now, Differences& out) {
+void add_difference(EntryKind kind, const std::string& path, const Json* before, const Json* now, Differences& out) {
   out.push_back(
-      {path, str_cat({path, ": the checkpoint has ", value_text(before), ", this run has ", value_text(now)})});
+      {kind, path, str_cat({path, ": the checkpoint has ", value_text(before), ", this run has ", value_text(now)})});
 }
 
 /** Lists every entry, also in nested objects, that differs or that only one has. */
-void compare_objects(const Json& before, const Json& now, const std::string& path, Differences& out) {
+void compare_objects(EntryKind kind, const Json& before, const Json& now, const std::string& path, Differences& out) {
   const auto entry = [](const Json& object, const std::string& key) {
     return object.contains(key) ? &object.at(key) : nullptr;
   };
   const auto inside = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  const auto kind_of = [kind](const std::string& key) { return key == "optimizer" ? EntryKind::Optimizer : kind; };
   for (const auto& [key, value] : before.items()) {
     const Json* const other = entry(now, key);
     if (other != nullptr && value.is_object() && other->is_object())
-      compare_objects(value, *other, inside(key), out);
+      compare_objects(kind_of(key), value, *other, inside(key), out);
     else if (other == nullptr || value != *other)
-      add_difference(inside(key), &value, other, out);
+      add_difference(kind_of(key), inside(key), &value, other, out);
   }
   for (const auto& [key, value] : now.items())
-    if (!before.contains(key)) add_difference(inside(key), nullptr, &value, out);
+    if (!before.contains(key)) add_difference(kind_of(key), inside(key), nullptr, &value, out);
 }
 
 /** "MLP top"; Data has no name. */
@@ -55,11 +60,12 @@ void compare_layers(const Json& before, const Json& now, Differences& out) {
     const Json a = i < before.size() ? Json(title_of(before[i])) : Json(),
                b = i < now.size() ? Json(title_of(now[i])) : Json();
     if (a != b) {  // what follows would be compared with something else
-      add_difference("layers[" + std::to_string(i) + "]", a.is_null() ? nullptr : &a, b.is_null() ? nullptr : &b, out);
+      add_difference(EntryKind::Layer, "layers[" + std::to_string(i) + "]", a.is_null() ? nullptr : &a,
+                     b.is_null() ? nullptr : &b, out);
       return;
     }
     const std::string name = layer_name(before[i]);
-    compare_objects(before[i], now[i], "layers." + (name.empty() ? a.get<std::string>() : name), out);
+    compare_objects(EntryKind::Layer, before[i], now[i], "layers." + (name.empty() ? a.get<std::string>() : name), out);
   }
 }
 
@@ -73,8 +79,23 @@ Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
     config->at("solver").erase("epochs");
     config->at("solver").erase("max_iter");
   }
-  compare_objects(a, b, "", out);
+  compare_objects(EntryKind::Other, a, b, "", out);
   return out;
+}
+
+/** What check_same_meaning() allows to differ: names, and the hotness of slots. */
+void add_schema_differences(const data::Schema& before, const data::Schema& now, std::vector<std::string>& out) {
+  const auto add = [&out](const std::string& what, const std::string& a, const std::string& b) {
+    if (a != b) out.push_back(str_cat({"data: ", what, ": the checkpoint has ", a, ", this run has ", b}));
+  };
+  const auto list = [](const std::vector<std::string>& names) { return printable(dump_json_line(Json(names))); };
+  add("label_names", list(before.label_names), list(now.label_names));
+  add("dense_names", list(before.dense_names), list(now.dense_names));
+  for (size_t s = 0; s < before.slots.size(); ++s) {
+    const std::string slot = str_cat({"slot ", s + 1});
+    add(slot + ": name", printable(before.slots[s].name), printable(now.slots[s].name));
+    add(slot + ": hotness", std::to_string(before.slots[s].hotness), std::to_string(now.slots[s].hotness));
+  }
 }
 
 /** "3 epochs", "500 steps", "3 epochs or 500 steps". */
@@ -109,7 +130,7 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
     if (rows.difference.empty()) continue;
     TERCEL_CHECK(new_data == NewData::Accept, DataError, printable(dataset_folder),
                  ": other rows than those of the checkpoint ", printable(folder), ": ", rows.difference,
-                 "; --new-data goes on with them");
+                 "; --new-data continues training on the new rows");
     const bool is_train = part == data::PartName::Train;
     check.new_train_rows |= is_train;
     check.warnings.push_back(str_cat(
@@ -118,21 +139,20 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
   }
 
   for (const Difference& d : compare_configs(checkpoint.config, run.config)) {
-    const bool is_layer = d.path.starts_with("layers");
-    const bool is_optimizer = d.path.starts_with("optimizer.") || d.path.find(".optimizer.") != std::string::npos;
-    TERCEL_CHECK(!is_layer || is_optimizer, ConfigError, printable(folder),
+    TERCEL_CHECK(d.kind != EntryKind::Layer, ConfigError, printable(folder),
                  ": a checkpoint of another model: ", d.text);
-    TERCEL_CHECK(!is_optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
+    TERCEL_CHECK(d.kind != EntryKind::Optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
                  ": a checkpoint with the state of another optimizer: ", d.text);
     TERCEL_CHECK(d.path != "solver.batchsize" || check.new_train_rows, ConfigError, printable(folder),
-                 ": a checkpoint in the middle of rows that were dealt otherwise: ", d.text);
+                 ": a checkpoint in the middle of an epoch with batches of another size: ", d.text);
     check.warnings.push_back(d.text);
   }
   if (by_size)
     check.warnings.emplace_back(
-        "data: files without checksums: whether they are those of the checkpoint, bytes and rows alone tell");
-  if (checkpoint.data.schema != run.data.schema)
-    check.warnings.emplace_back("data: the schema has other names or hotness than in the checkpoint");
+        "data: files without checksums: only their sizes and numbers of rows were compared with the checkpoint's");
+  if (const std::string moments = data::compare_moments(checkpoint.data, run.data); !moments.empty())
+    check.warnings.push_back("data: " + moments);
+  add_schema_differences(checkpoint.data.schema, run.data.schema, check.warnings);
   const auto warn = [&](std::string_view what, const std::string& before, const std::string& now) {
     if (before != now)
       check.warnings.push_back(str_cat({what, ": the checkpoint has ", printable(before), ", this run has ", now}));

@@ -21,13 +21,14 @@ Dataset small() {
 
 TEST(DataIdentity, HasWhatTheDescriptionHas) {
   const DataIdentity identity = identity_of(small());
-  EXPECT_EQ(dump_json_line(write_options(identity)),
-            R"({"schema":{"label_dim":1,"label_names":[],"dense_dim":0,"dense_names":[],"slots":[)"
-            R"({"name":"a","size":3,"first_key":0,"hotness":1},{"name":"b","size":4,"first_key":3,"hotness":2}]},)"
-            R"("vocabulary":"00000000000000dd","parts":[{"part":"train","files":[)"
-            R"({"path":"train/0","bytes":100,"rows":10,"checksum":"00000000000000aa"},)"
-            R"({"path":"train/1","bytes":50,"rows":5,"checksum":"00000000000000bb"}]},{"part":"test","files":[)"
-            R"({"path":"test/0","bytes":50,"rows":5,"checksum":"00000000000000cc"}]}]})");
+  EXPECT_EQ(
+      dump_json_line(write_options(identity)),
+      R"({"schema":{"label_dim":1,"label_names":[],"dense_dim":0,"dense_names":[],"slots":[)"
+      R"({"name":"a","size":3,"first_key":0,"hotness":1},{"name":"b","size":4,"first_key":3,"hotness":2}]},)"
+      R"("vocabulary":"00000000000000dd","dense_transform":"","dense_mean":[],"dense_std":[],"parts":[{"part":"train","files":[)"
+      R"({"path":"train/0","bytes":100,"rows":10,"checksum":"00000000000000aa"},)"
+      R"({"path":"train/1","bytes":50,"rows":5,"checksum":"00000000000000bb"}]},{"part":"test","files":[)"
+      R"({"path":"test/0","bytes":50,"rows":5,"checksum":"00000000000000cc"}]}]})");
   Dataset bare = small();
   bare.test = {};
   bare.conversion.reset();
@@ -97,6 +98,37 @@ TEST(DataIdentity, RowsMustMeanTheSame) {
   b.schema.dense_dim = 1;
   TERCEL_EXPECT_THROW(check_same_meaning(a, b, "x"), DataError,
                       "of 1 labels, 0 dense values and 2 slots, found 1, 1 and 2");
+}
+
+TEST(DataIdentity, DenseValuesMustBeMadeAlike) {
+  Dataset dataset = small();
+  dataset.schema.dense_dim = 2;
+  dataset.schema.dense_names = {"age", "hours"};
+  dataset.conversion->dense_transform = DenseTransform::Standard;
+  dataset.conversion->dense_mean = {1.5, 2};
+  dataset.conversion->dense_std = {1, 0.1};
+  const DataIdentity a = identity_of(dataset);
+  EXPECT_EQ(a.dense_transform, "standard");
+  EXPECT_NO_THROW(check_same_meaning(a, a, "x"));
+  Dataset other = dataset;
+  std::swap(other.schema.dense_names[0], other.schema.dense_names[1]);
+  TERCEL_EXPECT_THROW(check_same_meaning(a, identity_of(other), "x"), DataError,
+                      "x: other dense columns than the model's: column 1: expected 'age', found 'hours'");
+  other = dataset;
+  other.conversion->dense_std[1] = 0.2;
+  EXPECT_NO_THROW(check_same_meaning(a, identity_of(other), "x"));
+  EXPECT_EQ(compare_moments(a, identity_of(other)),
+            "dense column 2: standardised by the standard deviation 0.2, the model's data by 0.1");
+  EXPECT_EQ(compare_moments(a, a), "");
+  other.conversion->dense_transform = DenseTransform::Log;
+  other.conversion->dense_mean = other.conversion->dense_std = {};
+  TERCEL_EXPECT_THROW(
+      check_same_meaning(a, identity_of(other), "x"), DataError,
+      "x: dense values made in another way than the model's: expected the transform standard, found log");
+  other.conversion.reset();  // bare files: not known
+  other.schema.dense_names.clear();
+  EXPECT_NO_THROW(check_same_meaning(a, identity_of(other), "x"));
+  EXPECT_NO_THROW(check_same_meaning(identity_of(other), a, "x"));
 }
 
 }  // namespace

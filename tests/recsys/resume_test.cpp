@@ -131,7 +131,7 @@ TEST_F(Resuming, OtherRowsAreRefused) {
   expect_refused<DataError>(with({}), other,
                             other.folder + ": other rows than those of the checkpoint " + checkpoint_ +
                                 ": train: file 1 of 2, " + b.path + ": expected checksum " + a.checksum + ", found " +
-                                b.checksum + "; --new-data goes on with them");
+                                b.checksum + "; --new-data continues training on the new rows");
   expect_refused<DataError>(with({}), small_dataset(root_, 800, 0.25, "longer"), " bytes and 150 rows, found ");
   data::Dataset changed = dataset_;
   changed.test = other.test;
@@ -151,7 +151,7 @@ TEST_F(Resuming, MovedDataIsTheSame) {
 
 TEST_F(Resuming, WithoutChecksumsBytesAndRowsTell) {
   const std::string says =
-      "data: files without checksums: whether they are those of the checkpoint, bytes and rows alone tell";
+      "data: files without checksums: only their sizes and numbers of rows were compared with the checkpoint's";
   data::Dataset bare = dataset_;
   for (data::DataFile& file : bare.train.files) file.checksum.clear();
   EXPECT_EQ(warnings(with({}), bare), Lines{says});
@@ -165,7 +165,7 @@ TEST_F(Resuming, NewDataIsReadFromItsFirstRow) {
   ModelConfig config = stateful_config({"solver.batchsize=60", "solver.lr=0.02"});
   {
     Trainer trainer(config, other, root_ / "run", Resume::Auto, NewData::Accept);
-    ASSERT_EQ(trainer.warnings().size(), 5u);
+    ASSERT_EQ(trainer.warnings().size(), 6u);
     EXPECT_EQ(trainer.warnings()[0].find("new data: train: file 1 of 2, "), 0u) << trainer.warnings()[0];
     EXPECT_EQ(trainer.warnings()[1].find("new data: test: file 1 of 1, "), 0u) << trainer.warnings()[1];
     EXPECT_EQ(trainer.step(), 3);
