@@ -13,7 +13,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from op_headers import Table  # noqa: E402
+from op_headers import PREFIXES, Table  # noqa: E402
 
 RESULT = re.compile(r"Tensor|const Tensor&|Scalar|\w+And\w+|UniqueValues|Histogram|std::vector<Tensor>")
 VARIANT = re.compile(r"(_out|_)$")
@@ -59,7 +59,6 @@ def ops_without_row(root, table):
     return sorted(missing)
 
 
-PREFIX = {"tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 OUT_RULES = re.compile(r"kOutRules\[\] = \{(.*?)\n\};", re.DOTALL)
 
 
@@ -72,7 +71,7 @@ def variants_without_rule(root, table):
     rules = set(" ".join(re.findall(r'"([^"]*)"', found[1])).split())
     wrong = []
     for op in table.ops:
-        has, name = "out_apart" in op.columns, PREFIX.get(op.namespace, "") + op.name
+        has, name = "out_apart" in op.columns, PREFIXES.get(op.namespace, "") + op.name
         if has != (name in rules) and (has or "out" in op.columns or "out_exact" in op.columns):
             wrong.append(f"{op.header}: {op.name}() and the rules in out.cpp disagree: it has {'the' if has else 'no'} column out_apart")
     return wrong

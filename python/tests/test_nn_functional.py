@@ -565,7 +565,7 @@ def test_convolutions_of_large_integers_are_exact():
     row, taps = x.flatten().tolist(), weight.flatten().tolist()
     want = [(a * taps[0] + b * taps[1] + 2**63) % 2**64 - 2**63 for a, b in zip(row, row[1:])]
     assert F.conv1d(x, weight).flatten().tolist() == want, "and wrap around like sums of integers"
-    with pytest.raises(NotImplementedError, match="not implemented for 'bool'"):
+    with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
         F.conv1d(x.bool(), weight.bool())
 
 

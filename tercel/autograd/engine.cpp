@@ -390,10 +390,7 @@ std::atomic<int64_t> g_passes{0};
 
 void run_here(const Pass& pass);
 
-/**
- * Nested passes consume stack, so that deeply nested ones continue on a new thread at
- * intervals.
- */
+/** Nested passes consume stack: from kDeepest levels on, a pass continues on a new thread. */
 void run(const Pass& pass) {
   constexpr int kDeepest = 60;
   if (t_depth < kDeepest) return run_here(pass);

@@ -123,16 +123,21 @@ Tensor dense_copy(const Tensor& t) {
   return out;
 }
 
+void record_sum(const Tensor& sum, const Tensor& a, const Tensor& b) {
+  if (!should_record(a, b)) return;
+  record("AddBackward0", sum, {a, b}, [](BackwardCall& call) {
+    for (size_t i = 0; i < 2; ++i)
+      if (call.needs(i)) call.set(i, call.grad());
+  });
+}
+
 namespace {
 
 /** a + b as an op of the graph: neither is changed. */
 Tensor add_recorded(const Tensor& a, const Tensor& b) {
   Tensor out = dense_copy(a);
   accumulate_dense(out, b);
-  record("AddBackward0", out, {a, b}, [](BackwardCall& call) {
-    for (size_t i = 0; i < 2; ++i)
-      if (call.needs(i)) call.set(i, call.grad());
-  });
+  record_sum(out, a, b);
   return out;
 }
 

@@ -23,6 +23,9 @@ struct Gradient {
 /** into += g, elementwise, in place; same sizes and floating dtype. */
 TERCEL_API void accumulate_dense(const Tensor& into, const Tensor& g);
 
+/** Records that `sum` is a + b if one of the two requires a gradient. */
+void record_sum(const Tensor& sum, const Tensor& a, const Tensor& b);
+
 /** Adds a gradient of rows to a dense one, in place. */
 TERCEL_API void add_rows(const Tensor& into, const Gradient& rows);
 

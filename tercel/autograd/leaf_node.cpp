@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/leaf_node_impl.h"
@@ -22,6 +24,7 @@ bool add_in_place(const Gradient& sum, const Gradient& gradient) {
   if (gradient.is_rows()) {
     if (is_shared(sum.values)) return false;
     add_rows(sum.values, gradient);
+    sum.values.impl().bump_version();
     return true;
   }
   if (grad_enabled() || should_record(sum.values, gradient.values)) return false;
@@ -42,19 +45,34 @@ void LeafNode::add(Gradient gradient) {
   Gradient& sum = autograd_meta(leaf_)->grad;
   for (;;) {
     // Recording and destroying user objects must not happen under the mutex: see Note [Locks and fork]. So another
-    // thread's gradient may be added in between.
+    // thread's gradient may be added in between: then this one's sum is computed again. A dense sum is read only under
+    // the mutex, as other threads change it in place; rows are never changed.
     Gradient before, after;
+    uint32_t version = 0;
     {
       const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
       if (add_in_place(sum, gradient)) return;
+      if (sum.defined() && !sum.is_rows()) {
+        after.values = dense_copy(sum.values);
+        if (gradient.is_rows()) {
+          add_rows(after.values, gradient);
+          std::swap(sum, after);
+          return;
+        }
+        accumulate_dense(after.values, gradient.values);
+        version = sum.values.version();
+      }
       before = sum;
     }
-    if (before.defined())
+    if (!before.defined())
+      after = gradient = to_be_kept(std::move(gradient), leaf_);
+    else if (before.is_rows())
       after = add_gradients(before, gradient);
     else
-      after = gradient = to_be_kept(std::move(gradient), leaf_);
+      record_sum(after.values, before.values, gradient.values);
     const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
     if (!sum.values.is_same(before.values)) continue;
+    if (sum.defined() && !sum.is_rows() && sum.values.version() != version) continue;
     std::swap(sum, after);
     return;
   }

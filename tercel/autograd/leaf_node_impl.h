@@ -1,8 +1,6 @@
 // The node that accumulates a leaf's gradient.
 #pragma once
 
-#include <mutex>
-
 #include "tercel/autograd/node.h"
 
 namespace tercel {

@@ -51,6 +51,11 @@ void release_nodes_with(NodeList& dying, Fill fill) {
   t_dying = nullptr;
 }
 
+NodeList& kept_list() {
+  static thread_local KeptList kept;
+  return kept.nodes;
+}
+
 /** Destroys the nodes that `fill` adds to the list, and those they lead to. */
 template <class Fill>
 void release_nodes(Fill fill) {
@@ -59,8 +64,7 @@ void release_nodes(Fill fill) {
     NodeList dying;
     return release_nodes_with(dying, fill);
   }
-  static thread_local KeptList kept;
-  release_nodes_with(kept.nodes, fill);
+  release_nodes_with(kept_list(), fill);
 }
 }  // namespace
 

@@ -147,11 +147,10 @@ struct Central {
   int64_t allocations = 0;
   int64_t misses = 0;
 
-  /** How much is kept in large blocks, a quarter of the memory if nobody has said. */
-  int64_t limit() {
-    if (cache_limit < 0) cache_limit = memory_info().total / 4;
-    return cache_limit;
-  }
+  int64_t default_limit = 0;  // a quarter of the memory, known from the first large block on
+
+  /** How much is kept in large blocks. */
+  int64_t limit() const { return cache_limit < 0 ? default_limit : cache_limit; }
 
   /** Takes free large blocks off, least recently used first, until those that remain hold at most `limit`. */
   LargeBlock* cut_large(int64_t limit) {
@@ -385,12 +384,20 @@ LargeBlock* take_cached_large(Central& c, size_t bytes) {
   return block;
 }
 
+/** Bytes of the machine's memory; 0: not asked yet. */
+std::atomic<int64_t> g_memory{0};
+
 DataPtr allocate_large(size_t nbytes) {
   if (nbytes > SIZE_MAX / 2) throw_out_of_memory(nbytes);
   const size_t unit = nbytes < kHugePage ? size_t{4} << 10 : size_t{64} << 10;
   const size_t bytes = round_up(nbytes, unit);
   Central& c = g_central;
-  const auto count = [&c](const LargeBlock& block) {
+  // Not when a block is freed: reading files may throw and takes long.
+  const int64_t known = g_memory.load(std::memory_order_relaxed);
+  const int64_t memory = known > 0 ? known : memory_info().total;
+  if (known == 0) g_memory.store(memory, std::memory_order_relaxed);
+  const auto count = [&c, memory](const LargeBlock& block) {
+    c.default_limit = memory / 4;
     c.large_allocated += static_cast<int64_t>(block.bytes);
     ++c.allocations;
   };

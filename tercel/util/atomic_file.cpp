@@ -277,14 +277,14 @@ int64_t remove_stale_temporaries(const std::string& folder, std::string_view nam
     const std::string path = join_path(folder, entry);
     try {
       const std::string target = path.substr(0, path.size() - kOldMark.size() - kDigits);
+      const bool is_dir = file_info(path).kind == FileKind::Directory;
+      File lock = is_dir ? File::open_dir(path) : File::open_read(path);
+      if (!lock.try_lock() || !lock.is_at(path)) continue;  // in use
       if (is_old && !exists(target)) {
         rename_path(path, target);
         sync_dir(folder);
         continue;
       }
-      const bool is_dir = file_info(path).kind == FileKind::Directory;
-      File lock = is_dir ? File::open_dir(path) : File::open_read(path);
-      if (!lock.try_lock() || !lock.is_at(path)) continue;
       remove_tree(path);
       ++removed;
     } catch (const IoError&) {  // committed or removed meanwhile, or not ours to remove

@@ -8,10 +8,10 @@
 
 namespace tercel {
 
-/** a / b rounded up; a >= 0, b > 0. */
+/** a / b rounded up; a >= 0, b > 0. No sum overflows. */
 template <std::integral A, std::integral B>
 TERCEL_ALWAYS_INLINE constexpr std::common_type_t<A, B> ceil_div(A a, B b) {
-  return (a + b - 1) / b;
+  return a / b + (a % b != 0);
 }
 
 /** The smallest multiple of b that is at least a; a >= 0, b > 0. */

@@ -27,7 +27,7 @@ enum class RangeKind : uint8_t { Op, Backward, Annotation };
 struct ProfileEvent {
   const char* name;  ///< lives as long as the process
   RangeKind kind;
-  int32_t thread;  ///< 0, 1, ... in the order of first ranges
+  int32_t thread;  ///< 0, 1, ... of the threads with events, in the order of their first range in the process
   int32_t depth;   ///< how many ranges of the thread are around it
   int64_t begin;
   int64_t end;

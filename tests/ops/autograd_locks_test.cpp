@@ -134,6 +134,29 @@ TEST(AutogradLocksThreads, GradientsOfEveryKindAddUpInSharedLeaves) {
   EXPECT_EQ(values_of(found.values), (Values{dense, dense, both, both, dense, dense, both, both}));
 }
 
+TEST(AutogradLocksThreads, GradientsAddUpWhileOthersHoldTheSum) {
+  constexpr int kThreads = 4, kPasses = 100;
+  const Tensor table = zeros({64, 8}).requires_grad_();
+  table.sum().backward();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      const Tensor rows = tensor({1, 3}, kInt64);
+      for (int pass = 0; pass < kPasses; ++pass) {
+        const Gradient held = gradient_of(table);  // sums are then made in new tensors
+        if (t % 2 == 0)
+          embedding(table, rows, {}, true).sum().backward();
+        else
+          table.sum().backward({}, std::nullopt, /*create_graph=*/t == 3 && pass % 8 == 0);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  const double dense = 1 + kThreads / 2 * kPasses, both = dense + kThreads / 2 * kPasses;
+  const Tensor found = gradient_of(table).values.detach();
+  EXPECT_EQ(values_of(found.select(1, 0).narrow(0, 0, 4)), (Values{dense, both, dense, both}));
+  clear_gradient(table);
+}
+
 TEST(AutogradLocksThreads, RecordedGradientsAddUpInSharedLeaves) {
   constexpr int kThreads = 4, kPasses = 25;
   const Tensor x = ones({2}).requires_grad_();

@@ -363,6 +363,10 @@ TEST(OutVariants, SumsAreCalculatedInTheDtypeOfOut) {
 
 TEST(OutVariants, SearchesAskForTheirDtypes) {
   const Tensor x = random({3, 4}, kFloat32, -1, 1, 1);
+  const Tensor untouched = full(x.sizes(), 7.0);
+  TERCEL_EXPECT_THROW(sort_out(untouched, empty({1}, kInt64).expand(x.sizes()), x), RuntimeError,
+                      "more than one element of the written-to tensor");
+  EXPECT_EQ(values_of(untouched), values_of(full(x.sizes(), 7.0)));
   TERCEL_EXPECT_THROW(sort_out(empty({0}), empty({0}), x), RuntimeError,
                       "Expected out tensor to have dtype long int, but got float instead");
   TERCEL_EXPECT_THROW(max_out(empty({0}, kFloat64), empty({0}, kInt64), x, 1), RuntimeError,

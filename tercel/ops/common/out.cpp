@@ -50,6 +50,7 @@ void check_out(const char* op, const Tensor& out, const Tensor& result) {
   check_out_gradients(op, out);
   TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
                " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
+  if (out.sizes() == result.sizes()) check_no_internal_overlap(op, out);
 }
 
 const Tensor& write_out(const char* op, const Tensor& out, const Tensor& result) {

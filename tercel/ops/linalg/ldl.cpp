@@ -85,10 +85,16 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
                  order = contiguous(expand(pivots, with_batch({n})));
     if (out.numel() > 0) {
       const auto* places = order.data<int32_t>();
-      // A pivot must be a row of the matrix; LAPACK would read out of bounds.
-      for (int64_t i = 0; i < order.numel(); ++i)
+      // A pivot must be a row of the matrix, and a negative one the first of two, which stand for a block of two rows:
+      // LAPACK would read and write out of bounds.
+      for (int64_t i = 0; i < order.numel(); ++i) {
         TERCEL_CHECK(places[i] != 0 && places[i] >= -n && places[i] <= n, RuntimeError, kOp,
                      ": pivots must be between 1 and ", n, " in magnitude but got ", places[i]);
+        if (places[i] > 0) continue;
+        TERCEL_CHECK(i % n + 1 < n && places[i + 1] < 0 && places[i + 1] >= -n, RuntimeError, kOp,
+                     ": a negative pivot must be followed by another one, but pivot ", i % n, " is ", places[i]);
+        ++i;
+      }
       const int size = lapack::to_int(kOp, n), columns = lapack::to_int(kOp, b.size(-1));
       const Columns matrices(factors), sides(out);
       lapack::require(kOp);

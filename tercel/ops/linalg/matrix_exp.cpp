@@ -19,11 +19,11 @@ Tensor matrix_exp(const Tensor& a) {
   if (a.defined() && (a.dtype() == kFloat16 || a.dtype() == kBFloat16))
     return to(matrix_exp(to(a, kFloat32)), a.dtype());
   check_square("linalg.matrix_exp", a);
+  if (a.numel() == 0) return clone(a);
   Tensor out;
   const int64_t n = a.size(-1);
   {
     const NoRecordGuard no_record;
-    if (a.numel() == 0) return clone(a);
     // Higham's approximation of degree 13 is exact to double precision up to this norm; larger matrices are halved
     // until they are, and the result squared as often.
     constexpr double kLargest = 5.371920351148152;

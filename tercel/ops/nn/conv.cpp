@@ -48,9 +48,10 @@ ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan 
     plan.in[d] = in[d];
     plan.kernel[d] = kernel[d];
     plan.out[d] = out[d];
-    plan.stride[d] = geometry.stride[d];
+    // A step that is never made may be any number, whose products with positions need not fit 64 bits.
+    plan.stride[d] = out[d] == 1 ? 1 : geometry.stride[d];
     plan.padding[d] = geometry.padding[d];
-    plan.dilation[d] = geometry.dilation[d];
+    plan.dilation[d] = kernel[d] == 1 ? 1 : geometry.dilation[d];
   }
   return plan;
 }

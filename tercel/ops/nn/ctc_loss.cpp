@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
@@ -136,8 +137,7 @@ Tensor ctc_gradient(const Batch& batch, const Tensor& losses, const Tensor& grad
 Batch make_batch(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,
                  int64_t blank) {
   constexpr const char* kOp = "ctc_loss";
-  TERCEL_CHECK(log_probs.dtype() == kFloat32 || log_probs.dtype() == kFloat64, NotImplementedError, "\"", kOp,
-               "_cpu\" not implemented for '", to_string(log_probs.dtype()), "'");
+  if (log_probs.dtype() != kFloat32 && log_probs.dtype() != kFloat64) refuse_dtype("ctc_loss_cpu", log_probs.dtype());
   const int64_t time = log_probs.size(0), n = log_probs.size(1), classes = log_probs.size(2);
   TERCEL_CHECK(blank >= 0 && blank < classes, RuntimeError, "blank must be in label range");
   TERCEL_CHECK(static_cast<int64_t>(input_lengths.size()) == n, RuntimeError,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -148,8 +149,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
                "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got ",
                to_string(options.mode), ")");
   if (x.dtype() == kUInt8) return interpolated_pixels(x, options);
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", kOp, "\" not implemented for '", to_string(x.dtype()),
-               "'");
+  if (!x.is_floating_point()) refuse_dtype(kOp, x.dtype());
   const InterpolateMode mode = options.mode;
   const bool has_corners =
       mode != InterpolateMode::Nearest && mode != InterpolateMode::NearestExact && mode != InterpolateMode::Area;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -142,8 +143,7 @@ Tensor norm_rows(const char* backward_name, const Tensor& x, const Tensor& weigh
 // norm_rows() of x in any placement and floating dtype.
 Tensor normalise(const char* op, const char* backward_name, const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const Rows& r) {
-  TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "\" not implemented for '", to_string(x.dtype()),
-               "'");
+  if (!x.is_floating_point()) refuse_dtype(op, x.dtype());
   for (const Tensor* t : {&weight, &bias})
     TERCEL_CHECK(!t->defined() || t->dtype() == x.dtype() || t->dtype() == kFloat32, RuntimeError, op,
                  ": expected weight and bias of the input's dtype, ", to_string(x.dtype()), ", but got ",

@@ -5,6 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/allocator.h"
+#include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/pointwise.h"
@@ -72,8 +73,7 @@ void check_input(const char* op, const Tensor& x, size_t dims, bool own_loop) {
                ": non-empty 4D or 5D (batch mode) tensor expected for input, but got ", x.sizes());
   TERCEL_CHECK(fits && !empty, RuntimeError, op, ": Expected ", least, "D or ", least + 1,
                "D (batch mode) tensor with optional 0 dim batch size for input, but got:", x.sizes());
-  TERCEL_CHECK(pools(op, x.dtype(), own_loop), NotImplementedError, "\"", op, "\" not implemented for '",
-               to_string(x.dtype()), "'");
+  if (!pools(op, x.dtype(), own_loop)) refuse_dtype(op, x.dtype());
 }
 
 int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
@@ -189,8 +189,7 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
                  " with dimension ", d, " being empty");
   // The average of all is a mean, which complex numbers have.
   const bool whole = averages && std::all_of(output_size.begin(), output_size.end(), [](int64_t n) { return n == 1; });
-  TERCEL_CHECK(x.is_floating_point() || (x.is_complex() && whole), NotImplementedError, "\"", op,
-               "\" not implemented for '", to_string(x.dtype()), "'");
+  if (!x.is_floating_point() && !(x.is_complex() && whole)) refuse_dtype(op, x.dtype());
   const Spatial in = spatial_sizes(x.sizes(), dims), out = spread(output_size, dims, 1);
   for (const int64_t size : out)
     TERCEL_CHECK(size >= 0, RuntimeError, op,

@@ -125,8 +125,7 @@ int64_t interval_of(const double* edges, int64_t bins, double x) {
 
 Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
   check_defined("bincount", given, "x");
-  TERCEL_CHECK(is_integral(given.dtype(), false), NotImplementedError, "\"bincount_cpu\" not implemented for '",
-               scalar_type_word(given.dtype()), "'");
+  if (!is_integral(given.dtype(), false)) refuse_dtype("bincount_cpu", given.dtype());
   TERCEL_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
   const Tensor x = contiguous(to(given, kInt64));
   TERCEL_CHECK(given.dim() == 1 && (given.numel() == 0 || min(x).item().to_int64() >= 0), RuntimeError,

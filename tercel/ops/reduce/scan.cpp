@@ -248,8 +248,7 @@ ValuesAndIndices cummin(const Tensor& x, int64_t dim) {
 
 Tensor logcumsumexp(const Tensor& x, int64_t d) {
   check_defined("logcumsumexp", x, "x");
-  TERCEL_CHECK(x.is_floating_point() || x.is_complex(), NotImplementedError,
-               "\"logcumsumexp_out_cpu\" not implemented for '", scalar_type_word(x.dtype()), "'");
+  if (!x.is_floating_point() && !x.is_complex()) refuse_dtype("logcumsumexp_out_cpu", x.dtype());
   const int64_t dim = wrap_dim(d, x.dim());
   if (x.is_complex()) return complex_logcumsumexp(x, dim);
   const Tensor out = log_sum_exp_scan(x, dim, false);

@@ -168,8 +168,7 @@ namespace {
 Tensor indices_of(const char* op, int64_t rows, int64_t columns, int64_t offset, TensorOptions options, bool lower) {
   TERCEL_CHECK(rows >= 0, RuntimeError, "row must be non-negative, got", rows);
   TERCEL_CHECK(columns >= 0, RuntimeError, "col must be non-negative, got", columns);
-  TERCEL_CHECK(options.dtype == kInt64 || options.dtype == kInt32, NotImplementedError, "\"", op,
-               "\" not implemented for '", scalar_type_word(options.dtype), "'");
+  if (options.dtype != kInt64 && options.dtype != kInt32) refuse_dtype(op, options.dtype);
   numel_of({rows, columns});
   offset = std::clamp(offset, -rows, columns);
   // Columns [first, last) of a row are kept.

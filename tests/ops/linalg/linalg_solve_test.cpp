@@ -218,6 +218,7 @@ TEST(LinalgSolve, LeastSquares) {
 
 TEST(LinalgSolve, MatrixExponential) {
   expect_close(linalg::matrix_exp(zeros({2, 2}, kFloat64)), eye(2, 2, kFloat64), 1e-15);
+  EXPECT_TRUE(linalg::matrix_exp(zeros({0, 3, 3}).requires_grad_()).requires_grad());
   // A rotation, by small and by large angles, and a nilpotent matrix.
   for (const double angle : {0.5, 3.0, 40.0}) {
     const Tensor turn = linalg::matrix_exp(make({2, 2}, kFloat64, {0, -angle, angle, 0}));
@@ -240,6 +241,11 @@ TEST(LinalgSolve, Ldl) {
       [&](const Tensors& in) { return linalg::ldl_solve(f.LD.select(0, 0), f.pivots.select(0, 0), in[0]); },
       {matrices({4, 2})}));
   TERCEL_EXPECT_THROW(linalg::ldl_factor(zeros({2, 2})), LinAlgError, "D[1,1] is exactly zero");
+  // LAPACK would take the one behind a negative one for its partner.
+  for (const Tensor& pivots : {tensor({1, 2, -3}, kInt32), tensor({-1, 2, 3}, kInt32), tensor({-1, -2, -3}, kInt32)})
+    TERCEL_EXPECT_THROW(linalg::ldl_solve(eye(3, -1, kFloat64), pivots, ones({3, 1}, kFloat64)), RuntimeError,
+                        "a negative pivot must be followed by another one");
+  EXPECT_NO_THROW(linalg::ldl_solve(eye(3, -1, kFloat64), tensor({-2, -2, 3}, kInt32), ones({3, 1}, kFloat64)));
   TERCEL_EXPECT_THROW(linalg::ldl_solve(f.LD, full(f.pivots.sizes(), 7, TensorOptions(kInt32)), b), RuntimeError,
                       "pivots must be between 1 and 4");
 }

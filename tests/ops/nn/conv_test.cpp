@@ -1,5 +1,7 @@
 #include "tercel/ops/nn/conv.h"
 
+#include <limits>
+
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -77,6 +79,33 @@ TEST(Conv, DepthwiseWithChannelsLast) {
           for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], tolerance);
         }
       }
+}
+
+TEST(Conv, StepsThatAreNeverMadeMayBeAnyNumber) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  for (const int64_t channels : {1, 16}) {
+    const Tensor x = random({1, channels, 4, 4}, kFloat32, -1, 1, 1),
+                 dot = random({channels, 1, 1, 1}, kFloat32, -1, 1, 2),
+                 window = random({channels, 1, 3, 3}, kFloat32, -1, 1, 3);
+    const auto both = [&](const Tensor& w, int64_t stride, int64_t padding, int64_t dilation) {
+      Tensor leaf = w.detach();
+      leaf.requires_grad_();
+      const Tensor y = conv2d(x, leaf, {}, {stride}, {padding}, {dilation}, channels);
+      y.sum().backward();
+      return std::vector<Tensor>{y.detach(), leaf.grad()};
+    };
+    const auto expect_same = [](const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+      for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], 1e-6);
+    };
+    expect_same(both(dot, 1, 2, kHuge), both(dot, 1, 2, 1));
+    expect_same(both(window, kHuge, 0, 1), both(window, 5, 0, 1));
+    expect_same(both(window, kHuge, 1, 1), both(window, 5, 1, 1));
+    // Two positions, almost as far apart as numbers go: one sees the image, the other none of it.
+    const int64_t far = int64_t{1} << 61;
+    const Tensor y = conv2d(x, dot, {}, {2 * far}, {far}, {1}, channels);
+    EXPECT_EQ(y.sizes(), (IntSpan{1, channels, 2, 2}));
+    expect_near(y, zeros({1, channels, 2, 2}), 0);
+  }
 }
 
 // Large enough for several tiles of positions, in both orders.

@@ -58,8 +58,8 @@ struct Taps {
       : first(first_tap), last(last_tap), pixel(first_pixel) {}
   Taps(const DepthwiseLoop& l, int d, int64_t position) : pixel(position * l.stride[d] - l.padding[d]) {
     const int64_t step = l.dilation[d];
-    first = pixel >= 0 ? 0 : step == 1 ? -pixel : (step - 1 - pixel) / step;
-    last = l.in[d] <= pixel ? 0 : step == 1 ? l.in[d] - pixel : (l.in[d] - pixel + step - 1) / step;
+    first = pixel >= 0 ? 0 : step == 1 ? -pixel : ceil_div(-pixel, step);
+    last = l.in[d] <= pixel ? 0 : step == 1 ? l.in[d] - pixel : ceil_div(l.in[d] - pixel, step);
     last = least(last, l.kernel[d]);
     first = least(first, most(last, 0));
   }
@@ -98,7 +98,7 @@ struct Interior {
   explicit Interior(const DepthwiseLoop& l) {
     const int64_t step = l.stride[2], reach = (l.kernel[2] - 1) * l.dilation[2];
     const int64_t room = l.in[2] + l.padding[2] - reach;
-    first = least((l.padding[2] + step - 1) / step, l.out[2]);
+    first = least(ceil_div(l.padding[2], step), l.out[2]);
     last = most(first, least(l.out[2], room <= 0 ? 0 : ceil_div(room, step)));
   }
 };
@@ -174,8 +174,8 @@ void run_weight(const DepthwiseLoop& l, const T* x, const T* y, T* weight, int64
         for (int64_t kw = 0; kw < l.kernel[2]; ++kw) {
           // 0 <= ow * stride + shift < in
           const int64_t shift = kw * l.dilation[2] - l.padding[2], step = l.stride[2];
-          const int64_t first = shift >= 0 ? 0 : (step - 1 - shift) / step;
-          const int64_t last = least(l.out[2], l.in[2] <= shift ? 0 : (l.in[2] - shift + step - 1) / step);
+          const int64_t first = shift >= 0 ? 0 : ceil_div(-shift, step);
+          const int64_t last = least(l.out[2], l.in[2] <= shift ? 0 : ceil_div(l.in[2] - shift, step));
           for_each_tap(l, depth, height, Taps(kw, kw + 1, -l.padding[2]), [&](int64_t tap, int64_t pixel) {
             V acc[kCount] = {};
             for (int64_t ow = first; ow < last; ++ow) {
