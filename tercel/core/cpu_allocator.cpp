@@ -396,10 +396,10 @@ DataPtr allocate_large(size_t nbytes) {
   const int64_t known = g_memory.load(std::memory_order_relaxed);
   const int64_t memory = known > 0 ? known : memory_info().total;
   if (known == 0) g_memory.store(memory, std::memory_order_relaxed);
-  const auto count = [&c, memory](const LargeBlock& block) {
-    c.default_limit = memory / 4;
-    c.large_allocated += static_cast<int64_t>(block.bytes);
-    ++c.allocations;
+  const auto count = [memory](const LargeBlock& block) {
+    g_central.default_limit = memory / 4;
+    g_central.large_allocated += static_cast<int64_t>(block.bytes);
+    ++g_central.allocations;
   };
   {
     const std::scoped_lock lock(central_mutex());

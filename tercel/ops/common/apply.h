@@ -44,6 +44,8 @@ template <class... T, class F, size_t... I>
 void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::conditional_t<true, Tensor, T>&... t) {
   const int64_t numel = std::get<0>(std::tie(t...)).numel();
   (check_apply(op, t, scalar_type_of<std::remove_const_t<T>>(), alignof(T), !std::is_const_v<T>, numel), ...);
+  // Before f runs, which may throw or use tensors that were saved for backward.
+  ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
   ElementCursor cursors[] = {ElementCursor(t)...};
   for (int64_t left = numel; left > 0;) {
     const int64_t count = std::min({left, cursors[I].run()...});
@@ -55,8 +57,6 @@ void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::
     (cursors[I].advance(count), ...);
     left -= count;
   }
-  // Before f runs, which may use tensors that saved one of them.
-  ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
 }
 
 }  // namespace detail

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
@@ -54,6 +56,18 @@ TEST(Apply2, WritesThroughViews) {
   EXPECT_EQ(values_of(x), (Values{0, 0, 1, 0, 0, 2, 3, 0, 0, 4, 5, 0}));
   EXPECT_EQ(x.version(), version + 1);
   EXPECT_EQ(y.version(), 0u);
+}
+
+TEST(Apply, CountsAVersionThoughTheFunctionThrows) {
+  const Tensor x = zeros({3});
+  const uint32_t version = x.version();
+  EXPECT_THROW(apply<float>(x,
+                            [](float& a) {
+                              a = 1;
+                              throw std::runtime_error("stop");
+                            }),
+               std::runtime_error);
+  EXPECT_EQ(x.version(), version + 1);
 }
 
 TEST(Apply2, EqualNumberOfElementsOnly) {
