@@ -1,9 +1,9 @@
-// Moving elements in large tensors, against a plain copy of as many bytes.
+// Rearranging elements of large tensors, compared with a plain copy of as many bytes.
 //
 //   rearrange_bench [threads [part of a row's name]]
 //
-// float32 [4096, 4096] unless a row says otherwise. "of a copy": the time of clone() for as many written bytes over the
-// row's; above 100 % where less is read than written.
+// float32 [4096, 4096] unless a row says otherwise. "of a copy": the time of clone() for as many written bytes divided
+// by the row's; above 100 % if less is read than written.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const auto row = [&](const char* name, auto&& call) {
     if (!std::strstr(name, filter)) return;
     const auto bytes = static_cast<double>(call().nbytes());
-    // The copy is timed beside each row: what else runs on the machine changes.
+    // The copy is timed again for each row, since the load of the machine changes.
     const double copy = bench::measure([&] { bench::keep(clone(x)); }, 0.05, 7).least / static_cast<double>(x.nbytes());
     const double time = bench::measure([&] { bench::keep(call()); }, 0.05, 7).least;
     std::printf("%-34s %7.2f GB/s written, %5.1f %% of a copy\n", name, 1e-9 * bytes / time, 100 * copy * bytes / time);

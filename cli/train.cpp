@@ -37,14 +37,16 @@ struct TrainFlags {
         Field{"model", &TrainFlags::model,
               "wdl, deepfm, dcn, dlrm, or a configuration file in JSON; default dlrm, or the run's with --resume"},
         Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
-        Field{"resume", &TrainFlags::resume, "auto: go on from the last checkpoint in --out, if there is one"},
-        Field{"new_data", &TrainFlags::new_data,
-              "with --resume auto: go on although DATA has other rows than the checkpoint's, from the first of them"},
+        Field{"resume", &TrainFlags::resume, "auto: continue from the last checkpoint in --out, if there is one"},
+        Field{
+            "new_data", &TrainFlags::new_data,
+            "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"},
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
         Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
         Field{"profile", &TrainFlags::profile,
-              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; holds the first "
+              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
+              "first "
               "million ranges"},
         Field{"print_config", &TrainFlags::print_config, "print the configuration, with --set applied, and stop"});
   }
@@ -116,7 +118,7 @@ class Reporter {
 /** Profiles the run: writes a trace file and returns a table. */
 class RunProfile {
  public:
-  /** The file is opened here, so that a wrong path is an error before the run begins. */
+  /** Opens the file, so that an invalid path is an error before the run begins. */
   explicit RunProfile(const std::string& path) : file_(path) {}
   ~RunProfile() {
     if (started_) stop_profile();  // an error ended the run

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Refuses an include that goes up: a layer sees itself and strictly lower layers, io and data only util and core.
+"""Refuses upward includes: a layer includes itself and strictly lower layers, io and data only util and core.
 
-The order is the one that the build uses (cmake/TercelLayer.cmake). Tests see the layer that they test and those below.
+The order is the build's (cmake/TercelLayer.cmake). Tests include the layer that they test and those below.
 
     tools/check_layers.py [ROOT]
 """

@@ -1,4 +1,4 @@
-"""Which headers are installed: those of tercel/ but private ones (_impl.h) and kernels (_kernels.h, cpu/, cuda/).
+"""Selects the installed headers: those of tercel/ except private ones (_impl.h) and kernels (_kernels.h, cpu/, cuda/).
 
 The same rule is in cmake/TercelInstall.cmake.
 """

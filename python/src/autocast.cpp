@@ -29,9 +29,9 @@ std::set<std::string_view>& asked_policies() {
   return names;
 }
 
-/** What a context sets, but for t_autocast. */
+/** The state that a context sets, except t_autocast. */
 struct State {
-  bool cuda = false;  ///< remembered only: there are no tensors on a GPU
+  bool cuda = false;  ///< stored only: there are no tensors on a GPU
   ScalarType dtypes[kNumDeviceTypes] = {kBFloat16, kFloat16};
   bool cache = true;
   int64_t nesting = 0;
@@ -40,7 +40,7 @@ struct State {
 };
 thread_local State t_state;
 
-/** What a context puts back. */
+/** The state that a context restores. */
 struct Saved {
   DeviceType device;
   bool enabled;
@@ -54,11 +54,11 @@ struct Cast {
   uint32_t version;
 };
 using Casts = std::unordered_map<const TensorImpl*, Cast>;
-// Not freed when a thread ends inside a context: then no Python object may be touched any more.
+// Not freed when a thread ends inside a context, since it must not touch Python objects then.
 constinit thread_local Casts* t_casts = nullptr;
 
 void clear_casts() {
-  // Tensors run code when they die: no one may meet them here any more.
+  // Destroying tensors runs code, which must not find them here any more.
   delete std::exchange(t_casts, nullptr);
 }
 
@@ -110,7 +110,7 @@ void for_each_tensor(const Signature& signature, const Arguments& arguments, F&&
   }
 }
 
-/** The dtype that operands become; Undefined if they are left alone. */
+/** The dtype that operands are cast to; Undefined if they are not cast. */
 ScalarType target(AutocastPolicy policy, const Signature& signature, const Arguments& arguments) {
   if (policy == AutocastPolicy::Lower) return t_state.dtype(DeviceType::Cpu);
   if (policy == AutocastPolicy::Float32) return kFloat32;

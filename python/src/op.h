@@ -1,9 +1,8 @@
 // The callable type `Op`: a function of the module, or a method of Tensor.
 //
-// Note [Two objects an operation]
-// tercel.add and Tensor.add share their signatures, but may have different overloads. A method's first argument is the
-// object that it was called on, which is not counted in error messages; integers after it may be passed instead of a
-// list.
+// Note [Two objects per operation]
+// tercel.add and Tensor.add share their signatures but may have different overloads. The first argument of a method is
+// the object that it is called on, which error messages do not count; integers may follow it in place of a list.
 #pragma once
 
 #include <memory>
@@ -30,7 +29,7 @@ class Op {
   const std::string& name() const { return name_; }
   const std::vector<Overload>& overloads() const { return overloads_; }
   void add(const Entry& entry);
-  /** A new reference, or null with the error set. `place`: the flag of the overloads that are asked. */
+  /** A new reference, or null with the error set. `place`: the flag of the overloads to search. */
   PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept;
   std::string doc() const;
 

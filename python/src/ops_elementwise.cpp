@@ -1,4 +1,4 @@
-// Elementwise operations outside the lists: with parameters, of three tensors, and composite ones.
+// Elementwise operations outside the lists of functors: with parameters, with three tensors, and composite ones.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
@@ -146,7 +146,7 @@ Span<Entry> elementwise_ops() {
             return with_operand(
                 b, [&](const auto& y) { return a.is_tensor() ? result_type(*a.tensor, y) : result_type(a.scalar, y); });
           },
-          kFunction | kCheap, "The dtype that an operation on both calculates in."),
+          kFunction | kCheap, "The dtype of the result of an operation on both."),
       entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",
             [](const Tensor& x, Operand other, Scalar alpha) { return rsub(x, other.as_tensor(), alpha); }),
       entry("ldexp(Tensor input, Tensor other, *, Tensor out=None)",

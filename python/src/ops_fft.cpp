@@ -1,4 +1,4 @@
-// Fourier transforms: tercel.fft, and those of frames.
+// Fourier transforms: tercel.fft, stft and istft.
 #include "tercel/ops/fft/fft.h"
 
 #include "python/src/factory.h"
@@ -45,27 +45,28 @@ Span<Entry> fft_ops() {
   static const Entry table[] = {
       TERCEL_FFT_ENTRIES(fft, "The discrete Fourier transform along a dimension."),
       TERCEL_FFT_ENTRIES(ifft, "The inverse of fft()."),
-      TERCEL_FFT_ENTRIES(rfft, "The first half of the transform of real numbers."),
+      TERCEL_FFT_ENTRIES(rfft, "The first half of the discrete Fourier transform of a real signal."),
       TERCEL_FFT_ENTRIES(irfft, "The inverse of rfft()."),
-      TERCEL_FFT_ENTRIES(hfft, "The transform, real, of what is given by its first half."),
+      TERCEL_FFT_ENTRIES(
+          hfft, "The discrete Fourier transform, which is real, of a Hermitian signal given by its first half."),
       TERCEL_FFT_ENTRIES(ihfft, "The inverse of hfft()."),
       entry(
           "fft_fftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
             return made("fft_fftfreq", out, o, default_dtype(), [&](TensorOptions t) { return fft::fftfreq(n, d, t); });
           },
-          kFft, "The frequencies of fft()'s points."),
+          kFft, "The sample frequencies of fft()."),
       entry(
           "fft_rfftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
             return made("fft_rfftfreq", out, o, default_dtype(),
                         [&](TensorOptions t) { return fft::rfftfreq(n, d, t); });
           },
-          kFft, "The frequencies of rfft()'s points."),
+          kFft, "The sample frequencies of rfft()."),
       entry(
           "fft_fftshift(Tensor input, int[1]? dim=None)",
           [](const Tensor& x, const Dims& dims) { return fft::fftshift(x, dims); }, kFft,
-          "Points turned so that the frequency 0 comes to the middle."),
+          "Rolls dimensions so that frequency 0 is in the middle."),
       entry(
           "fft_ifftshift(Tensor input, int[1]? dim=None)",
           [](const Tensor& x, const Dims& dims) { return fft::ifftshift(x, dims); }, kFft,

@@ -1,4 +1,4 @@
-// Linear algebra: tercel.linalg, and its predecessors in tercel.
+// Linear algebra: tercel.linalg, and older functions in tercel.
 #include "tercel/ops/linalg/linalg.h"
 
 #include "python/src/op.h"
@@ -85,7 +85,7 @@ Span<Entry> linear_algebra_ops() {
                          "cuSOLVER backend.");
             return given("linalg_svd", out, named(linalg::svd(a, full)));
           },
-          kLinalg, "A = U diag(S) Vh, S falling."),
+          kLinalg, "A = U diag(S) Vh with S in descending order."),
       entry(
           "linalg_svdvals(Tensor A, *, str driver=None, Tensor out=None)",
           [](const Tensor& a, std::optional<std::string_view>, const Tensor& out) {
@@ -97,7 +97,7 @@ Span<Entry> linear_algebra_ops() {
           [](const Tensor& a, std::string_view uplo, const OutList& out) {
             return given("linalg_eigh", out, named(linalg::eigh(a, triangle(uplo))));
           },
-          kLinalg, "Eigenvalues, rising, and eigenvectors of a symmetric (Hermitian) matrix."),
+          kLinalg, "Eigenvalues in ascending order and eigenvectors of a symmetric (Hermitian) matrix."),
       entry(
           "linalg_eigvalsh(Tensor input, str UPLO=\"L\", *, Tensor out=None)",
           [](const Tensor& a, std::string_view uplo, const Tensor& out) {
@@ -188,7 +188,7 @@ Span<Entry> linear_algebra_ops() {
           [](const Tensor& a, Bound atol, Bound rtol, bool hermitian, const Tensor& out) {
             return given("linalg_pinv", out, linalg::pinv(a, atol, rtol, hermitian));
           },
-          kLinalg, "The inverse of Moore and Penrose."),
+          kLinalg, "The Moore-Penrose pseudoinverse."),
       entry(
           "linalg_pinv(Tensor input, float rcond, bool hermitian=False, *, Tensor out=None)",
           [](const Tensor& a, double rcond, bool hermitian, const Tensor& out) {
@@ -362,7 +362,7 @@ Span<Entry> linear_algebra_ops() {
           "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)",
           [](const Tensor& a, int64_t offset, int64_t dim1, int64_t dim2) { return diagonal(a, offset, dim1, dim2); },
           kLinalg | kCheap),
-      // tercel's own, as old as PyTorch.
+      // Functions of tercel itself, older than tercel.linalg.
       entry("det(Tensor input)", [](const Tensor& a) { return linalg::det(a); }),
       entry("logdet(Tensor input)", [](const Tensor& a) { return logdet(a); }),
       entry("slogdet(Tensor input, *, Tensor[] out=None)",

@@ -103,7 +103,7 @@ Named<2> histogram_into(const Pair& out, const Tensor& x, const Histogram& resul
 
 Tensor as_tensor(const Operand& o) { return o.is_tensor() ? *o.tensor : scalar_tensor(o.scalar); }
 
-/** The counts, and behind them the edges. */
+/** The counts, followed by the edges. */
 std::vector<Tensor> listed(const HistogramDd& h) {
   std::vector<Tensor> out{h.hist};
   out.insert(out.end(), h.bin_edges.begin(), h.bin_edges.end());

@@ -12,12 +12,12 @@ namespace tercel::python {
 
 namespace {
 
-/** A product of two tensors; `second` is what PyTorch calls the other one. */
+/** A product of two tensors; `second`: PyTorch's name of the second one. */
 #define TERCEL_PRODUCT_ENTRY(name, second)                             \
   entry(#name "(Tensor input, Tensor " second ", *, Tensor out=None)", \
         [](const Tensor& a, const Tensor& b, const Tensor& out) { return into(#name, out, name(a, b)); })
 
-/** beta * input + alpha * a product, and the same in place. */
+/** beta * input + alpha * a product, and its in-place variant. */
 #define TERCEL_ADDED_PRODUCT_ENTRIES(name, first, second)                                                     \
   entry(#name "(Tensor input, Tensor " first ", Tensor " second                                               \
               ", *, Scalar beta=1, Scalar alpha=1, Tensor out=None)",                                         \

@@ -80,7 +80,7 @@ Span<Entry> random_ops() {
           [](int64_t n, Generator& g, const Tensor& out, FactoryOptions o) {
             return made("randperm", out, o, kInt64, [&](TensorOptions to) { return randperm(n, to, g); });
           },
-          kFunction, "The numbers 0 to n - 1 in random order."),
+          kFunction, "The integers 0 to n - 1 in random order."),
       entry(
           "rand_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
@@ -131,7 +131,7 @@ Span<Entry> random_ops() {
       entry(
           "random_(Tensor input" TERCEL_RANDOM_INPLACE,
           [](const Tensor& x, Generator& g) -> Tensor { return random_(x, g); }, kMethod,
-          "Integers from 0 to the highest that the dtype has all of."),
+          "Integers from 0 to the largest up to which the dtype represents every integer."),
       entry(
           "random_(Tensor input, int to" TERCEL_RANDOM_INPLACE,
           [](const Tensor& x, int64_t high, Generator& g) -> Tensor { return fill_random(x, 0, high, g); }, kMethod),
@@ -154,7 +154,7 @@ Span<Entry> random_ops() {
             prepare_out("bernoulli", out, p.sizes());
             return bernoulli_(out, p, g);
           },
-          kBoth, "Ones at the probabilities of the input, else zeros."),
+          kBoth, "1 with the probability that input gives, else 0."),
       entry("bernoulli(Tensor input, float p" TERCEL_RANDOM_INPLACE,
             [](const Tensor& x, double p, Generator& g) -> Tensor { return bernoulli_(empty_like(x), p, g); }),
       entry(
@@ -185,11 +185,11 @@ Span<Entry> random_ops() {
             normal_(fresh, mean, std, g);
             return requires_grad ? fresh.requires_grad_() : fresh;
           },
-          kFunction, "Normal numbers of these means and deviations."),
+          kFunction, "Normal random numbers with the given means and standard deviations."),
       entry(
           "poisson(Tensor input, Generator? generator=None)",
           [](const Tensor& rate, Generator& g) { return poisson(rate, g); }, kFunction,
-          "How often what happens `input` times on average happens."),
+          "Poisson random numbers with the rates in `input`."),
       entry(
           "binomial(Tensor count, Tensor prob, Generator? generator=None)",
           [](const Tensor& count, const Tensor& p, Generator& g) { return binomial(count, p, g); }, kFunction),
@@ -200,7 +200,7 @@ Span<Entry> random_ops() {
                          "multinomial expects Long tensor out, got: ", legacy_name(out.dtype()));
             return into("multinomial", out, multinomial(weights, samples, replacement, g));
           },
-          kBoth, "Indices drawn in proportion to each row's weights."),
+          kBoth, "Indices drawn with probabilities proportional to each row's weights."),
   };
   return table;
 }

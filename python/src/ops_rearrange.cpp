@@ -17,7 +17,7 @@ Span<Entry> rearrange_ops() {
           [](const std::vector<Tensor>& list, int64_t dim, const Tensor& out) {
             return into("cat", out, cat(list, dim));
           },
-          kFunction, "Tensors one after the other along a dimension."),
+          kFunction, "Concatenates tensors along a dimension."),
       entry(
           "concat(Tensor[] tensors, int dim=0, *, Tensor out=None)",
           [](const std::vector<Tensor>& list, int64_t dim, const Tensor& out) {
@@ -35,7 +35,7 @@ Span<Entry> rearrange_ops() {
           [](const std::vector<Tensor>& list, int64_t dim, const Tensor& out) {
             return into("stack", out, stack(list, dim));
           },
-          kFunction, "Tensors of the same sizes along a new dimension."),
+          kFunction, "Stacks tensors of the same sizes along a new dimension."),
       entry(
           "split_copy(Tensor input, int split_size, int dim=0, *, Tensor[] out=None)",
           [](const Tensor& x, int64_t size, int64_t dim, const std::optional<std::vector<Tensor>>& out) {
@@ -88,7 +88,7 @@ Span<Entry> rearrange_ops() {
           kFunction),
       entry(
           "flip(Tensor input, int[] dims)", [](const Tensor& x, const DimVector& dims) { return flip(x, dims); }, kBoth,
-          "The given dimensions in reverse order."),
+          "Reverses the elements along the given dimensions."),
       entry(
           "fliplr(Tensor input)", [](const Tensor& x) { return fliplr(x); }, kBoth),
       entry(
@@ -108,7 +108,7 @@ Span<Entry> rearrange_ops() {
       entry(
           "repeat(Tensor input, int[] repeats)",
           [](const Tensor& x, const DimVector& times) { return repeat(x, times); }, kMethod,
-          "Side by side along each dimension."),
+          "Repeats the tensor along each dimension."),
       entry(
           "tile(Tensor input, int[] dims)", [](const Tensor& x, const DimVector& times) { return tile(x, times); },
           kBoth),
@@ -133,11 +133,11 @@ Span<Entry> rearrange_ops() {
       entry(
           "native_channel_shuffle(Tensor input, int groups)",
           [](const Tensor& x, int64_t groups) { return channel_shuffle(x, groups); }, kFunction | kNn,
-          "channel_shuffle() by its other name."),
+          "Alias of channel_shuffle()."),
       entry(
           "pad(Tensor input, int[] pad, str mode=\"constant\", Scalar? value=None)",
           [](const Tensor& x, const DimVector& border, std::string_view mode, std::optional<Scalar> value) {
-            // In PyTorch these are ops of their own, which autocast takes to float32.
+            // In PyTorch these are separate ops, which autocast runs in float32.
             const bool borders = mode == "replicate" || (mode == "reflect" && border.size() <= 4);
             return pad(borders ? autocast_float32(x) : x, border, mode, value);
           },

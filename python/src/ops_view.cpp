@@ -10,7 +10,7 @@ namespace tercel::python {
 
 namespace {
 
-/** A dimension's index as slice() wants it: None is the end that the step starts from. */
+/** A bound for slice(): None is the end that the step starts from. */
 int64_t bound(std::optional<int64_t> value, int64_t otherwise) { return value.value_or(otherwise); }
 
 }  // namespace
@@ -20,14 +20,14 @@ Span<Entry> view_ops() {
   static const Entry table[] = {
       entry(
           "view(Tensor input, int[] size)", [](const Tensor& x, const DimVector& size) { return view(x, size); },
-          kViewMethod, "The same elements under other sizes."),
+          kViewMethod, "A view of the same elements with other sizes."),
       entry(
           "view_as(Tensor input, Tensor other)",
           [](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); }, kViewMethod),
       entry(
           "reshape(Tensor input, int[] shape)",
           [](const Tensor& x, const DimVector& shape) { return reshape(x, shape); }, kBoth,
-          "A view of other sizes, or a copy where that cannot be."),
+          "A view with other sizes, or a copy if no view is possible."),
       entry(
           "reshape_as(Tensor input, Tensor other)",
           [](const Tensor& x, const Tensor& other) { return reshape(x, other.sizes()); }, kMethod),
@@ -53,7 +53,7 @@ Span<Entry> view_ops() {
       entry(
           "narrow(Tensor input, int dim, int start, int length)",
           [](const Tensor& x, int64_t dim, int64_t start, int64_t length) { return narrow(x, dim, start, length); },
-          kView, "Elements start to start + length of a dimension."),
+          kView, "The elements start to start + length (exclusive) of a dimension; a view."),
       entry(
           "select(Tensor input, int dim, int index)",
           [](const Tensor& x, int64_t dim, int64_t index) { return select(x, dim, index); }, kView),
@@ -101,14 +101,14 @@ Span<Entry> view_ops() {
           "unbind(Tensor input, int dim=0)", [](const Tensor& x, int64_t dim) { return unbind(x, dim); }, kView),
       entry(
           "view(Tensor input, dtype dtype)", [](const Tensor& x, ScalarType dtype) { return view(x, dtype); },
-          kViewMethod, "The same bytes as another dtype."),
+          kViewMethod, "The same bytes viewed as another dtype."),
       entry(
           "squeeze(Tensor input, int[] dim)",
           [](const Tensor& x, const DimVector& dims) { return squeeze(x, IntSpan(dims)); }, kView),
       entry(
           "unflatten(Tensor input, int dim, int[] sizes)",
           [](const Tensor& x, int64_t dim, const DimVector& sizes) { return unflatten(x, dim, sizes); }, kView,
-          "One dimension as several."),
+          "Splits a dimension into several."),
       entry(
           "narrow(Tensor input, int dim, Tensor start, int length)",
           [](const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
@@ -130,7 +130,7 @@ Span<Entry> view_ops() {
       entry(
           "unfold(Tensor input, int dimension, int size, int step)",
           [](const Tensor& x, int64_t dim, int64_t size, int64_t step) { return unfold(x, dim, size, step); },
-          kViewMethod, "Windows of a dimension, as a new last one."),
+          kViewMethod, "Sliding windows of a dimension, in a new last dimension."),
       entry(
           "tensor_split(Tensor input, int sections, int dim=0)",
           [](const Tensor& x, int64_t n, int64_t dim) { return tensor_split(x, n, dim); }, kView),

@@ -1,7 +1,7 @@
-"""Names of PyTorch's compiler: nothing is compiled, and Python runs every function.
+"""PyTorch's TorchScript API: nothing is compiled, and Python runs every function.
 
-What would compile a function or a module gives it back as it is, so results are the same. A warning says so once a
-process for each such name, because files, serialized graphs and speed that a program may expect do not exist.
+Functions that would compile a function or a module return it unchanged, so results are the same. Each of them warns
+once per process, because the files, serialized graphs and speed that a program may expect do not exist.
 """
 
 import warnings
@@ -21,27 +21,27 @@ _warned = set()
 def _as_it_is(name, value):
     if name not in _warned:
         _warned.add(name)
-        warnings.warn(f"tercel.jit.{name}: nothing is compiled here; the argument is returned as it is", stacklevel=3)
+        warnings.warn(f"tercel.jit.{name}: nothing is compiled; the argument is returned unchanged", stacklevel=3)
     return value
 
 
 def is_scripting():
-    """Whether a compiler runs the function: never."""
+    """Whether compiled code is running: always False."""
     return False
 
 
 def is_tracing():
-    """Whether a call is being recorded as a graph: never."""
+    """Whether a call is being traced: always False."""
     return False
 
 
 def annotate(the_type, the_value):
-    """The value; its type would be for the compiler."""
+    """The value; the type annotation is for a compiler."""
     return the_value
 
 
 def Attribute(value, type):  # noqa: A002, N802
-    """The value; its type would be for the compiler."""
+    """The value; the type annotation is for a compiler."""
     return value
 
 
@@ -56,7 +56,7 @@ def unused(fn):
 
 
 def ignore(drop=False, **kwargs):
-    """Decorates what the compiler should leave alone; with or without arguments."""
+    """Decorates functions that the compiler should skip, with or without arguments."""
     return drop if callable(drop) else lambda fn: fn
 
 
@@ -104,12 +104,12 @@ def optimize_for_inference(mod, other_methods=None):
 
 
 def fork(func, *args, **kwargs):
-    """Calls the function now; wait() gives its result."""
+    """Calls the function immediately; wait() returns its result."""
     return _Done(func(*args, **kwargs))
 
 
 def wait(future):
-    """The result of what fork() called."""
+    """The result of a function called by fork()."""
     return future.wait()
 
 
@@ -127,11 +127,11 @@ class _Done:
 
 
 class Error(RuntimeError):
-    """What PyTorch's compiled functions raise; none does here."""
+    """The error that PyTorch's compiled functions raise; never raised here."""
 
 
 class ScriptFunction:
-    """The type of PyTorch's compiled functions, for isinstance(): no function is of it."""
+    """The type of PyTorch's compiled functions, for isinstance(); no function has it."""
 
 
 class ScriptModule(Module):
@@ -139,22 +139,22 @@ class ScriptModule(Module):
 
 
 def save(m, f, _extra_files=None):
-    """NotImplementedError: there is no compiled program that could be saved."""
+    """Raises NotImplementedError: there is no compiled program to save."""
     raise NotImplementedError("tercel.jit.save: modules are not compiled; save module.state_dict() with tercel.save")
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """NotImplementedError: compiled programs cannot be run."""
+    """Raises NotImplementedError: compiled programs cannot be run."""
     raise NotImplementedError("tercel.jit.load: compiled modules cannot be run; load a state_dict into the module's class")
 
 
 def set_fusion_strategy(strategy):
-    """Nothing; gives back the strategies before, of which there are none."""
+    """Does nothing; returns an empty list of previous strategies."""
     return []
 
 
 def enable_onednn_fusion(enabled):
-    """Nothing: operations are not fused."""
+    """Does nothing: operations are not fused."""
 
 
 def onednn_fusion_enabled():

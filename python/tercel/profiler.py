@@ -1,4 +1,4 @@
-"""Profiles by steps: which steps of a loop are recorded, and what is done with each recording."""
+"""Profiles by steps: selects the steps of a loop to record, and handles each recording."""
 
 import enum
 import os
@@ -13,7 +13,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "
 
 
 class ProfilerActivity(enum.Enum):
-    """Devices whose work may be recorded; the CPU is here."""
+    """Devices that can be recorded; only the CPU is available."""
 
     CPU = 0
     XPU = 1
@@ -24,7 +24,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step."""
+    """The action of a profile in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -38,8 +38,8 @@ def supported_activities():
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """What to do in each step: nothing in the first skip_first, then again and again nothing in `wait` steps, warm up in
-    `warmup`, record in `active`; `repeat` times, or always. skip_first_wait leaves out the first wait."""
+    """A schedule: skips skip_first steps, then repeats cycles of `wait` idle, `warmup` warm-up and `active` recorded steps,
+    `repeat` times, or without end if 0. skip_first_wait omits the first wait."""
     if min(wait, warmup, active, repeat, skip_first) < 0 or active == 0:
         raise AssertionError("Invalid profiler schedule arguments")
 
@@ -65,7 +65,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An on_trace_ready that writes each recording into a folder, as TensorBoard's plugin looks for it."""
+    """An on_trace_ready that writes each recording to a folder, with a name that TensorBoard's plugin finds."""
     def write(recorded):
         os.makedirs(dir_name, exist_ok=True)
         name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
@@ -79,9 +79,9 @@ def _always(step):
 
 
 class profile:  # noqa: N801
-    """A context that records what runs inside, or in the steps that schedule names; step() ends a step.
+    """A context that records the code inside, or the steps that schedule selects; step() ends a step.
 
-    on_trace_ready(profile) is called after each recording, which the profile then gives: key_averages(), events(),
+    on_trace_ready(profile) is called after each recording, which is then available from key_averages(), events() and
     export_chrome_trace().
     """
 
@@ -156,11 +156,11 @@ class profile:  # noqa: N801
         return self._recorded().events()
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """All events of one name as one."""
+        """Averages of the events of each name."""
         return self._recorded().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path):
-        """Writes the last recording for chrome://tracing or ui.perfetto.dev; compressed where the name ends in .gz."""
+        """Writes the last recording for chrome://tracing or ui.perfetto.dev; compressed if the name ends in .gz."""
         if not str(path).endswith(".gz"):
             self._recorded().export_chrome_trace(path)
             return

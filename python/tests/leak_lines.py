@@ -1,4 +1,4 @@
-"""Lines that call what leak_calls.py cannot guess the arguments of; with tc, nn, F, optim, its samples, and path, a folder."""
+"""Lines for calls whose arguments leak_calls.py cannot guess; with tc, nn, F, optim, its samples, and path, a folder."""
 
 import copy
 import pickle
@@ -307,7 +307,7 @@ t = threading.Thread(target=lambda: (leaf * leaf).sum().backward()); t.start(); 
 
 
 class Tripled(tc.autograd.Function):
-    """A function with a jvp of its own, whose context saves its input for that."""
+    """A function with jvp(), whose context saves its input for it."""
 
     @staticmethod
     def forward(ctx, t):
@@ -394,7 +394,7 @@ class Failing(tc.autograd.Function):
 
 
 class Sub(tc.Tensor):
-    """A tensor with a class of its own."""
+    """A tensor subclass."""
 
 
 def nothing(*_):
@@ -412,7 +412,7 @@ def nothing_fits(t):
 
 
 def loop():
-    """A list that holds itself."""
+    """A list that contains itself."""
     made = []
     made.append(made)
     return made
@@ -431,7 +431,7 @@ def every(thing):
 
 
 def stepped(kind, *args):
-    """An optimizer that has gone one step, and back to where it was."""
+    """An optimizer that takes a step and loads its previous state."""
     p = tc.rand(2, requires_grad=True)
     o = kind([{"params": [p]}], lr=0.1, *args)
     o.add_param_group({"params": [tc.rand(1, requires_grad=True)]})
@@ -444,7 +444,7 @@ def stepped(kind, *args):
 
 
 def scheduled(kind, *args):
-    """A schedule of rates after a step, and back to where it was."""
+    """A schedule that takes a step and loads its previous state."""
     p = tc.rand(2, requires_grad=True)
     o = optim.SGD([p], lr=0.1, momentum=0.9)
     s = kind(o, *args)
@@ -459,7 +459,7 @@ def weights(path):
 
 
 def loss_of(leaf):
-    """What an optimizer calls for a loss and its gradient."""
+    """A closure for an optimizer: computes a loss and its gradient."""
     def loss():
         leaf.grad = None
         value = (leaf * leaf).sum()
@@ -469,7 +469,7 @@ def loss_of(leaf):
 
 
 def names(path):
-    """What the lines may use: fresh samples each time."""
+    """Names available to the lines, with new samples each time."""
     return {
         **fresh(), "path": str(path), "weights": weights(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
         "xp": tc.array_api, "np": np, "A": tc.autograd.functional, "S": optim.lr_scheduler, "W": optim.swa_utils, "optim": optim,

@@ -1,4 +1,4 @@
-"""Mixed precision: autocast, and what scales losses."""
+"""Mixed precision: autocast and GradScaler."""
 
 import math
 import threading
@@ -191,7 +191,7 @@ def test_autocast_calculates_as_casts_do():
 
 
 def casts_of(weight, uses):
-    """How many casts of the weight a graph holds."""
+    """The number of casts of the weight in a graph."""
     nodes = {use.grad_fn.next_functions[1][0] for use in uses}
     assert all(node.next_functions[0][0].variable is weight for node in nodes)
     return len(nodes)

@@ -279,7 +279,7 @@ def test_so_far(name, data):
 
 
 def stacks(function, x, *, into):
-    """Every matrix of a stack alone gives what it gave in the stack: shape and dtype, and the numbers if there are some."""
+    """Each matrix of a stack gives the same result alone: shape and dtype, and the numbers if there are any."""
     whole = function(x)
     for index in np.ndindex(*x.shape[:-2]):
         one = function(x[index])

@@ -1,4 +1,4 @@
-"""The graph from Python: what nodes have saved, several outputs, missing gradients, callbacks, passes inside passes."""
+"""The graph from Python: saved tensors, several outputs, missing gradients, callbacks, nested passes."""
 
 import threading
 import warnings
@@ -343,7 +343,7 @@ def test_hooks_that_are_removed_by_others():
     y.grad_fn.register_prehook(lambda g: (said.append("first"), second.remove())[:0] or None)
     second = y.grad_fn.register_prehook(lambda g: said.append("second"))
     y.backward()
-    assert said == ["first", "second"], "removed for later passes alone"
+    assert said == ["first", "second"], "removed for later passes only"
     y = leaf(1.0) + 2
     y.register_hook(lambda g: other.remove())
     other = y.register_hook(lambda g: said.append("other"))

@@ -9,7 +9,7 @@ from tercel.nn import functional as F
 
 INF, NAN = math.inf, math.nan
 
-# What is called, its operands, and the gradient of each for a gradient of ones.
+# The call, its operands, and the gradient of each for an incoming gradient of ones.
 ROWS = [
     ("clamp", lambda x: tc.clamp(x, -1, 2), [[-2, -1, 0, 2, 3, NAN]], [[0, 0, 1, 0, 0, 0]]),
     ("clamp of a minimum", lambda x: tc.clamp(x, min=-1), [[-2, -1, 0, NAN]], [[0, 0, 1, 0]]),

@@ -219,7 +219,7 @@ def test_dropout_of_channels():
 
 def test_dropout_of_channels_of_other_dimensions():
     def groups(function, *size):
-        """The shape that the draws had: sizes of 1 where all elements are alike."""
+        """The shape of the random draws: size 1 where all elements are equal."""
         with pytest.warns(UserWarning, match=f"{function.__name__}: Received a {len(size)}-?D input"):
             kept = function(tc.ones(*size), 0.5)
         assert kept.shape == size and set(kept.flatten().tolist()) == {0.0, 2.0}

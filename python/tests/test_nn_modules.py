@@ -1,4 +1,4 @@
-"""Modules: what they hold, print, save and load, and how their hooks are called."""
+"""Modules: contents, printing, saving and loading, and calls of their hooks."""
 
 import copy
 import math

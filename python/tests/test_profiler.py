@@ -1,4 +1,4 @@
-"""Where time goes: profiles, ranges, tables and traces."""
+"""The profiler: profiles, ranges, tables and traces."""
 
 import gzip
 import json
@@ -171,7 +171,7 @@ def names_in(trace):
 
 def test_one_profile_at_a_time():
     with profiler.profile():
-        with pytest.raises(RuntimeError, match="a profile is running already"):
+        with pytest.raises(RuntimeError, match="a profile is already running"):
             with profiler.profile():
                 pass
     with pytest.raises(ZeroDivisionError):

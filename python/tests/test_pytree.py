@@ -1,4 +1,4 @@
-"""Nested containers as lists of leaves. What is expected is what PyTorch 2.15 gives."""
+"""Flattening of nested containers. Expected results are PyTorch 2.15's."""
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
 

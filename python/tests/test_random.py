@@ -1,4 +1,4 @@
-"""Random tensors by PyTorch's names: forms, dtypes, generators and sentences. Distributions: tests/ops."""
+"""Random tensors with PyTorch's API: variants, dtypes, generators and messages. Distributions: tests/ops."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Views, joined tensors and elements in other places, against NumPy."""
+"""Views, concatenation and rearrangement, compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Storages: bytes and typed ones, parts of them, conversions, files and buffers."""
+"""Untyped and typed storages: slices, conversions, files and buffers."""
 
 import copy
 import sys

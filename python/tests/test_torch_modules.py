@@ -1,4 +1,4 @@
-"""Modules and names that programs for PyTorch ask before they calculate."""
+"""Modules and names that PyTorch programs query before they compute."""
 
 import copy
 import pickle

@@ -30,7 +30,7 @@ def run(folder, source, *arguments):
 
 def test_all_names_are_torch(tmp_path):
     done = run(tmp_path, """
-        # Each is loaded once, whichever name is asked for first.
+        # Each is loaded once, whichever name is imported first.
         import importlib.metadata, pickle, sys
         import torch, torch.nn as nn, torch.optim.lr_scheduler as schedules
         from torch.utils.checkpoint import checkpoint
@@ -65,7 +65,7 @@ def test_all_names_are_torch(tmp_path):
         "module 'torch' has no attribute 'nonsense'", "No module named 'torch.nonsense'"]
 
 
-# What a program sees of how it was started.
+# What a program can observe of how it was started.
 SEEN = "import sys, torch; print(__name__, sys.argv, sys.path[0], __file__ if '__file__' in globals() else None); print(__spec__)"
 
 
@@ -152,7 +152,7 @@ def test_from_within_a_program():
 
 
 def test_the_extension_is_loaded_once(tmp_path):
-    """As another package over the same files, as a copy of the file, and again under its own name."""
+    """Loads it as another package over the same files, as a copy of the file, and again under its own name."""
     os.symlink(os.path.dirname(tc.__file__), tmp_path / "torch")
     (tmp_path / "copied").mkdir()
     shutil.copy(tc._C.__file__, tmp_path / "copied")
@@ -171,7 +171,7 @@ def test_the_extension_is_loaded_once(tmp_path):
         assert (tc.ones(2) + 1).tolist() == [2, 2] and tc.zeros(1, dtype=tc.int8).dtype is tc.int8
     """), str(tmp_path))
     assert done.returncode == 0, done.stderr
-    message = "the extension of tercel is already loaded, as tercel._C: a process can hold it once, under one name"
+    message = "the extension of tercel is already loaded, as tercel._C: a process can load it only once, under one name"
     assert set(done.stdout.splitlines()) == {message}
 
 

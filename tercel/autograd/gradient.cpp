@@ -141,7 +141,7 @@ Tensor add_recorded(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-/** Rows as part of a graph have no derivative of their own. */
+/** Row gradients are not differentiable. */
 bool records(const Gradient& a, const Gradient& b) {
   return !a.is_rows() && !b.is_rows() && should_record(a.values, b.values);
 }

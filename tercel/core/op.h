@@ -1,7 +1,7 @@
 // The columns of the table of ops.
 //
 // Note [The table of ops]
-// The public headers of tercel/ops are the table: a declaration is a row. TERCEL_OP_API(columns) stands in place of
+// The public headers of tercel/ops are the table: a declaration is a row. TERCEL_OP_API(columns) is written in place of
 // TERCEL_API before a declaration from which more follows; tools/make_ops.py reads the headers before the build and
 // writes tercel/core/tensor_methods.h, tercel/ops/out_variants.h and their definitions.
 //
@@ -10,7 +10,7 @@
 //              parameter `TensorOptions` is left out, as numbers that are made have the dtype of `out`
 //   out_apart  the same, for an op with a rule of where `out` may lie (ops/common/out.cpp)
 //   out_exact  the same; dtypes must agree, as they must for all of namespace linalg
-//   out_dtype  besides: the parameter `ScalarType` follows `out` where it says nothing
+//   out_dtype  in addition: the parameter `ScalarType` defaults to the dtype of `out`
 #pragma once
 
 #include "tercel/util/export.h"
@@ -18,8 +18,8 @@
 #define TERCEL_OP_API(...) TERCEL_API
 
 // Note [Columns of autocast]
-// What a call from Python does with its floating-point operands inside amp.autocast; there is no autocast in C++. All
-// overloads of a name have the same column. Variants with an `out`, in-place ops and float64 are left alone.
+// How a call from Python casts its floating-point operands inside amp.autocast; there is no autocast in C++. All
+// overloads of a name have the same column. Out variants, in-place ops and float64 are not affected.
 // tools/make_ops.py writes python/src/autocast_ops.inc from it.
 //
 //   autocast_lower   operands become the 16-bit dtype of the context

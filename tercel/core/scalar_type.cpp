@@ -38,7 +38,7 @@ const Name& name_of(ScalarType t) {
   return kNoName;
 }
 
-/** The signed type that holds both; there is none beside uint64, which makes it float64. */
+/** The signed type that can represent both; uint64 has none and gives float64. */
 ScalarType promote_signs(ScalarType without, ScalarType with) {
   if (item_size(with) > item_size(without)) return with;
   switch (item_size(without)) {

@@ -2,7 +2,7 @@
 //
 // Note [Version counters]
 // Every in-place change bumps a version, so that backward can tell when a saved tensor was changed. The counter lives
-// in the storage, because views and detach() share it. `.data` does not: such a tensor has a counter of its own in
+// in the storage, because views and detach() share it. `.data` does not: such a tensor has its own counter in
 // ExtraMeta, shared with its views and shallow copies. So does a tensor whose storage was replaced.
 //
 // Note [Views without history]
@@ -149,7 +149,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
       storage_->bump_version();
   }
 
-  /** Same storage and geometry, no gradient history; shares the version counter unless asked for one of its own. */
+  /** Same storage and geometry, no gradient history; shares the version counter unless a separate one is requested. */
   intrusive_ptr<TensorImpl> shallow_copy(bool own_version, bool allow_metadata_change) const;
   /** Takes another tensor's storage and geometry; keeps its own history, version counter and permission. */
   void shallow_copy_from(const TensorImpl& other);
@@ -196,7 +196,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   ViewOrigin view_origin() const { return view_origin_; }
   void set_view_origin(ViewOrigin origin) { view_origin_ = origin; }
 
-  /** The object of another language that stands for this tensor, or null; see Note [Peers] in peer.h. */
+  /** The object of another language for this tensor, or null; see Note [Peers] in peer.h. */
   void* peer() const {
     const uintptr_t word = extra_.load(std::memory_order_relaxed);
     if ((word & kPeerTag) != 0) return reinterpret_cast<void*>(word & ~kPeerTag);

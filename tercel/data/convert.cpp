@@ -173,7 +173,7 @@ class Converter {
       for (const Kept& entry : kept) categories.push_back(entry.category);
       vocabulary.add_field(format_.categorical_names[i], categories);
       result.categories_seen.push_back(survey_.counts[i].size());
-      // The counts are not needed any more, and may be large.
+      // The counts are no longer needed, and may be large.
       survey_.counts[i] = TokenTable();
     }
     DenseEncoding dense;

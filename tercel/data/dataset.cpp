@@ -259,7 +259,7 @@ Dataset load_dataset(const std::string& path) {
   TERCEL_CHECK(exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
   const bool is_folder = is_directory(path);
   TERCEL_CHECK(is_folder || path.ends_with(".json"), DataError, printable(path),
-               ": expected a dataset's folder, found a file; tercel convert makes a dataset of text");
+               ": expected a dataset's folder, found a file; tercel convert makes a dataset from text");
   const std::string description = is_folder ? join_path(path, kDatasetFile) : path;
   TERCEL_CHECK(exists(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,
                ", found none in it");
@@ -316,8 +316,7 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
 Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace) {
   Dataset dataset = dataset_from_norm_files(spec);
   const auto locate = [&](std::string& path) {
-    TERCEL_CHECK(is_utf8(path), ConfigError, printable(path),
-                 ": expected a path in UTF-8, which a description can hold");
+    TERCEL_CHECK(is_utf8(path), ConfigError, printable(path), ": expected a path in UTF-8, as descriptions require");
     if (replace) check_outside(folder, path);
     path = std::filesystem::canonical(path).string();
   };

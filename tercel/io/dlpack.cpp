@@ -12,7 +12,7 @@ namespace {
 constexpr DLPackVersion kVersion = {1, 1};
 constexpr int32_t kMaxDims = 64;
 
-/** What an exported tensor keeps until its deleter is called. */
+/** State of an exported tensor, kept until its deleter is called. */
 template <class Managed>
 struct Export {
   Managed managed{};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kProgram = "/data.pkl";
 constexpr std::string_view kFolder = "archive";
-// What torch aligns to, so that a mapped file can be used as it is.
+// torch's alignment, so that a mapped file can be used directly.
 constexpr size_t kAlignment = 64;
 // A hundred thousand tensors need a fifth of it.
 constexpr int64_t kMaxProgram = int64_t{64} << 20;
@@ -24,7 +24,7 @@ class Archive {
       : path_(path), zip_((refuse_old(path), path), 0, "limit"), program_(find_program()) {
     folder_ = program_.name.substr(0, program_.name.size() - kProgram.size());
     if (zip_.find(folder_ + "/constants.pkl"))
-      fail(program_, "what torch.save() writes", "a TorchScript program, which torch.jit.load() reads");
+      fail(program_, "a file written by torch.save()", "a TorchScript program, which torch.jit.load() reads");
     if (const ZipEntry* order = zip_.find(folder_ + "/byteorder")) {
       if (order->size > 6) fail(*order, "little or big", "something else");
       const std::string text = zip_.read(stored(*order));
@@ -50,7 +50,7 @@ class Archive {
                             "': expected ", expected, ", found ", found});
   }
 
-  /** Formats of torch before 1.6, by what they start with. */
+  /** Formats of torch before 1.6, by their first bytes. */
   static void refuse_old(const std::string& path) {
     const File file = File::open_read(path);
     char front[262];

@@ -50,7 +50,7 @@ struct Manifest {
   static constexpr auto fields() {  // the configuration is read and written beside them
     return std::tuple(Field{"tercel_version", &Manifest::tercel_version, "that wrote it", required()},
                       Field{"instruction_set", &Manifest::instruction_set, "that trained it", required()},
-                      Field{"info", &Manifest::info, "what it holds", required()},
+                      Field{"info", &Manifest::info, "its contents", required()},
                       Field{"data", &Manifest::data, "what it was trained on", required()},
                       Field{"files", &Manifest::files, "its files", required()},
                       Field{"state", &Manifest::state, "of the trainer"});
@@ -129,7 +129,7 @@ std::optional<Evaluation> read_evaluation(const std::string& folder) {
     Evaluation evaluation;
     read_options(read_sealed(path), evaluation, path);
     return evaluation;
-  } catch (const DataError&) {  // damaged: as if there had been none
+  } catch (const DataError&) {  // damaged: treated as missing
   } catch (const ConfigError&) {
   }
   return std::nullopt;
@@ -200,7 +200,7 @@ void Checkpoint::read_tensors(const CheckpointFile& file, bool all) const {
   }
   for (const io::TensorEntry& entry : reader.entries())
     TERCEL_CHECK(!all || expected.contains(entry.name), DataError, join_path(folder_, name), ": a tensor '",
-                 printable(entry.name), "' that is not expected");
+                 printable(entry.name), "' that is not in the model");
   for (const io::NamedTensor& t : file.tensors) reader.read_into(t);
 }
 
@@ -223,7 +223,7 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
   struct Candidate {
     std::string folder, rows;
     double metric = 0;
-    int rank = 0;  // 0: evaluated on the same rows as the last one that was, 1: not so, 2: damaged
+    int rank = 0;  // 0: evaluated on the same rows as the last evaluation, 1: otherwise, 2: damaged
   };
   std::vector<Candidate> all;
   std::string rows;
@@ -239,7 +239,7 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
           candidate.rows = rows = evaluation->rows;
         }
       }
-    } catch (const CheckpointVersionError&) {  // whoever opens it says so
+    } catch (const CheckpointVersionError&) {  // reported when it is opened
     } catch (const DataError&) {
       candidate.rank = 2;
     } catch (const IoError&) {
@@ -275,8 +275,8 @@ std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which
       try {
         Checkpoint checkpoint(candidate, verify);
         for (const std::string& error : errors)
-          warnings.push_back(str_cat(
-              {"a damaged checkpoint is passed over: ", error, "; ", file_name(candidate), " is taken in its place"}));
+          warnings.push_back(
+              str_cat({"skipped a damaged checkpoint: ", error, "; ", file_name(candidate), " is used instead"}));
         return checkpoint;
       } catch (const CheckpointVersionError&) {
         throw;
@@ -288,7 +288,7 @@ std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which
       }
     }
     if (was_removed) continue;
-    TERCEL_CHECK(errors.empty(), DataError, printable(folder), ": there is no whole checkpoint: ", errors.front());
+    TERCEL_CHECK(errors.empty(), DataError, printable(folder), ": all checkpoints are damaged: ", errors.front());
     return std::nullopt;
   }
 }
@@ -326,7 +326,7 @@ void CheckpointStore::set_aside_after(int64_t step) {
   for (const std::string& folder : list_checkpoints(folder_)) {
     if (file_name(folder) <= folder_name(step)) continue;
     const std::string aside = folder + std::string(kDamaged);
-    remove_dir_atomically(aside);  // of an earlier time
+    remove_dir_atomically(aside);  // of an earlier step
     rename_path(folder, aside);
     sync_dir(folder_);
   }

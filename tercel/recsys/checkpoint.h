@@ -3,7 +3,7 @@
 // docs/formats/checkpoint.md has the layout. A checkpoint is written under a temporary name, synced and renamed, so
 // that a kill at any moment keeps the older ones, and this one is complete or absent; loading checks every file's size
 // and checksum. Results of an evaluation are written later, to a small file beside the manifest. The trainer decides
-// which tensors and state there are: here they are names and texts.
+// which tensors and state to store: here they are names and strings.
 #pragma once
 
 #include <cstdint>

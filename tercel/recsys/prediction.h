@@ -19,7 +19,7 @@ namespace tercel::recsys {
 /** A model loaded from a run. */
 struct LoadedModel {
   ModelConfig config;       ///< the checkpoint's own
-  data::DataIdentity data;  ///< of what it was trained on
+  data::DataIdentity data;  ///< of its training data
   std::string run;          ///< folder of the run, with the vocabulary for raw text
   Model model;
   std::string checkpoint;  ///< folder of the checkpoint that it comes from

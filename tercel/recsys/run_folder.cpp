@@ -28,15 +28,15 @@ void NewFolder::remove() noexcept {
   try {
     if (!existed_) return remove_tree(path_);
     for (const std::string& name : list_dir(path_)) remove_tree(join_path(path_, name));
-  } catch (const IoError&) {  // there is an error already, which says more
+  } catch (const IoError&) {  // another error is propagating, which is more informative
   }
 }
 
 void RunFolder::write_config(const ModelConfig& content) const { write_file_atomically(config(), to_json(content)); }
 
 data::Dataset RunFolder::read_description() const {
-  TERCEL_CHECK(exists(description()), DataError, printable(path_), ": no folder of a run: ", file_name(description()),
-               ", which says how text becomes rows, is missing");
+  TERCEL_CHECK(exists(description()), DataError, printable(path_), ": not a run folder: ", file_name(description()),
+               ", which describes the conversion of text to rows, is missing");
   data::Dataset dataset = data::dataset_from_json(read_file(description(), kMaxDescriptionBytes), description());
   dataset.folder = path_;
   return dataset;

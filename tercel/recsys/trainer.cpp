@@ -115,7 +115,7 @@ struct Trainer::State {
                  config.solver.batchsize, " but ", dataset.folder, " has ", reader.epoch_rows(), " train rows");
     RunFolder found(path);
     TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
-                 printable(path), ": expected a new folder or that of a run, found something else there");
+                 printable(path), ": expected a new folder or a run folder, but the path exists and is neither");
     return found;
   }
 
@@ -123,7 +123,7 @@ struct Trainer::State {
   std::optional<Checkpoint> open_resumed(const Model& model, Resume resume, NewData new_data) {
     const auto latest = checkpoints.latest();
     TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder.path(),
-                 ": holds a run already, with checkpoint ", latest ? *latest : "",
+                 ": already contains a run, with checkpoint ", latest ? *latest : "",
                  "; continue it with --resume auto, or choose another folder");
     auto checkpoint = open_checkpoint(folder.checkpoints(), Which::Last, Verify::Contents, warnings);
     if (!checkpoint) return checkpoint;
@@ -141,7 +141,7 @@ struct Trainer::State {
   }
 
   int64_t total_steps() const {
-    const int64_t epochs = reader.options().epochs;  // 0: without end
+    const int64_t epochs = reader.options().epochs;  // 0: unlimited
     int64_t all = 0;
     if (epochs == 0 || __builtin_mul_overflow(epochs, reader.epoch_batches(), &all) ||
         __builtin_add_overflow(all, first_step, &all))
@@ -186,7 +186,7 @@ struct Trainer::State {
       throw_error<IoError>({printable(removed), ": the folder of the run was removed or renamed while it was trained; ",
                             saved_text(),
                             ", with config.json and trained_on.json; earlier checkpoints and metrics are "
-                            "where the folder has gone"});
+                            "in the old folder, if it was renamed"});
     }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
@@ -230,7 +230,7 @@ struct Trainer::State {
     return gone;
   }
 
-  /** After an error: saves the last step if it is complete and finite; returns a text on what can be resumed. */
+  /** After an error: saves the last step if it is complete and finite; returns a message about what can be resumed. */
   std::string rescue() {
     if (says_what_is_saved) return {};
     if (step == 0 && saved_at < 0) {
@@ -404,7 +404,7 @@ TrainEnd Trainer::State::run(Observer observer) {
   }
   save(observer);
   const bool done = stop_signal() == 0 && evaluate_now(observer);
-  save(observer);  // nothing is, unless the folder has gone meanwhile
+  save(observer);  // nothing is removed, unless the folder has disappeared meanwhile
   remove_stale_checkpoints();
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }

@@ -62,7 +62,7 @@ bool claim(File& file, const std::string& path) {
 void remove_quietly(const std::string& path) noexcept {
   try {
     if (!path.empty()) remove_tree(path);
-  } catch (...) {  // nobody is left to tell; remove_stale_temporaries comes later
+  } catch (...) {  // errors cannot be reported here; remove_stale_temporaries will clean up
   }
 }
 
@@ -90,7 +90,7 @@ std::string checked_dir_target(const std::string& path) {
 
 enum class Present { Nothing, Empty, Replaceable };
 
-// What exists at the target of an AtomicDir; throws if it must not be replaced.
+// The kind of object at the target of an AtomicDir; throws if it must not be replaced.
 Present check_dir_target(const std::string& target, const std::string& replaces) {
   struct stat status;
   if (detail::call_lstat(target.c_str(), &status) != 0) {
@@ -103,7 +103,7 @@ Present check_dir_target(const std::string& target, const std::string& replaces)
   if (list_dir(target).empty()) return Present::Empty;
   TERCEL_CHECK(!replaces.empty(), IoError, printable(target), ": create directory: it exists already and is not empty");
   TERCEL_CHECK(exists(join_path(target, replaces)), IoError, printable(target),
-               ": create directory: it exists already and holds no ", replaces, ", so it will not be replaced");
+               ": create directory: it already exists and contains no ", replaces, ", so it will not be replaced");
   return Present::Replaceable;
 }
 
@@ -175,7 +175,7 @@ void AtomicFile::commit() {
   sync_dir(parent_path(target_));
   try {
     writer_.close();
-  } catch (const IoError&) {  // everything was synced: there is nothing left to lose
+  } catch (const IoError&) {  // everything is synced already
   }
 }
 

@@ -1,4 +1,4 @@
-// What this process may use of the machine: instruction sets, CPUs, memory, huge pages.
+// Resources available to this process: instruction sets, CPUs, memory, huge pages.
 //
 // Containers and batch systems grant less than the hardware has, so cgroup (v1 and v2), affinity and rlimits count.
 #pragma once
@@ -36,7 +36,7 @@ enum class HugePageMode : uint8_t { Unknown, Always, Madvise, Never };
 TERCEL_API std::string_view to_string(HugePageMode mode) noexcept;
 TERCEL_API HugePageMode huge_page_mode();
 
-/** Name of the processor as it calls itself; "unknown" where it has none. */
+/** Name of the processor as reported by the system; "unknown" if there is none. */
 TERCEL_API std::string cpu_model_name();
 
 namespace detail {

@@ -34,7 +34,7 @@ const char* kind_name(mode_t mode) {
 }
 
 void check_path(const std::string& path) {
-  TERCEL_CHECK(!path.empty(), IoError, "open: expected a path, found an empty text");
+  TERCEL_CHECK(!path.empty(), IoError, "open: expected a path, found an empty string");
   TERCEL_CHECK(path.find('\0') == std::string::npos, IoError, printable(path), ": open: the path has a NUL byte");
 }
 
@@ -108,7 +108,7 @@ File::~File() {
 
 File File::open_read(const std::string& path) {
   check_path(path);
-  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait forever.
   const int fd = detail::call_open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) throw_io_error(path, "open", errno);
   File file(fd, path);
@@ -204,7 +204,7 @@ void File::write_all(const void* data, size_t bytes) {
   TERCEL_ASSERT(is_open());
   for (size_t done = 0; done < bytes;) {
     const ssize_t count = detail::call_write(fd_, static_cast<const char*>(data) + done, bytes - done);
-    // write() returning 0 without an error would loop for ever.
+    // write() returning 0 without an error would loop forever.
     if (count <= 0) throw_io_error(path_, "write", count < 0 ? errno : EIO);
     done += static_cast<size_t>(count);
   }

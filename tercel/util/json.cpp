@@ -54,7 +54,7 @@ class Builder {
     if (static_cast<int64_t>(text_.size()) > limits_.max_bytes)
       fail(errors_, str_cat({printable(name_), ": expected at most ", format_bytes(limits_.max_bytes),
                              " of JSON, found ", format_bytes(static_cast<int64_t>(text_.size()))}));
-    // nlohmann takes a NUL for the end and ignores what follows it.
+    // nlohmann treats a NUL as the end and ignores the rest.
     if (const size_t zero = text_.find('\0'); zero != std::string_view::npos) {
       furthest_ = text_.data() + zero + 1;
       fail_here("expected text, found a zero byte");

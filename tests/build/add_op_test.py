@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ops are added to a copy of the sources as docs/design/ops.md ("What a new op takes") says, in as many files."""
+"""Adds ops to a copy of the sources by the table in docs/design/ops.md ("What a new op takes"), in as many files."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ struct Cubed {
 """),
         ("  X(softsign, Softsign) ", "  X(cubed, Cubed) X(softsign, Softsign) ")],
     "tercel/ops/elementwise/unary.h": [
-        ("/** -1, 0 or 1; NaN stays. */\n", "/** x^3. */\nTERCEL_UNARY(cubed)\n/** -1, 0 or 1; NaN stays. */\n")],
+        ("/** Sign of x: -1, 0 or 1; NaN is kept. */\n", "/** x^3. */\nTERCEL_UNARY(cubed)\n/** Sign of x: -1, 0 or 1; NaN is kept. */\n")],
     "tests/ops/elementwise/unary_rows.h": [
         ("TERCEL_UNARY_ROW(Softsign, ", "TERCEL_UNARY_ROW(Cubed, cubed, -2, 2, all_types(), x * x * x)\nTERCEL_UNARY_ROW(Softsign, ")],
 }
@@ -95,7 +95,7 @@ class AddOp(unittest.TestCase):
         self.compiles("tests/ops/elementwise/unary_test.cpp")
 
     def test_reduction(self):
-        # One file less than promised: no functor of its own.
+        # One file less than documented: no separate functor.
         self.assertEqual(len(REDUCTION) + 1, promised("reduction"))
         row = REDUCTION["tests/ops/reduce/reduce_rows.h"]
         self.edit({name: changes for name, changes in REDUCTION.items() if changes is not row})

@@ -63,7 +63,7 @@ TEST(ConvertCommand, MakesADatasetOfFilesAndGzip) {
 
   const Json json = parse_json(convert({a, b}, folder / "data", {"--force", "--json"}).out, "stdout", JsonErrors::Data);
   EXPECT_EQ(json["train"]["rows"], 900);
-  // Field i has 3 + i, of which one of 10 and two of 20 are in test rows only.
+  // Field i has 3 + i categories, of which one of 10 and two of 20 are in test rows only.
   EXPECT_EQ(json["categories_seen"], 26 * 3 + 25 * 13 - 3);
 }
 
@@ -133,7 +133,7 @@ TEST(ConvertCommand, FullDiskLeavesNothing) {
   const TemporaryFolder in, out;
   const std::string source = in.put("in", criteo_text(2000));
   ProgramOptions options;
-  // Too little for the data, and then for the vocabulary, and for the copy of the standard input.
+  // Too little memory for the data, then for the vocabulary, then for the copy of the standard input.
   for (const int64_t bytes : {100'000, 500}) {
     options.max_file_bytes = bytes;
     expect_error(convert({source}, out / "data", {}, options), 4, {"File too large"});
@@ -227,7 +227,7 @@ TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
   int64_t files = 0;
   for (const auto& [name, content] : root.tree()) files += name.starts_with("described/") && !name.ends_with("/");
   EXPECT_EQ(files, 1) << "nothing but dataset.json";
-  // Not in the place of the files themselves, which would be deleted.
+  // The output must not replace the folder of the input files, which would be deleted.
   std::filesystem::create_directory_symlink(root / "made", root / "link");
   const auto before = root.tree();
   for (const char* name : {"made", "made/", "./made", "made/../made//"}) {

@@ -104,7 +104,7 @@ TEST_F(TrainCommands, ATableWithoutDenseColumns) {
     EXPECT_EQ(run({"eval", out, root_ / "plain"}).code, 0);
     EXPECT_EQ(run({"predict", out, root_ / "rows.csv", "--out", out + ".csv"}).code, 0);
   }
-  // What --print-config shows is for tables with and without dense columns.
+  // The configuration of --print-config is for tables with and without dense columns.
   root_.put("model.json", run({"train", "--print-config"}).out);
   for (const char* data : {"plain", "data"})
     EXPECT_EQ(
@@ -200,8 +200,8 @@ TEST_F(TrainCommands, ADamagedCheckpointIsPassedOver) {
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
   root_.put(last + "/table-0.safetensors", damaged);
   std::filesystem::remove(root_ / "run/checkpoints/step-000000000005/evaluation.json");  // now the last is the best
-  const std::string says = "tercel: warning: a damaged checkpoint is passed over: " +
-                           root_ / (last + "/table-0.safetensors: expected checksum ");
+  const std::string says =
+      "tercel: warning: skipped a damaged checkpoint: " + root_ / (last + "/table-0.safetensors: expected checksum ");
   for (const char* command : {"eval", "predict"}) {
     const Outcome outcome = run({command, root_ / "run", root_ / "data"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -231,7 +231,7 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
   const Outcome rest = run(words);
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_TRUE(std::filesystem::exists(root_ / "bad/checkpoints/step-000000000005"));
-  // Before the first step: nothing is left, and nothing was.
+  // Before the first step: no files are left.
   content = intact;
   content[75] ^= 0x55;
   root_.put("data/train/part-0.data", content);
@@ -241,7 +241,7 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
 }
 
 TEST_F(TrainCommands, KeysOutsideATableAreExitCodeThree) {
-  // The same files, as somebody describes them who does not know how many keys there are.
+  // The same files, described without the numbers of keys.
   root_.put("files.txt", "1\n" + (root_ / "data/train/part-0.data") + "\n");
   ASSERT_EQ(run({"convert", "norm", root_ / "bare", "--train-list", root_ / "files.txt", "--test-list",
                  root_ / "files.txt", "--dense-dim", "1", "--nnz-per-slot", "1", "--key-type", "i64"})
@@ -312,13 +312,13 @@ TEST_F(TrainCommands, TextsFromFilesDoNotReachTheTerminalAsCommands) {
 TEST_F(TrainCommands, MistakesAreOneLine) {
   const auto files = [this] {
     auto all = root_.tree();
-    all.erase("run/lock");  // it holds the last process that asked for it
+    all.erase("run/lock");  // it names the last process that requested it
     return all;
   };
   const auto before = files();
-  expect_error(train({}), 2, {"run: holds a run already", "--resume auto"});
-  expect_error(run({"train", root_ / "data", "--out", root_ / "data"}), 4, {"expected a new folder or that of a run"});
-  expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"holds no dataset.json"});
+  expect_error(train({}), 2, {"run: already contains a run", "--resume auto"});
+  expect_error(run({"train", root_ / "data", "--out", root_ / "data"}), 4, {"expected a new folder or a run folder"});
+  expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"contains no dataset.json"});
   expect_error(run({"train", root_ / "data", "--resume", "auto"}), 2, {"--resume auto needs --out"});
   expect_error(run({"train", root_ / "run"}), 3, {"expected a folder with dataset.json"});
   expect_error(run({"eval", root_ / "run", root_ / "rows.csv"}), 3, {"expected a dataset's folder, found a file"});

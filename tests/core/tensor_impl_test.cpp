@@ -291,7 +291,7 @@ TEST(TensorImpl, FixedMetadataIsNotChanged) {
   EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->resize_dim(1); })));
   EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_storage(storage_of(1)); })));
   EXPECT_EQ(sizes(t), (V{2, 3}));
-  t->shallow_copy_from(*make({4}));  // the one way that asks nobody
+  t->shallow_copy_from(*make({4}));  // the only setter without a check
   EXPECT_EQ(sizes(t), V{4});
   EXPECT_FALSE(t->allow_tensor_metadata_change());
 }

@@ -37,7 +37,7 @@ TEST(DataIdentity, HasWhatTheDescriptionHas) {
   EXPECT_EQ(digest_of(identity_of(bare), PartName::Test), "");
 }
 
-/** Compares the train parts both ways, and their digests; returns what is found. */
+/** Compares the train parts in both directions, and their digests; returns the result. */
 std::string difference(const Dataset& a, const Dataset& b, bool by_size = false) {
   const DataIdentity x = identity_of(a), y = identity_of(b);
   const PartComparison found = compare_part(x, y, PartName::Train), back = compare_part(y, x, PartName::Train);

@@ -30,7 +30,7 @@ Vocabulary make_vocabulary(const std::vector<std::pair<std::string, std::vector<
 
 Vocabulary read(const std::string& bytes) { return vocabulary_from_bytes(bytes, "v.bin"); }
 
-/** The content with the checksum that belongs to it. */
+/** The content with its correct checksum. */
 std::string sealed(std::string content) {
   const uint64_t sum = checksum(content.data(), content.size());
   content.append(reinterpret_cast<const char*>(&sum), sizeof(sum));
@@ -148,7 +148,7 @@ TEST(TokenTable, CountsLikeAMap) {
   uint64_t state = 1;
   for (int i = 0; i < 200000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    // Lengths around the border between texts in the table and beside it; few letters, so that many are alike.
+    // Lengths around the limit for inline strings; few letters, so that many strings are similar.
     std::string text;
     for (uint64_t bits = state >> 20, n = state % 12 + 1; n > 0; --n, bits /= 3) text += "ab\0"[bits % 3];
     ASSERT_TRUE(table.add(text, 1));

@@ -27,7 +27,7 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/** A file with that header, as it is, and that data. */
+/** A file with that header, verbatim, and that data. */
 std::string file_of(const std::string& header, const std::string& data) {
   return little_endian(header.size()) + header + data;
 }
@@ -36,7 +36,7 @@ std::string floats(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/** What the library writes. */
+/** The bytes that the library writes. */
 std::string written(const std::vector<NamedTensor>& tensors, const Metadata& metadata = {}) {
   const TemporaryFolder folder;
   const uint64_t sum = write_safetensors(folder / "x", tensors, metadata);
@@ -149,16 +149,16 @@ TEST(Safetensors, WriterRefuses) {
   const auto write = [&](const std::vector<NamedTensor>& tensors, const Metadata& metadata = {}) {
     write_safetensors(folder / "x", tensors, metadata);
   };
-  TERCEL_EXPECT_THROW(write({{"a", t}, {"b", t}, {"a", t}}), ValueError, "x: the name 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({{"a", t}, {"a", make({}, kInt64, {1})}}), ValueError, "the name 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({{"__metadata__", t}}), ValueError, "the name '__metadata__' is that of the metadata");
-  TERCEL_EXPECT_THROW(write({{"a\xff", t}}), ValueError, "the name 'a\\xff' is no UTF-8");
+  TERCEL_EXPECT_THROW(write({{"a", t}, {"b", t}, {"a", t}}), ValueError, "x: the name 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({{"a", t}, {"a", make({}, kInt64, {1})}}), ValueError, "the name 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({{"__metadata__", t}}), ValueError, "the name '__metadata__' is reserved for the metadata");
+  TERCEL_EXPECT_THROW(write({{"a\xff", t}}), ValueError, "the name 'a\\xff' is not UTF-8");
   TERCEL_EXPECT_THROW(write({{"a", Tensor()}}), ValueError,
                       "tensor 'a': expected a contiguous one on the CPU but got an undefined tensor");
   TERCEL_EXPECT_THROW(write({{"a", placed(t, test::Placement::Transposed)}}), ValueError, "got [2, 3] float32");
-  TERCEL_EXPECT_THROW(write({}, {{"a", "1"}, {"a", "2"}}), ValueError, "metadata 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({}, {{"a", "\xc3("}}), ValueError, "metadata 'a' comes twice or is no UTF-8");
-  EXPECT_TRUE(folder.tree().empty()) << "what is refused leaves no file";
+  TERCEL_EXPECT_THROW(write({}, {{"a", "1"}, {"a", "2"}}), ValueError, "metadata 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({}, {{"a", "\xc3("}}), ValueError, "metadata 'a' is a duplicate or not UTF-8");
+  EXPECT_TRUE(folder.tree().empty()) << "a refused write leaves no file";
   folder.put("x", "something");
   TERCEL_EXPECT_THROW(write({{"a", t}}), IoError, "x: create: File exists");
 }
@@ -243,7 +243,7 @@ TEST(Safetensors, WrongHeaders) {
            four),
        "duplicate key \"a\""},
       {file_of(R"({"__metadata__":[]})", ""), "__metadata__: expected an object"},
-      {file_of(R"({"__metadata__":{"a":1}})", ""), "__metadata__: expected texts"},
+      {file_of(R"({"__metadata__":{"a":1}})", ""), "__metadata__: expected strings"},
       {file_of(R"({"a":{"dtype":{"b":{"c":{"d":{"e":{"f":{"g":{}}}}}}}}})", ""), "nested"},
       {file_of(entry(R"("dtype":"BOOL","shape":[3],"data_offsets":[0,3])"), std::string("\1\0\2", 3)),
        "tensor 'a': byte 65: expected 0 or 1 but found 2"},
@@ -296,7 +296,7 @@ TEST(Safetensors, EveryFailingCallIsAnError) {
       } catch (const IoError&) {
         threw = true;
       }
-      // The reader closes its file without a word.
+      // The reader ignores errors when it closes its file.
       if (!fault.fired()) break;
       ASSERT_TRUE(threw || kind == FaultKind::Short || n == fault.calls()) << "call " << n;
     }

@@ -26,7 +26,7 @@ Tensor leaf(const Values& values) {
   return t.requires_grad_();
 }
 
-/** A hook that writes down its name and multiplies. */
+/** A hook that records its name and multiplies. */
 TensorHook times(std::string& log, const char* name, double factor) {
   return [&log, name, factor](const Tensor& g) {
     log += name;

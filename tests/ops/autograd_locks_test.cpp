@@ -1,4 +1,4 @@
-// What autograd does under the process's mutexes: nothing of a user's; see Note [Locks and fork].
+// Autograd calls and destroys no user objects under the process's mutexes; see Note [Locks and fork].
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 using test::values_of;
 using Values = std::vector<double>;
 
-/** Whether another thread could take every mutex now, as one that waits for a lock of ours might have to. */
+/** Whether another thread could take every mutex now. */
 bool no_mutex_is_held() {
   bool free = true;
   std::thread([&] {
@@ -35,7 +35,7 @@ bool no_mutex_is_held() {
   return free;
 }
 
-/** Stands for what a user's object does when it dies: it asks for a lock of the user's. */
+/** Simulates the destructor of a user's object, which takes a lock of the user's. */
 struct Witness {
   int* deaths;
   explicit Witness(int& count) : deaths(&count) {}
@@ -45,7 +45,7 @@ struct Witness {
   }
 };
 
-/** A result of x whose node holds an object of the user's. */
+/** A result of x whose node owns a user's object. */
 Tensor with_witness(const Tensor& x, int& deaths) {
   Tensor out = clone(x.detach());
   record("WitnessBackward", out, {x},
@@ -58,10 +58,10 @@ TEST(AutogradLocksThreads, ReplacedHistoryOfAViewDiesWhenNoMutexIsHeld) {
   const Tensor x = ones({3}).requires_grad_(), w = ones({3}).requires_grad_();
   const Tensor base = with_witness(x, deaths), view = narrow(base, 0, 0, 2);
   ASSERT_TRUE(grad_fn(view).defined());
-  base.detach_();  // the view's history alone leads to the node now
+  base.detach_();  // now only the view's history leads to the node
   mul_(base, w);
   EXPECT_EQ(deaths, 0);
-  EXPECT_TRUE(grad_fn(view).defined()) << "made anew from the base, and the one before dies";
+  EXPECT_TRUE(grad_fn(view).defined()) << "rebuilt from the base, and the old one is destroyed";
   EXPECT_EQ(deaths, 1);
 }
 
@@ -143,7 +143,7 @@ TEST(AutogradLocksThreads, GradientsAddUpWhileOthersHoldTheSum) {
     threads.emplace_back([&, t] {
       const Tensor rows = tensor({1, 3}, kInt64);
       for (int pass = 0; pass < kPasses; ++pass) {
-        const Gradient held = gradient_of(table);  // sums are then made in new tensors
+        const Gradient held = gradient_of(table);  // sums are then computed in new tensors
         if (t % 2 == 0)
           embedding(table, rows, {}, true).sum().backward();
         else
@@ -180,7 +180,7 @@ Outliving& outliving() {
 }
 
 TEST(AutogradLocks, AStaticObjectMayHoldAGraph) {
-  outliving();  // made first, destroyed last
+  outliving();  // created first, destroyed last
   const Tensor x = ones({2}).requires_grad_();
   Tensor y = x;
   for (int i = 0; i < 10; ++i) y = mul(y, 2.0);

@@ -1,4 +1,4 @@
-// Ops with a backward of the user's own, and checkpoints.
+// User-defined functions, and checkpoints.
 #include "tercel/autograd/function.h"
 
 #include <gtest/gtest.h>
@@ -225,7 +225,7 @@ TEST(Checkpoint, DrawsTheSameRandomNumbers) {
   }
 }
 
-// Other threads draw meanwhile, between the draws of the part that is calculated again too.
+// Other threads draw meanwhile, also between the draws of the recomputed part.
 TEST(CheckpointThreads, DrawAgainWhatTheyDrewWhileOthersDraw) {
   std::atomic<bool> done{false};
   std::vector<std::vector<uint64_t>> taken(2);

@@ -56,7 +56,7 @@ TEST(ForwardMode, KeepsTheTangentItWasGiven) {
   EXPECT_TRUE(unpack_dual(dual).tangent.is_same(t));
   EXPECT_FALSE(has_tangent(x));
   EXPECT_TRUE(dual.is_alias_of(x));
-  // Other strides than the tensor's: a copy.
+  // Strides that differ from the tensor's: a copy.
   const Tensor wide = make({2, 2}, kFloat64, {1, 2, 3, 4});
   const Tensor turned = make_dual(wide, wide.t());
   EXPECT_EQ(unpack_dual(turned).tangent.strides(), wide.strides());
@@ -92,7 +92,7 @@ TEST(ForwardMode, LevelsEndWithTheirTangents) {
     EXPECT_THROW(enter_dual_level(), RuntimeError);
     x = make_dual(numbers({1}), numbers({1}));
     EXPECT_TRUE(has_tangent(x));
-    // Each thread has levels of its own.
+    // Each thread has its own levels.
     std::thread([&] {
       EXPECT_EQ(current_dual_level(), -1);
       const DualLevel other;
@@ -159,7 +159,7 @@ TEST(ForwardMode, ChangesThroughViewsReachABaseWithoutTangent) {
   EXPECT_EQ(tangent(base.select(0, 0)), (V{0, 5, 0}));
   column.mul_(x);
   EXPECT_EQ(tangent(column), (V{10, 24}));
-  // The other way round: a view that was there before its base had a tangent.
+  // The reverse: a view that existed before its base had a tangent.
   const Tensor y = zeros({2}, kFloat64), view = y.view({2, 1});
   y.add_(x);
   EXPECT_EQ(tangent(view), (V{5, 6}));
@@ -209,7 +209,7 @@ TEST(ForwardMode, SeveralOutputs) {
 TEST(ForwardMode, TangentsHaveGradients) {
   const DualLevel level;
   const Tensor x = numbers({2, 3}).requires_grad_(), v = numbers({1, 1}).requires_grad_();
-  const Tensor y = make_dual(x, v) * x * x;  // only one of the factors moves: dy = x^2 v
+  const Tensor y = make_dual(x, v) * x * x;  // only one of the factors has a tangent: dy = x^2 v
   EXPECT_TRUE(y.requires_grad());
   const Tensor dy = unpack_dual(y).tangent;
   EXPECT_EQ(values(dy), (V{4, 9}));

@@ -1,4 +1,4 @@
-// Gradients of gradients, and what create_graph does to those of leaves.
+// Gradients of gradients, and create_graph for gradients of leaves.
 #include <gtest/gtest.h>
 
 #include "tercel/autograd/autograd.h"
@@ -197,7 +197,7 @@ TEST(LeafGradient, HasTheLeafsStridesWhereTheseAreDense) {
   EXPECT_TRUE(gaps.grad().is_contiguous());
 }
 
-// What grad() and backward() take.
+// Arguments of grad() and backward().
 
 TEST(GradOptions, UnusedInputs) {
   const Tensor x = leaf({2}), other = leaf({1});

@@ -110,7 +110,7 @@ TEST(Checkpoint, ReadsOnlyWhatFits) {
                       "expected parameters of fingerprint fedcba9876543210, found 0123456789abcdef");
   const Tensor a = make({2}, kFloat32, {-1, -1});
   TERCEL_EXPECT_THROW(checkpoint.read({"other", {{"a", a}}}), DataError, "other.safetensors");
-  TERCEL_EXPECT_THROW(checkpoint.read({"dense", {{"a", a}}}), DataError, "a tensor 'b' that is not expected");
+  TERCEL_EXPECT_THROW(checkpoint.read({"dense", {{"a", a}}}), DataError, "a tensor 'b' that is not in the model");
   TERCEL_EXPECT_THROW(checkpoint.read({"dense", {{"a", a}, {"c", a}}}), DataError, "'c'");
   TERCEL_EXPECT_THROW(checkpoint.read({"dense", {{"a", a}, {"b", a}}}), DataError, "'b'");
   TERCEL_EXPECT_THROW(checkpoint.read({"dense", {{"a", make({2}, kFloat64, {-1, -1})}}}), DataError, "'a'");
@@ -305,7 +305,7 @@ TEST(Checkpoint, AnotherVersionIsNamed) {
   const auto expect_version = [&](const std::string& manifest, const char* text) {
     root.put("c/" + name_of(5) + "/manifest.json", manifest);
     TERCEL_EXPECT_THROW(Checkpoint(root / ("c/" + name_of(5))), CheckpointVersionError, text);
-    // It is no damage: nothing else is taken in its place.
+    // This is not damage, so no other checkpoint is used instead.
     CheckpointStore store(root / "c", 9);
     if (list_checkpoints(root / "c").size() == 1) save(store, 4);
     Names warnings;
@@ -342,7 +342,7 @@ TEST(Checkpoint, EveryFailingCallLeavesTheOldOneWhole) {
       int64_t last = 0;
       for (const std::string& folder : list_checkpoints(root / "c")) last = verify(folder);
       ASSERT_TRUE(last == 3 || (threw && last == 2)) << "call " << n;
-      save(store, 4, 0.8);  // the next one works, and tidies up
+      save(store, 4, 0.8);  // the next one works, and cleans up
       const Names left = names_in(root / "c");
       ASSERT_EQ(left.size(), static_cast<size_t>(keep)) << "call " << n << ::testing::PrintToString(left);
       ASSERT_EQ(verify(*store.latest()), 4);
@@ -404,7 +404,7 @@ TEST(Checkpoint, EveryPowerCutLeavesTheOldOneWhole) {
 TEST(Checkpoint, KillAtAnyMomentLeavesWholeOnes) {
   const TemporaryFolder root;
   std::mt19937_64 random(1);
-  // The best, evaluated before the first kill: one that is killed between its files and its evaluation has none.
+  // The best one was evaluated before the first kill; one killed between its files and its evaluation has none.
   {
     CheckpointStore store(root / "c", 2);
     save(store, 1, 1);

@@ -1,4 +1,4 @@
-// docs/guide/config.md lists every entry of a configuration as fields() has it.
+// Checks that docs/guide/config.md lists every entry of a configuration as in fields().
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/** Where the sources lie: the build folder, in which the test is bin/test_recsys, knows it. */
+/** The folder of the sources, from the build folder, where the test is bin/test_recsys. */
 std::filesystem::path source_folder() {
   const std::filesystem::path build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
   const std::string cache = content_of(build / "CMakeCache.txt"), key = "CMAKE_HOME_DIRECTORY:INTERNAL=";
@@ -46,7 +46,7 @@ std::string rows_of(OptionTable table, const void* defaults, const std::string& 
   return rows;
 }
 
-/** That the guide has a section of this heading with exactly these rows in its table. */
+/** Checks that the guide has a section with this heading and exactly these rows in its table. */
 void expect_section(const std::string& guide, const std::string& heading, const std::string& rows) {
   const size_t start = guide.find("\n" + heading + "\n");
   ASSERT_NE(start, std::string::npos) << "docs/guide/config.md has no section '" << heading << "'";

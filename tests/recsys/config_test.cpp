@@ -1,4 +1,4 @@
-// Configurations: read, printed, changed by --set; what HugeCTR writes is accepted.
+// Configurations: reading, printing, changes by --set; HugeCTR's files are accepted.
 #include "tercel/recsys/model/config.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(Config, NamesWhatIsWrong) {
   refuses("{}", "model.json: expected a list 'layers'");
   refuses(R"({"layers": {}})", "model.json: expected a list 'layers'");
   refuses(R"({"layers": [], "solvr": {}})", "model.json: unknown section 'solvr'; did you mean 'solver'?");
-  refuses(R"({"layers": [], "model_name": 5})", "model.json: model_name: expected a text but found 5");
+  refuses(R"({"layers": [], "model_name": 5})", "model.json: model_name: expected a string but found 5");
   refuses(R"({"layers": [], "solver": {"batch_size": 5}})",
           "[model.json: solver] unknown option 'batch_size'; did you mean 'batchsize'?");
   refuses(R"({"layers": [], "solver": {"batchsize": 0}})", "[model.json: solver] option 'batchsize'");
@@ -203,7 +203,7 @@ TEST(SetConfig, EntriesOfLayers) {
   const ModelConfig both = changed("layers.embedding.sparse_embedding_hparam.combiner=mean");
   EXPECT_NE(both.layers.find("\"combiner\": \"mean\""), std::string::npos) << both.layers;
   const ModelConfig fresh = changed("layers.embedding.optimizer.type=SGD");
-  EXPECT_EQ(Model(fresh, criteo_schema()).table_optimizers()[0].type, optim::Rule::Sgd) << "objects come to be";
+  EXPECT_EQ(Model(fresh, criteo_schema()).table_optimizers()[0].type, optim::Rule::Sgd) << "objects are created";
   EXPECT_EQ(Model(changed("layers.bottom.mlp_param.activations=Relu,Non,Relu"), criteo_schema()).tables().size(), 1u);
   const auto refused = [&](const char* assignment, const char* text) {
     TERCEL_EXPECT_THROW(Model(changed(assignment), criteo_schema()), ConfigError, text);

@@ -1,4 +1,4 @@
-// The graph: names, shapes, inputs, tables; every mistake is one ConfigError that names the layer.
+// The graph: names, shapes, inputs, tables; every mistake is a ConfigError that names the layer.
 #include <gtest/gtest.h>
 
 #include "tercel/recsys/model/model.h"
@@ -76,10 +76,10 @@ TEST(Graph, TheListItself) {
   refuses(R"({"bottom": "x"})", "layers[0]: expected an object with a 'type'");
   refuses(kData + "null", "layers[1]: expected an object with a 'type' but found null");
   refuses(kTable + kAll, "layers[0]: the first layer is Data, not DistributedSlotSparseEmbeddingHash");
-  refuses(kData + kAll, "layers[1]: there is one Data layer, the first; found another");
-  refuses(kData + kTable + kJoin + R"({"type": "ReLU", "bottom": "all", "top": "y"})", "no loss");
-  refuses(kAll + R"(,{"type": "ReLU", "bottom": "logit", "top": "y"})",
-          "[ReLU y] stands behind the loss, which is the last layer");
+  refuses(kData + kAll, "layers[1]: expected only one Data layer, the first, but found another");
+  refuses(kData + kTable + kJoin + R"({"type": "ReLU", "bottom": "all", "top": "y"})",
+          "layers: expected BinaryCrossEntropyLoss as the last layer");
+  refuses(kAll + R"(,{"type": "ReLU", "bottom": "logit", "top": "y"})", "[ReLU y] no layer may follow the loss");
 }
 
 TEST(Graph, UnknownNamesSuggestTheNearest) {
@@ -183,10 +183,10 @@ TEST(Graph, SparseInputsNeedAnEmbedding) {
   refuses(kData + R"({"type": "ReLU", "bottom": "keys", "top": "y"},)" + kLoss,
           "[ReLU y] its bottom 'keys' is a sparse input; an embedding is needed between them");
   refuses(replaced(kAll, "\"bottom\": \"keys\"", "\"bottom\": \"dense\""),
-          "[DistributedSlotSparseEmbeddingHash emb] its bottom 'dense' is no sparse input but [batch, 2]");
+          "[DistributedSlotSparseEmbeddingHash emb] its bottom 'dense' is not a sparse input but [batch, 2]");
   refuses(replaced(kAll, kTable, ""), "no layer before it makes 'emb'");
   refuses(replaced(kAll, "[\"logit\", \"label\"]", "[\"logit\", \"logit\"]"),
-          "[BinaryCrossEntropyLoss loss] its second bottom is to be the label 'label'");
+          "[BinaryCrossEntropyLoss loss] expected the label 'label' as the second bottom");
   refuses(replaced(kAll, "[\"logit\", \"label\"]", "[\"logit\"]"), "[BinaryCrossEntropyLoss loss] expected a logit");
 }
 
@@ -312,7 +312,7 @@ TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
       "InnerProduct logit -> [batch, 1], 13 parameters\n"
       "BinaryCrossEntropyLoss loss -> scalar\n";
   EXPECT_EQ(build(kAll, schema).summary(), alone);
-  // What is made of absent tensors is absent: the two layers before the Concat, and the sum with the logit.
+  // Layers with only absent inputs are absent: the two before the Concat, and the sum with the logit.
   const std::string tower = R"({"type": "MLP", "bottom": "dense", "top": "m", "mlp_param": {"num_outputs": [4]}},
                                {"type": "Slice", "bottom": "m", "top": ["left", "right"], "ranges": [[0, 1], [1, 4]]},)";
   const std::string sum = R"({"type": "Add", "bottom": ["left", "y"], "top": "logit"},)";
@@ -322,18 +322,18 @@ TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
   EXPECT_EQ(build(model).tables().size(), 1u);
   EXPECT_EQ(build(model, schema).summary(), replaced(replaced(alone, "InnerProduct logit", "InnerProduct y"),
                                                      "BinaryCross", "Add logit -> [batch, 1]\nBinaryCross"));
-  // Mistakes in them are mistakes still.
+  // Mistakes in absent layers are still errors.
   refuses(replaced(model, "num_outputs", "num_output_s"), "[MLP m] unknown option 'mlp_param.num_output_s'", schema);
   refuses(replaced(model, "\"bottom\": \"m\"", "\"bottom\": \"n\""), "no layer before it makes 'n'", schema);
   refuses(replaced(model, "\"left\", \"right\"", "\"left\", \"left\""), "'left' exists already", schema);
-  // Layers that do not join their inputs need all of them.
+  // Layers that do not combine their inputs need all of them.
   const std::string product = replaced(model, "\"Add\"", "\"ElementwiseMultiply\"");
   EXPECT_EQ(build(product).tables().size(), 1u);
   refuses(product,
-          "[ElementwiseMultiply logit] its bottom 'left' is made of dense values alone, and the dataset has none",
+          "[ElementwiseMultiply logit] its bottom 'left' depends only on dense values, and the dataset has none",
           schema);
   refuses(replaced(model, "[\"logit\", \"label\"]", "[\"left\", \"label\"]"),
-          "[BinaryCrossEntropyLoss loss] its bottom 'left' is made of dense values alone, and the dataset has none",
+          "[BinaryCrossEntropyLoss loss] its bottom 'left' depends only on dense values, and the dataset has none",
           schema);
 }
 

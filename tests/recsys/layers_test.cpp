@@ -1,4 +1,4 @@
-// Every layer by itself: shapes, values against plain loops, gradients against central differences, refusals.
+// Every layer separately: shapes, values compared with plain loops, gradients with central differences, errors.
 #include "tercel/recsys/layers/layers_impl.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class Built {
       DimVector sizes;
       if (!layer->tops()[i].empty()) sizes.push_back(bottoms[0].size(0));
       for (const int64_t size : layer->tops()[i]) sizes.push_back(size);
-      EXPECT_EQ(IntSpan(tops[i].sizes()), IntSpan(sizes)) << "the output is not of the shape that was announced";
+      EXPECT_EQ(IntSpan(tops[i].sizes()), IntSpan(sizes)) << "the output does not have the declared shape";
     }
     return tops;
   }
@@ -88,7 +88,7 @@ void refuses(std::string_view type, const Shapes& bottoms, const char* options, 
 }
 
 TEST(Layers, EveryOneIsTestedHere) {
-  // A layer that is added to the list needs its tests below, and then its name here.
+  // A new layer needs its tests below, and then its name here.
   const char* tested[] = {"Add",       "BatchNorm",     "BinaryCrossEntropyLoss",
                           "Concat",    "Dropout",       "ElementwiseMultiply",
                           "FmOrder2",  "InnerProduct",  "Interaction",
@@ -157,7 +157,7 @@ double largest_of(const Values& v) {
   return largest;
 }
 
-/** That values are evenly distributed in +-bound: they come close to it, never pass it, and have its deviation. */
+/** Checks that values are uniform in +-bound: they come close to it, never exceed it, and have its deviation. */
 void expect_uniform(const Values& v, double bound) {
   EXPECT_LE(largest_of(v), bound * (1 + 1e-9));
   EXPECT_GT(largest_of(v), 0.98 * bound);
@@ -313,7 +313,7 @@ TEST(MultiCrossLayer, InitialValuesAndRefusals) {
 TEST(InteractionLayer, OrderAndWidth) {
   Built layer("Interaction", {{2}, {3, 2}});
   EXPECT_EQ(layer.layer->tops()[0][0], 2 + 6 + 1) << "the row, 4 * 3 / 2 products, a zero";
-  // Vectors whose products tell them apart: z0 = (1, 10), z1 = (2, 20) ...
+  // Vectors with distinct products: z0 = (1, 10), z1 = (2, 20) ...
   const Tensor mlp = make({1, 2}, kFloat64, {1, 10}), emb = make({1, 3, 2}, kFloat64, {2, 20, 3, 30, 4, 40});
   const auto dot = [](double i, double j) { return i * j * 101; };
   expect_near(values_of(layer.run({mlp, emb})),
@@ -447,7 +447,7 @@ TEST(SliceLayer, CopiesRangesThatMayOverlap) {
   Built deep("Slice", {{2, 3}}, R"({"ranges": [[1, 3]]})");
   expect_near(values_of(deep.run({make({1, 2, 3}, kFloat64, {1, 2, 3, 4, 5, 6})})), {2, 3, 5, 6});
   refuses("Slice", {{4}}, R"({"ranges": [[0, 2], [2, 5]]})",
-          "[Slice x] range [2, 5] is no [first, end) within the 4 columns of [batch, 4]");
+          "[Slice x] range [2, 5] is not a valid [first, end) within the 4 columns of [batch, 4]");
   refuses("Slice", {{4}}, R"({"ranges": [[2, 2]]})", "[Slice x] range [2, 2]");
   refuses("Slice", {{4}}, R"({"ranges": [[2]]})", "[Slice x] range [2]");
   refuses("Slice", {{4}}, R"({"ranges": []})", "ranges");
@@ -516,7 +516,7 @@ TEST(DropoutLayer, ZeroesItsShareAndScalesTheRest) {
       ASSERT_NEAR(y, 2 / 0.7, 1e-6);
   }
   EXPECT_NEAR(static_cast<double>(zeros) / 20000, 0.3, 0.02);
-  EXPECT_NE(values_of(layer.run({x})), values_of(layer.run({x}))) << "each step draws anew";
+  EXPECT_NE(values_of(layer.run({x})), values_of(layer.run({x}))) << "each step draws new numbers";
   EXPECT_EQ(values_of(layer.run({x}, false)), values_of(x)) << "evaluation changes nothing";
   const uint64_t before = layer.generator.state().offset;
   layer.run({x}, false);
@@ -553,7 +553,7 @@ TEST(BatchNormLayer, ValuesOfTheBatchAndOfTheRunningStatistics) {
   for (size_t i = 0; i < 10; ++i)
     evaluated.push_back((v[i] - running_mean[i % 2]) / std::sqrt(running_var[i % 2] + 0.01));
   expect_near(values_of(layer.run({x}, false)), evaluated, 1e-6);
-  EXPECT_EQ(values_of(layer.layer->buffers()[0].second), running_mean) << "evaluation leaves them alone";
+  EXPECT_EQ(values_of(layer.layer->buffers()[0].second), running_mean) << "evaluation does not change them";
   EXPECT_TRUE(layer.gradients({x}));
 }
 

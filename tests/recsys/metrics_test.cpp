@@ -69,7 +69,7 @@ TEST(Auc, CountsEveryPairAndTiesHalf) {
 }
 
 TEST(Auc, ExtremeScores) {
-  // In rising order; both zeros are one score.
+  // In ascending order; both zeros are one score.
   const Floats logits = {-kInfinity, -3e38f, -1e-45f, -0.0f, 0.0f, 1e-45f, 3e38f, kInfinity};
   const Floats labels = {0, 1, 0, 1, 0, 1, 0, 1};
   EXPECT_DOUBLE_EQ(value_of<Auc>(logits, labels), naive_auc({logits, labels}));
@@ -83,7 +83,7 @@ TEST(Auc, UndefinedIsNan) {
   EXPECT_TRUE(std::isnan(value_of<Auc>({1, kNan, 2}, {1, 0, 0})));
 }
 
-// More than one of the blocks that it keeps, with ties across them. The reference counts by score.
+// More than one internal block, with ties across them. The reference counts by score.
 TEST(AucThreads, ManyRows) {
   const int64_t threads = num_threads();
   for (const int levels : {50, 20'000}) {
@@ -163,7 +163,7 @@ TEST(Metrics, BatchesDoNotMatter) {
       const size_t n = std::min<size_t>(random() % 700, rows.logits.size() - at);
       pieces->add({rows.logits.data() + at, n}, {rows.labels.data() + at, n});
       at += n;
-      if (random() % 4 == 0) static_cast<void>(pieces->value());  // looking does not change anything
+      if (random() % 4 == 0) static_cast<void>(pieces->value());  // reading does not change the state
     }
     EXPECT_EQ(pieces->value(), whole->value()) << whole->name();
     EXPECT_EQ(pieces->value(), whole->value()) << "a second time";

@@ -1,4 +1,4 @@
-// Which checkpoint of several is opened, and what a trainer that removes it meanwhile may do.
+// Selection among several checkpoints, also while a trainer removes them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,9 +29,9 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   root.put("c/" + name_of(3) + "/table-0.safetensors", table);
   EXPECT_EQ(open()->info().step, 2);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("a damaged checkpoint is passed over: " + step(3) + "/table-0.safetensors: expected "), 0u)
+  EXPECT_EQ(warnings[0].find("skipped a damaged checkpoint: " + step(3) + "/table-0.safetensors: expected "), 0u)
       << warnings[0];
-  EXPECT_NE(warnings[0].find(name_of(2) + " is taken in its place"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find(name_of(2) + " is used instead"), std::string::npos) << warnings[0];
   EXPECT_EQ(open(Verify::Sizes)->info().step, 3) << "its contents are not read";
   std::filesystem::resize_file(step(3) + "/table-0.safetensors", 9);
   EXPECT_EQ(open(Verify::Sizes)->info().step, 2);
@@ -40,7 +40,7 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   EXPECT_EQ(warnings.size(), 2u);
   const std::string manifest = root.get("c/" + name_of(1) + "/manifest.json");
   root.put("c/" + name_of(1) + "/manifest.json", "{");
-  TERCEL_EXPECT_THROW(open(), DataError, "there is no whole checkpoint: ");
+  TERCEL_EXPECT_THROW(open(), DataError, "all checkpoints are damaged: ");
   root.put("c/" + name_of(1) + "/manifest.json", manifest);
 
   store.set_aside_after(1);
@@ -67,7 +67,7 @@ TEST(OpenCheckpoint, StaysReadableWhenItIsRemoved) {
   TERCEL_EXPECT_THROW(checkpoint.map("table-1", "t", kFloat32, {2, 2}), DataError, "no such file");
 }
 
-/** A trainer that writes two steps and removes the two before, at the n-th call of somebody else into the file system.
+/** A trainer that writes two steps and removes the two before, at the n-th file system call of another thread.
  */
 class TrainerMeanwhile : public FileHook {
  public:

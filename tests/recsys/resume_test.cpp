@@ -1,4 +1,4 @@
-// What a run may differ in from the checkpoint that it goes on from.
+// Allowed differences between a run and the checkpoint that it resumes from.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -30,13 +30,13 @@ class Resuming : public testing::Test {
 
   void train(const ModelConfig& config) { Trainer(config, dataset_, root_ / "run", Resume::Auto).run(ignore); }
 
-  /** The run's configuration but for some entries. */
+  /** The run's configuration except for some entries. */
   static ModelConfig with(std::vector<std::string> assignments) {
     assignments.insert(assignments.begin(), "solver.max_iter=3");
     return stateful_config(assignments);
   }
 
-  /** Expects that nothing is trained, and that the run's files stay as they are. */
+  /** Expects that nothing is trained, and that the run's files do not change. */
   template <class E>
   void expect_refused(const ModelConfig& config, const data::Dataset& dataset, const std::string& text) {
     auto before = root_.tree();
@@ -126,7 +126,7 @@ TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
 TEST_F(Resuming, OtherRowsAreRefused) {
   const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
   ASSERT_EQ(other.schema, dataset_.schema);
-  ASSERT_EQ(other.train.bytes(), dataset_.train.bytes()) << "nothing but the content tells them apart";
+  ASSERT_EQ(other.train.bytes(), dataset_.train.bytes()) << "only the content differs";
   const data::DataFile &a = dataset_.train.files[0], &b = other.train.files[0];
   expect_refused<DataError>(with({}), other,
                             other.folder + ": other rows than those of the checkpoint " + checkpoint_ +
@@ -178,7 +178,7 @@ TEST_F(Resuming, NewDataIsReadFromItsFirstRow) {
     EXPECT_EQ(trainer.step(), 15);
     EXPECT_EQ(evaluated, (std::vector<int64_t>{3, 9, 15})) << "before the first of its rows and after each epoch";
   }
-  // Now its data is this, with the option or without.
+  // From now on this is its data, with or without the option.
   for (const NewData option : {NewData::Refuse, NewData::Accept}) {
     Trainer again(config, other, root_ / "run", Resume::Auto, option);
     EXPECT_EQ(again.warnings(), Lines());
@@ -222,7 +222,7 @@ TEST_F(Resuming, NewDataMustMeanTheSame) {
                       "another vocabulary than the model's: slot");
 }
 
-/** A file system that knows neither locks nor exchanged folders, as NFS and FUSE may be. */
+/** A file system without locks and exchange of folders, as NFS and FUSE may be. */
 class BareFileSystem : public FileHook {
  public:
   int before(const FileCall& call, size_t&) override {
@@ -264,7 +264,7 @@ TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
     {
       Trainer trainer(config, dataset_, root_ / "run", Resume::Auto);
       ASSERT_EQ(trainer.warnings().size(), 1u);
-      EXPECT_EQ(trainer.warnings()[0].find("a damaged checkpoint is passed over: " + root_ / (last + file)), 0u)
+      EXPECT_EQ(trainer.warnings()[0].find("skipped a damaged checkpoint: " + root_ / (last + file)), 0u)
           << trainer.warnings()[0];
       EXPECT_EQ(trainer.step(), 8);
       EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
@@ -279,8 +279,8 @@ TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
   for (const std::string& folder : list_checkpoints(root_ / "run/checkpoints"))
     std::filesystem::resize_file(folder + "/dense.safetensors", 10);
   const auto tree = root_.tree();
-  TERCEL_EXPECT_THROW(train(config), DataError, "there is no whole checkpoint: ");
-  EXPECT_TRUE(root_.tree() == tree) << "nothing begins from the start";
+  TERCEL_EXPECT_THROW(train(config), DataError, "all checkpoints are damaged: ");
+  EXPECT_TRUE(root_.tree() == tree) << "training does not restart";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is left of a run when something goes wrong.
+// State of a run after errors.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -47,7 +47,7 @@ void train_five(const TemporaryFolder& root, const data::Dataset& dataset, const
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
 }
 
-/** Changes a byte of the `back`-th record from the end, and gives what was there. */
+/** Changes a byte of the `back`-th record from the end, and returns the old one. */
 std::string damage(const data::Dataset& dataset, const data::DataFile& file, size_t back) {
   const std::string path = dataset.path_of(file);
   std::string content = read_file(path, int64_t{1} << 30);
@@ -130,7 +130,7 @@ TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
   EXPECT_EQ(differences(before, below(root, "run/checkpoints")), "");
 }
 
-// A batch of row 20 on overflows behind batch normalization and dropout, which have moved their state by then.
+// A batch from row 20 on overflows after batch normalization and dropout, which have changed their state by then.
 constexpr std::string_view kOverflow = R"json({
   "solver": {"batchsize": 4, "lr": 0.01, "eval_interval": 5, "checkpoint_interval": 1000},
   "layers": [
@@ -207,7 +207,7 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
   const TemporaryFolder root;
   const auto value = [](int64_t) { return 0.5f; };
   const auto label = [](int64_t r) { return r % 3 == 0 ? 1.0f : 0.0f; };
-  // Files that do not say how many keys there are, with keys of 0 to 3.
+  // Files without numbers of keys, with keys from 0 to 3.
   const data::Dataset dataset = plain_dataset(root, 40, "data", value, label, /*slot_size=*/0);
   const auto config = [](int64_t rows) {
     ModelConfig made = parse_config(kLinearModel, "linear");
@@ -224,7 +224,7 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
     Trainer trainer(config(3), dataset, root / "run", Resume::Never);
     expect_place(message_of<DataError>([&] { trainer.run(ignore); }));
   }
-  // A model for keys below 3, as if other rows came later.
+  // A model for keys below 3, as if it was trained before the other keys occurred.
   Model model(config(3), dataset.schema);
   model.initialize(1);
   expect_place(message_of<DataError>(
@@ -242,7 +242,7 @@ TEST(TrainerFaults, TheLastBatchMayHaveOneRow) {
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
   EXPECT_EQ(trainer.step(), 4);
 
-  // It passes batch normalization by the running statistics, and leaves them alone.
+  // Batch normalization uses the running statistics and does not update them.
   Model model(stateful_config({"layers.dropped.rate=0"}), dataset.schema);
   model.initialize(1);
   const auto read = [&](int64_t rows) {
@@ -323,8 +323,8 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
   struct Case {
     const char* run;
     int64_t interval, goes_at, saved_at;
-    Progress::Kind before;  // what the trainer has just done when the folder goes
-    bool taken;             // something else is there by then
+    Progress::Kind before;  // the trainer's last action before the folder is removed
+    bool taken;             // the path is taken by then
   };
   for (const Case& c :
        {Case{"a", 2, 2, 4, Progress::Kind::Evaluation, false}, Case{"b", 5, 5, 5, Progress::Kind::Checkpoint, false},
@@ -348,7 +348,7 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
                         saved_at + " is saved in " + (root / (found + "/checkpoints/step-00000000000" + saved_at))),
               std::string::npos)
         << text;
-    // Once, whatever else is known about it.
+    // Only once.
     EXPECT_EQ(text.find(" is saved in "), text.rfind(" is saved in ")) << text;
     Trainer rest(stateful_config({"solver.max_iter=5", "solver.eval_interval=1000"}), dataset, root / found,
                  Resume::Auto);

@@ -61,7 +61,7 @@ TEST(AtomicFile, AppearsOnCommitAlone) {
     file.write("abc");
     EXPECT_FALSE(exists(folder / "data"));
   }
-  EXPECT_EQ(folder.tree(), Tree{}) << "without commit nothing stays";
+  EXPECT_EQ(folder.tree(), Tree{}) << "without commit nothing remains";
   AtomicFile file(folder / "data", {.checksum = true});
   file.write("abc");
   EXPECT_EQ(file.writer().checksum(), checksum("abc", 3));
@@ -94,8 +94,8 @@ TEST(AtomicFile, LinkStaysALink) {
   EXPECT_EQ(list_dir(folder / "real"), std::vector<std::string>{"data"});
 }
 
-// Every call fails once, with each kind of error: the target holds the old or the new content, never a mixture, and no
-// temporary stays.
+// Every call fails once, with each kind of error: the target has the old or the new content, never a mixture, and no
+// temporary remains.
 TEST(AtomicFile, EveryFailingCall) {
   for (const int error : {EIO, ENOSPC, EACCES, EINTR}) {
     int failures = 0;
@@ -113,7 +113,7 @@ TEST(AtomicFile, EveryFailingCall) {
       const Tree tree = folder.tree();
       ASSERT_EQ(tree.size(), 1u) << "call " << n;
       const std::string& content = tree.at("data");
-      // The last sync is the one whose failure comes too late to leave the old content.
+      // Only a failure of the last sync comes too late to keep the old content.
       ASSERT_TRUE(content == kNew || (threw && content == kOld)) << "call " << n;
       if (!fault.fired()) break;
     }
@@ -129,7 +129,7 @@ TEST(AtomicFile, ShortWritesDoNoHarm) {
   EXPECT_EQ(folder.tree(), (Tree{{"data", kNew}}));
 }
 
-// The process dies at every call. What it leaves beside the target is removed later.
+// The process dies at every call. Temporaries that it leaves are removed later.
 TEST(AtomicFile, EveryCrash) {
   for (int64_t n = 1;; ++n) {
     const TemporaryFolder folder;
@@ -150,7 +150,7 @@ TEST(AtomicFile, EveryCrash) {
   }
 }
 
-// What a disk may lose of what was not synced: it writes names and bytes in any order.
+// Unsynced changes that a disk may lose: it writes names and bytes in any order.
 enum class Loss { Everything, Bytes, Names };
 constexpr Loss kLosses[] = {Loss::Everything, Loss::Bytes, Loss::Names};
 
@@ -183,7 +183,7 @@ TEST(AtomicFile, EveryPowerCut) {
   }
 }
 
-// The simulated disk must be able to lose something, or the tests above prove nothing.
+// The simulated disk must lose something, otherwise the tests above are meaningless.
 TEST(AtomicFile, PowerCutTestsNoticeAMissingSync) {
   const TemporaryFolder folder, scratch;
   folder.put("a", kOld);
@@ -228,8 +228,9 @@ TEST(AtomicDir, AppearsOnCommitAlone) {
 TEST(AtomicDir, ReplacesOnlyWhatIsOurs) {
   const TemporaryFolder folder;
   folder.put("out/thesis.tex", "years of work");
-  TERCEL_EXPECT_THROW(write_new_folder(folder / "out"), IoError,
-                      "out: create directory: it exists already and holds no dataset.json, so it will not be replaced");
+  TERCEL_EXPECT_THROW(
+      write_new_folder(folder / "out"), IoError,
+      "out: create directory: it already exists and contains no dataset.json, so it will not be replaced");
   TERCEL_EXPECT_THROW(AtomicDir(folder / "out"), IoError, "out: create directory: it exists already and is not empty");
   EXPECT_EQ(folder.tree(), (Tree{{"out/", ""}, {"out/thesis.tex", "years of work"}}));
   folder.put("file", "x");
@@ -340,7 +341,7 @@ TEST_P(AtomicDirFaults, EveryPowerCut) {
   }
 }
 
-// The sync behind the exchange fails, the writer tidies up, and then the power cut brings the old name back.
+// The sync after the exchange fails, the writer cleans up, and then the power cut restores the old name.
 TEST(AtomicDir, OldFolderSurvivesAFailedSyncAndAPowerCut) {
   struct FailingSync : LostWrites {
     using LostWrites::LostWrites;
@@ -365,7 +366,7 @@ TEST(AtomicDir, OldFolderSurvivesAFailedSyncAndAPowerCut) {
   EXPECT_EQ(folder.tree()["out/dataset.json"], kOld);
 }
 
-/** A file system that exchanges no folders (NFS, FUSE), where the n-th other call fails. */
+/** A file system that cannot exchange folders (NFS, FUSE), where the n-th other call fails. */
 class NoExchange : public ScopedFault {
  public:
   explicit NoExchange(int64_t nth = 0, FaultKind kind = FaultKind::Error)
@@ -427,10 +428,10 @@ TEST(AtomicDir, EveryCrashWithoutExchange) {
     ASSERT_TRUE(tree == kNewFolder || (crashed && tree == kOldFolder)) << "call " << n << testing::PrintToString(tree);
     if (!crashed) break;
   }
-  EXPECT_EQ(missing, 1) << "between the two renames alone";
+  EXPECT_EQ(missing, 1) << "only between the two renames";
 }
 
-// Until the exchange is on the disk, a power cut may bring the old folder back: nobody may have emptied it by then.
+// Until the exchange is on the disk, a power cut may restore the old folder, so it must not be emptied before.
 TEST(AtomicDir, OldFolderIsSafeFromCleanersUntilTheExchangeIsDurable) {
   struct CleanBeforeSync : FileHook {
     std::string folder;
@@ -503,7 +504,7 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
           crashed = false;
         } catch (const SimulatedCrash&) {
         }
-        // Names go one by one: those in the folder may be gone for good while its own is not.
+        // Names are removed one by one: those in the folder may be lost while the folder's own name is not.
         if (power_cut) disk.lose_names(folder.path());
       }
       remove_stale_temporaries(folder.path());
@@ -514,7 +515,7 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
   }
 }
 
-// A real full disk where this may mount one; /dev/full in file_test.cpp is what remains elsewhere.
+// A real full disk if mounting is allowed; elsewhere only /dev/full in file_test.cpp is tested.
 TEST(AtomicDir, FullDiskLeavesTheOldFolderAndNoTemporary) {
   const TemporaryFolder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "may not mount";
@@ -560,7 +561,7 @@ TEST(StaleTemporaries, OnlyThoseOfDeadWritersGo) {
   EXPECT_THROW(remove_stale_temporaries(folder / "none"), IoError);
 }
 
-// A cleaner at work must never take a temporary from a living writer, not even between its creation and its lock.
+// A running cleaner must never remove the temporary of a running writer, even between its creation and its lock.
 TEST(StaleTemporariesThreads, CleanerAndWritersAtOnce) {
   const TemporaryFolder folder;
   std::atomic<bool> done{false};

@@ -14,7 +14,7 @@
 namespace tercel {
 namespace {
 
-/** Sleeps until the profiler's clock says so: sleeping has its own clock on some machines. */
+/** Sleeps until the profiler's clock has advanced, since sleeping uses another clock on some machines. */
 void wait(int64_t microseconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
   while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_until(end);
@@ -27,7 +27,7 @@ TEST(Profile, RangesNest) {
   {
     const ProfileRange outer("outer", RangeKind::Annotation);
     for (int i = 0; i < 2; ++i) {
-      const ProfileRange inner(std::string("inner").c_str(), RangeKind::Op);  // a name that is gone at the end
+      const ProfileRange inner(std::string("inner").c_str(), RangeKind::Op);  // a name that is freed before the end
       wait(200);
     }
     wait(100);

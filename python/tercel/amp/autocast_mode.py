@@ -1,4 +1,4 @@
-"""The context in which operations choose 16-bit numbers by themselves."""
+"""autocast: the context in which operations choose 16-bit or 32-bit dtypes."""
 
 import functools
 import warnings
@@ -21,8 +21,8 @@ class autocast:  # noqa: N801
     """A context and decorator for mixed precision: inside, operations cast their floating-point operands.
 
     On the CPU products of matrices, convolutions and recurrent layers are calculated in `dtype`, bfloat16 (the default)
-    or float16, losses and other sensitive operations in float32, and all others in what they are given. cache_enabled:
-    a parameter is cast once until the outermost context is left. For devices that are not there it disables itself with
+    or float16, losses and other sensitive operations in float32, and all others in the dtypes of their operands. cache_enabled:
+    a parameter is cast once until the outermost context exits. For unavailable devices it disables itself with
     a warning, as in PyTorch.
     """
 

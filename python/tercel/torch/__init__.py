@@ -1,13 +1,13 @@
-"""Programs for PyTorch as they are: `python -m tercel.torch program.py` runs one in which `torch` is Tercel.
+"""Runs PyTorch programs unchanged: in `python -m tercel.torch program.py`, `torch` is Tercel.
 
 Note [The name torch]
-install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. The module `torch` is one of its own,
-since its __version__ is that of the PyTorch version that is followed; all below it are Tercel's own modules, under two names
-in sys.modules. Libraries ask type(x).__module__ whether x is a tensor of theirs, so classes and functions of Tercel say
-"torch" there from then on, and so do the texts of dtypes and sizes. A process cannot hold both: classes have one name.
+install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. `torch` is a separate module
+object, since its __version__ is the PyTorch version that Tercel follows; its submodules are Tercel's modules, under two
+names in sys.modules. Libraries check type(x).__module__ to recognize tensors, so __module__ of Tercel's classes and
+functions says "torch" from then on, as does the repr of dtypes and sizes. A process cannot use both names.
 
-Processes that multiprocessing starts take over sys.path, on which install() puts a folder with a package `torch` that calls
-install(). importlib.metadata finds the version there too.
+Processes started by multiprocessing inherit sys.path, to which install() adds a folder with a package `torch` that calls
+install(). importlib.metadata also finds the version there.
 """
 
 import importlib
@@ -27,7 +27,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
 
 
 class _Torch(types.ModuleType):
-    """The module torch: Tercel's names, and the version of PyTorch that it follows."""
+    """The module torch: Tercel's names, with the PyTorch version that it follows."""
 
     def __getattr__(self, name):
         try:
@@ -40,9 +40,9 @@ class _Torch(types.ModuleType):
 
 
 def _rename(module):
-    """Lets a module of Tercel, and what is defined in it, say torch."""
+    """Renames a Tercel module and its definitions to torch."""
     name = module.__name__
-    if name not in ("tercel", "tercel.version"):  # in their place there are modules that know PyTorch's version
+    if name not in ("tercel", "tercel.version"):  # replaced by modules with PyTorch's version
         module.__name__ = "torch" + name[len("tercel"):]
         sys.modules[module.__name__] = module
     for thing in list(vars(module).values()):
@@ -51,11 +51,11 @@ def _rename(module):
             try:
                 thing.__module__ = "torch" + where[len("tercel"):]
             except (AttributeError, TypeError):
-                pass  # an object whose class says it, or an operation, which asks _C for the name
+                pass  # an object whose class has the name, or an operation, which gets it from _C
 
 
 class _Finder:
-    """Finds torch.x as tercel.x, and renames what is imported of Tercel from now on."""
+    """Finds torch.x as tercel.x, and renames Tercel modules imported from now on."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -70,7 +70,7 @@ class _Finder:
                 except ModuleNotFoundError:
                     return None
                 importlib.import_module(own)
-                sys.modules.pop(name, None)  # importlib would take its spec, tercel.x, and load that again
+                sys.modules.pop(name, None)  # importlib would use its spec, tercel.x, and load it again
             return importlib.machinery.ModuleSpec(name, _Loader, is_package=hasattr(sys.modules[own], "__path__"))
         if name.startswith("tercel."):
             spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -90,7 +90,7 @@ class _Loader:
     @staticmethod
     def create_module(spec):
         if spec.name == "torch":
-            module = _Torch("torch", "PyTorch's names, which are Tercel's.")
+            module = _Torch("torch", "PyTorch's names, provided by Tercel.")
             names = {name: value for name, value in vars(tercel).items() if not (name[:2] == name[-2:] == "__")}
             vars(module).update(names, __version__=_followed, __file__=os.path.join(_FOLDER, "torch", "__init__.py"))
             return module
@@ -105,14 +105,14 @@ class _Loader:
 
     @staticmethod
     def exec_module(module):
-        if module.__spec__.loader_state is not None:  # the module keeps the spec that it was imported by
+        if module.__spec__.loader_state is not None:  # the module keeps its original spec
             module.__spec__ = module.__spec__.loader_state
 
 
 def install():
-    """From now on `import torch` gives Tercel in this process, and in those that multiprocessing starts from it.
+    """Makes `import torch` import Tercel in this process and in processes that multiprocessing starts from it.
 
-    ImportError if torch has been imported already. There is no way back.
+    ImportError if torch has been imported already. It cannot be undone.
     """
     present = sys.modules.get("torch")
     if isinstance(present, _Torch):
@@ -121,7 +121,7 @@ def install():
         where = getattr(present, "__file__", None)
         if where is None or os.path.dirname(os.path.dirname(os.path.abspath(where))) != _FOLDER:
             raise ImportError(f"torch is already imported, from {where}: Tercel can take its name only before that")
-        del sys.modules["torch"]  # our own package, which is being imported
+        del sys.modules["torch"]  # our own alias package, which is being imported
     _C._set_package_name("torch")
     sys.meta_path.insert(0, _Finder)
     if _FOLDER not in sys.path:

@@ -1,4 +1,4 @@
-"""Nested lists, tuples, dicts and the like as flat lists of leaves, and back."""
+"""Flattens nested lists, tuples, dicts and similar containers to lists of leaves, and unflattens them."""
 
 import collections
 import dataclasses
@@ -16,7 +16,7 @@ __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "i
 
 @dataclasses.dataclass(frozen=True)
 class SequenceKey:
-    """The place of a child in a sequence."""
+    """The index of a child in a sequence."""
 
     idx: int
 
@@ -57,7 +57,7 @@ class GetAttrKey:
 
 
 class NodeDef(NamedTuple):
-    """How objects of a type are taken apart and put together."""
+    """The functions that flatten and unflatten objects of a type."""
 
     type: type
     flatten_fn: Callable  # object -> (children, context)
@@ -66,29 +66,29 @@ class NodeDef(NamedTuple):
 
 
 def is_namedtuple_class(cls):
-    """Whether it is a class made by collections.namedtuple or typing.NamedTuple, or derived from one."""
+    """Whether the argument is a class made by collections.namedtuple or typing.NamedTuple, or derived from one."""
     return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple) and \
         callable(getattr(cls, "_make", None))
 
 
 def is_namedtuple_instance(obj):
-    """Whether it is an object of such a class."""
+    """Whether the object is an instance of a namedtuple class."""
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj):
-    """Whether it is such a class or an object of one."""
+    """Whether the object is a namedtuple class or an instance of one."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq(obj):
-    """Whether it is a result with names (tercel.return_types) or a structure of the language, or the class of one."""
+    """Whether the object is a named result (tercel.return_types) or another struct sequence, or the class of one."""
     cls = obj if isinstance(obj, type) else type(obj)
     return issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
 
 
 def _keyed(keys_of):
-    """flatten_with_keys of a type from its flatten and the keys of an object's children."""
+    """Makes flatten_with_keys of a type from its flatten and the keys of an object's children."""
     def flatten(obj):
         children, context = SUPPORTED_NODES[_node_type(obj)].flatten_fn(obj)
         return list(zip(keys_of(obj), children)), context
@@ -121,18 +121,18 @@ _add(_C.Size, lambda t: (list(t), None), lambda children, _: _C.Size(children), 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
                          from_dumpable_context=None, flatten_with_keys_fn=None):
-    """Objects of cls, and of no subclass, are nodes: flatten_fn(object) gives children and a context, from which
+    """Registers cls, without its subclasses, as a node type: flatten_fn(object) returns children and a context, from which
     unflatten_fn(children, context) makes an object."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     _add(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
-_register_pytree_node = register_pytree_node  # its older name
+_register_pytree_node = register_pytree_node  # older name
 
 
 def _node_type(tree):
-    """The type that says how the tree is taken apart; it is a key of SUPPORTED_NODES unless the tree is a leaf."""
+    """The node type of a tree: a key of SUPPORTED_NODES, unless the tree is a leaf."""
     cls = type(tree)
     if cls in SUPPORTED_NODES:
         return cls
@@ -148,12 +148,12 @@ def _is_leaf(tree, is_leaf):
 
 
 def tree_is_leaf(tree, is_leaf=None):
-    """Whether the tree is one leaf: of no type that is taken apart, or is_leaf(tree)."""
+    """Whether the tree is a leaf: not of a node type, or is_leaf(tree)."""
     return _is_leaf(tree, is_leaf)
 
 
 class TreeSpec:
-    """What a tree is without its leaves; type None stands for a leaf."""
+    """The structure of a tree without its leaves; type None means a leaf."""
 
     def __init__(self, type, context, children):  # noqa: A002
         self.type, self.context, self._children = type, context, list(children)
@@ -204,7 +204,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn([child._made(leaves) for child in self._children], self.context)
 
     def flatten_up_to(self, tree):
-        """The parts of a tree that stand where this spec has leaves; ValueError unless it begins like this spec."""
+        """The subtrees at the leaves of this spec; ValueError unless the spec is a prefix of the tree."""
         found = []
         self._collect(tree, found)
         return found
@@ -215,7 +215,7 @@ class TreeSpec:
             return
         kind = _node_type(tree)
         dicts = (dict, collections.OrderedDict, collections.defaultdict)
-        if self.type in dicts and kind in dicts:  # one kind of dict may stand for another, in any order
+        if self.type in dicts and kind in dicts:  # dict types are interchangeable, with keys in any order
             keys = self.context[1] if self.type is collections.defaultdict else self.context
             if set(keys) != set(tree):
                 raise ValueError(f"Node keys mismatch; expected keys {list(keys)!r}, but got {list(tree)!r}.")
@@ -241,7 +241,7 @@ def LeafSpec():  # noqa: N802
 
 
 def tree_iter(tree, is_leaf=None):
-    """The leaves, one after another."""
+    """An iterator over the leaves."""
     if _is_leaf(tree, is_leaf):
         yield tree
         return
@@ -255,7 +255,7 @@ def tree_leaves(tree, is_leaf=None):
 
 
 def tree_structure(tree, is_leaf=None):
-    """What the tree is without its leaves."""
+    """The spec of a tree."""
     if _is_leaf(tree, is_leaf):
         return _LEAF
     kind = _node_type(tree)
@@ -264,7 +264,7 @@ def tree_structure(tree, is_leaf=None):
 
 
 def tree_flatten(tree, is_leaf=None):
-    """The leaves, and what the tree is without them."""
+    """The leaves and the spec of a tree."""
     return tree_leaves(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
@@ -277,14 +277,14 @@ def tree_unflatten(leaves, treespec):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """The tree with func(leaf, and what stands at its place in the other trees) for each leaf."""
+    """The tree with each leaf replaced by func(leaf, subtrees at the same position in the other trees)."""
     spec = tree_structure(tree, is_leaf)
     columns = [tree_leaves(tree, is_leaf), *(spec.flatten_up_to(rest) for rest in rests)]
     return spec.unflatten(func(*row) for row in zip(*columns))
 
 
 def tree_map_(func, tree, *rests, is_leaf=None):
-    """Calls func as tree_map() does, and gives back the tree as it is."""
+    """Calls func as tree_map() does, and returns the tree unchanged."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -299,38 +299,38 @@ def _tester(what):
 
 
 def map_only(type_or_types_or_pred, /):
-    """Decorates a function of one argument: what is not of these types stays as it is."""
+    """Decorates a function of one argument to return objects of other types unchanged."""
     test = _tester(type_or_types_or_pred)
     return lambda func: lambda x: func(x) if test(x) else x
 
 
 def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """tree_map() of the leaves of a type or types, or for which a predicate holds; others stay."""
+    """tree_map() of the leaves that have a type, one of several types, or satisfy a predicate; others are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """tree_map_() of the leaves of a type or types, or for which a predicate holds."""
+    """tree_map_() of the leaves that have a type, one of several types, or satisfy a predicate."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred, tree, is_leaf=None):
-    """Whether pred(leaf) of all leaves."""
+    """Whether pred holds for all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred, tree, is_leaf=None):
-    """Whether pred(leaf) of a leaf."""
+    """Whether pred holds for any leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether pred(leaf) of all leaves of these types."""
+    """Whether pred holds for all leaves of these types."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether pred(leaf) of a leaf of these types."""
+    """Whether pred holds for any leaf of these types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
@@ -347,17 +347,17 @@ def _leaves_with_path(path, tree, is_leaf):
 
 
 def tree_leaves_with_path(tree, is_leaf=None):
-    """The leaves, each with the tuple of keys that leads to it."""
+    """The leaves, each with its key path."""
     return list(_leaves_with_path((), tree, is_leaf))
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
-    """The leaves with their paths, and what the tree is without them."""
+    """The leaves with their key paths, and the spec of the tree."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(func, tree, *rests, is_leaf=None):
-    """The tree with func(path, leaf, and what stands at its place in the other trees) for each leaf."""
+    """The tree with each leaf replaced by func(path, leaf, subtrees at the same position in the other trees)."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     columns = [*zip(*pairs)] if pairs else [(), ()]
     columns += [spec.flatten_up_to(rest) for rest in rests]
@@ -365,20 +365,20 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
 
 
 def keystr(kp):
-    """The path as it would be written after a name: ['a'][0].x"""
+    """The key path as text: ['a'][0].x"""
     return "".join(map(str, kp))
 
 
 def key_get(obj, kp):
-    """What stands at the end of the path."""
+    """The object at a key path."""
     for key in kp:
         obj = key.get(obj)
     return obj
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
-    """The leaves of a tree that ends where the spec goes on, each as often as the spec has leaves below; None if it is
-    of another form."""
+    """The leaves of a prefix tree of the spec, each repeated for the spec's leaves below it; None if the structures do not
+    match."""
     if treespec.is_leaf():
         return [tree] if _is_leaf(tree, is_leaf) else None
     if _is_leaf(tree, is_leaf):

@@ -46,8 +46,8 @@ constexpr ScalarType native_dtype(Compute c) {
 constexpr int kMaxOperands = 5;
 
 /**
- * Two nested loops over elements: n[0] of them inside, n[1] times. Operand 0 is written, the others are read. An output
- * may be the same memory as an input, element by element; it never overlaps one in another way.
+ * Two nested loops over elements: n[0] is the inner count, n[1] the outer. Operand 0 is written, the others are read.
+ * The output may be identical to an input, element by element, but never overlaps one in another way.
  */
 struct ElementwiseLoop {
   char* data[kMaxOperands];
@@ -55,12 +55,12 @@ struct ElementwiseLoop {
   int64_t n[2];
   ScalarType dtype[kMaxOperands];
   Compute compute;
-  uint8_t nargs;         ///< operands, the output included
-  uint8_t host_scalars;  ///< bit i: operand i is one number in host memory, whatever the device
-  bool stream;           ///< the output is large and is no input: write it past the caches
+  uint8_t nargs;         ///< operands, including the output
+  uint8_t host_scalars;  ///< bit i: operand i is a single number in host memory, on any device
+  bool stream;           ///< the output is large and not an input: use non-temporal stores
 };
 
-/** Signature of a family of elementwise ops; `op` is the index in the family's list. */
+/** Signature of the kernels of an elementwise family; `op` is the index in the family's list. */
 using ElementwiseFn = void(int op, const ElementwiseLoop& loop);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// Integer type of functors.
+// Integer type used in functors.
 #pragma once
 
 #include <cstdint>
@@ -49,11 +49,11 @@ struct Int {
   friend TERCEL_HD constexpr Int divide(Int a, Int b) {
     return b.v == 0 ? Int(0) : (is_minus_one(b) ? -a : Int(static_cast<T>(a.v / b.v)));
   }
-  /** Sign of the dividend. */
+  /** The result has the sign of the dividend. */
   friend TERCEL_HD constexpr Int fmod(Int a, Int b) {
     return b.v == 0 || is_minus_one(b) ? Int(0) : Int(static_cast<T>(a.v % b.v));
   }
-  /** Sign of the divisor. */
+  /** The result has the sign of the divisor. */
   friend TERCEL_HD constexpr Int remainder(Int a, Int b) {
     const Int r = fmod(a, b);
     return r.v != 0 && is_negative(r) != is_negative(b) ? r + b : r;
@@ -62,7 +62,7 @@ struct Int {
     const Int q = divide(a, b);
     return remainder_rounds_down(a, b) ? q - Int(1) : q;
   }
-  /** By squaring; negative exponents truncate: powers of 1 and -1 are exact, others 0. */
+  /** Exponentiation by squaring. Negative exponents truncate: exact for bases 1 and -1, otherwise 0. */
   friend TERCEL_HD constexpr Int pow(Int a, Int b) {
     if (is_negative(b)) return a.v == 1 ? Int(1) : (is_minus_one(a) ? ((b.v & 1) != 0 ? Int(-1) : Int(1)) : Int(0));
     Int power(1);

@@ -1,4 +1,4 @@
-// Checks of operands. The op's name is the first argument, as errors start with it.
+// Checks of operands. The first argument is the op's name, which error messages start with.
 #pragma once
 
 #include "tercel/core/tensor.h"

@@ -12,17 +12,17 @@
 namespace tercel {
 
 struct OutRule {
-  Overlap first;   ///< the least overlap with the first tensor that is an error; None: all is allowed
-  Overlap others;  ///< and with further ones
+  Overlap first;   ///< the least overlap with the first tensor that is an error; None: all overlap is allowed
+  Overlap others;  ///< the same for the other tensors
   std::string_view operations;
 };
 
 namespace {
 
-// Note [Where out may lie]
-// Results are computed before they are copied to `out`, so that `out` may share memory with an input. PyTorch's kernels
-// write to `out` directly, and PyTorch refuses overlap for some operations: an `out` that shares only a part of its
-// elements with an input (Partial), or any (Full). The table follows it. Elementwise operations, and others whose
+// Note [Overlap with out]
+// Results are computed before they are copied to `out`, so `out` may share memory with an input. PyTorch's kernels
+// write to `out` directly, and PyTorch refuses overlap for some operations: an `out` that shares only part of its
+// elements with an input (Partial), or any (Full). This table follows PyTorch. Elementwise operations, and others whose
 // kernels write to `out`, check overlap themselves.
 constexpr OutRule kOutRules[] = {
     {Overlap::Full, Overlap::Full,
@@ -64,7 +64,7 @@ void check_same_dtype(const Tensor& out, const Tensor& result) {
                cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
 }
 
-/** Operations whose `out` may have any dtype that the result can be cast to, with their names in the error. */
+/** Operations whose `out` may have any dtype that the result can be cast to, with their names in the error message. */
 struct CastableOut {
   std::string_view op;
   const char *words, *result = "result";

@@ -13,7 +13,7 @@ namespace tercel {
 
 namespace {
 
-/** Ops with PyTorch's own error message for a category. */
+/** Ops for which PyTorch has a specific error message for a category. */
 struct Refusal {
   std::string_view op;
   TypeCategory category;
@@ -90,8 +90,8 @@ bool holds(Scalar value) {
 
 /** A dtype in which an integer dtype can be compared with a number outside its range; see promote_operands(). */
 ScalarType wider_for(ScalarType t, Scalar value) {
-  // uint64 with negative numbers, and signed types with numbers above int64, are compared in float64, whose order is
-  // right, as the two operands are far apart unless both are huge.
+  // uint64 with negative numbers, and signed types with numbers above int64, are compared in float64. The order is
+  // correct, as the two operands are far apart unless both are huge.
   return t == kUInt64 || value.is_above_int64() ? kFloat64 : kInt64;
 }
 

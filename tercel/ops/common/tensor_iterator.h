@@ -1,17 +1,17 @@
-// From the operands of an elementwise op to the loops that its kernel runs.
+// Planning of elementwise ops: from operands to the loops that a kernel runs.
 //
 // Note [Elementwise plan]
 // The iterator promotes dtypes, broadcasts shapes, checks overlap, allocates the output in the inputs' dense order,
-// sorts dimensions by stride, merges those that are contiguous in every operand, and passes the kernel two nested loops
-// at a time, on several threads from 32768 elements on. It lives on the stack, in uninitialised arrays, and allocates
-// only the output. The common case, contiguous operands of one dtype and shape, is tested first and costs a few
-// nanoseconds.
+// sorts dimensions by stride, merges those that are contiguous in every operand, and passes two nested loops at a time
+// to the kernel, on several threads from 32768 elements on. It is a stack object with uninitialised arrays and
+// allocates only the output. The common case, contiguous operands of one dtype and shape, is tested first and costs a
+// few nanoseconds.
 //
 // Note [Promotion tiers]
 // Tensors with dimensions, 0-dimensional tensors and numbers take part in promotion with descending priority: a lower
 // tier changes the result only if its category (bool < integer < floating < complex) is higher; a complex one makes the
 // higher tier's floating dtype complex. A floating number counts as float32, a complex one as complex64, an integer as
-// int64. An operand of a lower tier is a single number, and is converted once, here.
+// int64. Operands of lower tiers are single numbers and are converted once, here.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +39,11 @@ class OperandRef {
   Scalar number_;
 };
 
-/** How an op treats dtypes. */
+/** Dtype rules of an op. */
 struct ElementwiseRule {
   const char* op;
   Domain domain = Domain::Any;
-  /** Whether it supports complex numbers; whether its result for them is real. */
+  /** Whether complex numbers are supported, and whether the result for them is real. */
   bool complex = false, real = false;
   /** The result is bool for all operands. */
   bool predicate = false;
@@ -51,18 +51,18 @@ struct ElementwiseRule {
   uint8_t conditions = 0;
   /** Dtype of a new output; Undefined: the promoted dtype. */
   ScalarType result = ScalarType::Undefined;
-  /** A given output may have any dtype, as in a copy. */
+  /** A given output may have any dtype, as in copy_(). */
   bool converts = false;
-  /** A given output may have overlapping elements: all get the same value. */
+  /** A given output may have overlapping elements, since all get the same value. */
   bool repeats = false;
 };
 
-/** The compute dtype of the op; throws if its domain excludes the operands. */
+/** The compute dtype of the op; throws if the op does not support the operands' dtypes. */
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs);
 
-/** Strides of a new result, from those of the operands; see Note [Dimensions of size 1]. */
+/** Strides of a new result, derived from those of the operands; see Note [Dimensions of size 1]. */
 void result_strides(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan sizes, int64_t* strides);
-/** Whether numbers are operands, as in x + 2, not parameters of the op, such as the bounds of clamp(). */
+/** Whether numbers are operands, as in x + 2, rather than parameters such as the bounds of clamp(). */
 inline bool numbers_are_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {
   return inputs.size() == 2 || rule.conditions > 0;
 }
@@ -70,18 +70,18 @@ inline bool numbers_are_operands(const ElementwiseRule& rule, Span<OperandRef> i
 class TensorIterator {
  public:
   static constexpr int kMaxDims = 64;
-  /** Work is split over threads from this many elements on. */
+  /** Number of elements from which work is split over threads. */
   static constexpr int64_t kGrainElements = 32768;
 
   /**
-   * Plans the loops. An undefined output is allocated. A given one must have the broadcast shape and a dtype that
-   * the result can be cast to, and must not overlap inputs except those that are identical to it.
+   * Plans the loops. An undefined output is allocated. A given output must have the broadcast shape and a dtype that
+   * the result can be cast to, and may overlap only inputs identical to it.
    */
   TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, Tensor& out);
   /** The same for a given output. */
   TensorIterator(const ElementwiseRule& rule, Span<OperandRef> inputs, const Tensor& out)
       : TensorIterator(rule, inputs, const_cast<Tensor&>(out)) {
-    // A defined output is not replaced.
+    // A defined output is never replaced.
   }
   TensorIterator(const TensorIterator&) = delete;
   TensorIterator& operator=(const TensorIterator&) = delete;
@@ -101,7 +101,7 @@ class TensorIterator {
       for_each(body);
     }
   }
-  /** Calls the body for parts of the loops that together cover all elements, on several threads. */
+  /** Calls the body for parts of the loops, which together cover all elements, on several threads. */
   void for_each(FunctionRef<void(const ElementwiseLoop&)> body);
 
  private:
@@ -122,14 +122,14 @@ class TensorIterator {
 
   ElementwiseLoop loop_;
   int64_t numel_;
-  int ndim_;  // of the planned loops: sizes_ and stride_ hold that many, innermost first; loop_ holds the first two
+  int ndim_;  // planned loops: the length of sizes_ and stride_, innermost first; loop_ holds the first two
   Device device_;
   ScalarType common_;
   int shape_ndim_;
   alignas(16) char number_[kMaxOperands][16];
   int64_t shape_[kMaxDims];  // broadcast shape, innermost first
   int64_t sizes_[kMaxDims];
-  int8_t source_dim_[kMaxDims];  // which dimension of shape_ it was
+  int8_t source_dim_[kMaxDims];  // index of the dimension in shape_
   int64_t stride_[kMaxOperands][kMaxDims];
 };
 

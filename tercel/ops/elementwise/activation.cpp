@@ -43,7 +43,7 @@ Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswi
 
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
   if (input_scale == 1) return elu_of(floating("elu", x), alpha * scale, scale);
-  // Replaces elements of the branch not taken: their gradient times zero could be NaN.
+  // Replaces elements of the other branch: their gradient times zero could be NaN.
   const Tensor is_below = le(floating("elu", x), 0);
   const Tensor below = expm1(mul(where(is_below, x, 0), input_scale));
   return where(is_below, mul(below, alpha * scale), mul(x, scale));
@@ -113,7 +113,7 @@ Tensor hardshrink(const Tensor& x, double lambd) {
 Tensor softshrink(const Tensor& x, double lambd) {
   floating("softshrink", x);
   TERCEL_CHECK(lambd >= 0, RuntimeError, "lambda must be greater or equal to 0, but found to be ", lambd, ".");
-  // Times zero, to keep NaN.
+  // mul(x, 0) keeps NaN.
   return where(gt(x, lambd), sub(x, lambd), where(lt(x, -lambd), add(x, lambd), mul(x, 0)));
 }
 Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }

@@ -34,7 +34,7 @@ struct BinaryInfo {
   int index;
   bool no_grad;
   Partial of[2];
-  /** The gradients from ops: see Note [Recorded derivatives]. */
+  /** The gradients composed of ops: see Note [Recorded derivatives]. */
   BinaryGradientFn* recorded_gradient[2];
   /** Whether a number as the second operand has an undefined edge, as in PyTorch's graphs. */
   bool number_has_edge;
@@ -68,7 +68,7 @@ constexpr BinaryInfo kInfo = {
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
 
-// The operands to save, by the derivatives that may be requested.
+// The operands to save, given the derivatives that may be requested.
 Uses saved_uses(const BinaryInfo& info, bool grad_a, bool grad_b) {
   return static_cast<Uses>((grad_a ? static_cast<int>(info.of[0].uses) : 0) |
                            (grad_b ? static_cast<int>(info.of[1].uses) : 0));
@@ -142,7 +142,7 @@ struct BinaryBackward {
 
 using Pair = OperandRef[2];
 
-/** The node's function for tensors a and b, or a number in the place of one. */
+/** Saves in `backward` what the gradients of the operands, tensors or numbers, use. */
 void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& out) {
   const Uses uses = saved_uses(*backward.info, is_tracked(in[0]), is_tracked(in[1]));
   for (int side = 0; side < 2; ++side) {
@@ -292,7 +292,7 @@ const Tensor& checked_out(const Tensor& out, const Pair& in) {
 template <class F>
 Tensor with_number(const Tensor& a, Scalar b) {
   if constexpr (std::is_same_v<F, op::Pow>) {
-    // Common powers have separate kernels, which are many times as fast.
+    // Common powers have separate kernels, which are many times faster.
     const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
     if (same_dtype && equals(b, 2)) return square(a);
     if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
@@ -305,7 +305,7 @@ Tensor with_number(const Tensor& a, Scalar b) {
 
 template <class F>
 const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
-  // For the same bits as pow(), whose kernel may differ.
+  // To give the same bits as pow(), whose kernel may differ.
   if constexpr (std::is_same_v<F, op::Pow>) return put_out(F::name, out, with_number<F>(a, b));
   const Pair in = {a, b};
   return checked_out<F>(out, in);

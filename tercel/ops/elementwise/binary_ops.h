@@ -1,7 +1,7 @@
-// Elementwise ops of two tensors, comparisons among them. See Note [Functors].
+// Elementwise ops of two tensors, including comparisons. See Note [Functors].
 //
-// da_uses and db_uses say which operands a partial derivative needs, so that no other is kept for backward; without
-// them it needs both. A derivative that is a constant takes no argument.
+// da_uses and db_uses say which operands a partial derivative uses; only these are saved for backward. The default is
+// both. A constant derivative takes no arguments.
 #pragma once
 
 #include "tercel/ops/common/op_list.h"
@@ -9,7 +9,7 @@
 
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 struct Add {
@@ -64,7 +64,7 @@ struct Minimum {
 struct Atan2 {
   TERCEL_OP("atan2", Float)
   template <class V> static TERCEL_HD V fwd(V a, V b) { return atan2(a, b); }
-  // 0 at (0, 0), where there is none.
+  // 0 at (0, 0), where no derivative exists.
   template <class V> static TERCEL_HD V square_or_1(V a, V b) { return where((a == V(0)) & (b == V(0)), V(1), a * a + b * b); }
   template <class V> static TERCEL_HD V da(V a, V b) { return b / square_or_1(a, b); }
   template <class V> static TERCEL_HD V db(V a, V b) { return -a / square_or_1(a, b); }
@@ -77,7 +77,7 @@ struct Hypot {
 };
 struct Logaddexp {
   TERCEL_OP("logaddexp", Float)
-  // Equal operands first: infinite ones have no difference.
+  // Equal operands first: infinities of one sign have no difference.
   template <class V> static TERCEL_HD V fwd(V a, V b) {
     return where(a == b, a + V(0.6931471805599453), maximum(a, b) + log1p(exp(-abs(a - b))));
   }
@@ -117,7 +117,7 @@ struct BitwiseXor {
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a ^ b; }
 };
 
-// Complex numbers of two real ones; complex.cpp has their front ends.
+// Complex numbers from two real ones; the front ends are in complex.cpp.
 struct MakeComplex {
   TERCEL_OP("complex", Complex)
   static constexpr bool no_grad = true;
@@ -181,7 +181,7 @@ struct LogicalXor {
 
 }  // namespace tercel::op
 
-/** The families, X(public function, functor). */
+/** The families: X(public function, functor). */
 #define TERCEL_BINARY_OPS(X)   \
   X(add, Add)                  \
   X(sub, Sub)                  \

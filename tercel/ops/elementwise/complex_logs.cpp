@@ -19,7 +19,7 @@ Tensor complex_logaddexp(const Tensor& a, const Tensor& b) {
   const Tensor x = to(a, dtype), y = to(b, dtype);
   const Tensor ahead = ge(real(x.detach()), real(y.detach()));
   const Tensor larger = where(ahead, x, y), smaller = where(ahead, y, x);
-  // Infinities have no difference: the larger one is the result.
+  // Infinities cannot be subtracted: the larger one is the result.
   const Tensor apart =
       where(isinf(real(larger.detach())), -std::numeric_limits<double>::infinity(), sub(smaller, larger));
   return add(larger, log1p(exp(apart)));

@@ -1,4 +1,4 @@
-// Functors as the function objects that kernels run, on every device.
+// Function objects that kernels run on every device, made from functors.
 #pragma once
 
 #include <type_traits>
@@ -10,13 +10,12 @@
 namespace tercel {
 
 namespace detail {
-/** The output's gradient g times the derivative, conjugated as PyTorch does; see Note [Functors] for ops that select.
- */
+/** The output's gradient g times the conjugated derivative, as in PyTorch; see Note [Functors] for selecting ops. */
 template <class Op, class V>
 TERCEL_HD V chain(V g, V derivative) {
   if constexpr (is_complex_number<V>)
     return g * conj(derivative);
-  else if constexpr (is_selection<Op> && std::is_floating_point_v<V>)  // on a GPU; where() of numbers is not known here
+  else if constexpr (is_selection<Op> && std::is_floating_point_v<V>)  // on a GPU, which has no where() of numbers
     return derivative == V(0) ? V(0) : g * derivative;
   else if constexpr (is_selection<Op>)
     return where(derivative == V(0), V(0), g * derivative);
@@ -30,7 +29,7 @@ constexpr bool has_long_code = requires {
   Op::kLongCode;
 };
 
-/** An op's definition. */
+/** The definition of an op. */
 template <class Op>
 struct Forward {
   static constexpr bool kLong = has_long_code<Op>;
@@ -41,7 +40,7 @@ struct Forward {
   }
 };
 
-/** Gradient of a unary op's output, what was saved, parameters -> gradient of the input. */
+/** Gradient of a unary op: (gradient of the output, saved tensor, parameters) -> gradient of the input. */
 template <class Op>
 struct UnaryBackward {
   static constexpr int kInputs = has_no_grad<Op> || has_constant_dx<Op> ? 1 : 1 + num_inputs<Op>;
@@ -59,10 +58,10 @@ struct UnaryBackward {
       return detail::chain<Op>(g, Op::dx(saved...));
   }
 };
-/** How many operands that is. */
+/** The number of these operands. */
 constexpr int count_uses(Uses uses) { return uses == Uses::None ? 0 : (uses == Uses::Both ? 2 : 1); }
 
-/** Gradient of a binary op's output, those operands that the derivative uses -> gradient of a. */
+/** Gradient of a binary op: (gradient of the output, operands that the derivative uses) -> gradient of a. */
 template <class Op>
 struct BackwardA {
   static constexpr int kInputs = 1 + count_uses(uses_of_da<Op>());

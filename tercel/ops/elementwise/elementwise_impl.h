@@ -9,7 +9,7 @@
 
 namespace tercel {
 
-/** The op's result in a new tensor. */
+/** Returns the op's result in a new tensor. */
 inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels, int op,
                           Span<OperandRef> inputs) {
   const ProfileRange range(rule.op, RangeKind::Op);
@@ -18,12 +18,12 @@ inline Tensor elementwise(const ElementwiseRule& rule, const KernelTable<Element
   return out;
 }
 
-/** Computes the result in a temporary and converts it to `out`. */
+/** Computes the result in a temporary tensor and converts it to `out`. */
 void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
                            int op, Span<OperandRef> inputs);
 
 /**
- * Writes the result to `out` and bumps its version. The result is rounded to its own dtype first, which may be narrower
+ * Writes the result to `out` and bumps its version. The result is first rounded to its own dtype, which may be narrower
  * than those of the kernel and of `out`.
  */
 inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const KernelTable<ElementwiseFn>& kernels,
@@ -43,14 +43,14 @@ inline void elementwise_to(const Tensor& out, const ElementwiseRule& rule, const
  */
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs);
 
-/** Whether derivatives with respect to the operand may be requested. */
+/** Whether derivatives with respect to the operand may be needed. */
 inline bool is_tracked(OperandRef operand) { return operand.tensor() && is_tracked(*operand.tensor()); }
 /** Whether an op with these operands must be recorded. */
 inline bool should_record(OperandRef a, OperandRef b) {
   return (a.tensor() && should_record(*a.tensor())) || (b.tensor() && should_record(*b.tensor()));
 }
 
-/** The gradient of an operand, from the gradient g of the broadcast operand. */
+/** The gradient of an operand, given the gradient g of the broadcast operand. */
 Tensor gradient_for(const TensorMeta& operand, const Tensor& g);
 
 /** An operand saved for backward: a tensor or a number. */

@@ -73,7 +73,7 @@ Tensor angle(const Tensor& x) {
   check_defined("angle", x, "self");
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
-  // Zero times x keeps NaN and the history.
+  // Multiplying x by zero keeps NaN and the history.
   return where(lt(x, 0), kPi, mul(where(isnan(floating), floating, 0), 0));
 }
 
@@ -96,7 +96,7 @@ const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> pos
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
-  // The lower bound wins where it is above the upper one.
+  // The lower bound wins if it exceeds the upper one.
   const Tensor number = x.is_floating_point() ? x : to(x, default_dtype());
   Tensor out;
   {
@@ -112,7 +112,7 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
     record("LogitBackward0", out, {number}, [number = SavedTensor(number), eps](BackwardCall& call) {
       const Tensor& p = number.get();
       const Tensor outside = logical_or(lt(p, eps.value_or(0)), gt(p, 1 - eps.value_or(0)));
-      // Undefined outside of (0, 1), and constant outside of the bounds.
+      // Undefined outside (0, 1), and constant outside the bounds.
       const double rest = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
       call.set(0, where(outside, rest, div(call.grad(), mul(p, sub(1, p)))));
     });
@@ -369,7 +369,7 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
            [x = SavedTensor(value), min = SavedTensor(*min), max = SavedTensor(*max)](BackwardCall& call) {
              const Tensor &v = x.get(), &low = min.get(), &high = max.get(), &g = call.grad();
              const Tensor at_low = eq(v, low), at_high = eq(v, high), crossed = gt(low, high);
-             // At one bound x gets half of the gradient, at two equal ones all of it.
+             // At one bound x gets half of the gradient, at two equal bounds all of it.
              const Tensor half = where(logical_xor(at_low, at_high), mul(g, 0.5), g);
              const auto set = [&](size_t i, const Tensor& takes_all, const Tensor& at, const Tensor& of) {
                const Tensor part = where(takes_all, g, where(at, half, 0));

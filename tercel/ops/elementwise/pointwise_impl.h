@@ -1,4 +1,4 @@
-// Helpers of composite ops.
+// Helpers of composite elementwise ops.
 #pragma once
 
 #include "tercel/autograd/record.h"
@@ -19,15 +19,15 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
   return copy_(x, result);
 }
 
-/** Composite parts of ops in unary_ops.h, for floating x. */
+/** hardswish() for floating x. */
 Tensor hardswish_of_floats(const Tensor& x);
 Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest);
-/** gelu() by tanh, of a floating tensor. */
+/** The tanh approximation of gelu(), for a floating tensor. */
 Tensor gelu_tanh(const Tensor& x);
-/** x above for x > 0, else expm1(x) below; of a floating tensor. */
+/** above * x for x > 0, else below * expm1(x); for a floating tensor. */
 Tensor elu_of(const Tensor& x, double below, double above);
 
-/** a / b of integers, rounded towards zero; b has no zero. */
+/** Truncating division of integers; b contains no zero. */
 Tensor divide_integers(OperandRef a, OperandRef b);
 
 }  // namespace tercel

@@ -1,10 +1,10 @@
-// Functors evaluated on tensors: how the derivative of an elementwise op is itself recorded.
+// Evaluation of functors on tensors, which records the derivatives of elementwise ops.
 //
 // Note [Recorded derivatives]
 // An elementwise family computes its gradient with one fused kernel. If backward is recorded, and for ops without such
 // a kernel, the functor's dx, dy, da or db is instantiated with an expression type instead of a vector: its operators
 // and functions are then tensor ops, each of which is recorded. This needs no code besides the functor. Functors may
-// test at compile time whether V is complex, so there is an expression type for either.
+// test at compile time whether V is complex, so there are a real and a complex expression type.
 #pragma once
 
 #include "tercel/ops/elementwise/binary.h"
@@ -17,7 +17,7 @@
 
 namespace tercel {
 
-/** A tensor, or a number that is compatible with any tensor; bool for comparisons. */
+/** A tensor, or a number that combines with any tensor; bool for comparisons. */
 struct ExpressionValue {
   Tensor tensor;
   Scalar number = 0.0;
@@ -103,14 +103,14 @@ BasicExpression<C> polygamma(const BasicExpression<C>& n, const BasicExpression<
 #undef TERCEL_EXPRESSION_OF_ONE
 #undef TERCEL_EXPRESSION_OF_TWO
 
-/** A unary op's gradient from its output's, from what it saved and from its parameters. */
+/** Gradient of a unary op, from that of its output, the saved tensor and the parameters. */
 using UnaryGradientFn = Tensor(const Tensor& g, const Tensor& saved, Span<Scalar> parameters);
 /** The same for an operand of a binary op; operands that the derivative does not use may be any number. */
 using BinaryGradientFn = Tensor(const Tensor& g, const ExpressionValue& a, const ExpressionValue& b);
 
-/** Converts an operand to the compute precision of g. */
+/** Converts an operand to the compute dtype of g. */
 ExpressionValue operand_of_gradient(const ExpressionValue& operand, const Tensor& g);
-/** g times the derivative's conjugate; `selects` as in Note [Functors]. */
+/** g times the conjugated derivative; `selects` as in Note [Functors]. */
 Tensor times_derivative(const Tensor& g, const ExpressionValue& derivative, bool selects);
 
 namespace detail {
@@ -162,7 +162,7 @@ inline bool is_complex(const ExpressionValue& x) {
 
 }  // namespace detail
 
-/** The gradient of a unary op's input, from ops; see Note [Recorded derivatives]. */
+/** Gradient of a unary op's input, composed of ops; see Note [Recorded derivatives]. */
 template <class F>
 Tensor unary_gradient(const Tensor& g, const Tensor& saved, Span<Scalar> p) {
   if constexpr (takes_complex<F>)
@@ -170,7 +170,7 @@ Tensor unary_gradient(const Tensor& g, const Tensor& saved, Span<Scalar> p) {
   return detail::unary_gradient_in<F, Expression>(g, saved, p);
 }
 
-/** The gradient of a binary op's first or second operand, from ops. */
+/** Gradient of a binary op's first or second operand, composed of ops. */
 template <class F, int kSide>
 Tensor binary_gradient(const Tensor& g, const ExpressionValue& a, const ExpressionValue& b) {
   if constexpr (takes_complex<F>)

@@ -1,4 +1,4 @@
-// Elementwise ops of three tensors, or of two and a number. See Note [Functors]; ternary.cpp writes their gradients.
+// Elementwise ops of three tensors, or of two and a number. See Note [Functors]; gradients are in ternary.cpp.
 #pragma once
 
 #include "tercel/ops/common/op_list.h"
@@ -6,7 +6,7 @@
 
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 /** a + alpha * b. */
@@ -20,7 +20,7 @@ struct Where {
 };
 struct Lerp {
   TERCEL_OP("lerp", Float) TERCEL_TAKES_COMPLEX
-  // From the nearer end, so that both ends are met exactly.
+  // Computed from the nearer end, so that both ends are exact.
   template <class V> static TERCEL_HD V fwd(V a, V b, V weight) {
     return where(is_below_half(weight), a + weight * (b - a), b - (b - a) * (V(1) - weight));
   }

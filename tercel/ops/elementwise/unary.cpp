@@ -27,7 +27,7 @@ struct UnaryInfo {
   const char* backward;
   int index;
   Saves saves;
-  /** The gradient from ops: see Note [Recorded derivatives]. */
+  /** The gradient composed of ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_gradient;
   /** A composite implementation for dtypes outside the op's rule, or null. */
   Tensor (*composed)(const Tensor& x);

@@ -4,11 +4,11 @@
 #include "tercel/ops/common/op_list.h"
 #include "tercel/util/complex.h"
 
-/** Says of an op that its vector code is long: kernels then hold it once, for the last few elements too. */
+/** Marks an op whose vector code is long: kernels then contain it once, also for the last few elements. */
 #define TERCEL_LONG_CODE static constexpr bool kLongCode = true;
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 struct Abs {
@@ -108,7 +108,7 @@ struct Gelu {
 };
 struct GeluTanh {
   TERCEL_OP("gelu", Float) TERCEL_LONG_CODE
-  // Of tanh(sqrt(2 / pi) (x + 0.044715 x^3)) for erf(x / sqrt(2)).
+  // With tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf(x / sqrt(2)).
   template <class V> static TERCEL_HD V fwd(V x) {
     return V(0.5) * x * (V(1) + tanh(V(0.7978845608028654) * (x * (x * x * V(0.044715) + V(1)))));
   }
@@ -175,7 +175,7 @@ struct LogicalNot {
   template <class V> static TERCEL_HD Truth<V> fwd(V x) { return x == V(0); }
 };
 
-// Of complex numbers; complex.cpp has their front ends.
+// Complex numbers; the front ends are in complex.cpp.
 struct Conj {
   TERCEL_OP("conj", Complex)
   static constexpr bool no_grad = true;
@@ -225,7 +225,7 @@ struct Hardswish {
     return where(x <= V(-3), V(0), where(x < V(3), x / V(3) + V(0.5), V(1)));
   }
 };
-/** Infinities become the largest number, NaN another. */
+/** Replaces infinities by -largest and largest, and NaN by `nan`. */
 struct NanToNum {
   TERCEL_OP("nan_to_num", Float)
   template <class V> static TERCEL_HD V fwd(V x, V nan, V largest) {
@@ -241,7 +241,7 @@ struct NanToNum {
 
 }  // namespace tercel::op
 
-/** The family, X(public function, functor): those of a tensor alone, ... */
+/** The family, X(public function, functor): ops of one tensor without parameters, ... */
 #define TERCEL_UNARY_OPS(X) \
   X(abs, Abs)               \
   X(neg, Neg)               \
@@ -268,16 +268,16 @@ struct NanToNum {
   X(round, Round)           \
   X(trunc, Trunc)
 
-/** ... those whose result is bool, ... */
+/** ... predicates, whose result is bool, ... */
 #define TERCEL_UNARY_PREDICATES(X) \
   X(isnan, IsNan)                  \
   X(isfinite, IsFinite)            \
   X(logical_not, LogicalNot)
 
-/** ... those of complex numbers, whose public functions complex.cpp writes out, ... */
+/** ... ops of complex numbers, whose public functions are written out in complex.cpp, ... */
 #define TERCEL_UNARY_COMPLEX_OPS(X) X(conj, Conj)
 
-/** ... and those with parameters or a choice, whose public functions unary.cpp writes out. */
+/** ... and ops with parameters or alternatives, whose public functions are written out in unary.cpp. */
 #define TERCEL_UNARY_PARAMETER_OPS(X) \
   X(leaky_relu, LeakyRelu)            \
   X(gelu, GeluTanh)                   \

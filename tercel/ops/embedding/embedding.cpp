@@ -14,7 +14,7 @@ namespace tercel {
 
 namespace {
 
-/** Rows of a table of integers or complex numbers, which no kernel looks up; that of the padding gets no gradient. */
+/** Rows of an integer or complex table, for which there is no kernel; the row of the padding index gets no gradient. */
 Tensor plain_embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx) {
   TERCEL_CHECK(weight.dim() == 2, RuntimeError, "embedding: 'weight' must be 2-D, but got ", weight.dim(), "-D");
   const int64_t count = weight.size(0);

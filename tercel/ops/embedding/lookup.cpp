@@ -16,7 +16,7 @@ namespace {
 
 constinit const KernelTable<BagForwardFn> forward_kernels = TERCEL_CPU_KERNELS(embedding_bag);
 
-// Outputs that leave no room for anything else in the caches are written past them.
+// Outputs at least this large would evict everything else from the caches, and use non-temporal stores.
 constexpr int64_t kStreamBytes = 32 * 1024 * 1024;
 
 }  // namespace
@@ -164,7 +164,7 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
            const Tensor grad = reshape(call.grad(), {then.bags, dim});
            if (is_recording()) {
              if (call.needs(0) && sparse) {
-               const NoRecordGuard no_record;  // rows are no tensor of the graph
+               const NoRecordGuard no_record;  // row gradients are not tensors of the graph
                call.set(0, gradient_of_table(then, saved.one_each, grad));
                detail::forbid_second_derivative(call);
              } else if (call.needs(0)) {

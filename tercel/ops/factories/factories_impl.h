@@ -10,7 +10,7 @@ namespace tercel::detail {
 
 /**
  * A new tensor, filled by fill(tensor) before requires_grad is set, which would forbid the change. fill must not bump
- * the version: a new tensor's is 0.
+ * the version, which is 0 for a new tensor.
  */
 template <class Fill>
 Tensor made(IntSpan sizes, TensorOptions options, Fill&& fill) {
@@ -22,7 +22,7 @@ Tensor made(IntSpan sizes, TensorOptions options, Fill&& fill) {
   return out;
 }
 
-/** The same, like x. */
+/** The same with x's sizes and options. */
 template <class Fill>
 Tensor made_like(const Tensor& x, TensorOptions options, MemoryFormat format, Fill&& fill) {
   const bool requires_grad = std::exchange(options.requires_grad, false);

@@ -1,4 +1,4 @@
-// Cached plans and factors of Fourier transforms; see Note [Fourier transforms].
+// Cached plans and twiddle factors of Fourier transforms; see Note [Fourier transforms].
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -13,7 +13,7 @@ namespace tercel::fft {
 
 namespace {
 
-/** Cache by length and type, cleared when it is full. Never destroyed: a thread may outlive main(). */
+/** Cache by length and type, cleared when full. Never destroyed: a thread may outlive main(). */
 template <class Made>
 class Cache {
  public:
@@ -69,7 +69,7 @@ struct PlanMemory {
   std::vector<T> numbers;
 };
 
-/** The radices of n, small ones last: passes that multiply by few factors come where these are many. */
+/** The radices of n in the order of the passes: 4, then 2, then odd primes in ascending order. */
 std::vector<int64_t> radices_of(int64_t n) {
   std::vector<int64_t> out;
   for (const int64_t radix : {4, 2})
@@ -122,7 +122,7 @@ template <class T>
 std::shared_ptr<const FftSplit> make_split(int64_t n) {
   auto memory = std::make_shared<SplitMemory<T>>();
   FftSplit& split = memory->split;
-  // The largest divisor up to the square root, so that both parts fill the registers; for lines too long for two parts
+  // The largest divisor up to the square root, so that both parts fill the registers; for lines too long for two parts,
   // the longest possible part.
   const double root = std::sqrt(static_cast<double>(n));
   const int64_t most =

@@ -77,7 +77,7 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   return out;
 }
 
-// The gradient of a tensor of the given sizes whose slices were selected. Recorded.
+// The gradient of a tensor of the given sizes from which slices were selected. Recorded.
 Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t dim, const Tensor& index) {
   Tensor out;
   {

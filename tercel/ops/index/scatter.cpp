@@ -50,7 +50,7 @@ void scatter_elements(ScatterKind kind, const Tensor& x, int64_t dim, const Tens
   x.impl().bump_version();
 }
 
-/** The gradient of source: gathered elements, zeros outside of index. */
+/** The gradient of source: gathered elements, and zeros outside the index. */
 Tensor gathered_gradient(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan sizes) {
   const Tensor picked = gather(grad, dim, index);
   if (index.sizes() == sizes) return picked;
@@ -157,7 +157,7 @@ Tensor counts_of(const Tensor& x, int64_t dim, const Tensor& index, bool include
   return clamp_min_(counts, 1);
 }
 
-/** Reduces into x, not recorded. */
+/** Reduces into x; not recorded. */
 void reduce_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, ScatterReduction reduction,
                  bool include_self) {
   TERCEL_CHECK(!x.is_complex() || (reduction != ScatterReduction::Maximum && reduction != ScatterReduction::Minimum),
@@ -231,8 +231,8 @@ struct ScatterReduceBackward {
   }
 
   /**
-   * Each factor's gradient is the product of the others. Zeros are counted instead of divided by: with one zero among
-   * the others their product is 0, but it has a derivative with respect to that zero, which therefore represents it.
+   * Each factor's gradient is the product of the others. Zeros are counted instead of divided by: if the others contain
+   * a single zero their product is 0, but differentiable with respect to that zero, which is kept as its factor.
    */
   void product(const Tensor& g, const Tensor& at, Tensor& grad_self, Tensor& grad_source) const {
     const Tensor x = self.get();

@@ -1,4 +1,4 @@
-// Matrix products with an addition in the same pass.
+// Matrix products with a fused addition.
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
@@ -40,7 +40,7 @@ Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, 
   sizes.back() = b.sizes().back();
   const Tensor summand = expand(x, sizes);
   Tensor out = empty(sizes, a.options());
-  // A row that is added to all rows is the product's bias; anything else is first copied to `out`.
+  // A row that is added to all rows becomes the product's bias; other operands are first copied to `out`.
   const bool adds = beta.to_double() != 0;
   const bool is_row = !batched && beta.to_double() == 1 && summand.strides()[0] == 0 && summand.strides()[1] == 1;
   if (adds && !is_row) copy_(out, summand);

@@ -1,4 +1,4 @@
-// Pseudoinverses and ranks.
+// Pseudo-inverses and ranks.
 #include <algorithm>
 #include <limits>
 
@@ -35,7 +35,7 @@ Tensor pinv_gradient(const Tensor& g, const Tensor& p, const Tensor& a) {
 
 namespace {
 
-/** Which of the magnitudes [..., k] count as nonzero. */
+/** Whether each of the magnitudes [..., k] counts as nonzero. */
 Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const Tolerance& given_atol,
                        const Tolerance& given_rtol) {
   const Tensor &atol = given_atol.value, &rtol = given_rtol.value;

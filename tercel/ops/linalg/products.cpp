@@ -64,7 +64,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
   const size_t na = a.sizes().size(), nb = b.sizes().size();
   std::vector<bool> used_a(na, false), used_b(nb, false);
   DimVector order_a, order_b, sizes;
-  // A dimension of size 1 on one side matches any size on the other, which is then summed over.
+  // A dimension of size 1 on one side matches any size on the other, which is summed over first.
   Tensor left = a, right = b;
   for (size_t i = 0; i < dims_a.size(); ++i) {
     const auto da = static_cast<size_t>(wrap_dim(dims_a[i], a.dim(), false)),
@@ -105,7 +105,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
 Tensor kron(const Tensor& a, const Tensor& b) {
   check_defined("kron", a, "self");
   check_defined("kron", b, "other");
-  // a with a dimension of size 1 after each of its own, b with one before each: their product interleaves the sizes.
+  // a gets a dimension of size 1 after each of its dimensions, b before each: the product interleaves the sizes.
   const size_t n = std::max(a.sizes().size(), b.sizes().size());
   DimVector sizes_a, sizes_b, sizes;
   const auto size_at = [n](const Tensor& x, size_t d) {
@@ -159,7 +159,7 @@ Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Te
   const int64_t n = numel_of(a.sizes().subspan(0, a.sizes().size() - 1));
   const int64_t outputs = weight.size(0), size_a = weight.size(1), size_b = weight.size(2);
   const Tensor x = reshape(a, {n, size_a}), y = reshape(b, {n, size_b});
-  // [n, size_a] times [size_a, outputs * size_b], then a product with y row by row.
+  // [n, size_a] times [size_a, outputs * size_b], then a product with y for each row.
   const Tensor left =
       reshape(mm(x, reshape(permute(weight, {1, 0, 2}), {size_a, outputs * size_b})), {n, outputs, size_b});
   DimVector sizes(a.sizes());

@@ -1,4 +1,4 @@
-// Solutions of linear systems, triangular ones included, and inverses.
+// Solutions of general and triangular linear systems, and inverses.
 #include <algorithm>
 
 #include "tercel/autograd/record.h"
@@ -90,7 +90,7 @@ std::string inverse_sentence(int32_t k) {
                   " is zero, the inversion could not be completed because the input matrix is singular."});
 }
 
-/** X with a X = b of the same batch; its gradient uses a's factors. `info` receives that of a's factorization. */
+/** X with a X = b for the same batch; its gradient uses a's factors. `info` receives that of the factorization. */
 Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& info) {
   Tensor out;
   LuFactorExResult factors;
@@ -108,7 +108,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
             out = SavedTensor::output(out), sizes = DimVector(b.sizes())](BackwardCall& call) {
              Tensor gb;
              if (is_recording()) {
-               // A second derivative needs a itself; the factors have no history.
+               // A second derivative needs a itself, since the factors have no history.
                gb = solve(adjoint(a.get()), call.grad());
              } else {
                Tensor factored = lu.get(), g = call.grad();

@@ -12,8 +12,8 @@ namespace tercel {
 
 /**
  * The sizes of one convolution from an image of `in` pixels to one of `out`, whichever of them is computed. Tensors are
- * dense, [n, channels, in...], [n, outputs, out...] and weight [outputs, channels / groups, kernel...], all of them in
- * row-major order or all with channels last.
+ * dense, [n, channels, in...], [n, outputs, out...] and weight [outputs, channels / groups, kernel...], all in
+ * row-major order or all channels-last.
  */
 struct ConvPlan {
   int64_t n = 0, channels = 0, outputs = 0, groups = 1;
@@ -25,7 +25,7 @@ struct ConvPlan {
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
 };
 
-/** The plan's sizes, for a kernel. */
+/** Copies the plan's sizes to a kernel's arguments. */
 template <class Loop>
 Loop loop_of(const ConvPlan& plan, bool wide, int64_t channels) {
   Loop loop{};
@@ -52,12 +52,12 @@ struct ConvBuffer {
 
 /** y = x * weight + bias; bias undefined or [outputs]. float32 or float64. */
 void run_convolution(const ConvPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y);
-/** Gradient of x from that of y. */
+/** Gradient of x, from that of y. */
 void run_convolution_input(const ConvPlan& plan, const Tensor& y, const Tensor& weight, const Tensor& x);
 /** Gradient of weight. */
 void run_convolution_weight(const ConvPlan& plan, const Tensor& x, const Tensor& y, const Tensor& weight);
 
-/** Columns [n, channels * window, patches] of x, row-major, and the sum of columns at their pixels. */
+/** im2col, columns [n, channels * window, patches] of x, row-major; and col2im, which adds columns to their pixels. */
 void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns);
 void run_col2im(const ConvPlan& plan, const Tensor& columns, const Tensor& x);
 

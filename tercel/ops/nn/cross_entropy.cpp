@@ -21,7 +21,7 @@ namespace tercel {
 
 namespace {
 
-// The dimension of classes: 1, or the only one.
+// The dimension of classes: 1, or 0 for a vector.
 int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 void check_classes(const Tensor& x, const Tensor& target, const Tensor& weight) {
@@ -50,7 +50,7 @@ struct ClassTargets {
   Tensor weight;   // of each sample
 };
 
-/** Name in PyTorch's errors. */
+/** The op's name in PyTorch's error messages. */
 const char* nll_name(const Tensor& x) { return x.dim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward"; }
 
 ClassTargets pick(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
@@ -81,7 +81,7 @@ Tensor weighted(const Tensor& losses, const ClassTargets& p, Reduction reduction
 
 Tensor losses_at_targets(const Tensor& x, const ClassTargets& p) {
   const int64_t dim = class_dim(x);
-  // An ignored row may contain anything, also infinity, and must not affect the result.
+  // An ignored row may contain anything, including infinity, and must not affect the result.
   const Tensor values = squeeze(gather(x, dim, unsqueeze(p.index, dim)), dim);
   return masked_fill(mul(neg(values), p.weight), p.ignored, 0);
 }
@@ -221,7 +221,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   const auto floating = [](const Tensor& x) { return x.is_differentiable() ? x : to(x, default_dtype()); };
   const Tensor left = floating(a), right = floating(b);
   const ScalarType common = promote_types(left.dtype(), right.dtype()), wide = native_dtype(compute_of(common));
-  // Not cosine_similarity(), which bounds the norms: this loss adds eps to their squares.
+  // Not cosine_similarity(), which clamps the norms: this loss adds eps to their squares.
   const auto product = [&](const Tensor& x, const Tensor& y) {
     return sum(mul(to(x, wide), to(y, wide)), {target.dim()});
   };

@@ -14,7 +14,7 @@ struct LossLoop {
   const void* target;
   const void* weight;  ///< or null
   void* loss;
-  void* grad;  ///< of the loss by x, times scale; or null
+  void* grad;  ///< gradient of the loss by x, times scale; or null
   double scale;
 };
 /** Elements [begin, end). */

@@ -27,7 +27,7 @@ constinit const KernelTable<RowNormFn> forward_kernels = TERCEL_CPU_KERNELS(row_
 constinit const KernelTable<RowNormFn> backward_kernels = TERCEL_CPU_KERNELS(row_norm_backward);
 
 constexpr int64_t kGrainElements = 16384;
-// Elements of a block of rows whose weight gradients are added in sequence.
+// Elements in a block of rows whose weight gradients are added sequentially.
 constexpr int64_t kBlock = 65536;
 
 // A matrix of rows to be normalised; see RowNormLoop for parts and period.
@@ -36,7 +36,7 @@ struct Rows {
   bool centre;
   double eps;
 
-  // Of a matrix in which weight and bias are broadcast.
+  // Sizes of a matrix with which weight and bias are broadcast.
   DimVector split() const { return {rows / period, period, parts, n / parts}; }
 };
 
@@ -57,7 +57,7 @@ RowNormLoop make_loop(const Rows& r, const Tensor& x, const Tensor& weight, cons
   return loop;
 }
 
-/// Calls kernel for rows, `unit` of them at least.
+/// Runs a kernel over rows, at least `unit` of them at a time.
 void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t rows, int64_t unit, Device device) {
   const ProfileRange range("norm", RangeKind::Op);
   const auto kernel = kernels[device];
@@ -65,7 +65,7 @@ void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t
                [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, rows)); });
 }
 
-// Saved tensors, and gradients: by a kernel or, if they are recorded, by ops.
+// Saved tensors, and gradients: computed by a kernel or, if they are recorded, composed of ops.
 struct Backward {
   SavedTensor x, weight, mean, rstd;
   Rows r;
@@ -79,7 +79,7 @@ struct Backward {
   Tensor centred() const { return r.centre ? sub(x.get(), mean_of(x.get())) : x.get(); }
   Tensor differentiable_rstd() const { return rsqrt(add(mean_of(square(centred())), r.eps)); }
   static Tensor mean_of(const Tensor& rows) { return tercel::mean(rows, {1}, true); }
-  /// With ops, for second derivatives.
+  /// Composed of ops, for second derivatives.
   Tensor input(const Tensor& g) const {
     Tensor scaled = g;
     if (weight.defined())
@@ -96,7 +96,7 @@ struct Backward {
     if (call.needs(1)) call.set(1, over_weights(mul(g, normalised())));
     if (call.needs(2)) call.set(2, over_weights(g));
   }
-  /// All of them in one pass over the rows. Sums over rows are cut by sizes alone, the same for any number of threads.
+  /// All gradients in one pass over the rows. The order of sums depends only on sizes, not on the number of threads.
   void at_once(BackwardCall& call, const Tensor& g) const {
     const Tensor w = weight.defined() ? contiguous(weight.get()) : Tensor();
     const Tensor& saved = x.get();
@@ -140,7 +140,7 @@ Tensor norm_rows(const char* backward_name, const Tensor& x, const Tensor& weigh
   return out;
 }
 
-// norm_rows() of x in any placement and floating dtype.
+// norm_rows() of x with any strides and floating dtype.
 Tensor normalise(const char* op, const char* backward_name, const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const Rows& r) {
   if (!x.is_floating_point()) refuse_dtype(op, x.dtype());
@@ -154,7 +154,7 @@ Tensor normalise(const char* op, const char* backward_name, const Tensor& x, con
   return to(view(norm_rows(backward_name, rows, flat(weight), flat(bias), r), x.sizes()), x.dtype());
 }
 
-/// A norm of an empty tensor: weight and bias still get gradients, of zeros.
+/// The norm of an empty tensor: weight and bias still get gradients, which are zeros.
 Tensor norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor out = clone(x);
   for (const Tensor* t : {&weight, &bias})
@@ -201,7 +201,7 @@ Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weigh
 
 namespace {
 
-/** Uses squares, as PyTorch, which are complex for complex numbers, not squared magnitudes. */
+/** Uses squares, as PyTorch does, which for complex numbers are complex, rather than squared magnitudes. */
 Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std::optional<double> eps) {
   DimVector last;
   for (int64_t d = -dims; d < 0; ++d) last.push_back(d);
@@ -286,7 +286,7 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double b
     for (int64_t i = first; i < channels && i - c <= (size - 1) / 2; ++i) map.taps[1].add(i, 1);
     map.taps[1].end_output();
   }
-  // Means of integers are integers, as those of a pool.
+  // Means of integers are integers, as in pooling.
   const bool whole = !x.is_floating_point();
   const Tensor squares = whole ? to(square(x), kFloat64) : square(x);
   const Tensor planes = reshape(squares, {x.size(0), 1, channels, -1});

@@ -1,20 +1,20 @@
-// Distances and other small functions of vectors, composed of other ops.
+// Similarities, distances and other small functions of vectors, composed of other ops.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** a b / (|a| |b|) along a dimension, each norm at least eps; a and b are broadcast. */
+/** Dot product of a and b divided by their norms (each at least eps), along a dimension; a and b are broadcast. */
 TERCEL_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim = 1, double eps = 1e-8);
 /** The p-norm of a - b + eps along the last dimension. */
 TERCEL_API Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6,
                                     bool keepdim = false);
-/** x divided by its p-norm along a dimension, which is at least eps. */
+/** x divided by its p-norm along a dimension; the norm is at least eps. */
 TERCEL_OP_API(out) Tensor normalize(const Tensor& x, double p = 2, int64_t dim = 1, double eps = 1e-12);
-/** The first half of a dimension times the sigmoid of the second. RuntimeError for an odd size. */
+/** First half of a dimension times the sigmoid of the second half. RuntimeError for an odd size. */
 TERCEL_OP_API(out) Tensor glu(const Tensor& x, int64_t dim = -1);
-/** int64 [..., num_classes], 1 where the last index is x's (int64) value; -1: as many classes as the largest needs. */
+/** int64 [..., num_classes], 1 at the index given by x (int64), else 0; -1: one class more than the largest index. */
 TERCEL_API Tensor one_hot(const Tensor& x, int64_t num_classes = -1);
 
 }  // namespace tercel

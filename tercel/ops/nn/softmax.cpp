@@ -26,17 +26,17 @@ constinit const KernelTable<SoftmaxFn> forward_kernels = TERCEL_CPU_KERNELS(soft
 constinit const KernelTable<SoftmaxFn> backward_kernels = TERCEL_CPU_KERNELS(softmax_backward);
 
 constexpr int64_t kGrainExponentials = 8192;
-// A strip of columns that is still in the cache when it is read again.
+// Size of a strip of columns that is still in the cache when it is read again.
 constexpr int64_t kStripBytes = 256 * 1024;
-// Columns whose rows are read one after the other at the memory's rate; fewer are worth it where they stay in the
-// cache.
+// Minimum number of columns, unless there are fewer, for which strips are cached: their rows are read at memory
+// bandwidth.
 constexpr int64_t kCachedColumns = 256;
-// The narrowest strip for the sake of several threads.
+// Minimum width of strips that are split for several threads.
 constexpr int64_t kLeastColumns = 64;
-// Results that do not stay in a cache.
+// Results of at least this size do not stay in a cache.
 constexpr int64_t kStreamBytes = int64_t{32} << 20;
 
-// Sizes alone decide how sums are formed; how wide a strip is does not, and may follow the number of threads.
+// The order of sums depends only on sizes, not on a strip's width, which may depend on the number of threads.
 void choose_strip(SoftmaxLoop& loop, int64_t outer, int64_t item) {
   const int64_t fitting = kStripBytes / (loop.n * item);
   loop.cached = fitting >= std::min(loop.inner, kCachedColumns);
@@ -71,7 +71,7 @@ void run(const KernelTable<SoftmaxFn>& kernels, SoftmaxLoop& loop, const Tensor&
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
-// The gradient from ops, for second derivatives.
+// The gradient composed of ops, for second derivatives.
 Tensor recorded_gradient(const Tensor& g, const Tensor& y, int64_t dim, bool log) {
   if (log) return sub(g, mul(exp(y), sum(g, {dim}, true)));
   return mul(y, sub(g, sum(mul(g, y), {dim}, true)));
@@ -135,7 +135,7 @@ Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
     const Compute compute = compute_of(x.dtype());
     const auto reduced = [&](int op, const Tensor& t) { return reduction::reduce(op, compute, t, mask, keepdim); };
     const Tensor top = reduced(reduction::op_index<op::Max>, x);
-    // Infinities have no differences: they reach the result through exp and log.
+    // Infinities cannot be subtracted: they reach the result through exp and log.
     const Tensor shift = where(isfinite(top), top, 0);
     const Tensor below = sub(to(x, native_dtype(compute)), reduction::with_reduced_dims(shift, ndim, mask, keepdim));
     out = to(add(log(reduced(reduction::op_index<op::Sum>, exp(below))), shift), x.dtype());
@@ -145,7 +145,7 @@ Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
            [x = SavedTensor(x), out = SavedTensor::output(out), mask, keepdim, ndim](BackwardCall& call) {
              const Tensor result = reduction::with_reduced_dims(out.get(call), ndim, mask, keepdim);
              const Tensor grad = reduction::with_reduced_dims(call.grad(), ndim, mask, keepdim);
-             // -inf is the result of -infs alone, whose difference would be NaN.
+             // If all elements are -inf, so is the result, and the difference would be NaN.
              const Tensor shift = where(eq(result, -std::numeric_limits<double>::infinity()), 0, result);
              call.set(0, mul(grad, exp(sub(x.get(), shift))));
            });

@@ -64,7 +64,7 @@ constexpr const char* cpp_name() {
 template <class T>
 constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/** Upper end of a type's integers within int64; for a floating type, of its consecutive integers. */
+/** Upper end of a type's integers within int64; for floating types, of consecutive representable integers. */
 template <class T>
 constexpr int64_t last_integer() {
   if constexpr (std::is_same_v<T, double>) return int64_t{1} << 53;
@@ -75,7 +75,7 @@ constexpr int64_t last_integer() {
   if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(std::numeric_limits<T>::max());
 }
 
-/** The highest finite number of a floating type. */
+/** The largest finite number of a floating type. */
 template <class T>
 double highest() {
   if constexpr (std::is_same_v<T, Half>) return 65504;
@@ -100,7 +100,7 @@ void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
   });
 }
 
-/** Fills x with value(u), or value(log u) if so, u uniform in (0, 1). */
+/** Fills x with value(u), or value(log u) if kOfLog, for u uniform in (0, 1). */
 template <bool kOfLog, class T, class Value>
 void fill_from_uniform(const Tensor& x, Generator& generator, Value value) {
   fill_by_words<T, 2>(x, generator, [value](const uint32_t* words, int64_t count, T* out) {
@@ -126,14 +126,14 @@ float uniform_of(uint32_t bits) {
   return static_cast<float>(bits & (kSteps - 1)) / static_cast<float>(kSteps);
 }
 
-/** Keeps a sample that rounding moved to the end of the range below it. */
+/** Moves a sample that was rounded to the end of the range below it. */
 template <class T, class Wide>
 T below(Wide value, Wide low, T high) {
   const T rounded = static_cast<T>(value);
   return static_cast<Wide>(rounded) < static_cast<Wide>(high) ? rounded : static_cast<T>(low);
 }
 
-/** Fills with low + (0 to count - 1), wrapping around; a count of 0 means 2^64. */
+/** Fills with low + (0 to count - 1), wrapping around; count = 0 means 2^64. */
 template <class T>
 void fill_integers(const Tensor& x, Generator& generator, int64_t low, uint64_t count) {
   fill_by_number<T>(x, generator, [low, count](uint64_t bits) {
@@ -153,11 +153,11 @@ void check_in_range(int64_t value, const char* name) {
   TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_name<T>());
 }
 
-/** The number of T that is nearest to `value` from above, or from below. */
+/** The smallest T not below `value`, or the largest not above it. */
 template <class T>
 int64_t representable(int64_t value, bool above) {
   if constexpr (is_float_v<T>) {
-    // Distance of adjacent numbers of T there.
+    // Distance of adjacent numbers of T at this value.
     const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
     uint64_t step = 1;
     while (size / step > static_cast<uint64_t>(last_integer<T>())) step <<= 1;
@@ -167,7 +167,7 @@ int64_t representable(int64_t value, bool above) {
   return value;
 }
 
-/** Integers from low, below high or up to the end of T's range. */
+/** Integers from low to below high, or to the end of T's range. */
 template <class T>
 void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optional<int64_t> high) {
   if constexpr (is_float_v<T> || std::is_same_v<T, int64_t>)
@@ -183,7 +183,7 @@ void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optiona
   fill_integers<T>(x, generator, first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1);
 }
 
-/** Checks that the dtype can hold the numbers 0 to n - 1. */
+/** Checks that the dtype can represent the numbers 0 to n - 1. */
 void check_permutation(int64_t n, ScalarType type) {
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   TERCEL_CHECK(type != kBool && !is_complex(type), NotImplementedError, "randperm: not implemented for dtype ",
@@ -233,7 +233,7 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator& gene
 const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
   check_random("normal_", x);
   TERCEL_CHECK(stddev >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", stddev);
-  // Of a complex number, which is two of what is drawn, the mean is real.
+  // The mean of complex numbers is real, and each is two generated numbers.
   const bool pairs = is_complex(x.dtype());
   if (pairs) stddev *= std::sqrt(0.5);
   const double second_mean = pairs ? 0 : mean;
@@ -324,7 +324,7 @@ const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
 
 namespace {
 
-/** A new tensor, filled by fill() through another handle, so that its version is 0. */
+/** A new tensor, filled by fill() through a second handle, so that its version is 0. */
 template <class Fill>
 Tensor drawn(IntSpan sizes, TensorOptions options, Fill fill) {
   return detail::made(sizes, options, [&](Tensor& out) { fill(out.data()); });

@@ -64,7 +64,7 @@ Tensor reduce(int op, Compute compute, const Tensor& x, DimMask mask, bool keepd
 }
 
 Tensor with_reduced_dims(Tensor t, size_t ndim, DimMask mask, bool keepdim) {
-  // A single number can be expanded without reshaping.
+  // A single number is expanded without reshaping.
   if (keepdim || t.dim() == 0) return t;
   for (size_t d = 0; d < ndim; ++d)
     if (is_reduced(mask, d)) t = unsqueeze(t, static_cast<int64_t>(d));
@@ -113,7 +113,7 @@ void check_no_complex(const char* op, const Tensor& x) {
   TERCEL_CHECK(!x.is_complex(), TypeError, op, "(): does not support complex input");
 }
 
-// x converted for a sum in a dtype: x itself if the kernel converts on load.
+// x converted for a sum in a dtype; x itself if the kernel converts on load.
 Tensor summed_in(const Tensor& x, ScalarType dtype) {
   return dtype == x.dtype() || (!x.is_complex() && (is_floating(dtype) || dtype == kInt64)) ? x : to(x, dtype);
 }
@@ -174,12 +174,12 @@ Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) 
 
 Tensor prod_of(const Tensor& given, DimMask mask, bool keepdim, ScalarType dtype);
 
-// The same, recorded: each element's gradient is the product of the others, computed without division if there are
-// zeros, since a quotient has wrong derivatives there.
+// The same, recorded: each element's gradient is the product of the others. If there are zeros it is computed without
+// division, since a quotient has wrong derivatives there.
 Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask) {
   const Tensor zero = eq(x, 0);
   if (!any(zero).item<bool>()) return mul(grad, conj(div(prod_of(x, mask, true, ScalarType::Undefined), x)));
-  // x with the reduced dimensions last, as one.
+  // x with the reduced dimensions last, merged into one.
   DimVector order, kept;
   for (size_t d = 0; d < x.sizes().size(); ++d)
     if (!is_reduced(mask, d)) {
@@ -202,7 +202,7 @@ Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask)
   return mul(grad, conj(permute(reshape(products, moved.sizes()), back)));
 }
 
-// The gradient is g * out / x without zeros; a single zero gets the product of the others, with two all are 0.
+// Without zeros the gradient is g * out / x; a single zero gets the product of the others; with two zeros all are 0.
 Tensor prod_backward(const Tensor& grad, const Tensor& x, DimMask mask) {
   if (should_record(grad, x)) return prod_backward_recorded(grad, x, mask);
   const Tensor zero = eq(x, 0);

@@ -77,7 +77,7 @@ void warn_of_copy(const Tensor& t, const char* what, const char* which) {
                 " tensor if possible. This message will only appear once per program."}));
 }
 
-/** The insertion index of the value: the lower bound, or the upper one if kRight; NaN comes last. */
+/** The insertion index of a value: the lower bound, or the upper bound if kRight; NaN comes last. */
 template <bool kRight, class T>
 int64_t place_of(const T* sequence, const int64_t* sorter, int64_t n, T value) {
   if (value != value) return n;
@@ -110,7 +110,7 @@ void search(const Tensor& sequence, const Tensor& sorter, const Tensor& values, 
   });
 }
 
-/** `sequence` and `values` of one dtype of Compute. */
+/** Searches with `sequence` and `values` converted to a common dtype. */
 Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, ScalarType common, bool out_int32,
                  bool right, const Tensor& given_sorter) {
   TERCEL_CHECK(!is_complex(common), NotImplementedError, "searchsorted: not implemented for dtype ", to_string(common));
@@ -163,7 +163,7 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32
 Tensor searchsorted(const Tensor& sequence, Scalar value, bool out_int32, bool right, std::string_view side,
                     const Tensor& sorter) {
   check_defined("searchsorted", sequence, "sorted_sequence");
-  // A whole number fits what the sequence is of; a fraction among integers does not.
+  // An integer is compared in the sequence's dtype; a fraction among integers needs float64.
   const ScalarType dtype = value.is_floating() && !sequence.is_floating_point() ? kFloat64 : sequence.dtype();
   return searchsorted(sequence, scalar_tensor(value, TensorOptions(dtype)), out_int32, right, side, sorter);
 }
@@ -186,7 +186,7 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   const ScalarType common = promote_types(elements.dtype(), test_elements.dtype());
   const Tensor wanted = to(elements, common);
   const Tensor sorted = sort(reshape(to(test_elements, common), {-1})).values;
-  // A value larger than all elements is compared with the last one.
+  // A value larger than all elements is compared with the last element.
   const Tensor places = clamp_max(search_in(sorted, wanted, common, false, false, Tensor()), n - 1);
   const Tensor found = take(sorted, places);
   return invert ? ne(found, wanted) : eq(found, wanted);

@@ -24,7 +24,7 @@ struct Info {
   bool no_grad;
   bool saves_output = false;
   bool has_gradient[2] = {true, true};
-  /** The gradients from ops: see Note [Recorded derivatives]. */
+  /** The gradients composed of ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_unary = nullptr;
   BinaryGradientFn* recorded_binary[2] = {nullptr, nullptr};
 
@@ -80,7 +80,7 @@ constexpr Info kBinaryInfo = {
     node_name<F>(),
     index_of<F, SpecialBinaryOps>,
     true,
-    // Backward through nextafter() and heaviside() is an error.
+    // Backward through nextafter() and heaviside() raises an error.
     has_no_grad<F> && !std::is_same_v<F, special::op::Nextafter> && !std::is_same_v<F, special::op::Heaviside>,
     false,
     {HasGradientA<F>, HasGradientB<F>},
@@ -140,14 +140,14 @@ const Tensor& special_out(const Info& info, const Tensor& out, Span<OperandRef> 
 
 using Pair = OperandRef[2];
 
-/** Gradients of both operands of a binary op; a number has none. */
+/** Gradients of both operands of a binary op; numbers have none. */
 struct BinaryBackward {
   const Info* info;
   SavedOperand saved[2];
   TensorMeta operand[2];
   int8_t input[2] = {-1, -1};
 
-  /** `first` is what an in-place op overwrites, else undefined. */
+  /** `first` is the saved operand that an in-place op overwrites, else undefined. */
   BinaryBackward(const Info& op, const Pair& in, SavedTensor first) : info(&op) {
     saved[0].tensor = std::move(first);
     int8_t inputs = 0;
@@ -216,7 +216,7 @@ const Tensor& binary_inplace(const Info& info, const Pair& in) {
   return a;
 }
 
-/** nextafter() is not defined for two integers; heaviside() does not promote. */
+/** nextafter() does not support two integers; heaviside() does not promote. */
 template <class F>
 void check_dtypes(const Pair& in) {
   if constexpr (std::is_same_v<F, special::op::Nextafter>) {

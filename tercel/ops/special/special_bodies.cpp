@@ -12,7 +12,7 @@ constexpr bool has_own_precision = requires {
   F::own_precision;
 };
 
-// Whether its forward loop is vectorised, in special_kernels.cpp.
+// Whether the forward loop is vectorised, in special_kernels.cpp.
 template <class F>
 constexpr bool has_vectors32 = requires {
   F::kVectors32;
@@ -51,7 +51,7 @@ struct Forward {
     return F::fwd(x...);
   }
 };
-/** g, and the input or the output, or both inputs. */
+/** Computes a gradient from g and the input, the output, or both inputs. */
 struct GradientA {
   template <class F, class V, class... Rest>
   static V run(V g, Rest... saved) {

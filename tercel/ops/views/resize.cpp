@@ -13,7 +13,7 @@ void check_storage(const char* op, const Tensor& x) {
                ": not implemented for layout ", to_string(x.layout()));
 }
 
-/** The bytes that a storage must have; RuntimeError when an element would lie before its beginning. */
+/** The number of bytes that the storage must have; RuntimeError if an element would be before its beginning. */
 size_t bytes_under(const TensorImpl& t) {
   if (t.numel() == 0) return 0;
   const Extent extent = extent_of(t.sizes(), t.strides());
@@ -27,7 +27,7 @@ size_t bytes_under(const TensorImpl& t) {
   return static_cast<size_t>(nbytes);
 }
 
-/** What can be refused is before anything changes. */
+/** Does all checks before changing anything. */
 void change(const Tensor& x, const char* op, const Storage& storage, int64_t offset, IntSpan sizes, IntSpan strides) {
   x.impl().check_metadata_change(op);
   const auto fresh = make_intrusive<TensorImpl>(storage, x.dtype(), sizes, strides, offset);
@@ -39,8 +39,7 @@ void change(const Tensor& x, const char* op, const Storage& storage, int64_t off
 
 void check_no_history(const char* op, const Tensor& x) {
   check_inplace(x, should_record(x));
-  TERCEL_CHECK(!should_record(x), RuntimeError, op,
-               ": the tensor is a result that gradients flow through; detach() it first");
+  TERCEL_CHECK(!should_record(x), RuntimeError, op, ": the tensor has a gradient history; detach() it first");
 }
 
 void leave_base(const Tensor& x) {
@@ -52,7 +51,7 @@ void leave_base(const Tensor& x) {
 const Tensor& resize_(const Tensor& x, IntSpan sizes, MemoryFormat format) {
   check_storage("resize_", x);
   TERCEL_CHECK(!x.requires_grad() && !should_record(x), RuntimeError, "cannot resize variables that require grad");
-  // The spans may be this tensor's own.
+  // The spans may refer to this tensor's own sizes.
   const DimVector wanted(sizes), strides = strides_for(sizes, format);
   change(x, "resize_", Storage(x.storage()), x.storage_offset(), wanted, strides);
   return x;
@@ -106,7 +105,7 @@ void swap_data(const Tensor& a, const Tensor& b) {
   check_no_history("swap_data", a);
   check_no_history("swap_data", b);
   TERCEL_CHECK(a.dtype() == b.dtype() || (!a.requires_grad() && !b.requires_grad()), RuntimeError,
-               "swap_data: a tensor that requires grad keeps its dtype, ", to_string(a.dtype()), " is not ",
+               "swap_data: a tensor that requires grad must keep its dtype: ", to_string(a.dtype()), " is not ",
                to_string(b.dtype()));
   a.impl().check_metadata_change("swap_data");
   b.impl().check_metadata_change("swap_data");

@@ -48,7 +48,7 @@ ModelConfig config_from_json(const Json& json, std::string_view name) {
                ": expected a list 'layers'");
   ModelConfig config;
   if (json.contains("model_name")) {
-    TERCEL_CHECK(json.at("model_name").is_string(), ConfigError, name, ": model_name: expected a text but found ",
+    TERCEL_CHECK(json.at("model_name").is_string(), ConfigError, name, ": model_name: expected a string but found ",
                  describe_json(json.at("model_name")));
     config.model_name = json.at("model_name").get<std::string>();
   }
@@ -81,7 +81,7 @@ std::string layer_name(const Json& layer) {
 
 namespace {
 
-/** A number, list or flag as in JSON; "256,128" is a list, and anything else a text. */
+/** A number, list or flag as in JSON; "256,128" is a list, and anything else a string. */
 Json json_of(std::string_view value) {
   try {
     return parse_json(value, "value", JsonErrors::Config);

@@ -42,7 +42,7 @@ TEST(Apply2, MeetsByIndexNotByShape) {
   const Tensor out = zeros({6}, kInt64);
   apply3<int64_t, const int64_t, const int64_t>(out, a, b, [](int64_t& o, int64_t x, int64_t y) { o = x + y; });
   EXPECT_EQ(values_of(out), (Values{0, 11, 22, 33, 44, 55}));
-  // Runs that end at different places: [3, 2] transposed against [2, 3].
+  // Contiguous runs of different lengths: [3, 2] transposed with [2, 3].
   Values pairs;
   apply2<const int64_t, const int64_t>(t(a), a,
                                        [&](int64_t x, int64_t y) { pairs.push_back(static_cast<double>(10 * x + y)); });

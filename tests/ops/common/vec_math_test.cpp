@@ -1,5 +1,5 @@
-// Accuracy of the vector functions that kernels are made of: the distance to the exact result in units in the last
-// place, over samples of all magnitudes, and special values with their signs. CTest runs it on every instruction set.
+// Accuracy of the vector functions used by kernels: the error in units in the last place, over samples of all
+// magnitudes, and special values with their signs. CTest runs it on every instruction set.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,7 @@ std::vector<T> samples(double low, double high) {
   };
   // All magnitudes, both signs.
   for (int i = 0; i < 60'000; ++i) add(from_bits<T>(generator()));
-  // Where functions bend.
+  // Around points where functions change quickly.
   for (const double reach : {1.0, 10.0, 100.0, 800.0}) {
     std::uniform_real_distribution<double> near(-reach, reach);
     for (int i = 0; i < 15'000; ++i) add(static_cast<T>(near(generator)));
@@ -212,8 +212,8 @@ TEST(VecMath, BinaryFloat64) {
   for (const Case2& c : kBinary) check<double>(c, c.bound64);
 }
 
-// Own functions of float32 change from one polynomial to the next: floats at a short distance, of both signs, where
-// they do.
+// Tercel's float32 functions are piecewise polynomials: floats of both signs close to the
+// boundaries.
 TEST(VecMath, OwnFunctionsAcrossTheirIntervals) {
   const Case1 own[] = {{"tanh", tanh, std::tanh, 1.5, 0}, {"erf", erf, std::erf, 3.0, 0},
                        {"log", log, std::log, 1.0, 0},    {"log2", log2, std::log2, 1.5, 0},
@@ -257,7 +257,7 @@ TEST(VecMath, ErfinvFloat32) {
   for (const int i : {2, 3, 4}) EXPECT_TRUE(std::isnan(ends.data<float>()[i])) << i;
 }
 
-// Sine and cosine of numbers beyond any whole multiple of pi that a float can tell are still those of the number.
+// Sine and cosine of numbers too large for a float to resolve multiples of pi are still exact for the number.
 TEST(VecMath, LargeAngles) {
   const std::vector<double> angles = {1e6, 1e10, 1e15, 1e22, -3e9, 1e300};
   for (const double x : angles) {

@@ -1,4 +1,4 @@
-// Rows of elementwise ops that are made of others, activations among them.
+// Rows of composite elementwise ops, including activations.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ Row pointwise_row(const char* name, F f, Function run, const std::vector<ScalarT
   row.reference = elementwise_reference(f);
   row.dtypes = dtypes;
   row.elementwise = true;
-  // 16-bit floats are rounded after each op that it is made of.
+  // 16-bit floats are rounded after each component op.
   row.ulps = 16;
   row.scale = 16;
   row.gradient_sizes.assign(row.inputs.size(), {3, 4});

@@ -25,7 +25,7 @@ Row unary_row(const char* name, F reference, double low, double high, const std:
   return row;
 }
 
-// What the public functions of an op are, for its row.
+// The public functions of an op, for its row.
 #define TERCEL_RUN(function)                                                       \
   row.run = [](const std::vector<Tensor>& in) { return tercel::function(in[0]); }; \
   row.out = [](const Tensor& out, const std::vector<Tensor>& in) { tercel::function##_out(out, in[0]); };
@@ -102,7 +102,7 @@ inline Row row_of<op::Gelu>() {
   TERCEL_RUN_INPLACE(gelu)
   return row;
 }
-// Of complex numbers alone.
+// Complex numbers only.
 inline Row complex_row(const char* name, const std::function<std::complex<double>(std::complex<double>)>& reference) {
   Row row = unary_row(name, [](double x) { return x; }, -3, 3, {});
   row.complex_reference = elementwise_reference<std::complex<double>>(reference);

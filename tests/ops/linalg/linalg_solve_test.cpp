@@ -1,4 +1,4 @@
-// What is solved: systems, inverses, determinants, least squares.
+// Linear systems, inverses, determinants, least squares.
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
@@ -241,7 +241,7 @@ TEST(LinalgSolve, Ldl) {
       [&](const Tensors& in) { return linalg::ldl_solve(f.LD.select(0, 0), f.pivots.select(0, 0), in[0]); },
       {matrices({4, 2})}));
   TERCEL_EXPECT_THROW(linalg::ldl_factor(zeros({2, 2})), LinAlgError, "D[1,1] is exactly zero");
-  // LAPACK would take the one behind a negative one for its partner.
+  // LAPACK would pair a negative pivot with the one after it.
   for (const Tensor& pivots : {tensor({1, 2, -3}, kInt32), tensor({-1, 2, 3}, kInt32), tensor({-1, -2, -3}, kInt32)})
     TERCEL_EXPECT_THROW(linalg::ldl_solve(eye(3, -1, kFloat64), pivots, ones({3, 1}, kFloat64)), RuntimeError,
                         "a negative pivot must be followed by another one");

@@ -1,4 +1,4 @@
-// What products made of products, distances and einsum are held to; see Note [Conformance rows].
+// Conformance rows of composite products, distances and einsum; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -179,7 +179,7 @@ inline std::vector<Row> distance_rows() {
   return rows;
 }
 
-/** Covariances of the rows of x [3, 7], over their deviations if asked for. */
+/** Covariances of the rows of x [3, 7], optionally divided by their standard deviations. */
 inline Tensor covariance(const Tensor& x, bool normalized) {
   const std::vector<double> v = values_of(x);
   constexpr size_t kN = 7;
@@ -203,7 +203,7 @@ inline Row covariance_row(const std::string& name, bool normalized, Function run
   row.run = std::move(run);
   row.reference = [normalized](const std::vector<Tensor>& in) { return covariance(in[0], normalized); };
   allow_for_products(row, 7);
-  // The diagonal of corrcoef() is cut at 1, where differences see half a slope.
+  // corrcoef() clamps the diagonal to 1, where central differences see half the slope.
   if (normalized) row.gradcheck.absolute = 1e-5;
   return row;
 }

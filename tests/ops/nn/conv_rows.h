@@ -1,4 +1,4 @@
-// What convolutions are held to; see Note [Conformance rows].
+// Conformance rows of convolutions; see Note [Conformance rows].
 #pragma once
 
 #include <array>

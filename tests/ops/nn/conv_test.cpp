@@ -49,7 +49,7 @@ TEST(Conv, ChannelsLastInAndOut) {
   }
 }
 
-// Each channel by itself: with channels last vectors hold channels, with channels first patches do.
+// Depthwise: channels-last uses vectors of channels, channels-first uses patches.
 TEST(Conv, DepthwiseWithChannelsLast) {
   const auto gradients = [](Tensor x, Tensor w, const Tensor& b, IntSpan stride, IntSpan padding, IntSpan dilation) {
     x = x.detach(), w = w.detach();
@@ -100,7 +100,7 @@ TEST(Conv, StepsThatAreNeverMadeMayBeAnyNumber) {
     expect_same(both(dot, 1, 2, kHuge), both(dot, 1, 2, 1));
     expect_same(both(window, kHuge, 0, 1), both(window, 5, 0, 1));
     expect_same(both(window, kHuge, 1, 1), both(window, 5, 1, 1));
-    // Two positions, almost as far apart as numbers go: one sees the image, the other none of it.
+    // Two positions with an almost maximal distance: one covers the image, the other none of it.
     const int64_t far = int64_t{1} << 61;
     const Tensor y = conv2d(x, dot, {}, {2 * far}, {far}, {1}, channels);
     EXPECT_EQ(y.sizes(), (IntSpan{1, channels, 2, 2}));
@@ -129,7 +129,7 @@ TEST(Conv, PaddingByName) {
   const Tensor x = random({1, 2, 6, 7}, kFloat64, -1, 1, 1), w = random({3, 2, 3, 4}, kFloat64, -1, 1, 2);
   EXPECT_EQ(conv2d(x, w, {}, {1}, NamedPadding::Same).sizes(), IntSpan({1, 3, 6, 7}));
   EXPECT_EQ(bytes_of(conv2d(x, w, {}, {1}, NamedPadding::Valid)), bytes_of(conv2d(x, w)));
-  // One more behind than before: the last four columns of a result padded by two on both sides.
+  // One more at the end than at the start: the last four columns of a result padded by two on both sides.
   const Tensor wide = conv2d(x, w, {}, {1}, {1, 2});
   const Tensor same = conv2d(x, w, {}, {1}, NamedPadding::Same);
   for (int64_t c = 0; c < 7; ++c) expect_near(same.select(3, c), wide.select(3, c + 1), 1e-12);
@@ -178,7 +178,7 @@ TEST(Conv, Errors) {
 }
 
 TEST(Conv, ManyOutputsAgreeWithChannelsLast) {
-  // Several tiles of positions; what channels last takes is another way.
+  // Several tiles of positions; channels-last uses another algorithm.
   struct Case {
     Sizes image, kernel, stride, padding, dilation;
     int64_t groups;

@@ -1,4 +1,4 @@
-// What losses of classification, distances and attention are held to; see Note [Conformance rows].
+// Conformance rows of classification losses, distances and attention; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ inline std::vector<double> log_softmax_of(const std::vector<double>& x) {
   return out;
 }
 
-/** An op of matrices [n, d] and a reference of their rows, with `cols` numbers in a row of the result (0: one). */
+/** An op of matrices [n, d] and a reference for their rows, with `cols` numbers per row of the result (0: one). */
 template <class F>
 Row rows_row(const std::string& name, std::vector<Input> inputs, const Function& run, F of_row, bool mean = false) {
   Row row;
@@ -115,7 +115,7 @@ inline std::vector<Row> cross_entropy_rows() {
           [=](M m, size_t i) { return classes[i] == 9 ? 0 : -m[0][i][classes[i]]; }),
       rows_row(
           "nll_weighted", {{sizes}}, [=](In in) { return nll_loss(in[0], target, weight, Reduction::Mean); },
-          // The sum of the weights used, 1 + 1.5 + 0.5 + 0.5 + 2, in the place of 6.
+          // Divided by the sum of the weights used, 1 + 1.5 + 0.5 + 0.5 + 2, instead of 6.
           [=](M m, size_t i) { return classes[i] == 9 ? 0 : -m[0][i][classes[i]] * weights[classes[i]] * 6 / 5.5; },
           true),
       rows_row(

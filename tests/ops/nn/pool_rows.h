@@ -1,4 +1,4 @@
-// What pooling and interpolation are held to; see Note [Conformance rows].
+// Conformance rows of pooling and interpolation; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -16,21 +16,21 @@ struct PoolWindow {
 };
 using PoolWindows = std::vector<PoolWindow>;
 
-/** Windows of a pooling. */
+/** Windows of pooling. */
 inline PoolWindows pool_windows(int64_t out, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation = 1) {
   PoolWindows w;
   for (int64_t o = 0; o < out; ++o)
     w.push_back({o * stride - padding, o * stride - padding + dilation * (kernel - 1) + 1, dilation});
   return w;
 }
-/** Windows of an adaptive one. */
+/** Windows of adaptive pooling. */
 inline PoolWindows adaptive_windows(int64_t in, int64_t out) {
   PoolWindows w;
   for (int64_t o = 0; o < out; ++o) w.push_back({o * in / out, ((o + 1) * in + out - 1) / out, 1});
   return w;
 }
 
-/** The largest or the mean of windows of the last three dimensions of x; the mean of what lies inside, or of all. */
+/** Maximum or mean of windows of the last three dimensions of x; the mean includes or excludes padding. */
 inline Tensor pool_reference(const Tensor& x, const std::vector<PoolWindows>& windows, bool largest,
                              bool count_padding) {
   const size_t dims = windows.size();
@@ -77,7 +77,7 @@ inline Row pool_row(const std::string& name, const Sizes& x, const std::vector<P
   return row;
 }
 
-/** A map of each of the last dimensions given by weight(out, in). */
+/** A linear map of each of the last dimensions, given by weight(out, in). */
 template <class Weight>
 Row interpolate_row(const std::string& name, const Sizes& x, const Sizes& size, const InterpolateOptions& options,
                     Weight weight) {
@@ -117,7 +117,7 @@ inline double keys_cubic(double distance) {
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
-/** Weight of input i in output o: the kernel's, those of outside pixels going to the border. */
+/** Weight of input i in output o; weights of pixels outside go to the border. */
 template <class Kernel>
 double bordered(Kernel kernel, double at, int64_t i, int64_t in) {
   double sum = kernel(at - static_cast<double>(i));

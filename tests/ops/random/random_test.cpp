@@ -60,7 +60,7 @@ TEST(Random, Integers) {
 TEST(Random, UniformNumbersStayBelowTheirEnd) {
   Generator generator(10);
   for (const ScalarType t : {kFloat32, kFloat16, kBFloat16}) {
-    // What is drawn is rounded to 1 of two numbers, or 3.
+    // Drawn numbers are rounded to one of two, or three.
     const Values v =
         values_of(uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258));
     EXPECT_EQ(*std::max_element(v.begin(), v.end()), t == kFloat16 ? 257.75 : *std::min_element(v.begin(), v.end()));

@@ -1,4 +1,4 @@
-// What searching and counting are held to; see Note [Conformance rows].
+// Conformance rows of searching and counting; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tercel::test {
 
-/** Places of values [4, 9] in the lines of [4, 20], or in one line [20]. */
+/** Insertion points of values [4, 9] in the lines of [4, 20], or in one line [20]. */
 inline Row searchsorted_row(const std::string& name, bool right, bool shared) {
   Row row;
   row.name = name;
@@ -75,7 +75,7 @@ inline Row bincount_row() {
   return row;
 }
 
-/** How many elements of [9, 20] lie in each of 7 intervals. */
+/** The number of elements of [9, 20] in each of 7 intervals. */
 inline Row histogram_row(const std::string& name, bool c) {
   Row row;
   row.name = name;

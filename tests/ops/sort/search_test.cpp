@@ -114,7 +114,7 @@ TEST(Histogram, HistcOfExtremeRanges) {
   TERCEL_EXPECT_THROW(histc(vector({1, 2}), 3, 0, 1e300), RuntimeError, "cannot be converted to type float");
 }
 
-// The largest x of one bin is the smallest of the next, whichever way a quotient is rounded.
+// Bin edges are exact, whichever way a quotient is rounded.
 TEST(Histogram, HistcAtTheEdgesOfBins) {
   const Tensor x = linspace(0.1, 1.3, 61, TensorOptions(kFloat32));
   const std::vector<double> values = values_of(x);

@@ -1,4 +1,4 @@
-// What moving and repeating elements is held to; see Note [Conformance rows].
+// Conformance rows of flip, roll and repeat; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

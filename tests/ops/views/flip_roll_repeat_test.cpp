@@ -141,7 +141,7 @@ TEST(Meshgrid, ShapesAndErrors) {
   TERCEL_EXPECT_THROW(vander(a, -1), RuntimeError, "N must be non-negative.");
 }
 
-// Large enough for several threads, against what one thread gives.
+// Large enough for several threads, compared with one thread.
 TEST(FlipRollRepeatThreads, LargeResults) {
   const Tensor x = random({700, 501}, kFloat32, -1, 1, 3);
   const auto all = [&] {

@@ -33,7 +33,7 @@ TEST(Resize, GrowsTheStorageAndKeepsTheElements) {
   EXPECT_EQ(sizes(x), (List{3, 2}));
   EXPECT_EQ(x.storage()->nbytes(), 48u);
   EXPECT_EQ(values_of(narrow(x, 0, 0, 2)), (Values{0, 1, 2, 3}));
-  // Whoever shares the storage sees the new memory, under the old sizes.
+  // Other tensors over the storage see the new memory, with their old sizes.
   EXPECT_TRUE(alias.is_alias_of(x));
   EXPECT_EQ(values_of(alias), (Values{0, 1, 2, 3}));
   EXPECT_EQ(alias.data_ptr(), x.data_ptr());
@@ -42,7 +42,7 @@ TEST(Resize, GrowsTheStorageAndKeepsTheElements) {
 TEST(Resize, NeverShrinks) {
   Tensor x = arange(6);
   const void* const data = x.data_ptr();
-  set_keep_on_shrink(false);  // a matter of DeferredTensor's
+  set_keep_on_shrink(false);  // used only by DeferredTensor
   x.resize_({2});
   x.resize_({0});
   x.resize_({6});

@@ -1,4 +1,4 @@
-"""All layers under the paths that PyTorch's have, as in `from tercel.nn.modules.batchnorm import _BatchNorm`."""
+"""All layers under PyTorch's module paths, as in `from tercel.nn.modules.batchnorm import _BatchNorm`."""
 
 import sys
 
@@ -19,7 +19,7 @@ from tercel.nn.rnn import *  # noqa: F401,F403
 from tercel.nn.sampling import *  # noqa: F401,F403
 from tercel.nn.transformer import *  # noqa: F401,F403
 
-# PyTorch's files, and where their classes are here.
+# PyTorch's files and the modules that define their classes here.
 _FILES = {
     "activation": activation, "adaptive": adaptive, "batchnorm": norm, "channelshuffle": sampling, "container": containers,
     "conv": conv, "distance": activation, "dropout": norm, "flatten": linear, "fold": conv, "instancenorm": norm,

@@ -1,10 +1,10 @@
-// Running a contiguous loop over operands of any dtype, stride and order.
+// Runs a contiguous loop over operands of any dtype, stride and order.
 //
 // Note [Tiles]
 // An op has one loop per compute type, over contiguous arrays of that type (contiguous_loop.h). run_elementwise() calls
-// it directly where the operands are just that, and otherwise on tiles that fit the L1 cache: it loads other dtypes,
-// strides, repeated and transposed operands into them and stores the results back. So an element goes through the same
-// instructions wherever it stands, and an op costs one loop to compile, not one per dtype and layout.
+// it directly if the operands have this form, and otherwise on tiles that fit the L1 cache: other dtypes, strides,
+// repeated and transposed operands are loaded into tiles and results are stored back. So the instructions for an
+// element do not depend on its position, and an op compiles to one loop, not to one per dtype and layout.
 #pragma once
 
 #include "tercel/ops/common/elementwise_loop.h"
@@ -14,10 +14,10 @@ namespace tercel::TERCEL_ISA {
 /** Computes out[i] from in[0][i], in[1][i] ... for n elements; out may be one of the inputs. */
 using ContiguousLoop = void (*)(void* out, const void* const* in, int64_t n);
 
-/** run_elementwise() for loops that need tiles. A null body copies the one input. */
+/** run_elementwise() for loops that need tiles. A null body copies the single input. */
 void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop body);
 
-/** run_elementwise() for one short row of native operands, some of which are a single number. */
+/** run_elementwise() for one short row of native operands, some of which are single numbers. */
 void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop body);
 constexpr int64_t kMaxBesideNumbers = 256;
 

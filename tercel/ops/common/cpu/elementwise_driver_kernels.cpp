@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t kTile = 1024, kTileBytes = kTile * 8;
 // Rows shorter than this are processed several at a time.
 constexpr int64_t kShortRow = 128;
-// Edge of the blocks in which operands are transposed: 512 bytes of a row saturate memory bandwidth, and a block of
-// 64 KiB fits into the L2 cache. Loops with an edge shorter than kLeastBlocked are gathered.
+// Edge of the blocks in which operands are transposed: 512 bytes of a row saturate memory bandwidth, and a block of 64
+// KiB fits into the L2 cache. If an edge of a loop is shorter than kLeastBlocked, elements are gathered.
 constexpr int64_t kBlock = 128, kLeastBlocked = 16;
 
-// Bytes of the row of a number beside long rows; with as much of the others it fits into an L1 cache.
+// Bytes of the row that holds a repeated number beside long rows; one such row per operand fits into an L1 cache.
 constexpr int64_t kNumberBytes = 16 << 10;
 
 struct alignas(64) Tile {
@@ -30,7 +30,7 @@ struct Operand {
   int64_t stride[2];
   int64_t item;
   ConvertFn convert;  // null: the dtype is the compute type
-  bool direct;        // rows can be given to the body as they are
+  bool direct;        // rows can be passed to the body directly
   bool transposed;    // contiguous along the outer loop
 };
 
@@ -43,7 +43,7 @@ struct ElementwiseDriver {
   Operand operand[kMaxOperands];
 
   ElementwiseDriver(const ElementwiseLoop& l, ContiguousLoop b) : loop(l), body(b) {
-    // A copy without conversion moves the bytes of elements.
+    // A copy without conversion only moves bytes.
     const bool raw = !body && loop.dtype[0] == loop.dtype[1];
     const ScalarType native = raw ? loop.dtype[0] : native_dtype(loop.compute);
     compute_item = largest_item = static_cast<int64_t>(item_size(native));
@@ -92,7 +92,7 @@ struct ElementwiseDriver {
     o.convert(tile, raw.bytes, n);
   }
 
-  /** Stores a row of results in the output. */
+  /** Stores a row of results to the output. */
   void store(char* to, const void* row, int64_t n) const {
     const Operand& o = operand[0];
     Tile raw;
@@ -144,7 +144,7 @@ struct ElementwiseDriver {
     }
   }
 
-  /** Whether rows are long, one operand is a number and all others can be given to the body as they are. */
+  /** Whether rows are long, one operand is a number and all others can be passed to the body directly. */
   bool is_beside_number() const {
     int numbers = 0;
     for (int a = 0; a < loop.nargs; ++a) {
@@ -154,7 +154,7 @@ struct ElementwiseDriver {
     }
     return body && numbers == 1 && !loop.stream && loop.n[0] > tile_size;
   }
-  /** With longer rows than a tile's: at the end of each one, reads of memory are waited for. */
+  /** Uses rows longer than a tile, because the body waits for pending memory reads at the end of each row. */
   void run_rows_beside_number() const {
     alignas(64) char row[kNumberBytes];
     const void* in[kMaxOperands];
@@ -213,17 +213,17 @@ struct ElementwiseDriver {
 #if TERCEL_ISA_LEVEL == 2
   static constexpr int64_t kLine = 16;
 
-  // Whether a large matrix of elements of 4 bytes is transposed into whole cache lines.
+  // Whether a large matrix of 4-byte elements is transposed into whole cache lines.
   bool copies_lines() const {
     const auto whole = [](int64_t address) { return address % 64 == 0; };
     return !body && loop.stream && operand[1].transposed && !operand[0].convert && !operand[1].convert &&
            compute_item == 4 && whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand[0].data))) &&
            whole(operand[0].stride[1]);
   }
-  // Lines are copied without a tile. A block of input rows is prefetched, row by row, which memory serves fastest,
-  // while the block before it is written; the squares of a block read a line from each of many rows.
+  // Lines are copied without a tile. A block of input rows is prefetched row by row, the fastest order for memory,
+  // while the previous block is written; the squares of a block read one line from each of many rows.
   void copy_lines() const {
-    constexpr int64_t kRows = 256, kColumns = 128;  // of a block of the input
+    constexpr int64_t kRows = 256, kColumns = 128;  // of an input block
     const Operand &to = operand[0], &from = operand[1];
     for (int64_t i0 = 0; i0 < loop.n[0]; i0 += kRows) {
       const int64_t rows = std::min(kRows, loop.n[0] - i0);
@@ -252,9 +252,9 @@ struct ElementwiseDriver {
   }
 #endif
 
-  // Transposed operands are transposed block by block; rows of a block are then computed like others.
+  // Transposed operands are transposed block by block; the rows of a block are then computed like others.
   void run_blocks() const {
-    // Not on the stack: threads of the user may have a small one.
+    // Not on the stack: user threads may have small ones.
     DataPtr turned[kMaxOperands];
     for (int a = 1; a < loop.nargs; ++a)
       if (operand[a].transposed) turned[a] = cpu_allocator().allocate(kBlock * kBlock * 4);

@@ -7,9 +7,9 @@
 //
 // With AVX-512, tanh and erf are polynomials about the centre of one of 16 intervals, whose coefficients are selected
 // by one permutation each: no division, no exponential function, no branch. The interval about zero has an odd
-// polynomial, so that small and subnormal numbers keep their precision; the sign is applied at the end. Centres of tanh
-// are chosen such that its value there is nearly a number of the type; erf's intervals have equal width, and its table
-// has a row of corrections.
+// polynomial, so that small and subnormal numbers keep their precision; the sign is applied at the end. The centres for
+// tanh are chosen such that its value there is nearly a number of the type; erf's intervals have equal width, and its
+// table has a row of corrections.
 //
 // The float64 versions are long and used often, so they are not inlined.
 #pragma once
@@ -23,7 +23,7 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// a * b + c, rounded once where the instruction set can (xsimd's fma rounds twice with AVX-512).
+// a * b + c, rounded once if the instruction set supports it (xsimd's fma rounds twice with AVX-512).
 #if TERCEL_ISA_LEVEL == 2
 inline Vec<float> multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
   return Vec<float>::Batch(_mm512_fmadd_ps(a.v, b.v, c.v));
@@ -70,7 +70,7 @@ Vec<T> chosen_polynomial(const T (&rows)[kRows][16], size_t first, __m512i i, Ve
 }
 inline __m512i bits_of(Vec<float> x) { return _mm512_castps_si512(x.v); }
 inline __m512i bits_of(Vec<double> x) { return _mm512_castpd_si512(x.v); }
-// Of two numbers, the second where one is NaN.
+// Returns the second number if one is NaN.
 inline Vec<float> lesser(float a, Vec<float> b) { return Vec<float>::Batch(_mm512_min_ps(_mm512_set1_ps(a), b.v)); }
 inline Vec<double> lesser(double a, Vec<double> b) { return Vec<double>::Batch(_mm512_min_pd(_mm512_set1_pd(a), b.v)); }
 inline Vec<float> greater(float a, Vec<float> b) { return Vec<float>::Batch(_mm512_max_ps(_mm512_set1_ps(a), b.v)); }
@@ -78,8 +78,9 @@ inline Vec<double> greater(double a, Vec<double> b) {
   return Vec<double>::Batch(_mm512_max_pd(_mm512_set1_pd(a), b.v));
 }
 
-/** Two intervals in each octave from 1/16 to 16 (1/8 to 32 in float64), told by the last bits of the exponent and the
- * first of the mantissa.
+/**
+ * Two intervals per octave from 1/16 to 16 (1/8 to 32 in float64), given by the last bits of the exponent and the first
+ * of the mantissa.
  */
 template <class T>
 Vec<T> tanh_of(Vec<T> x) {
@@ -94,7 +95,7 @@ Vec<T> tanh_of(Vec<T> x) {
     return copysign(chosen_polynomial(kTanhD, 1, i, size - choose(kTanhD[0], i)), x);
   }
 }
-/** Intervals about the multiples of a step, which a sum rounds to. */
+/** Intervals about the multiples of a step, to which a sum rounds. */
 template <class T>
 Vec<T> erf_of(Vec<T> x) {
   constexpr bool kFloat = sizeof(T) == 4;
@@ -112,12 +113,12 @@ Vec<T> erf_of(Vec<T> x) {
       return kErfD;
   }
   ();
-  // About zero the slope is 1 and a small part.
+  // About zero, the slope is 1 plus a small part.
   const Vec<T> rest = where(size < Vec<T>(kStep / 2), size, choose(rows[0], i));
   return copysign(multiply_add(chosen_polynomial(rows, 2, i, d), d, rest) + choose(rows[1], i), x);
 }
 
-/** x = 2^e (1 + z) with z from -1/4 to 1/2; infinite and NaN ones, zeros and numbers below show in e or z. */
+/** x = 2^e (1 + z) with z from -1/4 to 1/2; infinities, NaN, zeros and negative numbers give a special e or z. */
 template <class T>
 struct Parts {
   Vec<T> e, z;
@@ -134,7 +135,7 @@ struct Parts {
     z = z - one;
   }
 };
-/** 0.9 ulp. log(2) is in two parts, both positive, as e may be infinite. */
+/** 0.9 ulp. log(2) is split into two positive parts, as e may be infinite. */
 inline Vec<float> log_of(Vec<float> x) {
   const Parts p(x);
   const Vec<float> q = polynomial(p.z, -4.4909608e-2, 1.04483314e-1, -1.3162233e-1, 1.4482062e-1, -1.6647767e-1,
@@ -157,14 +158,14 @@ inline Vec<float> log2_of(Vec<float> x) {
   const Parts p(x);
   const Vec<float> q = polynomial(p.z, -6.479087e-2, 1.5073757e-1, -1.8989088e-1, 2.0893198e-1, -2.4017651e-1,
                                   2.8840348e-1, -3.6067456e-1, 4.809001e-1, -7.213475e-1);
-  // 1 / log(2) in two parts. What the sum with e loses is put back: the two may cancel.
+  // 1 / log(2) in two parts. The rounding error of the sum with e is added back, since the two may cancel.
   const Vec<float> slope(1.442695F), line = p.z * slope, line_rest = multiply_add(p.z, slope, -line);
   const Vec<float> rest = multiply_add(p.z * p.z, q, multiply_add(p.z, Vec<float>(1.925963e-8F), line_rest));
   const Vec<float> sum = p.e + line, lost = line - (sum - p.e);
   return sum + where(abs(p.e) < Vec<float>(200), lost + rest, Vec<float>(0));
 }
 
-/** e^x = 2^n e^r with |r| <= log(2) / 2, 1 ulp; the bounds are where the result has long been 0 or infinite. */
+/** e^x = 2^n e^r with |r| <= log(2) / 2, 1 ulp; the bounds are beyond the range of finite nonzero results. */
 [[gnu::noinline]] inline Vec<double> exp_of(Vec<double> x) {
   const Vec<double> bounded = lesser(1100, greater(-1100, x));
   const Vec<double> n = Vec<double>::Batch(_mm512_roundscale_pd((bounded * Vec<double>(1.4426950408889634)).v,
@@ -189,8 +190,7 @@ inline Vec<float> expm1_of(Vec<float> x) {
   return where(n == Vec<float>(0), copysign(p, x), result);
 }
 
-/** What is left of x after whole multiples of pi / kParts (odd halves of them with kShifted), and the multiple's bits.
- */
+/** The remainder of x after multiples of pi / kParts (odd halves of them with kShifted), and the multiple's bits. */
 template <int kParts, bool kShifted>
 struct Angle {
   Vec<float> r;
@@ -207,7 +207,7 @@ struct Angle {
     r = multiply_add(n, Vec<float>(-3.430249e-15F / kParts), r);
   }
 };
-/** Up to here the three parts are enough; infinite and NaN ones are beyond. */
+/** Below this bound three parts are enough; infinities and NaN are above. */
 inline Mask<float> is_plain_angle(Vec<float> x) { return abs(x) < Vec<float>(30000); }
 /** 2 ulp. */
 template <bool kCosine>
@@ -232,7 +232,7 @@ inline Vec<float> tan_of(Vec<float> x) {
 
 #endif
 
-/** 1.3 ulp: of 1 / x beyond 1, from a right angle in two parts. */
+/** 1.3 ulp. For |x| > 1: a right angle, in two parts, minus the arc tangent of 1 / x. */
 inline Vec<float> atan_of(Vec<float> x) {
   const Vec<float> size = abs(x), one(1), zero(0);
   const Mask<float> large = size > one;

@@ -1,20 +1,20 @@
-// Mathematical functions of Vec<T>, each from the library that is accurate.
+// Mathematical functions of Vec<T>, each from an accurate library.
 //
 // Note [Choice of mathematics]
 // Debian's xsimd 8.1 and SLEEF 3.5 were compared with long double over dense samples and special values;
 // tests/ops/common/vec_math_test.cpp checks the bounds below. The faster one is used if both are accurate.
 //
-// - exp: own with AVX-512's scaling by powers of two, 1 ulp, a third and a half faster than SLEEF, which others take
+// - exp: own with AVX-512's scaling by powers of two, 1 ulp, a third and a half faster than SLEEF, used elsewhere
 // - expm1: own with AVX-512 in f32, 1.4 ulp; else SLEEF: xsimd is infinite too early, and loses the sign of zero
 // - log: own with AVX-512, 0.9 ulp; else xsimd in f32, 0.8 ulp, SLEEF in f64, where xsimd is wrong for subnormals
-// - log1p: xsimd: SLEEF is infinite from 1e38 (f32) and 2.7e307 (f64) on; the sign of zero is put back
-// - sin, cos: own with AVX-512 in f32, 2 ulp, for ordinary angles; else xsimd, 1.8 ulp, a third faster than SLEEF
-// - tanh: own with AVX-512, 1.2 ulp, more than twice as fast as xsimd's 1.3 ulp, which others take
+// - log1p: xsimd: SLEEF is infinite from 1e38 (f32) and 2.7e307 (f64) on; the sign of zero is restored
+// - sin, cos: own with AVX-512 in f32, 2 ulp, for moderate angles; else xsimd, 1.8 ulp, a third faster than SLEEF
+// - tanh: own with AVX-512, 1.2 ulp, more than twice as fast as xsimd's 1.3 ulp, used elsewhere
 // - erf: own with AVX-512, 1.4 ulp; else xsimd in f32, 2.4 ulp, two and a half times as fast as SLEEF, and SLEEF in
 //   f64, where xsimd is 68 ulp off, and NaN for large numbers
 // - pow, atan2, hypot: SLEEF: xsimd's are compositions of the above
 // - floor ...: SLEEF on SSE2, where xsimd loses the sign of zero; one instruction elsewhere
-// - fmod: own, exact, by the C library, lane by lane
+// - fmod: the C library's, exact, lane by lane
 #pragma once
 
 #include <sleef.h>
@@ -43,7 +43,7 @@ using VecD = Vec<double>;
 
 #if TERCEL_ISA_LEVEL == 2
 // e^x = 2^n e^r with |r| <= log(2) / 2: a polynomial of degree 6, whose first two coefficients are exact. The bounds
-// lie where the result has long been 0 or infinite, and let NaN pass.
+// are beyond the range of finite nonzero results, and let NaN pass.
 inline VecF exp(VecF x) {
   const auto number = [](float c) { return _mm512_set1_ps(c); };
   const __m512 bounded = _mm512_min_ps(number(130), _mm512_max_ps(number(-150), x.v));
@@ -73,7 +73,7 @@ template <class T>
 Vec<T> log1p(Vec<T> x) {
   return where(x == Vec<T>(0), x, Vec<T>(xsimd::log1p(x.v)));
 }
-// Separate code for large angles, which is long and rarely used.
+// Large angles have separate code, which is long and rarely used.
 template <class T>
 [[gnu::noinline]] Vec<T> sin_of_any(Vec<T> x) {
   return xsimd::sin(x.v);
@@ -112,7 +112,7 @@ inline VecF erf(VecF x) { return erf_of(x); }
 #else
 template <class T>
 Vec<T> tanh(Vec<T> x) {
-  // From 20 on it is 1. Casting large numbers and NaN to integers would be undefined.
+  // The result is 1 from 20 on. Casting large numbers and NaN to integers would be undefined.
   const Vec<T> limit(20), one(1);
   const Vec<T> small = where(abs(x) < limit, x, Vec<T>(0));
   const Vec<T> rest = where(x >= limit, one, where(x <= -limit, -one, x));
@@ -150,7 +150,7 @@ TERCEL_ROUNDING(round, rint)
 TERCEL_ROUNDING(floor, _MM_FROUND_TO_NEG_INF)
 TERCEL_ROUNDING(ceil, _MM_FROUND_TO_POS_INF)
 TERCEL_ROUNDING(trunc, _MM_FROUND_TO_ZERO)
-/** To the nearest, ties to even. */
+/** Round to nearest, ties to even. */
 TERCEL_ROUNDING(round, _MM_FROUND_TO_NEAREST_INT)
 #undef TERCEL_ROUNDING
 #endif
@@ -163,7 +163,7 @@ template <class T>
 Mask<T> isfinite(Vec<T> x) {
   return abs(x) <= Vec<T>(std::numeric_limits<T>::max());
 }
-/** NaN if either is. */
+/** NaN if either operand is. */
 template <class T>
 Vec<T> maximum(Vec<T> a, Vec<T> b) {
   return where((a > b) | isnan(a), a, b);
@@ -176,7 +176,7 @@ template <class T>
 Vec<T> divide(Vec<T> a, Vec<T> b) {
   return a / b;
 }
-/** Remainder of the division towards zero: exact, with the sign of a. */
+/** Remainder of truncating division: exact, with the sign of a. */
 template <class T>
 Vec<T> fmod(Vec<T> a, Vec<T> b) {
   alignas(64) T x[Vec<T>::kSize], y[Vec<T>::kSize];
@@ -190,13 +190,13 @@ Vec<T> fmod(Vec<T> a, Vec<T> b) {
   }
   return Vec<T>::load(x);
 }
-/** Remainder of the division towards minus infinity: it has the sign of b. */
+/** Remainder of floor division: it has the sign of b. */
 template <class T>
 Vec<T> remainder(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b), zero(0);
   return where((r != zero) & ((r < zero) ^ (b < zero)), r + b, r);
 }
-/** floor(a / b), also if the rounded quotient is larger; NaN for infinite a. */
+/** floor(a / b), also if the quotient is rounded up; NaN for infinite a. */
 template <class T>
 Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   const Vec<T> zero(0), rough = a / b;

@@ -1,4 +1,4 @@
-// The one loop of an elementwise op on a GPU: a thread takes every n-th element, of any dtype and stride.
+// The only loop of elementwise ops on a GPU: a thread processes every n-th element, of any dtype and stride.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,10 +16,10 @@
 namespace tercel::cuda {
 namespace {
 
-/** The stream that ops are queued on: the default one. */
+/** The stream on which ops are queued: the default stream. */
 inline cudaStream_t current_stream() { return nullptr; }
 
-/** Operands that are one number in host memory, as the compute type. */
+/** Operands that are single numbers in host memory, as the compute type. */
 template <class T>
 struct Numbers {
   T value[kMaxOperands];
@@ -70,7 +70,7 @@ __device__ void store(char* p, ScalarType dtype, T value) {
   }
 }
 
-// Functors calculate with numbers of these types.
+// Functors compute with scalars of these types.
 template <class T>
 using Number = std::conditional_t<std::is_integral_v<T>, Int<T>, T>;
 template <class T>
@@ -117,7 +117,7 @@ void launch(const ElementwiseLoop& loop) {
   TERCEL_CHECK(error == cudaSuccess, InternalError, "elementwise kernel: ", cudaGetErrorString(error));
 }
 
-/** An op's kernels, by compute type; null where its domain has none. */
+/** Kernels of an op by compute type; null outside its domain. */
 struct Launches {
   using Launch = void (*)(const ElementwiseLoop&);
   Launch launch[kNumComputes];

@@ -1,4 +1,4 @@
-// Reading elements at indices.
+// Reads elements at indices.
 //
 //   index_select:  for slice (o, k):  out[o, k, :] = in[o, index[k], :]
 //   gather:        for line, i:       other[line, i] = indexed[line, index[line, i]]
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kPrefetchAhead = 8;
 constexpr int64_t kMaxPrefetchBytes = 512;
-// Up to this many bytes of a slice of the outer dimensions stay in the caches anyway.
+// Slices of the outer dimensions up to this many bytes stay in the caches anyway.
 constexpr int64_t kNear = 32 * 1024;
 
 /** Slices [first, last) of one outer index; kRun bytes each, or loop.run of them if that is 0. */

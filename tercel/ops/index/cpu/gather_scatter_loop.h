@@ -1,5 +1,5 @@
-// Iteration of gather and scatter over a GatherLoop: adjacent lines together, so that memory is read in order if the
-// indexed dimension is an outer one.
+// Iteration of gather and scatter over a GatherLoop: adjacent lines are processed together, so that memory is read in
+// order if the indexed dimension is an outer one.
 #pragma once
 
 #include "tercel/core/load_element.h"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kColumns = 256;
 
-// Calls visit(indexed, index, other, columns) for runs of adjacent lines; columns share all but the last dimension.
-// Stops when it returns false.
+// Calls visit(indexed, index, other, columns) for runs of adjacent lines; a run's columns differ only in the last
+// dimension. Stops when it returns false.
 template <class Visit>
 bool for_each_run(const GatherLoop& loop, int64_t begin, int64_t end, Visit visit) {
   const int last = loop.ndim - 1;
@@ -52,7 +52,7 @@ bool for_each_element(const GatherLoop& loop, int64_t begin, int64_t end, Elemen
     }
     return true;
   };
-  // Line by line if elements of a line are closer to each other than adjacent lines.
+  // Line by line if the elements of a line are closer together than adjacent lines.
   const bool by_line = loop.index_stride < index_step;
   return for_each_run(loop, begin, end, [&](char* indexed, const char* index, char* other, int64_t columns) {
     if (by_line) {

@@ -1,4 +1,4 @@
-// Writing elements at indices:  for line, i:  indexed[line, index[line, i]] = kind(itself, other[line, i])
+// Writes elements at indices:  for line, i:  indexed[line, index[line, i]] = kind(itself, other[line, i])
 #include "tercel/ops/index/scatter_kernels.h"
 
 #include "tercel/ops/common/cpu/wrapping.h"
@@ -43,7 +43,7 @@ bool combine_lines(ScatterKind kind, const GatherLoop& loop, int64_t begin, int6
   }
 }
 
-/** Without order; the op has rejected reductions that need one. */
+/** For types without an order; the op has rejected reductions that compare. */
 template <class I, class T>
 bool combine_complex_lines(ScatterKind kind, const GatherLoop& loop, int64_t begin, int64_t end) {
   if (kind == ScatterKind::Multiply) return combine_items<I, T>(loop, begin, end, &times<T>);

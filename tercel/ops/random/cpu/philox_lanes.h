@@ -1,4 +1,4 @@
-// Philox4x32-10 of consecutive counters in parallel lanes; util/philox.h has the scalar version.
+// Philox4x32-10 for consecutive counters in parallel lanes; util/philox.h has the scalar version.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-/** Word w of block first + i in words[w][i]. */
+/** Writes word w of block first + i to words[w][i]. */
 template <int kBlocks>
 void philox_lanes(uint64_t seed, uint64_t stream, uint64_t first, uint32_t (*words)[kBlocks]) {
   uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];

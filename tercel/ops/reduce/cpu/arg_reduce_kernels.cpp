@@ -1,7 +1,7 @@
-// The largest or smallest element along a dimension, and its first index.
+// Maximum or minimum along a dimension, and the index of its first occurrence.
 //
 //   rows:     for each tile of the row:  b = best of tile;  if b is better than best: best = b, where = the tile
-//             then find it in that tile
+//             then search for it in that tile
 //   short:    rows in the lanes of vectors, then as columns
 //   columns:  for each row r:  for each column c:  if x[r][c] is better than best[c]: best[c] = x[r][c], where[c] = r
 #include "tercel/ops/common/cpu/transpose_to_lanes.h"
@@ -12,7 +12,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Elements of a row searched at a time; rows that need conversion use the pieces of a RowReader.
+// Elements of a row searched at a time; rows that need conversion are read in tiles of a RowReader.
 constexpr int64_t kTile = 4096;
 
 template <class Op, class T>
@@ -126,7 +126,7 @@ template <class Op, class T>
 void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   using V = AnyVec<T>;
   constexpr int64_t kWidth = RowReader<T>::kMax, kSize = V::kSize;
-  // Row numbers are stored as T, relative to the start of a block in which all of them are exact.
+  // Row indices are stored as T, relative to the start of a block within which all of them are exact.
   constexpr int64_t kBlock = 1 << 20;
   const RowReader<T> reader(loop.dtype, loop.compute);
   const int64_t columns = loop.kept_sizes[0], column_stride = loop.kept_strides[0];
@@ -141,7 +141,7 @@ void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
     const Odometer kept(loop.num_kept - 1, loop.kept_sizes + 1, task / strips);
     const char* in = loop.in + kept.offset(loop.kept_strides + 1) + first * column_stride;
     const int64_t vectors = ceil_div(width, kSize);
-    // A partial last vector is read from the tile, to not read beyond the end of the row.
+    // A partial last vector is read from the tile, to avoid reading beyond the end of the row.
     const bool direct = reader.direct(column_stride) && width % kSize == 0;
     for (int64_t i = width; i < vectors * kSize; ++i) tile[i] = T(0);
     for (int64_t start = 0; start < loop.size; start += kBlock) {

@@ -70,7 +70,7 @@ class Cascade {
   uint64_t count_ = 0;
 };
 
-// Contiguous rows of one leaf each.
+// Contiguous rows of at most one leaf each.
 template <class Op, class T>
 void short_rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
   Odometer kept(loop.num_kept, loop.kept_sizes, begin);
@@ -147,7 +147,7 @@ class Strip {
   static constexpr int64_t kWidth = RowReader<T>::kMax;
   static constexpr int64_t kSize = V::kSize;
 
-  // A partial last vector overlaps the one before it: it has separate sums, of which only the last lanes are used. A
+  // A partial last vector overlaps the one before it. It has separate sums, of which only the last lanes are used. A
   // strip narrower than a vector is read through tiles, which are wide enough.
   explicit Strip(int64_t width) : width_(width) {
     vectors_ = width / kSize;
@@ -278,7 +278,7 @@ constexpr Kernels kernels_of() {
   if constexpr (!is_floating_only<Op>) {
     put<Op, int32_t>(out, Compute::I32);
     put<Op, int64_t>(out, Compute::I64);
-    // Ops that do not compare give the same bits as for int64.
+    // Ops that do not compare elements give the same bits as for int64.
     put<Op, std::conditional_t<is_ordering<Op>, uint64_t, int64_t>>(out, Compute::U64);
   }
   if constexpr (takes_complex_elements<Op>) {

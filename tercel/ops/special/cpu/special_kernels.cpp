@@ -1,5 +1,5 @@
-// Special ops: most loops are compiled once (special_bodies.cpp); vector loops and the tile drivers for each
-// instruction set.
+// Special ops: most loops are compiled once (special_bodies.cpp); this file has vector loops and the tile drivers, for
+// each instruction set.
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/common/cpu/contiguous_loop.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -7,7 +7,7 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// Some of float32 are own functions, with every instruction set or with one.
+// Some float32 functions are Tercel's own, on all instruction sets or on one.
 #define TERCEL_SLEEF_UNARY(name, ulp)                                                                 \
   [[maybe_unused]] inline VecF name(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(name, ulp)(x.v)); } \
   inline VecD name(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(name, ulp)(x.v)); }
@@ -25,7 +25,7 @@ TERCEL_SLEEF_UNARY(lgamma, u10)
 }  // namespace sleef
 #undef TERCEL_SLEEF_UNARY
 
-/** For ordinary angles AVX-512 has an own function. */
+/** AVX-512 has a faster function for moderate angles. */
 inline VecF tan(VecF x) {
 #if TERCEL_ISA_LEVEL == 2
   const Mask<float> plain = is_plain_angle(x);
@@ -39,7 +39,7 @@ inline VecF tan(VecF x) {
 /** SLEEF's f64 version loses the sign of subnormal numbers. */
 inline VecD tan(VecD x) { return where(abs(x) < VecD(1e-100), x, sleef::tan(x)); }
 
-/** 4 ulp: x times polynomials in the logarithm of 1 - x^2 and in its root. */
+/** 4 ulp: x times polynomials in log(1 - x^2) and its square root. */
 inline Vec<float> erfinv(Vec<float> x) {
   const Vec<float> one(1), w = -log((one - x) * (one + x)), w1 = w - Vec<float>(2.5F), w2 = sqrt(w) - Vec<float>(3);
   const Vec<float> near = polynomial(w1, 2.853505e-8, 3.437274e-7, -3.5288626e-6, -4.3967852e-6, 2.186022e-4,
@@ -50,7 +50,7 @@ inline Vec<float> erfinv(Vec<float> x) {
   return where(abs(x) == one, x / (one - abs(x)), inside);
 }
 
-// One loop for all functions, since they are long, and mostly calls.
+// One loop, which calls the function by pointer: functions are long, and mostly calls themselves.
 template <class T>
 [[gnu::noinline]] void loop_of(Vec<T> (*f)(Vec<T>), void* out, const void* const* in, int64_t n) {
   compact_loop<T>(f, out, in, n, std::make_index_sequence<1>());
