@@ -294,7 +294,7 @@ TEST(CopyElements, ConvertsEveryDtypeIntoEveryOther) {
         copy_elements_out(target, source);
         std::vector<double> want;
         for (const double v : values_of(source)) {
-          unsigned char element[8];
+          unsigned char element[16];  // of any dtype
           // Through int64 where both are integers: conversion between those wraps.
           if (is_integral(from, true) && is_integral(to, false))
             visit_all_types("test", to, [&]<class T>() {
