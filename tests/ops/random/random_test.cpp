@@ -61,8 +61,8 @@ TEST(Random, UniformNumbersStayBelowTheirEnd) {
   Generator generator(10);
   for (const ScalarType t : {kFloat32, kFloat16, kBFloat16}) {
     // Drawn numbers are rounded to one of two, or three.
-    const Values v =
-        values_of(uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258));
+    const Values v = values_of(
+        uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258, generator));
     EXPECT_EQ(*std::max_element(v.begin(), v.end()), t == kFloat16 ? 257.75 : *std::min_element(v.begin(), v.end()));
   }
   EXPECT_THROW(uniform_(empty({2}), 0, 1e39), RuntimeError);
