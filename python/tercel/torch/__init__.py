@@ -14,6 +14,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 
@@ -39,6 +40,31 @@ class _Torch(types.ModuleType):
         return sorted({*vars(self), *dir(tercel)})
 
 
+# The files of tercel.nn, and where PyTorch has what is in them: torch.nn.modules.x, where not the next table says more.
+_LAYERS = {
+    "activation": "activation", "adaptive": "adaptive", "containers": "container", "conv": "conv", "lazy": "lazy",
+    "linear": "linear", "loss": "loss", "module": "module", "norm": "normalization", "padding": "padding", "rnn": "rnn",
+    "sampling": "upsampling", "transformer": "transformer",
+}
+_LAYERS_BY_NAME = {
+    "activation": r"MultiheadAttention", "batchnorm": r"\w*BatchNorm\w*|_NormBase", "channelshuffle": r"ChannelShuffle",
+    "conv": r"LazyConv\w+", "distance": r"CosineSimilarity|PairwiseDistance", "dropout": r"\w*Dropout\w*",
+    "flatten": r"(Unf|F)latten", "fold": r"(Unf|F)old", "instancenorm": r"\w*InstanceNorm\w*", "linear": r"LazyLinear",
+    "pixelshuffle": r"Pixel\w+", "pooling": r"\w+(Pool|Unpool)\dd", "sparse": r"Embedding(Bag)?", "upsampling": r"Upsampl\w+",
+}
+
+
+def _place_of(where, name):
+    """The module of PyTorch that has what is `name` in a module of Tercel."""
+    package, _, file = where.rpartition(".")
+    if package == "tercel.nn" and (file in _LAYERS or name == "MultiheadAttention"):
+        found = (place for place, pattern in _LAYERS_BY_NAME.items() if re.fullmatch(pattern, name))
+        return f"torch.nn.modules.{next(found, _LAYERS.get(file))}"
+    if where == "tercel.optim.optimizers" and name in sys.modules[where].__all__:
+        return f"torch.optim.{name.lower()}"
+    return "torch" + where[len("tercel"):]
+
+
 def _rename(module):
     """Lets a module of Tercel, and what is defined in it, say torch."""
     name = module.__name__
@@ -49,9 +75,11 @@ def _rename(module):
         where = getattr(thing, "__module__", None)
         if isinstance(where, str) and where.split(".")[0] == "tercel" and not isinstance(thing, types.ModuleType):
             try:
-                thing.__module__ = "torch" + where[len("tercel"):]
+                thing.__module__ = _place_of(where, getattr(thing, "__name__", ""))
             except (AttributeError, TypeError):
                 pass  # an object whose class says it, or an operation, which asks _C for the name
+    for inner in [key for key in sys.modules if key.startswith(name + ".")]:  # PyTorch's files, which a package has put there
+        sys.modules.setdefault("torch" + inner[len("tercel"):], sys.modules[inner])
 
 
 class _Finder:
