@@ -4,7 +4,8 @@ Note [The name torch]
 install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. The module `torch` is one of its own,
 since its __version__ is that of the PyTorch version that is followed; all below it are Tercel's own modules, under two names
 in sys.modules. Libraries ask type(x).__module__ whether x is a tensor of theirs, so classes and functions of Tercel say
-"torch" there from then on, and so do the texts of dtypes and sizes. A process cannot hold both: classes have one name.
+"torch" there from then on, layers and optimizers the modules that PyTorch has them in (_place_of), and so do the texts of dtypes
+and sizes. A process cannot hold both: classes have one name.
 
 Processes that multiprocessing starts take over sys.path, on which install() puts a folder with a package `torch` that calls
 install(). importlib.metadata finds the version there too.
