@@ -107,6 +107,8 @@ def test_compiled_modules_hold_the_module():
     assert type(compiled).__name__ == "OptimizedModule" and compiled._orig_mod is net and tc.compile(compiled) is compiled
     assert list(compiled.state_dict()) == ["_orig_mod.0.weight", "_orig_mod.0.bias"] and not hasattr(net, "_orig_mod")
     assert not compiled.eval().greet() and not net.training and tc.equal(compiled(x), net(x)) and len(compiled) == 2
+    compiled.training = True
+    assert net.training and not net.eval().training and not compiled.training
     compiled.mark = 3
     assert net.mark == 3 and "mark" in dir(compiled)
     del compiled.mark

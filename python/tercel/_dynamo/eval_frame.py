@@ -9,6 +9,7 @@ class OptimizedModule(Module):
 
     def __init__(self, mod):
         super().__init__()
+        del self.__dict__["training"]  # the child's
         self.__dict__["_own"] = frozenset(self.__dict__)
         self._modules["_orig_mod"] = mod
 
