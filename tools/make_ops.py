@@ -236,6 +236,9 @@ def autocast_ops(table):
         if len(columns) > 1 or first != columns:
             raise SystemExit(f"{op.header}: {op.name}() has the columns {columns or 'of no autocast'}; expected one, the same "
                              f"for all overloads, but another has {first}")
+    for space, scope, name in table.using:  # linalg::matmul is matmul
+        if space in PREFIXES and scope == "tercel::" and policies.get(name):
+            policies[PREFIXES[space] + name] = policies[name]
     return "".join(f'{{"{name}", AutocastPolicy::{AUTOCAST[columns[0]]}}},\n'
                    for name, columns in sorted(policies.items()) if columns)
 

@@ -32,6 +32,11 @@ extern constinit thread_local bool t_autocast [[gnu::tls_model("initial-exec")]]
 
 /** The tensor as an op with the policy Lower takes it; this thread is inside a context. */
 Tensor autocast_lower(const Tensor& x);
+/** The result, rounded to the context's dtype inside a context, of an op that has no `out` and in PyTorch lowers only
+ * the products inside of it. */
+Tensor autocast_result(const Tensor& x, const Tensor& out = {});
+/** matrix_power() with such a result; the inverse of 16-bit matrices is that of float32. */
+Tensor autocast_matrix_power(const Tensor& a, int64_t n, const Tensor& out);
 /** The tensor in float32, if it is of 16 bits and this thread is inside a context; for ops with a policy by mode. */
 Tensor autocast_float32(const Tensor& x);
 

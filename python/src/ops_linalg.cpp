@@ -171,7 +171,7 @@ Span<Entry> linear_algebra_ops() {
       entry(
           "linalg_pinv(Tensor input, *, Tensor atol=None, Tensor rtol=None, bool hermitian=False, Tensor out=None)",
           [](const Tensor& a, const Tensor& atol, const Tensor& rtol, bool hermitian, const Tensor& out) {
-            return given("linalg_pinv", out, linalg::pinv(a, atol, rtol, hermitian));
+            return given("linalg_pinv", out, autocast_result(linalg::pinv(a, atol, rtol, hermitian), out));
           },
           kLinalg),
       entry(
@@ -180,19 +180,19 @@ Span<Entry> linear_algebra_ops() {
             TERCEL_CHECK(!rcond.is_complex(), RuntimeError,
                          "linalg.pinv: rcond tensor of complex type is not supported. Got ",
                          scalar_type_word(rcond.dtype()));
-            return given("linalg_pinv", out, linalg::pinv(a, 0.0, rcond, hermitian));
+            return given("linalg_pinv", out, autocast_result(linalg::pinv(a, 0.0, rcond, hermitian), out));
           },
           kLinalg),
       entry(
           "linalg_pinv(Tensor input, *, float atol=None, float rtol=None, bool hermitian=False, Tensor out=None)",
           [](const Tensor& a, Bound atol, Bound rtol, bool hermitian, const Tensor& out) {
-            return given("linalg_pinv", out, linalg::pinv(a, atol, rtol, hermitian));
+            return given("linalg_pinv", out, autocast_result(linalg::pinv(a, atol, rtol, hermitian), out));
           },
           kLinalg, "The Moore-Penrose pseudoinverse."),
       entry(
           "linalg_pinv(Tensor input, float rcond, bool hermitian=False, *, Tensor out=None)",
           [](const Tensor& a, double rcond, bool hermitian, const Tensor& out) {
-            return given("linalg_pinv", out, linalg::pinv(a, 0.0, rcond, hermitian));
+            return given("linalg_pinv", out, autocast_result(linalg::pinv(a, 0.0, rcond, hermitian), out));
           },
           kLinalg),
       TERCEL_MATRIX_ENTRY(linalg_det, kLinalg, linalg::det, "A"),
@@ -343,7 +343,7 @@ Span<Entry> linear_algebra_ops() {
       entry(
           "linalg_matrix_power(Tensor input, int n, *, Tensor out=None)",
           [](const Tensor& a, int64_t n, const Tensor& out) {
-            return given("linalg_matrix_power", out, linalg::matrix_power(a, n));
+            return given("linalg_matrix_power", out, autocast_matrix_power(a, n, out));
           },
           kLinalg),
       entry(

@@ -43,7 +43,7 @@ __version__ = _C._version()
 
 # Modules that are imported on first use, to keep `import tercel` fast.
 _LATER = frozenset((
-    "__config__", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
+    "__config__", "_dynamo", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
     "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
 
 

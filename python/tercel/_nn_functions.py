@@ -5,6 +5,7 @@ Losses take numbers for reductions here, layers all of their arguments.
 
 from tercel import _C
 from tercel._C import Tensor
+from tercel.functional import _without_autocast
 
 __all__ = ["addmv_", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits", "convolution",
            "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout_",
@@ -154,12 +155,13 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
 
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # noqa: A002
-    """nn.functional.conv1d() to conv3d(), or conv_transpose1d() to 3d(), depending on the sizes of input."""
+    """nn.functional.conv1d() to conv3d(), or conv_transpose1d() to 3d(), depending on the sizes of input; autocast does
+    not change its operands."""
     dims = weight.dim() - 2
     if transposed:
-        return getattr(_functional(), f"conv_transpose{dims}d")(input, weight, bias, stride, padding, output_padding, groups,
-                                                                dilation)
-    return getattr(_functional(), f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
+        return _without_autocast(getattr(_functional(), f"conv_transpose{dims}d"), input, weight, bias, stride, padding,
+                                 output_padding, groups, dilation)
+    return _without_autocast(getattr(_functional(), f"conv{dims}d"), input, weight, bias, stride, padding, dilation, groups)
 
 
 def norm_except_dim(v, pow=2, dim=0):  # noqa: A002

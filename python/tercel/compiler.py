@@ -10,10 +10,16 @@ def _decorator(fn):
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,  # noqa: A001
             disable=False, recompile_limit=None, isolate_recompiles=False, dynamic_shapes=None):
-    """The function or module itself; without one, a decorator that returns what it decorates."""
+    """The function itself, or a module that calls a module, which is its child `_orig_mod`; without one, a decorator."""
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    return _decorator(model)
+    if model is None:
+        return compile
+    from tercel.nn.module import Module
+    if not isinstance(model, Module):
+        return model
+    from tercel._dynamo.eval_frame import OptimizedModule
+    return model if isinstance(model, OptimizedModule) else OptimizedModule(model)
 
 
 def disable(fn=None, recursive=True, *, reason=None):

@@ -27,11 +27,11 @@ def _contracts(equation):
 
 
 def _without_autocast(function, *args, **kwargs):
-    _C._enter_autocast("cpu", False, _C._get_autocast_dtype("cpu"), _C._is_autocast_cache_enabled())
+    before = _C._enter_autocast("cpu", False, _C._get_autocast_dtype("cpu"), _C._is_autocast_cache_enabled())
     try:
         return function(*args, **kwargs)
     finally:
-        _C._exit_autocast()
+        _C._exit_autocast(*before)
 
 
 def einsum(*args):

@@ -4,14 +4,18 @@ Functions that would compile a function or a module return it unchanged, so resu
 once per process, because the files, serialized graphs and speed that a program may expect do not exist.
 """
 
+import builtins
+import types
+import typing
 import warnings
 
 from tercel.nn.module import Module
 
-__all__ = ["Attribute", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate", "enable_onednn_fusion", "export",
-           "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load", "onednn_fusion_enabled",
-           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy", "trace",
-           "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+           "TracerWarning", "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "ignore", "interface", "is_scripting",
+           "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "save", "script",
+           "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused",
+           "wait"]
 
 from typing import Final  # noqa: E402
 
@@ -75,6 +79,30 @@ def script_if_tracing(fn):
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
+def isinstance(obj, target_type):  # noqa: A001
+    """Whether it is of a type, or of one of a tuple of them: also List[T], Dict[K, V], Tuple[T, ...], Optional and Union."""
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, kind) for kind in target_type)
+    for kind, name in ((list, "List"), (dict, "Dict"), (tuple, "Tuple"), (None, "Optional")):
+        if target_type is getattr(typing, name) or (kind is not None and target_type is kind):
+            raise RuntimeError(f"Attempted to use {name} without a contained type. Please add a contained type, e.g. {name}[int]")
+    kind, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if kind is typing.Union or kind is getattr(types, "UnionType", typing.Union):
+        return any(isinstance(obj, one) for one in inner)
+    if kind is None:
+        return builtins.isinstance(obj, type(None) if target_type is None else target_type)
+    if not builtins.isinstance(obj, kind):
+        return False
+    if kind is list:
+        return all(isinstance(x, inner[0]) for x in obj)
+    if kind is dict:
+        return all(isinstance(k, inner[0]) and isinstance(v, inner[1]) for k, v in obj.items())
+    return kind is tuple and len(obj) == len(inner) and all(map(isinstance, obj, inner))
+
+
 def script(obj, *args, **kwargs):
     """The function, class or module itself, and one warning."""
     return _as_it_is("script", obj)
@@ -130,12 +158,40 @@ class Error(RuntimeError):
     """The error that PyTorch's compiled functions raise; never raised here."""
 
 
+class TracerWarning(Warning):
+    """What PyTorch warns of when it records a call as a graph; nothing does here."""
+
+
+class CompilationUnit:
+    """NotImplementedError: source of PyTorch's compiler cannot be run."""
+
+    def __init__(self, lang=None, _frames_up=0):
+        raise NotImplementedError("tercel.jit.CompilationUnit: nothing is compiled here; write a Python function")
+
+
 class ScriptFunction:
     """The type of PyTorch's compiled functions, for isinstance(); no function has it."""
 
 
 class ScriptModule(Module):
     """A module whose methods PyTorch would compile."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """The type of PyTorch's compiled modules, for isinstance(): no module is of it. NotImplementedError."""
+
+    def __init__(self, cpp_module=None):
+        raise NotImplementedError("tercel.jit.RecursiveScriptModule: nothing is compiled here")
+
+
+class strict_fusion:  # noqa: N801
+    """A context that would report operations that are not fused: it does nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
 
 
 def save(m, f, _extra_files=None):

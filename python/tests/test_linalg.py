@@ -153,6 +153,7 @@ def test_square_matrices(n):
     near(tc.linalg.ldl_solve(*tc.linalg.ldl_factor(x), y), np.linalg.solve(a, b))
     near(tc.triangular_solve(y, x).solution, np.linalg.solve(np.triu(a), b))
     near(tc.linalg.solve_triangular(x, y, upper=False), np.linalg.solve(np.tril(a), b))
+    near(tc.linalg.solve_triangular(x, y.float(), upper=False), np.linalg.solve(np.tril(a), b.astype("float32")))
 
 
 @settings(max_examples=20, deadline=None)

@@ -247,6 +247,14 @@ def test_one_hot_and_bilinear():
     close(F.bilinear(*map(tc.from_numpy, (a, b, w))), np.einsum("ni,oij,nj->no", a, w, b))
 
 
+def test_rms_norm_with_a_weight_of_another_dtype():
+    x, w = tc.tensor([1.0, 2], requires_grad=True), tc.tensor([1.1, 3], dtype=tc.bfloat16, requires_grad=True)
+    (F.rms_norm(x, (2,), w) * tc.tensor([1, 5.0])).sum().backward()
+    assert w.dtype is w.grad.dtype is tc.bfloat16 and w.grad.tolist() == [0.6328125, 6.3125]
+    close(x.grad, [-3.2374, 1.6187], 1e-4)
+    assert F.rms_norm(x.bfloat16(), (2,), w.double()).dtype is tc.bfloat16 and F.rms_norm(x.double(), (2,), w).dtype is tc.float64
+
+
 def test_triplets_by_any_distance():
     a, b, c = (tc.from_numpy(numbers(4, 3)) for _ in range(3))
     assert F.triplet_margin_with_distance_loss(a, b, c, swap=True).item() == pytest.approx(

@@ -47,6 +47,7 @@ struct Profiles {
   std::atomic<int64_t> start{0};
   std::atomic<int64_t> max_events{0};
   uint32_t last = 0;
+  uint32_t paused = 0;  ///< number of the profile that is paused, 0 if none
   size_t threads_made = 0;
 };
 
@@ -146,17 +147,27 @@ void start_profile(int64_t max_events) {
   TERCEL_CHECK(max_events > 0, ValueError, "start_profile: expected at least one event, but got ", max_events);
   Profiles& all = profiles();
   const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
-  TERCEL_CHECK(!profiling(), RuntimeError, "start_profile: a profile is already running; only one profile per process");
+  TERCEL_CHECK(!profiling() && all.paused == 0, RuntimeError,
+               "start_profile: a profile is already running; only one profile per process");
   all.max_events = max_events;
   all.start = now();
   all.last += 1;
   detail::g_profile.store(all.last, std::memory_order_release);
 }
 
+void pause_profile(bool pause) {
+  Profiles& all = profiles();
+  const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
+  TERCEL_CHECK(profiling() || all.paused != 0, RuntimeError, "pause_profile: no profile is running");
+  if (pause == (all.paused != 0)) return;
+  all.paused = detail::g_profile.exchange(all.paused, std::memory_order_acq_rel);
+}
+
 std::vector<ProfileEvent> stop_profile() {
   Profiles& all = profiles();
   const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
-  TERCEL_CHECK(profiling(), RuntimeError, "stop_profile: no profile is running");
+  TERCEL_CHECK(profiling() || all.paused != 0, RuntimeError, "stop_profile: no profile is running");
+  all.paused = 0;
   detail::g_profile.store(0, std::memory_order_release);
   std::vector<ProfileEvent> found;
   int32_t number = 0;

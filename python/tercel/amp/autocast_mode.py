@@ -1,6 +1,7 @@
 """autocast: the context in which operations choose 16-bit or 32-bit dtypes."""
 
 import functools
+import threading
 import warnings
 from collections import abc
 
@@ -41,13 +42,20 @@ class autocast:  # noqa: N801
                           "supports dtypes of tercel.bfloat16, tercel.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = enabled
+        self._before = {}  # thread: the states that __exit__() restores, a list because a decorated function may call itself
 
     def __enter__(self):
-        _C._enter_autocast(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        before = _C._enter_autocast(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        self._before.setdefault(threading.get_ident(), []).append(before)
         return self
 
     def __exit__(self, *_):
-        _C._exit_autocast()
+        states = self._before.get(threading.get_ident())
+        if not states:
+            raise RuntimeError("autocast: left on a thread that has not entered it")
+        _C._exit_autocast(*states.pop())
+        if not states:
+            self._before.pop(threading.get_ident(), None)
         return False
 
     def __call__(self, func):

@@ -59,7 +59,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale(self, optimizer):
-        found = False
+        found = None  # until there is a gradient
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -70,7 +70,8 @@ class GradScaler:
                 with no_grad():
                     gradient.mul_(1.0 / self._scale)
                     found = found or not bool(_C.isfinite(gradient).all())
-        self._found_inf[id(optimizer)] = found
+        if found is not None:
+            self._found_inf[id(optimizer)] = found
 
     def unscale_(self, optimizer):
         """Divides the gradients of the optimizer's parameters by the scale; at most once between two updates."""
@@ -97,6 +98,8 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if stage == _READY:
             self.unscale_(optimizer)
+        if id(optimizer) not in self._found_inf:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if self._found_inf[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = _STEPPED
         return result

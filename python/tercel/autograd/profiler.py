@@ -9,7 +9,8 @@ import warnings
 
 from tercel import _C
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "emit_itt", "emit_nvtx", "load_nvprof", "profile",
+           "record_function"]
 
 _CATEGORIES = ("cpu_op", "backward", "user_annotation")  # indexed by RangeKind
 
@@ -278,3 +279,34 @@ class profile:  # noqa: N801
     def self_cpu_time_total(self):
         """The time that is in any range, in microseconds."""
         return self._finished().self_cpu_time_total
+
+
+class _Annotations:
+    """A context that would name ranges for another program's profiler. RuntimeError unless it is disabled."""
+
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled = enabled
+
+    def __enter__(self):
+        if self.enabled:
+            raise RuntimeError(f"{type(self).__name__}: ranges cannot be sent to {self._tool}; use tercel.profiler.profile")
+
+    def __exit__(self, *_):
+        return False
+
+
+class emit_nvtx(_Annotations):  # noqa: N801
+    """A context for NVIDIA's profilers: RuntimeError unless it is disabled."""
+
+    _tool = "NVTX, as there is no GPU"
+
+
+class emit_itt(_Annotations):  # noqa: N801
+    """A context for Intel's VTune: RuntimeError unless it is disabled."""
+
+    _tool = "VTune"
+
+
+def load_nvprof(path):
+    """RuntimeError: files of NVIDIA's profiler cannot be read."""
+    raise RuntimeError("load_nvprof: files of nvprof cannot be read; use tercel.profiler.profile")

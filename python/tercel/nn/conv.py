@@ -94,12 +94,15 @@ class _Conv(_ConvNd):
                 border += [0 if self.padding == "valid" else self.padding[d]] * 2
         return border
 
-    def forward(self, input):  # noqa: A002
+    def _conv_forward(self, input, weight, bias):  # noqa: A002
+        """forward() with another weight and bias; layers derived from PyTorch's call it."""
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._border(), self.padding_mode), 0  # noqa: A001
-        return getattr(F, f"conv{self._dims}d")(input, self.weight, self.bias, self.stride, padding, self.dilation,
-                                                self.groups)
+        return getattr(F, f"conv{self._dims}d")(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def forward(self, input):  # noqa: A002
+        return self._conv_forward(input, self.weight, self.bias)
 
 
 class _ConvTranspose(_ConvNd):

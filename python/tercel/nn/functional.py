@@ -135,18 +135,6 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa:
     return _alpha_dropout(_C.feature_alpha_dropout, input, p, training, inplace)
 
 
-def bilinear(input1, input2, weight, bias=None):
-    """input1 [..., a], weight [out, a, b], input2 [..., b]: a bilinear form of both for each output."""
-    sizes = input1.shape[:-1]
-    left, right = input1.reshape(-1, input1.size(-1)), input2.reshape(-1, input2.size(-1))
-    if weight.dim() != 3 or left.size(0) != right.size(0):
-        raise RuntimeError("bilinear(): input batch dimensions do not match, or weight is not 3-dimensional")
-    out, a, b = weight.shape
-    products = (left @ weight.permute(1, 0, 2).reshape(a, out * b)).view(-1, out, b)
-    result = (products @ right.unsqueeze(2)).view(*sizes, out)
-    return result if bias is None else result + bias
-
-
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,  # noqa: A002
               sparse=False):
     """Rows of the weight by index; rows whose norm exceeds max_norm are first scaled in place, in the weight."""

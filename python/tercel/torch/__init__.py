@@ -4,7 +4,8 @@ Note [The name torch]
 install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. `torch` is a separate module
 object, since its __version__ is the PyTorch version that Tercel follows; its submodules are Tercel's modules, under two
 names in sys.modules. Libraries check type(x).__module__ to recognize tensors, so __module__ of Tercel's classes and
-functions says "torch" from then on, as does the repr of dtypes and sizes. A process cannot use both names.
+functions says "torch" from then on, and layers and optimizers name PyTorch's modules (_place_of), as does the repr of
+dtypes and sizes. A process cannot use both names.
 
 Processes started by multiprocessing inherit sys.path, to which install() adds a folder with a package `torch` that calls
 install(). importlib.metadata also finds the version there.
@@ -14,6 +15,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 
@@ -39,6 +41,31 @@ class _Torch(types.ModuleType):
         return sorted({*vars(self), *dir(tercel)})
 
 
+# The files of tercel.nn, and where PyTorch has what is in them: torch.nn.modules.x, where not the next table says more.
+_LAYERS = {
+    "activation": "activation", "adaptive": "adaptive", "containers": "container", "conv": "conv", "lazy": "lazy",
+    "linear": "linear", "loss": "loss", "module": "module", "norm": "normalization", "padding": "padding", "rnn": "rnn",
+    "sampling": "upsampling", "transformer": "transformer",
+}
+_LAYERS_BY_NAME = {
+    "activation": r"MultiheadAttention", "batchnorm": r"\w*BatchNorm\w*|_NormBase", "channelshuffle": r"ChannelShuffle",
+    "conv": r"LazyConv\w+", "distance": r"CosineSimilarity|PairwiseDistance", "dropout": r"\w*Dropout\w*",
+    "flatten": r"(Unf|F)latten", "fold": r"(Unf|F)old", "instancenorm": r"\w*InstanceNorm\w*", "linear": r"LazyLinear",
+    "pixelshuffle": r"Pixel\w+", "pooling": r"\w+(Pool|Unpool)\dd", "sparse": r"Embedding(Bag)?", "upsampling": r"Upsampl\w+",
+}
+
+
+def _place_of(where, name):
+    """The module of PyTorch that has what is `name` in a module of Tercel."""
+    package, _, file = where.rpartition(".")
+    if package == "tercel.nn" and (file in _LAYERS or name == "MultiheadAttention"):
+        found = (place for place, pattern in _LAYERS_BY_NAME.items() if re.fullmatch(pattern, name))
+        return f"torch.nn.modules.{next(found, _LAYERS.get(file))}"
+    if where == "tercel.optim.optimizers" and name in sys.modules[where].__all__:
+        return f"torch.optim.{name.lower()}"
+    return "torch" + where[len("tercel"):]
+
+
 def _rename(module):
     """Renames a Tercel module and its definitions to torch."""
     name = module.__name__
@@ -49,9 +76,11 @@ def _rename(module):
         where = getattr(thing, "__module__", None)
         if isinstance(where, str) and where.split(".")[0] == "tercel" and not isinstance(thing, types.ModuleType):
             try:
-                thing.__module__ = "torch" + where[len("tercel"):]
+                thing.__module__ = _place_of(where, getattr(thing, "__name__", ""))
             except (AttributeError, TypeError):
                 pass  # an object whose class has the name, or an operation, which gets it from _C
+    for inner in [key for key in sys.modules if key.startswith(name + ".")]:  # modules that a package registered for PyTorch's files
+        sys.modules.setdefault("torch" + inner[len("tercel"):], sys.modules[inner])
 
 
 class _Finder:

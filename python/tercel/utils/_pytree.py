@@ -2,16 +2,22 @@
 
 import collections
 import dataclasses
+import functools
+import importlib
+import json
 import types
 from typing import Any, Callable, NamedTuple
 
 from tercel import _C
 
-__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "is_namedtuple", "is_namedtuple_class",
-           "is_namedtuple_instance", "is_structseq", "key_get", "keystr", "register_pytree_node", "tree_all", "tree_all_only",
+__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "is_constant_class", "is_namedtuple",
+           "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "key_get", "keystr", "register_constant",
+           "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only",
            "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves",
            "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path",
-           "tree_structure", "tree_unflatten"]
+           "tree_structure", "tree_unflatten", "treespec_dumps", "treespec_loads"]
+
+PyTree = Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +69,9 @@ class NodeDef(NamedTuple):
     flatten_fn: Callable  # object -> (children, context)
     unflatten_fn: Callable  # (children, context) -> object
     flatten_with_keys_fn: Any  # object -> ([(key, child)], context), or None
+    serialized_type_name: Any = None  # for treespec_dumps(), or None
+    to_dumpable_context: Any = None  # context -> what JSON can hold; by default the context itself
+    from_dumpable_context: Any = None
 
 
 def is_namedtuple_class(cls):
@@ -102,33 +111,106 @@ _by_key = _keyed(lambda obj: map(MappingKey, obj))
 SUPPORTED_NODES = {}
 
 
-def _add(cls, flatten, unflatten, with_keys):
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten, unflatten, with_keys)
+def _add(cls, *rest):
+    SUPPORTED_NODES[cls] = NodeDef(cls, *rest)
 
 
-_add(tuple, lambda t: (list(t), None), lambda children, _: tuple(children), _by_index)
-_add(list, lambda t: (list(t), None), lambda children, _: list(children), _by_index)
-_add(dict, lambda d: (list(d.values()), list(d)), lambda children, keys: dict(zip(keys, children)), _by_key)
+def _named_class(context):
+    return {"default_factory_module": getattr(context[0], "__module__", None),
+            "default_factory_name": getattr(context[0], "__qualname__", None), "dict_context": context[1]}
+
+
+def _class_of(named):
+    if named["default_factory_module"] is None:
+        return [None, named["dict_context"]]
+    module = importlib.import_module(named["default_factory_module"])
+    return [functools.reduce(getattr, named["default_factory_name"].split("."), module), named["dict_context"]]
+
+
+_add(tuple, lambda t: (list(t), None), lambda children, _: tuple(children), _by_index, "builtins.tuple")
+_add(list, lambda t: (list(t), None), lambda children, _: list(children), _by_index, "builtins.list")
+_add(dict, lambda d: (list(d.values()), list(d)), lambda children, keys: dict(zip(keys, children)), _by_key, "builtins.dict")
 _add(collections.namedtuple, lambda t: (list(t), type(t)), lambda children, cls: cls(*children),
      _keyed(lambda t: map(GetAttrKey, t._fields)))
 _add(collections.OrderedDict, lambda d: (list(d.values()), list(d)),
-     lambda children, keys: collections.OrderedDict(zip(keys, children)), _by_key)
+     lambda children, keys: collections.OrderedDict(zip(keys, children)), _by_key, "collections.OrderedDict")
 _add(collections.defaultdict, lambda d: (list(d.values()), [d.default_factory, list(d)]),
-     lambda children, context: collections.defaultdict(context[0], zip(context[1], children)), _by_key)
-_add(collections.deque, lambda d: (list(d), d.maxlen), lambda children, maxlen: collections.deque(children, maxlen), _by_index)
-_add(_C.Size, lambda t: (list(t), None), lambda children, _: _C.Size(children), _by_index)
+     lambda children, context: collections.defaultdict(context[0], zip(context[1], children)), _by_key,
+     "collections.defaultdict", _named_class, _class_of)
+_add(collections.deque, lambda d: (list(d), d.maxlen), lambda children, maxlen: collections.deque(children, maxlen), _by_index,
+     "collections.deque")
+_add(_C.Size, lambda t: (list(t), None), lambda children, _: _C.Size(children), _by_index, "torch.Size")
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
                          from_dumpable_context=None, flatten_with_keys_fn=None):
     """Registers cls, without its subclasses, as a node type: flatten_fn(object) returns children and a context, from which
-    unflatten_fn(children, context) makes an object."""
+    unflatten_fn(children, context) makes an object. treespec_dumps() needs a serialized_type_name."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _add(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
+    _add(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
 _register_pytree_node = register_pytree_node  # older name
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Objects of a dataclass are nodes with the fields of __init__() as children; those of drop_field_names have their
+    default value in a tree that is put together. Another class needs field_names."""
+    if field_names is None and not dataclasses.is_dataclass(cls):
+        raise ValueError(f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a "
+                         "dataclass.")
+    dropped = list(drop_field_names or ())
+    if dataclasses.is_dataclass(cls):
+        fields = [field.name for field in dataclasses.fields(cls) if field.init]
+        names = [name for name in fields if name not in dropped] if field_names is None else list(field_names)
+        if missing := set(fields) - set(names) - set(dropped):
+            raise ValueError(f"field_names does not include all dataclass fields: {sorted(missing)} are neither in field_names "
+                             "nor in drop_field_names.")
+        if unknown := set(names) - set(fields):
+            raise ValueError(f"field_names has {sorted(unknown)}, which are no fields that {cls.__name__}() takes.")
+    else:
+        names = list(field_names)
+
+    def flatten(obj):
+        # A field that is None is not a child: its name is kept apart.
+        present = [name for name in names if getattr(obj, name) is not None]
+        return [getattr(obj, name) for name in present], [present, [name for name in names if name not in present]]
+
+    def unflatten(children, context):
+        return cls(**dict(zip(context[0], children)), **dict.fromkeys(context[1]))
+
+    def with_keys(obj):
+        children, context = flatten(obj)
+        return list(zip(map(GetAttrKey, context[0]), children)), context
+
+    _add(cls, flatten, unflatten, with_keys, serialized_type_name)
+
+
+_CONSTANTS = set()
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstantNode:
+    """The context of a constant: the object itself."""
+
+    value: Any
+
+
+def register_constant(cls):
+    """Objects of cls are part of what a tree is without its leaves. They are compared and hashed."""
+    for name, default in (("__eq__", object.__eq__), ("__hash__", object.__hash__)):
+        if getattr(cls, name) in (default, None):
+            raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{name}` implementation.")
+    _add(cls, lambda obj: ([], ConstantNode(obj)), lambda _, context: context.value, lambda obj: ([], ConstantNode(obj)))
+    _CONSTANTS.add(cls)
+
+
+def is_constant_class(cls):
+    """Whether it was given to register_constant()."""
+    return cls in _CONSTANTS
 
 
 def _node_type(tree):
@@ -394,3 +476,47 @@ def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
             return None
         found += part
     return found
+
+
+_PROTOCOL = 1
+
+
+def _dumped(treespec):
+    if treespec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    node = SUPPORTED_NODES[treespec.type]
+    if node.serialized_type_name is None:
+        raise NotImplementedError(f"treespec_dumps: {treespec.type.__name__} was registered without a serialized_type_name")
+    context = treespec.context
+    context = json.dumps(context) if node.to_dumpable_context is None else node.to_dumpable_context(context)
+    return {"type": node.serialized_type_name, "context": context, "children_spec": list(map(_dumped, treespec.children()))}
+
+
+def _loaded(dumped):
+    if dumped["type"] is None:
+        return _LEAF
+    for node in SUPPORTED_NODES.values():
+        if node.serialized_type_name == dumped["type"]:
+            break
+    else:
+        raise NotImplementedError(f"treespec_loads: no type is registered as {dumped['type']!r}")
+    context = dumped["context"]
+    context = json.loads(context) if node.from_dumpable_context is None else node.from_dumpable_context(context)
+    return TreeSpec(node.type, context, map(_loaded, dumped["children_spec"]))
+
+
+def treespec_dumps(treespec, protocol=None):
+    """What a tree is without its leaves, as JSON; keys of dicts must be what JSON can hold."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"treespec_dumps(treespec): expected a TreeSpec, but got {type(treespec)}")
+    if protocol not in (None, _PROTOCOL):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{_PROTOCOL}]")
+    return json.dumps([_PROTOCOL, _dumped(treespec)])
+
+
+def treespec_loads(serialized):
+    """The TreeSpec that treespec_dumps() wrote."""
+    protocol, dumped = json.loads(serialized)
+    if protocol != _PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{_PROTOCOL}]")
+    return _loaded(dumped)

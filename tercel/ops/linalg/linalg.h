@@ -96,7 +96,10 @@ struct SolveExResult {
 TERCEL_OP_API(out, autocast_f32) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
 TERCEL_OP_API(out)
 SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
-/** The same for a triangle of a; unitriangular: its diagonal is taken as ones. A zero diagonal gives infinities. */
+/**
+ * The same for a triangle of a; unitriangular: its diagonal is taken as ones. A zero diagonal gives infinities. b may
+ * have a dtype that a's can represent.
+ */
 TERCEL_OP_API(out_apart)
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false);
 /** The inverse of square matrices. LinAlgError if one is singular; inv_ex() returns a nonzero info instead. */

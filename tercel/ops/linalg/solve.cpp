@@ -56,10 +56,13 @@ Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
 
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
   check_square("linalg.solve_triangular", a);
-  check_matrices("linalg.solve_triangular", b, "B");
-  check_right_side("linalg.solve_triangular", a, b, left);
-  if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(b), !upper, true, unitriangular));
-  Tensor factor = a, right = b;
+  Tensor right = b;
+  if (b.defined() && b.dtype() != a.dtype() && promote_types(a.dtype(), b.dtype()) == a.dtype())
+    right = to(b, a.dtype());
+  check_matrices("linalg.solve_triangular", right, "B");
+  check_right_side("linalg.solve_triangular", a, right, left);
+  if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(right), !upper, true, unitriangular));
+  Tensor factor = a;
   broadcast_batches(factor, right);
   return triangular(factor, right, upper, unitriangular);
 }

@@ -33,6 +33,6 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode = GridMode
  * The grid that an affine map theta [n, 2, 3] gives for a result of sizes [n, channels, height, width]; or theta [n, 3,
  * 4] with one dimension more.
  */
-TERCEL_API Tensor affine_grid(const Tensor& theta, IntSpan size, bool align_corners = false);
+TERCEL_OP_API(autocast_lower) Tensor affine_grid(const Tensor& theta, IntSpan size, bool align_corners = false);
 
 }  // namespace tercel

@@ -213,7 +213,11 @@ Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, std::optional<double> eps) {
+Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& given_weight, std::optional<double> eps) {
+  Tensor weight = given_weight;
+  // A weight of another dtype is calculated with in x's, or in float32 if that is of 16 bits.
+  if (x.defined() && weight.defined() && !x.is_complex() && !weight.is_complex() && weight.dtype() != x.dtype())
+    weight = to(weight, x.dtype() == kBFloat16 || x.dtype() == kFloat16 ? kFloat32 : x.dtype());
   Rows r = last_dims("rms_norm", x, normalized_shape, weight, {});
   r.centre = false;
   if (x.is_complex()) return complex_rms_norm(x, static_cast<int64_t>(normalized_shape.size()), weight, eps);

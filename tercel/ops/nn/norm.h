@@ -11,7 +11,7 @@ namespace tercel {
 /** (x - mean) / sqrt(var + eps) * weight + bias over the last dimensions, whose sizes are normalized_shape. */
 TERCEL_API Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight = {},
                              const Tensor& bias = {}, double eps = 1e-5);
-/** x / sqrt(mean(x^2) + eps) * weight; eps defaults to the dtype's epsilon. */
+/** x / sqrt(mean(x^2) + eps) * weight, for any real dtype; eps defaults to the epsilon of x's dtype. */
 TERCEL_API Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight = {},
                            std::optional<double> eps = {});
 /** Normalises x [n, channels, ...] over groups of channels. weight and bias are [channels]. */
