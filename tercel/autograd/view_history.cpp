@@ -52,7 +52,9 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
                " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
                "the view with gradients enabled, or after its base has changed.");
-  // Other threads may do the same. The node is made first, as that takes locks; the first published one is used.
+  // Other threads may do the same. The node is made first, as that takes locks; the first published one is used. It
+  // stands for ops that were recorded, whatever the mode is in which someone first asks for it.
+  const GradModeGuard records(true);
   const ForwardModeGuard no_tangents(false);
   intrusive_ptr<Node> node =
       detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
