@@ -6,6 +6,7 @@
 
 #include "python/src/data.h"
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/alignment.h"
 #include "tercel/core/allocator.h"
 #include "tercel/ops/common/copy.h"
 
@@ -146,10 +147,6 @@ Tensor adopt(Py_buffer* view, ScalarType type) {
 }
 
 }  // namespace
-
-bool is_aligned(const void* elements, ScalarType type) {
-  return reinterpret_cast<uintptr_t>(elements) % (item_size(type) / (is_complex(type) ? 2 : 1)) == 0;
-}
 
 bool is_ndarray(PyObject* o) {
   for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)

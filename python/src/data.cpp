@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/core/alignment.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 
@@ -255,6 +256,7 @@ Tensor over_storage(PyObject* storage, std::optional<ScalarType> dtype) {
     dtype = own_type.is_none() ? kUInt8 : to_dtype(own_type.ptr());
   }
   const Storage& bytes = storage_of_dtype(storage, *dtype);
+  check_aligned("storage", *bytes, *dtype);
   return Tensor(
       make_intrusive<TensorImpl>(bytes, *dtype, IntSpan{static_cast<int64_t>(bytes->nbytes() / item_size(*dtype))}));
 }

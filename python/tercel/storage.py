@@ -224,6 +224,7 @@ class TypedStorage(_C._TypedStorage):
                                 f"{wrap_storage.__class__.__name__}")
             if device is not None:
                 raise RuntimeError(f"{wrong}Argument 'device' should not be specified when 'wrap_storage' is given")
+            _C.empty(0, dtype=dtype).set_(wrap_storage)  # raises where elements of the dtype cannot lie
             return typed_storage(wrap_storage, dtype)
         if device is not None and _C.device(device).type != "cpu":
             raise RuntimeError(f"Storage device not recognized: expected cpu, but got {device}")

@@ -424,7 +424,7 @@ OPERATORS = [getattr(operator, n) for n in (
     "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift matmul eq ne lt le gt ge iadd isub imul itruediv ifloordiv "
     "imod ipow iand ior ixor ilshift irshift imatmul getitem delitem contains concat").split()]
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert, bool, int, float, complex, operator.index, len, iter, repr, hash,
-         str, format, copy.copy, copy.deepcopy, pickle.dumps, list, np.asarray, memoryview, bytes, round, reversed, dir, gc.get_referents]
+         str, format, copy.copy, copy.deepcopy, pickle.dumps, list, memoryview, bytes, round, reversed, dir, gc.get_referents]
 # Functions of the extension that change global state for later cases, or wait for a file.
 SWITCHES = {"set_num_threads", "_set_anomaly_enabled", "_set_inference_mode", "_set_grad_enabled", "_set_fwd_grad_enabled", "_push_checkpoint",
             "_push_saved_tensors_hooks", "_enter_dual_level", "set_default_dtype", "_queue_callback"}
@@ -517,8 +517,35 @@ class Cases:
         kwargs = {attack.rng.choice(["size", "data", "device", "dtype", "index", "out"]): some_object(attack)} if attack.rng.random() < 0.1 else {}
         return str(getattr(call, "__name__", call)), call, args, kwargs
 
+    def windows(self, attack):
+        """Convolutions and pooling of random shapes, most of which fit: results of one position, long strides, output_padding."""
+        rng, F = attack.rng, tc.nn.functional
+        dims, groups, kind = rng.randint(1, 3), rng.choice([1, 1, 2, 9]), rng.choice(["conv", "conv", "conv_transpose", "max_pool", "avg_pool"])
+        kernel, dilation = [rng.choice([1, 1, 2, 3]) for _ in range(dims)], [rng.choice([1, 1, 2]) for _ in range(dims)]
+        stride, padding = [rng.choice([1, 1, 2, 5, 40]) for _ in range(dims)], [rng.choice([0, 0, 0, 1, 2]) for _ in range(dims)]
+        least = [1 + d * (k - 1) for k, d in zip(kernel, dilation)]
+        channels, outputs = groups * rng.choice([1, 2, 40]), groups * rng.choice([1, 2, 40])
+        dtype = rng.choice([tc.float32, tc.float32, tc.float64, tc.bfloat16, tc.complex64])
+        sizes = [rng.randint(1, 3), channels] + [max(1, n - rng.choice([0, p])) + rng.choice([0, 1, 3]) for n, p in zip(least, padding)]
+        x = tc.rand(sizes, dtype=dtype if "conv" in kind else tc.float32, requires_grad=True)
+        if dims > 1 and rng.random() < 0.5:
+            x = x.detach().contiguous(memory_format=tc.channels_last if dims == 2 else tc.channels_last_3d).requires_grad_()
+        args = [x, kernel, stride, padding]
+        if kind == "max_pool":
+            args += [dilation, rng.random() < 0.5]
+        elif kind == "avg_pool":
+            args += [rng.random() < 0.5]
+        elif kind == "conv":
+            args[1:] = [tc.rand([outputs, channels // groups, *kernel], dtype=dtype, requires_grad=True), None, stride, padding, dilation, groups]
+        else:
+            more = [rng.randrange(max(s, d)) for s, d in zip(stride, dilation)]
+            args[1:] = [tc.rand([channels, outputs // groups, *kernel], dtype=dtype, requires_grad=True), None, stride, padding, more, groups, dilation]
+        name = f"{kind}{dims}d"
+        return f"{name} of {sizes} by {args[1:]}" if "pool" in kind else f"{name} of {sizes} by {list(args[1].shape)}, {args[3:]}", \
+            getattr(F, name), args, {}
+
     def case(self, attack):
-        kinds = [self.operation] * 10 + [self.operator] * 3 + [self.attribute] * 3 + [self.constructor] * 3
+        kinds = [self.operation] * 10 + [self.operator] * 3 + [self.attribute] * 3 + [self.constructor] * 3 + [self.windows]
         return attack.rng.choice(kinds)(attack)
 
 

@@ -442,9 +442,9 @@ def test_lists_that_another_thread_changes():
 
 
 def test_random_calls():
-    """Runs for TERCEL_HOSTILE_SECONDS in a separate process, which a crash would end; a failure shows the last case."""
+    """Runs for TERCEL_HOSTILE_SECONDS in a separate process, which a crash would end; a failure shows seed and last case."""
     seed = int(os.environ.get("TERCEL_HOSTILE_SEED", "0"))
     script = Path(__file__).with_name("hostile_calls.py")
     run = subprocess.run([sys.executable, str(script), "--seed", str(seed), "--seconds", str(FUZZ_SECONDS)],
                          capture_output=True, text=True, timeout=60 + 20 * FUZZ_SECONDS)
-    assert run.returncode == 0, (run.stdout + run.stderr)[-6000:]
+    assert run.returncode == 0, f"TERCEL_HOSTILE_SEED={seed}\n" + (run.stdout + run.stderr)[-6000:]

@@ -53,6 +53,8 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
                "the view with gradients enabled, or after its base has changed.");
   // Other threads may do the same. The node is created first, since that takes locks; the first published one is used.
+  // It represents ops that were recorded, in whatever mode it is first asked for.
+  const GradModeGuard records(true);
   const ForwardModeGuard no_tangents(false);
   intrusive_ptr<Node> node =
       detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));

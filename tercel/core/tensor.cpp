@@ -1,5 +1,6 @@
 #include "tercel/core/tensor.h"
 
+#include "tercel/core/alignment.h"
 #include "tercel/util/format.h"
 
 namespace tercel {
@@ -128,6 +129,7 @@ Tensor from_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions o
   TERCEL_CHECK(block.get() || numel_of(sizes) == 0, RuntimeError, "from_blob: no data for sizes ", sizes);
   auto storage =
       make_intrusive<StorageImpl>(bytes_under(sizes, strides, options.dtype), std::move(block), nullptr, false);
+  check_aligned("from_blob", *storage, options.dtype);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), options.dtype, sizes, strides, 0);
   impl->set_requires_grad_flag(options.requires_grad);
   return Tensor(std::move(impl));

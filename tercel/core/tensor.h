@@ -232,7 +232,7 @@ TERCEL_API Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions op
 
 /**
  * A tensor over external memory. When its last user is gone, or if this throws, deleter(context) releases the memory,
- * unless the context is null. Strides are not negative; the pointer need not be aligned.
+ * unless the context is null. Strides are not negative. ValueError if data is not aligned to the elements.
  */
 TERCEL_API Tensor from_blob(void* data, IntSpan sizes, TensorOptions options = {}, void* context = nullptr,
                             DataPtr::Deleter deleter = nullptr);

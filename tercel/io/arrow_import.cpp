@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/arrow.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/format.h"
@@ -192,6 +193,14 @@ Tensor read_numbers(const Range& at, const ArrayOwner& owner, IntSpan sizes, std
     refuse(name, "offset ", at.first, " overflows 63 bits");
   // The pointer is const only by convention; see ArrowOptions::copy.
   auto* start = data ? static_cast<std::byte*>(const_cast<void*>(data)) + offset : nullptr;
+  if (!is_aligned(start, type)) {
+    TERCEL_CHECK(copy != CopyMode::Never, RuntimeError, "from_arrow: column '", printable(name),
+                 "': memory that is not aligned to elements of ", to_string(type),
+                 " cannot be imported without a copy");
+    Tensor aligned = empty(sizes, type);
+    if (aligned.numel() > 0) std::memcpy(aligned.data_ptr(), start, aligned.storage()->nbytes());
+    return aligned;
+  }
   const Tensor out = from_blob(start, sizes, type, new ArrayOwner(owner), release_owner);
   return copy == CopyMode::Always ? row_major_copy(out) : out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/io/pickle_impl.h"
 #include "tercel/io/zip_impl.h"
@@ -83,7 +84,8 @@ class Archive {
     if (!entry) fail(program_, str_cat({"storage '", printable(key), "' in the archive"}), "no such member");
     if (entry->size != nbytes) fail(*entry, str_cat({nbytes, " bytes"}), str_cat({entry->size}));
     static_cast<void>(stored(*entry));
-    if (map_ && dtype != kBool && !swapped_ && nbytes > 0) return map_storage(map_, entry->data, nbytes);
+    if (map_ && dtype != kBool && !swapped_ && nbytes > 0 && is_aligned(map_->data() + entry->data, kFloat64))
+      return map_storage(map_, entry->data, nbytes);
     auto storage = make_intrusive<StorageImpl>(static_cast<size_t>(nbytes), &cpu_allocator(), true);
     zip_.read_into(*entry, storage->data());
     if (swapped_) swap_bytes(storage->data(), static_cast<size_t>(nbytes), dtype);

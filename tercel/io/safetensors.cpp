@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
@@ -244,7 +245,8 @@ void read_bytes(const File& file, const TensorEntry& entry, void* out) {
 }  // namespace
 
 Tensor SafetensorsReader::read(const TensorEntry& entry) const {
-  if (state_->map && entry.dtype != kBool && entry.nbytes > 0)
+  if (state_->map && entry.dtype != kBool && entry.nbytes > 0 &&
+      is_aligned(state_->map->data() + entry.begin, entry.dtype))
     return Tensor(
         make_intrusive<TensorImpl>(map_storage(state_->map, entry.begin, entry.nbytes), entry.dtype, entry.sizes));
   Tensor out = empty(entry.sizes, entry.dtype);

@@ -384,10 +384,15 @@ TEST_F(FromBlob, TakesAnyCallable) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(FromBlob, NeedNotBeAligned) {
-  char bytes[9] = {};
-  const Tensor t = from_blob(bytes + 1, {2});
-  EXPECT_EQ(static_cast<char*>(t.data_ptr()), bytes + 1);
+TEST_F(FromBlob, IsAlignedToElements) {
+  alignas(8) char bytes[17] = {};
+  TERCEL_EXPECT_THROW(from_blob(bytes + 1, {2}), ValueError,
+                      "from_blob: the memory is not aligned to elements of float32");
+  TERCEL_EXPECT_THROW(from_blob(bytes + 2, {1}, kComplex64), ValueError, "not aligned to elements of complex64");
+  // Of complex numbers the parts are.
+  EXPECT_EQ(static_cast<char*>(from_blob(bytes + 4, {1}, kComplex64).data_ptr()), bytes + 4);
+  EXPECT_EQ(from_blob(bytes + 1, {0}).numel(), 0);
+  EXPECT_EQ(from_blob(bytes + 1, {16}, kUInt8).numel(), 16);
 }
 
 TEST_F(FromBlob, IsNotResized) { EXPECT_THROW(from_blob(data_, {2}).storage()->resize_bytes(100), RuntimeError); }

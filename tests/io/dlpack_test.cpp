@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/core/alignment.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -97,7 +98,13 @@ TEST(Dlpack, UnalignedData) {
   std::memcpy(bytes.data() + 3, foreign.data.data(), 24);
   foreign.managed.dl_tensor.data = bytes.data();
   foreign.managed.dl_tensor.byte_offset = 3;
-  EXPECT_EQ(values_of(from_dlpack(&foreign.managed)), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  const Tensor t = from_dlpack(&foreign.managed);
+  EXPECT_EQ(values_of(t), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  EXPECT_TRUE(is_aligned(t.data_ptr(), t.dtype())) << "copied, since elements cannot lie there";
+  EXPECT_EQ(foreign.deleted, 1);
+  TERCEL_EXPECT_THROW(from_dlpack(&foreign.managed, CopyMode::Never), RuntimeError,
+                      "cannot be imported without a copy");
+  EXPECT_EQ(foreign.deleted, 2);
 }
 
 TEST(Dlpack, ReadOnlyIsCopied) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tercel/core/alignment.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/file.h"
 #include "tercel/util/file_hook.h"
@@ -310,6 +311,22 @@ TEST(Safetensors, FileThatShrinksWhileItIsRead) {
   const std::string whole = folder.get("x");
   folder.put("x", whole.substr(0, whole.size() - 1));
   TERCEL_EXPECT_THROW(reader.read(reader.entries()[0]), DataError, "x: ");
+}
+
+TEST(Safetensors, MappedTensorsAreAligned) {
+  const TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"a", make({2}, kFloat32, {1, 2})}});
+  // One space more behind the header, whose length comes first: as other programs may write it.
+  std::string file = folder.get("x");
+  uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof(header));
+  file.insert(8 + header, " ");
+  ++header;
+  std::memcpy(file.data(), &header, sizeof(header));
+  folder.put("x", file);
+  const Tensor t = load_safetensors(folder / "x", {.mmap = true})[0].tensor;
+  EXPECT_TRUE(is_aligned(t.data_ptr(), kFloat32));
+  EXPECT_EQ(values_of(t), (std::vector<double>{1, 2}));
 }
 
 TEST(Safetensors, MappedTensorsViewTheFileAndOutliveTheReader) {

@@ -350,6 +350,55 @@ TEST(EngineInplace, EarlierViewSeesALaterChangeOfItsBase) {
   EXPECT_EQ(values_of(x.grad()), (Values{3, 0}));
 }
 
+TEST(EngineInplace, RootThatIsAViewOfAChangedBase) {
+  Tensor x = leaf({1, 2});
+  const Tensor base = mul(x, 3.0), view = select(base, 0, 1);
+  mul_(base, 2.0);
+  view.backward();
+  EXPECT_EQ(values_of(x.grad()), (Values{0, 6}));
+  // A change that is not recorded: only the version tells of it.
+  x.set_grad(Tensor());
+  const Tensor product = select(mul(x, 3.0), 0, 1);
+  mul_(product.detach(), 0.5);
+  product.backward();
+  EXPECT_EQ(values_of(x.grad()), (Values{0, 3}));
+  EXPECT_EQ(values_of(grad({select(mul(x, 5.0), 0, 0)}, {x})[0].values), (Values{5, 0}));
+}
+
+TEST(EngineInplace, ViewThatIsLookedAtWithoutGradientsKeepsItsHistory) {
+  const auto gradient = [](auto look) {
+    Tensor x = leaf({1, 2});
+    const Tensor base = mul(x, 3.0);
+    Tensor view = select(base, 0, 1);
+    mul_(base, 2.0);
+    look(view);
+    mul(view, 2.0).backward();
+    return values_of(x.grad());
+  };
+  const Values want{0, 12};
+  EXPECT_EQ(gradient([](Tensor& t) {
+              const NoGradGuard guard;
+              EXPECT_FALSE(t.is_leaf());
+            }),
+            want);
+  EXPECT_EQ(gradient([](Tensor& t) {
+              const InferenceMode guard;
+              EXPECT_EQ(grad_fn(t)->num_edges(), 1u);
+            }),
+            want);
+  EXPECT_EQ(gradient([](Tensor& t) {
+              const NoGradGuard guard;
+              t.retain_grad();
+            }),
+            want);
+  EXPECT_EQ(gradient([](Tensor& t) {
+              const NoRecordGuard guard;
+              mul_(t.detach(), 2.0);
+              EXPECT_TRUE(grad_fn(t)->edge(0).defined());
+            }),
+            want);
+}
+
 TEST(EngineInplace, ViewMadeWithoutGradientsIsRefused) {
   Tensor x = leaf({1, 2});
   const Tensor base = mul(x, 1.0);

@@ -114,7 +114,8 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
       const Tensor outside = logical_or(lt(p, eps.value_or(0)), gt(p, 1 - eps.value_or(0)));
       // Undefined outside (0, 1), and constant outside the bounds.
       const double rest = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
-      call.set(0, where(outside, rest, div(call.grad(), mul(p, sub(1, p)))));
+      // -0 + 0 is 0: that end of the domain too is reached from inside, where the slope is positive.
+      call.set(0, where(outside, rest, div(call.grad(), mul(add(p, 0), sub(1, p)))));
     });
   return out;
 }

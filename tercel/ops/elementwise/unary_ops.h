@@ -190,7 +190,7 @@ struct LeakyRelu {
 struct Elu {
   TERCEL_OP("elu", Float) TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x, V below, V above) { return where(x > V(0), x * above, expm1(x) * below); }
-  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x <= V(0), exp(where(x > V(0), V(0), x)) * below, above); }
+  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x <= V(0), exp(where(x < V(0), x, V(0))) * below, above); }
 };
 struct Softplus {
   TERCEL_OP("softplus", Float) TERCEL_LONG_CODE

@@ -50,7 +50,7 @@ class Convolution {
     loop_.channels_last = plan.channels_last;
     loop_.pixel = plan.channels;
     plain_ = plan.window() == 1;
-    for (int d = 0; d < 3; ++d) plain_ = plain_ && plan.stride[d] == 1 && plan.padding[d] == 0;
+    for (int d = 0; d < 3; ++d) plain_ = plain_ && plan.sees_all_once(d);
     depth_ = group_channels_ * plan.window();
     const int64_t fitting = kTileBytes / std::max<int64_t>(1, depth_ * static_cast<int64_t>(sizeof(T)));
     const int64_t all = plan.channels_last ? plan.n * plan.out_pixels() : plan.out_pixels();
@@ -287,8 +287,7 @@ class Convolution {
  * an image are joined into one, in which a step to the next line becomes a dilation.
  */
 ConvPlan with_joined_lines(ConvPlan plan) {
-  for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.padding[2] == 0 && plan.stride[2] == 1 && plan.stride[1] == 1;
-       ++i) {
+  for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.sees_all_once(2) && plan.stride[1] == 1; ++i) {
     const int64_t width = plan.in[2];
     int64_t dilation = 0, padding = 0;
     if (__builtin_mul_overflow(plan.dilation[1], width, &dilation) ||

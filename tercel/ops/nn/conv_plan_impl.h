@@ -23,6 +23,11 @@ struct ConvPlan {
   int64_t window() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+  /**
+   * Whether a window of one pixel sees pixel i from position i, and no pixel is left over: with one position the stride
+   * is 1, whatever the user gave, and a transposed convolution's output_padding adds pixels that no position sees.
+   */
+  bool sees_all_once(int d) const { return stride[d] == 1 && padding[d] == 0 && in[d] == out[d]; }
 };
 
 /** Copies the plan's sizes to a kernel's arguments. */

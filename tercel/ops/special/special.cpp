@@ -75,17 +75,16 @@ constexpr BinaryGradientFn* recorded_gradient() {
 }
 
 template <class F>
-constexpr Info kBinaryInfo = {
-    rule_of<F>(),
-    node_name<F>(),
-    index_of<F, SpecialBinaryOps>,
-    true,
-    // Backward through nextafter() and heaviside() raises an error.
-    has_no_grad<F> && !std::is_same_v<F, special::op::Nextafter> && !std::is_same_v<F, special::op::Heaviside>,
-    false,
-    {HasGradientA<F>, HasGradientB<F>},
-    nullptr,
-    {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
+constexpr Info kBinaryInfo = {rule_of<F>(),
+                              node_name<F>(),
+                              index_of<F, SpecialBinaryOps>,
+                              true,
+                              // Backward through heaviside() is an error.
+                              has_no_grad<F> && !std::is_same_v<F, special::op::Heaviside>,
+                              false,
+                              {HasGradientA<F>, HasGradientB<F>},
+                              nullptr,
+                              {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
 
 void check_gradient(const Info& info, int side) {
   TERCEL_CHECK(info.has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",

@@ -75,9 +75,11 @@ struct Heaviside {
 };
 struct Nextafter {
   TERCEL_OP("nextafter", Float)
-  static constexpr bool no_grad = true, own_precision = true;
+  static constexpr bool own_precision = true;
   static float fwd(float a, float b) { return std::nextafter(a, b); }
   static double fwd(double a, double b) { return std::nextafter(a, b); }
+  template <class V> static V da(V a, V b) { return V(where(a == b, V(0), V(1))); }
+  template <class V> static V db(V, V) { return V(0); }
 };
 struct Gcd {
   TERCEL_OP("gcd", Integral)

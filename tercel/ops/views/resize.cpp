@@ -1,6 +1,7 @@
 #include "tercel/ops/views/resize.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/alignment.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 
 namespace tercel {
@@ -30,6 +31,7 @@ size_t bytes_under(const TensorImpl& t) {
 /** Does all checks before changing anything. */
 void change(const Tensor& x, const char* op, const Storage& storage, int64_t offset, IntSpan sizes, IntSpan strides) {
   x.impl().check_metadata_change(op);
+  check_aligned(op, *storage, x.dtype());
   const auto fresh = make_intrusive<TensorImpl>(storage, x.dtype(), sizes, strides, offset);
   const size_t needed = bytes_under(*fresh);
   if (needed > storage->nbytes()) storage->resize_bytes(needed);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/core/alignment.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
@@ -61,6 +62,7 @@ Tensor detail::view_as_dtype(const Tensor& x, ScalarType dtype) {
   check_strided("view", x);
   TERCEL_CHECK(dtype != ScalarType::Undefined, RuntimeError, "view: expected a dtype but got an undefined one");
   if (dtype == x.dtype()) return x;
+  check_aligned("view", *x.storage(), dtype);
   const auto from = static_cast<int64_t>(x.itemsize()), to = static_cast<int64_t>(item_size(dtype));
   Geometry g(x);
   const auto what = [&] {

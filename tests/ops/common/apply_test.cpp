@@ -93,7 +93,9 @@ TEST(Apply, Refuses) {
   }
   apply<const float>(leaf, [](float x) { EXPECT_EQ(x, 3); });
   alignas(8) char bytes[16] = {};
-  EXPECT_THROW(apply<const float>(from_blob(bytes + 1, {2}), nothing), RuntimeError);
+  const Tensor odd = from_blob(bytes + 1, {8}, kUInt8);
+  EXPECT_THROW(apply<const float>(Tensor(make_intrusive<TensorImpl>(odd.storage(), kFloat32, IntSpan({2}))), nothing),
+               RuntimeError);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tercel/ops/nn/conv.h"
 
 #include <limits>
+#include <random>
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/common/copy.h"
@@ -79,6 +80,72 @@ TEST(Conv, DepthwiseWithChannelsLast) {
           for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], tolerance);
         }
       }
+}
+
+// Among them results of one position with large strides, and transposed ones with pixels that no position sees.
+TEST(Conv, RandomShapesAndGradientsAgreeWithLoops) {
+  std::mt19937 bits(7);
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(bits() % static_cast<uint32_t>(most - least + 1));
+  };
+  for (int i = 0; i < 600; ++i) {
+    const bool transposed = draw(0, 2) == 0;
+    const auto dims = static_cast<size_t>(draw(1, 3));
+    ConvCase c;
+    c.groups = draw(0, 2) == 0 ? draw(2, 3) : 1;
+    // Depthwise, a few channels, or so many that other loops take over.
+    const int64_t kind = draw(0, 3),
+                  channels = kind == 0   ? 1
+                             : kind == 1 ? 40 / c.groups
+                                         : draw(1, 4),
+                  outputs = kind == 0         ? 1
+                            : draw(0, 3) == 0 ? 40
+                                              : draw(1, 4);
+    if (kind == 0) c.groups = draw(1, 20);
+    Sizes x{draw(1, 3), channels * c.groups};
+    Sizes w = transposed ? Sizes{channels * c.groups, outputs} : Sizes{outputs * c.groups, channels};
+    for (size_t d = 0; d < dims; ++d) {
+      const int64_t kernel = draw(0, 1) == 0 ? 1 : draw(2, 3);
+      c.stride.push_back(draw(0, 1) == 0 ? 1 : draw(2, 6));
+      c.padding.push_back(draw(0, 2) == 0 ? draw(1, kernel) : 0);
+      c.dilation.push_back(draw(0, 2) == 0 ? draw(2, 3) : 1);
+      c.output_padding.push_back(transposed ? draw(0, std::max(c.stride[d], c.dilation[d]) - 1) : 0);
+      const int64_t reach = c.dilation[d] * (kernel - 1);
+      int64_t least = reach + 1 - 2 * c.padding[d];
+      if (transposed) least = 1 + (2 * c.padding[d] > reach + c.output_padding[d] ? 2 * c.padding[d] : 0);
+      x.push_back(std::max<int64_t>(1, least) + (draw(0, 1) == 0 ? 0 : draw(0, 5)));
+      w.push_back(kernel);
+    }
+    const ScalarType dtype = draw(0, 1) == 0 ? kFloat32 : kFloat64;
+    const auto [s, y] = conv_sizes(x, w, c, transposed);
+    SCOPED_TRACE(str_cat({i, transposed ? " transposed x=" : " x=", IntSpan(x), " w=", IntSpan(w), " stride=",
+                          IntSpan(c.stride), " padding=", IntSpan(c.padding), " dilation=", IntSpan(c.dilation),
+                          " output_padding=", IntSpan(c.output_padding), " groups=", c.groups}));
+    const Row row = conv_row("random", x, w, false, c, transposed);
+    const auto seed = static_cast<uint64_t>(i);
+    Tensor image = random(x, dtype, -1, 1, seed), weight = random(w, dtype, -1, 1, seed + 1000);
+    const Tensor ys = random(y, dtype, -1, 1, seed + 2000);
+    if (dims > 1 && draw(0, 1) == 0)
+      image = clone(image, dims == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+    image.requires_grad_();
+    weight.requires_grad_();
+    const Tensor out = row.run({image, weight});
+    const double tolerance = dtype == kFloat32 ? 2e-4 : 1e-12;
+    expect_near(out.detach(), row.reference({image.detach(), weight.detach()}), tolerance);
+    out.backward(ys);
+    const std::vector<double> xs = values_of(image.detach()), ws = values_of(weight.detach()), gs = values_of(ys);
+    std::vector<double> of_x(xs.size(), 0), of_w(ws.size(), 0);
+    const auto n = static_cast<size_t>(x[0]), first = static_cast<size_t>(transposed ? y[1] : x[1]),
+               second = static_cast<size_t>(transposed ? x[1] : y[1]);
+    for_each_product(n, first, second, static_cast<size_t>(c.groups), s, [&](size_t in, size_t k, size_t to) {
+      if (transposed) std::swap(in, to);
+      of_x[in] += gs[to] * ws[k];
+      of_w[k] += gs[to] * xs[in];
+    });
+    expect_near(image.grad(), make(x, kFloat64, of_x), tolerance);
+    expect_near(weight.grad(), make(w, kFloat64, of_w), tolerance * 8);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 TEST(Conv, StepsThatAreNeverMadeMayBeAnyNumber) {
