@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -63,13 +65,26 @@ recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::
   return config;
 }
 
-/** "runs/dlrm-1", or the first unused number. */
-std::string free_folder(const std::string& model) {
-  for (int64_t n = 1;; ++n) {
-    std::string folder = join_path("runs", model + "-" + std::to_string(n));
-    if (!exists(folder)) return folder;
+/** "runs/dlrm-1", or the first unused number: a folder of its own, so that no other process takes the same one. */
+class NumberedFolder {
+ public:
+  explicit NumberedFolder(const std::string& model) {
+    create_dirs("runs");
+    for (int64_t n = 1; path_.empty(); ++n) {
+      const std::string folder = join_path("runs", model + "-" + std::to_string(n));
+      if (create_new_dir(folder)) path_ = folder;
+    }
   }
-}
+  /** Removes the folder if nothing is in it. */
+  ~NumberedFolder() { ::rmdir(path_.c_str()); }
+  NumberedFolder(const NumberedFolder&) = delete;
+  NumberedFolder& operator=(const NumberedFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 std::string loss_note(const recsys::Progress& now) {
   char text[64];
@@ -172,7 +187,9 @@ int run_train(CommandLine& line) {
   const data::Dataset dataset = data::load_dataset(data_path);
   std::optional<RunProfile> profile;
   if (!flags.profile.empty()) profile.emplace(flags.profile);
-  const std::string out = flags.out.empty() ? free_folder(config.model_name) : flags.out;
+  std::optional<NumberedFolder> numbered;
+  if (flags.out.empty()) numbered.emplace(config.model_name);
+  const std::string out = numbered ? numbered->path() : flags.out;
   recsys::Trainer trainer(config, dataset, out, flags.resume,
                           flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);

@@ -80,8 +80,7 @@ struct Trainer::State {
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   data::BatchReader reader;
   RunFolder folder;
-  NewFolder new_folder;
-  std::optional<FileLock> lock;
+  std::optional<LockedFolder> lock;
   CheckpointStore checkpoints;
   RunIdentity identity;
   std::vector<std::string> warnings;
@@ -102,8 +101,7 @@ struct Trainer::State {
         dataset(set),
         reader(set, data::PartName::Train, reader_options(cfg, built)),
         folder(checked_folder(path)),
-        new_folder(path),
-        lock(std::in_place, folder.lock()),
+        lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
         identity(identity_of_run(cfg, built, set)),
         resumed(open_resumed(built, resume, new_data)),
@@ -222,7 +220,8 @@ struct Trainer::State {
     for (int64_t n = 2; exists(path); ++n) path = str_cat({gone, "-", n});
     create_dirs(path);
     folder = RunFolder(path);
-    lock.emplace(folder.lock());
+    lock.emplace(folder);
+    lock->keep();
     checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
     folder.write_config(config);
     folder.write_description(dataset);
@@ -234,7 +233,7 @@ struct Trainer::State {
   std::string rescue() {
     if (says_what_is_saved) return {};
     if (step == 0 && saved_at < 0) {
-      new_folder.remove();
+      lock->remove();
       return {};
     }
     std::string problem;
@@ -333,7 +332,7 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step);
   s.metrics_file = File::append(s.folder.metrics());
-  s.new_folder.keep();
+  s.lock->keep();
 }
 
 Trainer::~Trainer() = default;

@@ -349,6 +349,16 @@ void create_dirs(const std::string& path) {
   sync_dir(parent);
 }
 
+bool create_new_dir(const std::string& path) {
+  check_path(path);
+  if (detail::call_mkdir(path.c_str()) != 0) {
+    if (errno == EEXIST) return false;
+    throw_io_error(path, "create directory", errno);
+  }
+  sync_dir(parent_path(path));
+  return true;
+}
+
 void remove_file(const std::string& path) {
   check_path(path);
   if (detail::call_unlink(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "remove", errno);
@@ -424,6 +434,8 @@ FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(
   }
   const bool has_locks = error != ENOLCK && error != ENOSYS && error != ENOTSUP;
   if (error != 0 && has_locks) throw_io_error(path, "lock", error);
+  // Whoever held the lock may have removed the file between our opening it and the lock.
+  TERCEL_CHECK(is_in_place(), IoError, printable(path), ": lock: another process has just removed it");
   try {
     if (!has_locks) hold_by_name();
     if (detail::call_truncate(file_.fd(), 0) != 0) throw_io_error(path, "write", errno);

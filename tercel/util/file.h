@@ -116,6 +116,9 @@ TERCEL_API std::vector<std::string> list_dir(const std::string& path);
 /** Creates a folder and its parents, durably; an existing folder is no error. */
 TERCEL_API void create_dirs(const std::string& path);
 
+/** Creates a folder in one that exists, durably; false if there is something of that name. */
+TERCEL_API bool create_new_dir(const std::string& path);
+
 /** Removes a file; a missing file is no error. */
 TERCEL_API void remove_file(const std::string& path);
 

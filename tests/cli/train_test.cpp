@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tercel/util/json_impl.h"
 #include "tests/cli/program.h"
@@ -307,6 +309,26 @@ TEST_F(TrainCommands, TextsFromFilesDoNotReachTheTerminalAsCommands) {
       EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
       EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << text;
     }
+}
+
+TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(root_.path());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<test::Program>> programs;
+    for (int i = 0; i < 8; ++i)
+      programs.push_back(std::make_unique<test::Program>(
+          std::vector<std::string>{"train", "data", "--quiet", "--threads", "1", "--set", "solver.batchsize=64"}));
+    for (const auto& program : programs) {
+      const Outcome outcome = program->wait();
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+    }
+    expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000"}), 2, {"batchsize is 1000"});
+  }
+  std::filesystem::current_path(here);
+  for (int n = 1; n <= 24; ++n)
+    EXPECT_TRUE(std::filesystem::exists(root_ / ("runs/dlrm-" + std::to_string(n) + "/checkpoints"))) << n;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "runs/dlrm-25")) << "after an error before the first step";
 }
 
 TEST_F(TrainCommands, MistakesAreOneLine) {

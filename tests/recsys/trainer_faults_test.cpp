@@ -3,7 +3,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
@@ -116,6 +119,44 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
     TERCEL_EXPECT_THROW(trainer.run(ignore), DataError, "record 0: byte");
     EXPECT_EQ(differences(damaged, root.tree()), "");
   }
+}
+
+/** Starts another trainer in the moment before one takes the lock. */
+class RivalTrainer : public FileHook {
+ public:
+  explicit RivalTrainer(std::function<std::unique_ptr<Trainer>()> start) : start_(std::move(start)), scope_(*this) {}
+  int before(const FileCall& call, size_t&) override {
+    if (call.op == FileOp::Open && std::string_view(call.path).ends_with("/run/lock") && start_)
+      rival_ = std::exchange(start_, nullptr)();
+    return 0;
+  }
+  Trainer& rival() { return *rival_; }
+
+ private:
+  std::function<std::unique_ptr<Trainer>()> start_;
+  std::unique_ptr<Trainer> rival_;
+  ScopedFileHook scope_;
+};
+
+TEST(TrainerFaults, OfTwoTrainersAtOnceOneTrains) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config({"solver.max_iter=2"});
+  const auto start = [&] { return std::make_unique<Trainer>(config, dataset, root / "run", Resume::Never); };
+  {
+    RivalTrainer hook(start);
+    TERCEL_EXPECT_THROW(start(), IoError, "run/lock: lock: held by process ");
+    EXPECT_EQ(hook.rival().run(ignore), TrainEnd::Done);
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
+  std::filesystem::remove_all(root / "run");
+  // What the first one finds in the folder once it has the lock is what the other has left there.
+  RivalTrainer hook([&] {
+    start()->run(ignore);
+    return nullptr;
+  });
+  TERCEL_EXPECT_THROW(start(), ConfigError, "holds a run already");
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
 }
 
 TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
