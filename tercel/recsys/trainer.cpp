@@ -182,9 +182,8 @@ struct Trainer::State {
     if (!removed.empty()) {
       says_what_is_saved = true;
       throw_error<IoError>({printable(removed), ": the folder of the run was removed or renamed while it was trained; ",
-                            saved_text(),
-                            ", with config.json and trained_on.json; earlier checkpoints and metrics are "
-                            "where the folder has gone"});
+                            saved_text(), describe_again(),
+                            "; earlier checkpoints and metrics are where the folder has gone"});
     }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
@@ -217,16 +216,26 @@ struct Trainer::State {
   std::string begin_again_elsewhere() {
     const std::string gone = folder.path();
     std::string path = gone;
-    for (int64_t n = 2; exists(path); ++n) path = str_cat({gone, "-", n});
-    create_dirs(path);
+    create_dirs(parent_path(gone));
+    for (int64_t n = 2; !create_new_dir(path); ++n) path = str_cat({gone, "-", n});
     folder = RunFolder(path);
     lock.emplace(folder);
     lock->keep();
     checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
-    folder.write_config(config);
-    folder.write_description(dataset);
     metrics_file = File::append(folder.metrics());
     return gone;
+  }
+
+  /** Describes the run in such a folder, after its state is safe: the dataset may have gone too. Tells what it wrote.
+   */
+  std::string describe_again() const {
+    try {
+      folder.write_config(config);
+      folder.write_description(dataset);
+      return ", with config.json and trained_on.json";
+    } catch (const Error& e) {
+      return str_cat({", without trained_on.json (", e.what(), ")"});
+    }
   }
 
   /** After an error: saves the last step if it is complete and finite; returns a text on what can be resumed. */

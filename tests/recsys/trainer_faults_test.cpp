@@ -328,6 +328,38 @@ TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {
   }
 }
 
+/** The dataset as if it had been converted from text, with a vocabulary of its own. */
+data::Dataset with_vocabulary(data::Dataset dataset) {
+  const std::string content = "tokens";
+  write_file(dataset.folder + "/vocabulary.bin", content);
+  dataset.conversion->vocabulary = data::FileRecord{"vocabulary.bin", static_cast<int64_t>(content.size()), ""};
+  return dataset;
+}
+
+TEST(TrainerFaults, ARunFolderThatGoesWithItsDatasetIsMadeAnew) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = with_vocabulary(small_dataset(root, 400, 0.25, "all/data"));
+  {
+    Trainer trainer(stateful_config({"solver.max_iter=5", "solver.checkpoint_interval=2"}), dataset, root / "all/run",
+                    Resume::Never);
+    const std::string text = message_of<IoError>([&] {
+      trainer.run([&](const Progress& now) {
+        if (now.kind == Progress::Kind::Checkpoint && now.step == 2)
+          std::filesystem::rename(root / "all", root / "new");
+      });
+    });
+    EXPECT_NE(text.find("; the state after step 4 is saved in " + (root / "all/run/checkpoints/step-000000000004") +
+                        ", without trained_on.json ("),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("vocabulary.bin: expected a file of 6 bytes"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "all/run/config.json"));
+  data::Dataset moved = dataset;
+  moved.folder = root / "new/data";
+  EXPECT_EQ(Trainer(stateful_config(), moved, root / "all/run", Resume::Auto).step(), 4);
+}
+
 std::vector<int64_t> saved_steps(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder,
                                  Observer observer) {
   std::vector<int64_t> saved;
