@@ -122,15 +122,26 @@ Manifest read_manifest(const std::string& folder) {
   return manifest;
 }
 
+bool has_intact_manifest(const std::string& folder) {
+  try {
+    static_cast<void>(read_manifest(folder));
+  } catch (const CheckpointVersionError&) {  // for another version
+  } catch (const DataError&) {
+    return false;
+  }
+  return true;
+}
+
 std::optional<Evaluation> read_evaluation(const std::string& folder) {
   const std::string path = join_path(folder, kEvaluation);
-  if (!exists(path)) return std::nullopt;
   try {
+    if (!exists(path)) return std::nullopt;
     Evaluation evaluation;
     read_options(read_sealed(path), evaluation, path);
     return evaluation;
   } catch (const DataError&) {  // damaged: as if there had been none
   } catch (const ConfigError&) {
+  } catch (const IoError&) {  // also if a trainer has just removed it
   }
   return std::nullopt;
 }
@@ -223,28 +234,19 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
   struct Candidate {
     std::string folder, rows;
     double metric = 0;
-    int rank = 0;  // 0: evaluated on the same rows as the last one that was, 1: not so, 2: damaged
+    int rank = 0;  // 0: evaluated on the same rows as the last one that was, 1: not so
   };
   std::vector<Candidate> all;
   std::string rows;
   for (std::string& checkpoint : list_checkpoints(folder)) {
     Candidate candidate{std::move(checkpoint), {}, 0, 1};
-    try {
-      static_cast<void>(read_manifest(candidate.folder));
-      if (const auto evaluation = read_evaluation(candidate.folder)) {
-        for (const Evaluation::Metric& metric : evaluation->metrics) {
-          if (metric.name != kBestMetric) continue;
-          candidate.rank = 0;
-          candidate.metric = metric.value;
-          candidate.rows = rows = evaluation->rows;
-        }
+    if (const auto evaluation = read_evaluation(candidate.folder)) {
+      for (const Evaluation::Metric& metric : evaluation->metrics) {
+        if (metric.name != kBestMetric) continue;
+        candidate.rank = 0;
+        candidate.metric = metric.value;
+        candidate.rows = rows = evaluation->rows;
       }
-    } catch (const CheckpointVersionError&) {  // whoever opens it says so
-    } catch (const DataError&) {
-      candidate.rank = 2;
-    } catch (const IoError&) {
-      if (exists(candidate.folder)) throw;
-      continue;  // a trainer has removed it
     }
     all.push_back(std::move(candidate));
   }
@@ -270,7 +272,7 @@ std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which
       std::reverse(candidates.begin(), candidates.end());
     }
     std::vector<std::string> errors;
-    bool was_removed = false;
+    bool was_removed = false, is_unreadable = false;
     for (const std::string& candidate : candidates) {
       try {
         Checkpoint checkpoint(candidate, verify);
@@ -283,13 +285,16 @@ std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which
       } catch (const Error& e) {
         was_removed = !exists(candidate) && attempt < kAttempts;
         if (was_removed) break;
-        if (e.exit_code() != ExitCode::Data) throw;
+        if (e.exit_code() != ExitCode::Data && e.exit_code() != ExitCode::Io) throw;
+        is_unreadable |= e.exit_code() == ExitCode::Io;
         errors.emplace_back(e.what());
       }
     }
     if (was_removed) continue;
-    TERCEL_CHECK(errors.empty(), DataError, printable(folder), ": there is no whole checkpoint: ", errors.front());
-    return std::nullopt;
+    if (errors.empty()) return std::nullopt;
+    const std::string text = str_cat({printable(folder), ": there is no whole checkpoint: ", errors.front()});
+    if (is_unreadable) throw IoError(text);
+    throw DataError(text);
   }
 }
 
@@ -340,8 +345,9 @@ std::optional<std::string> CheckpointStore::latest() const {
 
 void CheckpointStore::remove_old() const {
   const std::vector<std::string> all = list_checkpoints(folder_), ranked = rank_checkpoints(folder_);
+  const auto best = std::find_if(ranked.begin(), ranked.end(), has_intact_manifest);
   for (size_t i = 0; i + static_cast<size_t>(keep_last_) < all.size(); ++i)
-    if (all[i] != ranked.front()) remove_dir_atomically(all[i]);
+    if (best == ranked.end() || all[i] != *best) remove_dir_atomically(all[i]);
 }
 
 }  // namespace tercel::recsys
