@@ -17,6 +17,7 @@
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::cli {
 
@@ -184,6 +185,7 @@ int run_train(CommandLine& line) {
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
   use_threads(flags.threads, common);
+  set_warning_handler([common](const std::string& text) { print_warning(common, text); });
   const data::Dataset dataset = data::load_dataset(data_path);
   std::optional<RunProfile> profile;
   if (!flags.profile.empty()) profile.emplace(flags.profile);

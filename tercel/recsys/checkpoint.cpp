@@ -10,6 +10,7 @@
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/version.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -332,7 +333,7 @@ void CheckpointStore::set_aside_after(int64_t step) {
     if (file_name(folder) <= folder_name(step)) continue;
     const std::string aside = folder + std::string(kDamaged);
     remove_dir_atomically(aside);  // of an earlier time
-    rename_path(folder, aside);
+    move_dir(folder, aside);
     sync_dir(folder_);
   }
 }
@@ -343,11 +344,13 @@ std::optional<std::string> CheckpointStore::latest() const {
   return all.back();
 }
 
-void CheckpointStore::remove_old() const {
+void CheckpointStore::remove_old() const try {
   const std::vector<std::string> all = list_checkpoints(folder_), ranked = rank_checkpoints(folder_);
   const auto best = std::find_if(ranked.begin(), ranked.end(), has_intact_manifest);
   for (size_t i = 0; i + static_cast<size_t>(keep_last_) < all.size(); ++i)
-    if (best == ranked.end() || all[i] != *best) remove_dir_atomically(all[i]);
+    if (best == ranked.end() || all[i] != *best) remove_dir_atomically(all[i], kManifest);
+} catch (const IoError& e) {
+  warn(str_cat({"old checkpoints could not be removed: ", e.what()}));
 }
 
 }  // namespace tercel::recsys

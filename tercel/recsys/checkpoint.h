@@ -141,8 +141,8 @@ class TERCEL_API CheckpointStore {
   CheckpointStore(std::string folder, int64_t keep_last);
 
   /**
-   * Writes a checkpoint, then removes old ones: the last `keep_last` (at least 1) and the best stay. Also creates the
-   * folder if missing, and removes partial checkpoints of a killed writer.
+   * Writes a checkpoint, then removes old ones (a warn() if that fails): the last `keep_last` (at least 1) and the best
+   * stay. Also creates the folder if missing, and removes partial checkpoints of a killed writer.
    */
   void save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
             Span<CheckpointFile> files);

@@ -9,8 +9,10 @@
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tercel/util/warning.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
+#include "tests/util/lower_layer.h"
 
 namespace tercel::recsys {
 namespace {
@@ -250,6 +252,42 @@ TEST_F(Resuming, NeedsNeitherLocksNorExchange) {
   options.preset = data::GeneratePreset::Small;
   data::generate_dataset(root_ / "data", options, /*replace=*/true, [](int64_t) {});
   EXPECT_EQ(data::load_dataset(root_ / "data").train.rows(), 90);
+}
+
+TEST_F(Resuming, OnFoldersThatCannotBeRenamed) {
+  const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=1"});
+  {
+    const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+    train(config);
+  }
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_));
+  const std::string last = "run/checkpoints/step-000000000010";
+  ASSERT_TRUE(std::filesystem::exists(root_ / last));
+  std::filesystem::copy(root_ / last, root_ / "run/checkpoints/step-000000000011",
+                        std::filesystem::copy_options::recursive);
+  root_.put("run/checkpoints/step-000000000011/manifest.json", "{");
+  const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+  EXPECT_EQ(Trainer(config, dataset_, root_ / "run", Resume::Auto).step(), 10);
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000011.damaged/manifest.json"));
+}
+
+TEST_F(Resuming, OldCheckpointsThatCannotBeRemovedAreAWarning) {
+  struct Stubborn : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      return call.op == FileOp::Rename && std::string_view(call.path).ends_with("step-000000000003") ? EACCES : 0;
+    }
+  };
+  Lines said;
+  set_warning_handler([&said](const std::string& text) { said.push_back(text); });
+  {
+    Stubborn hook;
+    const ScopedFileHook scope(hook);
+    train(stateful_config({"solver.max_iter=4", "solver.keep_checkpoints=1", "solver.eval_interval=100"}));
+  }
+  set_warning_handler({});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "old checkpoints could not be removed: " + checkpoint_ + ": remove: Permission denied");
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000004"));
 }
 
 TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {

@@ -16,6 +16,7 @@
 #include "tercel/util/file_hook.h"
 #include "tests/support/errors.h"
 #include "tests/util/lost_writes.h"
+#include "tests/util/lower_layer.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {
@@ -430,6 +431,37 @@ TEST(AtomicDir, EveryCrashWithoutExchange) {
   EXPECT_EQ(missing, 1) << "between the two renames alone";
 }
 
+TEST(AtomicDir, FoldersOfALowerLayerAreReplaced) {
+  for (const bool exchange : {true, false}) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    const test::LowerLayer file_system(folder.path(), exchange);
+    write_new_folder(folder / "out");
+    EXPECT_EQ(folder.tree(), kNewFolder);
+  }
+}
+
+TEST(AtomicDir, EveryCrashOnALowerLayerLeavesNothingThatLooksWhole) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    bool crashed = false;
+    {
+      const test::LowerLayer fault(folder.path(), /*exchange=*/true, n);
+      try {
+        write_new_folder(folder / "out");
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    remove_stale_temporaries(folder.path(), "out");
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == kNewFolder || (crashed && (tree == kOldFolder || !tree.contains("out/dataset.json"))))
+        << "call " << n << testing::PrintToString(tree);
+    if (!crashed) break;
+  }
+}
+
 // Until the exchange is on the disk, a power cut may bring the old folder back: nobody may have emptied it by then.
 TEST(AtomicDir, OldFolderIsSafeFromCleanersUntilTheExchangeIsDurable) {
   struct CleanBeforeSync : FileHook {
@@ -512,6 +544,44 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
       if (!crashed) break;
     }
   }
+}
+
+TEST(RemoveDirAtomically, AFolderOfALowerLayerGoesMarkerFirst) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    folder.put("out/deep/er/file", kOld);
+    const Tree before = folder.tree();
+    bool crashed = false;
+    {
+      const test::LowerLayer file_system(folder.path(), /*exchange=*/true, n);
+      try {
+        remove_dir_atomically(folder / "out", kMarker);
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == Tree{} || (crashed && (tree == before || !tree.contains("out/dataset.json")))) << "call " << n;
+    if (!crashed) break;
+  }
+}
+
+TEST(MoveDir, OfALowerLayerGoesFileByFile) {
+  const TemporaryFolder folder;
+  put_old_folder(folder);
+  folder.put("out/deep/er/file", kOld);
+  const test::LowerLayer file_system(folder.path(), /*exchange=*/true);
+  move_dir(folder / "out", folder / "aside");
+  EXPECT_EQ(folder.tree(), (Tree{{"aside/", ""},
+                                 {"aside/dataset.json", kOld},
+                                 {"aside/deep/", ""},
+                                 {"aside/deep/er/", ""},
+                                 {"aside/deep/er/file", kOld},
+                                 {"aside/old", kOld}}));
+  folder.put("taken/file", "x");
+  const test::LowerLayer again(folder.path(), /*exchange=*/true);
+  TERCEL_EXPECT_THROW(move_dir(folder / "aside", folder / "taken"), IoError, "taken: rename: ");
 }
 
 // A real full disk where this may mount one; /dev/full in file_test.cpp is what remains elsewhere.
