@@ -70,6 +70,12 @@ void RunFolder::write_description(const data::Dataset& dataset) const {
   write_file_atomically(description(), data::dataset_to_json(content));
 }
 
+void RunFolder::remove_stale_files() const {
+  for (const std::string& file : {config(), description(), join_path(path_, kVocabularyFile), metrics()})
+    remove_stale_temporaries(path_, file_name(file));
+  if (exists(checkpoints())) remove_stale_temporaries(checkpoints());
+}
+
 void RunFolder::forget_metrics_after(int64_t step) const {
   if (!exists(metrics())) return;
   const std::string text = read_file(metrics(), kMaxMetricsBytes);

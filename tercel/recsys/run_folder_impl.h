@@ -34,6 +34,8 @@ class RunFolder {
    * vocabulary. */
   data::Dataset read_description() const;
   void write_description(const data::Dataset& dataset) const;
+  /** Removes what a killed trainer left of these files and of checkpoints, half written or half removed. */
+  void remove_stale_files() const;
   /** Drops metrics() of later steps, and an incomplete line, which a killed run left. */
   void forget_metrics_after(int64_t step) const;
 

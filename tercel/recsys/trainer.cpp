@@ -203,11 +203,6 @@ struct Trainer::State {
     checkpoints.note_evaluation(step, evaluation);
   }
 
-  /** Removes partial checkpoints that a killed process left while writing or removing one. */
-  void remove_stale_checkpoints() const {
-    if (exists(folder.checkpoints())) remove_stale_temporaries(folder.checkpoints());
-  }
-
   std::string saved_text() const {
     return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
   }
@@ -336,7 +331,7 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
     s.resumed.reset();
     s.checkpoints.set_aside_after(s.step);
   }
-  s.remove_stale_checkpoints();
+  s.folder.remove_stale_files();
   s.folder.write_config(config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step);
@@ -413,7 +408,7 @@ TrainEnd Trainer::State::run(Observer observer) {
   save(observer);
   const bool done = stop_signal() == 0 && evaluate_now(observer);
   save(observer);  // nothing is, unless the folder has gone meanwhile
-  remove_stale_checkpoints();
+  folder.remove_stale_files();
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 

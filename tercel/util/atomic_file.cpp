@@ -309,7 +309,7 @@ int64_t remove_stale_temporaries(const std::string& folder, std::string_view nam
     try {
       const std::string target = path.substr(0, path.size() - kOldMark.size() - kDigits);
       const bool is_dir = file_info(path).kind == FileKind::Directory;
-      File lock = is_dir ? File::open_dir(path) : File::open_read(path);
+      File lock = is_dir ? File::open_dir(path) : File::open_existing(path);
       if (!lock.try_lock() || !lock.is_at(path)) continue;  // in use
       if (is_old && !exists(target)) {
         rename_path(path, target);

@@ -43,6 +43,8 @@ class TERCEL_API File {
   static File create(const std::string& path);
   /** Opens for writing; the file must not exist. */
   static File create_new(const std::string& path);
+  /** Opens a regular file that exists for writing; NFS grants exclusive locks on no other. */
+  static File open_existing(const std::string& path);
   /** Opens for writing at the end; created if missing. */
   static File append(const std::string& path);
 

@@ -435,12 +435,16 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
   }
 }
 
-TEST(TrainerFaults, ResumingRemovesWhatAKillLeftOfCheckpoints) {
+TEST(TrainerFaults, ResumingRemovesWhatAKillLeft) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
   train_five(root, dataset, "run");
   const Tree before = below(root, "run");
-  const auto leave = [&] { root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much"); };
+  const auto leave = [&] {
+    root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much");
+    for (const char* file : {"config.json", "trained_on.json", "vocabulary", "metrics.jsonl"})
+      root.put(std::string("run/") + file + ".tmp-0123abcd", "half");
+  };
   leave();
   Trainer trainer(stateful_config({"solver.max_iter=5"}), dataset, root / "run", Resume::Auto);
   EXPECT_EQ(differences(before, below(root, "run")), "");

@@ -1,5 +1,6 @@
 #include "tercel/util/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -628,6 +629,23 @@ TEST(StaleTemporaries, OnlyThoseOfDeadWritersGo) {
   mine.commit();
   EXPECT_EQ(folder.get("a"), "abc");
   EXPECT_THROW(remove_stale_temporaries(folder / "none"), IoError);
+}
+
+// NFS grants exclusive locks on files that are open for writing alone.
+TEST(StaleTemporaries, AreLockedAsNfsWantsIt) {
+  struct Nfs : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      struct stat status;
+      if (call.op != FileOp::Lock || ::fstat(call.fd, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+      return (::fcntl(call.fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? EBADF : 0;
+    }
+  };
+  const TemporaryFolder folder;
+  folder.put("a.tmp-01234567", "half");
+  Nfs hook;
+  const ScopedFileHook scope(hook);
+  EXPECT_EQ(remove_stale_temporaries(folder.path()), 1);
+  EXPECT_EQ(folder.tree(), Tree{});
 }
 
 // A cleaner at work must never take a temporary from a living writer, not even between its creation and its lock.
