@@ -8,12 +8,14 @@
 #include "cli/console.h"
 #include "cli/metric_text.h"
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
@@ -53,13 +55,47 @@ struct TrainFlags {
   }
 };
 
-recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments) {
-  const std::string previous = flags.out.empty() ? std::string() : join_path(flags.out, "config.json");
-  std::string model = flags.model;
-  if (model.empty()) model = flags.resume == recsys::Resume::Auto && exists(previous) ? previous : "dlrm";
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+
+recsys::ModelConfig named_config(const std::string& model) {
   const bool is_file = model.find('/') != std::string::npos || model.ends_with(".json");
-  recsys::ModelConfig config = is_file ? recsys::parse_config(read_file(model, int64_t{16} << 20), model)
-                                       : recsys::parse_config(recsys::preset(model), model);
+  return is_file ? recsys::parse_config(read_file(model, kMaxConfigBytes), model)
+                 : recsys::parse_config(recsys::preset(model), model);
+}
+
+/**
+ * The configuration of a run that goes on: its config.json, or the last checkpoint's if that file is missing or no JSON
+ * (cut short, say). None in a folder without a run.
+ */
+std::optional<recsys::ModelConfig> config_of_run(const std::string& run, const CommonOptions& common) {
+  const std::string path = join_path(run, "config.json");
+  std::string problem = printable(path) + ": is missing";
+  if (exists(path)) {
+    const std::string text = read_file(path, kMaxConfigBytes);
+    try {
+      static_cast<void>(parse_json(text, path, JsonErrors::Data));
+      return recsys::parse_config(text, path);
+    } catch (const DataError& e) {
+      problem = e.what();
+    }
+  }
+  std::vector<std::string> passed_over;  // the trainer names them
+  const auto checkpoint =
+      recsys::open_checkpoint(join_path(run, "checkpoints"), recsys::Which::Last, recsys::Verify::Sizes, passed_over);
+  if (!checkpoint) {
+    TERCEL_CHECK(!exists(path), DataError, problem);
+    return std::nullopt;
+  }
+  print_warning(common, str_cat({problem, "; the configuration of ", printable(checkpoint->folder()), " is used"}));
+  return checkpoint->identity().config;
+}
+
+recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments,
+                                const CommonOptions& common) {
+  std::optional<recsys::ModelConfig> previous;
+  if (flags.model.empty() && flags.resume == recsys::Resume::Auto) previous = config_of_run(flags.out, common);
+  recsys::ModelConfig config =
+      previous ? *std::move(previous) : named_config(flags.model.empty() ? "dlrm" : flags.model);
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   if (flags.epochs > 0) config.solver.epochs = flags.epochs;
@@ -178,7 +214,7 @@ int run_train(CommandLine& line) {
   const bool resumes = flags.resume == recsys::Resume::Auto;
   TERCEL_CHECK(!resumes || !flags.out.empty(), ConfigError, "train: --resume auto needs --out, the folder of the run");
   TERCEL_CHECK(resumes || !flags.new_data, ConfigError, "train: --new-data needs --resume auto");
-  const recsys::ModelConfig config = read_config(flags, assignments);
+  const recsys::ModelConfig config = read_config(flags, assignments, common);
   if (flags.print_config) {
     print_exactly(recsys::to_json(config));
     return 0;

@@ -120,6 +120,35 @@ TEST_F(TrainCommands, AFinishedRunSaysSo) {
   EXPECT_NE(again.out.find("nothing left to train after step 5; checkpoint "), std::string::npos) << again.out;
 }
 
+TEST_F(TrainCommands, WithoutItsConfigurationARunHasThatOfItsCheckpoint) {
+  const std::vector<std::string> words = {"train", root_ / "data", "--out", root_ / "wide", "--threads", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more);
+  };
+  ASSERT_EQ(with({"--model", "wdl", "--set", "solver.batchsize=64"}).code, 0);
+  const std::string whole = root_.get("wide/config.json"), path = root_ / "wide/config.json";
+  for (const bool missing : {true, false}) {
+    root_.put("wide/config.json", whole.substr(0, whole.size() / 2));
+    if (missing) std::filesystem::remove(path);
+    const Outcome info = run({"info", root_ / "wide"});
+    EXPECT_EQ(info.code, 0) << info.err;
+    EXPECT_NE(info.out.find("kind: run"), std::string::npos) << info.out;
+    const Outcome again = with({"--resume", "auto"});
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.err.find("tercel: warning: " + path), 0u) << again.err;
+    EXPECT_NE(again.err.find("; the configuration of " + (root_ / "wide/checkpoints/step-000000000005 is used")),
+              std::string::npos)
+        << again.err;
+    EXPECT_EQ(std::count(again.err.begin(), again.err.end(), '\n'), 1) << again.err;
+    EXPECT_NE(again.out.find("nothing left to train after step 5"), std::string::npos) << again.out;
+    EXPECT_NE(root_.get("wide/config.json").find("\"model_name\": \"wdl\""), std::string::npos);
+  }
+  std::filesystem::remove_all(root_ / "wide/checkpoints");
+  root_.put("wide/config.json", "{");
+  expect_error(with({"--resume", "auto"}), 3, {path + ": line 1"});
+}
+
 TEST_F(TrainCommands, AProfileShowsWhereTimeGoes) {
   const std::string trace = root_ / "trace.json";
   const Outcome trained =
