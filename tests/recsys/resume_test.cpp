@@ -122,7 +122,25 @@ TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
   expect_refused<ConfigError>(with({"layers.e2.optimizer.type=SGD"}), dataset_, "layers.e2.optimizer.type");
   expect_refused<ConfigError>(with({"solver.batchsize=16"}), dataset_,
                               "solver.batchsize: the checkpoint has 64, this run has 16");
-  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_, "shuffle");
+  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_,
+                              checkpoint_ +
+                                  ": a checkpoint of a run that reads the rows in another order: "
+                                  "data.shuffle: the checkpoint has false, this run has true");
+  EXPECT_EQ(warnings(with({"data.shuffle_window=512", "solver.seed=7"}), dataset_),
+            (Lines{"solver.seed: the checkpoint has 1, this run has 7",
+                   "data.shuffle_window: the checkpoint has 32768, this run has 512"}));
+  std::filesystem::remove_all(root_ / "run");
+  train(with({"data.shuffle=true"}));
+  const struct {
+    const char *assignment, *difference;
+  } cases[] = {{"data.shuffle=false", "data.shuffle: the checkpoint has true, this run has false"},
+               {"data.shuffle_window=512", "data.shuffle_window: the checkpoint has "},
+               {"solver.seed=7", "solver.seed: the checkpoint has 1, this run has 7"}};
+  for (const auto& [assignment, difference] : cases)
+    expect_refused<ConfigError>(with({"data.shuffle=true", assignment}), dataset_,
+                                std::string("reads the rows in another order: ") + difference);
+  const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
+  EXPECT_EQ(Trainer(with({"data.shuffle=false"}), other, root_ / "run", Resume::Auto, NewData::Accept).step(), 3);
 }
 
 TEST_F(Resuming, OtherRowsAreRefused) {
