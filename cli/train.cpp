@@ -250,7 +250,8 @@ int run_train(CommandLine& line) {
                                         : "trained " + format_count(steps) + (steps == 1 ? " step" : " steps");
   const std::string speed =
       steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
-  print_text(common, str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
+  print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
+                                        : str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
   if (common.json) {
     Json json;
     json["run"] = out;

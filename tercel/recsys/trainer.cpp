@@ -374,7 +374,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     }
     const bool long_ago =
         step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
-    if (take_save_request() || long_ago) save(observer);
+    if ((step > 0 && take_save_request()) || long_ago) save(observer);
     if (stop_signal() != 0 || step >= total || !next(batch)) break;
     const double loss = learner.train(batch, optim::learning_rate(solver, step + 1), step + 1);
     ++step;
@@ -404,6 +404,10 @@ TrainEnd Trainer::State::run(Observer observer) {
                      {"samples_per_second", static_cast<double>(rows - written.rows) / (now - written.seconds)}});
       written = {now, 0, rows, 0};
     }
+  }
+  if (step == 0 && saved_at < 0) {  // stopped before anything was trained
+    lock->remove();
+    return TrainEnd::Stopped;
   }
   save(observer);
   const bool done = stop_signal() == 0 && evaluate_now(observer);

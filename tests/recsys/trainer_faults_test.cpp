@@ -121,6 +121,20 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
   }
 }
 
+TEST(TrainerFaults, AStopBeforeTheFirstStepLeavesNothing) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const Tree before = root.tree();
+  Trainer trainer(stateful_config(), dataset, root / "run", Resume::Never);
+  request_save();  // meant for what has been trained by then
+  request_stop(SIGTERM);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped);
+  EXPECT_FALSE(trainer.last_checkpoint());
+  EXPECT_EQ(differences(before, root.tree()), "");
+  EXPECT_TRUE(take_save_request());
+}
+
 /** Starts another trainer in the moment before one takes the lock. */
 class RivalTrainer : public FileHook {
  public:
