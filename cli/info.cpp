@@ -110,8 +110,8 @@ int run_info(CommandLine& line) {
   line.example("tercel info runs/first");
   if (!line.parse()) return 0;
   TERCEL_CHECK(exists(path), IoError, printable(path), ": no such file or folder");
-  const bool is_model = recsys::is_checkpoint_folder(path) || exists(join_path(path, "config.json"));
-  const Json json = is_model ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
+  const Json json =
+      recsys::is_model_folder(path) ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
   print_text(common, lines_of(json, 0));
   if (common.json) print_line(dump_json_line(json));
   return 0;

@@ -29,7 +29,6 @@
 #include "tercel/util/ceil_div.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
-#include "tercel/util/format.h"
 #include "tercel/util/process_mutex.h"
 #include "tercel/util/sanitizers_impl.h"
 
@@ -215,19 +214,8 @@ struct CacheRetirer {
   return cache;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void throw_out_of_memory(size_t nbytes) {
-  const MemoryInfo memory = memory_info();
-  const auto shown = static_cast<int64_t>(std::min<size_t>(nbytes, INT64_MAX));
-  throw_error<OutOfMemoryError>({"out of memory: cannot allocate ", format_bytes(shown), " (", nbytes, " bytes); ",
-                                 format_bytes(memory.available), " of ", format_bytes(memory.total), " are available"});
-}
-
-/** Linux overcommits memory and kills the process on access, so obviously impossible requests are refused here. */
-bool plausible(size_t nbytes) {
-  if (nbytes < kChecked) return true;
-  const MemoryInfo memory = memory_info();
-  return memory.total == 0 || nbytes <= static_cast<size_t>(memory.available);
-}
+/** Whether the system has so much memory left; small blocks are not checked. */
+bool plausible(size_t nbytes) { return nbytes < kChecked || fits_in_memory(nbytes); }
 
 /** Null if there is not enough memory. */
 void* try_system_block(size_t nbytes) {

@@ -178,8 +178,24 @@ ClickModel::ClickModel(const ClickModelSpec& spec, uint64_t seed) : spec_(spec),
   calibrate(seed);
 }
 
+size_t ClickModel::memory_of(const ClickModelSpec& spec) {
+  size_t keys = 0, most = 0;
+  for (const ClickField& field : spec.fields) {
+    keys += static_cast<size_t>(field.size);
+    most = std::max(most, static_cast<size_t>(field.size));
+  }
+  // The tables, and while a field is planted its probabilities, effects, a latent component, shares and columns.
+  return keys * (sizeof(float) + sizeof(Latent) + sizeof(AliasEntry)) +
+         most * (3 * sizeof(double) + 2 * sizeof(uint32_t));
+}
+
 void ClickModel::plant_fields(uint64_t seed) {
   const size_t num_fields = spec_.fields.size();
+  size_t keys = 0;
+  for (const ClickField& field : spec_.fields) keys += static_cast<size_t>(field.size);
+  effect_.reserve(keys);
+  latent_.reserve(keys);
+  alias_.reserve(keys);
   interacting_ = shuffled(static_cast<int64_t>(num_fields), seed, Stream::kInteracting);
   interacting_.resize(static_cast<size_t>(spec_.interacting_fields));
 

@@ -54,12 +54,15 @@ std::string run_of(const std::string& path) { return is_checkpoint_folder(path) 
 
 }  // namespace
 
+bool is_model_folder(const std::string& path) {
+  const RunFolder run(path);
+  return is_checkpoint_folder(path) || exists(run.config()) || exists(run.checkpoints());
+}
+
 Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings) {
   if (is_checkpoint_folder(path)) return Checkpoint(path, verify);
-  const RunFolder run(path);
-  TERCEL_CHECK(exists(run.config()) || exists(run.checkpoints()), DataError, printable(path),
-               ": no trained model: the folder contains no run");
-  std::optional<Checkpoint> best = open_checkpoint(run.checkpoints(), Which::Best, verify, warnings);
+  TERCEL_CHECK(is_model_folder(path), DataError, printable(path), ": no trained model: the folder contains no run");
+  std::optional<Checkpoint> best = open_checkpoint(RunFolder(path).checkpoints(), Which::Best, verify, warnings);
   TERCEL_CHECK(best, DataError, printable(path), ": no model: the run has no checkpoint yet");
   return *std::move(best);
 }

@@ -27,6 +27,9 @@ struct LoadedModel {
   std::vector<std::string> warnings;  ///< about damaged checkpoints that were skipped
 };
 
+/** Whether a folder is that of a run or of a checkpoint. */
+TERCEL_API bool is_model_folder(const std::string& path);
+
 /**
  * Opens the best whole checkpoint of a run folder, or the given checkpoint folder. DataError if there is none or the
  * given one is damaged; warnings name damaged ones that were skipped.

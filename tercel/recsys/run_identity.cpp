@@ -143,8 +143,12 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
                  ": a checkpoint of another model: ", d.text);
     TERCEL_CHECK(d.kind != EntryKind::Optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
                  ": a checkpoint with the state of another optimizer: ", d.text);
-    TERCEL_CHECK(d.path != "solver.batchsize" || check.new_train_rows, ConfigError, printable(folder),
-                 ": a checkpoint in the middle of an epoch with batches of another size: ", d.text);
+    TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
+                 ": a checkpoint of a run with batches of another size: ", d.text);
+    const bool is_order = d.path == "data.shuffle" ||
+                          (run.config.data.shuffle && (d.path == "data.shuffle_window" || d.path == "solver.seed"));
+    TERCEL_CHECK(check.new_train_rows || !is_order, ConfigError, printable(folder),
+                 ": a checkpoint of a run that reads the rows in another order: ", d.text);
     check.warnings.push_back(d.text);
   }
   if (by_size)

@@ -80,8 +80,7 @@ struct Trainer::State {
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   data::BatchReader reader;
   RunFolder folder;
-  NewFolder new_folder;
-  std::optional<FileLock> lock;
+  std::optional<LockedFolder> lock;
   CheckpointStore checkpoints;
   RunIdentity identity;
   std::vector<std::string> warnings;
@@ -102,8 +101,7 @@ struct Trainer::State {
         dataset(set),
         reader(set, data::PartName::Train, reader_options(cfg, built)),
         folder(checked_folder(path)),
-        new_folder(path),
-        lock(std::in_place, folder.lock()),
+        lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
         identity(identity_of_run(cfg, built, set)),
         resumed(open_resumed(built, resume, new_data)),
@@ -184,9 +182,8 @@ struct Trainer::State {
     if (!removed.empty()) {
       says_what_is_saved = true;
       throw_error<IoError>({printable(removed), ": the folder of the run was removed or renamed while it was trained; ",
-                            saved_text(),
-                            ", with config.json and trained_on.json; earlier checkpoints and metrics are "
-                            "in the old folder, if it was renamed"});
+                            saved_text(), describe_again(),
+                            "; earlier checkpoints and metrics are in the old folder, if it was renamed"});
     }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
@@ -206,11 +203,6 @@ struct Trainer::State {
     checkpoints.note_evaluation(step, evaluation);
   }
 
-  /** Removes partial checkpoints that a killed process left while writing or removing one. */
-  void remove_stale_checkpoints() const {
-    if (exists(folder.checkpoints())) remove_stale_temporaries(folder.checkpoints());
-  }
-
   std::string saved_text() const {
     return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
   }
@@ -219,22 +211,33 @@ struct Trainer::State {
   std::string begin_again_elsewhere() {
     const std::string gone = folder.path();
     std::string path = gone;
-    for (int64_t n = 2; exists(path); ++n) path = str_cat({gone, "-", n});
-    create_dirs(path);
+    create_dirs(parent_path(gone));
+    for (int64_t n = 2; !create_new_dir(path); ++n) path = str_cat({gone, "-", n});
     folder = RunFolder(path);
-    lock.emplace(folder.lock());
+    lock.emplace(folder);
+    lock->keep();
     checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
-    folder.write_config(config);
-    folder.write_description(dataset);
     metrics_file = File::append(folder.metrics());
     return gone;
+  }
+
+  /** Describes the run in the new folder once its state is saved; the dataset may be gone too. Returns what was
+   * written. */
+  std::string describe_again() const {
+    try {
+      folder.write_config(config);
+      folder.write_description(dataset);
+      return ", with config.json and trained_on.json";
+    } catch (const Error& e) {
+      return str_cat({", without trained_on.json (", e.what(), ")"});
+    }
   }
 
   /** After an error: saves the last step if it is complete and finite; returns a message about what can be resumed. */
   std::string rescue() {
     if (says_what_is_saved) return {};
     if (step == 0 && saved_at < 0) {
-      new_folder.remove();
+      lock->remove();
       return {};
     }
     std::string problem;
@@ -328,12 +331,12 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
     s.resumed.reset();
     s.checkpoints.set_aside_after(s.step);
   }
-  s.remove_stale_checkpoints();
+  s.folder.remove_stale_files();
   s.folder.write_config(config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step);
   s.metrics_file = File::append(s.folder.metrics());
-  s.new_folder.keep();
+  s.lock->keep();
 }
 
 Trainer::~Trainer() = default;
@@ -371,7 +374,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     }
     const bool long_ago =
         step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
-    if (take_save_request() || long_ago) save(observer);
+    if ((step > 0 && take_save_request()) || long_ago) save(observer);
     if (stop_signal() != 0 || step >= total || !next(batch)) break;
     const double loss = learner.train(batch, optim::learning_rate(solver, step + 1), step + 1);
     ++step;
@@ -402,10 +405,14 @@ TrainEnd Trainer::State::run(Observer observer) {
       written = {now, 0, rows, 0};
     }
   }
+  if (step == 0 && saved_at < 0) {  // stopped before anything was trained
+    lock->remove();
+    return TrainEnd::Stopped;
+  }
   save(observer);
   const bool done = stop_signal() == 0 && evaluate_now(observer);
   save(observer);  // nothing is removed, unless the folder has disappeared meanwhile
-  remove_stale_checkpoints();
+  folder.remove_stale_files();
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 

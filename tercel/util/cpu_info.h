@@ -3,6 +3,7 @@
 // Containers and batch systems grant less than the hardware has, so cgroup (v1 and v2), affinity and rlimits count.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,14 @@ struct MemoryInfo {
 
 /** Reads the present state; costs some 100 microseconds. */
 TERCEL_API MemoryInfo memory_info();
+
+/**
+ * Whether so much memory can be allocated now, as far as the system says. Linux promises almost anything, and kills the
+ * process when it is touched.
+ */
+TERCEL_API bool fits_in_memory(size_t bytes);
+/** Throws OutOfMemoryError "out of memory: cannot allocate ..." with what is available. */
+[[noreturn, gnu::cold, gnu::noinline]] TERCEL_API void throw_out_of_memory(size_t bytes);
 
 /** Where the kernel backs memory with transparent huge pages: everywhere, where madvise asks for it, nowhere. */
 enum class HugePageMode : uint8_t { Unknown, Always, Madvise, Never };

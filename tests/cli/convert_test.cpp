@@ -119,6 +119,8 @@ TEST(ConvertCommand, BadInputIsOneLineAndLeavesNothing) {
   ProgramOptions piped;
   piped.input = good + "7" + columns;
   expect_error(convert({"-"}, out / "data", {}, piped), 3, {"standard input: line 21: column 1 (click)"});
+  piped.input = good;
+  expect_error(convert({"-"}, out / "data", {"--test-from", "0"}, piped), 3, {"standard input: expected train rows"});
   expect_error(convert({in / "absent"}, out / "data"), 4, {"absent", "No such file"});
   expect_error(convert({in.path()}, out / "data"), 4, {in.path(), "directory"});
   expect_error(convert({in.put("good", good)}, out / "data", {"--test-from", "0"}), 3, {"train rows"});

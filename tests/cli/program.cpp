@@ -17,10 +17,16 @@ namespace tercel::test {
 
 namespace {
 
-std::string program_path() {
+std::string find_program() {
   const char* const path = std::getenv("TERCEL_PROGRAM");
-  if (path != nullptr) return path;
+  if (path != nullptr) return std::filesystem::absolute(path).string();
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tercel").string();
+}
+
+/** Found once: a test may change the working folder. */
+const std::string& program_path() {
+  static const std::string path = find_program();
+  return path;
 }
 
 int memory_file(const std::string& content) {

@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tercel/util/json_impl.h"
 #include "tests/cli/program.h"
@@ -116,6 +118,35 @@ TEST_F(TrainCommands, AFinishedRunSaysSo) {
   const Outcome again = train({"--resume", "auto"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.out.find("nothing left to train after step 5; checkpoint "), std::string::npos) << again.out;
+}
+
+TEST_F(TrainCommands, WithoutItsConfigurationARunHasThatOfItsCheckpoint) {
+  const std::vector<std::string> words = {"train", root_ / "data", "--out", root_ / "wide", "--threads", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more);
+  };
+  ASSERT_EQ(with({"--model", "wdl", "--set", "solver.batchsize=64"}).code, 0);
+  const std::string whole = root_.get("wide/config.json"), path = root_ / "wide/config.json";
+  for (const bool missing : {true, false}) {
+    root_.put("wide/config.json", whole.substr(0, whole.size() / 2));
+    if (missing) std::filesystem::remove(path);
+    const Outcome info = run({"info", root_ / "wide"});
+    EXPECT_EQ(info.code, 0) << info.err;
+    EXPECT_NE(info.out.find("kind: run"), std::string::npos) << info.out;
+    const Outcome again = with({"--resume", "auto"});
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.err.find("tercel: warning: " + path), 0u) << again.err;
+    EXPECT_NE(again.err.find("; the configuration of " + (root_ / "wide/checkpoints/step-000000000005 is used")),
+              std::string::npos)
+        << again.err;
+    EXPECT_EQ(std::count(again.err.begin(), again.err.end(), '\n'), 1) << again.err;
+    EXPECT_NE(again.out.find("nothing left to train after step 5"), std::string::npos) << again.out;
+    EXPECT_NE(root_.get("wide/config.json").find("\"model_name\": \"wdl\""), std::string::npos);
+  }
+  std::filesystem::remove_all(root_ / "wide/checkpoints");
+  root_.put("wide/config.json", "{");
+  expect_error(with({"--resume", "auto"}), 3, {path + ": line 1"});
 }
 
 TEST_F(TrainCommands, AProfileShowsWhereTimeGoes) {
@@ -307,6 +338,26 @@ TEST_F(TrainCommands, TextsFromFilesDoNotReachTheTerminalAsCommands) {
       EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
       EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << text;
     }
+}
+
+TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(root_.path());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<test::Program>> programs;
+    for (int i = 0; i < 8; ++i)
+      programs.push_back(std::make_unique<test::Program>(
+          std::vector<std::string>{"train", "data", "--quiet", "--threads", "1", "--set", "solver.batchsize=64"}));
+    for (const auto& program : programs) {
+      const Outcome outcome = program->wait();
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+    }
+    expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000"}), 2, {"batchsize is 1000"});
+  }
+  std::filesystem::current_path(here);
+  for (int n = 1; n <= 24; ++n)
+    EXPECT_TRUE(std::filesystem::exists(root_ / ("runs/dlrm-" + std::to_string(n) + "/checkpoints"))) << n;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "runs/dlrm-25")) << "after an error before the first step";
 }
 
 TEST_F(TrainCommands, MistakesAreOneLine) {

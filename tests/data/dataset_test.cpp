@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "tercel/data/norm_writer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
+#include "tercel/util/version.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
 
@@ -145,7 +147,12 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused("{}", "option 'format': expected a name, found nothing");
   refused(good.substr(0, good.size() / 2), "x.json: line ");
   refused(replaced(good, "\"norm\"", "\"parquet\""), "option 'format': expected one of norm, found \"parquet\"");
-  refused(replaced(good, "\"version\": 1", "\"version\": 2"), "expected version 1, found 2");
+  const std::string later = replaced(good, "\"version\": 1", "\"version\": 2, \"compression\": \"zstd\"");
+  const std::string versions = "x.json: expected version 1 of the description, which Tercel " + std::string(version()) +
+                               " reads, found 2 of Tercel ";
+  refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"tercel_version\": \"9.8.7\""),
+          (versions + "9.8.7").c_str());
+  refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"made_by\": 5"), (versions + "unknown").c_str());
   refused(replaced(good, "\"u32\"", "\"u64\""), "option 'key_type': expected one of u32, i64");
   refused(replaced(good, "\"label_dim\": 1,", ""),
           "[x.json: schema] option 'label_dim': expected an integer, found nothing");
@@ -196,6 +203,25 @@ TEST(Dataset, FilesMustBeAsRecorded) {
   folder.put("dataset.json", replaced(folder.get("dataset.json"), "\"path\": \"test/part-1.data\",",
                                       "\"path\": \"train/part-0.data\","));
   TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "bytes");
+}
+
+TEST(Dataset, AVocabularyElsewhereIsRefusedBehindALinkToo) {
+  const TemporaryFolder root;
+  root.put("secret", "words");
+  const TemporaryFolder folder;
+  save_dataset(make_full(folder), folder.path());
+  const std::string vocabulary = folder / "vocabulary.bin", link = root / "link";
+  std::filesystem::create_directory_symlink(folder.path(), link);
+  EXPECT_EQ(load_dataset(link).train.rows(), 30) << "the folder itself may be reached through a link";
+  std::filesystem::rename(vocabulary, folder / "other.bin");
+  std::filesystem::create_symlink("other.bin", vocabulary);
+  EXPECT_EQ(load_dataset(folder.path()).train.rows(), 30);
+  std::filesystem::remove(vocabulary);
+  std::filesystem::create_symlink(root / "secret", vocabulary);
+  for (const std::string& path : {folder.path(), link})
+    TERCEL_EXPECT_THROW(
+        load_dataset(path), DataError,
+        path + "/vocabulary.bin: expected a file in the dataset's folder, found a link to " + (root / "secret"));
 }
 
 TEST(Dataset, CountsThatDoNotFitTheFilesAreRefused) {

@@ -10,6 +10,7 @@
 
 #include "tercel/data/click_model_impl.h"
 #include "tercel/data/truth_score_impl.h"
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
 #include "tercel/util/parallel.h"
@@ -272,6 +273,16 @@ TEST(Generate, LooksAtTheRoomOnTheDiskFirst) {
     TERCEL_EXPECT_THROW(generate(folder / "some/data", small_options(rows)), IoError, folder / "some/data: expected ");
   TERCEL_EXPECT_THROW(generate(folder / "data", small_options(int64_t{1} << 45)), IoError,
                       " of room on the disk for 35184372088832 rows, found ");
+  EXPECT_TRUE(folder.tree().empty());
+}
+
+TEST(Generate, LooksAtTheMemoryFirst) {
+  const TemporaryFolder folder;
+  GenerateOptions options = small_options(100);
+  options.slot_size_array = {1 << 30};  // 140 GiB
+  if (fits_in_memory(size_t{120} << 30)) GTEST_SKIP() << "a machine of much memory";
+  TERCEL_EXPECT_THROW(generate(folder / "data", options), OutOfMemoryError,
+                      "generate: 5368709120 keys: out of memory: cannot allocate ");
   EXPECT_TRUE(folder.tree().empty());
 }
 

@@ -103,6 +103,10 @@ TEST(Vocabulary, NoticesEveryCutAndEveryFlippedBit) {
     EXPECT_THROW(read(damaged), DataError) << bit;
   }
   TERCEL_EXPECT_THROW(read(""), DataError, "v.bin: byte 0: expected a vocabulary");
+  std::string other = bytes;
+  other[7] = 2;
+  TERCEL_EXPECT_THROW(read(other), DataError,
+                      "v.bin: byte 0: expected a vocabulary, which starts with the bytes TRCLVOC 01, found version 2");
   std::string damaged = bytes;
   damaged[12] = static_cast<char>(damaged[12] ^ 1);
   TERCEL_EXPECT_THROW(read(damaged), DataError, "the file is damaged");

@@ -70,6 +70,10 @@ TEST(Config, NamesWhatIsWrong) {
   refuses(R"({"layers": {}})", "model.json: expected a list 'layers'");
   refuses(R"({"layers": [], "solvr": {}})", "model.json: unknown section 'solvr'; did you mean 'solver'?");
   refuses(R"({"layers": [], "model_name": 5})", "model.json: model_name: expected a string but found 5");
+  for (const char* path : {"/tmp/evil", "a/b", "..", "."})
+    refuses(R"({"layers": [], "model_name": ")" + std::string(path) + R"("})",
+            ("model.json: model_name: expected the name of a folder, without '/', found '" + std::string(path) + "'")
+                .c_str());
   refuses(R"({"layers": [], "solver": {"batch_size": 5}})",
           "[model.json: solver] unknown option 'batch_size'; did you mean 'batchsize'?");
   refuses(R"({"layers": [], "solver": {"batchsize": 0}})", "[model.json: solver] option 'batchsize'");

@@ -51,6 +51,44 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   EXPECT_EQ(names_in(root / "c"), (Names{name_of(1), name_of(2) + ".damaged", name_of(3) + ".damaged"}));
 }
 
+TEST(OpenCheckpoint, ADamagedManifestOfTheBestIsNamed) {
+  for (const bool evaluated : {true, false})
+    for (const char* content : {"{}", "{", ""}) {
+      const TemporaryFolder root;
+      CheckpointStore store(root / "c", 4);
+      save(store, 1, evaluated ? 0.5 : -1);
+      save(store, 2, evaluated ? 0.9 : -1);
+      const std::string manifest = "c/" + name_of(2) + "/manifest.json";
+      std::filesystem::remove(root / manifest);
+      if (*content != '\0') root.put(manifest, content);
+      Names warnings;
+      const auto checkpoint = open_checkpoint(root / "c", Which::Best, Verify::Sizes, warnings);
+      ASSERT_TRUE(checkpoint);
+      EXPECT_EQ(checkpoint->info().step, 1);
+      ASSERT_EQ(warnings.size(), 1u) << content;
+      EXPECT_NE(warnings[0].find("manifest"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(name_of(2)), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(name_of(1) + " is taken in its place"), std::string::npos) << warnings[0];
+    }
+}
+
+TEST(OpenCheckpoint, OneThatCannotBeReadIsPassedOver) {
+  const TemporaryFolder root;
+  CheckpointStore store(root / "c", 4);
+  for (int64_t step = 1; step <= 2; ++step) save(store, step);
+  Names warnings;
+  const auto open = [&] { return open_checkpoint(root / "c", Which::Last, Verify::Contents, warnings)->info().step; };
+  const std::string table = root / ("c/" + name_of(2) + "/table-0.safetensors");
+  std::filesystem::remove(table);
+  std::filesystem::create_directory(table);
+  EXPECT_EQ(open(), 1);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find(table + ": open: expected a regular file, found a directory"), std::string::npos)
+      << warnings[0];
+  const ScopedFault fault({.op = FileOp::Read, .persistent = true});
+  TERCEL_EXPECT_THROW(open(), IoError, "no checkpoint can be read: ");
+}
+
 TEST(OpenCheckpoint, StaysReadableWhenItIsRemoved) {
   const TemporaryFolder root;
   CheckpointStore store(root / "c", 1);

@@ -9,8 +9,10 @@
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tercel/util/warning.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
+#include "tests/util/lower_layer.h"
 
 namespace tercel::recsys {
 namespace {
@@ -120,7 +122,25 @@ TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
   expect_refused<ConfigError>(with({"layers.e2.optimizer.type=SGD"}), dataset_, "layers.e2.optimizer.type");
   expect_refused<ConfigError>(with({"solver.batchsize=16"}), dataset_,
                               "solver.batchsize: the checkpoint has 64, this run has 16");
-  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_, "shuffle");
+  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_,
+                              checkpoint_ +
+                                  ": a checkpoint of a run that reads the rows in another order: "
+                                  "data.shuffle: the checkpoint has false, this run has true");
+  EXPECT_EQ(warnings(with({"data.shuffle_window=512", "solver.seed=7"}), dataset_),
+            (Lines{"solver.seed: the checkpoint has 1, this run has 7",
+                   "data.shuffle_window: the checkpoint has 32768, this run has 512"}));
+  std::filesystem::remove_all(root_ / "run");
+  train(with({"data.shuffle=true"}));
+  const struct {
+    const char *assignment, *difference;
+  } cases[] = {{"data.shuffle=false", "data.shuffle: the checkpoint has true, this run has false"},
+               {"data.shuffle_window=512", "data.shuffle_window: the checkpoint has "},
+               {"solver.seed=7", "solver.seed: the checkpoint has 1, this run has 7"}};
+  for (const auto& [assignment, difference] : cases)
+    expect_refused<ConfigError>(with({"data.shuffle=true", assignment}), dataset_,
+                                std::string("reads the rows in another order: ") + difference);
+  const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
+  EXPECT_EQ(Trainer(with({"data.shuffle=false"}), other, root_ / "run", Resume::Auto, NewData::Accept).step(), 3);
 }
 
 TEST_F(Resuming, OtherRowsAreRefused) {
@@ -250,6 +270,42 @@ TEST_F(Resuming, NeedsNeitherLocksNorExchange) {
   options.preset = data::GeneratePreset::Small;
   data::generate_dataset(root_ / "data", options, /*replace=*/true, [](int64_t) {});
   EXPECT_EQ(data::load_dataset(root_ / "data").train.rows(), 90);
+}
+
+TEST_F(Resuming, OnFoldersThatCannotBeRenamed) {
+  const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=1"});
+  {
+    const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+    train(config);
+  }
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_));
+  const std::string last = "run/checkpoints/step-000000000010";
+  ASSERT_TRUE(std::filesystem::exists(root_ / last));
+  std::filesystem::copy(root_ / last, root_ / "run/checkpoints/step-000000000011",
+                        std::filesystem::copy_options::recursive);
+  root_.put("run/checkpoints/step-000000000011/manifest.json", "{");
+  const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+  EXPECT_EQ(Trainer(config, dataset_, root_ / "run", Resume::Auto).step(), 10);
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000011.damaged/manifest.json"));
+}
+
+TEST_F(Resuming, OldCheckpointsThatCannotBeRemovedAreAWarning) {
+  struct Stubborn : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      return call.op == FileOp::Rename && std::string_view(call.path).ends_with("step-000000000003") ? EACCES : 0;
+    }
+  };
+  Lines said;
+  set_warning_handler([&said](const std::string& text) { said.push_back(text); });
+  {
+    Stubborn hook;
+    const ScopedFileHook scope(hook);
+    train(stateful_config({"solver.max_iter=4", "solver.keep_checkpoints=1", "solver.eval_interval=100"}));
+  }
+  set_warning_handler({});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "old checkpoints could not be removed: " + checkpoint_ + ": remove: Permission denied");
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000004"));
 }
 
 TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {

@@ -3,7 +3,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
@@ -116,6 +119,58 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
     TERCEL_EXPECT_THROW(trainer.run(ignore), DataError, "record 0: byte");
     EXPECT_EQ(differences(damaged, root.tree()), "");
   }
+}
+
+TEST(TrainerFaults, AStopBeforeTheFirstStepLeavesNothing) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const Tree before = root.tree();
+  Trainer trainer(stateful_config(), dataset, root / "run", Resume::Never);
+  request_save();  // meant for what has been trained by then
+  request_stop(SIGTERM);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped);
+  EXPECT_FALSE(trainer.last_checkpoint());
+  EXPECT_EQ(differences(before, root.tree()), "");
+  EXPECT_TRUE(take_save_request());
+}
+
+/** Starts another trainer in the moment before one takes the lock. */
+class RivalTrainer : public FileHook {
+ public:
+  explicit RivalTrainer(std::function<std::unique_ptr<Trainer>()> start) : start_(std::move(start)), scope_(*this) {}
+  int before(const FileCall& call, size_t&) override {
+    if (call.op == FileOp::Open && std::string_view(call.path).ends_with("/run/lock") && start_)
+      rival_ = std::exchange(start_, nullptr)();
+    return 0;
+  }
+  Trainer& rival() { return *rival_; }
+
+ private:
+  std::function<std::unique_ptr<Trainer>()> start_;
+  std::unique_ptr<Trainer> rival_;
+  ScopedFileHook scope_;
+};
+
+TEST(TrainerFaults, OfTwoTrainersAtOnceOneTrains) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config({"solver.max_iter=2"});
+  const auto start = [&] { return std::make_unique<Trainer>(config, dataset, root / "run", Resume::Never); };
+  {
+    RivalTrainer hook(start);
+    TERCEL_EXPECT_THROW(start(), IoError, "run/lock: lock: held by process ");
+    EXPECT_EQ(hook.rival().run(ignore), TrainEnd::Done);
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
+  std::filesystem::remove_all(root / "run");
+  // What the first one finds in the folder once it has the lock is what the other has left there.
+  RivalTrainer hook([&] {
+    start()->run(ignore);
+    return nullptr;
+  });
+  TERCEL_EXPECT_THROW(start(), ConfigError, "holds a run already");
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
 }
 
 TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
@@ -287,6 +342,38 @@ TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {
   }
 }
 
+/** The dataset as if it had been converted from text, with a vocabulary of its own. */
+data::Dataset with_vocabulary(data::Dataset dataset) {
+  const std::string content = "tokens";
+  write_file(dataset.folder + "/vocabulary.bin", content);
+  dataset.conversion->vocabulary = data::FileRecord{"vocabulary.bin", static_cast<int64_t>(content.size()), ""};
+  return dataset;
+}
+
+TEST(TrainerFaults, ARunFolderThatGoesWithItsDatasetIsMadeAnew) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = with_vocabulary(small_dataset(root, 400, 0.25, "all/data"));
+  {
+    Trainer trainer(stateful_config({"solver.max_iter=5", "solver.checkpoint_interval=2"}), dataset, root / "all/run",
+                    Resume::Never);
+    const std::string text = message_of<IoError>([&] {
+      trainer.run([&](const Progress& now) {
+        if (now.kind == Progress::Kind::Checkpoint && now.step == 2)
+          std::filesystem::rename(root / "all", root / "new");
+      });
+    });
+    EXPECT_NE(text.find("; the state after step 4 is saved in " + (root / "all/run/checkpoints/step-000000000004") +
+                        ", without trained_on.json ("),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("vocabulary.bin: expected a file of 6 bytes"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "all/run/config.json"));
+  data::Dataset moved = dataset;
+  moved.folder = root / "new/data";
+  EXPECT_EQ(Trainer(stateful_config(), moved, root / "all/run", Resume::Auto).step(), 4);
+}
+
 std::vector<int64_t> saved_steps(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder,
                                  Observer observer) {
   std::vector<int64_t> saved;
@@ -362,12 +449,16 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
   }
 }
 
-TEST(TrainerFaults, ResumingRemovesWhatAKillLeftOfCheckpoints) {
+TEST(TrainerFaults, ResumingRemovesWhatAKillLeft) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
   train_five(root, dataset, "run");
   const Tree before = below(root, "run");
-  const auto leave = [&] { root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much"); };
+  const auto leave = [&] {
+    root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much");
+    for (const char* file : {"config.json", "trained_on.json", "vocabulary", "metrics.jsonl"})
+      root.put(std::string("run/") + file + ".tmp-0123abcd", "half");
+  };
   leave();
   Trainer trainer(stateful_config({"solver.max_iter=5"}), dataset, root / "run", Resume::Auto);
   EXPECT_EQ(differences(before, below(root, "run")), "");

@@ -1,5 +1,6 @@
 #include "tercel/util/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -16,6 +17,7 @@
 #include "tercel/util/file_hook.h"
 #include "tests/support/errors.h"
 #include "tests/util/lost_writes.h"
+#include "tests/util/lower_layer.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {
@@ -431,6 +433,37 @@ TEST(AtomicDir, EveryCrashWithoutExchange) {
   EXPECT_EQ(missing, 1) << "only between the two renames";
 }
 
+TEST(AtomicDir, FoldersOfALowerLayerAreReplaced) {
+  for (const bool exchange : {true, false}) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    const test::LowerLayer file_system(folder.path(), exchange);
+    write_new_folder(folder / "out");
+    EXPECT_EQ(folder.tree(), kNewFolder);
+  }
+}
+
+TEST(AtomicDir, EveryCrashOnALowerLayerLeavesNothingThatLooksWhole) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    bool crashed = false;
+    {
+      const test::LowerLayer fault(folder.path(), /*exchange=*/true, n);
+      try {
+        write_new_folder(folder / "out");
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    remove_stale_temporaries(folder.path(), "out");
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == kNewFolder || (crashed && (tree == kOldFolder || !tree.contains("out/dataset.json"))))
+        << "call " << n << testing::PrintToString(tree);
+    if (!crashed) break;
+  }
+}
+
 // Until the exchange is on the disk, a power cut may restore the old folder, so it must not be emptied before.
 TEST(AtomicDir, OldFolderIsSafeFromCleanersUntilTheExchangeIsDurable) {
   struct CleanBeforeSync : FileHook {
@@ -515,6 +548,44 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
   }
 }
 
+TEST(RemoveDirAtomically, AFolderOfALowerLayerGoesMarkerFirst) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    folder.put("out/deep/er/file", kOld);
+    const Tree before = folder.tree();
+    bool crashed = false;
+    {
+      const test::LowerLayer file_system(folder.path(), /*exchange=*/true, n);
+      try {
+        remove_dir_atomically(folder / "out", kMarker);
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == Tree{} || (crashed && (tree == before || !tree.contains("out/dataset.json")))) << "call " << n;
+    if (!crashed) break;
+  }
+}
+
+TEST(MoveDir, OfALowerLayerGoesFileByFile) {
+  const TemporaryFolder folder;
+  put_old_folder(folder);
+  folder.put("out/deep/er/file", kOld);
+  const test::LowerLayer file_system(folder.path(), /*exchange=*/true);
+  move_dir(folder / "out", folder / "aside");
+  EXPECT_EQ(folder.tree(), (Tree{{"aside/", ""},
+                                 {"aside/dataset.json", kOld},
+                                 {"aside/deep/", ""},
+                                 {"aside/deep/er/", ""},
+                                 {"aside/deep/er/file", kOld},
+                                 {"aside/old", kOld}}));
+  folder.put("taken/file", "x");
+  const test::LowerLayer again(folder.path(), /*exchange=*/true);
+  TERCEL_EXPECT_THROW(move_dir(folder / "aside", folder / "taken"), IoError, "taken: rename: ");
+}
+
 // A real full disk if mounting is allowed; elsewhere only /dev/full in file_test.cpp is tested.
 TEST(AtomicDir, FullDiskLeavesTheOldFolderAndNoTemporary) {
   const TemporaryFolder folder;
@@ -559,6 +630,23 @@ TEST(StaleTemporaries, OnlyThoseOfDeadWritersGo) {
   mine.commit();
   EXPECT_EQ(folder.get("a"), "abc");
   EXPECT_THROW(remove_stale_temporaries(folder / "none"), IoError);
+}
+
+// NFS grants exclusive locks on files that are open for writing alone.
+TEST(StaleTemporaries, AreLockedAsNfsWantsIt) {
+  struct Nfs : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      struct stat status;
+      if (call.op != FileOp::Lock || ::fstat(call.fd, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+      return (::fcntl(call.fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? EBADF : 0;
+    }
+  };
+  const TemporaryFolder folder;
+  folder.put("a.tmp-01234567", "half");
+  Nfs hook;
+  const ScopedFileHook scope(hook);
+  EXPECT_EQ(remove_stale_temporaries(folder.path()), 1);
+  EXPECT_EQ(folder.tree(), Tree{});
 }
 
 // A running cleaner must never remove the temporary of a running writer, even between its creation and its lock.

@@ -93,6 +93,9 @@ TEST(Json, WritesWhatItReads) {
   EXPECT_EQ(dump_json(value), "{\n  \"name\": \"x\",\n  \"list\": [\n    1,\n    2.5\n  ]\n}\n");
   EXPECT_EQ(dump_json_line(value), R"({"name":"x","list":[1,2.5]})");
   EXPECT_EQ(parse(dump_json(value)), value);
+  EXPECT_EQ(dump_json(Json("\x1b \x7f \xc2\x80 \xc2\x9b \xc2\xa0 \xc3\x9b")),
+            "\"\\u001b \\u007f \\u0080 \\u009b \xc2\xa0 \xc3\x9b\"\n");
+  EXPECT_EQ(parse(dump_json(Json("\x7f\xc2\x9b"))), Json("\x7f\xc2\x9b"));
   EXPECT_EQ(dump_json_line(Json("a\xff")), "\"a\xef\xbf\xbd\"") << "no UTF-8: a replacement, not an exception";
 }
 

@@ -34,7 +34,11 @@ optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerO
 }
 
 ModelConfig parse_config(std::string_view text, std::string_view name) {
-  return config_from_json(parse_json(text, name, JsonErrors::Config), name);
+  ModelConfig config = config_from_json(parse_json(text, name, JsonErrors::Config), name);
+  const std::string& model = config.model_name;  // names a folder in runs/
+  TERCEL_CHECK(model.find('/') == std::string::npos && model != "." && model != "..", ConfigError, name,
+               ": model_name: expected the name of a folder, without '/', found '", model, "'");
+  return config;
 }
 
 ModelConfig config_from_json(const Json& json, std::string_view name) {
