@@ -80,7 +80,7 @@ float fma_sse2() {
 
 volatile float g_sink;
 
-/** A sum over elements of the picked rows in a few registers: less work than any use of the rows. */
+/** A sum over elements of the selected rows in a few registers: less work than any use of the rows. */
 float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n, int64_t ahead) {
   __m128 sums[4] = {_mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps()};
   float rest = 0;

@@ -1,4 +1,4 @@
-"""Elementwise operations: the forms that each has, against NumPy, and the names that PyTorch gives them."""
+"""Elementwise operations: the variants that each has, against NumPy, and the names that PyTorch gives them."""
 
 import math
 import operator

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {
@@ -66,9 +66,9 @@ struct Row {
   bool elementwise = false;
   /** The result is the same bits for every placement; false where an op may choose another summation order. */
   bool bitwise = true;
-  /** Writes the result over the first input; empty if there is no such form. */
+  /** Writes the result over the first input; empty if there is no such variant. */
   std::function<void(const std::vector<Tensor>&)> inplace;
-  /** Writes the result to `out`; empty if there is no such form. */
+  /** Writes the result to `out`; empty if there is no such variant. */
   std::function<void(const Tensor& out, const std::vector<Tensor>&)> out;
   GradcheckOptions gradcheck;
   /** Sizes of the inputs for the gradient, if those of the inputs are too many elements to move one by one. */

@@ -1,4 +1,4 @@
-// Elements and rows picked by tensors of indices (int32 or int64). An index outside its dimension is an error that
+// Elements and rows selected by tensors of indices (int32 or int64). An index outside its dimension is an error that
 // names it; negative indices are outside.
 #pragma once
 

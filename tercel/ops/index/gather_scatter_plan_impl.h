@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** RuntimeError unless index is int64 or int32. */
+/** RuntimeError unless index is int64, int32 or empty. */
 void check_index(const char* op, const Tensor& index);
 
 /** RuntimeError unless index has the dimensions of `of`, and no larger ones, dim excepted if `also_dim` is false. */
@@ -19,7 +19,7 @@ void check_bounds(const Tensor& index, int64_t dim, int64_t size);
 
 /** Calls body(loop, begin, end) for parts of the lines of index along dim; `other` has index's sizes, or larger ones.
  */
-void for_each_gather_line(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
-                          FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body);
+void run_gather_scatter(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
+                        FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body);
 
 }  // namespace tercel

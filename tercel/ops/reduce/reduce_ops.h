@@ -9,7 +9,7 @@
 
 #include <limits>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 
 namespace tercel::op {
 
@@ -60,6 +60,7 @@ constexpr T highest() {
 // The comparison with itself lets NaN through.
 struct Max {
   using Merge = Max;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::lowest<T>();
@@ -80,6 +81,7 @@ struct Max {
 };
 struct Min {
   using Merge = Min;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::highest<T>();
@@ -195,7 +197,9 @@ constexpr bool is_floating_only = requires {
 };
 /** Whether it compares elements with one another. */
 template <class Op>
-constexpr bool is_ordering = std::is_same_v<Op, op::Max> || std::is_same_v<Op, op::Min>;
+constexpr bool is_ordering = requires {
+  Op::ordering;
+};
 /** Those that also say where. */
 using ArgReduceOps = OpList<op::Max, op::Min>;
 

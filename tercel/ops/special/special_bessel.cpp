@@ -1,10 +1,10 @@
-// Bessel functions, and others that come from them, of real numbers; see special_math.h.
+// Bessel functions, and others that come from them, of real numbers; see special_math_impl.h.
 #include <math.h>
 
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special {
 

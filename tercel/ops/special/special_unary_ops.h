@@ -4,13 +4,13 @@
 // They are functors as in Note [Functors], of one or two tensors, and go through the same iterator, tiles and threads.
 // But V is a plain number: double, in which float32 too is calculated, Complex<double> where the op takes them, Int<T>
 // where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; asking
-// for a gradient that is left out is an error. node_name is what backward is called, where that is long. An op that is
+// for a gradient that is left out is an error, as it is with gradient_is_error. An op that is
 // asked for often has loops of vectors for each instruction set (cpu/special_kernels.cpp): for float32 with
 // kVectors32, for float64 with kVectors64.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::special::op {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 #include "tercel/util/macros.h"
 
@@ -16,9 +16,10 @@ template <class Op, class V>
 TERCEL_HD V chain(V g, V derivative) {
   if constexpr (is_complex_number<V>)
     return g * conj(derivative);
-  else if constexpr (is_selection<Op> && std::is_floating_point_v<V>)  // on a GPU; where() of numbers is not known here
+  else if constexpr (selects_elements<Op> && std::is_floating_point_v<V>)
+    // On a GPU; where() of numbers is not known here.
     return derivative == V(0) ? V(0) : g * derivative;
-  else if constexpr (is_selection<Op>)
+  else if constexpr (selects_elements<Op>)
     return where(derivative == V(0), V(0), g * derivative);
   else
     return g * derivative;

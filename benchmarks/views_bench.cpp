@@ -1,6 +1,6 @@
 // Moving elements in large tensors, against a plain copy of as many bytes.
 //
-//   rearrange_bench [threads [part of a row's name]]
+//   views_bench [threads [part of a row's name]]
 //
 // float32 [4096, 4096] unless a row says otherwise. "of a copy": the time of clone() for as many written bytes over the
 // row's; above 100 % where less is read than written.
