@@ -62,8 +62,8 @@ def main():
                for _ in range(8)]
 
     def step(number):
-        numbers, picked, labels = batches[number % len(batches)]
-        embedded = torch.stack([bag(picked[table]) for table, bag in enumerate(bags)], 1)
+        numbers, keys, labels = batches[number % len(batches)]
+        embedded = torch.stack([bag(keys[table]) for table, bag in enumerate(bags)], 1)
         value = loss(forward(numbers, embedded), labels)
         for optimizer in optimizers:
             optimizer.zero_grad()

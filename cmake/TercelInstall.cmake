@@ -17,7 +17,7 @@ endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel
   FILES_MATCHING PATTERN "*.h"
-  REGEX "_(impl|kernels)\\.h$" EXCLUDE
+  REGEX "_(impl|kernels|ops)\\.h$" EXCLUDE
   REGEX "/tercel/[a-z]+/([a-z]+/)?(cpu|cuda)$" EXCLUDE)
 install(DIRECTORY ${TERCEL_GENERATED}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel FILES_MATCHING PATTERN "*.h")
 # Public despite its name: it declares TensorImpl.

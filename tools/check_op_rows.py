@@ -21,10 +21,10 @@ VARIANT = re.compile(r"(_out|_)$")
 # They take no tensor, or return none: their tests check more than a row could.
 NO_ROW = {
     "factories/factories.h": "makes tensors of numbers (tests/ops/factories/factories_test.cpp)",
-    "linalg/linalg.h": "factorizations are checked by their definition: A = Q R (tests/ops/linalg/linalg_*_test.cpp)",
+    "linalg/linalg.h": "factorizations are checked by their definition: A = Q R (tests/ops/linalg/linalg_factor_test.cpp)",
     "aliases.h": "each calls the op that it names (tests/ops/tensor_methods_test.cpp, tests/ops/out_variants_test.cpp)",
     "common/out.h": "writes results to tensors (tests/ops/out_variants_test.cpp)",
-    "index/nonzero.h": "the sizes of its results depend on values (tests/ops/index/subscript_test.cpp)",
+    "index/nonzero.h": "the sizes of its results depend on values (tests/ops/index/nonzero_test.cpp)",
     "random/random.h": "makes random numbers (tests/ops/random/random_test.cpp)",
     "views/resize.h": "changes sizes and storages, no element (tests/ops/views/resize_test.cpp)",
     "embedding/row_gradient.h": "works on gradients (tests/ops/embedding/row_gradient_test.cpp)",

@@ -3,7 +3,7 @@
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/pointwise.h"

@@ -4,7 +4,7 @@
 
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/binary_ops.h"
 #include "tercel/ops/elementwise/pointwise.h"

@@ -5,7 +5,6 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/linalg/linalg.h"
-#include "tercel/ops/nn/softmax.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/var_std.h"
 #include "tercel/ops/reduce/vector_norms.h"

@@ -59,8 +59,8 @@ def test_saved_attributes():
         assert e.grad_fn._saved_result.grad_fn is e.grad_fn
     assert (a.view(1, 2) @ b.view(2, 1)).grad_fn._saved_mat2.shape == (2, 1)
     at = tc.tensor([1])
-    picked = tc.ones(2, 2, requires_grad=True)[:, at].grad_fn._saved_indices
-    assert picked[0] is None and picked[1].equal(at)
+    saved = tc.ones(2, 2, requires_grad=True)[:, at].grad_fn._saved_indices
+    assert saved[0] is None and saved[1].equal(at)
     for name in ("_saved_other", "_saved_", "nothing"):
         with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
             getattr(e.grad_fn, name)

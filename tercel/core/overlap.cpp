@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tercel/core/geometry.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel {
 
@@ -75,7 +76,7 @@ class Search {
     if (high / gcd_[i] * gcd_[i] < low) return false;  // sums are multiples of the gcd
     if (--budget_ < 0) return false;
     const int64_t c = terms_[i].coefficient;
-    const int64_t first = std::max<int64_t>(0, (low - reach_[i + 1] + c - 1) / c);
+    const int64_t first = ceil_div(std::max<int64_t>(0, low - reach_[i + 1]), c);
     const int64_t last = std::min(terms_[i].limit, high / c);
     for (int64_t x = first; x <= last && budget_ >= 0; ++x)
       if (reaches(i + 1, low - c * x, high - c * x)) return true;

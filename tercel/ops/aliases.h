@@ -6,6 +6,7 @@
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/special/special.h"
 
 // For ops with methods, and (FUNCTION) for ops without.

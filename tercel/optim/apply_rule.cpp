@@ -7,7 +7,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
 #include "tercel/util/parallel.h"
@@ -93,7 +93,7 @@ bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t g
   return finite;
 }
 
-constexpr int64_t kGrain = 1 << 15;  // elements
+constexpr int64_t kGrainElements = 1 << 15;
 
 bool same_strides(const Tensor& a, const Tensor& b) {
   for (int64_t d = 0; d < a.dim(); ++d)
@@ -118,7 +118,7 @@ bool with_plain_operands(const Operands& given, Run&& run) {
 }
 
 bool apply_dense(RuleUpdate& u, const Operands& operands) {
-  const auto elements = [&u](const Operands& all) { return run(u, all, all.weight().numel(), kGrain, false); };
+  const auto elements = [&u](const Operands& all) { return run(u, all, all.weight().numel(), kGrainElements, false); };
   const auto contiguous = [](const Tensor& t) { return t.is_contiguous(); };
   const Tensor& weight = operands.weight();
   if (operands.all(contiguous) || (weight.impl().is_non_overlapping_and_dense() &&
@@ -127,7 +127,7 @@ bool apply_dense(RuleUpdate& u, const Operands& operands) {
   return with_plain_operands(operands, [&](const Operands& plain) {
     if (plain.all(contiguous)) return elements(plain);
     u.dim = plain.weight().size(1);
-    return run(u, plain, plain.weight().size(0), kGrain / u.dim + 1, true);
+    return run(u, plain, plain.weight().size(0), kGrainElements / u.dim + 1, true);
   });
 }
 

@@ -16,7 +16,7 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/examples/consumer -B ${work}/build -G ${GENERA
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tests=error)
 
-file(GLOB_RECURSE private ${work}/moved/include/*_impl.h ${work}/moved/include/*.cpp ${work}/moved/include/*/cpu/*.h)
+file(GLOB_RECURSE private ${work}/moved/include/*_impl.h ${work}/moved/include/*_ops.h ${work}/moved/include/*.cpp ${work}/moved/include/*/cpu/*.h)
 list(FILTER private EXCLUDE REGEX "/core/tensor_impl\\.h$")  # TensorImpl is public: tensor.h includes it
 if(private)
   message(FATAL_ERROR "private files were installed: ${private}")

@@ -272,7 +272,7 @@ TYPED_TEST(IntrusivePtrLifetime, WeakCopyFromABarePointer) {
   EXPECT_TRUE(Weak::reclaim_copy(TypeParam::Null::singleton()).is_null());
 }
 
-TYPED_TEST(IntrusivePtrLifetime, WeakAssignmentFormsLetGo) {
+TYPED_TEST(IntrusivePtrLifetime, WeakAssignmentLetsGo) {
   using Ptr = typename TypeParam::Ptr;
   using Weak = typename TypeParam::Weak;
   const auto check = [](auto assign) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {

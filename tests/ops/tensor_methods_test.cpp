@@ -144,7 +144,7 @@ TEST_F(TensorMethods, Gradients) {
   EXPECT_TRUE(other.is_leaf());
 }
 
-TEST_F(TensorMethods, InPlaceFormsAreRecorded) {
+TEST_F(TensorMethods, InPlaceVariantsAreRecorded) {
   x.requires_grad_();
   const Tensor z = x.clone();
   z.mul_(3).add_(1).clamp_max_(2);

@@ -70,11 +70,11 @@ def _differences(func, inputs, place, eps, weights):
     x = inputs[place]
     data = x.data
     rows = []
-    forms = [(out.shape, out.dtype) for out in _outputs(func, inputs)]
+    metas = [(out.shape, out.dtype) for out in _outputs(func, inputs)]
 
     def values():
         outputs = _outputs(func, inputs)
-        for number, (out, before) in enumerate(zip(outputs, forms)):
+        for number, (out, before) in enumerate(zip(outputs, metas)):
             for what, now, then in zip(("shape", "dtype"), (out.shape, out.dtype), before):
                 if now != then:
                     raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed "

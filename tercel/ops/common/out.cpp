@@ -5,7 +5,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/util/warning.h"
 
@@ -59,7 +59,7 @@ const Tensor& write_out(const char* op, const Tensor& out, const Tensor& result)
   return copy_(out, result);
 }
 
-void check_same_dtype(const Tensor& out, const Tensor& result) {
+void check_out_dtype(const Tensor& out, const Tensor& result) {
   TERCEL_CHECK(result.dtype() == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
                cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
 }
@@ -146,8 +146,8 @@ std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> resul
 ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices, const ValuesAndIndices& result) {
   check_defined(op, values, "values");
   check_defined(op, indices, "indices");
-  check_same_dtype(values, result.values);
-  check_same_dtype(indices, result.indices);
+  check_out_dtype(values, result.values);
+  check_out_dtype(indices, result.indices);
   put_out(op, {values, indices}, {result.values, result.indices});
   return {values, indices};
 }
@@ -168,7 +168,7 @@ void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& r
   TERCEL_CHECK(op != "ormqr" || result.dtype() == out.dtype(), RuntimeError,
                "ormqr: Expected input and result to have the same dtype, but input has dtype ",
                scalar_type_word(result.dtype()), " and result has dtype ", scalar_type_word(out.dtype()));
-  check_same_dtype(out, result);
+  check_out_dtype(out, result);
 }
 
 const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result) {

@@ -7,7 +7,7 @@
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/promotion_impl.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 namespace tercel {
 
@@ -107,27 +107,6 @@ bool within(double value) {
   }
 }
 
-/** The C++ name of the dtype, as in PyTorch's messages. */
-std::string_view cpp_name(ScalarType t) {
-  switch (t) {
-    case kUInt8: return "uint8_t";
-    case kInt8: return "int8_t";
-    case kInt16: return "int16_t";
-    case kInt32: return "int";
-    case kInt64: return "int64_t";
-    case kUInt16: return "uint16_t";
-    case kUInt32: return "uint32_t";
-    case kUInt64: return "uint64_t";
-    case kFloat16: return "at::Half";
-    case kBFloat16: return "at::BFloat16";
-    case kFloat32: return "float";
-    case kFloat64: return "double";
-    case kComplex64: return "c10::complex<float>";
-    case kComplex128: return "c10::complex<double>";
-    default: return to_string(t);
-  }
-}
-
 }  // namespace
 
 bool holds_number(ScalarType t, Scalar value) {
@@ -161,7 +140,7 @@ void check_number_fits(ScalarType t, Scalar value) {
       return holds_number(t, value);
     }
   });
-  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", cpp_name(t), " without overflow");
+  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", cpp_type_alias(t), " without overflow");
 }
 
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {

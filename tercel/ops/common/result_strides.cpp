@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "tercel/core/geometry.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 namespace tercel {
 

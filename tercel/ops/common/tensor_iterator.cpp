@@ -1,4 +1,4 @@
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/operand_checks_impl.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"

@@ -1,7 +1,7 @@
 // Elementwise ops of three tensors, or of two and a number. See Note [Functors]; gradients are in ternary.cpp.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::op {
@@ -33,10 +33,12 @@ struct Lerp {
 };
 struct Addcmul {
   TERCEL_OP("addcmul", Number) TERCEL_TAKES_COMPLEX
+  static constexpr bool divides = false;
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a * b); }
 };
 struct Addcdiv {
   TERCEL_OP("addcdiv", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool divides = true;
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a / b); }
 };
 

@@ -1,7 +1,7 @@
 // Elementwise ops of one tensor, some with numbers as parameters. See Note [Functors].
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
 /** Marks an op whose vector code is long: kernels then contain it once, also for the last few elements. */
@@ -64,6 +64,8 @@ struct Reciprocal {
 };
 struct Square {
   TERCEL_OP("square", Number) TERCEL_TAKES_COMPLEX
+  static constexpr const char* node_name = "PowBackward0";  // as PyTorch records it
+  static Tensor composite(const Tensor& x);
   template <class V> static TERCEL_HD V fwd(V x) { return x * x; }
   template <class V> static TERCEL_HD V dx(V x) { return x + x; }
 };
@@ -128,6 +130,7 @@ struct Silu {
 };
 struct Softsign {
   TERCEL_OP("softsign", Float)
+  static Tensor composite(const Tensor& x);
   template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + abs(x)); }
   template <class V> static TERCEL_HD V dx(V x) {
     const V r = V(1) / (V(1) + abs(x));
@@ -231,10 +234,7 @@ struct NanToNum {
   template <class V> static TERCEL_HD V fwd(V x, V nan, V largest) {
     return where(isnan(x), nan, minimum(maximum(x, -largest), largest));
   }
-  template <class V> static TERCEL_HD V dx(V x, V nan, V largest) {
-    static_cast<void>(nan);
-    return where(abs(x) <= largest, V(1), V(0));
-  }
+  template <class V> static TERCEL_HD V dx(V x, V, V largest) { return where(abs(x) <= largest, V(1), V(0)); }
 };
 
 // clang-format on

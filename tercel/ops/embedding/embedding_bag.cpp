@@ -1,6 +1,7 @@
 #include "tercel/ops/embedding/embedding_bag.h"
 
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/lookup_impl.h"
 #include "tercel/ops/factories/factories.h"
@@ -112,8 +113,8 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                      const EmbeddingBagOptions& options, const Tensor& per_sample_weights) {
   constexpr const char* kOp = "embedding_bag";
-  check_lookup_indices(kOp, "indices", indices);
-  check_lookup_indices(kOp, "offsets", offsets);
+  check_index_dtype(kOp, indices, "indices");
+  check_index_dtype(kOp, offsets, "offsets");
   TERCEL_CHECK(indices.dim() == 1, RuntimeError, kOp, ": expected indices [n] with offsets but got ", describe(indices),
                "; 2-D indices are bags by row and take no offsets");
   TERCEL_CHECK(offsets.dim() == 1, RuntimeError, kOp, ": offsets has to be a 1D Tensor but got ", describe(offsets));
@@ -131,7 +132,7 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const EmbeddingBagOptions& options,
                      const Tensor& per_sample_weights) {
   constexpr const char* kOp = "embedding_bag";
-  check_lookup_indices(kOp, "indices", indices);
+  check_index_dtype(kOp, indices, "indices");
   TERCEL_CHECK(indices.dim() == 2, RuntimeError, kOp, ": expected indices [bags, n], or offsets, but got ",
                describe(indices));
   const int64_t bags = indices.size(0), n = indices.size(1);

@@ -61,12 +61,6 @@ void LookupOperands::fill(const Lookup& lookup) {
   loop_.mean = lookup.mean;
 }
 
-void check_lookup_indices(const char* op, const char* name, const Tensor& t) {
-  check_defined(op, t, name);
-  TERCEL_CHECK(t.dtype() == kInt64 || t.dtype() == kInt32, RuntimeError, op, ": expected ", name,
-               " of int64 or int32 but got ", describe(t));
-}
-
 void check_table(const char* op, const Tensor& weight) {
   check_defined(op, weight, "weight");
   TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": 'weight' must be 2-D, but got ", describe(weight));

@@ -68,8 +68,6 @@ inline int64_t index_at(const Tensor& t, int64_t i) {
   return t.dtype() == kInt64 ? t.data<int64_t>()[i] : t.data<int32_t>()[i];
 }
 
-/** RuntimeError unless t is defined and int32 or int64. */
-void check_lookup_indices(const char* op, const char* name, const Tensor& t);
 /** RuntimeError unless the weight is a floating matrix. */
 void check_table(const char* op, const Tensor& weight);
 /** padding_idx counted from 0, or -1 for none. RuntimeError if it is outside the rows. */

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tercel/ops/fft/fft_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 #include "tercel/util/process_mutex.h"
 
@@ -131,7 +132,7 @@ std::shared_ptr<const FftSplit> make_split(int64_t n) {
   for (int64_t d = 2; d <= most; ++d)
     if (n % d == 0) split.n1 = d;
   split.n2 = n / split.n1;
-  split.far_count = (split.n2 + kFftLanes - 1) / kFftLanes;
+  split.far_count = ceil_div(split.n2, kFftLanes);
   for (int64_t k = 0; k < split.n1; ++k) {
     std::vector<T> near;
     for (int64_t i = 0; i < kFftLanes; ++i) append_root(near, k * i, n);

@@ -10,6 +10,7 @@
 #include "tercel/ops/fft/fft_impl.h"
 #include "tercel/ops/views/flip_roll_repeat.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::fft {
@@ -82,7 +83,7 @@ struct Lines {
 };
 
 void run_short(const FftLines& loop) {
-  const int64_t n = loop.plan->n, tasks = (loop.lines + kFftLanes - 1) / kFftLanes;
+  const int64_t n = loop.plan->n, tasks = ceil_div(loop.lines, kFftLanes);
   FftLinesFn* const kernel = lines_kernels[kCpu];
   parallel_for(0, tasks, std::max<int64_t>(1, kGrainPoints / (n * kFftLanes)), [&](int64_t begin, int64_t end) {
     const Tensor work = empty({fft_work_bytes(n)}, kUInt8);

@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/index/gather_scatter_plan_impl.h"
 #include "tercel/util/parallel.h"
 
@@ -54,8 +55,7 @@ GatherScatterPlan make_plan(const Tensor& indexed, int64_t dim, const Tensor& in
 
 void check_index(const char* op, const Tensor& index) {
   check_defined(op, index, "index");
-  TERCEL_CHECK(index.numel() == 0 || index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
-               "(): Expected dtype int32 or int64 for index, but got ", describe(index));
+  if (index.numel() != 0) check_index_dtype(op, index);
 }
 
 void check_index_sizes(const char* op, const Tensor& index, const Tensor& of, const char* name, int64_t dim,
@@ -87,8 +87,8 @@ void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
   });
 }
 
-void for_each_gather_line(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
-                          FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body) {
+void run_gather_scatter(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
+                        FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body) {
   if (index.numel() == 0) return;
   const GatherScatterPlan plan = make_plan(indexed, dim, index, other);
   parallel_for(0, plan.lines, std::max<int64_t>(1, kGrainElements / plan.loop.n),

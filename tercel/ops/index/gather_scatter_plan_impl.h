@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** RuntimeError unless index is int64 or int32. */
+/** RuntimeError unless index is int64, int32 or empty. */
 void check_index(const char* op, const Tensor& index);
 
 /** RuntimeError unless index has as many dimensions as `of` and no larger sizes (except in dim, unless `also_dim`). */
@@ -18,7 +18,7 @@ void check_index_sizes(const char* op, const Tensor& index, const Tensor& of, co
 void check_bounds(const Tensor& index, int64_t dim, int64_t size);
 
 /** Calls body(loop, begin, end) for parts of the lines of index along dim; `other` has at least index's sizes. */
-void for_each_gather_line(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
-                          FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body);
+void run_gather_scatter(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
+                        FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body);
 
 }  // namespace tercel

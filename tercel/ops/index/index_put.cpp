@@ -5,7 +5,8 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -28,12 +29,6 @@ std::vector<TensorIndex> along(int64_t dim, const Tensor& index) {
   std::vector<TensorIndex> items(static_cast<size_t>(dim), Slice());
   items.emplace_back(index);
   return items;
-}
-
-void check_index_dtype(const char* op, const Tensor& index) {
-  check_defined(op, index, "index");
-  TERCEL_CHECK(index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
-               "(): Expected dtype int32/int64 for index but got: ", to_string(index.dtype()));
 }
 
 /** IndexError for negative indices, which these ops do not support. */

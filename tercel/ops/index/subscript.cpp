@@ -5,7 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"

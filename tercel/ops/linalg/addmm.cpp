@@ -1,13 +1,14 @@
 // Matrix products with a fused addition.
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
 #include "tercel/ops/views/views.h"
@@ -108,7 +109,7 @@ Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Sca
 namespace {
 
 /** RuntimeError if a factor's category is higher than the result's. */
-void check_factor(const char* op, const char* name, Scalar factor, ScalarType result) {
+void check_factor(const char* op, Scalar factor, const char* name, ScalarType result) {
   TERCEL_CHECK(factor.category() != TypeCategory::Bool || result == kBool, RuntimeError, op, ": Boolean ", name,
                " only supported for Boolean results.");
   TERCEL_CHECK(factor.is_integral() || !is_integral(result, true), RuntimeError, op,
@@ -126,8 +127,8 @@ Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scal
   TERCEL_CHECK(a.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
   TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
   const ScalarType type = promote_types(promote_types(a.dtype(), b.dtype()), x.dtype());
-  check_factor("addr", "beta", beta, type);
-  check_factor("addr", "alpha", alpha, type);
+  check_factor("addr", beta, "beta", type);
+  check_factor("addr", alpha, "alpha", type);
   const Tensor summand = expand(x, {a.size(0), b.size(0)});
   const Tensor product = scaled(outer(a, b), alpha);
   return equals(beta, 0) ? product : add(scaled(summand, beta), product);

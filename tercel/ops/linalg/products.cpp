@@ -16,7 +16,6 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/matmul.h"
-#include "tercel/ops/nn/linear.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/diagonals.h"

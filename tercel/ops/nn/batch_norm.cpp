@@ -5,6 +5,7 @@
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -53,10 +54,10 @@ void run_rows(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
-void check_channels(const Tensor& t, const char* name, int64_t channels) {
-  if (t.defined())
-    TERCEL_CHECK(t.dim() == 1 && t.size(0) == channels && t.is_floating_point(), RuntimeError, kOp, ": expected ", name,
-                 " [", channels, "] but got ", describe(t));
+void check_parameter(const Tensor& t, const char* name, int64_t channels) {
+  check_channels(kOp, t, name, channels);
+  TERCEL_CHECK(!t.defined() || t.is_floating_point(), RuntimeError, kOp, ": expected floating ", name, " but got ",
+               describe(t));
 }
 
 void* data_or_null(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
@@ -205,14 +206,14 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, kOp, ": expected x [n, channels, ...] but got ", describe(x));
   const int64_t channels = x.size(1);
-  check_channels(running_mean, "running_mean", channels);
-  check_channels(running_var, "running_var", channels);
-  check_channels(weight, "weight", channels);
-  check_channels(bias, "bias", channels);
+  check_parameter(running_mean, "running_mean", channels);
+  check_parameter(running_var, "running_var", channels);
+  check_parameter(weight, "weight", channels);
+  check_parameter(bias, "bias", channels);
   TERCEL_CHECK(options.training || (running_mean.defined() && running_var.defined()), RuntimeError, kOp,
                ": Expected running_mean and running_var to be defined when training=False");
-  check_without_gradient("native_batch_norm", "running_mean", running_mean);
-  check_without_gradient("native_batch_norm", "running_var", running_var);
+  check_without_gradient("native_batch_norm", running_mean, "running_mean");
+  check_without_gradient("native_batch_norm", running_var, "running_var");
   TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels != 1, RuntimeError, kOp,
                ": Expected more than 1 value per channel when training, got input size ", x.sizes());
 

@@ -286,7 +286,7 @@ class Convolution {
  * An equivalent convolution with longer lines: if windows are one pixel wide and the stride is one pixel, all lines of
  * an image are joined into one, in which a step to the next line becomes a dilation.
  */
-ConvPlan with_joined_lines(ConvPlan plan) {
+ConvPlan with_merged_rows(ConvPlan plan) {
   for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.sees_all_once(2) && plan.stride[1] == 1; ++i) {
     const int64_t width = plan.in[2];
     int64_t dilation = 0, padding = 0;
@@ -313,7 +313,7 @@ ConvPlan with_joined_lines(ConvPlan plan) {
 /** Calls fn with the object that computes the plan. */
 template <class T, class Fn>
 void with_method(const ConvPlan& given, Fn fn) {
-  const ConvPlan plan = with_joined_lines(given);
+  const ConvPlan plan = with_merged_rows(given);
   if (Depthwise<T>::fits(plan))
     fn(Depthwise<T>(plan));
   else

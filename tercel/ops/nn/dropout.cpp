@@ -89,7 +89,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
                scalar_type_word(x.dtype()));
   if (x.is_complex())
     return mul(x, dropout(ones(x.sizes(), TensorOptions(real_dtype(x.dtype()), x.device())), p, true, generator));
-  const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
+  const int64_t groups = ceil_div(x.numel(), kDropoutGroup);
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
   return dropped(x, p, state);
 }

@@ -4,9 +4,9 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 

@@ -6,6 +6,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -103,7 +104,7 @@ struct Backward {
     const int64_t affine = r.period * r.parts;
     const bool by_element = r.parts == r.n;
     const int64_t periods = by_element ? std::clamp<int64_t>(kBlock / affine, 16, 128) : 1;
-    const int64_t block = r.period * periods, blocks = (r.rows + block - 1) / block;
+    const int64_t block = r.period * periods, blocks = ceil_div(r.rows, block);
     const auto buffer = [&](bool needed, IntSpan sizes) { return needed ? empty(sizes, saved.options()) : Tensor(); };
     const Tensor out = buffer(call.needs(0), saved.sizes());
     const Tensor sums[] = {buffer(call.needs(1), {blocks, affine}), buffer(call.needs(2), {blocks, affine})};
@@ -184,12 +185,6 @@ Rows last_dims(const char* op, const Tensor& x, IntSpan shape, const Tensor& wei
   return {n == 0 ? 0 : x.numel() / n, n, n, 1, true, 0};
 }
 
-void check_channels(const char* op, const char* name, const Tensor& t, int64_t channels) {
-  TERCEL_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels), RuntimeError, "Expected ", name,
-               " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
-               t.sizes(), " and input with ", channels, " channels (", op, ")");
-}
-
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
@@ -236,8 +231,8 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
   TERCEL_CHECK(channels % num_groups == 0, RuntimeError,
                "Expected number of channels in input to be divisible by num_groups, but got input of shape ", x.sizes(),
                " and num_groups=", num_groups);
-  check_channels("group_norm", "weight", weight, channels);
-  check_channels("group_norm", "bias", bias, channels);
+  check_channels("group_norm", weight, "weight", channels);
+  check_channels("group_norm", bias, "bias", channels);
   TERCEL_CHECK(x.numel() != 0 || x.size(0) == 0, RuntimeError, "Expected HxW to be greater than 0, got 0");
   if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
   TERCEL_CHECK(x.numel() != num_groups, ValueError,
@@ -254,8 +249,8 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
   TERCEL_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), RuntimeError,
                "Expected running_mean and running_var to be defined when use_input_stats is false");
   const int64_t channels = x.size(1);
-  check_channels("instance_norm", "running_mean", running_mean, channels);
-  check_channels("instance_norm", "running_var", running_var, channels);
+  check_channels("instance_norm", running_mean, "running_mean", channels);
+  check_channels("instance_norm", running_var, "running_var", channels);
   if (!use_input_stats) {
     BatchNormOptions options;
     options.eps = eps;

@@ -12,7 +12,5 @@ namespace tercel {
 TERCEL_OP_API(method, out) Tensor softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** x - log(sum(exp(x))); dtypes as for softmax(). */
 TERCEL_OP_API(method, out) Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
-/** log(sum(exp(x))) without overflow; float32 for integers. Dimensions as in reduce.h. -inf for no elements. */
-TERCEL_OP_API(method, out) Tensor logsumexp(const Tensor& x, IntSpan dims, bool keepdim = false);
 
 }  // namespace tercel

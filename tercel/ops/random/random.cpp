@@ -6,7 +6,8 @@
 #include <numeric>
 
 #include "tercel/core/convert.h"
-#include "tercel/ops/factories/factories_impl.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/random/random_impl.h"
 #include "tercel/util/ceil_div.h"
 
@@ -43,23 +44,6 @@ constexpr KernelTable<UniformF64Fn> kUniformF64 = TERCEL_CPU_KERNELS(uniform_num
 constexpr KernelTable<NormalF32Fn> kNormalF32 = TERCEL_CPU_KERNELS(normal_numbers_f32);
 constexpr KernelTable<NormalF64Fn> kNormalF64 = TERCEL_CPU_KERNELS(normal_numbers_f64);
 constexpr KernelTable<RandomLogFn> kLog = TERCEL_CPU_KERNELS(random_log);
-
-/** Name of a type in PyTorch's error messages. */
-template <class T>
-constexpr const char* cpp_name() {
-  if constexpr (std::is_same_v<T, bool>) return "bool";
-  if constexpr (std::is_same_v<T, uint8_t>) return "unsigned char";
-  if constexpr (std::is_same_v<T, int8_t>) return "signed char";
-  if constexpr (std::is_same_v<T, int16_t>) return "short";
-  if constexpr (std::is_same_v<T, int32_t>) return "int";
-  if constexpr (std::is_same_v<T, int64_t>) return "long";
-  if constexpr (std::is_same_v<T, uint16_t>) return "unsigned short";
-  if constexpr (std::is_same_v<T, uint32_t>) return "unsigned int";
-  if constexpr (std::is_same_v<T, uint64_t>) return "unsigned long";
-  if constexpr (std::is_same_v<T, Half>) return "c10::Half";
-  if constexpr (std::is_same_v<T, BFloat16>) return "c10::BFloat16";
-  return std::is_same_v<T, double> ? "double" : "float";
-}
 
 template <class T>
 constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -150,7 +134,7 @@ void check_in_range(int64_t value, const char* name) {
     inside = std::abs(static_cast<double>(value)) <= highest<T>();
   else if constexpr (!std::is_same_v<T, uint64_t>)
     inside = value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-  TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_name<T>());
+  TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_type_name(scalar_type_of<T>()));
 }
 
 /** The smallest T not below `value`, or the largest not above it. */
@@ -203,12 +187,14 @@ void check_permutation(int64_t n, ScalarType type) {
 const Tensor& uniform_(const Tensor& x, double low, double high, Generator& generator) {
   check_random("uniform_", x);
   visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
-    TERCEL_CHECK(std::abs(low) <= highest<T>(), RuntimeError, "from is out of bounds for ", cpp_name<T>());
-    TERCEL_CHECK(std::abs(high) <= highest<T>(), RuntimeError, "to is out of bounds for ", cpp_name<T>());
+    TERCEL_CHECK(std::abs(low) <= highest<T>(), RuntimeError, "from is out of bounds for ",
+                 cpp_type_name(scalar_type_of<T>()));
+    TERCEL_CHECK(std::abs(high) <= highest<T>(), RuntimeError, "to is out of bounds for ",
+                 cpp_type_name(scalar_type_of<T>()));
     TERCEL_CHECK(low <= high, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", low,
                  " > to=", high);
     TERCEL_CHECK(high - low <= highest<T>(), RuntimeError, "uniform_ expects to-from <= std::numeric_limits<",
-                 cpp_name<T>(), ">::max(), but found to=", high, " and from=", low,
+                 cpp_type_name(scalar_type_of<T>()), ">::max(), but found to=", high, " and from=", low,
                  " which result in to-from to exceed the limit");
   });
   const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low),
@@ -390,7 +376,7 @@ Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
   alignas(64) uint32_t words[detail::kBatchWords];
   for (int64_t end = n; end > 1;) {
     const int64_t first = std::max<int64_t>(end - detail::kBatchBlocks, 0);
-    const int64_t blocks = (end - first + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
+    const int64_t blocks = round_up(end - first, kRandomLanes);
     detail::random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(first), blocks, words);
     int64_t other[detail::kBatchBlocks];
     for (int64_t i = first; i < end; ++i) {

@@ -9,14 +9,14 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/core/tensor_meta.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/factories/factories_impl.h"
 #include "tercel/ops/random/random.h"
 #include "tercel/ops/random/random_impl.h"
 #include "tercel/ops/reduce/reduce.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {

@@ -20,7 +20,7 @@ Tensor without_first(const Tensor& x, int64_t dim, int64_t count = 1) {
 }
 Tensor without_last(const Tensor& x, int64_t dim, int64_t count = 1) { return narrow(x, dim, 0, x.size(dim) - count); }
 
-void check_joins(const Tensor& x, const Tensor& joined, int64_t dim) {
+void check_prepend_append(const Tensor& x, const Tensor& joined, int64_t dim) {
   if (!joined.defined()) return;
   TERCEL_CHECK(joined.dim() == x.dim(), RuntimeError,
                "diff expects prepend or append to be the same dimension as input");
@@ -78,8 +78,8 @@ Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, co
   TERCEL_CHECK(input.dim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
   TERCEL_CHECK(n >= 0, RuntimeError, "order must be non-negative but got ", n);
   const int64_t dim = wrap_dim(d, input.dim());
-  check_joins(input, prepend, dim);
-  check_joins(input, append, dim);
+  check_prepend_append(input, prepend, dim);
+  check_prepend_append(input, append, dim);
   std::vector<Tensor> parts;
   for (const Tensor& part : {prepend, input, append})
     if (part.defined()) parts.push_back(part);

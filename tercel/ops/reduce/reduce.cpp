@@ -1,11 +1,15 @@
 #include "tercel/ops/reduce/reduce.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/complex_logs_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -14,7 +18,6 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/out_variants.h"
 #include "tercel/ops/reduce/reduce_impl.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -373,6 +376,34 @@ Tensor any(const Tensor& x, IntSpan dims, bool keepdim) {
 Tensor all(const Tensor& x) { return test_of<op::All>(x, dim_mask("all", x, {}), false); }
 Tensor all(const Tensor& x, IntSpan dims, bool keepdim) {
   return test_of<op::All>(x, dim_mask("all", x, dims), keepdim);
+}
+
+Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
+  const DimMask mask = dim_mask("logsumexp", given, dims);
+  if (given.is_complex()) return complex_logsumexp(given, dims, keepdim);
+  const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
+  const size_t ndim = x.sizes().size();
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    const Compute compute = compute_of(x.dtype());
+    const auto reduced = [&](int op, const Tensor& t) { return reduce(op, compute, t, mask, keepdim); };
+    const Tensor top = reduced(op_index<op::Max>, x);
+    // Infinities have no differences: they reach the result through exp and log.
+    const Tensor shift = where(isfinite(top), top, 0);
+    const Tensor below = sub(to(x, native_dtype(compute)), with_reduced_dims(shift, ndim, mask, keepdim));
+    out = to(add(log(reduced(op_index<op::Sum>, exp(below))), shift), x.dtype());
+  }
+  if (should_record(x))
+    record("LogsumexpBackward0", out, {x},
+           [x = SavedTensor(x), out = SavedTensor::output(out), mask, keepdim, ndim](BackwardCall& call) {
+             const Tensor result = with_reduced_dims(out.get(call), ndim, mask, keepdim);
+             const Tensor grad = with_reduced_dims(call.grad(), ndim, mask, keepdim);
+             // -inf is the result of -infs alone, whose difference would be NaN.
+             const Tensor shift = where(eq(result, -std::numeric_limits<double>::infinity()), 0, result);
+             call.set(0, mul(grad, exp(sub(x.get(), shift))));
+           });
+  return out;
 }
 
 }  // namespace tercel

@@ -75,4 +75,7 @@ TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dims, bool keepdi
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dims, bool keepdim = false);
 
+/** log(sum(exp(x))) without overflow; of integers in float32. -inf for no elements. */
+TERCEL_OP_API(method, out) Tensor logsumexp(const Tensor& x, IntSpan dims, bool keepdim = false);
+
 }  // namespace tercel

@@ -4,7 +4,7 @@
 
 #include "tercel/core/dispatch.h"
 #include "tercel/core/tensor.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/ops/reduce/reduce_ops.h"
 
 namespace tercel {

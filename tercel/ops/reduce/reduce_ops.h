@@ -8,7 +8,7 @@
 
 #include <limits>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 
 namespace tercel::op {
 
@@ -59,6 +59,7 @@ constexpr T highest() {
 // The comparison of an element with itself lets NaN through.
 struct Max {
   using Merge = Max;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::lowest<T>();
@@ -79,6 +80,7 @@ struct Max {
 };
 struct Min {
   using Merge = Min;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::highest<T>();
@@ -194,7 +196,9 @@ constexpr bool is_floating_only = requires {
 };
 /** Whether it compares elements. */
 template <class Op>
-constexpr bool is_ordering = std::is_same_v<Op, op::Max> || std::is_same_v<Op, op::Min>;
+constexpr bool is_ordering = requires {
+  Op::ordering;
+};
 /** Reductions that also return an index. */
 using ArgReduceOps = OpList<op::Max, op::Min>;
 

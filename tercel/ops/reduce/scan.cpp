@@ -4,17 +4,18 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
+#include "tercel/ops/common/complex_logs_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/complex_logs_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/scan_kernels.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/ceil_div.h"
@@ -35,9 +36,9 @@ Compute scan_compute(ScalarType t) { return is_floating(t) ? compute_of(t) : Com
 void run_columns(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   // Columns are independent, so strips may depend on the number of threads.
   const int64_t wanted = std::max<int64_t>(1, num_threads() / std::max<int64_t>(1, outer));
-  const int64_t each = (loop.inner + wanted - 1) / wanted;
+  const int64_t each = ceil_div(loop.inner, wanted);
   loop.strip = std::clamp(round_up(each, kLeastStrip), kLeastStrip, kMaxScanStrip);
-  const int64_t strips = (loop.inner + loop.strip - 1) / loop.strip;
+  const int64_t strips = ceil_div(loop.inner, loop.strip);
   parallel_for(0, outer * strips, std::max<int64_t>(1, kGrainElements / (loop.n * std::min(loop.inner, loop.strip))),
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
@@ -49,7 +50,7 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   };
   const bool splits = loop.op != ScanOp::Product && loop.op != ScanOp::LogSumExp;
   const int64_t threads = in_parallel_region() ? 1 : num_threads();
-  loop.blocks = (loop.n + kScanBlock - 1) / kScanBlock;
+  loop.blocks = ceil_div(loop.n, kScanBlock);
   // Two passes read everything twice, and are used only if the rows alone leave threads idle.
   if (!splits || threads == 1 || outer >= threads || loop.blocks < 4)
     return run(ScanPhase::Whole, outer, std::max<int64_t>(1, kGrainElements / loop.n));

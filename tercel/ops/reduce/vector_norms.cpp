@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"

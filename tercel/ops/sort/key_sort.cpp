@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "tercel/ops/sort/key_sort_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -25,7 +26,7 @@ int best_digit_bits(int key_bits, int64_t n) {
   int best = 0;
   double best_cost = 0;
   for (int passes = 1; passes <= 16; ++passes) {
-    const int bits = (key_bits + passes - 1) / passes;
+    const int bits = ceil_div(key_bits, passes);
     if (bits > most) continue;
     const double cost = passes * (1.5 * static_cast<double>(n) + static_cast<double>(1 << bits));
     if (best == 0 || cost < best_cost) {

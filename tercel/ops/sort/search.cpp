@@ -6,7 +6,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"

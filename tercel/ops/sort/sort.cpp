@@ -4,8 +4,8 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/sort/key_sort_impl.h"
 #include "tercel/ops/sort/row_keys_impl.h"
 #include "tercel/ops/sort/sort_kernels.h"

@@ -1,10 +1,10 @@
-// Bessel functions of real numbers, and functions derived from them; see special_math.h.
+// Bessel functions of real numbers, and functions derived from them; see special_math_impl.h.
 #include <math.h>
 
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special {
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "tercel/ops/common/int_math.h"
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/int_math_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special::op {
 
@@ -69,12 +69,12 @@ struct Fmin {
   template <class V> static V db(V a, V b) { return where(b > a, V(0), where(isnan(b), V(0), where(a == b, V(0.5), V(1)))); }
 };
 struct Heaviside {
-  TERCEL_OP("heaviside", Any)
-  static constexpr bool no_grad = true;
+  TERCEL_OP("heaviside", Any) TERCEL_CHECKS_OPERANDS
+  static constexpr bool no_grad = true, gradient_is_error = true;
   template <class V> static V fwd(V x, V at_zero) { return where(x == V(0), at_zero, where(x > V(0), V(1), where(isnan(x), x, V(0)))); }
 };
 struct Nextafter {
-  TERCEL_OP("nextafter", Float)
+  TERCEL_OP("nextafter", Float) TERCEL_CHECKS_OPERANDS
   static constexpr bool own_precision = true;
   static float fwd(float a, float b) { return std::nextafter(a, b); }
   static double fwd(double a, double b) { return std::nextafter(a, b); }

@@ -1,7 +1,7 @@
 // Declarations shared by front ends and loops of special ops; see Note [Special ops].
 #pragma once
 
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_kernels.h"
 
 namespace tercel {
 

@@ -1,4 +1,4 @@
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 #include <cmath>
 #include <limits>

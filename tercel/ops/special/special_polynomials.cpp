@@ -1,8 +1,8 @@
-// Orthogonal polynomials by their recurrences; see special_math.h.
+// Orthogonal polynomials by their recurrences; see special_math_impl.h.
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special {
 

@@ -4,13 +4,13 @@
 // They are functors as in Note [Functors], of one or two tensors, and use the same iterator, tiles and threads. But V
 // is a plain number: double (also for float32), Complex<double> if the op supports complex numbers, Int<T> if it
 // supports integers. An op of one tensor has dx(x) or dy(y), one of two has da(a, b) and db(a, b), or no_grad; using an
-// undefined gradient is an error. node_name is backward's name if it is not derived from the op's. Frequently used ops
-// have vector loops for each instruction set (cpu/special_kernels.cpp): float32 with kVectors32, float64 with
-// kVectors64.
+// undefined gradient is an error, as it is with gradient_is_error. node_name is backward's name if it is not derived
+// from the op's. Frequently used ops have vector loops for each instruction set (cpu/special_kernels.cpp): float32 with
+// kVectors32, float64 with kVectors64.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::special::op {

@@ -11,7 +11,7 @@
 #include "tercel/ops/common/copy_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/cat_kernels.h"
 #include "tercel/ops/views/views.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"

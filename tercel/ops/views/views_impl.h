@@ -10,21 +10,11 @@
 #include <utility>
 
 #include "tercel/autograd/record.h"
-#include "tercel/autograd/strided_region.h"
 #include "tercel/ops/common/copy_impl.h"
+#include "tercel/ops/common/view_geometry_impl.h"
 #include "tercel/ops/factories/factories.h"
 
 namespace tercel {
-
-/** The same storage with other sizes, strides and offset, which the caller has checked. */
-inline Tensor alias(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t offset) {
-  return Tensor(make_intrusive<TensorImpl>(x.impl(), sizes, strides, offset));
-}
-
-/** A view of all of x. */
-inline Tensor alias(const Tensor& x) { return Tensor(make_intrusive<TensorImpl>(&x.impl())); }
-
-/** RuntimeError for an undefined tensor, NotImplementedError for a layout without strides. */
 
 /** Makes `out` a view of x whose gradient is the incoming gradient with x's sizes. */
 Tensor same_elements(const char* name, const Tensor& x, Tensor out);
@@ -56,12 +46,6 @@ Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOri
       origin);
   return out;
 }
-
-/** Sizes, strides and offset of a view. */
-struct Geometry : StridedRegion {
-  using StridedRegion::StridedRegion;
-  Tensor of(const Tensor& x) const { return alias(x, sizes, strides, offset); }
-};
 
 using DimMarks = SmallVector<bool, 8>;
 /** Marks the dimensions in the list; RuntimeError for duplicates. */

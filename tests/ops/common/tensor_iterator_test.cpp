@@ -1,4 +1,4 @@
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 #include <gtest/gtest.h>
 

@@ -165,7 +165,7 @@ TEST(Pointwise, BoundsThatAreTensors) {
             "clamp(): At least one of 'min' or 'max' must not be None");
 }
 
-TEST(Pointwise, FormsInPlace) {
+TEST(Pointwise, InPlaceVariants) {
   const Tensor x = make({3}, kInt32, {1, 2, 3});
   lt_(x, 3);
   EXPECT_EQ(values_of(x), (std::vector<double>{1, 1, 0}));

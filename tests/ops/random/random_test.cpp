@@ -157,7 +157,7 @@ TEST(Random, IntegersOfADtypesRange) {
   EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kUInt8), 0, 257); }),
             "to - 1 is out of bounds for unsigned char");
   EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kInt16), -40000, {}); }),
-            "from is out of bounds for short");
+            "from is out of bounds for short int");
   EXPECT_THROW(random_(empty({2}, kFloat16), 0, 70000), RuntimeError);
   EXPECT_THROW(random_(empty({2}, kBool), 0, 3), RuntimeError);
   EXPECT_THROW(random_(empty({2}, kUInt64), -1, 3), RuntimeError);

@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "tercel/ops/nn/softmax.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/var_std.h"
 #include "tercel/ops/reduce/vector_norms.h"

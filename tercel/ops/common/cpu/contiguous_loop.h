@@ -5,11 +5,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "tercel/ops/common/cpu/elementwise_driver.h"
+#include "tercel/ops/common/cpu/tiled_loop.h"
 #include "tercel/ops/common/cpu/vec_math.h"
-#include "tercel/ops/common/int_math.h"
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/elementwise/elementwise_functions.h"
+#include "tercel/ops/common/elementwise_functions_impl.h"
+#include "tercel/ops/common/int_math_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::TERCEL_ISA {
@@ -133,13 +133,13 @@ void contiguous_loop(void* out, const void* const* in, int64_t n) {
 
 /** Loops of an op by compute type; null outside its domain. */
 struct ContiguousLoops {
-  ContiguousLoop body[kNumComputes];
-  ContiguousLoop operator[](Compute c) const { return body[static_cast<int>(c)]; }
+  ContiguousLoop loops[kNumComputes];
+  ContiguousLoop operator[](Compute c) const { return loops[static_cast<int>(c)]; }
 };
 template <int kInputs, class F, bool kInteger, bool kFloat, bool kComplex>
 constexpr ContiguousLoops contiguous_loops_of() {
   ContiguousLoops out{};
-  const auto put = [&out](Compute c, ContiguousLoop body) { out.body[static_cast<int>(c)] = body; };
+  const auto put = [&out](Compute c, ContiguousLoop loop) { out.loops[static_cast<int>(c)] = loop; };
   if constexpr (kInteger) {
     put(Compute::I32, &contiguous_loop<kInputs, int32_t, F>);
     put(Compute::I64, &contiguous_loop<kInputs, int64_t, F>);

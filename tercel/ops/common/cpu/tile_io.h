@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel::TERCEL_ISA {
 

@@ -9,8 +9,9 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/cuda/scalar_math.cuh"
-#include "tercel/ops/common/elementwise_loop.h"
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 
 namespace tercel::cuda {
@@ -110,7 +111,7 @@ void launch(const ElementwiseLoop& loop) {
   Numbers<T> numbers{};
   for (int a = 1; a < loop.nargs; ++a)
     if ((loop.host_scalars >> a & 1) != 0) numbers.value[a] = *reinterpret_cast<const T*>(loop.data[a]);
-  const int64_t blocks = (loop.n[0] * loop.n[1] + kThreads - 1) / kThreads;
+  const int64_t blocks = ceil_div(loop.n[0] * loop.n[1], kThreads);
   elementwise_kernel<kInputs, T, F>
       <<<static_cast<unsigned>(std::min<int64_t>(blocks, kMaxBlocks)), kThreads, 0, current_stream()>>>(loop, numbers);
   const cudaError_t error = cudaGetLastError();

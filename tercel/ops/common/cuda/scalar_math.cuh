@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tercel/ops/common/int_math.h"
+#include "tercel/ops/common/int_math_impl.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::op {

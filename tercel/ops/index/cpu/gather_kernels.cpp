@@ -71,7 +71,7 @@ bool gather_items(const GatherLoop& loop, int64_t begin, int64_t end) {
 }
 
 template <class I>
-bool gather_lines(const GatherLoop& loop, int64_t begin, int64_t end) {
+bool gather_range(const GatherLoop& loop, int64_t begin, int64_t end) {
   switch (item_size(loop.dtype)) {
     case 1: return gather_items<I, 1>(loop, begin, end);
     case 2: return gather_items<I, 2>(loop, begin, end);
@@ -88,7 +88,7 @@ int64_t index_select(const SelectLoop& loop, int64_t begin, int64_t end) {
 }
 
 bool gather(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return loop.wide ? gather_lines<int64_t>(loop, begin, end) : gather_lines<int32_t>(loop, begin, end);
+  return loop.wide ? gather_range<int64_t>(loop, begin, end) : gather_range<int32_t>(loop, begin, end);
 }
 
 }  // namespace tercel::TERCEL_ISA

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "tercel/ops/common/cpu/simd.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
@@ -25,8 +26,8 @@ struct Inside {
 };
 Inside inside(int64_t in, int64_t out, int64_t stride, int64_t shift) {
   // 0 <= o * stride + shift < in
-  const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t last = in <= shift ? 0 : (in - shift + stride - 1) / stride;
+  const int64_t first = shift >= 0 ? 0 : ceil_div(-shift, stride);
+  const int64_t last = in <= shift ? 0 : ceil_div(in - shift, stride);
   return {least(first, out), most(least(first, out), least(last, out))};
 }
 

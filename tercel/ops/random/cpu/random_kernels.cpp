@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tercel/ops/random/cpu/philox_lanes.h"
+#include "tercel/ops/common/cpu/philox_lanes.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {

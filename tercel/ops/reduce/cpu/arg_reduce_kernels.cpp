@@ -37,12 +37,6 @@ bool is_nan(T x) {
   return x != x;
 }
 
-template <class Op, class T>
-bool is_better(T a, T b) {
-  constexpr bool kLargest = std::is_same_v<Op, op::Max>;
-  return (kLargest ? a > b : a < b) || (is_nan(a) && !is_nan(b));
-}
-
 template <class T>
 int64_t find_first(const T* x, int64_t n, T value) {
   using V = AnyVec<T>;
@@ -71,7 +65,7 @@ void short_rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   for (int64_t next = begin; next < end; next += kWidth) {
     // The last vector overlaps the one before.
     const int64_t row = next + kWidth <= end ? next : end - kWidth;
-    lane_columns(loop.in + row * loop.kept_strides[0], loop.kept_strides[0], loop.size, columns);
+    transpose_to_lanes(loop.in + row * loop.kept_strides[0], loop.kept_strides[0], loop.size, columns);
     V value = V::load(columns), at(0);
     for (int64_t i = 1; i < loop.size; ++i) {
       const V x = V::load(columns + i * kWidth);
@@ -110,7 +104,7 @@ void rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
     int64_t where = 0;
     for (int64_t first = 0; first < loop.size; first += step) {
       const T here = best_of<Op>(tile(first, size_from(first)), size_from(first));
-      if (first == 0 || is_better<Op>(here, best)) {
+      if (first == 0 || Op::better(here, best)) {
         best = here;
         where = first;
       }

@@ -5,6 +5,7 @@
 //               for 4 rows at a time:  sums[:] = combine(sums[:], (r0 + r1) + (r2 + r3)[:])
 //               every 128 rows sums are added to a second row of sums, and reset
 #include "tercel/ops/reduce/cpu/reduce_vec.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel::TERCEL_ISA {
 
@@ -220,7 +221,7 @@ void columns(const ReduceLoop& loop, int64_t begin, int64_t end) {
   using S = Strip<Op, T>;
   const RowReader<T> reader(loop.dtype, loop.compute);
   const int64_t columns = loop.kept_sizes[0], column_stride = loop.kept_strides[0];
-  const int64_t strips = (columns + S::kWidth - 1) / S::kWidth;
+  const int64_t strips = ceil_div(columns, S::kWidth);
   const bool in_line = loop.num_reduced == 1;
   int64_t outer_count = 1;
   for (int d = 1; d < loop.num_kept; ++d) outer_count *= loop.kept_sizes[d];

@@ -90,7 +90,7 @@ struct ExtremeScan {
     T value;
     int64_t index;
   };
-  static constexpr bool kRuns = false;
+  static constexpr bool kRuns = false, kLargestFirst = kLargest;
   static Total identity() {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>)
@@ -278,7 +278,6 @@ void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
   if constexpr (kIsExtreme<Op>) {
     alignas(64) T best[kMaxScanStrip];
     alignas(64) int64_t where[kMaxScanStrip];
-    constexpr bool kLargest = std::is_same_v<Op, ExtremeScan<T, true>>;
     for (int64_t c = 0; c < width; ++c) {
       best[c] = Op::identity().value;
       where[c] = 0;
@@ -289,7 +288,7 @@ void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
       int64_t* indices = loop.indices + offset + r * loop.inner;
 #pragma GCC ivdep
       for (int64_t c = 0; c < width; ++c) {
-        const bool take = takes_place<kLargest>(best[c], row[c]);
+        const bool take = takes_place<Op::kLargestFirst>(best[c], row[c]);
         best[c] = take ? row[c] : best[c];
         where[c] = take ? r : where[c];
         values[c] = best[c];

@@ -65,7 +65,7 @@ void top_of_lanes(const K* lines, int64_t n, int64_t k, int64_t* indices) {
   constexpr int64_t kWidth = kLanes<K>;
   alignas(64) K columns[kShortLine * kWidth];
   alignas(64) K keys[kMaxInLanes * kWidth], where[kMaxInLanes * kWidth];
-  lane_columns(reinterpret_cast<const char*>(lines), n * static_cast<int64_t>(sizeof(K)), n, columns);
+  transpose_to_lanes(reinterpret_cast<const char*>(lines), n * static_cast<int64_t>(sizeof(K)), n, columns);
   switch (lanes_depth(k)) {
     case 1: best_in_lanes<1>(columns, n, keys, where); break;
     case 2: best_in_lanes<2>(columns, n, keys, where); break;

@@ -1,4 +1,4 @@
-// Special ops: most loops are compiled once (special_bodies.cpp); this file has vector loops and the tile drivers, for
+// Special ops: most loops are compiled once (special_loops.cpp); this file has vector loops and the tiled loops, for
 // each instruction set.
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/common/cpu/contiguous_loop.h"

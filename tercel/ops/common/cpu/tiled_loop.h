@@ -7,24 +7,24 @@
 // element do not depend on its position, and an op compiles to one loop, not to one per dtype and layout.
 #pragma once
 
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel::TERCEL_ISA {
 
 /** Computes out[i] from in[0][i], in[1][i] ... for n elements; out may be one of the inputs. */
 using ContiguousLoop = void (*)(void* out, const void* const* in, int64_t n);
 
-/** run_elementwise() for loops that need tiles. A null body copies the single input. */
-void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop body);
+/** run_elementwise() for loops that need tiles. A null loop copies the single input. */
+void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop loop_over_tile);
 
 /** run_elementwise() for one short row of native operands, some of which are single numbers. */
-void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop body);
+void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop loop_over_tile);
 constexpr int64_t kMaxBesideNumbers = 256;
 
 namespace {
 
-/** Runs the body over all elements of the loop. */
-inline void run_elementwise(const ElementwiseLoop& loop, ContiguousLoop body) {
+/** Runs loop_over_tile over all elements of an elementwise loop. */
+inline void run_elementwise(const ElementwiseLoop& loop, ContiguousLoop loop_over_tile) {
   const ScalarType native = native_dtype(loop.compute);
   const int64_t item = static_cast<int64_t>(item_size(native));
   bool native_dtypes = true, dense = true, numbers = true;
@@ -35,11 +35,11 @@ inline void run_elementwise(const ElementwiseLoop& loop, ContiguousLoop body) {
   }
   const bool one_row = native_dtypes && loop.n[1] == 1 && !loop.stream;
   if (one_row && dense) [[likely]]
-    body(loop.data[0], reinterpret_cast<const void* const*>(loop.data + 1), loop.n[0]);
+    loop_over_tile(loop.data[0], reinterpret_cast<const void* const*>(loop.data + 1), loop.n[0]);
   else if (one_row && numbers && loop.n[0] <= kMaxBesideNumbers)
-    run_beside_numbers(loop, body);
+    run_beside_numbers(loop, loop_over_tile);
   else
-    run_on_tiles(loop, body);
+    run_on_tiles(loop, loop_over_tile);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tercel/ops/elementwise/complex_logs_impl.h"
+#include "tercel/ops/common/complex_logs_impl.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "tercel/ops/common/cpu/elementwise_driver.h"
+#include "tercel/ops/common/cpu/tiled_loop.h"
 
 #include <algorithm>
 
@@ -24,27 +24,27 @@ struct alignas(64) Tile {
   char bytes[kTileBytes];
 };
 
-/** An operand of a driver. */
+/** An operand of a TiledLoop. */
 struct Operand {
   char* data;
   int64_t stride[2];
   int64_t item;
   ConvertFn convert;  // null: the dtype is the compute type
-  bool direct;        // rows can be passed to the body directly
+  bool direct;        // rows can be passed to the loop directly
   bool transposed;    // contiguous along the outer loop
 };
 
-struct ElementwiseDriver {
+struct TiledLoop {
   const ElementwiseLoop& loop;
-  ContiguousLoop body;
+  ContiguousLoop loop_over_tile;
   int64_t compute_item;
   int64_t largest_item;
   int64_t tile_size;  // in elements
   Operand operand[kMaxOperands];
 
-  ElementwiseDriver(const ElementwiseLoop& l, ContiguousLoop b) : loop(l), body(b) {
+  TiledLoop(const ElementwiseLoop& l, ContiguousLoop over_tile) : loop(l), loop_over_tile(over_tile) {
     // A copy without conversion only moves bytes.
-    const bool raw = !body && loop.dtype[0] == loop.dtype[1];
+    const bool raw = !loop_over_tile && loop.dtype[0] == loop.dtype[1];
     const ScalarType native = raw ? loop.dtype[0] : native_dtype(loop.compute);
     compute_item = largest_item = static_cast<int64_t>(item_size(native));
     for (int a = 0; a < loop.nargs; ++a) {
@@ -77,8 +77,8 @@ struct ElementwiseDriver {
   }
 
   void call(void* out, const void* const* in, int64_t n) const {
-    if (body)
-      body(out, in, n);
+    if (loop_over_tile)
+      loop_over_tile(out, in, n);
     else if (out != in[0])
       std::memcpy(out, in[0], static_cast<size_t>(n * compute_item));
   }
@@ -112,8 +112,8 @@ struct ElementwiseDriver {
   void compute_row(char* to, const void* const* in, Tile& out_tile, int64_t n) const {
     if (operand[0].direct && !loop.stream) return call(to, in, n);
     const void* row = in[0];
-    if (body) {
-      body(out_tile.bytes, in, n);
+    if (loop_over_tile) {
+      loop_over_tile(out_tile.bytes, in, n);
       row = out_tile.bytes;
     }
     store(to, row, n);
@@ -144,7 +144,7 @@ struct ElementwiseDriver {
     }
   }
 
-  /** Whether rows are long, one operand is a number and all others can be passed to the body directly. */
+  /** Whether rows are long, one operand is a number and all others can be passed to the loop directly. */
   bool is_beside_number() const {
     int numbers = 0;
     for (int a = 0; a < loop.nargs; ++a) {
@@ -152,7 +152,7 @@ struct ElementwiseDriver {
       if (!number && !operand[a].direct) return false;
       numbers += number;
     }
-    return body && numbers == 1 && !loop.stream && loop.n[0] > tile_size;
+    return loop_over_tile && numbers == 1 && !loop.stream && loop.n[0] > tile_size;
   }
   /** Uses rows longer than a tile, because the body waits for pending memory reads at the end of each row. */
   void run_rows_beside_number() const {
@@ -167,7 +167,8 @@ struct ElementwiseDriver {
           in[a - 1] = o.stride[0] == 0 ? row : from;
           if (o.stride[0] == 0 && i == 0 && (j == 0 || o.stride[1] != 0)) load(row, o, from, 0, chunk);
         }
-        body(operand[0].data + j * operand[0].stride[1] + i * operand[0].stride[0], in, std::min(chunk, loop.n[0] - i));
+        loop_over_tile(operand[0].data + j * operand[0].stride[1] + i * operand[0].stride[0], in,
+                       std::min(chunk, loop.n[0] - i));
       }
     }
   }
@@ -201,8 +202,8 @@ struct ElementwiseDriver {
         continue;
       }
       const void* row = in[0];
-      if (body) {
-        body(tile[0].bytes, in, rows * n0);
+      if (loop_over_tile) {
+        loop_over_tile(tile[0].bytes, in, rows * n0);
         row = tile[0].bytes;
       }
       for (int64_t r = 0; r < rows; ++r)
@@ -216,7 +217,7 @@ struct ElementwiseDriver {
   // Whether a large matrix of 4-byte elements is transposed into whole cache lines.
   bool copies_lines() const {
     const auto whole = [](int64_t address) { return address % 64 == 0; };
-    return !body && loop.stream && operand[1].transposed && !operand[0].convert && !operand[1].convert &&
+    return !loop_over_tile && loop.stream && operand[1].transposed && !operand[0].convert && !operand[1].convert &&
            compute_item == 4 && whole(static_cast<int64_t>(reinterpret_cast<uintptr_t>(operand[0].data))) &&
            whole(operand[0].stride[1]);
   }
@@ -294,7 +295,7 @@ struct ElementwiseDriver {
 
 }  // namespace
 
-void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop body) {
+void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop loop_over_tile) {
   alignas(64) char row[kMaxOperands][kMaxBesideNumbers * 16];
   const size_t item = item_size(native_dtype(loop.compute));
   const void* in[kMaxOperands];
@@ -309,11 +310,11 @@ void run_beside_numbers(const ElementwiseLoop& loop, ContiguousLoop body) {
     else
       fill_items(reinterpret_cast<Item16*>(row[a]), read_as<Item16>(loop.data[a]), loop.n[0]);
   }
-  body(loop.data[0], in, loop.n[0]);
+  loop_over_tile(loop.data[0], in, loop.n[0]);
 }
 
-void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop body) {
-  ElementwiseDriver(loop, body).run();
+void run_on_tiles(const ElementwiseLoop& loop, ContiguousLoop loop_over_tile) {
+  TiledLoop(loop, loop_over_tile).run();
   // Streamed results must be in memory before other threads are notified.
   if (loop.stream) _mm_sfence();
 }

@@ -1,7 +1,7 @@
 #include "tercel/autograd/record.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/scatter.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {

@@ -15,6 +15,13 @@
 // selecting op (relu, clamp) declares that too: where its derivative is 0, the gradient is 0 even if the incoming one
 // is infinite or NaN, as in PyTorch. Otherwise sqrt(relu(x)) would have NaN gradients below 0. A predicate, whose
 // result is bool, returns a Truth<V>.
+//
+// What distinguishes an op from its family is a member too, which the family's front end (unary.cpp, binary.cpp ...)
+// looks for. Functions of tensors are only declared in the functor; the front end defines them.
+//   node_name            the name of backward, where it does not follow from that of the op
+//   check(a, b)          TERCEL_CHECKS_OPERANDS: refuses operands of a binary op, before anything is written
+//   composite(...)       the op made of others, for a dtype that fwd() does not support: complex numbers, or bool where
+//                        it supports those
 #pragma once
 
 #include <array>
@@ -23,10 +30,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/util/macros.h"
 
 namespace tercel {
+
+class OperandRef;
+class Scalar;
+class Tensor;
 
 /** The dtypes that an op accepts, and those it computes in. */
 enum class Domain : uint8_t {
@@ -51,6 +62,7 @@ using Truth = decltype(std::declval<V>() == std::declval<V>());
 
 #define TERCEL_TAKES_COMPLEX static constexpr bool complex = true;
 #define TERCEL_SELECTS static constexpr bool selects = true;
+#define TERCEL_CHECKS_OPERANDS static void check(const OperandRef& a, const OperandRef& b);
 
 template <class... Ops>
 struct OpList {
@@ -104,7 +116,7 @@ constexpr bool is_predicate = requires {
 };
 /** Whether a zero derivative gives a zero gradient for every incoming gradient. */
 template <class F>
-constexpr bool is_selection = requires {
+constexpr bool selects_elements = requires {
   F::selects;
 };
 /** Whether the op is defined for complex numbers. */
@@ -116,6 +128,14 @@ constexpr bool takes_complex = F::domain == Domain::Complex || requires {
 template <class F>
 constexpr bool is_real_valued = requires {
   F::real;
+};
+template <class F>
+constexpr bool checks_operands = requires {
+  &F::check;
+};
+template <class F>
+constexpr bool has_composite = requires {
+  &F::composite;
 };
 template <class F>
 constexpr bool has_constant_dx = requires {
@@ -196,6 +216,13 @@ constexpr auto make_backward_name() {
 }
 template <class F>
 constexpr std::array<char, 32> kBackwardName = make_backward_name<F>();
+template <class F>
+constexpr const char* find_backward_name() {
+  if constexpr (requires { F::node_name; })
+    return F::node_name;
+  else
+    return kBackwardName<F>.data();
+}
 
 template <class F>
 constexpr bool check_unary_op() {
@@ -214,9 +241,9 @@ constexpr bool check_binary_op() {
 
 }  // namespace detail
 
-/** Node name from op name: "leaky_relu" gives "LeakyReluBackward0". */
+/** Node name from op name, or node_name: "leaky_relu" gives "LeakyReluBackward0". */
 template <class F>
-constexpr const char* backward_name = detail::kBackwardName<F>.data();
+constexpr const char* backward_name = detail::find_backward_name<F>();
 
 /** Number of arguments of fwd(). */
 template <class F>

@@ -18,8 +18,8 @@
 
 #include "tercel/core/dispatch.h"
 #include "tercel/core/tensor.h"
-#include "tercel/ops/common/elementwise_loop.h"
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/function_ref.h"
 #include "tercel/util/span.h"
 

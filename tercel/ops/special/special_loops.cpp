@@ -71,7 +71,7 @@ struct GradientB {
 };
 
 template <class F, class Part, int kInputs, class T>
-void body(void* out_data, const void* const* in, int64_t n) {
+void loop(void* out_data, const void* const* in, int64_t n) {
   using V = Working<F, T>;
   auto* out = static_cast<T*>(out_data);
   const auto x = [in](int operand, int64_t i) { return V(static_cast<const T*>(in[operand])[i]); };
@@ -92,19 +92,19 @@ struct ContiguousLoops {
 template <class F, class Part, int kInputs, bool kForward>
 constexpr ContiguousLoops contiguous_loops_of() {
   ContiguousLoops out;
-  const auto put = [&out](Compute c, SpecialLoop loop) { out.of[static_cast<int>(c)] = loop; };
+  const auto put = [&out](Compute c, SpecialLoop run) { out.of[static_cast<int>(c)] = run; };
   if constexpr (F::domain != Domain::Integral) {
-    if constexpr (!kForward || !has_vectors32<F>) put(Compute::F32, &body<F, Part, kInputs, float>);
-    if constexpr (!kForward || !has_vectors64<F>) put(Compute::F64, &body<F, Part, kInputs, double>);
+    if constexpr (!kForward || !has_vectors32<F>) put(Compute::F32, &loop<F, Part, kInputs, float>);
+    if constexpr (!kForward || !has_vectors64<F>) put(Compute::F64, &loop<F, Part, kInputs, double>);
   }
   if constexpr (kForward && F::domain != Domain::Float) {
-    put(Compute::I32, &body<F, Part, kInputs, int32_t>);
-    put(Compute::I64, &body<F, Part, kInputs, int64_t>);
-    put(Compute::U64, &body<F, Part, kInputs, uint64_t>);
+    put(Compute::I32, &loop<F, Part, kInputs, int32_t>);
+    put(Compute::I64, &loop<F, Part, kInputs, int64_t>);
+    put(Compute::U64, &loop<F, Part, kInputs, uint64_t>);
   }
   if constexpr (takes_complex<F>) {
-    put(Compute::C64, &body<F, Part, kInputs, Complex<float>>);
-    put(Compute::C128, &body<F, Part, kInputs, Complex<double>>);
+    put(Compute::C64, &loop<F, Part, kInputs, Complex<float>>);
+    put(Compute::C128, &loop<F, Part, kInputs, Complex<double>>);
   }
   return out;
 }

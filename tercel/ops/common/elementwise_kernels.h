@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 /** Index i runs op i of the list. */

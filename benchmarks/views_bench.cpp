@@ -1,6 +1,6 @@
 // Rearranging elements of large tensors, compared with a plain copy of as many bytes.
 //
-//   rearrange_bench [threads [part of a row's name]]
+//   views_bench [threads [part of a row's name]]
 //
 // float32 [4096, 4096] unless a row says otherwise. "of a copy": the time of clone() for as many written bytes divided
 // by the row's; above 100 % if less is read than written.

@@ -1,4 +1,4 @@
-#include "tercel/ops/elementwise/elementwise_impl.h"
+#include "tercel/ops/common/elementwise_impl.h"
 
 #include "tercel/autograd/forward_mode.h"
 #include "tercel/ops/common/copy.h"

@@ -1,6 +1,6 @@
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/factories/factories.h"
 

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 #include "tercel/util/macros.h"
 
@@ -15,9 +15,10 @@ template <class Op, class V>
 TERCEL_HD V chain(V g, V derivative) {
   if constexpr (is_complex_number<V>)
     return g * conj(derivative);
-  else if constexpr (is_selection<Op> && std::is_floating_point_v<V>)  // on a GPU, which has no where() of numbers
+  else if constexpr (selects_elements<Op> && std::is_floating_point_v<V>)
+    // On a GPU, which has no where() of numbers.
     return derivative == V(0) ? V(0) : g * derivative;
-  else if constexpr (is_selection<Op>)
+  else if constexpr (selects_elements<Op>)
     return where(derivative == V(0), V(0), g * derivative);
   else
     return g * derivative;

@@ -3,8 +3,8 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/tensor_meta.h"
-#include "tercel/ops/common/tensor_iterator.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_kernels.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {
@@ -61,6 +61,9 @@ struct SavedOperand {
 
 /** The complex conjugate. */
 inline Scalar conjugate(Scalar x) { return x.is_complex() ? Scalar(conj(x.to_complex())) : x; }
+
+/** a / b of integers, rounded towards zero; b has no zero. special.cpp has its functor. */
+Tensor divide_integers(OperandRef a, OperandRef b);
 
 /** Saves a copy of x, which an in-place op is about to overwrite, for backward. */
 SavedTensor save_before_change(const Tensor& x);

@@ -129,11 +129,11 @@ Tensor unary_gradient_in(const Tensor& g, const Tensor& saved, Span<Scalar> p) {
   };
   const auto parameter = [&](size_t i) { return V(ExpressionValue{{}, p[i]}); };
   if constexpr (num_inputs<F> == 3)
-    return times_derivative(g, derivative(parameter(0), parameter(1)), is_selection<F>);
+    return times_derivative(g, derivative(parameter(0), parameter(1)), selects_elements<F>);
   else if constexpr (num_inputs<F> == 2)
-    return times_derivative(g, derivative(parameter(0)), is_selection<F>);
+    return times_derivative(g, derivative(parameter(0)), selects_elements<F>);
   else
-    return times_derivative(g, derivative(), is_selection<F>);
+    return times_derivative(g, derivative(), selects_elements<F>);
 }
 
 template <class F, int kSide, class V>
@@ -153,7 +153,7 @@ V binary_derivative(const V& a, const V& b) {
 template <class F, int kSide, class V>
 Tensor binary_gradient_in(const Tensor& g, const ExpressionValue& a, const ExpressionValue& b) {
   const V derivative = binary_derivative<F, kSide>(V(operand_of_gradient(a, g)), V(operand_of_gradient(b, g)));
-  return times_derivative(g, derivative, is_selection<F>);
+  return times_derivative(g, derivative, selects_elements<F>);
 }
 
 inline bool is_complex(const ExpressionValue& x) {
