@@ -1,8 +1,8 @@
 // Elementwise ops of two tensors, including comparisons. See Note [Functors].
 //
 // da_uses and db_uses say which operands a partial derivative uses; only these are saved for backward. The default is
-// both. A constant derivative takes no arguments. TERCEL_NUMBER_HAS_EDGE: a number as the second operand has an undefined
-// edge, as in PyTorch's graphs.
+// both. A constant derivative takes no arguments. TERCEL_NUMBER_HAS_EDGE: a number as the second operand has an
+// undefined edge, as in PyTorch's graphs.
 #pragma once
 
 #include "tercel/ops/common/op_list_impl.h"

@@ -1,4 +1,4 @@
-// What attention is held to; see Note [Conformance rows].
+// Conformance rows of attention; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>

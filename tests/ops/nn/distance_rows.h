@@ -1,4 +1,4 @@
-// What distances are held to; see Note [Conformance rows].
+// Conformance rows of distances; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What interpolation and shuffled pixels are held to; see Note [Conformance rows].
+// Conformance rows of interpolation and shuffled pixels; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What similarities, gated halves and one-hot rows are held to; see Note [Conformance rows].
+// Conformance rows of similarities, gated halves and one-hot rows; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>

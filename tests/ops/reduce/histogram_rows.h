@@ -1,4 +1,4 @@
-// What counting is held to; see Note [Conformance rows].
+// Conformance rows of histograms; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

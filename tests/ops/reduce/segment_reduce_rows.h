@@ -1,4 +1,4 @@
-// What reductions of segments are held to; see Note [Conformance rows].
+// Conformance rows of reductions of segments; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

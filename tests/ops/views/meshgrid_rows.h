@@ -1,4 +1,4 @@
-// What grids and combinations are held to; see Note [Conformance rows].
+// Conformance rows of grids and combinations; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

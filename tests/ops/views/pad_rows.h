@@ -1,4 +1,4 @@
-// What padding is held to; see Note [Conformance rows].
+// Conformance rows of padding; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
