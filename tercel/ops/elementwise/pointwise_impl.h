@@ -26,6 +26,8 @@ Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest);
 Tensor gelu_tanh(const Tensor& x);
 /** x above for x > 0, else expm1(x) below; of a floating tensor. */
 Tensor elu_of(const Tensor& x, double below, double above);
+/** Half the square of x where |x| < limit, linear beyond, times scale; not recorded, and written to a floating x. */
+Tensor linear_beyond_into(const Tensor& x, double limit, double scale);
 
 /** a / b of integers, rounded towards zero; b has no zero. */
 Tensor divide_integers(OperandRef a, OperandRef b);
