@@ -35,7 +35,7 @@ constexpr OutRule kOutRules[] = {
     {Overlap::Partial, Overlap::Partial,
      " addr aminmax angle bitwise_not clamp clamp_max clamp_min clip complex conj_physical cumprod cumsum deg2rad diff "
      "div "
-     "frac frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
+     "frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
      "logit max min mode msort nan_to_num outer polar rad2deg renorm round sgn signbit sort topk "},
 };
 

@@ -35,11 +35,6 @@ Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, 
 
 }  // namespace
 
-Tensor frac(const Tensor& x) {
-  check_defined("frac", x, "self");
-  return sub(x, trunc(x));
-}
-
 Tensor sgn(const Tensor& x) {
   check_defined("sgn", x, "self");
   if (!x.is_complex()) return sign(x);
@@ -59,7 +54,6 @@ Tensor rad2deg(const Tensor& x) { return mul(x, 180 / kPi); }
     check_out_apart(#name, {out}, {x});                                                     \
     return put_out(#name, out, name(x));                                                    \
   }
-TERCEL_DEFINE_VARIANTS(frac)
 TERCEL_DEFINE_VARIANTS(sgn)
 TERCEL_DEFINE_VARIANTS(deg2rad)
 TERCEL_DEFINE_VARIANTS(rad2deg)

@@ -5,6 +5,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/elementwise_impl.h"
+#include "tercel/ops/common/linear_beyond_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/common/tensor_expression_impl.h"
@@ -160,6 +161,12 @@ Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest) {
 }
 Tensor gelu_tanh(const Tensor& x) { return unary(kInfo<op::GeluTanh>, x); }
 Tensor elu_of(const Tensor& x, double below, double above) { return unary(kInfo<op::Elu>, x, {{below, above}, 2}); }
+Tensor linear_beyond_into(const Tensor& x, double limit, double scale) {
+  const NoRecordGuard no_record;
+  const Parameters p = {{limit, scale}, 2};
+  const UnaryInfo& info = kInfo<op::LinearBeyond>;
+  return x.is_floating_point() ? unary_inplace(info, x, p) : unary(info, x, p);
+}
 Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
   return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});
 }

@@ -162,6 +162,11 @@ struct Trunc {
   template <class V> static TERCEL_HD V fwd(V x) { return trunc(x); }
   static constexpr bool no_grad = true;
 };
+struct Frac {
+  TERCEL_OP("frac", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return x - trunc(x); }
+  template <class V> static TERCEL_HD V dx() { return V(1); }
+};
 struct IsNan {
   TERCEL_OP("isnan", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
@@ -236,6 +241,15 @@ struct NanToNum {
   }
   template <class V> static TERCEL_HD V dx(V x, V, V largest) { return where(abs(x) <= largest, V(1), V(0)); }
 };
+/** Half the square of x where |x| is less than a limit, linear beyond, times a scale; loss.cpp has its gradient. */
+struct LinearBeyond {
+  TERCEL_OP("smooth_l1_loss", Float)
+  template <class V> static TERCEL_HD V fwd(V x, V limit, V scale) {
+    const V size = abs(x);
+    return where(size < limit, size * size * (V(0.5) * scale), (size - V(0.5) * limit) * (limit * scale));
+  }
+  static constexpr bool no_grad = true;
+};
 
 // clang-format on
 
@@ -266,7 +280,8 @@ struct NanToNum {
   X(floor, Floor)           \
   X(ceil, Ceil)             \
   X(round, Round)           \
-  X(trunc, Trunc)
+  X(trunc, Trunc)           \
+  X(frac, Frac)
 
 /** ... predicates, whose result is bool, ... */
 #define TERCEL_UNARY_PREDICATES(X) \
@@ -287,7 +302,8 @@ struct NanToNum {
   X(clamp_min, ClampMin)              \
   X(clamp_max, ClampMax)              \
   X(hardswish, Hardswish)             \
-  X(nan_to_num, NanToNum)
+  X(nan_to_num, NanToNum)             \
+  X(smooth_l1_loss, LinearBeyond)
 
 namespace tercel {
 

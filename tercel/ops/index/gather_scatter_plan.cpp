@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
@@ -77,9 +79,13 @@ void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
   visit_index_types("index", flat.dtype(), [&]<class I> {
     const I* values = flat.data<I>();
     parallel_for(0, flat.numel(), kGrainElements, [&](int64_t begin, int64_t end) {
-      bool good = true;
-      for (int64_t i = begin; i < end; ++i) good &= values[i] >= 0 && values[i] < size;
-      if (good) return;
+      // A sign bit in a sum of bits, which the compiler turns into vectors even for int64 with SSE2: size - 1 - value
+      // is negative for values too large, and may overflow only for those that are negative.
+      using U = std::make_unsigned_t<I>;
+      const U last = static_cast<U>(size > std::numeric_limits<I>::max() ? std::numeric_limits<I>::max() : size - 1);
+      U bits = 0;
+      for (int64_t i = begin; i < end; ++i) bits |= static_cast<U>(values[i]) | (last - static_cast<U>(values[i]));
+      if (static_cast<I>(bits) >= 0) return;
       int64_t i = begin;
       while (values[i] >= 0 && values[i] < size) ++i;
       throw_error<RuntimeError>({"index ", values[i], " is out of bounds for dimension ", dim, " with size ", size});

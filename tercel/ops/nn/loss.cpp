@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/linear_beyond_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -44,8 +45,7 @@ Tensor linear_beyond(const char* backward, const Tensor& x, const Tensor& target
   Tensor losses;
   {
     const NoRecordGuard no_record;
-    const Tensor d = abs(sub(x, target));
-    losses = where(lt(d, limit), mul(square(d), 0.5 * scale), mul(sub(d, 0.5 * limit), limit * scale));
+    losses = linear_beyond_into(sub(x, target), limit, scale);
   }
   if (should_record(x, target))
     record(backward, losses, {x, target},

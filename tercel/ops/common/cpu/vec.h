@@ -10,6 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tercel/ops/common/cpu/simd.h"
+
 namespace tercel::TERCEL_ISA {
 namespace {
 
@@ -79,6 +81,12 @@ struct Vec {
       return Batch(__builtin_bit_cast(double, 0x7fffffffffffffff));
   }
 };
+
+/** a * b + c, rounded once where the instruction set can (xsimd's fma rounds twice with AVX-512). */
+template <class T>
+Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
+  return typename Vec<T>::Batch(TERCEL_ISA::multiply_add(Simd<T>(a.v.data), Simd<T>(b.v.data), Simd<T>(c.v.data)));
+}
 
 // The last n < kSize elements of an array; the other lanes are zero. An element's result must not depend on its
 // position, so partial vectors use the same instructions as full ones.

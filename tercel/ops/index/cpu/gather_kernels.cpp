@@ -66,8 +66,8 @@ int64_t select_slices(const SelectLoop& loop, int64_t begin, int64_t end) {
 
 template <class I, size_t kItem>
 bool gather_items(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return for_each_element<I>(loop, begin, end,
-                             [](const char* indexed, char* other) { std::memcpy(other, indexed, kItem); });
+  return for_each_element<I, kItem>(loop, begin, end,
+                                    [](const char* indexed, char* other) { std::memcpy(other, indexed, kItem); });
 }
 
 template <class I>

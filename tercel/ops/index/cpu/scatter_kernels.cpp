@@ -10,8 +10,8 @@ namespace {
 
 template <class I, size_t kItem>
 bool set_items(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return for_each_element<I>(loop, begin, end,
-                             [](char* indexed, const char* other) { std::memcpy(indexed, other, kItem); });
+  return for_each_element<I, kItem>(loop, begin, end,
+                                    [](char* indexed, const char* other) { std::memcpy(indexed, other, kItem); });
 }
 
 template <class I>
@@ -27,7 +27,7 @@ bool set_lines(const GatherLoop& loop, int64_t begin, int64_t end) {
 
 template <class I, class T, class Combine>
 bool combine_items(const GatherLoop& loop, int64_t begin, int64_t end, Combine combine) {
-  return for_each_element<I>(loop, begin, end, [combine](char* indexed, const char* other) {
+  return for_each_element<I, sizeof(T)>(loop, begin, end, [combine](char* indexed, const char* other) {
     const T result = combine(load_unaligned<T>(indexed), load_unaligned<T>(other));
     std::memcpy(indexed, &result, sizeof(T));
   });
