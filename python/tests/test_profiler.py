@@ -121,7 +121,7 @@ def test_recording_is_switched_off_and_on():
             recorded.toggle_collection_dynamic(False, cpu)
             recorded.toggle_collection_dynamic(False, cpu)
             x.sin()
-            with pytest.raises(RuntimeError, match="a profile is running already"):
+            with pytest.raises(RuntimeError, match="a profile is already running"):
                 profiler.profile().__enter__()
             recorded.toggle_collection_dynamic(True, [ProfilerActivity.CUDA])
             x.cos()

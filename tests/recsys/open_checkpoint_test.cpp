@@ -68,7 +68,7 @@ TEST(OpenCheckpoint, ADamagedManifestOfTheBestIsNamed) {
       ASSERT_EQ(warnings.size(), 1u) << content;
       EXPECT_NE(warnings[0].find("manifest"), std::string::npos) << warnings[0];
       EXPECT_NE(warnings[0].find(name_of(2)), std::string::npos) << warnings[0];
-      EXPECT_NE(warnings[0].find(name_of(1) + " is taken in its place"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(name_of(1) + " is used instead"), std::string::npos) << warnings[0];
     }
 }
 
