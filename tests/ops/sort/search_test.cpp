@@ -18,7 +18,6 @@ namespace {
 
 using Values = std::vector<double>;
 const double kNan = std::numeric_limits<double>::quiet_NaN();
-const double kInf = std::numeric_limits<double>::infinity();
 
 Tensor vector(const Values& values, ScalarType dtype = kFloat32) {
   return make({static_cast<int64_t>(values.size())}, dtype, values);
