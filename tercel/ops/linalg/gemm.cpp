@@ -489,9 +489,8 @@ void tiny_gemm(const Gemm<T>& g) {
   const int64_t a_row = g.trans_a ? 1 : g.lda, a_col = g.trans_a ? g.lda : 1;
   const int64_t b_row = g.trans_b ? 1 : g.ldb, b_col = g.trans_b ? g.ldb : 1;
   store(g, 0, g.n, [&](int64_t i, int64_t j) {
-    const T *a = g.a + i * a_row, *b = g.b + j * b_col;
     T sum = 0;
-    for (int64_t p = 0; p < g.k; ++p, a += a_col, b += b_row) sum += *a * *b;
+    for (int64_t p = 0; p < g.k; ++p) sum += g.a[i * a_row + p * a_col] * g.b[p * b_row + j * b_col];
     return g.alpha * sum;
   });
 }

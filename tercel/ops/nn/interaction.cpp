@@ -32,7 +32,8 @@ Tensor readable_rows(const Tensor& t, ScalarType dtype) {
 
 // The vectors after the first one, in each sample of contiguous embeddings.
 void* behind_first(const Tensor& emb) {
-  return static_cast<std::byte*>(emb.data_ptr()) + emb.size(2) * static_cast<int64_t>(emb.itemsize());
+  auto* const first = static_cast<std::byte*>(emb.data_ptr());
+  return first ? first + emb.size(2) * static_cast<int64_t>(emb.itemsize()) : nullptr;
 }
 
 // A loop with the operands' sizes; mlp may be undefined.

@@ -175,6 +175,7 @@ void pack_line(const PackTask<T>& task, int64_t part, int64_t line, int64_t k) {
     for (k = 0; k < task.k; ++k) packed[k * task.part_lines] = 0;
     return;
   }
+  if (k >= task.k) return;  // the source may be null
   const T* source = task.source + index * (task.transposed ? task.ld : 1);
   const int64_t step = task.transposed ? 1 : task.ld;
   T unused = 0;

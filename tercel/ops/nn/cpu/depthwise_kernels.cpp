@@ -107,7 +107,8 @@ struct Interior {
 template <class V, int kCount, class T>
 TERCEL_ALWAYS_INLINE void sum_taps(const DepthwiseLoop& l, const T* x, const T* weight, const T* bias, T* y,
                                    const Taps& depth, const Taps& height, const Taps& width) {
-  const int64_t step = l.stride[2] * l.channels;
+  // A stride that no second position uses may be any number.
+  const int64_t step = kCount > 1 ? l.stride[2] * l.channels : 0;
   V acc[kCount];
   TERCEL_UNROLL
   for (int o = 0; o < kCount; ++o) acc[o] = bias ? get<V>(bias) : V{};
