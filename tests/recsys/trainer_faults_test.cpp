@@ -169,7 +169,7 @@ TEST(TrainerFaults, OfTwoTrainersAtOnceOneTrains) {
     start()->run(ignore);
     return nullptr;
   });
-  TERCEL_EXPECT_THROW(start(), ConfigError, "holds a run already");
+  TERCEL_EXPECT_THROW(start(), ConfigError, "already contains a run");
   EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
 }
 
