@@ -1,14 +1,30 @@
 #include "tercel/autograd/autograd.h"
 
+#include <mutex>
+#include <utility>
+
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/record.h"
 #include "tercel/core/context.h"
+#include "tercel/util/process_mutex.h"
 
 namespace tercel {
 
+namespace {
+
+/** The old gradient is destroyed after the mutex is unlocked: see Note [Locks and fork]. */
+void replace_gradient(AutogradMeta& meta, Gradient gradient) {
+  const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
+  std::swap(meta.grad, gradient);
+}
+
+}  // namespace
+
 Gradient gradient_of(const Tensor& leaf) {
   const AutogradMeta* meta = autograd_meta(leaf);
-  return meta ? meta->grad : Gradient();
+  if (!meta) return {};
+  const std::lock_guard lock(process_mutex(ProcessMutex::Gradients));
+  return meta->grad;
 }
 
 void set_gradient(const Tensor& leaf, Gradient gradient) {
@@ -17,11 +33,11 @@ void set_gradient(const Tensor& leaf, Gradient gradient) {
                      gradient.values.device() == leaf.device(),
                  RuntimeError, "assigned grad has data of a different size or type: ", describe(gradient.values),
                  " for ", describe(leaf));
-  ensure_autograd_meta(leaf).grad = std::move(gradient);
+  replace_gradient(ensure_autograd_meta(leaf), std::move(gradient));
 }
 
 void clear_gradient(const Tensor& leaf) {
-  if (AutogradMeta* meta = autograd_meta(leaf)) meta->grad = {};
+  if (AutogradMeta* meta = autograd_meta(leaf)) replace_gradient(*meta, {});
 }
 
 HookHandle register_hook(const Tensor& t, TensorHook hook) {

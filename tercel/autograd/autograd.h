@@ -29,7 +29,10 @@ TERCEL_API std::vector<Gradient> grad(Span<Tensor> outputs, Span<Tensor> inputs,
                                       std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
                                       std::optional<bool> allow_unused = std::nullopt, bool materialize_grads = false);
 
-/** The gradient that backward accumulated in a leaf, dense or of rows; undefined before. */
+/**
+ * The gradient that backward accumulated in a leaf, dense or of rows; undefined before. These three may be called while
+ * other threads' backward adds to the gradient.
+ */
 TERCEL_API Gradient gradient_of(const Tensor& leaf);
 TERCEL_API void set_gradient(const Tensor& leaf, Gradient gradient);
 /** Removes the gradient. */
