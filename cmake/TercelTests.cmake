@@ -1,6 +1,7 @@
 # tests/<layer>/*.cpp make the program test_<layer>, linked with that layer and those below it alone.
 # CTest has one entry per suite (see ListSuites.cmake); a suite with "Threads" in its name has the label `threads` and
-# runs under ThreadSanitizer too. The ops suites run once per instruction set.
+# runs under ThreadSanitizer too. There, test files without such a suite are not compiled. The ops suites run once per
+# instruction set. The target test_programs builds all of them.
 
 tercel_find_package(GTest libgtest-dev)
 tercel_find_package(rapidcheck librapidcheck-dev CONFIG)
@@ -20,8 +21,33 @@ function(tercel_op_rows test)
   add_dependencies(${test} op_rows)
 endfunction()
 
+add_custom_target(test_programs)
+
+# Leaves those files of the list that have a suite for ThreadSanitizer, and what is no test, which they need; none if no
+# file has one.
+function(tercel_keep_thread_tests list)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${${list}})
+  set(support ${${list}})
+  list(FILTER support EXCLUDE REGEX "_test\\.cpp$")
+  set(kept "")
+  foreach(source IN LISTS ${list})
+    file(STRINGS ${source} suites LIMIT_COUNT 1
+      REGEX "^((TYPED_)?TEST(_[FP])?|RC_GTEST_(FIXTURE_)?PROP)\\([A-Za-z0-9_]*Threads")
+    if(suites)
+      list(APPEND kept ${source})
+    endif()
+  endforeach()
+  if(kept)
+    list(APPEND kept ${support})
+  endif()
+  set(${list} ${kept} PARENT_SCOPE)
+endfunction()
+
 function(tercel_layer_tests layer target)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${layer}/*.cpp)
+  if(TERCEL_SANITIZE STREQUAL thread)
+    tercel_keep_thread_tests(sources)
+  endif()
   if(NOT sources OR NOT TARGET ${target})
     return()
   endif()
@@ -30,6 +56,7 @@ function(tercel_layer_tests layer target)
   target_link_libraries(${test} PRIVATE tercel_code ${target} GTest::gtest_main rapidcheck rapidcheck_gtest
     nlohmann_json::nlohmann_json ZLIB::ZLIB)
   set_target_properties(${test} PROPERTIES TERCEL_IS_TEST ON)
+  add_dependencies(test_programs ${test})
 
   if(layer STREQUAL ops)
     tercel_op_rows(${test})
