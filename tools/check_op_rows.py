@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every public op has a conformance row (tests/ops/*_rows.h; see Note [Conformance rows] in tests/ops/conformance.h).
+"""Every public op has a conformance row (tests/ops/*/*_rows.h; see Note [Conformance rows] in tests/ops/conformance.h).
 
 The build runs this before it compiles tests/ops: an op without a row does not compile. (Ops in functor lists are held to
 it by the compiler, too.) In-place and out variants go with the op of their name; methods and most out variants are written by
@@ -13,12 +13,12 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from op_headers import PREFIXES, Table  # noqa: E402
+from op_headers import PREFIXES, Table, without_comments  # noqa: E402
 
 RESULT = re.compile(r"Tensor|const Tensor&|Scalar|\w+And\w+|UniqueValues|Histogram|std::vector<Tensor>")
 VARIANT = re.compile(r"(_out|_)$")
 
-# They take no tensor, or give none back: their tests hold them to more than a row could.
+# They take no tensor, or give none back: their tests hold them to more than a row in tests/ops/*/*_rows.h could.
 NO_ROW = {
     "factories/factories.h": "makes tensors of numbers (tests/ops/factories/factories_test.cpp)",
     "linalg/linalg.h": "factorizations are held to what they promise: A = Q R (tests/ops/linalg/linalg_*_test.cpp)",
@@ -46,7 +46,7 @@ NO_ROW_OPS = {
 
 
 def ops_without_row(root, table):
-    rows = "\n".join(path.read_text() for path in sorted((root / "tests/ops").rglob("*_rows.h")))
+    rows = "\n".join(without_comments(path.read_text()) for path in sorted((root / "tests/ops").rglob("*_rows.h")))
     called = set(re.findall(r"\b(\w+)\(", rows))
     # Rows of functor lists name the function as an argument of a macro.
     called |= set(re.findall(r"\bTERCEL_(?:\w*ROW\(\w+, |RUN\()(\w+)", rows))
