@@ -66,6 +66,8 @@ struct Row {
   bool elementwise = false;
   /** The result is the same bits for every placement; false where an op may choose another summation order. */
   bool bitwise = true;
+  /** The op has the column layout_any. */
+  bool layout_any = false;
   /** Writes the result over the first input; empty if there is no such form. */
   std::function<void(const std::vector<Tensor>&)> inplace;
   /** Writes the result to `out`; empty if there is no such form. */

@@ -7,7 +7,7 @@ namespace tercel {
 namespace {
 
 void check_target(const char* op, const Tensor& target, const Tensor& result) {
-  check_defined(op, target, "out");
+  check_strided(op, target, "out");
   TERCEL_CHECK(target.sizes() == result.sizes(), RuntimeError, op, ": output with shape ", target.sizes(),
                " doesn't match the broadcast shape ", result.sizes());
   TERCEL_CHECK(can_cast(result.dtype(), target.dtype()), RuntimeError, op, ": result type ",
@@ -24,17 +24,16 @@ void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
 
 void check_on_cpu(const char* op, const Tensor& x) {
   TERCEL_CHECK(x.device().is_cpu(), NotImplementedError, op, ": not implemented for device ", to_string(x.device()));
-  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
-               to_string(x.layout()));
+  check_strided(op, x);
 }
 
 void check_floating_point(const char* op, const Tensor& x, const char* name) {
-  check_defined(op, x, name);
+  check_strided(op, x, name);
   if (!x.is_floating_point()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
 }
 
 void check_real(const char* op, const Tensor& x, const char* name) {
-  check_defined(op, x, name);
+  check_strided(op, x, name);
   if (x.is_complex()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
 }
 

@@ -38,22 +38,24 @@ TERCEL_OP_API(out) Tensor logsigmoid(const Tensor& x);
 /** gelu(x), or with "tanh" its approximation by tanh; RuntimeError for another word than "none". */
 TERCEL_OP_API(out) Tensor gelu(const Tensor& x, std::string_view approximate);
 /** x where it is positive, else weight * x; one weight, or one for each place of dimension 1 (RuntimeError). */
-TERCEL_OP_API(method, autocast_lower) Tensor prelu(const Tensor& x, const Tensor& weight);
+TERCEL_OP_API(method, python, python_nn, autocast_lower) Tensor prelu(const Tensor& x, const Tensor& weight);
 /** x where it is positive, else a multiple of x: drawn for each element while training, else the mean of both bounds.
  */
-TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
-                        Generator& generator = default_generator());
-TERCEL_API const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
-                                Generator& generator = default_generator());
+TERCEL_OP_API(python)
+Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+             Generator& generator = default_generator());
+TERCEL_OP_API(python, python_nn)
+const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+                     Generator& generator = default_generator());
 /** x where it exceeds the threshold, else the value. */
-TERCEL_OP_API(out) Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
-TERCEL_API const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);
+TERCEL_OP_API(python, out) Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
+TERCEL_OP_API(python, python_nn) const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);
 /** x where |x| exceeds lambd, else 0. */
-TERCEL_OP_API(method, out) Tensor hardshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(method, python, python_nn, out) Tensor hardshrink(const Tensor& x, double lambd = 0.5);
 /** x moved by lambd towards 0, which it does not pass. RuntimeError for a negative lambd. */
-TERCEL_OP_API(out) Tensor softshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(python_nn, out) Tensor softshrink(const Tensor& x, double lambd = 0.5);
 /** x - tanh(x). */
-TERCEL_API Tensor tanhshrink(const Tensor& x);
+TERCEL_OP_API(python_nn) Tensor tanhshrink(const Tensor& x);
 
 }  // namespace tercel
 

@@ -17,19 +17,19 @@ TERCEL_OP_API(autocast_f32) Tensor polar(const Tensor& abs, const Tensor& angle)
 TERCEL_API const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);
 
 /** The parts of complex numbers in a new last dimension of size 2; a view. */
-TERCEL_API Tensor view_as_real(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor view_as_real(const Tensor& x);
 /**
  * Pairs of float32 or float64 along the last dimension as complex numbers; a view. RuntimeError unless that is of size
  * 2 and stride 1, and all other strides and the offset are even.
  */
-TERCEL_OP_API(autocast_f32) Tensor view_as_complex(const Tensor& x);
+TERCEL_OP_API(python, cheap, autocast_f32) Tensor view_as_complex(const Tensor& x);
 /** The real part, a view; of a real tensor itself. */
-TERCEL_API Tensor real(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor real(const Tensor& x);
 /** The imaginary part, a view; RuntimeError for a real tensor. */
-TERCEL_API Tensor imag(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor imag(const Tensor& x);
 /** The complex conjugate, a copy; of a real tensor itself. */
-TERCEL_OP_API(method) Tensor conj(const Tensor& x);
-TERCEL_OP_API(method, out_apart) Tensor conj_physical(const Tensor& x);
-TERCEL_OP_API(method) const Tensor& conj_physical_(const Tensor& x);
+TERCEL_OP_API(method, python) Tensor conj(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart) Tensor conj_physical(const Tensor& x);
+TERCEL_OP_API(method, python) const Tensor& conj_physical_(const Tensor& x);
 
 }  // namespace tercel

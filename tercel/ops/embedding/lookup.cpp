@@ -62,13 +62,13 @@ void LookupOperands::fill(const Lookup& lookup) {
 }
 
 void check_lookup_indices(const char* op, const char* name, const Tensor& t) {
-  check_defined(op, t, name);
+  check_strided(op, t, name);
   TERCEL_CHECK(t.dtype() == kInt64 || t.dtype() == kInt32, RuntimeError, op, ": expected ", name,
                " of int64 or int32 but got ", describe(t));
 }
 
 void check_table(const char* op, const Tensor& weight) {
-  check_defined(op, weight, "weight");
+  check_strided(op, weight, "weight");
   TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": 'weight' must be 2-D, but got ", describe(weight));
   TERCEL_CHECK(weight.is_floating_point(), RuntimeError, op, ": expected a floating weight but got ", describe(weight));
 }

@@ -66,9 +66,9 @@ TERCEL_OP_API(out) Tensor ihfft2(const Tensor& x, const Axes& axes = last_two(),
 TERCEL_OP_API(out) Tensor fftfreq(int64_t n, double d = 1, TensorOptions options = {});
 /** Those of rfft(): 0, 1, ..., n / 2 over n d. */
 TERCEL_OP_API(out) Tensor rfftfreq(int64_t n, double d = 1, TensorOptions options = {});
-/** Points turned so that the frequency 0 comes to the middle, along `dims` (none: all). */
-TERCEL_API Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dims = std::nullopt);
+/** Points turned so that the frequency 0 comes to the middle, along `dim` (none: all). */
+TERCEL_OP_API(python) Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dim = std::nullopt);
 /** The inverse of fftshift(). */
-TERCEL_API Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dims = std::nullopt);
+TERCEL_OP_API(python) Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dim = std::nullopt);
 
 }  // namespace tercel::fft

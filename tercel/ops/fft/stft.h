@@ -17,7 +17,7 @@ namespace tercel {
  * number times hop_length is its middle. `normalized` divides by the root of n_fft. What is real is by default returned
  * as pairs, with a warning; return_complex gives complex numbers. RuntimeError for numbers that do not fit.
  */
-TERCEL_OP_API(autocast_f32)
+TERCEL_OP_API(python_function, python_method, autocast_f32)
 Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
             std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
             std::string_view pad_mode = "reflect", bool normalized = false, std::optional<bool> onesided = {},
@@ -28,9 +28,10 @@ Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = 
  * nearest. Frames are added where they overlap, times the window, and divided by the sum of its squares there, which
  * must not be 0 (RuntimeError). `length` cuts the signal, or fills it with zeros.
  */
-TERCEL_API Tensor istft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
-                        std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
-                        bool normalized = false, std::optional<bool> onesided = {}, std::optional<int64_t> length = {},
-                        bool return_complex = false);
+TERCEL_OP_API(python_function, python_method)
+Tensor istft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
+             std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
+             bool normalized = false, std::optional<bool> onesided = {}, std::optional<int64_t> length = {},
+             bool return_complex = false);
 
 }  // namespace tercel

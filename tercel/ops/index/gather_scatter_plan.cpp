@@ -53,7 +53,7 @@ GatherScatterPlan make_plan(const Tensor& indexed, int64_t dim, const Tensor& in
 }  // namespace
 
 void check_index(const char* op, const Tensor& index) {
-  check_defined(op, index, "index");
+  check_strided(op, index, "index");
   TERCEL_CHECK(index.numel() == 0 || index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
                "(): Expected dtype int32 or int64 for index, but got ", describe(index));
 }

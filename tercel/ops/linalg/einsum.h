@@ -15,7 +15,7 @@ namespace tercel {
  * A dimension of size 1 goes with any size. More than two operands are multiplied pair by pair, in the cheapest order
  * for up to eight of them, else in a greedy one. RuntimeError with PyTorch's sentences.
  */
-TERCEL_OP_API(autocast_lower) Tensor einsum(std::string_view equation, Span<Tensor> operands);
+TERCEL_OP_API(python_hidden, autocast_lower) Tensor einsum(std::string_view equation, Span<Tensor> operands);
 
 /** In a list of subscripts: the ellipsis. */
 constexpr int64_t kEllipsis = -1;

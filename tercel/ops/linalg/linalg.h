@@ -35,15 +35,15 @@ struct CholeskyResult {
   Tensor info;
 };
 /** L with L L^H = a, or U = L^H if upper; a is read in one triangle and must be positive definite. */
-TERCEL_OP_API(method, out, autocast_f32) Tensor cholesky(const Tensor& a, bool upper = false);
-TERCEL_OP_API(out, autocast_f32)
+TERCEL_OP_API(method, python, out, autocast_f32, keyword = upper) Tensor cholesky(const Tensor& a, bool upper = false);
+TERCEL_OP_API(python, out, autocast_f32, keyword = upper)
 CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
 
 struct QrResult {
   Tensor Q, R;
 };
-/** a [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": R alone, Q is empty. */
-TERCEL_OP_API(out, autocast_f32) QrResult qr(const Tensor& a, std::string_view mode = "reduced");
+/** A [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": R alone, Q is empty. */
+TERCEL_OP_API(python, out, autocast_f32) QrResult qr(const Tensor& A, std::string_view mode = "reduced");
 
 struct SvdResult {
   Tensor U, S, Vh;
@@ -68,8 +68,8 @@ struct EigResult {
  * a = V diag(w) V^-1 of any square matrix; w and V are complex, V's columns of length 1. The gradient is defined where
  * no eigenvalue occurs twice, and the loss does not depend on the phase of a vector (RuntimeError).
  */
-TERCEL_OP_API(out, autocast_f32) EigResult eig(const Tensor& a);
-TERCEL_OP_API(out, autocast_f32) Tensor eigvals(const Tensor& a);
+TERCEL_OP_API(python, out, autocast_f32) EigResult eig(const Tensor& a);
+TERCEL_OP_API(python, out, autocast_f32) Tensor eigvals(const Tensor& a);
 
 struct LuFactorResult {
   Tensor LU, pivots;
@@ -81,30 +81,33 @@ struct LuResult {
   Tensor P, L, U;
 };
 /** L below and U above the diagonal of one matrix, and pivots (int32, from 1). */
-TERCEL_OP_API(out) LuFactorResult lu_factor(const Tensor& a, bool pivot = true);
-TERCEL_OP_API(out) LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot = true, bool check_errors = false);
-/** a = P L U. */
-TERCEL_OP_API(out) LuResult lu(const Tensor& a, bool pivot = true);
-/** X with A X = b (or X A = b) from lu_factor(A); with `adjoint` of A^H. */
-TERCEL_OP_API(out_apart)
-Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true, bool adjoint = false);
+TERCEL_OP_API(python, out, keyword = pivot) LuFactorResult lu_factor(const Tensor& A, bool pivot = true);
+TERCEL_OP_API(python, out, keyword = pivot)
+LuFactorExResult lu_factor_ex(const Tensor& A, bool pivot = true, bool check_errors = false);
+/** A = P L U. */
+TERCEL_OP_API(python, out, keyword = pivot) LuResult lu(const Tensor& A, bool pivot = true);
+/** X with A X = B (or X A = B) from lu_factor(A); with `adjoint` of A^H. */
+TERCEL_OP_API(python, out_apart, keyword = left)
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left = true, bool adjoint = false);
 
 struct SolveExResult {
   Tensor result, info;
 };
-/** X with a X = b (or X a = b); b is a batch of matrices, or of vectors if its sizes are a's without the last. */
-TERCEL_OP_API(out, autocast_f32) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
-TERCEL_OP_API(out)
-SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
+/** X with A X = B (or X A = B); B is a batch of matrices, or of vectors if its sizes are A's without the last. */
+TERCEL_OP_API(python, out, autocast_f32, keyword = left)
+Tensor solve(const Tensor& A, const Tensor& B, bool left = true);
+TERCEL_OP_API(python, out, keyword = left)
+SolveExResult solve_ex(const Tensor& A, const Tensor& B, bool left = true, bool check_errors = false);
 /** The same for a triangle of a; unitriangular: its diagonal counts as ones. A zero on it gives infinities. */
-TERCEL_OP_API(out_apart)
-Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false);
+TERCEL_OP_API(python, out_apart, keyword = upper)
+Tensor solve_triangular(const Tensor& a, const Tensor& B, bool upper, bool left = true, bool unitriangular = false);
 /** The inverse of square matrices. LinAlgError for a singular one; of inv_ex() an info that is not 0. */
 struct InvExResult {
   Tensor inverse, info;
 };
-TERCEL_OP_API(out, autocast_f32) Tensor inv(const Tensor& a);
-TERCEL_OP_API(out, autocast_f32) InvExResult inv_ex(const Tensor& a, bool check_errors = false);
+TERCEL_OP_API(python, out, autocast_f32) Tensor inv(const Tensor& A);
+TERCEL_OP_API(python, out, autocast_f32, keyword = check_errors)
+InvExResult inv_ex(const Tensor& A, bool check_errors = false);
 /** What counts as zero: one number, one for each matrix (real, broadcast), or the default. */
 struct TERCEL_API Tolerance {
   Tolerance() = default;
@@ -123,10 +126,10 @@ Tensor pinv(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol =
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };
-TERCEL_OP_API(method, out) Tensor det(const Tensor& a);
+TERCEL_OP_API(method, python, out) Tensor det(const Tensor& A);
 /** Sign (0 if singular, det / |det| if complex) and logarithm of the magnitude (-inf if singular) of the determinant d.
  */
-TERCEL_OP_API(method, out) SlogdetResult slogdet(const Tensor& a);
+TERCEL_OP_API(method, python, out) SlogdetResult slogdet(const Tensor& A);
 
 struct LstsqResult {
   Tensor solution, residuals, rank, singular_values;
@@ -145,11 +148,11 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond 
 TERCEL_OP_API(out, autocast_f32)
 Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The exponential of square matrices. */
-TERCEL_OP_API(method) Tensor matrix_exp(const Tensor& a);
+TERCEL_OP_API(method, python) Tensor matrix_exp(const Tensor& a);
 
-/** (sum |x|^ord)^(1/ord) over dims (empty: all); ord 0 counts what is not zero, +-inf take the largest and smallest. */
-TERCEL_OP_API(out)
-Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dims = {}, bool keepdim = false,
+/** (sum |x|^ord)^(1/ord) over dim (empty: all); ord 0 counts what is not zero, +-inf take the largest and smallest. */
+TERCEL_OP_API(python, out, keyword = dtype)
+Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dim = {}, bool keepdim = false,
                    ScalarType dtype = ScalarType::Undefined);
 /** ord +-1: largest (smallest) sum of a column's magnitudes, +-inf: of a row's, +-2: largest (smallest) singular value.
  */
@@ -183,60 +186,64 @@ struct LdlFactorExResult {
   Tensor LD, pivots, info;
 };
 /** a = L D L^T (hermitian: L D L^H) of such a matrix, by Bunch and Kaufman, for ldl_solve(); not differentiable. */
-TERCEL_OP_API(out) LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
-TERCEL_OP_API(out) LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
-/** X with A X = b from ldl_factor(A); differentiable in b. */
-TERCEL_OP_API(out) Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian = false);
+TERCEL_OP_API(python, out, keyword = hermitian) LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
+TERCEL_OP_API(python, out, keyword = hermitian)
+LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
+/** X with A X = B from ldl_factor(A); differentiable in B. */
+TERCEL_OP_API(python, out, keyword = hermitian)
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian = false);
 
 /** X with tensordot(X, a, a.dim() - ind) the identity: dimensions of a before `ind` together are those behind it. */
-TERCEL_OP_API(out, autocast_f32) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
+TERCEL_OP_API(python, out, autocast_f32) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
 /** X with tensordot(a, X) = b, a's dimensions `dims` moved to its end before. */
-TERCEL_OP_API(out, autocast_f32) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
+TERCEL_OP_API(python, out, autocast_f32) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
 /** The first columns of the product of reflectors I - tau v v^H that a [m, n], as of geqrf(), holds; tau [k], k <= n.
  */
-TERCEL_OP_API(out, autocast_f32) Tensor householder_product(const Tensor& a, const Tensor& tau);
+TERCEL_OP_API(python, out, autocast_f32) Tensor householder_product(const Tensor& a, const Tensor& tau);
 
 }  // namespace tercel::linalg
 
 namespace tercel {
 
-/** X with A X = b, given Cholesky's factor of A. */
-TERCEL_OP_API(method, out_exact, autocast_f32)
-Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
+/** X with A X = input, given Cholesky's factor of A. */
+TERCEL_OP_API(method, python, out_exact, autocast_f32)
+Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper = false);
 /** The inverse of A, given its factor. */
-TERCEL_OP_API(method, out_exact, autocast_f32) Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, python, out_exact, autocast_f32) Tensor cholesky_inverse(const Tensor& input, bool upper = false);
 
 struct TriangularSolveResult {
   Tensor solution, cloned_coefficient;
 };
-/** X with op(a) X = b for a triangle of a, and a copy of a. */
-TERCEL_OP_API(method, out_exact, autocast_f32)
-TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper = true, bool transpose = false,
+/** X with op(A) X = input for a triangle of A, and a copy of A. */
+TERCEL_OP_API(method, python, out_exact, autocast_f32)
+TriangularSolveResult triangular_solve(const Tensor& input, const Tensor& A, bool upper = true, bool transpose = false,
                                        bool unitriangular = false);
 struct LuUnpackResult {
   Tensor P, L, U;
 };
 /** P, L and U of lu_factor()'s results; what is not asked for is empty. */
-TERCEL_OP_API(out_exact)
-LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data = true, bool unpack_pivots = true);
+TERCEL_OP_API(python, out_exact)
+LuUnpackResult lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data = true,
+                         bool unpack_pivots = true);
 struct GeqrfResult {
   Tensor a, tau;
 };
 /** R above and reflectors below the diagonal of one matrix; not differentiable. */
-TERCEL_OP_API(method, out_exact, autocast_f32) GeqrfResult geqrf(const Tensor& x);
+TERCEL_OP_API(method, python, out_exact, autocast_f32) GeqrfResult geqrf(const Tensor& x);
 /**
  * The product of other and all columns of the Q that geqrf()'s a and tau hold, or of its adjoint (transpose): Q other,
  * or other Q if not left.
  */
-TERCEL_OP_API(out_exact, autocast_f32)
+TERCEL_OP_API(python_function, python_method, out_exact, autocast_f32)
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false);
 struct OlderSvdResult {
   Tensor U, S, V;
 };
 /** linalg::svd() as it was before: V instead of its adjoint, and the small matrices if some; zeros without vectors. */
-TERCEL_OP_API(out_exact, autocast_f32) OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
+TERCEL_OP_API(python_function, python_method, out_exact, autocast_f32)
+OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
 /** The logarithm of the determinant; NaN where that is real and negative. */
-TERCEL_OP_API(method) Tensor logdet(const Tensor& a);
+TERCEL_OP_API(method, python) Tensor logdet(const Tensor& a);
 
 }  // namespace tercel
 // NOLINTEND(readability-identifier-naming)

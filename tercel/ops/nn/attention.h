@@ -13,7 +13,7 @@ namespace tercel {
  * length, source]: bool, true where attention is allowed, or numbers to add; causal allows sources up to the position.
  * With enable_gqa the heads, dimension -3, of key and value may be fewer: each is that of several heads of query.
  */
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python_nn, autocast_lower, keyword = scale)
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask = {}, double dropout_p = 0, bool is_causal = false,
                                     std::optional<double> scale = {}, bool enable_gqa = false);

@@ -80,7 +80,7 @@ Tensor recorded_gradient(const Tensor& g, const Tensor& y, int64_t dim, bool log
 Tensor softmax_of(const char* op, const char* backward_name, const Tensor& unconverted, int64_t d, bool log,
                   ScalarType asked) {
   const ProfileRange range(op, RangeKind::Op);
-  check_defined(op, unconverted, "x");
+  check_strided(op, unconverted, "x");
   const Tensor x = asked == ScalarType::Undefined ? unconverted : to(unconverted, asked);
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "_lastdim_kernel_impl\" not implemented for '",
                scalar_type_word(x.dtype()), "'");
@@ -124,9 +124,9 @@ Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype) {
   return softmax_of("log_softmax", "LogSoftmaxBackward0", x, dim, true, dtype);
 }
 
-Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
-  const DimMask mask = reduction::dim_mask("logsumexp", given, dims);
-  if (given.is_complex()) return complex_logsumexp(given, dims, keepdim);
+Tensor logsumexp(const Tensor& given, IntSpan dim, bool keepdim) {
+  const DimMask mask = reduction::dim_mask("logsumexp", given, dim);
+  if (given.is_complex()) return complex_logsumexp(given, dim, keepdim);
   const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
   const size_t ndim = x.sizes().size();
   Tensor out;

@@ -11,20 +11,20 @@ namespace tercel {
  * x[i + 1] - x[i] along a dimension, n times over; of bools, whether they differ. prepend and append, where defined,
  * are put before and after x first. RuntimeError for n < 0.
  */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart)
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(),
             const Tensor& append = Tensor());
 
 /** The integral along a dimension by the trapezoidal rule, of samples dx apart. */
 TERCEL_API Tensor trapezoid(const Tensor& y, double dx = 1, int64_t dim = -1);
 /** The same for samples at the places x: a vector for the dimension, or sizes that broadcast with y's. */
-TERCEL_API Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+TERCEL_OP_API(python, keyword = dim) Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
 /** trapezoid(). */
 TERCEL_API Tensor trapz(const Tensor& y, double dx = 1, int64_t dim = -1);
-TERCEL_API Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim = -1);
+TERCEL_OP_API(python, keyword = dim) Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim = -1);
 /** The integral up to each sample but the first. */
 TERCEL_API Tensor cumulative_trapezoid(const Tensor& y, double dx = 1, int64_t dim = -1);
-TERCEL_API Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+TERCEL_OP_API(python, keyword = dim) Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
 
 /**
  * For each of the dimensions (all if none) an estimate of the derivative from central differences, at the two ends from

@@ -14,14 +14,15 @@ namespace tercel {
  * weights are given, the sum of those that stand beside it: float32 for float32 weights, else float64. RuntimeError for
  * negative numbers, NotImplementedError for floating ones.
  */
-TERCEL_OP_API(method, out) Tensor bincount(const Tensor& x, const Tensor& weights = Tensor(), int64_t minlength = 0);
+TERCEL_OP_API(method, python, out, no_python_out)
+Tensor bincount(const Tensor& x, const Tensor& weights = Tensor(), int64_t minlength = 0);
 
 /**
  * How many elements lie in each of `bins` intervals of one width from min to max (the least and the largest element if
  * both are the same), the last of which has both ends. Others, and NaN, do not count. Floating x (NotImplementedError),
  * whose dtype the result has. RuntimeError for bounds that are not finite or not in order.
  */
-TERCEL_OP_API(method, out) Tensor histc(const Tensor& x, int64_t bins = 100, Scalar min = 0, Scalar max = 0);
+TERCEL_OP_API(method, python, out) Tensor histc(const Tensor& x, int64_t bins = 100, Scalar min = 0, Scalar max = 0);
 
 struct Histogram {
   Tensor hist;       ///< [bins]

@@ -20,29 +20,29 @@ namespace tercel {
 TERCEL_OP_API(method) Tensor sum(const Tensor& x);
 TERCEL_API const Tensor& sum_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype)
-Tensor sum(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor sum(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The sum of what is not NaN. */
 TERCEL_OP_API(method, out, out_dtype)
-Tensor nansum(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor nansum(const Tensor& x, IntSpan dim = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The arithmetic mean, of floating and complex numbers (RuntimeError) or in such a dtype. NaN for no elements. */
 TERCEL_OP_API(method) Tensor mean(const Tensor& x);
 TERCEL_API const Tensor& mean_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype)
-Tensor mean(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor mean(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The mean of what is not NaN, of floating numbers (RuntimeError). */
-TERCEL_OP_API(method, out, out_dtype)
-Tensor nanmean(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python, out, out_dtype, keyword = dtype)
+Tensor nanmean(const Tensor& x, IntSpan dim = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The product; of integers and bool in int64, of uint64 in that. 1 for no elements. */
 TERCEL_OP_API(method, autocast_f32) Tensor prod(const Tensor& x);
 TERCEL_API const Tensor& prod_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype, autocast_f32)
-Tensor prod(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor prod(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 
 /** The largest; NaN if there is one. RuntimeError for no elements. Equal ones share the gradient. */
 TERCEL_OP_API(method, out_apart) Tensor max(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor min(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor amax(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
-TERCEL_OP_API(method, out) Tensor amin(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor amax(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor amin(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 
 /** The largest along a dimension, and the first place where it stands; NaN counts as larger. IndexError if the size is
  * 0. */
@@ -63,16 +63,16 @@ struct MinAndMax {
   Tensor min, max;
 };
 /** amin() and amax() of one dimension, or of all. RuntimeError for no elements. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart, keyword = dim)
 MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
 
 /** How many are different from zero (NaN is), int64. */
-TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 /** Whether one is different from zero (NaN is); bool, of uint8 uint8. */
 TERCEL_OP_API(method, out) Tensor any(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
 /** Whether none is zero; bool, of uint8 uint8. */
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dim, bool keepdim = false);
 
 }  // namespace tercel

@@ -11,7 +11,7 @@ namespace tercel {
  * it.
  */
 TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p = 2);
-TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim = false);
 
 /**
  * x with each slice along `dim` whose p-norm is above maxnorm scaled down to it. RuntimeError unless p > 0, maxnorm >=

@@ -11,18 +11,18 @@
 namespace tercel {
 
 /** The k largest (or smallest) along a dimension, best first if `sorted`. RuntimeError if there are not k. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart)
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
 /** The k-th smallest along a dimension, counted from 1. RuntimeError if there is none. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart)
 ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim = -1, bool keepdim = false);
 
 /** The lower of the elements in the middle; NaN if there is one, and for no elements. Equal ones share the gradient. */
-TERCEL_OP_API(method, out) Tensor median(const Tensor& x);
-TERCEL_OP_API(method, out) ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, python, out, no_python_out) Tensor median(const Tensor& x);
+TERCEL_OP_API(method, python, out) ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
 /** The median of what is not NaN; NaN if nothing is. */
-TERCEL_OP_API(method, out) Tensor nanmedian(const Tensor& x);
-TERCEL_OP_API(method, out) ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, python, out, no_python_out) Tensor nanmedian(const Tensor& x);
+TERCEL_OP_API(method, python, out) ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
 /** The smallest of the values that come most often along a dimension, and the last place where it stands. */
 TERCEL_OP_API(method, out_apart) ValuesAndIndices mode(const Tensor& x, int64_t dim = -1, bool keepdim = false);
 

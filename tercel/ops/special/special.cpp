@@ -3,8 +3,8 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
+#include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/elementwise_impl.h"
-#include "tercel/ops/elementwise/pointwise_impl.h"
 #include "tercel/ops/elementwise/tensor_expression_impl.h"
 #include "tercel/ops/special/special_binary_ops.h"
 #include "tercel/ops/special/special_kernels.h"
@@ -116,7 +116,7 @@ Tensor unary(const Info& info, const Tensor& x) {
 }
 
 const Tensor& unary_inplace(const Info& info, const Tensor& x) {
-  check_defined(info.rule.op, x, "self");
+  check_strided(info.rule.op, x);
   const bool records = should_record(x);
   check_inplace(x, records);
   SavedTensor saved;
@@ -200,7 +200,7 @@ Tensor binary(const Info& info, const Pair& in) {
 
 const Tensor& binary_inplace(const Info& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
-  check_defined(info.rule.op, a, "self");
+  check_strided(info.rule.op, a);
   const bool records = records_binary(info, in, a);
   check_inplace(a, records);
   if (!records) {

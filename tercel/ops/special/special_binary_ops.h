@@ -184,7 +184,7 @@ struct DivTrunc {
 namespace tercel {
 
 #define TERCEL_LIST_ENTRY(function, Functor) , special::op::Functor
-/** With two more, whose public functions special.cpp and pointwise.cpp write out. */
+/** With two more, whose public functions special.cpp and composite.cpp write out. */
 using SpecialBinaryOps =
     OpListAfter<void TERCEL_SPECIAL_BINARY_OPS(TERCEL_LIST_ENTRY), special::op::Polygamma, special::op::DivTrunc>;
 #undef TERCEL_LIST_ENTRY

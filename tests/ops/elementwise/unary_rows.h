@@ -5,7 +5,7 @@
 
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tests/ops/rows.h"

@@ -18,9 +18,9 @@ TERCEL_UNARY(sgn)
 TERCEL_UNARY(deg2rad)
 TERCEL_UNARY(rad2deg)
 /** x; NotImplementedError for bool. */
-TERCEL_OP_API(method) Tensor positive(const Tensor& x);
+TERCEL_OP_API(method, python) Tensor positive(const Tensor& x);
 /** The angle of a complex number in (-pi, pi]; of a real one pi or 0. */
-TERCEL_OP_API(method, out_apart) Tensor angle(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart) Tensor angle(const Tensor& x);
 /** NaN and infinities replaced, the latter by the dtype's largest and lowest number unless one is given. */
 TERCEL_OP_API(method, out_apart)
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
@@ -29,17 +29,17 @@ TERCEL_OP_API(method)
 const Tensor& nan_to_num_(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                           std::optional<double> neginf = {});
 /** log(x / (1 - x)); with eps, of x held within [eps, 1 - eps]. */
-TERCEL_OP_API(method, out_apart) Tensor logit(const Tensor& x, std::optional<double> eps = {});
-TERCEL_OP_API(method) const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
+TERCEL_OP_API(method, python, out_apart) Tensor logit(const Tensor& x, std::optional<double> eps = {});
+TERCEL_OP_API(method, python) const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
 
 /** Whether the sign bit is set: -0 and NaN may have it. NotImplementedError for complex numbers. */
 TERCEL_OP_API(method, out_apart) Tensor signbit(const Tensor& x);
 /** Whether x is infinite, of a complex number either part. */
-TERCEL_OP_API(method) Tensor isinf(const Tensor& x);
+TERCEL_OP_API(method, python) Tensor isinf(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor isposinf(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor isneginf(const Tensor& x);
 /** Whether the imaginary part is 0. */
-TERCEL_OP_API(method) Tensor isreal(const Tensor& x);
+TERCEL_OP_API(method, python) Tensor isreal(const Tensor& x);
 
 /** a / b rounded towards zero ("trunc"), downwards ("floor") or not at all; RuntimeError for another mode. */
 TERCEL_OP_API(method, out_apart)
@@ -55,18 +55,18 @@ TERCEL_OP_API(method, out) Tensor true_divide(const Tensor& a, Scalar b);
 TERCEL_OP_API(out) Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha = 1);
 TERCEL_OP_API(out) Tensor rsub(const Tensor& a, Scalar b, Scalar alpha = 1);
 /** a * 2^b. */
-TERCEL_OP_API(method, out_apart) Tensor ldexp(const Tensor& a, const Tensor& b);
-TERCEL_OP_API(method) const Tensor& ldexp_(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python, out_apart) Tensor ldexp(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python) const Tensor& ldexp_(const Tensor& a, const Tensor& b);
 /** a to the power b, in float64 or complex128. */
 TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, const Tensor& b);
 TERCEL_OP_API(method, out) Tensor float_power(const Tensor& a, Scalar b);
-TERCEL_OP_API(out) Tensor float_power(Scalar a, const Tensor& b);
+TERCEL_OP_API(python, out) Tensor float_power(Scalar input, const Tensor& exponent);
 /** RuntimeError unless a has that dtype. */
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, const Tensor& b);
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, Scalar b);
 /** x rounded to so many digits after the point, ties to even; before it, where there are fewer than 0. */
-TERCEL_OP_API(method, out_apart) Tensor round(const Tensor& x, int64_t decimals);
-TERCEL_OP_API(method) const Tensor& round_(const Tensor& x, int64_t decimals);
+TERCEL_OP_API(method, python, out_apart, keyword = decimals) Tensor round(const Tensor& x, int64_t decimals);
+TERCEL_OP_API(method, python, keyword = decimals) const Tensor& round_(const Tensor& x, int64_t decimals);
 
 /** mantissa * 2^exponent, the former in [0.5, 1) but for its sign; 0, infinities and NaN are their own mantissa. */
 struct MantissaAndExponent {
@@ -76,17 +76,17 @@ struct MantissaAndExponent {
 /** The parts of floating numbers. RuntimeError for others. */
 TERCEL_OP_API(method, out_apart) MantissaAndExponent frexp(const Tensor& x);
 /** The logarithm of the multivariate gamma function of p dimensions, for x > (p - 1) / 2. RuntimeError for p < 1. */
-TERCEL_OP_API(method, out) Tensor mvlgamma(const Tensor& x, int64_t p);
-TERCEL_OP_API(method) const Tensor& mvlgamma_(const Tensor& x, int64_t p);
+TERCEL_OP_API(method, python, out) Tensor mvlgamma(const Tensor& x, int64_t p);
+TERCEL_OP_API(method, python_method) const Tensor& mvlgamma_(const Tensor& x, int64_t p);
 
 /** |a - b| <= atol + rtol * |b|, or both the same infinity, or with equal_nan both NaN. Of one dtype (RuntimeError). */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, python)
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether isclose() is true everywhere. */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, python)
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether sizes and elements are equal. */
-TERCEL_OP_API(method) bool equal(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python) bool equal(const Tensor& a, const Tensor& b);
 
 /** x held within bounds, of which one may be missing (RuntimeError: both); the upper one wins. */
 TERCEL_OP_API(method, out_apart)
@@ -119,7 +119,7 @@ TERCEL_BINARY_INPLACE(ge)
 TERCEL_BINARY_INPLACE(logical_and)
 TERCEL_BINARY_INPLACE(logical_or)
 TERCEL_BINARY_INPLACE(logical_xor)
-TERCEL_OP_API(method) const Tensor& logical_not_(const Tensor& x);
-TERCEL_OP_API(method) const Tensor& bitwise_not_(const Tensor& x);
+TERCEL_OP_API(method, python_method) const Tensor& logical_not_(const Tensor& x);
+TERCEL_OP_API(method, python_method) const Tensor& bitwise_not_(const Tensor& x);
 
 }  // namespace tercel
