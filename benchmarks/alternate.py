@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs two commands by turns and compares the times they print.
+"""Runs two commands alternately and compares the times they print.
 
-Each command prints lines with "NAME median X ms (min Y)" ("med" will do, and ns). Runs alternate, so that both sides see
-the same machine. Shown are the median and the least of all runs of each side, and their ratio: of the last line, or of
-each pair of lines that --row names by a part of their names, or that --same-names finds (capitals in front of a name, as
-in "BW   [1T] copy_", are no part of it).
+Each command prints lines with "NAME median X ms (min Y)" ("med" and ns are also accepted). Runs alternate, so that both
+sides run under the same conditions. Prints the median and the minimum of all runs of each side, and their ratio: of the
+last line, of each pair of lines that --row selects by a part of their names, or of all pairs that --same-names finds
+(capitals before a name, as in "BW   [1T] copy_", are ignored).
 
 example:
   benchmarks/alternate.py --runs 5 \
@@ -36,7 +36,7 @@ def run(command):
 
 
 def pick(times, part, command):
-    """(median, min) of the line that has this in its name; of the last line for None."""
+    """(median, min) of the line whose name contains the part; of the last line for None."""
     for name, median, least in reversed(times):
         if part is None or part in name:
             return median, least

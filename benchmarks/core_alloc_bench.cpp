@@ -1,4 +1,4 @@
-// What tensors cost before any arithmetic: blocks by size, headers, handles.
+// Cost of tensors without arithmetic: blocks by size, headers, handles.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 namespace tercel {
 namespace {
 
-/** A block taken and given back, by size in bytes: cached by the thread, then centrally, then from huge pages. */
+/** Allocating and freeing a block, by size in bytes: from the thread's cache, the central one, huge pages. */
 void allocate_and_free(benchmark::State& state) {
   Allocator& allocator = cpu_allocator();
   const auto nbytes = static_cast<size_t>(state.range(0));
@@ -31,7 +31,7 @@ void posix_memalign_and_free(benchmark::State& state) {
 }
 BENCHMARK(posix_memalign_and_free)->RangeMultiplier(8)->Range(64, 64 << 20);
 
-/** Blocks freed by other order than they were taken: a working set of 64 rather than one block going round. */
+/** Blocks freed in another order than allocated: a working set of 64 instead of a single block. */
 void allocate_and_free_64(benchmark::State& state) {
   Allocator& allocator = cpu_allocator();
   const auto nbytes = static_cast<size_t>(state.range(0));
@@ -69,7 +69,7 @@ void tensor_copy(benchmark::State& state) {
 }
 BENCHMARK(tensor_copy);
 
-/** What every view op does at the end. */
+/** The last step of every view op. */
 void view_header(benchmark::State& state) {
   const Tensor t = empty({4, 6});
   for (auto _ : state) {

@@ -1,10 +1,10 @@
-// Core tensor operations: small ones, whose cost is that of a call, and large ones, whose cost is memory or arithmetic.
+// Core tensor operations: small ones, bound by the cost of a call, and large ones, bound by memory or arithmetic.
 //
 //   core_ops_bench [threads [part of a row's name]]
 //
-// Small rows ([grad]): 4 x 6 float32 on one thread, recording switched on. Large ones ([1T], [2T] by threads) show the
-// share that they reach of the machine's rate of streaming, of updating, of reading, of gathering rows or of
-// multiply-adds, counting each operand once.
+// Small rows ([grad]): 4 x 6 float32 on one thread, with recording enabled. Large ones ([1T], [2T] by threads) show the
+// percentage of the machine's limit for streaming, updating, reading, gathering rows or multiply-adds, counting each
+// operand once.
 //
 // The same source measures libtorch, without limits, and alternate.py pairs the rows of both:
 //
@@ -34,7 +34,7 @@
 
 namespace {
 
-// What the two libraries spell differently.
+// Differences between the two libraries' APIs.
 #ifdef BENCHMARK_LIBTORCH
 namespace lib = torch;
 using lib::Tensor;
@@ -80,7 +80,7 @@ void small(const char* name, F&& call) {
   std::fflush(stdout);
 }
 
-/** `units` of work (bytes, rows) a call, of which the machine can do `limit` a second (0: not compared). */
+/** `units` of work (bytes, rows) per call; the machine can do `limit` of them per second (0: not compared). */
 template <class F>
 void large(const char* name, double units, double limit, F&& call) {
   if (!wanted(name)) return;
@@ -139,7 +139,7 @@ void small_rows() {
 /** "[2T] name". */
 std::string label(const std::string& name) { return "[" + std::to_string(thread_count()) + "T] " + name; }
 
-/** Bytes a second. */
+/** Bytes per second. */
 struct Rates {
   double stream, update, read;
 };
@@ -222,7 +222,7 @@ void gather_rows(int64_t threads) {
         large(label("index_select 1Mx64, " + std::to_string(kBags) + " rows").c_str(), static_cast<double>(kBags), rate,
               [&] { keep(weight.index_select(0, keys)); });
     }
-    // Some of the rows above are still in the cache from one call to the next; here few are.
+    // The rows above stay partly cached from one call to the next; here few do.
     std::vector<Tensor> keys;
     for (int i = 0; i < 8; ++i) keys.push_back(lib::randint(kRows, {kBags}, lib::kInt64));
     const Tensor offsets = lib::arange(0, kBags);

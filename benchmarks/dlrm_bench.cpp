@@ -1,11 +1,11 @@
-// Time of a DLRM training step on batches made beforehand: forward, loss, backward, update; no reading.
+// Time of a DLRM training step on batches generated in advance: forward, loss, backward, update; no reading.
 //
 //   dlrm_bench [threads=1] [batch=2048] [rows=100000] [dim=16] [tables=26] [bottom=512-256-64-16] [top=512-256-1]
 //              [steps=20] [repeats=5]
 //
-// Prints the median and the least time of a step over the repeats, and the share of the limit: the products' arithmetic
-// at the FMA peak, plus the rows at the gather rate, both measured here first. benchmarks/README.md says how to run it
-// by turns with a peer.
+// Prints the median and the minimum time of a step over the repeats, and the percentage of the limit: the products'
+// arithmetic at the FMA peak, plus the rows at the gather rate, both measured first. benchmarks/README.md describes how
+// to run it alternating with a peer.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -54,7 +54,7 @@ std::string config_of(const std::vector<int64_t>& bottom, const std::vector<int6
     {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}]})";
 }
 
-/** Multiply-adds of one row, forward and backward, in the two networks and the products of pairs. */
+/** Multiply-adds of one row, forward and backward, in the two networks and the pairwise products. */
 double multiply_adds(const std::vector<int64_t>& bottom, const std::vector<int64_t>& top, int64_t tables, int64_t dim) {
   double total = 0;
   int64_t in = 13;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Training steps of dlrm_bench's network in PyTorch, on batches that are made beforehand.
+"""Training steps of dlrm_bench's network in PyTorch, on batches generated in advance.
 
     OMP_NUM_THREADS=T python dlrm_torch.py [batch=2048] [iters=60] [rows=100000] [dim=16] [tables=26] [keys=1]
         [bottom=512-256-64-16] [top=512-256-1] [compile=0]
 
-Tables are EmbeddingBags with gradients of rows; every parameter is trained by SGD. Prints the median and the least of five
-rounds, as alternate.py reads them.
+Tables are EmbeddingBags with sparse gradients; SGD trains every parameter. Prints the median and the minimum of five
+rounds in alternate.py's format.
 """
 
 import os
@@ -25,7 +25,7 @@ def mlp(width, sizes, last_is_linear):
 
 
 class DenseHalf(nn.Module):
-    """All but the tables: bottom MLP of 13 numbers, dot products of all pairs of vectors, top MLP."""
+    """The network without the tables: bottom MLP of 13 numbers, dot products of all pairs of vectors, top MLP."""
 
     def __init__(self, tables, dim, bottom, top):
         super().__init__()
@@ -47,7 +47,7 @@ def main():
     given = dict(argument.split("=") for argument in sys.argv[1:])
     unknown = given.keys() - options
     if unknown:
-        sys.exit(f"dlrm_torch.py: unknown option {min(unknown)}; there are {', '.join(options)}")
+        sys.exit(f"dlrm_torch.py: unknown option {min(unknown)}; known: {', '.join(options)}")
     options |= given
     batch, iters, rows, dim, tables, keys = (int(options[name]) for name in list(options)[:6])
     bottom, top = ([int(size) for size in options[name].split("-")] for name in ("bottom", "top"))
@@ -62,8 +62,8 @@ def main():
                for _ in range(8)]
 
     def step(number):
-        numbers, picked, labels = batches[number % len(batches)]
-        embedded = torch.stack([bag(picked[table]) for table, bag in enumerate(bags)], 1)
+        numbers, keys, labels = batches[number % len(batches)]
+        embedded = torch.stack([bag(keys[table]) for table, bag in enumerate(bags)], 1)
         value = loss(forward(numbers, embedded), labels)
         for optimizer in optimizers:
             optimizer.zero_grad()

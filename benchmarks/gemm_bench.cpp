@@ -1,10 +1,10 @@
-// Matrix products of CTR models beside oneDNN's sgemm, where one is installed: share of the measured FMA peak.
+// Matrix products of CTR models compared with oneDNN's sgemm, if installed: percentage of the measured FMA peak.
 //
 //   gemm_bench [threads [rounds [dlrm|mlperf|square]]]
 //
-// The two sides alternate; the least time of each counts. Every product is measured with what is fused into it in a
-// training step (bias and ReLU; the ReLU's mask; the bias gradient); oneDNN's is the bare product. dlrm is a step of
-// batch 2048 with bottom 13-512-256-64-16 and top 367-512-256-1, mlperf one with bottom 13-512-256-128 and top
+// The two sides alternate; the minimum time of each counts. Every product is measured with the operations fused into it
+// in a training step (bias and ReLU; the ReLU's mask; the bias gradient); oneDNN's is the bare product. dlrm is a step
+// of batch 2048 with bottom 13-512-256-64-16 and top 367-512-256-1, mlperf one with bottom 13-512-256-128 and top
 // 479-1024-1024-512-256-1. square is plain products of n x n matrices, n from 64 to 2048.
 #include <dlfcn.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kBatch = 2048;
 
-// The same in oneDNN 2 and 3. It is loaded, not linked: nothing else of the project needs it.
+// The signature is the same in oneDNN 2 and 3. It is loaded with dlopen, since nothing else in the project needs it.
 using Sgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t, float,
                       float*, int64_t);
 
@@ -53,12 +53,12 @@ Floats random_floats(int64_t count) {
 
 struct Layer {
   int64_t in, out;
-  bool first;  // no gradient of its input is needed
+  bool first;  // the gradient of its input is not needed
 };
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/** Prints one product's figures; returns Tercel's and oneDNN's least time. */
+/** Prints the results of one product; returns the minimum times of Tercel and oneDNN. */
 std::pair<double, double> measure(const char* what, const Layer& layer, const tercel::Gemm<float>& g, Sgemm onednn,
                                   double peak, int rounds) {
   const double flops = 2.0 * static_cast<double>(g.m * g.n * g.k);

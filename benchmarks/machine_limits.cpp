@@ -16,7 +16,7 @@ namespace limits {
 
 namespace {
 
-/** Least time of a few rounds in which every thread does `work(thread)`. */
+/** Minimum time of a few rounds in which every thread runs `work(thread)`. */
 double best_time(int64_t threads, int rounds, const std::function<void(int64_t)>& work) {
   double best = 1e30;
   for (int r = 0; r < rounds; ++r) {
@@ -32,7 +32,7 @@ double best_time(int64_t threads, int rounds, const std::function<void(int64_t)>
 
 constexpr int64_t kFmaRounds = 20'000'000;
 
-// Ten chains: more than the latency of four times two units needs. The empty asm keeps each chain in its register.
+// Ten independent chains: more than a latency of four on two units requires. The empty asm keeps each in a register.
 #define TERCEL_TEN(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9)
 
 [[gnu::target("avx2,fma")]] float fma_avx2() {
@@ -80,14 +80,14 @@ float fma_sse2() {
 
 volatile float g_sink;
 
-/** A sum over elements of the picked rows in a few registers: less work than any use of the rows. */
+/** Sums elements of the selected rows in a few registers: less work than any real use of the rows. */
 float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n, int64_t ahead) {
   __m128 sums[4] = {_mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps(), _mm_setzero_ps()};
   float rest = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (i + ahead < n) {
       const float* row = base + pick[i + ahead] * dim;
-      // Without a loop for the first lines, whose end the processor would have to guess for each row.
+      // The first cache lines are unrolled, which avoids a branch misprediction per row.
       __builtin_prefetch(row);
       if (dim > 16) __builtin_prefetch(row + 16);
       if (dim > 32) __builtin_prefetch(row + 32);
@@ -97,7 +97,7 @@ float sum_of_rows(const float* base, int64_t dim, const int64_t* pick, int64_t n
     const float* row = base + pick[i] * dim;
     int64_t j = 0;
     for (; j + 16 <= dim; j += 16)
-#pragma GCC unroll 4  // else they would be sums in memory, and the additions the limit
+#pragma GCC unroll 4  // otherwise the sums would be in memory, and the additions the limit
       for (int64_t k = 0; k < 4; ++k) sums[k] = _mm_add_ps(sums[k], _mm_loadu_ps(row + j + 4 * k));
     for (; j < dim; ++j) rest += row[j];
   }
@@ -117,7 +117,7 @@ using Line [[gnu::vector_size(64), gnu::may_alias]] = float;
   return (sums[0] + sums[1] + sums[2] + sums[3])[0];
 }
 
-// Elements of an array that no cache holds.
+// Elements of an array larger than any cache.
 constexpr int64_t kStreamed = int64_t{32} << 20;
 
 tercel::Tensor filled() {
@@ -126,7 +126,7 @@ tercel::Tensor filled() {
   return x;
 }
 
-/** Least time of `work(begin, end)` over all streamed elements, a part for each thread; parts begin at cache lines. */
+/** Minimum time of `work(begin, end)` over all elements, one part per thread; parts begin at cache lines. */
 template <class F>
 double time_of_parts(int64_t threads, F work) {
   return best_time(
@@ -146,7 +146,7 @@ double fma_peak(int64_t threads) {
 
 double stream_rate(int64_t threads) {
   const tercel::Tensor a = tercel::empty({kStreamed}), b = filled(), c = filled();
-  // Bare pointers: a stored vector may be anything, so that a tensor would be asked for its data again each time.
+  // Raw pointers: vector stores may alias anything, so the compiler would reload a tensor's data pointer each time.
   float* const out = a.data<float>();
   const float *const first = b.data<float>(), *const second = c.data<float>();
   return 12.0 * kStreamed / time_of_parts(threads, [=](int64_t begin, int64_t end) {
@@ -183,7 +183,7 @@ double gather_rate(int64_t threads, int64_t rows, int64_t dim) {
   }
   const float* const base = table.data<float>();
   double seconds = 1e30;
-  // How far ahead is best depends on the machine and on the length of a row.
+  // The best prefetch distance depends on the machine and on the length of a row.
   for (const int64_t ahead : {8, 16, 32, 64}) {
     seconds = std::min(seconds, best_time(threads, 3, [&, ahead](int64_t t) {
                          g_sink = sum_of_rows(base, dim, picks.data() + t * kRows, kRows, ahead);

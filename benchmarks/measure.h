@@ -1,4 +1,4 @@
-// How long a call takes.
+// Measures the time of a call.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/** Makes the compiler compute a value that nobody reads. */
+/** Makes the compiler compute an unused value. */
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
@@ -22,7 +22,7 @@ struct Times {
   double median, least;
 };
 
-/** Seconds a call, of so many stretches of calls; a stretch takes about `stretch` seconds and has at least one call. */
+/** Seconds per call for each of several stretches of calls, of about `stretch` seconds and at least one call. */
 template <class F>
 Times measure(F&& call, double stretch, int stretches) {
   int64_t calls = 1;

@@ -1,9 +1,9 @@
-// Reading of Norm files: rows/s and bytes/s of batches, beside plain reading of the same (cached) file.
+// Reading of Norm files: rows/s and bytes/s of batches, compared with plain reading of the same (cached) file.
 //
 //   norm_reader_bench [ROWS]
 //
-// Label, 13 dense values and 26 one-hot slots, as in Criteo's data. Every line shows the bytes per second of the files
-// and the share of what plain reading reaches in the same run.
+// Label, 13 dense values and 26 one-hot slots, as in Criteo's data. Every line shows the bytes of the files per second,
+// also as a percentage of the rate of plain reading in the same run.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// The conformance rows' fourth mode: the time of every row, for its first dtype and its own inputs.
+// Times every conformance row, with its first dtype and its inputs.
 //
 //   ops_bench [part of a row's name]
 //

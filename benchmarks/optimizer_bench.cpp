@@ -1,12 +1,12 @@
-// Optimizer steps of a CTR model beside the machine's limits.
+// Optimizer steps of a CTR model compared with the machine's limits.
 //
 //   optimizer_bench [threads [rounds]]
 //
-// Rows: 2048 samples x 26 slots of a table of 2.6 M rows x 16, uniform within each slot, as one step leaves them: first
-// UniqueRows alone, then the whole step. The limit is as many rows read, changed and written in random order, in as
-// many arrays as the rule has (weight and states), prefetched, from the same kind of memory; a step also sorts, reads
-// the gradient and adds up repeats. Dense: an arena of 16 M elements, whose limit is the rate of a stream. The least
-// time of all rounds counts; the step and its limit alternate.
+// Rows: 2048 samples x 26 slots of a table of 2.6 M rows x 16, uniform within each slot, as in one step: first
+// UniqueRows alone, then the whole step. The limit is reading, changing and writing as many rows in random order, in as
+// many arrays as the rule has (weight and states), with prefetching, in the same kind of memory; a step also sorts,
+// reads the gradient and sums duplicates. Dense: an arena of 16 M elements; the limit is the streaming rate. The
+// minimum time of all rounds counts; the step and its limit alternate.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -80,7 +80,7 @@ void measure_rows(Rule rule, int rounds) {
   double whole = 1e30, reduce = 1e30, limit = 1e30;
   int64_t n = 0;
   for (int r = 1; r <= rounds; ++r) {
-    // Other rows each time, so that none of them is in a cache.
+    // Other rows each time, so that none of them is cached.
     std::vector<int64_t> keys = random_keys(static_cast<uint64_t>(r));
     const Gradient gradient{rand({kLookups, kDim}), from_blob(keys.data(), {kLookups}, kInt64)};
     take_least(whole, [&] { optimizer.update_rows(gradient, 0.01, r); });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fourier transforms from Python on one thread: microseconds a call, beside NumPy and torch where they can be imported.
+"""Fourier transforms from Python on one thread: microseconds per call, compared with NumPy and torch if installed.
 
     PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_fft.py
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Operations from Python beside NumPy and torch where they can be imported: nanoseconds a call of small ones.
+"""Operations from Python compared with NumPy and torch if installed: nanoseconds per call of small operations.
 
     PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ops.py
 
-With --large, milliseconds of what puts millions of elements in order, on one thread (NumPy's sort gives no indices);
-with --medium, of random numbers and of linear layers for small batches; with --optimizers, of steps of optimizers, for 20
-parameters of 64 K elements and for 200 of 1 K.
+With --large, milliseconds of sorting and selecting among millions of elements, on one thread (NumPy's sort returns no
+indices); with --medium, of random numbers and of linear layers for small batches; with --optimizers, of optimizer steps,
+for 20 parameters of 64 K elements and for 200 of 1 K.
 """
 
 import importlib

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A few hundred calls of common operations from Python beside torch's in the same process, by turns.
+"""Compares about 1,200 calls of common operations from Python with torch's, alternating in the same process.
 
     PYTHONPATH=build/release/python PYTHON benchmarks/python_sweep.py [--threads N] [--least 1.0] [WORDS]
 
-Microseconds a call, the least of several rounds of each side, and torch's time through ours; rows whose ratio is below
---least are marked, and counted at the end. With WORDS only rows that contain one of them. PYTHON has NumPy and torch.
+Prints microseconds per call, the minimum of several rounds of each side, and the ratio of torch's time to ours; rows with
+a ratio below --least are marked, and counted at the end. WORDS select rows that contain one of them. PYTHON needs NumPy
+and torch.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import functools
 import timeit
 
 SIZES = {"1k": (32, 32), "16k": (128, 128), "256k": (512, 512), "1M": (1024, 1024)}
-# Of two matrices x and y, v that is changed, a row r and a column c of one dtype; z is x transposed.
+# x and y: matrices; v: changed in place; r: a row; c: a column, all of one dtype; z is x transposed.
 BOTH = [
     "x + y", "x - y", "x * y", "x + 1", "x + r", "x + c", "z + y", "z + r", "m.maximum(x, y)", "m.where(x > 0, x, y)",
     "x == y", "x < y", "x > 0", "-x", "m.abs(x)", "m.clamp(x, -1, 1)", "m.sign(x)", "v.add_(1)", "v.copy_(y)",
@@ -203,7 +204,7 @@ def main():
             continue
         try:
             ours, theirs = least_times(statement, setup, options.rounds)
-        except Exception as error:  # a row that one side lacks
+        except Exception as error:  # a row that one side does not support
             print(f"{label:56} {type(error).__name__}: {str(error)[:80]}", flush=True)
             continue
         count += 1

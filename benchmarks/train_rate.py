@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What reading, metrics and progress cost: `tercel train` from Norm files beside dlrm_bench, by turns.
+"""Cost of reading, metrics and progress: alternates `tercel train` from Norm files with dlrm_bench.
 
-Both train the same network on rows of the same kind: 13 dense values, 26 keys, each drawn evenly from 100,000. Shown are
-the medians of the samples a second and their ratio.
+Both train the same network on rows of the same kind: 13 dense values, 26 keys, each drawn uniformly from 100,000. Prints
+the medians of samples per second and their ratio.
 
 example:
   benchmarks/train_rate.py --threads 2

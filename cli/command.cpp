@@ -94,7 +94,7 @@ std::string option_entry(const OptionField& field, const void* options) {
 
 std::string prefix(std::string_view command) { return command.empty() ? std::string() : std::string(command) + ": "; }
 
-/** Whether a required option, a text or list, is empty. */
+/** Whether a required option, a string or list, is empty. */
 bool is_empty(const OptionType& type, const void* value) {
   if (type.kind == OptionKind::String) return static_cast<const std::string*>(value)->empty();
   return type.kind == OptionKind::List && type.list.size(value) == 0;
@@ -176,7 +176,7 @@ std::string CommandLine::help() const {
 bool CommandLine::parse() {
   struct Flag {
     std::string name;
-    std::string_view alone;  // the value that the flag stands for without one; empty where it takes one
+    std::string_view alone;  // the value of a flag given without one; empty if the flag needs a value
     std::vector<std::string>* values;
   };
   struct Option {
@@ -282,7 +282,7 @@ int CommandLine::dispatch(Span<Command> commands) {
     }
     std::string out = name_ + ": " + std::string(summary_) + "\n\nusage: " + name_ + " COMMAND ...\n\ncommands:\n";
     for (const Command& command : commands) out += help_entry(std::string(command.name), command.summary);
-    out += "\n" + name_ + " COMMAND --help tells more.\n";
+    out += "\n" + name_ + " COMMAND --help shows the options of a command.\n";
     if (words_.empty())
       throw_error<ConfigError>({prefix(command()), "expected a command, found none; see ", name_, " --help"});
     print_text({}, out);
@@ -306,9 +306,8 @@ void check_interrupted() {
 void use_threads(int64_t threads, const CommonOptions& common) {
   if (threads > 0) set_num_threads(threads);
   if (const int64_t cpus = usable_cpus(); num_threads() > cpus)
-    print_warning(common,
-                  str_cat({"expected at most ", cpus, cpus == 1 ? " thread" : " threads",
-                           ", one for each CPU that may be used, found ", num_threads(), ": more make it slower"}));
+    print_warning(common, str_cat({"expected at most ", cpus, cpus == 1 ? " thread" : " threads",
+                                   ", one per usable CPU, but got ", num_threads(), ": more threads are slower"}));
 }
 
 void prepare_output_folder(const std::string& folder, bool force) {
@@ -316,7 +315,7 @@ void prepare_output_folder(const std::string& folder, bool force) {
   if (is_directory(parent)) remove_stale_temporaries(parent, file_name(folder));
   if (force || !exists(folder)) return;
   TERCEL_CHECK(is_directory(folder) && list_dir(folder).empty(), IoError, printable(folder),
-               ": expected a new folder, found something there; --force replaces a dataset");
+               ": expected a new folder, but the path exists; --force replaces a dataset");
 }
 
 namespace {
@@ -334,7 +333,7 @@ int run_here(std::string_view name, std::string_view summary, Span<Command> comm
     flush_output();
     return code;
   } catch (const Interrupted& interrupted) {
-    // Who closed the output, as head does, expects the end without a word.
+    // A reader that closed the pipe, such as head, expects the program to end silently.
     if (interrupted.signal != SIGPIPE) print_error(str_cat({"stopped by ", signal_name(interrupted.signal)}));
     return 128 + interrupted.signal;
   } catch (const Error& error) {
@@ -349,7 +348,7 @@ int run_here(std::string_view name, std::string_view summary, Span<Command> comm
   }
 }
 
-/** Whether the main thread's stack may grow to what our threads have. */
+/** Whether the main thread's stack may grow to the size of our threads' stacks. */
 bool has_enough_stack() {
   rlimit limit{};
   return getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeastThreadStack;
@@ -371,7 +370,7 @@ int run_program(std::string_view name, std::string_view summary, Span<Command> c
         str_cat({"the limit of the stack (ulimit -s) is below ", format_bytes(static_cast<int64_t>(kLeastThreadStack)),
                  ", and no thread with a larger one could be started: ", error.code().message()}));
   }
-  // What cannot be written is not tried again at exit: there SIGPIPE kills.
+  // Unwritten output is not retried at exit, where SIGPIPE would kill the process.
   if (std::fflush(stdout) != 0) ::__fpurge(stdout);
   return code;
 }

@@ -72,7 +72,7 @@ class CommandLine {
    */
   bool parse();
 
-  /** Runs the subcommand that the first word names; prints help if there is none. */
+  /** Runs the subcommand named by the first word; prints help if there is none. */
   int dispatch(Span<Command> commands);
 
  private:
@@ -105,20 +105,20 @@ class CommandLine {
   std::string_view example_;
 };
 
-/** A signal has asked the program to stop; carries it up to run_program(). */
+/** Thrown when a signal has requested a stop; run_program() handles it. */
 struct Interrupted {
   int signal;
 };
 
-/** Throws Interrupted once a signal has asked for a stop. Long work calls it now and then. */
+/** Throws Interrupted once a signal has requested a stop. Long work calls it regularly. */
 void check_interrupted();
 
 /** Applies --threads, 0 for the default; warns if there are more threads than CPUs. */
 void use_threads(int64_t threads, const CommonOptions& common);
 
 /**
- * IoError if `folder` exists and `force` is not set. Removes what killed runs left beside
- * it.
+ * IoError if `folder` exists and `force` is not set. Removes temporaries that killed runs left
+ * beside it.
  */
 void prepare_output_folder(const std::string& folder, bool force);
 

@@ -44,7 +44,7 @@ void print_text(const CommonOptions& common, std::string_view text) {
   if (common.quiet) return;
   std::FILE* const stream = common.json ? stderr : stdout;
   write(stream, printable_lines(text));
-  std::fflush(stream);  // a reader of a pipe sees each line when it is written, and its end stops the run
+  std::fflush(stream);  // a reader of a pipe sees each line at once, and closing the pipe stops the run
 }
 
 void print_line(std::string_view line) {
@@ -76,7 +76,7 @@ void print_error(std::string_view message) { print_message("error", "\033[31m", 
 
 void flush_output() {
   const bool failed = std::fflush(stdout) != 0;
-  if (failed) check_interrupted();  // the one who read it has gone: SIGPIPE
+  if (failed) check_interrupted();  // the reader has closed the pipe: SIGPIPE
   TERCEL_CHECK(!failed && std::ferror(stdout) == 0, IoError, "standard output: write: ", std::strerror(errno));
 }
 

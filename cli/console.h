@@ -1,4 +1,4 @@
-// What programs print: results on stdout, everything else on stderr.
+// Output of programs: results on stdout, everything else on stderr.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace tercel::cli {
 /** Whether a stream (1 or 2) is a terminal that may be coloured: NO_COLOR is not set, and TERM is not "dumb". */
 bool is_colored(int stream);
 
-/** Prints text for people: on stdout, or on stderr where stdout is for JSON; with quiet, nowhere. Control characters,
- * which names in files may have, are shown as \x1b. */
+/** Prints text for people: on stdout, or on stderr if stdout is for JSON; with quiet, nowhere. Control characters,
+ * which names in files may contain, are shown as \x1b. */
 void print_text(const CommonOptions& common, std::string_view text);
 
 /** Prints a line on stdout. */
@@ -26,14 +26,14 @@ void print_exactly(std::string_view text);
 /** Prints "tercel: warning: ..." on stderr; with quiet, nowhere. */
 void print_warning(const CommonOptions& common, std::string_view message);
 
-/** Prints "tercel: error: ..." on stderr, on one line whatever the message holds. */
+/** Prints "tercel: error: ..." on stderr, on one line whatever the message contains. */
 void print_error(std::string_view message);
 
-/** Writes out what stdout still holds; IoError if that fails, as on a full disk. */
+/** Flushes stdout; IoError if that fails, for instance on a full disk. */
 void flush_output();
 
 /**
- * How far a long work is, on stderr: on a terminal one line that is redrawn at most ten times a second, else a plain
+ * Progress of long work, on stderr: on a terminal one line that is redrawn at most ten times a second, else a plain
  * line every ten seconds. "generate  41 %  412k rows  830k rows/s  00:00:01 left".
  */
 class Progress {
@@ -43,9 +43,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /** `share` of the work is done, 0 to 1; `rows` rows so far; `note` is put behind. Costs a look at the clock. */
+  /** The fraction `share` of the work is done, with `rows` rows so far; `note` is appended. Costs a clock reading. */
   void update(double share, int64_t rows, std::string_view note = {});
-  /** Takes the line off the terminal, for other text; the next update draws it again. */
+  /** Clears the line on the terminal, for other text; the next update draws it again. */
   void clear();
 
  private:

@@ -20,7 +20,7 @@ struct ConvertFlags {
   bool force = false;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"force", &ConvertFlags::force, "replace the dataset that is there"});
+    return std::tuple(Field{"force", &ConvertFlags::force, "replace an existing dataset"});
   }
 };
 
@@ -68,7 +68,7 @@ int report(const std::string& out, const ConvertFlags& flags, const CommonOption
 }
 
 constexpr std::string_view kInputHelp =
-    "files of text, plain or gzip, in order; '-': the standard input, which is kept beside OUT meanwhile";
+    "files of text, plain or gzip, in order; '-': the standard input, which is stored beside OUT during conversion";
 
 int run_criteo(CommandLine& line) {
   std::vector<std::string> in;

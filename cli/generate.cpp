@@ -20,7 +20,7 @@ struct GenerateFlags {
   int64_t threads = 0;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"force", &GenerateFlags::force, "replace the dataset that is there"},
+    return std::tuple(Field{"force", &GenerateFlags::force, "replace an existing dataset"},
                       Field{"threads", &GenerateFlags::threads,
                             "threads; 0: one for each CPU that may be used; the rows do not depend on it", at_least(0),
                             at_most(1024)});

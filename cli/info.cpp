@@ -79,7 +79,7 @@ Json describe_model(const std::string& path, const CommonOptions& common) {
   return json;
 }
 
-/** "name: value" lines; objects and lists of texts are indented, lists of numbers stay on their line. */
+/** "name: value" lines; objects and lists of strings are indented, lists of numbers stay on their line. */
 std::string lines_of(const Json& json, size_t indent) {
   std::string text;
   for (const auto& [name, value] : json.items()) {
@@ -109,9 +109,9 @@ int run_info(CommandLine& line) {
   line.options(common);
   line.example("tercel info runs/first");
   if (!line.parse()) return 0;
-  TERCEL_CHECK(exists(path), IoError, printable(path), ": there is nothing of that name");
-  const bool is_model = recsys::is_checkpoint_folder(path) || exists(join_path(path, "config.json"));
-  const Json json = is_model ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
+  TERCEL_CHECK(exists(path), IoError, printable(path), ": no such file or folder");
+  const Json json =
+      recsys::is_model_folder(path) ? describe_model(path, common) : describe_dataset(data::load_dataset(path));
   print_text(common, lines_of(json, 0));
   if (common.json) print_line(dump_json_line(json));
   return 0;

@@ -15,12 +15,12 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"generate", "write a synthetic click log whose best possible AUC is known", run_generate},
-    {"convert", "make a dataset of raw text", run_convert},
+    {"convert", "convert raw text to a dataset", run_convert},
     {"train", "train a model on a dataset", run_train},
-    {"eval", "measure a trained model on a dataset", run_eval},
-    {"predict", "probabilities of a click for a dataset or raw text", run_predict},
-    {"info", "tell what a dataset, a run or a checkpoint is", run_info},
-    {"doctor", "tell what the program finds on this machine", run_doctor},
+    {"eval", "evaluate a trained model on a dataset", run_eval},
+    {"predict", "predict click probabilities for a dataset or raw text", run_predict},
+    {"info", "describe a dataset, a run or a checkpoint", run_info},
+    {"doctor", "show CPU, memory and settings of this machine", run_doctor},
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ int run_predict(CommandLine& line) {
     if (npy_file) {
       npy_file->write(probabilities);
     } else {
-      if (rows == 0) write_csv(kCsvHeader);  // not before the model and the first rows have proved good
+      if (rows == 0) write_csv(kCsvHeader);  // created only after the model and the first rows have been read
       write_csv(csv_lines(probabilities));
     }
     rows += static_cast<int64_t>(probabilities.size());

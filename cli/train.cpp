@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <optional>
@@ -6,15 +8,18 @@
 #include "cli/console.h"
 #include "cli/metric_text.h"
 #include "tercel/data/dataset.h"
+#include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/parallel.h"
 #include "tercel/util/profile.h"
 #include "tercel/util/signals.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::cli {
 
@@ -37,39 +42,88 @@ struct TrainFlags {
         Field{"model", &TrainFlags::model,
               "wdl, deepfm, dcn, dlrm, or a configuration file in JSON; default dlrm, or the run's with --resume"},
         Field{"out", &TrainFlags::out, "folder of the run; default runs/MODEL-N with the first N that is free"},
-        Field{"resume", &TrainFlags::resume, "auto: go on from the last checkpoint in --out, if there is one"},
-        Field{"new_data", &TrainFlags::new_data,
-              "with --resume auto: go on although DATA has other rows than the checkpoint's, from the first of them"},
+        Field{"resume", &TrainFlags::resume, "auto: continue from the last checkpoint in --out, if there is one"},
+        Field{
+            "new_data", &TrainFlags::new_data,
+            "with --resume auto: continue although DATA has other rows than the checkpoint's, from the first of them"},
         Field{"threads", &TrainFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)},
         Field{"epochs", &TrainFlags::epochs, "times to go over the train rows; 0: as configured", at_least(0)},
         Field{"profile", &TrainFlags::profile,
-              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; holds the first "
+              "file for a trace of where time goes, in Chrome's format, with a table of it at the end; contains the "
+              "first "
               "million ranges"},
         Field{"print_config", &TrainFlags::print_config, "print the configuration, with --set applied, and stop"});
   }
 };
 
-recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments) {
-  const std::string previous = flags.out.empty() ? std::string() : join_path(flags.out, "config.json");
-  std::string model = flags.model;
-  if (model.empty()) model = flags.resume == recsys::Resume::Auto && exists(previous) ? previous : "dlrm";
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+
+recsys::ModelConfig named_config(const std::string& model) {
   const bool is_file = model.find('/') != std::string::npos || model.ends_with(".json");
-  recsys::ModelConfig config = is_file ? recsys::parse_config(read_file(model, int64_t{16} << 20), model)
-                                       : recsys::parse_config(recsys::preset(model), model);
+  return is_file ? recsys::parse_config(read_file(model, kMaxConfigBytes), model)
+                 : recsys::parse_config(recsys::preset(model), model);
+}
+
+/**
+ * The configuration of a run that goes on: its config.json, or the last checkpoint's if that file is missing or no JSON
+ * (cut short, say). None in a folder without a run.
+ */
+std::optional<recsys::ModelConfig> config_of_run(const std::string& run, const CommonOptions& common) {
+  const std::string path = join_path(run, "config.json");
+  std::string problem = printable(path) + ": is missing";
+  if (exists(path)) {
+    const std::string text = read_file(path, kMaxConfigBytes);
+    try {
+      static_cast<void>(parse_json(text, path, JsonErrors::Data));
+      return recsys::parse_config(text, path);
+    } catch (const DataError& e) {
+      problem = e.what();
+    }
+  }
+  std::vector<std::string> passed_over;  // the trainer names them
+  const auto checkpoint =
+      recsys::open_checkpoint(join_path(run, "checkpoints"), recsys::Which::Last, recsys::Verify::Sizes, passed_over);
+  if (!checkpoint) {
+    TERCEL_CHECK(!exists(path), DataError, problem);
+    return std::nullopt;
+  }
+  print_warning(common, str_cat({problem, "; the configuration of ", printable(checkpoint->folder()), " is used"}));
+  return checkpoint->identity().config;
+}
+
+recsys::ModelConfig read_config(const TrainFlags& flags, const std::vector<std::string>& assignments,
+                                const CommonOptions& common) {
+  std::optional<recsys::ModelConfig> previous;
+  if (flags.model.empty() && flags.resume == recsys::Resume::Auto) previous = config_of_run(flags.out, common);
+  recsys::ModelConfig config =
+      previous ? *std::move(previous) : named_config(flags.model.empty() ? "dlrm" : flags.model);
   if (config.model_name.empty()) config.model_name = "model";
   for (const std::string& assignment : assignments) recsys::set_config(config, assignment);
   if (flags.epochs > 0) config.solver.epochs = flags.epochs;
   return config;
 }
 
-/** "runs/dlrm-1", or the first unused number. */
-std::string free_folder(const std::string& model) {
-  for (int64_t n = 1;; ++n) {
-    std::string folder = join_path("runs", model + "-" + std::to_string(n));
-    if (!exists(folder)) return folder;
+/** "runs/dlrm-1", or the first unused number: a folder of its own, so that no other process takes the same one. */
+class NumberedFolder {
+ public:
+  explicit NumberedFolder(const std::string& model) {
+    create_dirs("runs");
+    for (int64_t n = 1; path_.empty(); ++n) {
+      const std::string folder = join_path("runs", model + "-" + std::to_string(n));
+      if (create_new_dir(folder)) path_ = folder;
+    }
   }
-}
+  /** Removes the folder if nothing is in it. */
+  ~NumberedFolder() { ::rmdir(path_.c_str()); }
+  NumberedFolder(const NumberedFolder&) = delete;
+  NumberedFolder& operator=(const NumberedFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 std::string loss_note(const recsys::Progress& now) {
   char text[64];
@@ -116,7 +170,7 @@ class Reporter {
 /** Profiles the run: writes a trace file and returns a table. */
 class RunProfile {
  public:
-  /** The file is opened here, so that a wrong path is an error before the run begins. */
+  /** Opens the file, so that an invalid path is an error before the run begins. */
   explicit RunProfile(const std::string& path) : file_(path) {}
   ~RunProfile() {
     if (started_) stop_profile();  // an error ended the run
@@ -162,17 +216,20 @@ int run_train(CommandLine& line) {
   const bool resumes = flags.resume == recsys::Resume::Auto;
   TERCEL_CHECK(!resumes || !flags.out.empty(), ConfigError, "train: --resume auto needs --out, the folder of the run");
   TERCEL_CHECK(resumes || !flags.new_data, ConfigError, "train: --new-data needs --resume auto");
-  const recsys::ModelConfig config = read_config(flags, assignments);
+  const recsys::ModelConfig config = read_config(flags, assignments, common);
   if (flags.print_config) {
     print_exactly(recsys::to_json(config));
     return 0;
   }
   TERCEL_CHECK(!data_path.empty(), ConfigError, "train: argument DATA is missing; usage: tercel train DATA [options]");
   use_threads(flags.threads, common);
+  set_warning_handler([common](const std::string& text) { print_warning(common, text); });
   const data::Dataset dataset = data::load_dataset(data_path);
   std::optional<RunProfile> profile;
   if (!flags.profile.empty()) profile.emplace(flags.profile);
-  const std::string out = flags.out.empty() ? free_folder(config.model_name) : flags.out;
+  std::optional<NumberedFolder> numbered;
+  if (flags.out.empty()) numbered.emplace(config.model_name);
+  const std::string out = numbered ? numbered->path() : flags.out;
   recsys::Trainer trainer(config, dataset, out, flags.resume,
                           flags.new_data ? recsys::NewData::Accept : recsys::NewData::Refuse);
   for (const std::string& warning : trainer.warnings()) print_warning(common, warning);
@@ -195,7 +252,8 @@ int run_train(CommandLine& line) {
                                         : "trained " + format_count(steps) + (steps == 1 ? " step" : " steps");
   const std::string speed =
       steps > 0 ? str_cat({" in ", format_duration(reporter.seconds()), " (", format_short(rate), " samples/s)"}) : "";
-  print_text(common, str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
+  print_text(common, checkpoint.empty() ? std::string("stopped before the first step; nothing is saved\n")
+                                        : str_cat({what, speed, "; checkpoint ", printable(checkpoint), "\n"}));
   if (common.json) {
     Json json;
     json["run"] = out;

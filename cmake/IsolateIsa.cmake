@@ -1,6 +1,6 @@
 # cmake -DLD= -DNM= -DOBJCOPY= -DISA=cpu_avx2 [-DALIASES=cpu_generic,cpu_avx2] -DOUTPUT=x.o -P IsolateIsa.cmake -- a.o b.o ...
-# Joins the objects into OUTPUT and makes every symbol local but the strong ones of namespace tercel::<ISA>. These get the
-# names that they have in the namespaces ALIASES, too.
+# Joins the objects into OUTPUT and makes every symbol local except the strong ones of namespace tercel::<ISA>, which also
+# get aliases in the namespaces ALIASES.
 
 cmake_minimum_required(VERSION 3.23)
 

@@ -1,5 +1,5 @@
-# Read by ctest when it starts: adds one entry per GoogleTest suite of a test program. One process per suite is cheap
-# where one per test is not (the ops alone have thousands), and suites still run in parallel and fail by name.
+# Read by ctest when it starts: adds one entry per GoogleTest suite of a test program. One process per test would be too
+# slow (the ops alone have thousands); one per suite still runs suites in parallel and reports failures by name.
 # Set by the file that includes this one: layer, program, environment, isas (empty: not run per instruction set).
 
 if(NOT EXISTS ${program})
@@ -13,7 +13,7 @@ if(NOT code EQUAL 0)
   set_tests_properties(${layer}.cannot_list_its_tests PROPERTIES LABELS ${layer} ENVIRONMENT "${environment}")
   return()
 endif()
-# A suite stands at the start of a line and ends in a dot (and perhaps a comment); its tests follow, indented.
+# A suite starts in the first column and ends in a dot, possibly with a comment; its tests follow, indented.
 string(REGEX MATCHALL "\n[^ \n][^\n]*\\.( [^\n]*)?\n  " suites "\n${listing}")
 list(TRANSFORM suites REPLACE "\\.( [^\n]*)?\n  $" "")
 list(TRANSFORM suites REPLACE "^\n" "")

@@ -1,4 +1,4 @@
-# benchmarks/<thing>_bench.cpp: one program each, <thing>_bench. machine_limits.cpp measures what the machine can do at most.
+# benchmarks/<thing>_bench.cpp: one program each, <thing>_bench. machine_limits.cpp measures the machine's limits.
 
 tercel_find_package(benchmark libbenchmark-dev CONFIG)
 

@@ -1,6 +1,6 @@
-# What Tercel is compiled and linked with. No header of these is seen by its users.
+# Tercel's dependencies. Public headers include none of them.
 
-# Finds a package or stops with the one line that mends it; `debian` is the package (or packages) to install.
+# Finds a package or stops with the command that installs it; `debian` is the package (or packages).
 function(tercel_find_package name debian)
   find_package(${name} ${ARGN} QUIET)
   if(NOT ${name}_FOUND)
@@ -20,7 +20,7 @@ tercel_find_package(nlohmann_json nlohmann-json3-dev CONFIG)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 tercel_find_package(Threads libc6-dev)
 
-# The libraries that a program linked with the static library needs; tercelConfig.cmake finds the same ones again.
+# Libraries that programs linked with the static library need; tercelConfig.cmake finds them too.
 set(TERCEL_LINK_PACKAGES SLEEF xxHash ZLIB Threads)
 set(TERCEL_LINK_LIBRARIES SLEEF::SLEEF xxHash::xxHash ZLIB::ZLIB Threads::Threads)
 

@@ -8,7 +8,7 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(${name} ${source})
-  # The layers that the target includes, and what they need, are all that is built for it: most parsers know no op.
+  # Only the layers that the target includes, and their dependencies, are built for it: most parsers need no ops.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(STRINGS ${source} includes REGEX "^#include \"tercel/[a-z]+/")
   list(TRANSFORM includes REPLACE "^#include \"tercel/([a-z]+)/.*" "tercel_\\1")

@@ -1,5 +1,5 @@
-# Every docs/guide/*.md that holds C++ is a program, guide_<page>, and a test of it, guide.<page>: what the guide shows
-# compiles, runs, and prints what it says. See tools/guide_programs.py.
+# Every docs/guide/*.md with C++ code becomes a program, guide_<page>, and a test, guide.<page>, which checks that the
+# code compiles, runs and prints the output that the page shows. See tools/guide_programs.py.
 
 file(GLOB guide_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/guide/*.md)
 set(guide_script ${PROJECT_SOURCE_DIR}/tools/guide_programs.py)

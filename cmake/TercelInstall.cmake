@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(tercel_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tercel)
 
-# Two sets: a user of the shared library needs none of the packages that the static one is linked with.
+# Two export sets: users of the shared library need none of the packages that the static one is linked with.
 install(TARGETS tercel EXPORT tercelStatic ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tercelStatic NAMESPACE tercel:: DESTINATION ${tercel_package_dir} FILE tercelStaticTargets.cmake)
 if(TARGET tercel_shared)
@@ -17,15 +17,15 @@ endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel
   FILES_MATCHING PATTERN "*.h"
-  REGEX "_(impl|kernels)\\.h$" EXCLUDE
+  REGEX "_(impl|kernels|ops)\\.h$" EXCLUDE
   REGEX "/tercel/[a-z]+/([a-z]+/)?(cpu|cuda)$" EXCLUDE)
 install(DIRECTORY ${TERCEL_GENERATED}/tercel/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel FILES_MATCHING PATTERN "*.h")
-# Public all the same: TensorImpl is what it is about.
+# Public despite its name: it declares TensorImpl.
 install(FILES ${PROJECT_SOURCE_DIR}/tercel/core/tensor_impl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tercel/core)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tercelConfig.cmake.in
   ${PROJECT_BINARY_DIR}/tercelConfig.cmake INSTALL_DESTINATION ${tercel_package_dir})
-# Before 1.0 a minor version may break what came before it.
+# Before 1.0 minor versions may be incompatible.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tercelConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES
   ${PROJECT_BINARY_DIR}/tercelConfig.cmake ${PROJECT_BINARY_DIR}/tercelConfigVersion.cmake

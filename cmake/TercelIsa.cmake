@@ -1,7 +1,7 @@
-# Kernels are compiled once per instruction set, and what was compiled for one never reaches the rest of the program:
-# a weak symbol (an inline function, a template) of an AVX-512 object could otherwise be the copy that the linker keeps
-# for everybody. So the objects of a layer and an instruction set are joined (`ld -r --force-group-allocation`, which
-# dissolves the groups of weak symbols) and all but the strong symbols of its own namespace become local.
+# Kernels are compiled once per instruction set, and their code must not be used by the rest of the program: the linker
+# could otherwise keep a weak symbol (an inline function, a template) of an AVX-512 object as the only copy. So the objects
+# of a layer and an instruction set are joined (`ld -r --force-group-allocation`, which dissolves the groups of weak
+# symbols), and all symbols except the strong ones of their own namespace become local.
 # tools/check_isa_objects.py checks the result.
 
 set(TERCEL_MAX_ISA avx512 CACHE STRING "The last instruction set that kernels are compiled for: generic, avx2 or avx512")
@@ -15,11 +15,11 @@ list(SUBLIST TERCEL_ISAS 0 ${tercel_isa_count} TERCEL_ISAS)
 if(TERCEL_MAX_ISA_LEVEL LESS 2)
   target_compile_definitions(tercel_base INTERFACE TERCEL_MAX_ISA_LEVEL=${TERCEL_MAX_ISA_LEVEL})
 endif()
-# What a first build is for: it takes half the time. Kernels of the other instruction sets are then names for those of this
-# machine's, so that no other object knows of it, and a later build without the option compiles the missing kernels alone.
+# For first builds, in half the time. Kernels of the other instruction sets become aliases of those for this machine's, so
+# other objects do not depend on the option, and a later build without it compiles only the missing kernels.
 option(TERCEL_NATIVE_KERNELS "Compile kernels for this machine's instruction set alone; the program runs nowhere else" OFF)
 if(TERCEL_NATIVE_KERNELS)
-  # The levels x86-64-v3 and v4, as util/cpu_info.cpp knows them.
+  # The levels x86-64-v3 and v4, as in util/cpu_info.cpp.
   set(TERCEL_ISA_NEEDS_avx2 avx2 bmi1 bmi2 f16c fma abm movbe xsave)
   set(TERCEL_ISA_NEEDS_avx512 ${TERCEL_ISA_NEEDS_avx2} avx512f avx512bw avx512cd avx512dq avx512vl)
   file(STRINGS /proc/cpuinfo tercel_cpu_flags REGEX "^flags" LIMIT_COUNT 1)
@@ -44,7 +44,7 @@ set(TERCEL_ISA_FLAGS_avx2 -march=x86-64 -mavx2 -mfma -mf16c -mbmi2)
 set(TERCEL_ISA_FLAGS_avx512 -march=x86-64 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mbmi2
     -mprefer-vector-width=512)
 
-# GNU binutils whatever the compiler: lld knows no --force-group-allocation.
+# GNU binutils for every compiler: lld does not support --force-group-allocation.
 find_program(TERCEL_LD NAMES ld.bfd ld)
 find_program(TERCEL_NM nm)
 find_program(TERCEL_OBJCOPY objcopy)
@@ -84,7 +84,7 @@ function(tercel_isa_kernels layer sources libs)
 
     set(object ${PROJECT_BINARY_DIR}/isa/${target}.o)
     if(aliases)
-      # A name of its own: ninja must not take it for the object without aliases, or the other way round.
+      # A separate name, so that ninja does not confuse it with the object without aliases.
       set(object ${PROJECT_BINARY_DIR}/isa/native/${target}.o)
     endif()
     add_custom_command(

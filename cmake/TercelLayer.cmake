@@ -1,15 +1,15 @@
 # tercel_layer(NAME <layer> [DEPS <lower layers>] [PRIVATE_LIBS <libraries>])
 #
 # Makes the target tercel_<layer>, a static library, from tercel/<layer>/**/*.cpp, and links it with the layers in DEPS.
-# A layer whose folder holds no source makes no target and may be named in DEPS all the same. Kernels
+# A layer whose folder has no sources creates no target but may be named in DEPS. Kernels
 # (tercel/<layer>/cpu/*_kernels.cpp) are compiled once per instruction set: see TercelIsa.cmake. Sources in a folder
 # named cuda belong to the layer when TERCEL_CUDA is on.
 #
-# Upward links are refused: a layer may name strictly lower ones only, and io and data none above core.
+# Upward links are errors: a layer may name only strictly lower ones, and io and data none above core.
 
 include(${CMAKE_CURRENT_LIST_DIR}/TercelIsa.cmake)
 
-# tools/check_layers.py holds includes to the same order, and reads it here.
+# tools/check_layers.py reads this order and checks includes against it.
 set(TERCEL_LAYER_ORDER util:0 core:10 autograd:20 ops:30 nn:40 optim:40 io:40 data:40 recsys:50 cli:60)
 set(TERCEL_CORE_ONLY_LAYERS io data)
 

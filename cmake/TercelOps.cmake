@@ -1,4 +1,4 @@
-# Writes what follows from the table of ops before anything is compiled: methods of Tensor, variants with an `out`. See
+# Generates code from the table of ops before anything is compiled: methods of Tensor, out variants. See
 # Note [The table of ops] in tercel/core/op.h.
 
 tercel_find_package(Python3 python3 COMPONENTS Interpreter)

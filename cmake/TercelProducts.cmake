@@ -1,4 +1,4 @@
-# What is shipped, made of the layers' objects: libtercel.a, libtercel.so and the program tercel.
+# The installed products, linked from the layers' objects: libtercel.a, libtercel.so and the program tercel.
 
 get_property(TERCEL_LAYERS GLOBAL PROPERTY TERCEL_LAYERS)
 get_property(TERCEL_ISA_OBJECTS GLOBAL PROPERTY TERCEL_ISA_OBJECTS)
@@ -24,7 +24,7 @@ endfunction()
 tercel_library(tercel STATIC)
 add_library(tercel::tercel ALIAS tercel)
 
-# The run time of a sanitizer belongs to the program, so a shared library that must resolve all its symbols cannot be.
+# A sanitizer's runtime is linked into the program, so a shared library that must resolve all symbols cannot be built.
 if(NOT TERCEL_SANITIZE AND NOT TERCEL_FUZZ)
   tercel_library(tercel_shared SHARED)
   add_library(tercel::tercel_shared ALIAS tercel_shared)
@@ -33,7 +33,7 @@ if(NOT TERCEL_SANITIZE AND NOT TERCEL_FUZZ)
   target_link_options(tercel_shared PRIVATE LINKER:-z,defs LINKER:-Bsymbolic-functions)
 endif()
 
-# The subcommands are a library of their own, so that tests can call them.
+# The subcommands are a separate library, so that tests can call them.
 file(GLOB tercel_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cpp)
 list(FIND tercel_cli_sources ${PROJECT_SOURCE_DIR}/cli/main.cpp tercel_cli_main)
 list(REMOVE_ITEM tercel_cli_sources ${PROJECT_SOURCE_DIR}/cli/main.cpp)

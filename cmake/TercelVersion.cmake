@@ -1,5 +1,5 @@
-# Writes version.cpp with the version and, in a git checkout, the commit. The commit is read when CMake configures, as
-# scripts/build does each time: a rebuild of one object, and only when the commit changed.
+# Writes version.cpp with the version and, in a git checkout, the commit. The commit is read when CMake configures, which
+# scripts/build does each time: a new commit rebuilds only this object.
 set(TERCEL_REVISION "")
 find_package(Git QUIET)
 if(Git_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/.git)

@@ -1,5 +1,5 @@
-// Any format, metadata and numbers of a column of real memory give a tensor inside of that memory or a typed error, and
-// everything is released once. The input: six bytes of numbers, then the format, a zero byte, and the extension's JSON.
+// Any format, metadata and numbers of a column over real memory give a tensor inside that memory or a typed error, and
+// everything is released once. Input: six bytes of numbers, then the format, a zero byte, and the extension's JSON.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   array.offset = number(1);
   array.null_count = number(2);
   child_array.null_count = number(3);
-  // What the producer promises holds: the buffers are as long as it says.
+  // The producer's promise holds: buffers have the lengths that it declares.
   if (array.length >= 0 && array.offset >= 0 && array.length + array.offset > kElements) return 0;
   schema.release = release<ArrowSchema>;
   array.release = release<ArrowArray>;

@@ -1,6 +1,6 @@
-// Any text in the place of a manifest, or beside one in the place of an evaluation, makes a checkpoint or a DataError;
-// a checkpoint's model is built or refused. A text that starts with 'C' is the content of a manifest whose checksum is
-// right, one that starts with 'E' that of an evaluation.
+// Any text as a manifest, or as an evaluation beside a valid manifest, gives a checkpoint or a DataError; a
+// checkpoint's model is built or refused. A text that starts with 'C' is the content of a manifest with a correct
+// checksum, one that starts with 'E' that of an evaluation.
 #include <unistd.h>
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/** A folder with a file for manifests to name. */
+/** A folder with a file that manifests can name. */
 class Folder {
  public:
   Folder() {
@@ -49,7 +49,7 @@ std::string sealed(std::string_view content) {
   return tercel::dump_json(json);
 }
 
-/** A manifest of a checkpoint that is whole. */
+/** The manifest of an intact checkpoint. */
 constexpr std::string_view kWhole = R"({
   "tercel_version": "0.1.0", "instruction_set": "avx2", "info": {"step": 3},
   "config": {"layers": [{"type": "Data"}]},
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tercel::write_file(path, whole);
   const std::string evaluation = folder.path() + "/evaluation.json";
   tercel::write_file(evaluation, text.starts_with('E') ? sealed(text.substr(1)) : std::string(text));
-  const tercel::recsys::Checkpoint checkpoint(folder.path());  // whatever the evaluation is
+  const tercel::recsys::Checkpoint checkpoint(folder.path());  // whatever the evaluation contains
   if (checkpoint.info().step != 3) std::abort();
   tercel::remove_file(evaluation);
   return 0;

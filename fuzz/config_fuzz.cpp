@@ -1,5 +1,5 @@
-// Any text is a configuration or a ConfigError, as a file and as an assignment of --set; what was read is printed and
-// read again; its graph is built, or refused with ConfigError, and its layers with all options written out make the
+// Any text is a configuration or a ConfigError, as a file and as an assignment of --set. A valid configuration survives
+// a round trip; its graph is built or refused with ConfigError, and its layers with all options written out give the
 // same graph.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Any text describes a dataset or is a DataError; what was read is written and read again.
+// Any text describes a dataset or is a DataError; a valid description survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any file is text, gzip or a DataError; how it is cut into reads changes neither content nor error.
+// Any file is text, gzip or a DataError; the sizes of reads change neither content nor error.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Any bytes are rows or a DataError, the same for every batch size and order of reading; rows that were read are
-// written as the same bytes again. The first byte of the input says how the rest is described.
+// Any bytes are rows or a DataError, the same for every batch size and order of reading; valid rows are written as the
+// same bytes again. The first byte of the input selects the dataset description.
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ const std::string& work_folder() {
 }
 
 struct Outcome {
-  std::string error;  // empty: all was read
+  std::string error;  // empty: everything was read
   std::vector<float> labels, dense;
   std::vector<int32_t> nnz;
   std::vector<int64_t> keys;
@@ -97,7 +97,7 @@ void check_writes_the_same(const Dataset& dataset, const Outcome& read, const ui
   writer.write(read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data());
   const DataPart part = writer.finish();
   const std::string written = tercel::read_file(options.folder + "/" + part.files[0].path, int64_t{1} << 30);
-  // What is reserved in the header may have been anything.
+  // Reserved bytes of the header may have any value.
   const size_t header = dataset.check_mode == CheckMode::Sum ? 69 : 64;
   const std::string expected(reinterpret_cast<const char*>(data), size);
   if (written.size() != size || written.substr(header) != expected.substr(header)) std::abort();

@@ -1,4 +1,4 @@
-// Any file is a .npy file or a DataError, read or mapped alike; what was read is written, and read again as it was.
+// Any file is a .npy file or a DataError, whether read or mapped; a valid array survives a round trip.
 #include <sys/mman.h>
 #include <unistd.h>
 

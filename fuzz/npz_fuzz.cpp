@@ -1,5 +1,5 @@
-// Any file is a .npz archive or a DataError; what was read is written, and read again as it was. Every input is tried a
-// second time with the sums of its members mended, which no mutation would hit.
+// Any file is a .npz archive or a DataError; valid archives survive a round trip. Every input is tried a second time
+// with corrected checksums of its members, which mutation would not find.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -48,7 +48,7 @@ void round_trip(const std::vector<io::NamedTensor>& tensors, bool compressed) {
   remove_file(path);
 }
 
-/** Writes the sum of each stored member where the archive says it is. */
+/** Writes the checksum of each stored member at its position in the archive. */
 void mend_sums(int fd, const std::string& path) {
   try {
     const io::ZipReader zip(path, kMostInflated, "limit");

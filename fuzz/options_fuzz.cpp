@@ -1,5 +1,5 @@
-// Any text is valid options or a ConfigError, as a JSON file and as NAME=VALUE; what was read is written and read
-// again.
+// Any text is valid options or a ConfigError, as a JSON file and as NAME=VALUE; valid options survive a round
+// trip.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +45,7 @@ struct Outer {
   }
 };
 
-// What is valid must be writable, and come back as it was.
+// Valid options must survive a round trip.
 void round_trip(const Outer& options) {
   const tercel::Json json = tercel::write_options(options);
   Outer back;

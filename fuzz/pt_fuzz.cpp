@@ -1,5 +1,5 @@
-// Any program is a value or a DataError; what was read is written as a file, which gives the same file again. The input
-// is the program alone: its storages have 64 bytes each, and npz_fuzz is for the archive around it.
+// Any pickle program is a value or a DataError; a valid value is written as a file, which reads and writes to the same
+// file. The input is the program only: its storages have 64 bytes each, and npz_fuzz covers the archive around it.
 #include <unistd.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Any file is a safetensors file or a DataError; what was read is written, and read again as it was.
+// Any file is a safetensors file or a DataError; a valid file survives a round trip.
 #include <sys/mman.h>
 #include <unistd.h>
 

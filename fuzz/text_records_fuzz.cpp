@@ -1,5 +1,5 @@
-// Any text is records or a DataError, the same however it arrives in pieces; records that a writer quotes are read as
-// they were. The first byte of the input says which dialect the rest is in.
+// Any text is records or a DataError, the same for every size of reads; quoted records survive a round trip. The first
+// byte of the input selects the dialect of the rest.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ class Pieces : public tercel::ByteReader {
 
 struct Outcome {
   std::vector<std::vector<std::string>> records;
-  std::string error;  // empty: all was read
+  std::string error;  // empty: everything was read
 };
 
 Outcome read_all(std::string_view text, const TextDialect& dialect, size_t piece) {
@@ -84,8 +84,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (whole.records != small.records || whole.error != small.error) std::abort();
   if (!dialect.quotes && !whole.error.empty()) std::abort();
 
-  // A carriage return at the end of a line inside quotes is no part of the text, so one that was read elsewhere might
-  // go; blank lines and blanks are what quotes protect.
+  // A carriage return at the end of a line inside quotes is dropped, so one that was read elsewhere may be lost; quotes
+  // protect blank lines and blanks.
   const bool has_return = text.find('\r') != std::string_view::npos;
   if (has_return) return 0;
   dialect.quotes = true;

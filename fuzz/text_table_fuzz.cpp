@@ -1,5 +1,5 @@
-// Any file is rows of a table or a DataError; what was read can be encoded: keys inside their slots, finite numbers.
-// The first byte of the input says which table the rest should be.
+// Any file is rows of a table or a DataError; valid rows can be encoded: keys inside their slots, finite numbers. The
+// first byte of the input selects the table's format.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Any bytes are a vocabulary, which is written as the same bytes again, or a DataError. Where the first byte of the
-// input is odd, the rest gets the checksum that belongs to it, which no mutation would hit.
+// Any bytes are a vocabulary, which is written as the same bytes again, or a DataError. If the first byte of the input
+// is odd, the rest gets a correct checksum, which mutation would not find.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

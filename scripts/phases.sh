@@ -1,6 +1,6 @@
-# Sourced by the scripts that run several checks.
-#   phase NAME COMMAND...   runs the command, shows how long it took, and remembers whether it failed
-#   phases_end              shows all phases and exits: 0 when every one passed
+# Sourced by scripts that run several checks.
+#   phase NAME COMMAND...   runs the command, prints its time, and records whether it failed
+#   phases_end              prints all phases and exits with 0 if all passed
 
 phase_lines=()
 phase_failed=0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""No backward function holds a bare Tensor: what it reads is a SavedTensor, which knows when it was changed since.
+"""Checks that backward functions capture SavedTensors, which detect in-place changes, and never bare Tensors.
 
-A backward function is what record() and its like are given: a lambda or a struct whose operator() takes a BackwardCall&.
-It holds its captures, or its members. These may be of any type that has no Tensor inside, as far as the source shows it:
-through the structs and aliases of the project, lists of them, and the functions that made them. A capture whose type
-cannot be found is refused too: give it a declared type. Nodes with an apply() of their own are held to the same.
+A backward function is an argument of record() and similar functions: a lambda or a struct whose operator() takes a
+BackwardCall&. Its captures or members may have any type that contains no Tensor, as far as the source shows: through the
+project's structs and aliases, lists of them, and the functions that return them. A capture whose type cannot be determined
+is also an error: give it a declared type. The same rule applies to nodes that define apply().
 
     tools/check_backward.py [ROOT]
 """
@@ -14,18 +14,18 @@ import re
 import sys
 
 FOLDERS = ("tercel", "python/src", "cli")
-# They see to versions themselves, or hold no tensor that backward reads.
+# They check versions themselves, or contain no tensor that backward reads.
 SAVED = {"SavedTensor", "SavedTensors", "PackedTensor"}
-# A function that somebody gave; what it holds is that one's affair.
+# A function passed by the caller, who is responsible for its captures.
 FUNCTIONS = {"Callable", "FunctionRef"}
 NO_VALUE = {"dtype", "options", "size", "dim", "numel", "device", "layout", "is_complex"}
 ALLOWED_NODES = {
-    "LeafNode": "the leaf is what its gradient is added to, not what it is made of",
-    "CustomNode": "the tensors of its context are those that forward() hands to save()",
+    "LeafNode": "the gradient is added to the leaf and not computed from it",
+    "CustomNode": "its context contains the tensors that forward() passes to save()",
 }
 LAMBDA = re.compile(r"\](?=\s*\(\s*(?:const\s+)?BackwardCall\s*&)")
 NAME = r"[A-Za-z_]\w*"
-# What looks like one, so that `w * step` is no declaration.
+# Words that look like a type, so that `w * step` is not taken for a declaration.
 TYPE = r"(?:(?:::)?(?:\w+::)*(?:[A-Z]\w*|\w+_t|bool|int|double|float|char|auto)|std::\w+)(?:<[^;(){}]*?(?:\([^()]*\)[^;(){}]*?)?>)?"
 KEYWORDS = {"return", "else", "case", "new", "delete", "throw", "using", "typename", "const", "goto", "co_return", "struct"}
 
@@ -41,7 +41,7 @@ def without_comments(text):
 
 
 def matching(text, at, step=1):
-    """Where the bracket at a position is closed, or opened for step -1."""
+    """The position of the bracket that closes the one at a position, or with step -1 opens it."""
     pairs = {"(": ")", "[": "]", "{": "}"} if step > 0 else {")": "(", "]": "[", "}": "{"}
     stack = []
     while 0 <= at < len(text):
@@ -57,7 +57,7 @@ def matching(text, at, step=1):
 
 
 def split_list(text):
-    """The parts of a list that commas outside of brackets separate."""
+    """Splits a list at commas outside of brackets."""
     parts, depth, part = [], 0, ""
     for i, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -90,12 +90,12 @@ class Source:
 
 
 def members(body):
-    """Types and names of the data members of a struct's body; those that a bracket makes look like functions are not."""
+    """Types and names of the data members in a struct's body; declarations with a bracket count as functions."""
     flat, at = "", 0
     while at < len(body):
         if body[at] in "{(":
             end = matching(body, at)
-            # The body of a function ends a declaration, a member's initial value does not.
+            # The body of a function ends a declaration; the initial value of a member does not.
             flat += ";" if body[at] == "{" and flat.rstrip().endswith((")", "const", "noexcept", "override")) else body[at] + body[end]
             at = end + 1
         else:
@@ -127,7 +127,7 @@ class Project:
         return None
 
     def tensor_in(self, type_text, source, seen=()):
-        """How a type comes to hold a Tensor ("Batch::log_probs"), or None."""
+        """How a type contains a Tensor ("Batch::log_probs"), or None."""
         if re.match(rf"\s*(?:const\s+)?(?:{NAME}::)*{NAME}\s*(?:<[^()]*>)?[\s&*]*\(", type_text):
             return None  # the type of a function
         for name in re.findall(NAME, type_text):
@@ -152,7 +152,7 @@ class Project:
         return None
 
     def result_types(self, function, source):
-        """What functions of that name return, in the file or else in the headers."""
+        """The return types of functions with that name, in the file or else in the headers."""
         pattern = re.compile(rf"^[ \t]*(?:\[\[[^\]]*\]\]\s*|TERCEL_API\s+|inline\s+|static\s+|constexpr\s+|const\s+)*((?:{NAME}::)*{NAME}(?:<[^;(){{}}]*>)?)[\s&*]+{function}\s*\(", re.MULTILINE)
         for where in [source, *self.headers]:
             types = {t for t in pattern.findall(where.text) if t.split()[0] not in KEYWORDS}
@@ -198,14 +198,14 @@ class Project:
         return set()
 
     def type_of_name(self, name, source, at):
-        """The type of the nearest declaration before; empty if there is none."""
+        """The type of the nearest preceding declaration; empty if there is none."""
         before = source.text[:at]
         pattern = re.compile(
             rf"(?:^|[(,;{{}}<]|\bconst\b|\bconstexpr\b)\s*({TYPE})(?:\s*[&*]+\s*|\s+)"
             rf"(?:{NAME}(?:\s*=[^;()]*)?,\s*)*{name}\s*(?=[,;={{()\[:])",
             re.MULTILINE)
         declared = list(pattern.finditer(before))
-        # Of `const auto a = f(), b = g()`, and of what an outer lambda captures.
+        # Handles `const auto a = f(), b = g()`, and captures of an outer lambda.
         initial = [match for match in re.finditer(rf"(?<=[\[,\s]){name}\s*=(?!=)", before)
                    if re.search(r"(?:\bauto\s[^;{}]*|[\[,]\s*)$", before[:match.start()])]
         if initial and (not declared or initial[-1].start() >= declared[-1].end() - len(name) - 3 or declared[-1][1] == "auto"):
@@ -223,7 +223,7 @@ class Project:
         name, _, initial = (part.strip() for part in capture.partition("="))
         types = self.type_of_expression(initial or name, source, at)
         if not types:
-            return f"captures {capture}, whose type cannot be told: give it a declared type"
+            return f"captures {capture}, whose type cannot be determined: give it a declared type"
         for type_text in sorted(types):
             inner = self.tensor_in(type_text, source)
             if inner:
@@ -258,7 +258,7 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
     errors, count = Project(root).check()
     if not count:
-        errors.append("there is no backward function: does the tool still know what they look like?")
+        errors.append("found no backward function: the tool probably no longer recognizes them")
     for error in errors:
         print(error, file=sys.stderr)
     return 1 if errors else 0

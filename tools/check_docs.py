@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every public C++ function has a line of documentation; see tools/doc_lines.py for which comment speaks for what.
+"""Checks that every public C++ function is documented; tools/doc_lines.py defines which comment applies to what.
 
-Operators, and enum_names() of an enum, say what they are by their names.
+Operators and enum_names() need no documentation.
 
     tools/check_docs.py [ROOT]
 """
@@ -14,7 +14,7 @@ from doc_lines import declarations  # noqa: E402
 from public_headers import is_public  # noqa: E402
 
 
-# What functors are written with, on plain numbers.
+# Scalar functions on plain numbers, which functors use.
 NOT_FOR_USERS = {"tercel::special"}
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Rules for files that neither the compiler nor clang-tidy knows.
+"""Checks rules for files that neither the compiler nor clang-tidy checks.
 
-A file of more than 600 lines, or a header of more than 300, is a warning: it may hold more than one subject. More than
-1,000, or 500, are an error. A public header includes the standard library and Tercel alone, and no header
-of the library <iostream>, <regex> or <functional>. A header begins with #pragma once. Includes are written from the root.
+A file of more than 600 lines, or a header of more than 300, is a warning: it may cover more than one subject. More than
+1,000, or 500, is an error. A public header includes only the standard library and Tercel, and no header of the library
+includes <iostream>, <regex> or <functional>. Headers begin with #pragma once. Include paths start at the root.
 
     tools/check_files.py [ROOT]
 
@@ -24,7 +24,7 @@ CODE = HEADERS | {".cpp", ".cu", ".py", ".cmake"}
 LINES = (600, 1000)
 HEADER_LINES = (300, 500)
 HEAVY = {"iostream", "regex", "functional"}
-SYSTEM = {"sys/single_threaded.h"}  # one variable of the C library, included only where it is
+SYSTEM = {"sys/single_threaded.h"}  # a variable of the C library, included only in this file
 ROOTED = re.compile(r"^(tercel|cli|tests|benchmarks|python)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -33,20 +33,20 @@ def check_include(path, quote, name):
     if path.suffix in HEADERS and path.parts[0] == "tercel" and name in HEAVY:
         return f"a header of the library does not include <{name}>: it is slow to compile"
     if quote == '"' and path.parts[0] != "examples" and not ROOTED.match(name):
-        return f'"{name}": includes of ours are written from the root, others in angle brackets'
+        return f'"{name}": includes of Tercel start at the root, others use angle brackets'
     # Standard headers have no dot and no folder.
     if path.suffix in HEADERS and is_public(path) and quote == "<" and name not in SYSTEM and ("/" in name or "." in name):
-        return f"<{name}>: a public header includes the standard library and Tercel alone"
+        return f"<{name}>: a public header includes only the standard library and Tercel"
     return None
 
 
 def check_length(relative, count):
-    """The warnings and the errors about a file of so many lines."""
+    """The warnings and errors about a file with that many lines."""
     warn, most = HEADER_LINES if relative.suffix in HEADERS else LINES
     if count > most:
         return [], [f"{relative}: {count} lines, at most {most}: move each subject to its own file"]
     if count > warn:
-        return [f"{relative}: warning: {count} lines, more than {warn}: does it hold more than one subject?"], []
+        return [f"{relative}: warning: {count} lines, more than {warn}: does it cover more than one subject?"], []
     return [], []
 
 

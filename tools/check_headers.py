@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles every header of ours alone, with the flags of its neighbours; the umbrella header in less than a second.
+"""Compiles every header on its own, with the flags of a neighbouring source; the umbrella header within a second.
 
     tools/check_headers.py BUILD [HEADER ...]
 """
@@ -23,12 +23,12 @@ UMBRELLA_LIMIT_RATIO = 2.2
 
 def headers_of_project():
     found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.h"))
-    # CUDA headers need nvcc's own; the build of the preset `cuda` compiles them.
+    # CUDA headers need nvcc's headers; the preset `cuda` compiles them.
     return sorted(path for path in found if "cuda" not in path.relative_to(ROOT).parts)
 
 
 def command_for(header, commands):
-    """Of a neighbour: a source in the header's folder or the nearest folder above; kernel flags for kernel headers."""
+    """The flags of a source in the header's folder or the nearest parent folder; kernel flags for kernel headers."""
     is_kernel = header.parent.name == "cpu"
     fitting = [command for command in commands if (command.isa() is not None) == is_kernel] or commands
     for folder in header.parents:
@@ -46,7 +46,7 @@ def compile_alone(header, commands):
 
 
 def cpu_seconds(header, commands):
-    """CPU seconds to compile a header, best of three; None if it does not."""
+    """CPU seconds to compile a header, best of three; None if compilation fails."""
     times = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -59,7 +59,7 @@ def cpu_seconds(header, commands):
 
 
 def check_umbrella(commands):
-    """At most a second; on a slow or busy machine, as many times what standard headers take as on a quick one."""
+    """At most a second; on a slow or busy machine, the same multiple of standard headers' time as on a fast one."""
     ours = cpu_seconds(UMBRELLA, commands)
     if ours is None:
         return True  # reported with the other headers

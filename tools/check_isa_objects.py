@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Refuses kernel objects from which code of one instruction set could reach the rest of the program.
+"""Refuses kernel objects whose code for one instruction set could be used by the rest of the program.
 
-Of every BUILD/isa/tercel_<layer>_<isa>.o: each global symbol is a strong one of namespace tercel::cpu_<isa>, no
-symbol of another instruction set is called, nothing is weak, and no instruction is above the set. Of the other members
-of BUILD/lib/libtercel.a: no instruction is above the baseline.
+In every BUILD/isa/tercel_<layer>_<isa>.o, each global symbol must be a strong one of namespace tercel::cpu_<isa>; it
+must call no symbol of another instruction set, have no weak symbols, and use no instruction beyond the set. The other
+members of BUILD/lib/libtercel.a must use no instruction beyond the baseline.
 
     tools/check_isa_objects.py BUILD
 """
@@ -55,7 +55,7 @@ def check_symbols(path, isa):
 
 
 def check_instructions(path, forbidden, isa_objects=frozenset()):
-    """At most one error for each function of an object or an archive; members named in isa_objects are passed over."""
+    """At most one error for each function of an object or an archive; members named in isa_objects are skipped."""
     errors = []
     function = member = ""
     reported = None

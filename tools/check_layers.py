@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Refuses an include that goes up: a layer sees itself and strictly lower layers, io and data only util and core.
+"""Refuses upward includes: a layer includes itself and strictly lower layers, io and data only util and core.
 
-The order is the one that the build uses (cmake/TercelLayer.cmake). Tests see the layer that they test and those below.
+The order is the build's (cmake/TercelLayer.cmake). Tests include the layer that they test and those below.
+Within ops, a family includes the private headers of `common` and its own, and of other families only those in SHARED.
 
     tools/check_layers.py [ROOT]
 """
@@ -12,6 +13,17 @@ import sys
 
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](tercel|cli)/(?:([a-z_]+)/)?')
+FAMILY_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]tercel/ops/([a-z_]+)/([a-z0-9_./]+)[">]')
+PRIVATE = re.compile(r"_(impl|kernels)\.h$|^(cpu|cuda)/")
+# Private headers that other families include: docs/design/ops.md says why.
+SHARED = {
+    "linalg/gemm_impl.h": {"nn"},
+    "linalg/matmul_impl.h": {"nn"},
+    "sort/key_sort_impl.h": {"embedding"},
+    "sort/key_sort_kernels.h": {"embedding"},
+    "sort/cpu/key_elements.h": {"embedding"},
+    "special/special_math_impl.h": {"factories", "random"},
+}
 
 
 def read_order(root):
@@ -55,6 +67,21 @@ def check_file(root, path, layer, ranks, core_only):
     return errors
 
 
+def check_family(root, path):
+    """A file of tercel/ops: private headers of other families."""
+    inside = path.relative_to(root / "tercel" / "ops")
+    family = inside.parts[0] if len(inside.parts) > 1 else "ops"
+    errors = []
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        match = FAMILY_INCLUDE.match(line)
+        if not match or match.group(1) in ("common", family) or not PRIVATE.search(match.group(2)):
+            continue
+        header = f"{match.group(1)}/{match.group(2)}"
+        if family not in SHARED.get(header, ()):
+            errors.append(f"{path.relative_to(root)}:{number}: {family} may not include {header}, which is private")
+    return errors
+
+
 def check_tree(root):
     ranks, core_only = read_order(root)
     errors = []
@@ -68,6 +95,8 @@ def check_tree(root):
                 continue
             for path in sources_of(folder):
                 errors += check_file(root, path, layer, ranks, core_only)
+                if (parent, layer) == ("tercel", "ops"):
+                    errors += check_family(root, path)
     return errors
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Refuses a layer that calls what only a higher layer defines, as it could through a declaration of its own.
+"""Refuses a layer that calls functions of a higher layer, which it could do through its own declarations.
 
-Of every BUILD/lib/libtercel_<layer>.a: each undefined symbol of ours is defined in that layer or one that it may see.
+Each undefined symbol of Tercel in BUILD/lib/libtercel_<layer>.a must be defined in that layer or one that it may use.
 
     tools/check_links.py BUILD
 """
@@ -18,7 +18,7 @@ OURS = ("_ZN6tercel", "_ZNK6tercel", "_ZTIN6tercel", "_ZTVN6tercel")
 
 
 def symbols_of(archive):
-    """The defined symbols, and the undefined ones with the member that wants each."""
+    """The defined symbols, and the undefined ones with the member that needs each."""
     result = subprocess.run(
         [NM, "--extern-only", "--format=posix", archive], capture_output=True, text=True, check=False
     )

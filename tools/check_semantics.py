@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every test that docs/design/semantics.md names is there, and every item names one.
+"""Checks that every test named in docs/design/semantics.md exists, and that every item names one.
 
 A name is Suite.Test of tests/**/*.cpp, guide.<page> of docs/guide, or file::test of Python.
 
@@ -45,7 +45,7 @@ def check(root):
         if not names:
             errors.append(f"{page.relative_to(root)}:{number}: no test")
         errors += [
-            f"{page.relative_to(root)}:{number}: there is no test {name}"
+            f"{page.relative_to(root)}:{number}: no such test: {name}"
             for name in names
             if not is_there(root, name, tests)
         ]

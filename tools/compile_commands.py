@@ -1,4 +1,4 @@
-"""The compile commands of a build folder, one for each source of ours."""
+"""The compile commands of a build folder, one for each source of Tercel."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ KERNEL_ISA = "avx2"
 
 
 class Command:
-    """How one source is compiled: the compiler and its flags, without the source, the output and a launcher."""
+    """The compile command of a source: the compiler and its flags, without source, output and launcher."""
 
     def __init__(self, entry):
         self.path = pathlib.Path(entry["directory"], entry["file"]).resolve()
@@ -35,8 +35,8 @@ class Command:
 
 
 def load(build):
-    """One command for each C++ source below ROOT, sorted by path: of a kernel the AVX2 one, and fuzz targets, which
-    only the preset `fuzz` builds, with the flags of another source."""
+    """One command for each C++ source below ROOT, sorted by path: the AVX2 one for kernels; fuzz targets, which only the
+    preset `fuzz` builds, get the flags of another source."""
     path = pathlib.Path(build, "compile_commands.json")
     if not path.exists():
         raise SystemExit(f"{path} does not exist: configure the build first (scripts/build)")

@@ -1,8 +1,8 @@
-"""Reads what the public headers declare, and the comment that speaks for each declaration.
+"""Reads the declarations of the public headers, with the comment that documents each.
 
-A comment speaks for the declarations that follow it up to the next blank line or comment: several of one kind share one. One
-behind a declaration (///<) speaks for that, and an overload without any shares that of the first one. No compiler is needed:
-the headers are of one style.
+A comment documents the declarations that follow it up to the next blank line or comment, so that similar ones can share it.
+A comment after a declaration (///<) documents that one, and an overload without a comment shares that of the first
+overload. No compiler is needed, since the headers have a uniform style.
 """
 
 import re
@@ -17,14 +17,14 @@ NOT_DECLARATION = re.compile(r"^\s*(using|typedef|friend|static_assert|extern te
 
 
 class Declaration:
-    """A function, or a family of functions: a line of a macro. `doc` is None where nothing speaks for it."""
+    """A function, or a family of functions: a line of a macro. `doc` is None if it is undocumented."""
 
     def __init__(self, kind, namespace, name, line, doc):
         self.kind, self.namespace, self.name, self.line, self.doc = kind, namespace, name, line, doc
 
 
 def text_of(comments):
-    """The words of comments, without what makes them comments; of both kinds the documentation alone."""
+    """The text of comments without comment marks; documentation comments only, if there are both kinds."""
     lines = []
     comments = [c for c in comments if c.startswith("/**")] or comments
     for comment in comments:
@@ -56,8 +56,8 @@ class Reader:
 
     def __init__(self):
         self.found, self.scopes = [], []  # scopes: (kind, name)
-        self.before = []  # for each scope what spoke before it
-        self.head, self.start = "", 1  # of the declaration that is being read
+        self.before = []  # the pending comment before each scope
+        self.head, self.start = "", 1  # of the current declaration
         self.comments, self.shared = [], None
 
     def hidden(self):
@@ -98,7 +98,7 @@ class Reader:
         else:
             names = re.findall(r"[A-Za-z_]\w*", re.split(r"(?<!:):(?!:)", head[scope.end():])[0])
             names = [n for n in names if n not in ("final", "class", "struct", "TERCEL_API")]
-            hiding = [n for n in names if n in HIDDEN][:1] or names or ["detail"]  # a namespace without a name is hidden
+            hiding = [n for n in names if n in HIDDEN][:1] or names or ["detail"]  # anonymous namespaces are hidden
             self.scopes.append((scope.group(1), "::".join(hiding)))
             self.take_doc()
             self.head = ""
@@ -126,7 +126,7 @@ class Reader:
 
 
 def declarations(text):
-    """Every function, and every family of functions, at namespace level of a header, but those in namespace detail."""
+    """Every function and family of functions at namespace level of a header, except in namespace detail."""
     text = DIRECTIVE.sub(lambda m: "//" + re.sub(r"[^\n]", "", m.group()).replace("\n", "\n//"), text)
     reader, number = Reader(), 1
     for token in (m.group() for m in TOKEN.finditer(text)):

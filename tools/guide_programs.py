@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes programs of the guide's C++, and holds what they print to what the guide says.
+"""Makes programs of the guide's C++ code, and compares their output with the guide's.
 
-The ```cpp blocks of a page are one program, in their order: a block is a part of main(), and may use what those before it
-declared; its #include lines go to the top. What a block prints is compared with the ```text block that follows it; a
+The ```cpp blocks of a page form one program, in order: a block is a part of main() and may use declarations of earlier
+blocks; its #include lines move to the top. The output of a block is compared with the ```text block that follows it; a
 block without one must print nothing. <tercel/ops/ops.h> and <iostream> are included, and namespace tercel is used,
 before the first block.
 
@@ -28,7 +28,7 @@ def blocks_of(page):
             if fence and fence.group(1):
                 language, lines, start = fence.group(1), [], number + 1
             elif line.strip():
-                between = True  # prose ends what belongs to a block
+                between = True  # prose ends a block's output
         elif fence and not fence.group(1):
             if language == "cpp":
                 blocks.append((start, lines, None))
@@ -57,7 +57,7 @@ def write(page, out):
                 includes.append(line)
                 body.append("")
             elif re.match(r"\s*int main\b", line):
-                sys.exit(f"{page}:{start}: a block is a part of main(); write what is inside it")
+                sys.exit(f"{page}:{start}: a block is a part of main(); write only its contents")
             else:
                 body.append(line)
     text = "\n".join([*includes, "using namespace tercel;", "int main() {", *body, "}", ""])
@@ -72,7 +72,7 @@ def check(page, program):
         sys.exit(f"{page}: the program ended with {result.returncode}: {result.stderr.strip()}")
     blocks, printed = blocks_of(page), result.stdout.split(MARK)[1:]
     if len(printed) != len(blocks):
-        sys.exit(f"{page}: {len(blocks)} blocks, but the program printed for {len(printed)}: build it again")
+        sys.exit(f"{page}: {len(blocks)} blocks, but the program printed output of {len(printed)}: rebuild it")
     errors = 0
     for (start, _, expected), text in zip(blocks, printed):
         got, want = [line.rstrip() for line in text.rstrip().splitlines()], [line.rstrip() for line in expected or []]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the public headers say of each op as a table for the Python package: lines {"name", "text"}, in order.
+"""Writes the documentation of each op in the public headers as a table for the Python package: sorted lines
+{"name", "text"}.
 
     tools/make_op_docs.py ROOT OUT
 """
@@ -15,10 +16,10 @@ from public_headers import op_headers  # noqa: E402
 
 
 def docs_of(root):
-    """{name: texts}, those of overloads one after the other."""
+    """{name: texts}, with the texts of overloads in order."""
     docs = {}
     for path in op_headers(root):
-        # Variants with an out and other names are described where their op is.
+        # Out variants and aliases are described with their op.
         if path.stem.endswith("out_variants") or path.stem == "aliases":
             continue
         for d in declarations(path.read_text()):

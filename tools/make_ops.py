@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what follows from the table of ops (tools/op_headers.py): methods of Tensor, variants with an `out`, autocast,
-layouts. Entries of the Python package: tools/make_op_entries.py.
+"""Generates code from the table of ops (tools/op_headers.py): methods of Tensor, out variants, autocast policies, layouts.
+Entries of the Python package: tools/make_op_entries.py.
 
     tools/make_ops.py ROOT OUT
 
@@ -18,7 +18,7 @@ from op_headers import AUTOCAST, PREFIXES, Table  # noqa: E402
 TENSOR = "const Tensor&"
 FACTORY = "TensorOptions"
 NOTICE = "// Written by tools/make_ops.py.\n"
-# Names of methods and results are PyTorch's.
+# Methods and results have PyTorch's names.
 BEGIN, END = "// NOLINTBEGIN(readability-identifier-naming)", "// NOLINTEND(readability-identifier-naming)"
 
 
@@ -27,7 +27,7 @@ def argument(parameter):
 
 
 def declared(parameters, empty_tensor="{}"):
-    """A parameter list with its defaults. A Tensor that nothing is given for is undefined."""
+    """A parameter list with its defaults. The default of a Tensor is an undefined one."""
     parts = []
     for type_, name, default in parameters:
         if default is None:
@@ -47,7 +47,7 @@ def includes(headers):
 
 
 class Method:
-    """x.name(...) of an op: the first tensor among its parameters is the object."""
+    """The method x.name(...) of an op: the first tensor among its parameters is the object."""
 
     def __init__(self, op):
         at = next((i for i, p in enumerate(op.parameters) if p[0] == TENSOR), None)
@@ -57,7 +57,7 @@ class Method:
         arguments = ["static_cast<const Tensor&>(*this)" if i == at else p[1] for i, p in enumerate(op.parameters)]
         self.call = f"{op.namespace}::{op.name}({', '.join(arguments)})"
         in_place = op.result == TENSOR
-        # In-place methods are const, because handles are, and return a handle that may be assigned to, as libtorch's do.
+        # In-place methods are const, as handles are, and return a handle that can be assigned to, as in libtorch.
         self.result = "Tensor&" if in_place else op.result
         if op.namespace != "tercel" and not in_place and op.result != "Tensor":
             self.result = f"{op.namespace.removeprefix('tercel::')}::{op.result}"
@@ -137,7 +137,7 @@ const Tensor& TensorMethods::no_tensor() {{
 
 
 class OutVariant:
-    """name_out(out, ...) of an op that gives a fresh result; Note [Out variants] in tercel/ops/common/out.h."""
+    """name_out(out, ...) of an op that returns a new tensor; Note [Out variants] in tercel/ops/common/out.h."""
 
     def __init__(self, table, op):
         self.op, self.columns = op, op.columns
@@ -162,7 +162,7 @@ class OutVariant:
         return f"{self.result} {self.op.name}_out({', '.join([*outs, *([rest] if rest else [])])})"
 
     def arguments(self):
-        """Numbers that are made have the dtype of `out`."""
+        """Factories use the dtype of `out`."""
         shown = []
         for type_, name, _ in self.op.parameters:
             if type_ == FACTORY:
@@ -195,7 +195,7 @@ class OutVariant:
 
 
 def by_namespace(variants, text):
-    """The variants' texts, each in its op's namespace."""
+    """The code of the variants, each in its op's namespace."""
     out, current = "", None
     for variant in variants:
         if variant.op.namespace != current:
@@ -229,7 +229,7 @@ def columns_by_name(table, of):
     """{name in Python: the column among `of` that all overloads have, or None}"""
     found = {}
     for op in table.ops:
-        # An in-place op gives a reference to what the caller has, and a variant with an `out` too.
+        # In-place ops and out variants return references to the caller's tensors.
         if op.result == TENSOR or op.namespace not in PREFIXES:
             continue
         columns = sorted(op.columns & of)
@@ -237,11 +237,14 @@ def columns_by_name(table, of):
         if len(columns) > 1 or first != columns:
             raise SystemExit(f"{op.header}: {op.name}() has the columns {columns} among {sorted(of)}; expected one, the same "
                              f"for all overloads, but another has {first}")
+    for space, scope, name in table.using:  # linalg::matmul is matmul
+        if space in PREFIXES and scope == "tercel::" and found.get(name):
+            found[PREFIXES[space] + name] = found[name]
     return {name: columns[0] if columns else None for name, columns in sorted(found.items())}
 
 
 def autocast_ops(table):
-    """{"linalg_inv", AutocastPolicy::Float32}, a line for each op that has a column of autocast, by its name in Python."""
+    """{"linalg_inv", AutocastPolicy::Float32}: a line for each op with an autocast column, by its name in Python."""
     return "".join(f'{{"{name}", AutocastPolicy::{AUTOCAST[column]}}},\n'
                    for name, column in columns_by_name(table, set(AUTOCAST)).items() if column)
 
@@ -263,7 +266,7 @@ def main():
                        "python/src/layout_any_ops.inc": layout_any_ops(table)}.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unchanged files keep their time, so that nothing is compiled again.
+        # Unchanged files keep their modification time, so that nothing is recompiled.
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the type stubs of tercel._C from the signatures that the built module knows.
+"""Writes the type stubs of tercel._C from the signatures of the built module.
 
     tools/make_stubs.py PACKAGE        PACKAGE/_C*.so -> PACKAGE/_C.pyi
 """
@@ -17,7 +17,7 @@ TYPES = {
     "Tensor[]": "Sequence[Tensor]", "dtype": "_dtype", "device": "Union[_device, str, _int]", "layout": "_layout",
     "memory_format": "_memory_format", "Generator": "Generator", "Storage": "UntypedStorage", "object": "Any",
 }
-# What an operation gives back if not a tensor.
+# Results of operations that are not a tensor.
 RESULTS = {
     "item": "Number", "tolist": "Any", "numpy": "Any", "size": "Any", "stride": "Any", "dim": "_int", "numel": "_int",
     "ndimension": "_int", "nelement": "_int", "storage_offset": "_int", "element_size": "_int", "data_ptr": "_int",
@@ -145,7 +145,7 @@ def main():
                  "is_grad_enabled"):
         result = "Tensor" if name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer") else "Any"
         lines.append(f"def {name}(*args: Any, **kwargs: Any) -> {result}: ...")
-    # Last, for names such as float would hide the types above.
+    # Last, since names such as float would hide the types above.
     for name in sorted(vars(module)):
         if isinstance(getattr(module, name), module.dtype):
             lines.append(f"{name}: _dtype  # type: ignore")

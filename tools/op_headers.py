@@ -1,6 +1,6 @@
-"""The table of ops: what the public headers of tercel/ops declare, with the columns of TERCEL_OP_API (tercel/core/op.h).
+"""The table of ops: the declarations in tercel/ops's public headers, with TERCEL_OP_API's columns (tercel/core/op.h).
 
-The headers are of one style, so no compiler is needed. Macros that declare a family of ops are expanded.
+No compiler is needed, since the headers have a uniform style. Macros that declare a family of ops are expanded.
 """
 
 import re
@@ -18,13 +18,12 @@ STRUCT = re.compile(r"\bstruct\s+(?:TERCEL_API\s+)?(\w+)\s*\{((?:\s*Tensor [\w, 
 TYPE = re.compile(r"\b(struct|class|enum class)\s+(?:TERCEL_API\s+)?(\w+)\s*(?:final\s*)?(?::\s*(?:public\s+)?([\w:]+)\s*)?\{")
 USING = re.compile(r"\busing ((?:\w+::)+)(\w+);")
 PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>.*))?$", re.DOTALL)
-# What amp.autocast does with the operands, as python/src/autocast.h names it.
+# Policies of amp.autocast for operands, with their names in python/src/autocast.h.
 AUTOCAST = {"autocast_f32": "Float32", "autocast_first": "First", "autocast_lower": "Lower", "autocast_widest": "Widest"}
-PYTHON = {"python", "python_function", "python_hidden", "python_method", "python_nn",
-          "no_python_out", "cheap"}
+PYTHON = {"python", "python_function", "python_hidden", "python_method", "python_nn", "no_python_out", "cheap"}
 COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", "layout_any", *PYTHON, *AUTOCAST}
 KEYWORD = "keyword = "
-# How the names of a namespace's ops begin in Python.
+# Prefixes of ops' names in Python, by namespace.
 PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 
 
@@ -41,7 +40,7 @@ class Op:
 
 
 def split(text):
-    """Cuts a list at the commas that are in no bracket."""
+    """Splits a list at commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += (c in "([{<") - (c in ")]}>")
@@ -72,7 +71,7 @@ def macros_of(text):
 
 
 def expanded(text, macros):
-    """The header without comments and directives, macros replaced by what they declare."""
+    """The header without comments and directives, with macros replaced by their declarations."""
     macros = macros | macros_of(text)
     text = without_comments(text)
     text = DIRECTIVE.sub("", text)
@@ -90,7 +89,7 @@ def expanded(text, macros):
 
 
 def namespaces(text):
-    """[(position, namespace)], ascending: where each begins to hold."""
+    """[(position, namespace)], ascending: the namespace from each position on."""
     scopes, found = [], [(0, "")]
     for match in SCOPE.finditer(text):
         if match[0] == "}":
@@ -126,7 +125,7 @@ class Table:
             op = Op(header, namespace_at(spaces, match.start()), split(match["columns"] or ""),
                     " ".join(match["result"].split()), match["name"], parameters_of(match["parameters"]))
             if op.columns - COLUMNS:
-                raise ValueError(f"{op.name}(): unknown columns {sorted(op.columns - COLUMNS)}; there are {sorted(COLUMNS)}")
+                raise ValueError(f"{op.name}(): unknown columns {sorted(op.columns - COLUMNS)}; known: {sorted(COLUMNS)}")
             self.ops.append(op)
         for name, names in STRUCT.findall(text):
             self.fields[name] = re.findall(r"\w+(?=[,;])", names)

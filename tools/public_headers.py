@@ -1,4 +1,5 @@
-"""Which headers are installed: those of tercel/ but private ones (_impl.h) and kernels (_kernels.h, cpu/, cuda/).
+"""Selects the installed headers: those of tercel/ except private ones (_impl.h), lists of functors (_ops.h) and kernels
+(_kernels.h, cpu/, cuda/).
 
 The same rule is in cmake/TercelInstall.cmake.
 """
@@ -6,7 +7,7 @@ The same rule is in cmake/TercelInstall.cmake.
 
 def is_public(path):
     """`path` is relative to the repository."""
-    return (path.parts[0] == "tercel" and not path.stem.endswith(("_impl", "_kernels"))
+    return (path.parts[0] == "tercel" and not path.stem.endswith(("_impl", "_kernels", "_ops"))
             and not {"cpu", "cuda"} & set(path.parts[2:-1]))
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy on each of our sources once, all processors busy. Kernels are read as AVX2 code only.
+"""Runs clang-tidy on each source once, on all processors. Kernels are checked as AVX2 code only.
 
-A source that passed is not checked again until it, a header that it includes, its flags, .clang-tidy or clang-tidy itself
-change: an empty file in ~/.cache/tercel/clang-tidy (XDG_CACHE_HOME) named by the digest of all these remembers it.
+A source that passed is not checked again until it, an included header, its flags, .clang-tidy or clang-tidy itself
+changes: an empty file in ~/.cache/tercel/clang-tidy (XDG_CACHE_HOME), named by a digest of all these, records it.
 TERCEL_TIDY_CACHE=off checks everything.
 
     tools/run_tidy.py BUILD [SOURCE ...]
@@ -34,7 +34,7 @@ class Passed:
 
     def __init__(self, program):
         self.folder = None
-        # The preprocessor of the same LLVM sees the headers that clang-tidy sees.
+        # The preprocessor of the same LLVM finds the same headers as clang-tidy.
         self.clang = shutil.which(program.replace("clang-tidy", "clang++")) or shutil.which("clang++")
         if os.environ.get("TERCEL_TIDY_CACHE") == "off" or not self.clang:
             return
@@ -54,7 +54,7 @@ class Passed:
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def entry(self, command, flags):
-        """The file that says that the source passed as it is now; None where that cannot be known."""
+        """The cache file that records that the source passed in its current state; None if there can be none."""
         if not self.folder:
             return None
         line = [self.clang, "-M", "-MT", "x", *flags, "-w", str(command.path)]
@@ -84,12 +84,12 @@ def tidy(program, command, passed):
     if entry and entry.exists():
         entry.touch()
         return command, 0, "", None
-    # The build shows the compiler's warnings; here they are off, and with them those about unknown flags.
+    # The build shows compiler warnings; here they are disabled, including those about unknown flags.
     line = [program, "--quiet", str(command.path), "--", *flags, "-w"]
     result = subprocess.run(line, cwd=command.folder, capture_output=True, text=True, check=False)
     if entry and result.returncode == 0:
         entry.touch()
-    # Standard error holds counts of suppressed warnings, and the reason when clang-tidy itself fails.
+    # Standard error has counts of suppressed warnings, and the reason if clang-tidy itself fails.
     text = result.stdout if result.stdout.strip() or result.returncode == 0 else result.stderr
     return command, result.returncode, text, time.monotonic() - start
 

@@ -148,11 +148,11 @@ struct Held {
   }
 };
 
-/** A list of what import_batch() gives, at least one. */
+/** The results of import_batch() as a list, at least one. */
 nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   auto* stream = struct_of<ArrowArrayStream>(capsule);
   const io::ArrowOptions options{.copy = to_copy_mode(copy), .mask = mask};
-  TERCEL_CHECK(stream->release, RuntimeError, "from_arrow: expected a stream that nobody has taken over");
+  TERCEL_CHECK(stream->release, RuntimeError, "from_arrow: expected a stream that has not been consumed");
   const auto check = [&](int status) {
     if (status == 0) return;
     const char* why = stream->get_last_error(stream);
@@ -161,7 +161,7 @@ nb::object import_stream(nb::handle capsule, nb::handle copy, bool mask) {
   const auto get = [&](auto& held, auto* callback) {
     int status = 0;
     {
-      const WithoutGil scope(true);  // a producer may wait for threads of its own
+      const WithoutGil scope(true);  // a producer may wait for its own threads
       status = callback(stream, &held.value);
     }
     check(status);

@@ -10,6 +10,7 @@
 #include "tercel/autograd/autograd_meta.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/linalg/products.h"
 
 namespace tercel::python {
 
@@ -29,9 +30,9 @@ std::set<std::string_view>& asked_policies() {
   return names;
 }
 
-/** What a context sets, but for t_autocast. */
+/** The state that a context sets, except t_autocast. */
 struct State {
-  bool cuda = false;  ///< remembered only: there are no tensors on a GPU
+  bool cuda = false;  ///< stored only: there are no tensors on a GPU
   ScalarType dtypes[kNumDeviceTypes] = {kBFloat16, kFloat16};
   bool cache = true;
   int64_t nesting = 0;
@@ -40,25 +41,16 @@ struct State {
 };
 thread_local State t_state;
 
-/** What a context puts back. */
-struct Saved {
-  DeviceType device;
-  bool enabled;
-  ScalarType dtype;
-  bool cache;
-};
-thread_local std::vector<Saved> t_contexts;
-
 struct Cast {
   Tensor leaf, result;
   uint32_t version;
 };
 using Casts = std::unordered_map<const TensorImpl*, Cast>;
-// Not freed when a thread ends inside a context: then no Python object may be touched any more.
+// Not freed when a thread ends inside a context, since it must not touch Python objects then.
 constinit thread_local Casts* t_casts = nullptr;
 
 void clear_casts() {
-  // Tensors run code when they die: no one may meet them here any more.
+  // Destroying tensors runs code, which must not find them here any more.
   delete std::exchange(t_casts, nullptr);
 }
 
@@ -111,7 +103,7 @@ void for_each_tensor(const Signature& signature, const Arguments& arguments, F&&
   }
 }
 
-/** The dtype that operands become; Undefined if they are left alone. */
+/** The dtype that operands are cast to; Undefined if they are not cast. */
 ScalarType target(AutocastPolicy policy, const Signature& signature, const Arguments& arguments) {
   if (policy == AutocastPolicy::Lower) return t_state.dtype(DeviceType::Cpu);
   if (policy == AutocastPolicy::Float32) return kFloat32;
@@ -136,23 +128,25 @@ int64_t decrement_nesting() {
   return nesting;
 }
 
-void enter(const std::string& device, bool enabled, nb::handle dtype, bool cache) {
-  const DeviceType type = device_type(device);
-  const ScalarType lower = to_dtype(dtype.ptr());
-  t_contexts.push_back({type, is_enabled(type), t_state.dtype(type), t_state.cache});
-  set_enabled(type, enabled);
-  t_state.dtype(type) = lower;
+void set_state(DeviceType device, bool enabled, ScalarType dtype, bool cache) {
+  set_enabled(device, enabled);
+  t_state.dtype(device) = dtype;
   t_state.cache = cache;
-  ++t_state.nesting;
 }
 
-void leave() {
-  TERCEL_CHECK(!t_contexts.empty(), RuntimeError, "autocast: left on a thread that has not entered it");
-  const Saved saved = t_contexts.back();
-  t_contexts.pop_back();
-  set_enabled(saved.device, saved.enabled);
-  t_state.dtype(saved.device) = saved.dtype;
-  t_state.cache = saved.cache;
+/** Returns what leave() takes to restore the state before. */
+nb::tuple enter(const std::string& device, bool enabled, nb::handle dtype, bool cache) {
+  const DeviceType type = device_type(device);
+  const ScalarType lower = to_dtype(dtype.ptr());
+  nb::tuple before =
+      nb::make_tuple(device, is_enabled(type), nb::steal(from_dtype(t_state.dtype(type))), t_state.cache);
+  set_state(type, enabled, lower, cache);
+  ++t_state.nesting;
+  return before;
+}
+
+void leave(const std::string& device, bool enabled, nb::handle dtype, bool cache) {
+  set_state(device_type(device), enabled, to_dtype(dtype.ptr()), cache);
   decrement_nesting();
 }
 
@@ -177,6 +171,15 @@ Tensor autocast_lower(const Tensor& x) { return cast_to(x, t_state.dtype(DeviceT
 
 Tensor autocast_float32(const Tensor& x) {
   return t_autocast && takes_part(x) && x.dtype() != kFloat32 ? to(x, kFloat32) : x;
+}
+
+Tensor autocast_result(const Tensor& x, const Tensor& out) {
+  return t_autocast && !out.defined() ? autocast_lower(x) : x;
+}
+
+Tensor autocast_matrix_power(const Tensor& a, int64_t n, const Tensor& out) {
+  const Tensor power = matrix_power(n < 0 && !out.defined() ? autocast_float32(a) : a, n);
+  return n > 1 || n < -1 ? autocast_result(power, out) : power;
 }
 
 AutocastArguments::AutocastArguments(AutocastPolicy policy, const Signature& signature, Arguments& arguments) {

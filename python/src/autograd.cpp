@@ -1,4 +1,4 @@
-// Gradient modes, and backward passes.
+// Gradient modes and backward passes.
 #include "python/src/autograd.h"
 
 #include "python/src/op.h"
@@ -74,22 +74,22 @@ Span<Entry> autograd_ops() {
       entry(
           "requires_grad_(Tensor input, bool requires_grad=True)",
           [](const Tensor& x, bool wanted) -> Tensor { return Tensor(x).requires_grad_(wanted); }, kMethod | kCheap,
-          "Records operations on it from now on."),
+          "Sets whether operations on the tensor are recorded, in place."),
       entry(
           "is_inference(Tensor input)", [](const Tensor& x) { return x.impl().is_inference(); }, kBoth | kCheap,
-          "Whether it was made in inference mode."),
+          "Whether the tensor was created in inference mode."),
       entry(
           "detach(Tensor input)", [](const Tensor& x) { return x.detach(); }, kBoth | kCheap,
           "The same data without history."),
       entry(
           "detach_(Tensor input)", [](const Tensor& x) -> Tensor { return detach_(x); }, kBoth | kCheap,
-          "Forgets the history."),
+          "Detaches the tensor from its graph, in place."),
       entry(
           "to_dense(Tensor input, dtype dtype=None, *, bool? masked_grad=None)",
           [](const Tensor& x, std::optional<ScalarType> dtype, std::optional<bool>) {
             return dtype ? to(x, *dtype) : x;
           },
-          kMethod, "The tensor, which is dense already: gradients of rows are shown so."),
+          kMethod, "The tensor itself, which is always dense: Python sees row gradients as dense tensors."),
       entry(
           "retain_grad(Tensor input)", [](const Tensor& x) { retain_grad(x); }, kMethod | kCheap,
           "Makes backward keep the gradient of an intermediate result."),

@@ -72,16 +72,16 @@ std::vector<Tensor> tensor_list(nb::handle o);
 // Shared by node objects and contexts of Python functions; `self` is either.
 PyObject* node_name(const Node& node);
 PyObject* node_next_functions(const Node& node);
-/** Adds a hook that sees (gradients of the inputs, of the outputs), or the latter alone; a handle with remove(). */
+/** Adds a hook called with (gradients of inputs, of outputs), or the latter alone; returns a handle with remove(). */
 PyObject* add_node_hook(Node& node, PyObject* hook, bool before);
 
-/** `_saved_self` and the like of a node, `_raw_saved_self` as a SavedTensor; invalid for another name. */
+/** A node's attribute such as `_saved_self`, or `_raw_saved_self` as a SavedTensor; invalid for another name. */
 nb::object saved_attribute(const intrusive_ptr<Node>& node, std::string_view name);
-/** The names that saved_attribute() knows. */
+/** The names that saved_attribute() accepts. */
 nb::list saved_attribute_names(Node& node);
-/** SavedTensor objects of all that the node has saved. */
+/** SavedTensor objects of all tensors that the node has saved. */
 nb::object raw_saved_tensors(const intrusive_ptr<Node>& node);
-/** Hooks that call Python's. */
+/** C++ hooks that call Python hooks. */
 SavedTensorHooks python_saved_hooks(nb::handle pack, nb::handle unpack);
 
 void register_autograd(nb::module_& m);

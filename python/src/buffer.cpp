@@ -6,6 +6,7 @@
 
 #include "python/src/data.h"
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/core/alignment.h"
 #include "tercel/core/allocator.h"
 #include "tercel/ops/common/copy.h"
 
@@ -17,7 +18,7 @@ struct Format {
   ScalarType type;
   const char* code;
 };
-/** The first of a type is what is exported. */
+/** The first entry of a type is the one exported. */
 constexpr Format kFormats[] = {
     {kFloat32, "f"}, {kFloat64, "d"}, {kFloat16, "e"},    {kBool, "?"},        {kInt8, "b"},   {kUInt8, "B"},
     {kInt16, "h"},   {kInt32, "i"},   {kInt64, "l"},      {kInt64, "q"},       {kUInt16, "H"}, {kUInt32, "I"},
@@ -67,9 +68,9 @@ void warn_not_writable(PyObject* exporter) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) raise_pending();
 }
 
-/** What numpy lets go as long as the tensor's memory is exported. */
+/** State of one exported buffer, kept until the consumer releases it. */
 struct Export {
-  Storage storage;  // the tensor may get another one
+  Storage storage;  // kept because the tensor may be given another storage
   std::vector<Py_ssize_t> shape, strides;
 };
 
@@ -87,14 +88,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     const Tensor& t = tensor_of(self);
     const char* code = code_of(t.dtype());
     if (!t.defined() || !t.has_storage() || !t.device().is_cpu() || (t.requires_grad() && grad_enabled()) || !code) {
-      PyErr_SetString(PyExc_BufferError, "the memory of this tensor is not for others");
+      PyErr_SetString(PyExc_BufferError, "cannot export this tensor's memory through the buffer protocol");
       return -1;
     }
     auto kept = std::make_unique<Export>();
     for (const int64_t s : t.sizes()) kept->shape.push_back(s);
     for (const int64_t s : t.strides()) kept->strides.push_back(s * static_cast<Py_ssize_t>(t.itemsize()));
     kept->storage = t.storage();
-    alignas(64) static char nothing;  // as any element wants it
+    alignas(64) static char nothing;  // aligned for every element type
     view->buf = t.numel() > 0 ? t.data_ptr() : &nothing;
     view->len = static_cast<Py_ssize_t>(t.nbytes());
     view->itemsize = static_cast<Py_ssize_t>(t.itemsize());
@@ -105,15 +106,15 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->strides = kept->strides.data();
     view->suboffsets = nullptr;
     if (!lies_as_asked(*view, flags)) {
-      PyErr_SetString(PyExc_BufferError, "the elements of this tensor do not lie in the order that was asked for");
+      PyErr_SetString(PyExc_BufferError, "the tensor's memory layout does not satisfy the requested buffer flags");
       return -1;
     }
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) view->strides = nullptr;
     if ((flags & PyBUF_ND) == 0) {
-      view->ndim = 1;  // a row of bytes
+      view->ndim = 1;  // a one-dimensional array of bytes
       view->shape = nullptr;
     }
-    kept->storage->set_resizable(false);  // who has the address must find the memory there
+    kept->storage->set_resizable(false);  // the exported address must stay valid
     view->obj = Py_NewRef(self);
     view->internal = kept.release();
     return 0;
@@ -146,10 +147,6 @@ Tensor adopt(Py_buffer* view, ScalarType type) {
 }
 
 }  // namespace
-
-bool is_aligned(const void* elements, ScalarType type) {
-  return reinterpret_cast<uintptr_t>(elements) % (item_size(type) / (is_complex(type) ? 2 : 1)) == 0;
-}
 
 bool is_ndarray(PyObject* o) {
   for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
@@ -201,11 +198,12 @@ PyObject* to_numpy(const Tensor& t, bool force) {
   TERCEL_CHECK(!t.requires_grad() || !grad_enabled(), RuntimeError,
                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
   TERCEL_CHECK(code_of(t.dtype()), TypeError, "Got unsupported ScalarType ", legacy_name(t.dtype()));
-  // Under the GIL; not initialised, since importing gives the GIL to a thread that may wait for the same
-  // initialisation.
+  // Guarded by the GIL; no static initialisation, since the import may release the GIL to a thread that waits for the
+  // same initialisation.
   static PyObject* as_array = nullptr;
   if (!as_array) as_array = nb::module_::import_("numpy").attr("asarray").inc_ref().ptr();
-  // Another tensor over the memory: the array, which the cycle collector does not look into, may become t's attribute.
+  // Another tensor over the memory: the array may become an attribute of t, and the cycle collector does not traverse
+  // it.
   const nb::object object = own(wrap(t.detach()));
   const nb::object bytes = own(PyMemoryView_FromObject(object.ptr()));
   return own(PyObject_CallOneArg(as_array, bytes.ptr())).release().ptr();

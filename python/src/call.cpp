@@ -67,7 +67,7 @@ PyObject* repr_of_tuple(PyObject* tuple) {
   });
 }
 
-/** A type of results, which refers to its names. */
+/** A result type, which refers to its field names. */
 struct ReturnType {
   std::string name;
   std::vector<std::string> fields;

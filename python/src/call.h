@@ -38,7 +38,7 @@ class Op;
 struct Call {
   const Op& op;
   Arguments arguments;
-  bool has_out = false;  ///< results go to tensors that the caller has
+  bool has_out = false;  ///< results are written to tensors of the caller
 
   PyObject* operator[](size_t i) const { return arguments.values[i]; }
   /** The operand; NotImplementedError for a layout that the op does not take (Note [Layouts] in tercel/core/op.h). */
@@ -57,12 +57,12 @@ using Invoke = PyObject* (*)(const Call&);
 struct Entry {
   const char* signature;
   Invoke invoke;
-  size_t parameters;  ///< that the C++ function takes; must be those of the signature
+  size_t parameters;  ///< parameters of the C++ function; must be those of the signature
   unsigned flags;
   const char* doc;
 };
 
-/** A list, empty where there is none. */
+/** The list as a span, empty if there is none. */
 inline IntSpan span_of(const std::optional<DimVector>& list) { return list ? IntSpan(*list) : IntSpan(); }
 
 /** A tensor or a number, as the second operand of x + y. */
@@ -174,7 +174,7 @@ struct From<PyObject*> {
   using Value = PyObject*;
   static PyObject* get(const Call& c, size_t i) { return c[i]; }
 };
-/** None is an empty one. */
+/** None converts to an empty one. */
 template <class T>
 struct From<std::optional<T>> {
   using Inner = From<std::conditional_t<std::is_same_v<T, DimVector>, const DimVector&, T>>;
@@ -196,7 +196,7 @@ constexpr size_t parameters_of() {
     return 1;
 }
 
-// ---- work of a call, in elements: at most the grain per argument, so that sums do not overflow ----
+// ---- work of a call in elements: each argument counts at most kGilGrain, so that the sum cannot overflow ----
 
 inline int64_t work_of(const Tensor& t) { return std::min(t.numel(), kGilGrain); }
 inline int64_t work_of(const Operand& o) { return o.tensor ? work_of(*o.tensor) : 0; }
@@ -205,7 +205,7 @@ inline int64_t work_of(const std::vector<Tensor>& list) {
   for (const Tensor& t : list) sum += work_of(t);
   return sum;
 }
-/** Sizes of a tensor that is to be made, or dimensions, which are small. */
+/** Sizes of a new tensor, or dimensions, which are small. */
 inline int64_t work_of(const DimVector& sizes) {
   int64_t product = 1;
   for (const int64_t s : sizes)
@@ -261,7 +261,7 @@ struct Signature<R (F::*)(A...) const> {
  private:
   template <bool cheap, size_t... I>
   static PyObject* invoke_with(const Call& call, std::index_sequence<I...>) {
-    // Where the arguments of each parameter begin.
+    // Index of the first argument of each parameter.
     constexpr std::array<size_t, sizeof...(A) + 1> at = [] {
       std::array<size_t, sizeof...(A) + 1> out{};
       size_t next = 0, k = 0;

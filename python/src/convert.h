@@ -26,7 +26,7 @@ struct LayoutObject {
 struct MemoryFormatObject {
   MemoryFormat format;
 };
-/** A generator that Python made, or the one that is the thread's default when it is used. */
+/** A generator created in Python, or the thread's default generator at the time of use. */
 struct GeneratorObject {
   Generator own;
   bool is_default = false;
@@ -46,7 +46,7 @@ void for_each_item(PyObject* sequence, F&& f) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     TERCEL_CHECK(PySequence_Fast_GET_SIZE(sequence) == n, RuntimeError, "a list changed its size while it was read");
     PyObject* const item = PySequence_Fast_GET_ITEM(sequence, i);
-    if (PyLong_CheckExact(item) || PyFloat_CheckExact(item)) {  // no code of Python's will run
+    if (PyLong_CheckExact(item) || PyFloat_CheckExact(item)) {  // runs no Python code
       f(item, i);
     } else {
       const nb::object held = nb::borrow(item);
@@ -55,7 +55,7 @@ void for_each_item(PyObject* sequence, F&& f) {
   }
 }
 
-// Whether an object will do as an argument. None never does.
+// Whether an object is accepted as an argument. None never is.
 bool is_int_like_slow(PyObject* o);
 /** An int that is not a bool; an object with __index__; a 0-dimensional integral tensor. */
 inline bool is_int_like(PyObject* o) { return PyLong_CheckExact(o) || is_int_like_slow(o); }

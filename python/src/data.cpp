@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/core/alignment.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/factories/factories.h"
 
@@ -81,7 +82,7 @@ void check_fits(bool fits) {
                " without overflow");
 }
 
-/** An integer as an element; of an unsigned type also a negative one as far below zero as the type goes above. */
+/** An integer as an element; unsigned types also accept negative ones down to minus their maximum. */
 template <class T>
 T integer_element(PyObject* o) {
   if constexpr (sizeof(T) < 8) {
@@ -106,7 +107,7 @@ T to_element(PyObject* o) {
     return item(tensor_of(o)).to<T>();
   }
   if (is_zero_dim_array(o)) {
-    const RecursionGuard guard(" while an array is read");  // of objects, it may hold itself
+    const RecursionGuard guard(" while an array is read");  // an array of objects may contain itself
     return to_element<T>(nb::borrow(o).attr("item")().ptr());
   }
   if constexpr (std::is_same_v<T, double>) {
@@ -192,7 +193,7 @@ void require_grad(const Tensor& t, bool requires_grad) {
 using Dtype = std::optional<ScalarType>;
 
 void check_device(const std::optional<Device>& device) {
-  TERCEL_CHECK(!device || device->is_cpu(), NotImplementedError, "tensors are made on the CPU only");
+  TERCEL_CHECK(!device || device->is_cpu(), NotImplementedError, "tensors can be created on the CPU only");
 }
 
 Tensor make_tensor(PyObject* data, Dtype dtype, std::optional<Device> device, bool requires_grad) {
@@ -255,6 +256,7 @@ Tensor over_storage(PyObject* storage, std::optional<ScalarType> dtype) {
     dtype = own_type.is_none() ? kUInt8 : to_dtype(own_type.ptr());
   }
   const Storage& bytes = storage_of_dtype(storage, *dtype);
+  check_aligned("storage", *bytes, *dtype);
   return Tensor(
       make_intrusive<TensorImpl>(bytes, *dtype, IntSpan{static_cast<int64_t>(bytes->nbytes() / item_size(*dtype))}));
 }
@@ -290,7 +292,7 @@ Tensor as_array(PyObject* data, Dtype wanted, std::optional<Device> device, std:
     const WithoutGil scope(t.numel() >= kGilGrain);
     t = clone(t);
   }
-  // A history is kept if a gradient is asked for.
+  // With requires_grad=True the history is kept.
   if (t.requires_grad() && !requires_grad) t = t.detach();
   if (!t.requires_grad()) require_grad(t, requires_grad);
   return t;
@@ -321,7 +323,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
 }
 
 Span<Entry> data_ops() {
-  // What they take is an object of Python: the GIL stays.
+  // They take Python objects, so the GIL is not released.
   constexpr unsigned kHere = kFunction | kCheap;
   static const Entry table[] = {
       entry(
@@ -337,13 +339,13 @@ Span<Entry> data_ops() {
             check_device(device);
             return tensor_from_data(data, dtype, true);
           },
-          kHere, "The data as a tensor, over the same memory where that can be."),
+          kHere, "The data as a tensor, which shares its memory if possible."),
       entry(
           "asarray(object obj, *, dtype dtype=None, device device=None, bool? copy=None, bool requires_grad=False)",
           [](PyObject* data, Dtype dtype, std::optional<Device> device, std::optional<bool> copy, bool requires_grad) {
             return as_array(data, dtype, device, copy, requires_grad);
           },
-          kHere, "The object as a tensor; copy says whether it must or must not be copied."),
+          kHere, "The object as a tensor; copy=True always copies, copy=False raises ValueError if a copy is needed."),
       entry(
           "from_numpy(object ndarray)", [](PyObject* array) { return from_numpy(array); }, kHere,
           "A tensor over the array's memory."),

@@ -18,8 +18,6 @@ Tensor tensor_from_data(PyObject* data, std::optional<ScalarType> dtype, bool sh
  * `to_write`: to be used, and so with a warning if the memory is read-only.
  */
 Tensor tensor_from_buffer(PyObject* exporter, bool to_write = true);
-/** Whether the address is aligned for elements of the type: to their size, or to that of their parts. */
-bool is_aligned(const void* elements, ScalarType type);
 /** Whether the object is a numpy.ndarray. */
 bool is_ndarray(PyObject* o);
 /** Whether the object exports a buffer of numbers: an array, array.array, memoryview; bytes are text, not numbers. */

@@ -23,7 +23,7 @@ PyTypeObject* type_of(const nb::class_<T>& c) {
   return reinterpret_cast<PyTypeObject*>(c.ptr());
 }
 
-/** The device as it was named: a CPU may have an index, which its tensors do not know. */
+/** The device as the user named it: a CPU may have an index, which its tensors do not store. */
 Device named_device(PyObject* o) {
   if (is_ready(o, g_device_type)) return nb::inst_ptr<DeviceObject>(o)->device;
   if (PyUnicode_Check(o)) return parse_device(to_text(o));
@@ -46,7 +46,7 @@ void init_device(DeviceObject* self, nb::handle type, nb::handle index) {
 }
 
 void register_devices(nb::module_& m) {
-  nb::class_<DeviceObject> type(m, "device", nb::is_final(), "Where a tensor's data lives.");
+  nb::class_<DeviceObject> type(m, "device", nb::is_final(), "The device of a tensor's data.");
   type.def("__init__", init_device, nb::arg("type"), nb::arg("index") = nb::none())
       .def_prop_ro("type", [](const DeviceObject& d) { return std::string(to_string(d.device.type)); })
       .def_prop_ro("index",
@@ -85,7 +85,7 @@ void register_layouts(nb::module_& m) {
     m.attr(names[i]) = object;
     g_layouts[i] = object.release().ptr();
   }
-  // Names of layouts that no tensor has.
+  // Layouts that no tensor can have.
   for (const char* name : {"sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged"})
     m.attr(name) = LayoutObject{Layout::Opaque, name};
   nb::class_<MemoryFormatObject> format(m, "memory_format", nb::is_final(), "The order of dimensions in memory.");
@@ -144,7 +144,7 @@ const Tensor& expect_tensor(nb::handle o) {
 }
 
 void register_generators(nb::module_& m) {
-  nb::class_<GeneratorObject> type(m, "Generator", "A source of random numbers: a seed, and a place in its sequence.");
+  nb::class_<GeneratorObject> type(m, "Generator", "A random number generator: a seed and a position in its sequence.");
   type.def(
           "__init__",
           [](GeneratorObject* self, nb::handle device) {
@@ -163,7 +163,7 @@ void register_generators(nb::module_& m) {
             generator_of(self).set_seed(to_seed(seed));
             return self;
           },
-          nb::arg("seed"), "Starts the sequence of a seed; returns the generator.")
+          nb::arg("seed"), "Restarts the generator with a seed; returns the generator.")
       .def(
           "initial_seed", [](GeneratorObject& g) { return g.get().state().seed; }, "The seed.")
       .def(
@@ -173,7 +173,7 @@ void register_generators(nb::module_& m) {
             g.get().set_seed(to_seed(bits));
             return bits;
           },
-          "Takes a seed from the system, and returns it.")
+          "Seeds the generator from the system; returns the seed.")
       .def(
           "clone_state",
           [](GeneratorObject& g) {
@@ -181,17 +181,17 @@ void register_generators(nb::module_& m) {
             copy->own.set_state(g.get().state());
             return nb::cast(copy, nb::rv_policy::take_ownership);
           },
-          "A generator at the same place of the same sequence.")
+          "A generator with the same seed and position.")
       .def(
           "get_state", [](GeneratorObject& g) { return nb::steal(wrap(state_of(g.get()))); },
-          "Seed and place, as a tensor of bytes.")
+          "Seed and position, as a tensor of bytes.")
       .def(
           "set_state",
           [](nb::object self, nb::handle state) {
             set_state(generator_of(self), expect_tensor(state));
             return self;
           },
-          "Goes on from what get_state() gave.")
+          "Restores a state that get_state() returned.")
       .def_prop_ro(
           "device", [](const GeneratorObject&) { return nb::steal(from_device(kCpu)); }, "The CPU.");
   g_generator_type = type_of(type);

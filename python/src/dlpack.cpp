@@ -89,7 +89,7 @@ Tensor take(PyObject* capsule, io::CopyMode copy) {
   if (PyCapsule_SetName(capsule, Names<Managed>::kUsed) < 0) raise_pending();
   if constexpr (std::is_same_v<Managed, io::DLManagedTensorVersioned>)
     if (managed->version.major != 1)
-      return io::from_dlpack(managed, copy);  // which refuses it, without looking at more
+      return io::from_dlpack(managed, copy);  // which refuses it without reading further fields
   return io::from_dlpack(guard(managed), copy);
 }
 

@@ -13,7 +13,7 @@ namespace tercel::python {
 
 namespace {
 
-/** A dtype's names: numpy's and the library's, PyTorch's short one, and that of old tensor and storage types. */
+/** A dtype's names: the library's and NumPy's, PyTorch's short one, and that of legacy tensor and storage types. */
 struct Row {
   ScalarType type;
   const char* short_name;
@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
 std::array<PyObject*, 128> g_dtypes;
 PyTypeObject* g_dtype_type = nullptr;
 
-/** Python's types that stand for a dtype: float, int, bool, complex. */
+/** Python types that denote a dtype: float, int, bool, complex. */
 std::optional<ScalarType> of_python_type(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return kFloat64;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return kInt64;
@@ -173,7 +173,7 @@ void register_dtype(nb::module_& m) {
           [](const DtypeObject& d) { return category_of(d.type) != TypeCategory::Bool && !is_unsigned(d.type); })
       .def(
           "to_real", [](const DtypeObject& d) { return own(from_dtype(real_dtype(d.type))); },
-          "Of a complex dtype that of its parts; others as they are.")
+          "The dtype of a complex dtype's parts; a real dtype itself.")
       .def(
           "to_complex",
           [](const DtypeObject& d) {
@@ -181,7 +181,7 @@ void register_dtype(nb::module_& m) {
                          legacy_name(d.type));
             return own(from_dtype(complex_dtype(d.type)));
           },
-          "The complex dtype whose parts are of this one; RuntimeError for integers.")
+          "The complex dtype whose parts have this dtype; RuntimeError for integers.")
       .def_prop_ro("itemsize", [](const DtypeObject& d) { return item_size(d.type); })
       .def_prop_ro("_name", [](const DtypeObject& d) { return std::string(to_string(d.type)); })
       .def_prop_ro("_legacy_name", [](const DtypeObject& d) { return legacy_name(d.type); })
@@ -194,7 +194,8 @@ void register_dtype(nb::module_& m) {
     g_dtypes[static_cast<size_t>(row.type)] = object.release().ptr();
   }
   m.def(
-      "get_default_dtype", [] { return nb::steal(from_dtype(default_dtype())); }, "The dtype of tensors of floats.");
+      "get_default_dtype", [] { return nb::steal(from_dtype(default_dtype())); },
+      "The default dtype of floating-point tensors.");
   m.def(
       "set_default_dtype",
       [](nb::handle d) {
@@ -202,16 +203,17 @@ void register_dtype(nb::module_& m) {
         TERCEL_CHECK(is_floating(wanted), TypeError, "only floating-point types are supported as the default type");
         set_default_dtype(wanted);
       },
-      "Sets the dtype of tensors of floats; TypeError for one that is not floating.");
+      "Sets the default dtype of floating-point tensors; TypeError unless it is a floating-point dtype.");
   m.def(
       "promote_types",
       [](nb::handle a, nb::handle b) {
         return nb::steal(from_dtype(promote_types(to_dtype(a.ptr()), to_dtype(b.ptr()))));
       },
-      nb::arg("type1"), nb::arg("type2"), "The smallest dtype that both fit into.");
+      nb::arg("type1"), nb::arg("type2"), "The smallest dtype that both can be promoted to.");
   m.def(
       "can_cast", [](nb::handle from, nb::handle to) { return can_cast(to_dtype(from.ptr()), to_dtype(to.ptr())); },
-      nb::arg("from_"), nb::arg("to"), "Whether results of one dtype may be written into another.");
+      nb::arg("from_"), nb::arg("to"),
+      "Whether a result of one dtype can be cast to another under the rules of type promotion.");
   m.def("_dtypes", [] {
     nb::list all;
     for (const Row& row : kRows) all.append(nb::steal(from_dtype(row.type)));

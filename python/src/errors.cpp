@@ -14,7 +14,7 @@ PyObject* g_numeric_error = nullptr;
 PyObject* g_linalg_error = nullptr;
 PyObject* g_checkpoint_error = nullptr;
 
-/** Makes tercel.<name>, of one or two base classes, and keeps it for good. */
+/** Makes tercel.<name> with one or two base classes; it is never freed. */
 PyObject* new_exception(nb::module_& m, const char* name, const char* doc, std::initializer_list<PyObject*> bases) {
   nb::object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(bases.size())));
   Py_ssize_t at = 0;
@@ -71,17 +71,18 @@ PyTypeObject* make_type(nb::module_& m, PyType_Spec* spec, PyTypeObject* base) {
 }
 
 void register_errors(nb::module_& m) {
-  g_out_of_memory = new_exception(m, "OutOfMemoryError", "More memory was asked for than there is.",
+  g_out_of_memory = new_exception(m, "OutOfMemoryError", "Not enough memory for an allocation.",
                                   {PyExc_RuntimeError, PyExc_MemoryError});
-  g_data_error =
-      new_exception(m, "DataError", "Bytes from outside that do not follow their format.", {PyExc_ValueError});
-  g_config_error = new_exception(m, "ConfigError", "A wrong option, configuration or graph.", {PyExc_ValueError});
-  g_io_error = new_exception(m, "IoError", "The operating system refused to open, read or write.", {PyExc_OSError});
-  g_numeric_error = new_exception(m, "NumericError", "A computation left the finite numbers.", {PyExc_ArithmeticError});
-  g_linalg_error =
-      new_exception(m, "LinAlgError", "A matrix that a factorization cannot work with.", {PyExc_RuntimeError});
+  g_data_error = new_exception(m, "DataError", "Input data that violates its format.", {PyExc_ValueError});
+  g_config_error = new_exception(m, "ConfigError", "An invalid option, configuration or graph.", {PyExc_ValueError});
+  g_io_error =
+      new_exception(m, "IoError", "The operating system failed to open, read or write a file.", {PyExc_OSError});
+  g_numeric_error =
+      new_exception(m, "NumericError", "A computation produced NaN or infinity.", {PyExc_ArithmeticError});
+  g_linalg_error = new_exception(m, "LinAlgError", "A matrix that cannot be factorized, for instance a singular one.",
+                                 {PyExc_RuntimeError});
   g_checkpoint_error =
-      new_exception(m, "_CheckpointError", "A checkpointed part gave something else when it was calculated again.",
+      new_exception(m, "_CheckpointError", "A checkpointed function saved other tensors when it was recomputed.",
                     {PyExc_RuntimeError});
   nb::register_exception_translator(
       [](const std::exception_ptr& error, void*) {

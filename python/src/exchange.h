@@ -1,4 +1,4 @@
-// Tensors in files and in other libraries of the process: the layer tercel/io, for Python.
+// Python bindings of tercel/io: tensors in files, and exchange with other libraries in the process.
 #pragma once
 
 #include "python/src/convert.h"

@@ -1,4 +1,4 @@
-// Shared by the tables of factories.
+// Helpers shared by the tables of factories.
 #pragma once
 
 #include <utility>
@@ -12,8 +12,8 @@ namespace tercel::python {
 
 #define TERCEL_LIKE_OPTIONS TERCEL_FACTORY_OPTIONS ", memory_format memory_format=None"
 
-/** `out` resized to these sizes, without a warning, for a factory that fills it; a dtype that is asked for must be its
- * own. */
+/** Resizes `out` without a warning, for a factory that fills it. RuntimeError if the options request another dtype or
+ * device. */
 inline const Tensor& sized(const char* op, const Tensor& out, IntSpan sizes, const FactoryOptions& o) {
   TERCEL_CHECK(!o.dtype || *o.dtype == out.dtype(), RuntimeError, "dtype ", legacy_name(o.dtype.value_or(kFloat32)),
                " does not match dtype of out parameter (", legacy_name(out.dtype()), ")");
@@ -29,7 +29,7 @@ inline Tensor finished(const Tensor& out, const FactoryOptions& o) {
   return o.requires_grad ? Tensor(out).requires_grad_() : out;
 }
 
-/** What make(options) gives, or that in `out`, whose dtype is then the one that counts. */
+/** Returns make(options), or writes it to `out`, whose dtype then applies. */
 template <class Make>
 Tensor made(const char* op, const Tensor& out, const FactoryOptions& o, ScalarType otherwise, Make make) {
   if (!out.defined()) return make(o.resolve(otherwise));

@@ -1,5 +1,5 @@
-// Files of tensors: .pt, .npy, .npz and safetensors, by path. Conveniences (file objects, names of
-// arguments) are written in Python: tercel/serialization.py, tercel/io.py and tercel/safetensors.py.
+// Files of tensors: .pt, .npy, .npz and safetensors, by path. File objects and argument names are handled in Python:
+// tercel/serialization.py, tercel/io.py and tercel/safetensors.py.
 #include <nanobind/stl/string.h>
 
 #include <string>
@@ -25,12 +25,12 @@ std::string to_path(nb::handle o) {
 
 nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
 
-/** Of a dict from texts to tensors. */
+/** The items of a dict from strings to tensors. */
 std::vector<io::NamedTensor> to_named(nb::handle o, const char* what) {
   TERCEL_CHECK(PyDict_Check(o.ptr()), TypeError, what, ": expected a dict of tensors, not ", Py_TYPE(o.ptr())->tp_name);
   std::vector<io::NamedTensor> out;
   for (const auto& [key, value] : nb::borrow<nb::dict>(o)) {
-    TERCEL_CHECK(PyUnicode_Check(key.ptr()), TypeError, what, ": expected a text for a name, not ",
+    TERCEL_CHECK(PyUnicode_Check(key.ptr()), TypeError, what, ": expected a name of type str, not ",
                  Py_TYPE(key.ptr())->tp_name);
     std::string name(to_text(key.ptr()));
     const Tensor& tensor = to_tensor(value, str_cat({what, ": '", name, "'"}));
@@ -45,7 +45,7 @@ nb::dict to_dict(std::vector<io::NamedTensor> tensors) {
   return out;
 }
 
-/** body() without the GIL: a disk is slow. */
+/** Runs body() without the GIL, since disks are slow. */
 template <class F>
 auto released(F&& body) {
   const WithoutGil scope(true);
@@ -100,11 +100,11 @@ const io::TensorEntry& entry_of(const io::SafetensorsReader& reader, std::string
 io::Metadata to_metadata(nb::handle o) {
   io::Metadata out;
   if (o.is_none()) return out;
-  TERCEL_CHECK(PyDict_Check(o.ptr()), TypeError, "argument 'metadata' must be a dict of texts, not ",
+  TERCEL_CHECK(PyDict_Check(o.ptr()), TypeError, "argument 'metadata' must be a dict of strings, not ",
                Py_TYPE(o.ptr())->tp_name);
   for (const auto& [key, value] : nb::borrow<nb::dict>(o)) {
     TERCEL_CHECK(PyUnicode_Check(key.ptr()) && PyUnicode_Check(value.ptr()), TypeError,
-                 "argument 'metadata' must be a dict of texts");
+                 "argument 'metadata' must be a dict of strings");
     out.emplace_back(to_text(key.ptr()), to_text(value.ptr()));
   }
   return out;

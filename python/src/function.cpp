@@ -138,7 +138,7 @@ class PythonNode final : public CustomNode {
   }
 
   std::shared_ptr<const Held> own_context_;
-  std::vector<bool> is_tensor_;     // of the arguments of forward()
+  std::vector<bool> is_tensor_;     // one for each argument of forward()
   std::vector<TensorMeta> inputs_;  // of those that are
   bool runs_jvp_ = false;
 };
@@ -202,21 +202,22 @@ PyObject* register_prehook(PyObject* self, PyObject* hook) {
 PyObject* has_node(PyObject* self, PyObject*) { return PyBool_FromLong(cast(self).node.lock().defined()); }
 
 PyMethodDef g_methods[] = {
-    {"_has_node", has_node, METH_NOARGS, "Whether the graph still has it."},
+    {"_has_node", has_node, METH_NOARGS, "Whether the node is still part of the graph."},
     {"name", name, METH_NOARGS, "The name of the node, such as MyFunctionBackward."},
-    {"_sequence_nr", sequence_nr, METH_NOARGS, "Grows with the order of recording on a thread."},
+    {"_sequence_nr", sequence_nr, METH_NOARGS, "A number that increases with each node recorded on a thread."},
     {"register_hook", register_hook, METH_O,
-     "Calls hook(gradients of the inputs, of the outputs) after backward(); what it returns replaces the first."},
+     "Calls hook(grad_inputs, grad_outputs) after backward(); its result, if any, replaces grad_inputs."},
     {"register_prehook", register_prehook, METH_O,
-     "Calls hook(gradients of the outputs) before backward(); what it returns replaces them."},
+     "Calls hook(grad_outputs) before backward(); its result, if any, replaces grad_outputs."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_attributes[] = {
-    {"saved_tensors", saved_tensors, nullptr, "What forward() gave to save_for_backward().", nullptr},
-    {"_raw_saved_tensors", raw_saved, nullptr, "The same as SavedTensor objects, which take hooks.", nullptr},
+    {"saved_tensors", saved_tensors, nullptr, "The tensors that forward() passed to save_for_backward().", nullptr},
+    {"_raw_saved_tensors", raw_saved, nullptr, "The saved tensors as SavedTensor objects, which accept hooks.",
+     nullptr},
     {"next_functions", next_functions, nullptr,
-     "For each tensor among the arguments the node that made it, and which "
-     "output it was.",
+     "For each tensor argument, the node that produced it and the index of "
+     "that node's output.",
      nullptr},
     {},
 };
@@ -279,7 +280,7 @@ nb::object wrapped(const intrusive_ptr<CustomNode>& node, const nb::object& cont
   const bool several = PyTuple_Check(returned.ptr());
   const nb::object all = several ? returned : own(PyTuple_Pack(1, returned.ptr()));
   std::vector<Tensor> outputs;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.ptr()); ++i) {  // a subclass may have an iterator of its own
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.ptr()); ++i) {  // a subclass may define its own iterator
     PyObject* item = PyTuple_GET_ITEM(all.ptr(), i);
     outputs.push_back(is_tensor(item) ? tensor_of(item) : Tensor());
   }

@@ -1,4 +1,4 @@
-// x[...], x[...] = y, len(x), iteration: Python's objects as the library's list of index items
+// x[...], x[...] = y, len(x) and iteration: converts Python objects to the library's list of index items
 // (tercel/ops/index/subscript.h).
 #include "tercel/ops/index/subscript.h"
 
@@ -27,7 +27,7 @@ Tensor index_tensor(PyObject* o) {
   return t.numel() == 0 && t.is_floating_point() ? to(t, kInt64) : t;
 }
 
-/** Whether a list stands for the tuple of its elements: NumPy's old rule, for fewer than 32 of them. */
+/** Whether a list is treated as a tuple of its elements: NumPy's legacy rule, for fewer than 32 of them. */
 bool is_tuple_in_disguise(PyObject* key) {
   constexpr Py_ssize_t kMostDims = 32;
   if (!PyList_Check(key) || PyList_GET_SIZE(key) >= kMostDims) return false;

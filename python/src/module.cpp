@@ -22,13 +22,13 @@ namespace {
 
 std::string g_package_name = "tercel";
 
-/** ImportError if the process holds the extension already: its types would be registered twice. */
+/** ImportError if the extension is loaded already: its types would be registered twice. */
 void refuse_second_load(const nb::module_& m) {
-  const char* key = "tercel._C";  // of the interpreter: a copy of the file has variables of its own
+  const char* key = "tercel._C";  // stored in the interpreter, since a copy of the file has its own variables
   const nb::dict state = nb::borrow<nb::dict>(PyInterpreterState_GetDict(PyInterpreterState_Get()));
   if (state.contains(key))
     throw std::runtime_error(str_cat({"the extension of tercel is already loaded, as ", nb::str(state[key]).c_str(),
-                                      ": a process can hold it once, under one name"}));
+                                      ": a process can load it only once, under one name"}));
   state[key] = m.attr("__name__");
 }
 
@@ -38,7 +38,7 @@ const std::string& package_name() { return g_package_name; }
 
 NB_MODULE(_C, m) {
   refuse_second_load(m);
-  nb::set_leak_warnings(false);  // tensors live on at the end of the process, by design
+  nb::set_leak_warnings(false);  // tensors intentionally outlive the end of the process
   register_errors(m);
   register_dtype(m);
   register_size(m);
@@ -70,20 +70,20 @@ NB_MODULE(_C, m) {
   m.def("_allocated_bytes", [] { return cpu_allocator_stats().allocated_bytes; });
   // For tests: no op makes a tensor of such a layout.
   m.def("_opaque_tensor", [](nb::handle sizes) {
-    return nb::steal(wrap(Tensor(make_intrusive<TensorImpl>(Layout::Opaque, kFloat32, kCpu, to_ints(sizes.ptr())))));
+    return nb::steal(wrap(Tensor(make_intrusive<TensorImpl>(kFloat32, kCpu, to_ints(sizes.ptr()), Layout::Opaque))));
   });
   m.def("_cpu_capability", [] {
     return cpu_isa() == CpuIsa::Avx512 ? "AVX512" : cpu_isa() == CpuIsa::Avx2 ? "AVX2" : "DEFAULT";
   });
   m.def(
-      "get_num_threads", [] { return num_threads(); }, "How many threads an operation may use.");
+      "get_num_threads", [] { return num_threads(); }, "The maximum number of threads of an operation.");
   m.def(
       "set_num_threads",
       [](int64_t n) {
         TERCEL_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
         set_num_threads(n);
       },
-      "How many threads an operation may use from now on; RuntimeError unless positive.");
+      "Sets the maximum number of threads of an operation; RuntimeError unless positive.");
 }
 
 }  // namespace tercel::python

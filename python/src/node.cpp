@@ -1,4 +1,4 @@
-// Nodes of the graph as objects, and hooks.
+// Graph nodes as Python objects, and hooks.
 #include <map>
 #include <string>
 
@@ -98,7 +98,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject*) {
   });
 }
 
-/** Of what is saved, by name. */
+/** Saved tensors and values, by name. */
 PyObject* attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
@@ -123,20 +123,21 @@ PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("<%s object at %p>"
 
 PyMethodDef g_methods[] = {
     {"name", name, METH_NOARGS, "The name of the node, such as AddBackward0."},
-    {"_sequence_nr", sequence_nr, METH_NOARGS, "Grows with the order of recording on a thread."},
+    {"_sequence_nr", sequence_nr, METH_NOARGS, "A number that increases with each node recorded on a thread."},
     {"register_hook", register_hook, METH_O,
-     "Calls hook(gradients of the inputs, of the outputs) after the node's backward; what it returns replaces the "
-     "first."},
+     "Calls hook(grad_inputs, grad_outputs) after the node's backward; its result, if any, replaces "
+     "grad_inputs."},
     {"register_prehook", register_prehook, METH_O,
-     "Calls hook(gradients of the outputs) before the node's backward; what it returns replaces them."},
-    {"__dir__", names_of, METH_NOARGS, "The names of its attributes, of what is saved too."},
+     "Calls hook(grad_outputs) before the node's backward; its result, if any, replaces grad_outputs."},
+    {"__dir__", names_of, METH_NOARGS,
+     "The names of the node's attributes, including those of saved tensors and values."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_attributes[] = {
-    {"next_functions", next_functions, nullptr, "For each input the node that made it, and which output it was.",
-     nullptr},
-    {"metadata", metadata, nullptr, "A dict for whatever is to be kept with the node.", nullptr},
-    {"variable", variable, nullptr, "Of AccumulateGrad, the leaf whose gradient it adds up.", nullptr},
+    {"next_functions", next_functions, nullptr,
+     "For each input, the node that produced it and the index of that node's output.", nullptr},
+    {"metadata", metadata, nullptr, "A dict for data that the user attaches to the node.", nullptr},
+    {"variable", variable, nullptr, "The leaf whose gradient the node accumulates; AccumulateGrad only.", nullptr},
     {},
 };
 PyType_Slot g_slots[] = {
@@ -181,7 +182,7 @@ Tensor replacement(const Held& hook, const nb::object& result, const Tensor& bef
   return after;
 }
 
-/** Gradients in the place of those that a node's hook was given. */
+/** The gradients that a node's hook returned in place of its arguments. */
 std::optional<std::vector<Tensor>> replacements(const Held& hook, const nb::object& result,
                                                 const std::vector<Tensor>& before) {
   if (result.is_none()) return std::nullopt;
@@ -199,7 +200,7 @@ std::optional<std::vector<Tensor>> replacements(const Held& hook, const nb::obje
 
 struct UndefinedGrad {};
 
-/** Tells whether a tensor still lives, without keeping it. */
+/** Tells whether a tensor is still alive, without keeping it alive. */
 struct WeakTensorRef {
   weak_intrusive_ptr<TensorImpl, tercel::detail::UndefinedTensor> tensor;
 };
@@ -226,7 +227,7 @@ class Handle {
   std::weak_ptr<Held> hook_;
 };
 
-/** What a hook returns for its argument; None where it has been removed on another thread. */
+/** The result of a hook; None if another thread has removed it. */
 nb::object call_hook(const Held& hook, const nb::object& argument) {
   const nb::object function = nb::borrow(hook.get());
   return function ? own(PyObject_CallOneArg(function.ptr(), argument.ptr())) : nb::none();
@@ -363,7 +364,7 @@ intrusive_ptr<Node> node_of_object(const char* op, nb::handle node) {
   return is_context ? node_of_context(node.ptr()) : reinterpret_cast<NodeObject*>(node.ptr())->node;
 }
 
-/** What stands for an output of a node in calls that take tensors: `like` without its own history. */
+/** A tensor that represents an output of a node in calls that take tensors: `like` without its own history. */
 nb::object tensor_at_edge(nb::handle node, uint32_t output_nr, nb::handle like) {
   const Tensor out = to_tensor(like, "GradientEdge").detach();
   tercel::detail::set_history(out, node_of_object("GradientEdge", node), output_nr);
@@ -403,13 +404,13 @@ void register_node(nb::module_& m) {
       own(PyObject_CallNoArgs(held->get()));
     });
   });
-  nb::class_<WeakTensorRef>(m, "_WeakTensorRef", "Tells whether a tensor still lives, without keeping it.")
+  nb::class_<WeakTensorRef>(m, "_WeakTensorRef", "Tells whether a tensor is still alive, without keeping it alive.")
       .def("__init__", [](WeakTensorRef* self,
                           nb::handle t) { new (self) WeakTensorRef{to_tensor(t, "_WeakTensorRef").impl_ptr()}; })
       .def("expired", [](const WeakTensorRef& self) { return self.tensor.expired(); });
   nb::module_ functions = m.def_submodule("_functions");
   functions.attr("AccumulateGrad") = nb::borrow(reinterpret_cast<PyObject*>(type_named("AccumulateGrad")));
-  nb::class_<UndefinedGrad>(functions, "UndefinedGrad", "Passes a tensor through, and no gradient back.")
+  nb::class_<UndefinedGrad>(functions, "UndefinedGrad", "Returns the tensor; no gradient flows back.")
       .def(nb::init<>())
       .def("__call__", [](const UndefinedGrad&, nb::handle x) {
         return own(wrap(without_gradient(to_tensor(x, "UndefinedGrad"))));

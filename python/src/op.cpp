@@ -15,7 +15,7 @@ namespace {
 struct OpObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Op* op;
-  unsigned place;  ///< one of the flags: where it stands
+  unsigned place;  ///< one of the flags
 };
 
 PyTypeObject* g_op_type = nullptr;
@@ -87,7 +87,7 @@ PyObject* get_qualname(PyObject* o, void*) {
 }
 PyObject* get_doc(PyObject* o, void*) { return to_unicode(cast(o).op->doc()); }
 PyObject* get_module(PyObject* o, void*) { return to_unicode(package_name() + place_of(o).module); }
-/** Copies of an operation are itself, and a pickle of it holds its name. */
+/** Copying an operation returns the same object, and pickling stores its name. */
 PyObject* reduce(PyObject* o, PyObject*) { return get_qualname(o, nullptr); }
 PyObject* repr(PyObject* o) {
   const char* name = cast(o).op->name().c_str();
@@ -96,7 +96,7 @@ PyObject* repr(PyObject* o) {
 }
 
 PyMethodDef g_methods[] = {
-    {"__reduce__", reduce, METH_NOARGS, "How to pickle and to copy it: as the one of its name."},
+    {"__reduce__", reduce, METH_NOARGS, "Pickles and copies the operation by its name."},
     {},
 };
 
@@ -149,7 +149,7 @@ bool has_layout_any(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-/** The aliases of an operation, and of what it does in place. */
+/** The aliases of an operation and of its in-place variant. */
 void add_aliases() {
   for (const OpAlias& alias : op_aliases())
     for (const char* suffix : {"", "_"}) {
@@ -249,7 +249,7 @@ std::string Op::doc() const {
     if (*o.entry.doc) said += str_cat({"\n", o.entry.doc, "\n"});
   }
   if (!said.empty()) return text + said;
-  // Another name's text is that of the operation, which its signatures still begin with.
+  // An alias has the description of its operation, whose name its signatures still begin with.
   const std::string_view signature = overloads_[0].entry.signature;
   const std::vector<Parameter>& parameters = overloads_[0].signature.parameters();
   said = op_doc(name_, parameters.empty() ? "" : to_text(parameters[0].name));

@@ -1,9 +1,8 @@
 // The callable type `Op`: a function of the module, or a method of Tensor.
 //
-// Note [Two objects an operation]
-// tercel.add and Tensor.add share their signatures, but may have different overloads. A method's first argument is the
-// object that it was called on, which is not counted in error messages; integers after it may be passed instead of a
-// list.
+// Note [Two objects per operation]
+// tercel.add and Tensor.add share their signatures but may have different overloads. The first argument of a method is
+// the object that it is called on, which error messages do not count; integers may follow it in place of a list.
 #pragma once
 
 #include <memory>
@@ -32,7 +31,7 @@ class Op {
   /** Operands need not be strided. */
   bool takes_any_layout() const { return takes_any_layout_; }
   void add(const Entry& entry);
-  /** A new reference, or null with the error set. `place`: the flag of the overloads that are asked. */
+  /** A new reference, or null with the error set. `place`: the flag of the overloads to search. */
   PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept;
   std::string doc() const;
 
@@ -66,8 +65,8 @@ struct OpAlias {
 };
 Span<OpAlias> op_aliases();
 
-// The tables: what follows from the table of ops (tools/make_op_entries.py), and by family what does not, in
-// python/src/ops_<family>.cpp.
+// The tables of entries: those derived from the table of ops (tools/make_op_entries.py), and by family the hand-written
+// ones of python/src/ops_<family>.cpp.
 Span<Entry> derived_ops();
 Span<Entry> elementwise_ops();
 Span<Entry> composite_ops();

@@ -29,7 +29,7 @@ const std::vector<Signature>& deprecated_signatures() {
   return *signatures;
 }
 
-/** The arguments in the signature's order: a method's object stands first, wherever the signature has it. */
+/** The arguments in the order of the deprecated signature; a method's object comes first in the call. */
 std::vector<PyObject*> in_order(const Signature& signature, PyObject* const* args, size_t count, PyObject* keywords,
                                 bool method) {
   const size_t extra = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
@@ -56,7 +56,7 @@ PyObject* call_deprecated_signature(const Op& op, PyObject* const* args, size_t 
     Arguments matched;
     if (!signature.match(given.data(), count, keywords, false, matched)) continue;
     warn(str_cat({"This overload of ", op.name(), " is deprecated:\n\t", op.name(), signature.listing(false),
-                  "\nConsider calling it with its numbers as keyword arguments, behind the tensors."}));
+                  "\nConsider passing its numbers as keyword arguments after the tensors."}));
     std::vector<PyObject*> again, by_name;
     nb::list names;
     const std::vector<Parameter>& parameters = signature.parameters();

@@ -6,7 +6,7 @@
 
 namespace tercel::python {
 
-/** Description of an operation without its entries'; empty if none. `argument` is the name of its first argument. */
+/** Description of an operation whose entries have no text; may be empty. `argument`: name of its first argument. */
 std::string op_doc(std::string_view name, std::string_view argument);
 
 }  // namespace tercel::python

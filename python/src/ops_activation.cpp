@@ -1,4 +1,4 @@
-// Activations: functions of tercel.nn.functional, some of the module too.
+// Activations: functions of tercel.nn.functional, some also of tercel.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/elementwise/activation.h"

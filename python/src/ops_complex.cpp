@@ -1,4 +1,4 @@
-// Complex numbers: made of their parts, taken apart, conjugated.
+// Complex numbers: construction from parts, views of parts, conjugation.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/elementwise/complex.h"
@@ -32,7 +32,7 @@ Span<Entry> complex_ops() {
             return into_complex("polar", out, polar(abs, angle));
           },
           kFunction, "abs * (cos(angle) + sin(angle) i); both of the same floating dtype."),
-      // Conjugates and negatives are computed at once, so that no tensor is ever one that is still to be.
+      // Conjugates and negatives are computed eagerly, so no tensor is ever a lazy one.
       entry(
           "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk),
       entry(

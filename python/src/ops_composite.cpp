@@ -1,9 +1,9 @@
-// Elementwise operations outside the lists: with parameters, of three tensors, and composite ones.
+// Elementwise operations outside the lists of functors: with parameters, with three tensors, and composite ones.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/composite.h"
@@ -129,7 +129,7 @@ Span<Entry> composite_ops() {
             return with_operand(
                 b, [&](const auto& y) { return a.is_tensor() ? result_type(*a.tensor, y) : result_type(a.scalar, y); });
           },
-          kFunction | kCheap, "The dtype that an operation on both calculates in."),
+          kFunction | kCheap, "The dtype of the result of an operation on both."),
       entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",
             [](const Tensor& x, Operand other, Scalar alpha) { return rsub(x, other.as_tensor(), alpha); }),
       entry("float_power(Tensor input, Tensor|Scalar exponent, *, Tensor out=None)",

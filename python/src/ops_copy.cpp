@@ -31,8 +31,8 @@ PyObject* element(const char* at, ScalarType type) {
   return visit_all_types("tolist", type, [&]<class T>() { return from_scalar(Scalar(load_unaligned<T>(at))); });
 }
 
-/** `offset`: of the first element in bytes. A new list may begin a collection, whose finalizers may resize the storage:
- * the address is asked for after it. */
+/** `offset`: of the first element in bytes. Creating a list may run a collection, whose finalizers may resize the
+ * storage: the address is read afterwards. */
 PyObject* nested_list(const Tensor& t, int64_t dim, int64_t offset) {
   const auto data = [&] { return static_cast<const char*>(t.data_ptr()) + offset; };
   if (dim == t.dim()) return own(element(data(), t.dtype())).release().ptr();
@@ -174,7 +174,7 @@ Span<Entry> copy_ops() {
       entry(
           "_debug_has_internal_overlap(Tensor input)",
           [](const Tensor& x) -> int64_t {
-            // What can be said without a search; 2: nothing.
+            // The answer without a search; 2: too hard to tell.
             if (x.impl().is_non_overlapping_and_dense()) return 0;
             for (int64_t d = 0; d < x.dim(); ++d)
               if (x.size(d) > 1 && x.stride(d) == 0) return 1;

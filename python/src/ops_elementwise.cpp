@@ -4,7 +4,7 @@
 
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/binary_ops.h"
 #include "tercel/ops/elementwise/composite.h"
@@ -18,7 +18,7 @@ namespace tercel::python {
 
 namespace {
 
-/** Those that have one dtype throughout: an `out` of another one is refused even where the result could be cast. */
+/** Operations that refuse an `out` of another dtype even if the result could be cast. */
 constexpr std::string_view kSameDtype[] = {"ceil", "floor", "frac", "neg", "round", "sgn", "sign", "trunc"};
 
 void check_unary_out(const char* op, const Tensor& out, const Tensor& x) {
@@ -38,7 +38,7 @@ void check_unary_out(const char* op, const Tensor& out, const Tensor& x) {
   TERCEL_PREDICATE_ENTRY(name, Functor)     \
   entry(#name "_(Tensor input)", [](const Tensor& x) -> Tensor { return name##_(x); }),
 
-/** Which operands of an operation may be numbers, and what the second is called. */
+/** The operands of an operation that may be numbers, and the name of the second. */
 struct BinarySignature {
   enum class First : uint8_t { Tensor, Number, Either };
 
@@ -99,7 +99,7 @@ const BinarySignature& signature_of(std::string_view name) {
   return kPlainSignature;
 }
 
-// What a call of an operation of two operands does: name_call(a, b, out).
+// The calls of operations with two operands: name_call(a, b, out).
 #define TERCEL_BINARY_CALL(name, Functor)                                                            \
   Tensor name##_call(const Tensor& x, const Operand& other, const Tensor& out) {                     \
     if (!out.defined()) [[likely]]                                                                   \
@@ -130,7 +130,7 @@ struct BinaryEntries {
        },                                                                                                         \
        kMethod)},
 
-/** A text that lives as long as the table. */
+/** A string that lives as long as the table. */
 const char* keep(std::string text) { return (new std::string(std::move(text)))->c_str(); }
 
 void add_entries(BinaryEntries op, std::vector<Entry>& table) {
@@ -150,7 +150,7 @@ void add_entries(BinaryEntries op, std::vector<Entry>& table) {
   add(op.in_place, str_cat({"Tensor input, ", second}));
 }
 
-/** What PyTorch has in its module `special` alone, there without forms in place. */
+/** Operations that PyTorch has only in its module `special`, without in-place variants. */
 void move_special(std::vector<Entry>& table) {
   std::vector<Entry> kept;
   for (Entry e : table) {
@@ -201,7 +201,6 @@ std::vector<Entry> family_entries() {
       TERCEL_UNARY_OPS(TERCEL_UNARY_ENTRIES)
       TERCEL_SPECIAL_UNARY_OPS(TERCEL_UNARY_ENTRIES)
       TERCEL_UNARY_PREDICATES(TERCEL_PREDICATE_ENTRY)
-      TERCEL_UNARY_ENTRIES(frac, )
       TERCEL_UNARY_ENTRIES(sgn, )
       TERCEL_UNARY_ENTRIES(deg2rad, )
       TERCEL_UNARY_ENTRIES(rad2deg, )

@@ -36,8 +36,8 @@ constexpr const char* kRoundingAdvice =
     ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape (";
 
 /**
- * made() of numbers in a row, which fill an `out` of as many elements whatever its sizes. Another one is resized, as of
- * a count that depends on rounding.
+ * made() for a sequence of numbers, which fills an `out` with that many elements whatever its sizes. Any other `out` is
+ * resized, since the count may depend on rounding.
  */
 template <class Make>
 Tensor made_in_order(const char* op, const Tensor& out, const FactoryOptions& o, ScalarType otherwise, Make make) {
@@ -58,7 +58,7 @@ DimVector permuted_strides(IntSpan size, IntSpan layout) {
   TERCEL_CHECK(layout.size() == size.size(), RuntimeError,
                "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = ",
                size.size(), " is not equal to len(physical_layout) = ", layout.size());
-  numel_of(size);  // which refuses sizes whose strides would overflow
+  numel_of(size);  // refuses sizes whose strides would overflow
   DimVector strides(size.size(), -1);
   int64_t step = 1;
   for (size_t i = layout.size(); i-- > 0;) {
@@ -164,7 +164,8 @@ Span<Entry> factories_ops() {
           [](const DimVector& size, const DimVector& layout, FactoryOptions o) {
             return empty_strided(size, permuted_strides(size, layout), o.resolve());
           },
-          kFunction | kCheap, "A dense tensor whose dimensions follow each other in memory as the layout says."),
+          kFunction | kCheap,
+          "An uninitialised dense tensor whose dimensions are in the order of physical_layout in memory."),
       entry(
           "arange(Scalar end, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar end, const Tensor& out, FactoryOptions o) {
@@ -178,7 +179,7 @@ Span<Entry> factories_ops() {
             return made_in_order("arange", out, o, range_dtype({start, end, step}),
                                  [&](TensorOptions to) { return arange(start, end, step, to); });
           },
-          kFunction, "start, start + step, ... before end."),
+          kFunction, "start, start + step, ... up to end (exclusive)."),
       entry(
           "range(Scalar start, Scalar end, Scalar step=1, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, Scalar step, const Tensor& out, FactoryOptions o) {
@@ -186,7 +187,7 @@ Span<Entry> factories_ops() {
             return made_in_order("range", out, o, default_dtype(),
                                  [&](TensorOptions to) { return range(start, end, step, to); });
           },
-          kFunction, "start, start + step, ... up to and with end."),
+          kFunction, "start, start + step, ... up to end (inclusive)."),
       entry(
           "linspace(Scalar start, Scalar end, int steps, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](Scalar start, Scalar end, int64_t steps, const Tensor& out, FactoryOptions o) {

@@ -1,4 +1,4 @@
-// Fourier transforms: tercel.fft, and those of frames.
+// Fourier transforms: tercel.fft.
 #include "tercel/ops/fft/fft.h"
 
 #include "python/src/factory.h"
@@ -10,10 +10,7 @@ namespace tercel::python {
 namespace {
 
 using Dims = std::optional<DimVector>;
-using Answer = std::optional<bool>;
 using Norm = std::optional<std::string_view>;
-
-#define TERCEL_FRAMES "int? hop_length=None, int? win_length=None, Tensor? window=None"
 
 std::string_view mode(Norm norm) { return norm.value_or("backward"); }
 
@@ -44,23 +41,24 @@ Span<Entry> fft_ops() {
   static const Entry table[] = {
       TERCEL_FFT_ENTRIES(fft, "The discrete Fourier transform along a dimension."),
       TERCEL_FFT_ENTRIES(ifft, "The inverse of fft()."),
-      TERCEL_FFT_ENTRIES(rfft, "The first half of the transform of real numbers."),
+      TERCEL_FFT_ENTRIES(rfft, "The first half of the discrete Fourier transform of a real signal."),
       TERCEL_FFT_ENTRIES(irfft, "The inverse of rfft()."),
-      TERCEL_FFT_ENTRIES(hfft, "The transform, real, of what is given by its first half."),
+      TERCEL_FFT_ENTRIES(
+          hfft, "The discrete Fourier transform, which is real, of a Hermitian signal given by its first half."),
       TERCEL_FFT_ENTRIES(ihfft, "The inverse of hfft()."),
       entry(
           "fft_fftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
             return made("fft_fftfreq", out, o, default_dtype(), [&](TensorOptions t) { return fft::fftfreq(n, d, t); });
           },
-          kFft, "The frequencies of fft()'s points."),
+          kFft, "The sample frequencies of fft()."),
       entry(
           "fft_rfftfreq(int n, float d=1.0, *, Tensor out=None, " TERCEL_FACTORY_OPTIONS ")",
           [](int64_t n, double d, const Tensor& out, FactoryOptions o) {
             return made("fft_rfftfreq", out, o, default_dtype(),
                         [&](TensorOptions t) { return fft::rfftfreq(n, d, t); });
           },
-          kFft, "The frequencies of rfft()'s points."),
+          kFft, "The sample frequencies of rfft()."),
   };
   return table;
 }

@@ -24,7 +24,7 @@ Tensor nonzero_into(const Tensor& out, const Tensor& x) {
 
 using Reduce = std::optional<std::string_view>;
 
-/** What scatter() calls the reductions that it has had longer than scatter_reduce(). */
+/** scatter()'s names of the reductions, which are older than those of scatter_reduce(). */
 ScatterReduction older_reduction(std::string_view name) {
   TERCEL_CHECK(name == "add" || name == "multiply", RuntimeError, "reduce argument must be either add or multiply.");
   return name == "add" ? ScatterReduction::Sum : ScatterReduction::Product;
@@ -56,7 +56,7 @@ std::vector<TensorIndex> indices_of(const std::vector<Tensor>& indices) {
   return {indices.begin(), indices.end()};
 }
 
-/** Fresh and in place; `source_name` is what the signature calls the numbers that are put in. */
+/** The function and its in-place variant; `source_name`: the signature's name of the source. */
 #define TERCEL_REDUCING_ENTRIES(name, source_name)                                                             \
   entry(#name "(Tensor input, int dim, Tensor index, Tensor " source_name                                      \
               ", str reduce, *, bool include_self=True, Tensor out=None)",                                     \

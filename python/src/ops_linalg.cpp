@@ -1,4 +1,4 @@
-// Linear algebra: tercel.linalg, and its predecessors in tercel.
+// Linear algebra: tercel.linalg, and older functions in tercel.
 #include "tercel/ops/linalg/linalg.h"
 
 #include "python/src/op.h"
@@ -39,7 +39,6 @@ Named<2> named(const linalg::SlogdetResult& r) { return {{"sign", "logabsdet"}, 
 
 Span<Entry> linear_algebra_ops() {
   static const Entry table[] = {
-
       entry(
           "linalg_svd(Tensor A, bool full_matrices=True, *, str driver=None, Tensor[] out=None)",
           [](const Tensor& a, bool full, std::optional<std::string_view> driver, const OutList& out) {
@@ -48,7 +47,7 @@ Span<Entry> linear_algebra_ops() {
                          "cuSOLVER backend.");
             return into_exact("linalg_svd", out, named(linalg::svd(a, full)));
           },
-          kLinalg, "A = U diag(S) Vh, S falling."),
+          kLinalg, "A = U diag(S) Vh with S in descending order."),
       entry(
           "linalg_svdvals(Tensor A, *, str driver=None, Tensor out=None)",
           [](const Tensor& a, std::optional<std::string_view>, const Tensor& out) {
@@ -60,7 +59,7 @@ Span<Entry> linear_algebra_ops() {
           [](const Tensor& a, std::string_view uplo, const OutList& out) {
             return into_exact("linalg_eigh", out, named(linalg::eigh(a, triangle(uplo))));
           },
-          kLinalg, "Eigenvalues, rising, and eigenvectors of a symmetric (Hermitian) matrix."),
+          kLinalg, "Eigenvalues in ascending order and eigenvectors of a symmetric (Hermitian) matrix."),
       entry(
           "linalg_eigvalsh(Tensor input, str UPLO=\"L\", *, Tensor out=None)",
           [](const Tensor& a, std::string_view uplo, const Tensor& out) {
@@ -70,7 +69,7 @@ Span<Entry> linear_algebra_ops() {
       entry(
           "linalg_pinv(Tensor input, *, Tensor atol=None, Tensor rtol=None, bool hermitian=False, Tensor out=None)",
           [](const Tensor& a, const Tensor& atol, const Tensor& rtol, bool hermitian, const Tensor& out) {
-            return into_exact("linalg_pinv", out, linalg::pinv(a, atol, rtol, hermitian));
+            return into_exact("linalg_pinv", out, autocast_result(linalg::pinv(a, atol, rtol, hermitian), out));
           },
           kLinalg),
       entry(
@@ -79,19 +78,19 @@ Span<Entry> linear_algebra_ops() {
             TERCEL_CHECK(!rcond.is_complex(), RuntimeError,
                          "linalg.pinv: rcond tensor of complex type is not supported. Got ",
                          scalar_type_word(rcond.dtype()));
-            return into_exact("linalg_pinv", out, linalg::pinv(a, 0.0, rcond, hermitian));
+            return into_exact("linalg_pinv", out, autocast_result(linalg::pinv(a, 0.0, rcond, hermitian), out));
           },
           kLinalg),
       entry(
           "linalg_pinv(Tensor input, *, float atol=None, float rtol=None, bool hermitian=False, Tensor out=None)",
           [](const Tensor& a, Bound atol, Bound rtol, bool hermitian, const Tensor& out) {
-            return into_exact("linalg_pinv", out, linalg::pinv(a, atol, rtol, hermitian));
+            return into_exact("linalg_pinv", out, autocast_result(linalg::pinv(a, atol, rtol, hermitian), out));
           },
-          kLinalg, "The inverse of Moore and Penrose."),
+          kLinalg, "The Moore-Penrose pseudoinverse."),
       entry(
           "linalg_pinv(Tensor input, float rcond, bool hermitian=False, *, Tensor out=None)",
           [](const Tensor& a, double rcond, bool hermitian, const Tensor& out) {
-            return into_exact("linalg_pinv", out, linalg::pinv(a, 0.0, rcond, hermitian));
+            return into_exact("linalg_pinv", out, autocast_result(linalg::pinv(a, 0.0, rcond, hermitian), out));
           },
           kLinalg),
       entry(
@@ -190,7 +189,7 @@ Span<Entry> linear_algebra_ops() {
       entry(
           "linalg_matrix_power(Tensor input, int n, *, Tensor out=None)",
           [](const Tensor& a, int64_t n, const Tensor& out) {
-            return into_exact("linalg_matrix_power", out, linalg::matrix_power(a, n));
+            return into_exact("linalg_matrix_power", out, autocast_matrix_power(a, n, out));
           },
           kLinalg),
       entry(
@@ -203,7 +202,7 @@ Span<Entry> linear_algebra_ops() {
           "linalg_diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1)",
           [](const Tensor& a, int64_t offset, int64_t dim1, int64_t dim2) { return diagonal(a, offset, dim1, dim2); },
           kLinalg | kCheap),
-      // tercel's own, as old as PyTorch.
+      // Functions of tercel itself, older than tercel.linalg.
       entry("det(Tensor input)", [](const Tensor& a) { return linalg::det(a); }),
       entry("slogdet(Tensor input, *, Tensor[] out=None)",
             [](const Tensor& a, const OutList& out) { return into_exact("slogdet", out, named(linalg::slogdet(a))); }),

@@ -1,4 +1,4 @@
-// Losses, with the arguments of torch.nn.functional, older ones (size_average, reduce) included.
+// Losses, with the arguments of torch.nn.functional, including deprecated ones (size_average, reduce).
 #include "python/src/op.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -10,14 +10,14 @@ namespace tercel::python {
 
 namespace {
 
-/** `what`: what an unknown one is not, as the loss says it. */
+/** `what`: the loss's term for a valid reduction, for the error message. */
 Reduction reduction_of(std::string_view name, const char* what = "a valid value for reduction") {
   for (const auto& [value, text] : enum_names(Reduction{}))
     if (text == name) return value;
   throw_error<ValueError>({name, " is not ", what});
 }
 
-/** What the two arguments that `reduction` replaced say, if either is given. */
+/** The reduction given by the deprecated arguments size_average and reduce, if either is given. */
 Reduction reduction_of(std::optional<bool> size_average, std::optional<bool> reduce, std::string_view name,
                        const char* what = "a valid value for reduction") {
   if (!size_average && !reduce) return reduction_of(name, what);
@@ -34,7 +34,7 @@ DimVector lengths_of(const char* name, const Tensor& lengths) {
 }
 
 #define TERCEL_REDUCTION "bool? size_average=None, bool? reduce=None, str reduction=\"mean\""
-/** A loss of x and target alone. */
+/** A loss of x and target only. */
 #define TERCEL_PLAIN_LOSS(name)                                                                          \
   entry(                                                                                                 \
       #name "(Tensor input, Tensor target, " TERCEL_REDUCTION ")",                                       \

@@ -1,4 +1,4 @@
-// Products and distances.
+// Matrix products, covariances and distances.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/linalg/products.h"
@@ -27,6 +27,15 @@ Span<Entry> matmul_ops() {
                 if (a.size(d) == 3) return into("cross", out, cross(a, b, d - a.dim()));
               throw_error<RuntimeError>({"no dimension of size 3 in input"});
             }),
+      entry("matrix_power(Tensor input, int n, *, Tensor out=None)",
+            [](const Tensor& a, int64_t n, const Tensor& out) {
+              return into("matrix_power", out, autocast_matrix_power(a, n, out));
+            }),
+      entry("cov(Tensor input, *, int correction=1, Tensor fweights=None, Tensor aweights=None)",
+            [](const Tensor& x, int64_t correction, const Tensor& counts, const Tensor& weights) {
+              return autocast_result(cov(x, correction, counts, weights));
+            }),
+      entry("corrcoef(Tensor input)", [](const Tensor& x) { return autocast_result(corrcoef(x)); }),
       entry(
           "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode=\"use_mm_for_euclid_dist_if_necessary\")",
           [](const Tensor& a, const Tensor& b, double p, std::string_view mode) {

@@ -1,4 +1,4 @@
-// Layers of networks; their losses are in ops_loss.cpp.
+// Functions of network layers; losses are in ops_loss.cpp.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/nn/init_functions.h"
@@ -136,7 +136,7 @@ Span<Entry> nn_ops() {
           "recompute_scale_factor, bool antialias)",
           [](const Tensor& x, const DimVector& size, const std::vector<double>& factors, std::string_view mode,
              std::optional<bool> align, bool recompute, bool antialias) {
-            // The mode "area" of volumes is adaptive_avg_pool3d(), which autocast takes to float32.
+            // Mode "area" of volumes is adaptive_avg_pool3d(), which autocast runs in float32.
             return interpolate(
                 mode == "area" && x.dim() == 5 ? autocast_float32(x) : x,
                 {{size.begin(), size.end()}, factors, interpolate_mode_of(mode), align, recompute, antialias});

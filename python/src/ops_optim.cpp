@@ -18,7 +18,7 @@ void step(GroupRule rule, const GroupOptions& options, bool first, List params, 
   rows.reserve(params.size() * states.size());
   for (size_t i = 0; i < params.size(); ++i)
     for (const std::vector<Tensor>* state : states) {
-      if (state->empty()) continue;  // one that these options have no use for
+      if (state->empty()) continue;  // a state that these options do not use
       TERCEL_CHECK(state->size() == params.size(), RuntimeError, optim::group_rule_name(rule),
                    ": expected a state for ", "each of ", params.size(), " parameters, got ", state->size());
       rows.push_back((*state)[i]);
@@ -63,7 +63,7 @@ Span<Entry> optim_ops() {
             step(decoupled ? GroupRule::AdamW : GroupRule::Adam, options, false, params, grads,
                  {&means, &squares, &largest}, steps);
           },
-          kFunction, "A step of Adam, or of AdamW, where decay is decoupled; it is counted in state_steps."),
+          kFunction, "A step of Adam, or of AdamW if decay is decoupled; increments state_steps."),
       entry(
           "_adagrad_step(" TERCEL_GROUP
           "Tensor[] state_sums, Tensor[] state_steps, float lr, float lr_decay, float weight_decay, float eps, "
@@ -74,7 +74,7 @@ Span<Entry> optim_ops() {
                 .lr = lr, .weight_decay = decay, .maximize = maximize, .eps = eps, .lr_decay = lr_decay};
             step(GroupRule::Adagrad, options, false, params, grads, {&sums}, steps);
           },
-          kFunction, "A step of Adagrad, which is counted in state_steps."),
+          kFunction, "A step of Adagrad; increments state_steps."),
       entry(
           "_rmsprop_step(" TERCEL_GROUP
           "Tensor[] square_avgs, Tensor[] grad_avgs, Tensor[] momentum_buffers, Tensor[] state_steps, float lr, "
@@ -90,7 +90,7 @@ Span<Entry> optim_ops() {
                                        .centered = centered};
             step(GroupRule::RMSprop, options, false, params, grads, {&squares, &means, &buffers}, steps);
           },
-          kFunction, "A step of RMSprop, which is counted in state_steps."),
+          kFunction, "A step of RMSprop; increments state_steps."),
       entry(
           "_ftrl_step(" TERCEL_GROUP
           "Tensor[] n, Tensor[] z, float lr, float beta, float lambda1, float lambda2, bool maximize)",

@@ -80,7 +80,7 @@ Span<Entry> random_ops() {
           [](int64_t n, Generator& g, const Tensor& out, FactoryOptions o) {
             return made("randperm", out, o, kInt64, [&](TensorOptions to) { return randperm(n, to, g); });
           },
-          kFunction, "The numbers 0 to n - 1 in random order."),
+          kFunction, "The integers 0 to n - 1 in random order."),
       entry(
           "rand_like(Tensor input" TERCEL_RANDOM_LIKE,
           [](const Tensor& x, Generator& g, FactoryOptions o, std::optional<MemoryFormat> f) {
@@ -120,7 +120,7 @@ Span<Entry> random_ops() {
             prepare_out("bernoulli", out, p.sizes());
             return bernoulli_(out, p, g);
           },
-          kBoth, "Ones at the probabilities of the input, else zeros."),
+          kBoth, "1 with the probability that input gives, else 0."),
       entry("bernoulli(Tensor input, float p" TERCEL_RANDOM_INPLACE,
             [](const Tensor& x, double p, Generator& g) -> Tensor { return bernoulli_(empty_like(x), p, g); }),
       entry(
@@ -133,7 +133,7 @@ Span<Entry> random_ops() {
             normal_(fresh, mean, std, g);
             return requires_grad ? fresh.requires_grad_() : fresh;
           },
-          kFunction, "Normal numbers of these means and deviations."),
+          kFunction, "Normal random numbers with the given means and standard deviations."),
       entry(
           "multinomial(Tensor input, int num_samples, bool replacement=False" TERCEL_GENERATOR ", Tensor out=None)",
           [](const Tensor& weights, int64_t samples, bool replacement, Generator& g, const Tensor& out) {
@@ -141,7 +141,7 @@ Span<Entry> random_ops() {
                          "multinomial expects Long tensor out, got: ", legacy_name(out.dtype()));
             return into("multinomial", out, multinomial(weights, samples, replacement, g));
           },
-          kBoth, "Indices drawn in proportion to each row's weights."),
+          kBoth, "Indices drawn with probabilities proportional to each row's weights."),
   };
   return table;
 }

@@ -39,7 +39,7 @@ ScalarType or_undefined(Dtype dtype) { return dtype.value_or(ScalarType::Undefin
               return into(#name, out, name(x, span_of(dims), keepdim, dtype_of(dtype, out)));              \
             })
 
-/** PyTorch adds what is not NaN in the dtype of `out`, for which it has no integers. */
+/** PyTorch's nansum adds in the dtype of `out` and supports no integers there. */
 void check_nansum_out(const Tensor& x, Dtype dtype, const Tensor& out) {
   if (out.defined() && !dtype && x.is_floating_point() && !out.is_floating_point())
     refuse_dtype("nansum_cpu", out.dtype());
@@ -69,7 +69,7 @@ void check_positions(const Tensor& out) {
                "Expected out tensor to have dtype long int, but got ", cpp_type_name(out.dtype()), " instead");
 }
 
-/** The largest or smallest: of all, along a dimension, of two tensors. */
+/** Maximum or minimum: of all elements, along a dimension, of two tensors. */
 #define TERCEL_EXTREME_ENTRIES(name, pairwise, arg, all_dims)                                                      \
   entry(#name "(Tensor input, *, Tensor out=None)",                                                                \
         [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); }),                             \
@@ -92,7 +92,7 @@ void check_positions(const Tensor& out) {
               return into(#arg, out, arg(x, dim, keepdim));                                                        \
             })
 
-/** unbiased is the older name of correction 1 or 0. */
+/** unbiased=True or False is the older spelling of correction=1 or 0. */
 #define TERCEL_VARIANCE_ENTRIES(name)                                                                                  \
   entry(#name "(Tensor input, bool unbiased)",                                                                         \
         [](const Tensor& x, bool unbiased) { return name(x, IntSpan(), unbiased); }),                                  \
@@ -170,7 +170,7 @@ Named<2> histogram_into(const Pair& out, const Tensor& x, const Histogram& resul
   return into("histogram", out, Named<2>{{kNames[0], kNames[1]}, {result.hist, result.bin_edges}});
 }
 
-/** The counts, and behind them the edges. */
+/** The counts, followed by the edges. */
 std::vector<Tensor> listed(const HistogramDd& h) {
   std::vector<Tensor> out{h.hist};
   out.insert(out.end(), h.bin_edges.begin(), h.bin_edges.end());

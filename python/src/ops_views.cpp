@@ -1,4 +1,4 @@
-// Views, and copies that rearrange.
+// Views, and copies that rearrange elements.
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/common/copy.h"
@@ -14,7 +14,7 @@ namespace tercel::python {
 
 namespace {
 
-// Bounds as slice() takes them: without one, the end at which the step starts or ends.
+// Bounds for slice(): None is the end that the step starts from, or goes to.
 int64_t start_of(std::optional<int64_t> start, int64_t step) { return start.value_or(step < 0 ? INT64_MAX : 0); }
 int64_t end_of(std::optional<int64_t> end, int64_t step) { return end.value_or(step < 0 ? INT64_MIN : INT64_MAX); }
 
@@ -34,7 +34,7 @@ Span<Entry> views_ops() {
           kViewMethod),
       entry(
           "view(Tensor input, dtype dtype)", [](const Tensor& x, ScalarType dtype) { return view(x, dtype); },
-          kViewMethod, "The same bytes as another dtype."),
+          kViewMethod, "The same bytes viewed as another dtype."),
       entry(
           "expand_copy(Tensor input, int[] size, *, bool implicit=False, Tensor out=None)",
           [](const Tensor& x, const DimVector& size, bool, const Tensor& out) {
@@ -67,11 +67,11 @@ Span<Entry> views_ops() {
       entry(
           "native_channel_shuffle(Tensor input, int groups)",
           [](const Tensor& x, int64_t groups) { return channel_shuffle(x, groups); }, kFunction | kNn,
-          "channel_shuffle() by its other name."),
+          "Alias of channel_shuffle()."),
       entry(
           "pad(Tensor input, int[] pad, str mode=\"constant\", Scalar? value=None)",
           [](const Tensor& x, const DimVector& border, std::string_view mode, std::optional<Scalar> value) {
-            // In PyTorch these are ops of their own, which autocast takes to float32.
+            // In PyTorch these are separate ops, which autocast runs in float32.
             const bool borders = mode == "replicate" || (mode == "reflect" && border.size() <= 4);
             return pad(borders ? autocast_float32(x) : x, border, mode, value);
           },

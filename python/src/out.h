@@ -1,4 +1,4 @@
-// Support of out= arguments.
+// Support for out= arguments.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@ void warn(const std::string& text);
 void warn_of_bytes();
 
 /**
- * Refuses an `out` that shares memory with an input, as far as the operation of that signature does (Note [Where out
- * may lie]).
+ * RuntimeError if `out` shares memory with an input in a way that the operation does not support (Note [Overlap
+ * with out]).
  */
 void check_out_apart(std::string_view operation, const Signature& signature, const Arguments& arguments);
 
 /**
- * The compute dtype of an operation with a dtype argument: that, else the dtype of `out`, if there is one. RuntimeError
+ * The compute dtype of an operation with a dtype argument: the argument, else the dtype of `out`, if any. RuntimeError
  * if they differ.
  */
 ScalarType dtype_of(std::optional<ScalarType> given, const Tensor& out);
@@ -42,7 +42,7 @@ Named<N> into(const char* op, const std::optional<std::vector<Tensor>>& out, Nam
 }
 ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result);
 
-/** The same for ops whose `out` must have the result's dtype (column out_exact of the table of ops). */
+/** into() for ops whose `out` must have the result's dtype (column out_exact of the table of ops). */
 Tensor into_exact(const char* op, const Tensor& out, const Tensor& result);
 template <size_t N>
 Named<N> into_exact(const char* op, const std::optional<std::vector<Tensor>>& out, Named<N> result) {

@@ -5,7 +5,7 @@
 
 namespace tercel::python {
 
-/** "tercel", or "torch" in a process where Tercel has taken that name. */
+/** "tercel", or "torch" in a process where Tercel is imported under that name. */
 const std::string& package_name();
 
 }  // namespace tercel::python

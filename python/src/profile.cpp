@@ -47,6 +47,7 @@ void register_profile(nb::module_& m) {
       .def("end", [](RecordFunction& self) { self.range.reset(); });
   m.def("_profiler_start", [] { start_profile(); });
   m.def("_profiler_stop", [] { return Profile{stop_profile()}; });
+  m.def("_profiler_pause", pause_profile);
   m.def("_profiler_enabled", [] { return profiling(); });
 }
 

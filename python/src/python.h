@@ -36,7 +36,7 @@ inline nb::object own(PyObject* fresh) {
   return nb::steal(fresh);
 }
 
-/** Whether it is an object of a class of nanobind's that was made to its end; __new__ alone leaves it empty. */
+/** Whether it is an initialised object of a nanobind class; __new__ alone leaves it empty. */
 inline bool is_ready(PyObject* o, PyTypeObject* type) { return Py_TYPE(o) == type && nb::inst_ready(o); }
 
 /** The result of body(), or `failure` with Python's error set. */
@@ -54,7 +54,7 @@ PyObject* at_border(F&& body) noexcept {
   return at_border<PyObject*>(nullptr, std::forward<F>(body));
 }
 
-/** Counts a call of ours that what Python holds may make again and again: RecursionError before the stack ends. */
+/** Counts nested calls for data that Python can nest without limit: RecursionError before the stack overflows. */
 class RecursionGuard {
  public:
   /** `where`: the end of the error's sentence, as " while a list is read". */
@@ -68,7 +68,7 @@ class RecursionGuard {
 
 // Note [Threads at the end]
 // During shutdown, Python ends a thread that waits for the GIL by unwinding our code, as by an exception that must not
-// be caught; in a destructor that terminates the process. Such a thread blocks here for ever instead, and the process
+// be caught; in a destructor that terminates the process. Such a thread blocks here forever instead, and the process
 // exits without it.
 [[noreturn]] void stop_thread();
 

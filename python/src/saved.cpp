@@ -51,7 +51,7 @@ void push_checkpoint(nb::handle recompute, bool preserve_rng_state, bool determi
       options));
 }
 
-/** Scope and what it works on. */
+/** A scope and its state. */
 template <class Scope>
 struct DrawsScope {
   std::shared_ptr<Draws> draws;
@@ -70,7 +70,7 @@ void push_replay(const std::shared_ptr<Draws>& draws) {
 }
 
 void pop_scope() {
-  TERCEL_CHECK(!t_scopes.empty(), RuntimeError, "there are no hooks of saved tensors to take away");
+  TERCEL_CHECK(!t_scopes.empty(), RuntimeError, "there are no saved-tensor hooks to remove");
   t_scopes.pop_back();
 }
 
@@ -95,7 +95,7 @@ void report(const Node& node) {
                          "information."}));
   warn(str_cat(
       {"Error detected in ", node.name(), ". Traceback of forward call that caused the error:\n", extras->trace}));
-  // A node that a backward has recorded: where the node of that backward was recorded, and so on.
+  // For a node recorded by a backward pass: where the node that ran there was recorded, and so on.
   while (extras && extras->induced_by.defined()) {
     const Node& inducing = static_cast<const Node&>(*extras->induced_by);
     extras = inducing.extras_or_null();
@@ -113,7 +113,7 @@ void report(const Node& node) {
 void register_saved(nb::module_& m) {
   m.def("_push_saved_tensors_hooks", push_saved_tensors_hooks);
   m.def("_push_checkpoint", push_checkpoint);
-  nb::class_<Draws>(m, "_Draws", "What a part of a program has drawn from the default generator.");
+  nb::class_<Draws>(m, "_Draws", "Records the random numbers drawn from the default generator.");
   m.def("_push_draws", push_draws);
   m.def("_push_replay", push_replay);
   m.def("_pop_scope", pop_scope);
@@ -122,7 +122,7 @@ void register_saved(nb::module_& m) {
     set_detect_anomaly(enabled, check_nan);
   });
   m.def("is_anomaly_enabled", anomaly_enabled, "Whether anomaly mode is on.");
-  m.def("is_anomaly_check_nan_enabled", anomaly_checks_nan, "Whether anomaly mode looks for NaN.");
+  m.def("is_anomaly_check_nan_enabled", anomaly_checks_nan, "Whether anomaly mode checks for NaN.");
 }
 
 }  // namespace tercel::python

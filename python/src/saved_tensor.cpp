@@ -18,7 +18,7 @@ struct SavedPlace {
   size_t index = 0;
 };
 
-/** Names of what nodes of these ops have saved, where saved_name() does not give PyTorch's; "indices" is the rest. */
+/** Names of saved tensors of these ops where saved_name() differs from PyTorch; "indices" names the rest. */
 struct SavedNames {
   std::string_view node;
   std::string_view names[5];
@@ -70,7 +70,7 @@ std::string saved_name(const std::vector<SavedTensor*>& saved, size_t index) {
   return before < names.size() ? std::string(names[before]) : str_cat({"tensor", before + 1});
 }
 
-/** The saved tensors of a name: one, or for a list all from there on. */
+/** The saved tensors of a name: one, or for a list all that follow. */
 struct SavedEntry {
   std::string name;
   size_t first;
@@ -96,7 +96,7 @@ std::vector<SavedEntry> saved_entries(const Node& node, const std::vector<SavedT
 
 /** The tensor that backward would get. */
 Tensor unpacked(const Node& node, const SavedTensor& saved) {
-  // A result has its history, whether or not operations are recorded here.
+  // An output keeps its history even if recording is disabled here.
   const GradModeGuard recording(true);
   return saved.defined() ? saved.get(BackwardCall(node, nullptr, nullptr)) : Tensor();
 }
@@ -154,7 +154,7 @@ nb::list saved_attribute_names(Node& node) {
       for (const std::string_view prefix : {kSaved, kRawSaved})
         names.append(nb::str((std::string(prefix) + entry.name).c_str()));
   } catch (const RuntimeError&) {
-    // It was freed: then there is nothing to name.
+    // It was freed, so it has no name.
   }
   return names;
 }
@@ -164,13 +164,13 @@ nb::object raw_saved_tensors(const intrusive_ptr<Node>& node) { return values_of
 void register_saved_tensor(nb::module_& m) {
   nb::module_ part = m.def_submodule("_autograd");
   nb::class_<SavedPlace>(part, "SavedTensor",
-                         "A tensor that a node of the graph has saved: y.grad_fn._raw_saved_self and the like.")
+                         "A tensor saved by a node of the graph, such as y.grad_fn._raw_saved_self.")
       .def("__init__",
            [](SavedPlace*) {
              throw_error<RuntimeError>({"Trying to create a SavedTensor object from Python is forbidden."});
            })
       .def("register_hooks", register_hooks, nb::arg("pack_hook"), nb::arg("unpack_hook"),
-           "Keeps what pack_hook(tensor) returns in the tensor's place, of which unpack_hook makes it again.");
+           "Stores pack_hook(tensor) instead of the tensor; unpack_hook turns it back into a tensor for backward.");
 }
 
 }  // namespace tercel::python

@@ -144,7 +144,7 @@ bool all_tensors(PyObject* o) {
   return true;
 }
 
-/** The first element that is not what the list wants, and its position; null if there is none. */
+/** The first element that does not fit the list's type, and its position; null if there is none. */
 struct WrongElement {
   nb::object element;
   Py_ssize_t position = 0;
@@ -194,7 +194,7 @@ std::string argument_type(PyObject* o) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     for (Py_ssize_t i = 0; i < n && i < 10; ++i) {
       if (i > 0) text += ", ";
-      text += type_name(PySequence_Fast_GET_ITEM(o, i));  // not what it holds, which may be the list itself
+      text += type_name(PySequence_Fast_GET_ITEM(o, i));  // without its elements, which may include the list itself
     }
     if (n > 10) text += ", ...";
     if (n == 1 && !list) text += ",";
@@ -322,7 +322,7 @@ void complain_of_type(const std::string& op, const Parameter& p, PyObject* o, in
 
 void Signature::explain(PyObject* const* args, size_t count, PyObject* keywords, bool bound) const {
   const size_t self = bound ? 1 : 0;
-  // Integers in the place of a list: all of them fit.
+  // Integers in place of a list: all of them fit.
   const bool spread = takes_variadic_ && match_variadic(args, count, bound);
   const Py_ssize_t extra = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   if (count > max_positional_ && !spread) {

@@ -4,8 +4,8 @@
 //   "add(Tensor input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)"
 // Types: Tensor, Scalar (a number, or a tensor without dimensions), Tensor|Scalar, int, float, bool, str, int[] and
 // float[], int[2] (a list, or one number for all), Tensor[], dtype, device, layout, memory_format, Generator, Storage,
-// object. A type with a question mark, or a default of None, accepts None. What follows the star is passed by keyword
-// only. Several signatures of one name are overloads: the first that fits is called. Matching looks only at types and
+// object. A type with a question mark, or a default of None, accepts None. Parameters after the star are keyword-only.
+// Several signatures of one name are overloads: the first that fits is called. Matching checks only types and
 // allocates nothing; values are converted afterwards, by the callable's C++ parameter types (call.h).
 #pragma once
 
@@ -51,17 +51,17 @@ struct Parameter {
 
 constexpr size_t kMostParameters = 16;
 
-/** Arguments in the order of the parameters: borrowed, defaults put in. */
+/** Borrowed arguments in the order of the parameters, with defaults filled in. */
 struct Arguments {
   PyObject* values[kMostParameters];
-  /** Integers that were passed one by one in the place of a list, as in x.view(2, 3). */
+  /** Integers that were passed separately instead of a list, as in x.view(2, 3). */
   PyObject* const* variadic = nullptr;
   size_t variadic_count = 0;
 };
 
 class Signature {
  public:
-  /** RuntimeError for an invalid text. */
+  /** RuntimeError for an invalid signature. */
   explicit Signature(const char* text);
   /** The same under another name. */
   Signature(const Signature& other, std::string name) : Signature(other) { name_ = std::move(name); }
@@ -72,7 +72,7 @@ class Signature {
   size_t required() const { return required_; }
   /** Where `out` is; -1 without one. */
   int out() const { return out_; }
-  /** The number of positional arguments fits, and so may the rest. */
+  /** Quick check: whether the number of positional arguments fits. */
   bool plausible(size_t count) const { return count >= required_ && (count <= parameters_.size() || takes_variadic_); }
 
   /**
@@ -80,7 +80,7 @@ class Signature {
    * object that the method was called on.
    */
   bool match(PyObject* const* args, size_t count, PyObject* keywords, bool bound, Arguments& out) const;
-  /** Sets the TypeError that says why match() was false. */
+  /** Sets the TypeError that explains why match() returned false. */
   void explain(PyObject* const* args, size_t count, PyObject* keywords, bool bound) const;
   /** "(Tensor input, Tensor other, *, Number alpha)", as error messages list it. */
   std::string listing(bool bound) const;
@@ -94,7 +94,7 @@ class Signature {
   size_t max_positional_ = 0;
   size_t required_ = 0;
   int out_ = -1;
-  bool takes_variadic_ = false;  ///< a list of integers is all that is passed by position, but for the first
+  bool takes_variadic_ = false;  ///< a list of integers is the only positional argument after the first
 };
 
 /** Whether a parameter takes the object (not None). */

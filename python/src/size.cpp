@@ -35,7 +35,7 @@ PyObject* as_size(PyObject* tuple) {
   return size;
 }
 
-/** Size + tuple of ints is a Size; anything else is what a tuple makes of it. */
+/** Size + tuple of ints is a Size; anything else behaves as for a tuple. */
 PyObject* concat(PyObject* a, PyObject* b) {
   PyObject* sum = PyTuple_Type.tp_as_sequence->sq_concat(a, b);
   if (!sum) return nullptr;

@@ -1,13 +1,13 @@
-// tercel.UntypedStorage: the bytes that tensors share; and what a TypedStorage, which is Python's (tercel/storage.py),
-// stands on.
+// tercel.UntypedStorage: the bytes that tensors share; and the base of TypedStorage, which is written in Python
+// (tercel/storage.py).
 //
-// One object a storage, as with tensors (Note [One object a tensor]), which is always left to the storage when the last
-// Python reference goes.
+// Each storage has one object, as tensors do (Note [One object per tensor]). The storage always takes it over when the
+// last Python reference goes.
 //
 // Note [Typed twins]
-// A storage has one typed storage of each dtype, for as long as it lives: id(x.storage()) tells storages apart. A typed
-// storage holds the untyped one, so that one cannot hold it in return. As with tensors, ownership turns around: a typed
-// storage that nobody refers to any more is kept by the untyped one, if that lives on, and lets go of it.
+// A storage has one typed storage per dtype for its whole life, so that id(x.storage()) identifies storages. A typed
+// storage owns the untyped one, which therefore cannot own it in return. As with tensors, ownership flips: when the
+// last reference to a typed storage goes and the untyped one is still in use, the untyped one owns it from then on.
 
 #include <cstring>
 
@@ -31,10 +31,10 @@ struct StorageObject {
 /** See Note [Typed twins]. */
 struct TypedObject {
   PyObject_HEAD StorageObject* untyped;
-  TypedObject* next;  // twin of the same storage
+  TypedObject* next;  // next twin of the same storage
   PyObject* dict;
   PyObject* weak_references;
-  bool kept;  // by the untyped storage's object, and does not hold it
+  bool kept;  // owned by the untyped storage's object, and does not own it
 };
 
 PyTypeObject *g_type = nullptr, *g_typed_type = nullptr;
@@ -98,13 +98,13 @@ void detach(TypedObject* twin) {
   *place = twin->next;
 }
 
-/** Leaves the twin to its storage if that lives on without it. */
+/** Transfers the twin to its storage if that is still in use elsewhere. */
 bool leave_to_untyped(TypedObject* self) {
   if (!self->untyped || self->kept) return false;
   if (Py_REFCNT(cast(self->untyped)) == 1 && self->untyped->storage.use_count() == 1) return false;
   Py_SET_REFCNT(cast(self), 1);
   self->kept = true;
-  Py_DECREF(cast(self->untyped));  // may be the last one after all: the storage then drops its twins at once
+  Py_DECREF(cast(self->untyped));  // may be the last reference: the storage then drops its twins at once
   return true;
 }
 
@@ -120,7 +120,7 @@ void dealloc_typed(PyObject* o) {
   Py_DECREF(type);
 }
 
-/** The bytes of a typed storage. One that somebody came by through a weak reference holds them from here on, if any. */
+/** The bytes of a typed storage. A typed storage reached through a weak reference owns them from here on, if any. */
 PyObject* get_untyped(PyObject* o, void*) {
   return at_border([&] {
     TypedObject* self = cast_typed(o);
@@ -156,7 +156,7 @@ nb::object typed_twin(nb::handle untyped, nb::handle cls) {
 int64_t size_of(PyObject* o) { return static_cast<int64_t>(cast(o)->storage->nbytes()); }
 uint8_t* bytes_of(PyObject* o) { return static_cast<uint8_t*>(cast(o)->storage->data()); }
 
-// What follows converts its arguments before it asks for address and size: __index__ may resize the storage.
+// The functions below convert their arguments before they read address and size: __index__ may resize the storage.
 
 int64_t byte_index(PyObject* self, PyObject* key) {
   TERCEL_CHECK(is_int_like(key), TypeError, "can't index a tercel.UntypedStorage with ", Py_TYPE(key)->tp_name);
@@ -170,7 +170,7 @@ Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(size_of(self)
 struct Bytes {
   Py_ssize_t start, length;
 };
-/** The bytes that a slice means; RuntimeError unless they are neighbours. */
+/** The bytes of a slice; RuntimeError unless its step is 1. */
 Bytes bytes_in(PyObject* self, PyObject* slice) {
   Py_ssize_t start = 0, stop = 0, step = 0;
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_pending();
@@ -179,7 +179,7 @@ Bytes bytes_in(PyObject* self, PyObject* slice) {
   return {start, count};
 }
 
-/** A storage of some of the bytes, which it shares; who has their address must find them there. */
+/** A storage that shares some of the bytes; the original can no longer be resized. */
 PyObject* part_of(PyObject* self, Bytes part) {
   const Storage& whole = cast(self)->storage;
   whole->set_resizable(false);
@@ -260,7 +260,7 @@ PyObject* clone_storage(PyObject* self, PyObject*) {
   });
 }
 
-/** UntypedStorage(), of a number of bytes, or of a sequence of bytes; device="cpu" may be said. */
+/** UntypedStorage(), of a number of bytes, or of a sequence of bytes; accepts device="cpu". */
 PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return at_border([&] {
     Device device = kCpu;
@@ -294,18 +294,18 @@ PyMethodDef g_methods[] = {
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
-    {"resizable", resizable, METH_NOARGS, "Whether it may grow or shrink."},
-    {"resize_", resize, METH_O, "Changes the number of bytes, keeping the common ones."},
-    {"fill_", fill, METH_O, "Sets every byte."},
-    {"copy_", copy, METH_O, "Takes the bytes of a storage of the same size."},
-    {"_to_bytes", to_bytes, METH_NOARGS, "A copy as bytes."},
+    {"resizable", resizable, METH_NOARGS, "Whether resize_() is allowed."},
+    {"resize_", resize, METH_O, "Changes the number of bytes; keeps the bytes that both sizes have."},
+    {"fill_", fill, METH_O, "Sets every byte to a value."},
+    {"copy_", copy, METH_O, "Copies the bytes of a storage of the same size."},
+    {"_to_bytes", to_bytes, METH_NOARGS, "A copy as a bytes object."},
     {"clone", clone_storage, METH_NOARGS, "A copy."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef g_attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"_cdata", get_cdata, nullptr, nullptr, nullptr},
-    {"device", get_device, nullptr, "Where the bytes are.", nullptr},
+    {"device", get_device, nullptr, "The device of the bytes.", nullptr},
     {},
 };
 PyMemberDef g_members[] = {
@@ -317,7 +317,7 @@ PyType_Slot g_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(storage_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_methods, g_methods},
-    {Py_tp_doc, const_cast<char*>("A row of bytes that tensors look at.")},
+    {Py_tp_doc, const_cast<char*>("A block of bytes that tensors are views of.")},
     {Py_tp_getset, g_attributes},
     {Py_tp_members, g_members},
     {Py_mp_length, reinterpret_cast<void*>(length)},
@@ -343,7 +343,7 @@ PyType_Slot g_typed_slots[] = {
     {Py_tp_members, g_typed_members},
     {0, nullptr},
 };
-// Without the collector, as UntypedStorage; its subclasses have no more members, so that Python adds none to them.
+// Not tracked by the collector, like UntypedStorage; its subclasses have no further members.
 PyType_Spec g_typed_spec = {"tercel._TypedStorage", sizeof(TypedObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                             g_typed_slots};
 

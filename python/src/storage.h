@@ -1,4 +1,4 @@
-// How the deleter of peers tells a storage's object from a tensor's.
+// Lets the deleter of peers distinguish a storage's object from a tensor's.
 #pragma once
 
 namespace tercel::python {

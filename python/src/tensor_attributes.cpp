@@ -24,7 +24,7 @@ PyObject* getter(PyObject* self, void*) {
 template <void (*Set)(PyObject*, const Tensor&, PyObject*)>
 int setter(PyObject* self, PyObject* value, void* name) {
   return at_border<int>(-1, [&] {
-    // Only a gradient may go.
+    // Only .grad can be deleted.
     if (!value && static_cast<const char*>(name) == kGradName) value = Py_None;
     TERCEL_CHECK(value, RuntimeError, "Can't delete Tensor.", static_cast<const char*>(name));
     Set(self, tensor_of(self), value);
@@ -84,13 +84,13 @@ PyObject* grad_fn_of(const Tensor& t) {
   return from_node(node);
 }
 
-/** As old programs drop the history. */
+/** Old programs drop the history this way. */
 void set_grad_fn(PyObject*, const Tensor& t, PyObject* value) {
   TERCEL_CHECK(value == Py_None, RuntimeError, "_grad_fn can be only set to None");
   detach_(t);
 }
 
-/** Hooks as old programs register them: a dict of functions. Those that are there are not shown. */
+/** Registers hooks as old programs do, with a dict of functions. Hooks registered otherwise are not shown. */
 void set_hooks(PyObject* self, const Tensor&, PyObject* value) {
   if (value == Py_None) return;
   for (const nb::handle hook : nb::borrow(value).attr("values")()) nb::borrow(self).attr("register_hook")(hook);
@@ -146,38 +146,38 @@ PyObject* names(const Tensor& t) {
 PyGetSetDef g_attributes[] = {
     TERCEL_READ("shape", shape, "The sizes, as a tercel.Size."),
     TERCEL_READ("dtype", dtype, "The type of the elements."),
-    TERCEL_READ("device", device, "Where the data lives."),
-    TERCEL_READ("layout", layout, "How the elements are stored."),
+    TERCEL_READ("device", device, "The device of the data."),
+    TERCEL_READ("layout", layout, "The layout of the elements."),
     TERCEL_READ("ndim", ndim, "The number of dimensions."),
-    TERCEL_READ("itemsize", itemsize, "Bytes of an element."),
-    TERCEL_READ("nbytes", nbytes, "Bytes of all elements."),
-    TERCEL_READ("is_leaf", is_leaf, "Whether no recorded operation made it."),
+    TERCEL_READ("itemsize", itemsize, "The size of an element in bytes."),
+    TERCEL_READ("nbytes", nbytes, "The size of all elements in bytes."),
+    TERCEL_READ("is_leaf", is_leaf, "Whether the tensor is a leaf: not the result of a recorded operation."),
     TERCEL_READ("retains_grad", retains_gradient, "Whether backward keeps the gradient of this intermediate result."),
     TERCEL_READ("is_cpu", is_cpu, "Whether the data is on the CPU."),
-    TERCEL_READ("is_cuda", is_cuda, "Whether the data is on a GPU: never."),
+    TERCEL_READ("is_cuda", is_cuda, "Whether the data is on a GPU: always False."),
     TERCEL_READ("is_sparse", is_sparse, "Whether the layout is sparse."),
     TERCEL_READ("is_sparse_csr", never, "Never."),
     TERCEL_READ("is_quantized", never, "Never."),
-    TERCEL_READ("is_meta", never, "Whether there is no data: never."),
+    TERCEL_READ("is_meta", never, "Whether the tensor is on the meta device: always False."),
     TERCEL_READ("is_mkldnn", never, "Never."),
-    TERCEL_READ("output_nr", output_nr, "Which result of grad_fn this is."),
-    TERCEL_READ("_version", version, "How often the data was changed in place."),
+    TERCEL_READ("output_nr", output_nr, "The index of this tensor among the outputs of grad_fn."),
+    TERCEL_READ("_version", version, "The version counter: the number of in-place changes of the data."),
     TERCEL_READ("_base", base, "The tensor that this one views, or None."),
     TERCEL_READ("T", transposed, "All dimensions in reverse order."),
-    TERCEL_READ("mT", mt, "The last two dimensions exchanged."),
+    TERCEL_READ("mT", mt, "The last two dimensions swapped."),
     TERCEL_READ("H", hermitian, "The conjugate transpose of a matrix."),
     TERCEL_READ("mH", mh, "adjoint()."),
-    TERCEL_READ("grad_fn", grad_fn_of, "The node of the graph that made it, or None."),
+    TERCEL_READ("grad_fn", grad_fn_of, "The graph node that produced the tensor, or None."),
     {"_backward_hooks", getter<none>, setter<set_hooks>, "Hooks to register, as a dict.",
      const_cast<char*>(kHooksName)},
     {"_grad_fn", getter<grad_fn_of>, setter<set_grad_fn>, "grad_fn, which can be set to None.",
      const_cast<char*>(kGradFnName)},
-    {"requires_grad", getter<requires_grad>, setter<set_requires_grad>, "Whether operations on it are recorded.",
-     const_cast<char*>(kRequiresGradName)},
-    {"grad", getter<grad>, setter<set_grad>, "The gradient that backward() left, or None.",
+    {"requires_grad", getter<requires_grad>, setter<set_requires_grad>,
+     "Whether operations on the tensor are recorded.", const_cast<char*>(kRequiresGradName)},
+    {"grad", getter<grad>, setter<set_grad>, "The gradient that backward() accumulated, or None.",
      const_cast<char*>(kGradName)},
     {"data", getter<data>, setter<set_data>, "The same data without history.", const_cast<char*>(kDataName)},
-    {"real", getter<real_part>, setter<set_real>, "The real part, a view; of a real tensor itself.",
+    {"real", getter<real_part>, setter<set_real>, "The real part, a view; a real tensor itself.",
      const_cast<char*>(kRealName)},
     {"imag", getter<imaginary_part>, setter<set_imag>, "The imaginary part, a view.", const_cast<char*>(kImagName)},
     {"names", getter<names>, setter<set_names_refused>, "None for each dimension: there are no names.",

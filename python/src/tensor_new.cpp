@@ -43,7 +43,7 @@ Tensor legacy_tensor(PyObject* args, PyObject* kwargs, ScalarType type) {
   if (data) return of_argument(data.ptr(), type);
   if (n == 0) return empty({0}, type);
   if (n == 1) return of_argument(PyTuple_GET_ITEM(args, 0), type);
-  // As everywhere in sizes: a bool is an int, but not as the first of them.
+  // As in all lists of sizes, a bool counts as an int except as the first element.
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* const size = PyTuple_GET_ITEM(args, i);
     TERCEL_CHECK(is_int_like(size) || (i > 0 && PyBool_Check(size)), TypeError,
@@ -58,7 +58,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 void register_legacy(nb::module_& m) {
-  // tercel.FloatTensor(...) is Python's business (_tensor.py); this is what it calls.
+  // Called by tercel.FloatTensor(...), which is written in Python (_tensor.py).
   m.def("_legacy_tensor", [](nb::handle dtype, const nb::args& args, const nb::kwargs& kwargs) {
     return own(wrap(legacy_tensor(args.ptr(), kwargs.ptr(), to_dtype(dtype.ptr()))));
   });
@@ -83,7 +83,7 @@ void register_legacy(nb::module_& m) {
             PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type), RuntimeError,
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
             "your class inherits from Tensor.");
-        // Its own object: the same tensor, seen once more, with its history.
+        // A new object: an alias of the tensor, with its history.
         const Tensor& t = to_tensor(data, "as_subclass");
         return own(wrap_as(reinterpret_cast<PyTypeObject*>(type.ptr()),
                            t.as_strided(t.sizes(), t.strides(), t.storage_offset())));

@@ -17,7 +17,7 @@ namespace {
 TensorObject* cast(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
 PyObject* cast(TensorObject* o) { return reinterpret_cast<PyObject*>(o); }
 
-/** Dead plain objects, for the next ones: half of the price of a small operation is this allocation. */
+/** Free list of plain objects: this allocation is half of the cost of a small operation. */
 struct FreeList {
   static constexpr size_t kMost = 256;
   std::array<TensorObject*, kMost> objects;
@@ -25,7 +25,7 @@ struct FreeList {
 };
 FreeList g_free;
 
-/** False once the interpreter has begun to end: no thread may then wait for the GIL. */
+/** False once the interpreter shuts down: no thread may then wait for the GIL. */
 bool g_alive = false;
 
 TensorObject* allocate_plain() {
@@ -37,7 +37,7 @@ TensorObject* allocate_plain() {
   return PyObject_GC_New(TensorObject, tensor_type);
 }
 
-/** Leaves the object to its tensor if C++ holds the tensor and something of the object would be lost. */
+/** Transfers the object to its tensor if C++ owns the tensor and the object has state that would be lost. */
 bool leave_to_tensor(TensorObject* self) {
   if (self->owned_by_tensor || !self->tensor.defined()) return false;
   TensorImpl* impl = &self->tensor.impl();
@@ -45,11 +45,11 @@ bool leave_to_tensor(TensorObject* self) {
   if (!self->dict && !self->weak_references && Py_TYPE(self) == tensor_type) return false;
   Py_SET_REFCNT(cast(self), 1);
   self->owned_by_tensor = true;
-  raw::decref(impl);  // may be the last one after all: the tensor then gives the object back at once
+  raw::decref(impl);  // may be the last reference: the tensor then releases the object at once
   return true;
 }
 
-/** Attributes in __slots__ of subclasses, which only their own deallocator would know. */
+/** Attributes in __slots__ of subclasses, which only the subclass's deallocator would free. */
 void clear_slots(PyObject* self) {
   for (PyTypeObject* type = Py_TYPE(self); type != tensor_type && type; type = type->tp_base)
     for (PyMemberDef* member = type->tp_members; member && member->name; ++member)
@@ -59,7 +59,7 @@ void clear_slots(PyObject* self) {
       }
 }
 
-/** Of Tensor and, through __init_subclass__, of its subclasses: see Note [One object a tensor]. */
+/** The deallocator of Tensor and, through __init_subclass__, of its subclasses: Note [One object per tensor]. */
 void dealloc(PyObject* o) {
   TensorObject* self = cast(o);
   if (leave_to_tensor(self)) return;
@@ -81,11 +81,11 @@ void dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
-/** A tensor or a storage dies that owns its object. */
+/** Called when a tensor or a storage that owns its object is destroyed. */
 void drop_object(void* peer) noexcept {
-  if (!g_alive || interpreter_ends()) return;  // nothing is freed any more
+  if (!g_alive || interpreter_ends()) return;  // nothing is freed during shutdown
   const WithGil scope;
-  // Somebody may have come by the object through a weak reference, or is its finalizer: it is left with an empty one.
+  // A weak reference or a finalizer may still reach the object: it is left with an undefined tensor.
   if (is_storage_object(peer)) {
     disown_storage(peer);
   } else {
@@ -101,15 +101,15 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
   TensorObject* self = cast(o);
   Py_VISIT(self->context);
-  // What C++ holds too is not garbage, whatever Python can reach.
+  // A tensor that C++ also owns is not garbage.
   if (self->tensor.use_count() > 1) return 0;
   Py_VISIT(self->dict);
   if (self->leaf_hooks)
     if (const int result = self->leaf_hooks->show(visit, arg); result != 0) return result;
   if (self->context && self->tensor.defined()) {
     const AutogradMeta* meta = autograd_meta(self->tensor);
-    // The node's reference. Other threads may work on the tensor without the GIL: the node is compared, not looked
-    // into.
+    // The node's reference. Other threads may use the tensor without the GIL, so the node's address is compared and the
+    // node is not dereferenced.
     if (meta && owns_context_alone(meta->grad_fn.get(), self->context)) Py_VISIT(self->context);
   }
   return 0;
@@ -150,19 +150,19 @@ PyObject* stop_dropping(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-/** The object that stands for the tensor already, as a new reference. */
+/** The existing object of the tensor, as a new reference. */
 PyObject* existing(TensorObject* object, TensorImpl& impl) {
   if (object->owned_by_tensor) {
     object->owned_by_tensor = false;
     raw::incref(&impl);
-    return cast(object);  // with the reference that the tensor held
+    return cast(object);  // takes over the tensor's reference
   }
   return Py_NewRef(cast(object));
 }
 
 /**
- * For an object that somebody came by through a weak reference while its tensor owned it: from here on the object holds
- * the tensor again, and outlives C++'s use of it.
+ * For an object reached through a weak reference while its tensor owned it: from here on the object owns the tensor
+ * again, and outlives C++'s use of it.
  */
 PyObject* fix_weak_reference(PyObject* o, PyObject*) {
   TensorObject* self = cast(o);
@@ -252,7 +252,7 @@ void register_tensor(nb::module_& m) {
   attributes.push_back({"__dict__", get_dict, set_dict, nullptr, nullptr});
   for (const PyGetSetDef* a = tensor_attributes(); a->name; ++a) attributes.push_back(*a);
   attributes.push_back({});
-  auto* kept = new std::vector<PyGetSetDef>(std::move(attributes));  // the type refers to them for good
+  auto* kept = new std::vector<PyGetSetDef>(std::move(attributes));  // the type refers to them forever
 
   std::vector<PyType_Slot> slots = {
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
@@ -271,7 +271,7 @@ void register_tensor(nb::module_& m) {
   PyType_Spec spec = {"tercel.Tensor", sizeof(TensorObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   tensor_type = make_type(m, &spec);
-  tensor_type->tp_name = "Tensor";  // as it stands in Python's own error messages; __module__ is in the dict
+  tensor_type->tp_name = "Tensor";  // as in Python's error messages; __module__ is in the dict
 
   g_alive = true;
   set_peer_deleter(drop_object);

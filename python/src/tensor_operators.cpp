@@ -1,7 +1,7 @@
-// x + y, -x, x < y, x @ y and what else Python spells with signs.
+// x + y, -x, x < y, x @ y and Python's other operators.
 //
-// An operand that is no tensor and no number makes an operator return NotImplemented, so that Python asks the other
-// one.
+// An operator returns NotImplemented for an operand that is neither a tensor nor a number, so that Python tries the
+// other operand.
 #include <algorithm>
 
 #include "python/src/autocast.h"
@@ -19,7 +19,7 @@ namespace tercel::python {
 
 namespace {
 
-/** The name of an operator's operation, as an argument of a template: what profiles show. */
+/** The name of an operator's operation as a template argument; profiles show it. */
 template <size_t N>
 struct Name {
   constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }  // NOLINT(google-explicit-constructor)
@@ -32,7 +32,7 @@ using ScalarTensor = Tensor (*)(Scalar, const Tensor&);
 
 bool is_large(const Tensor& t) { return t.numel() >= kGilGrain; }
 
-/** Whichever of the three the operands ask for. */
+/** Selects one of the three overloads by the operands. */
 template <Name kName, TensorTensor Tt, TensorScalar Ts, ScalarTensor St>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   const ProfileRange range(kName.text, RangeKind::Op);
@@ -143,7 +143,7 @@ PyObject* product(PyObject* a, PyObject* b) noexcept {
   });
 }
 
-/** x / y; of an array of NumPy by a tensor, the product with 1 / y, which NumPy leaves to it. */
+/** x / y; a NumPy array divided by a tensor is the product with 1 / y, since NumPy defers to the tensor. */
 PyObject* quotient(PyObject* a, PyObject* b) noexcept {
   if (is_tensor(a) || !is_ndarray(a)) return binary<"div", div, div, div>(a, b);
   return at_border([&] {
@@ -152,7 +152,7 @@ PyObject* quotient(PyObject* a, PyObject* b) noexcept {
   });
 }
 
-/** x == y; an array of NumPy is a tensor if it can be, and nothing's equal if not. */
+/** x == y; a NumPy array is converted to a tensor if possible, else it compares unequal. */
 PyObject* equal(PyObject* a, PyObject* b) noexcept {
   if (is_tensor(b) || !is_ndarray(b)) return binary<"eq", eq, eq, eq>(a, b);
   return at_border([&]() -> PyObject* {
@@ -182,7 +182,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-/** id(x), as PyTorch's: sets of a tensor and a few other things are gone through in the same order. */
+/** id(x), as in PyTorch, so that small sets with tensors iterate in the same order. */
 Py_hash_t hash(PyObject* a) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(a)); }
 
 int truth(PyObject* a) {

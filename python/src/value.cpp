@@ -1,4 +1,4 @@
-// Objects of Python and io::Value, which is what a .pt file holds.
+// Conversion between Python objects and io::Value, the content of a .pt file.
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using io::Value;
 
-// Deeper than any file may nest, and far from the end of the stack.
+// Deeper than any file may nest, and far below the stack limit.
 constexpr int kMostDepth = 500;
 
 std::string type_name(PyObject* o) {
@@ -25,7 +25,7 @@ nb::object parameter_type() { return nb::module_::import_("tercel.nn").attr("Par
 bool is_parameter(PyObject* o) {
   return is_tensor(o) && parameter_type().ptr() == reinterpret_cast<PyObject*>(Py_TYPE(o));
 }
-/** A subclass whose tensors may come back as plain ones: arrays of tercel.array_api. */
+/** A subclass whose tensors may be loaded as plain tensors: arrays of tercel.array_api. */
 bool is_saved_as_tensor(PyObject* o) {
   return is_tensor(o) && PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_saved_as_tensor") == 1;
 }
@@ -47,7 +47,7 @@ class Converter {
 
  private:
   struct Done {
-    nb::object object;  // so that its address is not used again
+    nb::object object;  // so that its address is not reused
     Value value;
     bool open = true;
   };
@@ -64,7 +64,7 @@ class Converter {
     TERCEL_CHECK(depth < kMostDepth, ValueError, "tercel.save: expected at most ", kMostDepth,
                  " containers inside each other");
     if (const auto found = done_.find(o); found != done_.end()) {
-      TERCEL_CHECK(!found->second.open, ValueError, "tercel.save: the ", type_name(o), " holds itself");
+      TERCEL_CHECK(!found->second.open, ValueError, "tercel.save: the ", type_name(o), " contains itself");
       return found->second.value;
     }
     done_.emplace(o, Done{nb::borrow(o), {}});
@@ -89,12 +89,12 @@ class Converter {
     if (PyDict_CheckExact(o)) return Value::dict(entries_of(o, depth));
     if (is_ordered_dict(o)) return Value::ordered_dict(entries_of(o, depth));
     throw_error<TypeError>({"tercel.save: cannot save an object of type ", type_name(o),
-                            "; tensors, numbers, texts, bytes, None, dtypes, devices, sizes, and lists, tuples and "
+                            "; tensors, numbers, strings, bytes, None, dtypes, devices, sizes, and lists, tuples and "
                             "dicts of these can be saved"});
   }
 
   std::vector<Value> items_of(PyObject* o, int depth) {
-    const nb::object items = own(PySequence_Tuple(o));  // a list might change meanwhile
+    const nb::object items = own(PySequence_Tuple(o));  // the list might change meanwhile
     std::vector<Value> out;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.ptr()); ++i)
       out.push_back(convert(PyTuple_GET_ITEM(items.ptr(), i), depth + 1));
@@ -154,7 +154,7 @@ class Maker {
       case Value::Kind::Dtype: return own(from_dtype(value.to_dtype()));
       case Value::Kind::Device: return own(from_device(value.to_device()));
     }
-    throw_error<InternalError>({"a value of no kind"});
+    throw_error<InternalError>({"a value of unknown kind"});
   }
 
   nb::object make_tuple(const Value& value) {

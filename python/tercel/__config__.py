@@ -1,4 +1,4 @@
-"""How the library was built and what it runs with, as text."""
+"""Build and runtime configuration as text."""
 
 from tercel import _C
 
@@ -9,10 +9,10 @@ def show():
 
 
 def parallel_info():
-    """How many threads an operation may use."""
+    """The maximum number of threads of an operation."""
     return f"Tercel/Parallel:\n\tget_num_threads() : {_C.get_num_threads()}\n"
 
 
 def _cxx_flags():
-    """The language that the library is compiled as."""
+    """The C++ standard that the library is compiled with."""
     return "-std=c++20"

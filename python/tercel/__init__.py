@@ -1,7 +1,7 @@
 """Tensors with PyTorch's semantics.
 
-Operations are functions of this module and methods of Tensor; tercel._C, written in C++, holds both. What is written in
-Python is what no program waits for: printing, typed storages, contexts that switch recording on and off.
+Operations are functions of this module and methods of Tensor; both are defined in tercel._C, which is written in C++.
+Python code is used where speed does not matter: printing, typed storages, contexts that enable or disable recording.
 """
 
 from tercel import _C
@@ -41,9 +41,9 @@ del _type
 newaxis = None
 __version__ = _C._version()
 
-# What a program that only calculates does not wait for.
+# Modules that are imported on first use, to keep `import tercel` fast.
 _LATER = frozenset((
-    "__config__", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
+    "__config__", "_dynamo", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
     "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
 
 

@@ -1,4 +1,4 @@
-"""tercel._foreach_add and its kin: an operation on every tensor of a list, as PyTorch's optimizers call them."""
+"""tercel._foreach_add and similar functions: an operation on every tensor of a list, as PyTorch's optimizers use."""
 
 from tercel import _C
 from tercel._C import Tensor
@@ -20,7 +20,7 @@ def _checked(tensors, *others):
 
 
 def _each(numbers, tensors):
-    """A number for every tensor: of a list, of a tensor's elements, or one for all."""
+    """A number for every tensor: from a list, from a tensor's elements, or one for all."""
     if isinstance(numbers, Tensor) and numbers.dim() == 1:
         numbers = numbers.tolist()
     if not isinstance(numbers, (list, tuple)):
@@ -39,7 +39,7 @@ def _operands(tensors, other):
 
 
 def _of_number(name):
-    """maximum and minimum of a tensor and a number are bounds."""
+    """maximum and minimum of a tensor and a number are computed by clamp."""
     return {"maximum": "clamp_min", "minimum": "clamp_max"}.get(name, name)
 
 

@@ -1,4 +1,4 @@
-"""Layers without state that are functions of tercel itself too."""
+"""Layers without state that are also functions of tercel itself."""
 
 from tercel._C import _nn
 
@@ -9,7 +9,7 @@ _GRID_PADDING = ("zeros", "border", "reflection")
 
 
 def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
-    """A convolution over time: input [time, batch, in], weight [kernel, in, out], bias [out]; zeros at both ends."""
+    """A convolution over time: input [time, batch, in], weight [kernel, in, out], bias [out]; zero padding at both ends."""
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.dim() != 3:
@@ -24,7 +24,7 @@ def conv_tbc(input, weight, bias, pad=0):  # noqa: A002
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):  # noqa: A002
-    """nn.functional.grid_sample() with its modes by number: bilinear, nearest, bicubic; zeros, border, reflection."""
+    """nn.functional.grid_sample() with numeric modes: bilinear, nearest, bicubic; zeros, border, reflection."""
     return _nn.grid_sample(input, grid, _GRID_MODES[interpolation_mode], _GRID_PADDING[padding_mode], align_corners)
 
 

@@ -1,4 +1,4 @@
-"""Linear algebra that PyTorch had before torch.linalg, and has removed: only older programs call it."""
+"""Linear algebra functions from before torch.linalg that PyTorch has removed; only old programs call them."""
 
 import warnings
 
@@ -17,7 +17,7 @@ _SYMEIG_FIELDS = ["eigenvalues", "eigenvectors"]
 
 
 def symeig(input, eigenvectors=False, upper=True, *, out=None):  # noqa: A002
-    """linalg.eigh() of the upper triangle; eigenvalues alone, beside nothing, unless vectors are asked for."""
+    """linalg.eigh() of the upper triangle; an empty tensor instead of eigenvectors unless they are requested."""
     warnings.warn("symeig is deprecated in favor of linalg.eigh and will be removed. The default behavior has changed from "
                   "using the upper triangular portion of the matrix by default to using the lower triangular portion.",
                   stacklevel=2)
@@ -41,7 +41,7 @@ def _removed(name, advice):
     def function(*args, **kwargs):
         raise RuntimeError("This function was deprecated since version 1.9 and is now removed." + advice)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Refuses: PyTorch has removed it.{advice}"
+    function.__doc__ = f"RuntimeError: PyTorch has removed it.{advice}"
     return function
 
 

@@ -1,6 +1,6 @@
-"""A few factors or eigenvectors of large matrices.
+"""Low-rank factors and a few eigenvectors of large matrices.
 
-Those of small rank by random projections (Halko, Martinsson and Tropp 2009, algorithm 4.4), eigenvectors by LOBPCG (Knyazev
+Low-rank factors by random projections (Halko, Martinsson and Tropp 2009, algorithm 4.4), eigenvectors by LOBPCG (Knyazev
 2001, "Toward the optimal preconditioned eigensolver").
 """
 
@@ -14,7 +14,7 @@ __all__ = ["lobpcg", "pca_lowrank", "svd_lowrank"]
 
 
 def _basis(matrix, q, niter):
-    """An orthonormal [m, q] whose columns nearly span what matrix [m, n] maps to."""
+    """An orthonormal [m, q] whose columns approximately span the range of matrix [m, n]."""
     start = _C.randn(*matrix.shape[:-2], matrix.size(-1), q, dtype=matrix.dtype)
     basis = _C._linalg.qr(matrix @ start).Q
     for _ in range(niter):
@@ -26,7 +26,7 @@ def _basis(matrix, q, niter):
 def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
     """Singular values and vectors of matrices A [..., m, n], or of A - M, that have rank q or nearly: (U, S, V).
 
-    q: how many, at most min(m, n); somewhat more than the rank. niter: rounds that bring the projection nearer.
+    q: the number of factors, at most min(m, n); choose it slightly above the rank. niter: subspace iterations.
     """
     if M is not None:
         A = A - M.broadcast_to(A.shape)  # noqa: N806
@@ -46,7 +46,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):  # noqa: N803
 def pca_lowrank(A, q=None, center=True, niter=2):  # noqa: N803
     """The principal components of the rows of A [..., m, n]: svd_lowrank() of A without the means of its columns.
 
-    q: how many; at most 6 unless given. Columns of V are the directions, S^2 / (m - 1) their variances.
+    q: the number of components, min(6, m, n) by default. Columns of V are the directions, S^2 / (m - 1) their variances.
     """
     if q is None:
         q = min(6, *A.shape[-2:])
@@ -58,10 +58,10 @@ def _times(matrix, x):
 
 
 def _orthonormal(s, b):
-    """A basis of the columns of s, orthonormal in the inner product of b; what is no direction of its own is left out."""
+    """A basis of the columns of s, orthonormal in the inner product of b; linearly dependent directions are dropped."""
     scale = (s * _times(b, s)).sum(0).clamp_min(0).sqrt()
     s = s[:, scale > 0] / scale[scale > 0]
-    for _ in range(2):  # once leaves errors as large as the directions are close
+    for _ in range(2):  # twice, since one pass leaves errors that grow as the directions become dependent
         values, vectors = _C._linalg.eigh(s.mT @ _times(b, s))
         kept = values > values.max() * s.size(0) * _C.finfo(s.dtype).eps
         s = s @ (vectors[:, kept] / values[kept].sqrt())
@@ -77,7 +77,7 @@ def _ritz(s, a, n, largest):
 
 
 def _lobpcg(a, b, x, preconditioner, k, niter, tol, largest, tracker):
-    """One matrix's; see lobpcg()."""
+    """lobpcg() of a single matrix."""
     n = x.size(1)
     values, x = _ritz(_orthonormal(x, b), a, n, largest)
     size_a, size_b = _C.norm(a), 1.0 if b is None else _C.norm(b)
@@ -102,7 +102,7 @@ def _lobpcg(a, b, x, preconditioner, k, niter, tol, largest, tracker):
 
 
 class _Eigenpairs(Function):
-    """Eigenpairs that have been found, as a function of their symmetric matrix."""
+    """The computed eigenpairs as a differentiable function of their symmetric matrix."""
 
     @staticmethod
     def forward(ctx, a, values, vectors):
@@ -125,11 +125,11 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
            tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
     """The k largest eigenvalues [..., k] of symmetric matrices A [..., m, m], and vectors X [..., m, k]: A X = B X diag(E).
 
-    B: positive definite, the identity unless given. X: [..., m, n], a guess to begin with, random numbers unless given, of
-    n >= k columns. iK: an approximation of A's inverse that makes it faster. niter, 1,000 unless given: steps at most; -1:
-    until residuals are below tol (the square root of the dtype's epsilon) relative to A. largest=False: the smallest.
-    tracker: called with the state of each step. method, "basic" or "ortho", and what ortho_* say change nothing: vectors are
-    made orthogonal in each step. Gradients flow to A where B and iK are None. ValueError if m < 3 n.
+    B: positive definite, the identity by default. X: an initial guess [..., m, n] with n >= k columns, random by default.
+    iK: an approximate inverse of A as a preconditioner. niter: the maximum number of steps, 1,000 by default; -1: until
+    residuals are below tol (by default the square root of the dtype's epsilon) relative to A. largest=False: the smallest.
+    tracker: called with the state of each step. method ("basic" or "ortho") and ortho_* have no effect: vectors are
+    orthogonalized in each step. Gradients flow to A if B and iK are None. ValueError if m < 3 n.
     """
     if A.dim() < 2 or A.size(-1) != A.size(-2) or not A.is_floating_point():
         raise ValueError(f"lobpcg expects real square matrices, but got {A.dtype} of shape {tuple(A.shape)}")
@@ -155,6 +155,6 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
         vectors = _C.stack([x for _, x in found]).view(*batch, m, k)
     if _C.is_grad_enabled() and (A.requires_grad or (B is not None and B.requires_grad)):
         if B is not None or iK is not None:
-            raise RuntimeError("lobpcg: gradients are there for A alone, without B and iK")
+            raise RuntimeError("lobpcg: gradients are supported for A only, without B and iK")
         values, vectors = _Eigenpairs.apply(A, values, vectors)
     return values, vectors

@@ -1,10 +1,11 @@
-"""Functions that stand beside Tensor in PyTorch, though others are for use: tercel.nn.functional's, and methods.
+"""Functions that PyTorch has in its main module, though programs should use those of nn.functional, or methods.
 
 Losses take numbers for reductions here, layers all of their arguments.
 """
 
 from tercel import _C
 from tercel._C import Tensor
+from tercel.functional import _without_autocast
 
 __all__ = ["addmv_", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cross_entropy_with_logits", "convolution",
            "cosine_embedding_loss", "ctc_loss", "dropout_", "feature_alpha_dropout_",
@@ -14,7 +15,7 @@ __all__ = ["addmv_", "alpha_dropout_", "as_strided_", "batch_norm", "binary_cros
            "view_as_complex_copy", "view_as_real_copy", "xlogy_"]
 
 addmv_, as_strided_, gcd_, lcm_, xlogy_ = Tensor.addmv_, Tensor.as_strided_, Tensor.gcd_, Tensor.lcm_, Tensor.xlogy_
-# What is unsafe about PyTorch's is that in-place changes of the parts are not noticed; here they are.
+# PyTorch's unsafe functions do not detect in-place changes of the parts; these do.
 unsafe_chunk, unsafe_split, unsafe_split_with_sizes = _C.chunk, _C.split, _C.split_with_sizes
 
 
@@ -31,7 +32,7 @@ def view_as_real_copy(input, *, out=None):  # noqa: A002
 
 
 def _functional():
-    from tercel.nn import functional  # when first called: `import tercel` is for calculations
+    from tercel.nn import functional  # imported at the first call, to keep `import tercel` fast
     return functional
 
 
@@ -71,7 +72,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):  # noqa: A002
 
 def kl_div(input, target, reduction=1, *, log_target=False):  # noqa: A002
     """nn.functional.kl_div(); reduction: 0 for none, 1 for the mean of all elements, 2 for the sum."""
-    # That function's mean warns that it is not the one of batches.
+    # kl_div(reduction="mean") would warn that it is not "batchmean".
     word, losses = _word("kl_div", reduction), _loss("kl_div", (input, target), 0, log_target=log_target)
     return losses if word == "none" else getattr(losses, word)()
 
@@ -106,7 +107,7 @@ feature_dropout_ = _in_place(_C.feature_dropout, "feature_dropout")
 
 
 def native_dropout(input, p, train):  # noqa: A002
-    """dropout(), and a mask of what has been kept."""
+    """dropout(), and a mask of the elements that were kept."""
     if train is False:
         return input.clone(), _C.ones_like(input, dtype=_C.bool)
     mask = _C.dropout(_C.ones_like(input, requires_grad=False), p, True) != 0
@@ -130,7 +131,7 @@ def _moments(x, eps):
 
 
 def native_layer_norm(input, normalized_shape, weight, bias, eps):  # noqa: A002
-    """nn.functional.layer_norm(), and the mean and 1 / deviation of each slice that it makes normal."""
+    """nn.functional.layer_norm(), and the mean and 1 / standard deviation of each normalized slice."""
     out = _functional().layer_norm(input, normalized_shape, weight, bias, eps)
     lead = input.shape[:input.dim() - len(normalized_shape)]
     mean, rstd = _moments(input.reshape(lead.numel(), -1), eps)
@@ -139,14 +140,14 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):  # noqa: A002
 
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):  # noqa: A002,N803
-    """nn.functional.group_norm() of N x C x HxW elements, and the mean and 1 / deviation of each group."""
+    """nn.functional.group_norm() of N x C x HxW elements, and the mean and 1 / standard deviation of each group."""
     out = _functional().group_norm(input, group, weight, bias, eps)
     mean, rstd = _moments(input.reshape(N * group, -1), eps)
     return out, mean.view(N, group), rstd.view(N, group)
 
 
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):  # noqa: A002
-    """nn.functional.batch_norm(), and in training the mean and 1 / deviation of each channel, else two empty tensors."""
+    """nn.functional.batch_norm(), and each channel's mean and 1 / deviation in training, else two empty tensors."""
     out = _functional().batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         return out, input.new_empty(0), input.new_empty(0)
@@ -154,16 +155,17 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
 
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):  # noqa: A002
-    """nn.functional.conv1d() to conv3d(), or conv_transpose1d() to 3d(), as the sizes of input say."""
+    """nn.functional.conv1d() to conv3d(), or conv_transpose1d() to 3d(), depending on the sizes of input; autocast does
+    not change its operands."""
     dims = weight.dim() - 2
     if transposed:
-        return getattr(_functional(), f"conv_transpose{dims}d")(input, weight, bias, stride, padding, output_padding, groups,
-                                                                dilation)
-    return getattr(_functional(), f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
+        return _without_autocast(getattr(_functional(), f"conv_transpose{dims}d"), input, weight, bias, stride, padding,
+                                 output_padding, groups, dilation)
+    return _without_autocast(getattr(_functional(), f"conv{dims}d"), input, weight, bias, stride, padding, dilation, groups)
 
 
 def norm_except_dim(v, pow=2, dim=0):  # noqa: A002
-    """Norms of the slices along a dimension, which stays, the others as 1; with dim=-1 that of all elements."""
+    """Norms of the slices along a dimension, with size 1 in the other dimensions; with dim=-1 that of all elements."""
     if dim == -1:
         return v.norm(pow)
     return v.norm(pow, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)

@@ -1,4 +1,4 @@
-"""Files by path or as objects, for what reads and writes by path."""
+"""Adapts file objects to functions that read and write by path."""
 
 import contextlib
 import io
@@ -8,13 +8,13 @@ from typing import Any, Iterator
 from tercel import _C
 
 
-# shutil and tempfile bring compression and random numbers along, 4 ms where importing all else of this package takes 12: they
-# come with the first file object.
+# shutil and tempfile import compression and random numbers: 4 ms, where the rest of this package takes 12. They are
+# imported for the first file object.
 
 
 @contextlib.contextmanager
 def reading(file: Any) -> Iterator[Any]:
-    """The path of a file; of an object with read(), the path of a copy of what is left in it."""
+    """The path of a file; for an object with read(), the path of a copy of its remaining content."""
     if isinstance(file, (str, bytes, os.PathLike)):
         yield file
         return
@@ -34,7 +34,7 @@ def reading(file: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def writing(file: Any) -> Iterator[Any]:
-    """The path of a file to be written; for an object with write(), what was written there goes to it at the end."""
+    """The path of a file to write; for an object with write(), a temporary file that is copied to it at the end."""
     if isinstance(file, (str, bytes, os.PathLike)):
         yield file
         return

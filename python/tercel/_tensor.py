@@ -1,4 +1,4 @@
-"""What of Tensor is written in Python, and functions that combine others."""
+"""The methods of Tensor that are written in Python, and functions that combine others."""
 
 from copy import deepcopy
 
@@ -73,7 +73,7 @@ def __deepcopy__(self, memo):
     if not self.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                            "at the moment.")
-    # Tensors over one storage stay that: the memo finds the storage's copy.
+    # Tensors that share a storage still share one afterwards: the memo finds the storage's copy.
     result = _rebuild(type(self), deepcopy(self.untyped_storage(), memo), self.dtype, self.storage_offset(),
                       tuple(self.size()), self.stride(), self.requires_grad, {})
     memo[id(self)] = result
@@ -85,7 +85,7 @@ def __deepcopy__(self, memo):
 
 
 def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, attributes):
-    """A tensor of a class over a storage; what pickles call."""
+    """A tensor of a class over a storage; called by pickles."""
     result = _C.empty(0, dtype=dtype)
     result.set_(storage, offset, size, stride)
     if cls is not Tensor:
@@ -97,7 +97,7 @@ def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, attribute
 
 @_method
 def __reduce_ex__(self, protocol):
-    # The storage is an object of its own: a pickle holds it once for all tensors over it, and copy.copy() keeps it.
+    # The storage is a separate object: a pickle contains it once for all its tensors, and copy.copy() shares it.
     return _rebuild, (type(self), self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.size()),
                       self.stride(), self.requires_grad, dict(self.__dict__))
 
@@ -111,13 +111,13 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 @_method
 def register_hook(self, hook):
-    """Calls hook(gradient) whenever backward has computed this tensor's gradient; what it returns takes its place."""
+    """Calls hook(gradient) whenever backward has computed this tensor's gradient; its result, if any, replaces it."""
     return RemovableHandle(_C._add_hook(self, hook))
 
 
 @_method
 def register_post_accumulate_grad_hook(self, hook):
-    """Calls hook(self) whenever backward has added to this leaf's .grad."""
+    """Calls hook(self) whenever backward has accumulated into this leaf's .grad."""
     return RemovableHandle(_C._add_leaf_hook(self, hook))
 
 
@@ -141,7 +141,7 @@ def __array_namespace__(self, *, api_version=None):
 
 @_method
 def to_device(self, device, /, *, stream=None):
-    """The tensor on a device, by its name in the array API."""
+    """The tensor on a device; the array API's name of to()."""
     if stream is not None:
         raise ValueError(f"to_device: expected no stream, but got {stream!r}")
     return self.to(device)
@@ -154,7 +154,7 @@ def storage(self):
 
 
 def _type_method(self, dtype=None, non_blocking=False):
-    """The name of the old tensor type, or the tensor in a dtype."""
+    """Without an argument, the name of the legacy tensor type; else the tensor converted to a dtype."""
     if dtype is None:
         return f"{_C._package_name()}.{self.dtype._legacy_name}Tensor"
     if isinstance(dtype, str):
@@ -181,7 +181,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 @_method
 def new(self, *args, **kwargs):
-    """What the constructor of this dtype's old tensor type makes."""
+    """A tensor made by the constructor of this dtype's legacy tensor type."""
     return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
 
@@ -193,26 +193,26 @@ def storage_type(self):
 
 @_method
 def is_shared(self):
-    """Whether other processes see the memory: never."""
+    """Whether the memory is shared between processes: always False."""
     return False
 
 
 @_method
 def share_memory_(self):
-    """Memory that other processes see: NotImplementedError, as tensors are copied when they are sent."""
+    """NotImplementedError: memory cannot be shared; tensors are copied when they are sent to other processes."""
     raise NotImplementedError("share_memory_: memory is not shared between processes; send tensors through a Queue or Pipe")
 
 
 @_method
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    """The tensor on a GPU: AssertionError, as there is none."""
+    """Raises AssertionError: there is no GPU."""
     raise AssertionError("cuda(): Tercel not compiled with CUDA enabled")
 
 
 @_method
 def pin_memory(self, device=None):
-    """Memory that a GPU reads by itself: RuntimeError, as there is no GPU to read it."""
-    raise RuntimeError("pin_memory(): expected a GPU that could read the memory, but found none")
+    """Raises RuntimeError: page-locked memory needs a GPU."""
+    raise RuntimeError("pin_memory(): expected a GPU that can access the memory, but found none")
 
 
 def _unique(x, inverse, counts, dim, consecutive):
@@ -223,13 +223,13 @@ def _unique(x, inverse, counts, dim, consecutive):
 
 @_method
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):  # noqa: A002
-    """The different values, or slices, ascending; with where each went and how often each came, if asked for."""
+    """The unique values, or slices, in ascending order; optionally with inverse indices and counts."""
     return _unique(self, return_inverse, return_counts, dim, False)
 
 
 @_method
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
-    """The first of each run of equal values, or slices; with the run of each and the runs' lengths, if asked for."""
+    """The first of each run of equal values, or slices; optionally with inverse indices and the lengths of runs."""
     return _unique(self, return_inverse, return_counts, dim, True)
 
 
@@ -251,41 +251,41 @@ def _map_in_place(name, self, others, function):
     values = [function(*row) for row in zip(*rows)]
     for value in values:
         if isinstance(value, (str, bytes)):
-            raise TypeError(f"{name}: the function must give numbers, not {type(value).__name__}")
+            raise TypeError(f"{name}: the function must return numbers, not {type(value).__name__}")
     kind = bool if self.dtype is _C.bool else complex if self.is_complex() else float if self.is_floating_point() else int
     return self.copy_(_C.tensor([kind(value) for value in values], dtype=self.dtype).view(self.shape))
 
 
 @_method
 def apply_(self, callable):  # noqa: A002
-    """Each element replaced by what the function makes of it; slow, as is what follows."""
+    """Replaces each element x by function(x), in place. Slow, as are map_() and map2_()."""
     return _map_in_place("apply_", self, (), callable)
 
 
 @_method
 def map_(self, tensor, callable):  # noqa: A002
-    """Calls the function with each element of this and another tensor; what it returns takes the element's place."""
+    """Replaces each element by function(element, other's element), in place."""
     return _map_in_place("map_", self, (tensor,), callable)
 
 
 @_method
 def map2_(self, x, y, callable):  # noqa: A002
-    """Calls the function with each element of this and two other tensors; what it returns takes the element's place."""
+    """Replaces each element by function(element, elements of two other tensors), in place."""
     return _map_in_place("map2_", self, (x, y), callable)
 
 
 for _one in ("ipu", "maia", "mps", "mtia", "nested", "vulkan", "xla", "xpu"):
-    setattr(Tensor, f"is_{_one}", False)  # kinds of tensors that there are none of
+    setattr(Tensor, f"is_{_one}", False)  # kinds of tensors that are not supported
 Tensor.__div__, Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__truediv__, Tensor.__rtruediv__, Tensor.__itruediv__
-_C._TensorBase = _C.TensorBase = Tensor  # one class is both
+_C._TensorBase = _C.TensorBase = Tensor  # one class serves as both
 Tensor._make_subclass = staticmethod(_C._make_subclass)
 Tensor.__array_priority__ = 1000
 Tensor.__module__ = "tercel"
-_C.Node.__doc__ = "A recorded operation, which a tensor's grad_fn is."
+_C.Node.__doc__ = "A recorded operation: the type of a tensor's grad_fn."
 
 
 class _LegacyType:
-    """FloatTensor and the like: constructors of one dtype, and the types that isinstance() asks about."""
+    """FloatTensor and similar types: constructors of one dtype, and types for isinstance()."""
 
     is_cuda = is_sparse = False
     layout = _C.strided
@@ -327,7 +327,7 @@ def is_storage(obj):
 
 
 def typename(obj):
-    """The name of a class or function, or of an object's class; of a tensor, that of the old tensor types."""
+    """The name of a class or function, or of an object's class; for a tensor, its legacy tensor type."""
     if isinstance(obj, Tensor):
         return obj.type()
     named = obj if hasattr(obj, "__qualname__") else type(obj)

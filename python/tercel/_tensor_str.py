@@ -1,7 +1,7 @@
-"""Tensors as text, as PyTorch prints them.
+"""Converts tensors to text, formatted as in PyTorch.
 
-Four digits behind the point, or powers of ten where the numbers differ too much; columns of one width; of more than a
-thousand elements only the first and last three along each dimension; lines of eighty characters.
+Four digits after the decimal point, or scientific notation if magnitudes differ too much; columns of equal width; lines
+of eighty characters. Tensors of more than a thousand elements show only the first and last three along each dimension.
 """
 
 import math
@@ -25,7 +25,7 @@ _PROFILES = {
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
-    """How tensors are printed: digits, when to leave elements out, how many stay, characters of a line."""
+    """Print options: digits, threshold for summarizing, number of elements shown at each edge, line width."""
     for name, value in _PROFILES.get(profile, {}).items():
         setattr(_Options, name, value)
     given = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
@@ -36,7 +36,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 class _Numbers:
-    """How the numbers of one tensor are written: all alike, and as wide as the widest."""
+    """The common format of one tensor's numbers, padded to the widest."""
 
     def __init__(self, values, floating):
         self.floating = floating
@@ -70,7 +70,7 @@ class _Numbers:
 
 
 class _ComplexNumbers:
-    """Both parts, each by its own rules: 1.+2.j."""
+    """Complex numbers, with a separate format for each part: 1.+2.j."""
 
     def __init__(self, values):
         self.real = _Numbers([v.real for v in values], True)
@@ -84,7 +84,7 @@ class _ComplexNumbers:
 
 
 def _shown(size):
-    """Which indices of a dimension are printed when elements are left out; None stands for the gap."""
+    """The indices of a dimension that are printed when it is summarized; None marks the gap."""
     edge = _Options.edgeitems
     if edge == 0:
         return [None]
@@ -145,7 +145,7 @@ def _with_suffixes(text, suffixes, indent):
 
 
 def tensor_str(x, contents=None):
-    """What repr(x) shows."""
+    """The text of repr(x)."""
     is_parameter = type(x) is not _C.Tensor and type(x).__name__ == "Parameter"
     prefix = "tensor(" if type(x) is _C.Tensor or is_parameter else f"{type(x).__name__}("
     indent = len(prefix)
@@ -159,7 +159,7 @@ def tensor_str(x, contents=None):
             suffixes.append(f"dtype={x.dtype}")
     elif x.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool) and not _is_default_complex(x.dtype):
         suffixes.append(f"dtype={x.dtype}")
-    if _Options.edgeitems == 0 and x.numel() > 0:  # of what is left out, the sizes remain
+    if _Options.edgeitems == 0 and x.numel() > 0:  # a summarized tensor also shows its sizes
         suffixes.insert(0, f"size={tuple(x.shape)}")
     if contents is None:
         contents = _contents(x.detach(), indent)

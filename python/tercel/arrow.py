@@ -13,10 +13,10 @@ def from_arrow(obj: Any, *, copy: Optional[bool] = None, mask: bool = False) -> 
     The columns of an object that has __arrow_c_array__ or __arrow_c_stream__: a tensor for an array, a dict of tensors
     for a batch of records or a table.
 
-    Numbers, bools, fixed-size lists of these (a dimension each) and arrow.fixed_shape_tensor. One batch stays where it
-    is, but for bools, which Arrow packs into bits: then writing to the tensor changes what Arrow takes for unchangeable,
-    unless copy=True. copy=False: RuntimeError where it must be copied. Missing values are a RuntimeError, or with
-    mask=True each tensor is a pair: values, and which of them are there (None: all).
+    Numbers, bools, fixed-size lists of these (a dimension each) and arrow.fixed_shape_tensor. The tensors share the memory
+    of a single batch, except for bools, which Arrow packs into bits; writing to them then changes data that Arrow treats
+    as immutable, unless copy=True. copy=False: RuntimeError if a copy is needed. Null values are a RuntimeError; with
+    mask=True each column is a pair of values and a validity mask (None: all valid).
     """
     if hasattr(obj, "__arrow_c_array__"):
         batches: List[Any] = [_C._from_arrow(*obj.__arrow_c_array__(), copy, mask)]
@@ -26,7 +26,7 @@ def from_arrow(obj: Any, *, copy: Optional[bool] = None, mask: bool = False) -> 
         raise TypeError(f"from_arrow: expected an object with __arrow_c_array__ or __arrow_c_stream__, "
                         f"not {type(obj).__name__}")
     if copy is False and len(batches) > 1:
-        raise RuntimeError(f"from_arrow: {len(batches)} batches cannot be one tensor without a copy")
+        raise RuntimeError(f"from_arrow: {len(batches)} batches cannot become one tensor without a copy")
     is_struct = batches[0][0]
     columns = [_join(parts, mask) for parts in zip(*(columns for _, columns in batches))]
     if not is_struct:
@@ -34,7 +34,7 @@ def from_arrow(obj: Any, *, copy: Optional[bool] = None, mask: bool = False) -> 
     names = [name for name, _ in columns]
     for name in names:
         if names.count(name) > 1:
-            raise RuntimeError(f"from_arrow: the column '{name}' comes twice")
+            raise RuntimeError(f"from_arrow: duplicate column '{name}'")
     return dict(columns)
 
 
@@ -49,7 +49,7 @@ def _join(parts: Tuple[Any, ...], mask: bool) -> Tuple[str, Any]:
 
 
 class RecordBatch:
-    """A dict of tensors with one number of rows, as Arrow takes batches: pyarrow.record_batch(RecordBatch(tensors))."""
+    """A dict of tensors with equal numbers of rows as an Arrow batch: pyarrow.record_batch(RecordBatch(tensors))."""
 
     def __init__(self, columns: Mapping[str, Tensor]) -> None:
         self._columns = dict(columns)
@@ -64,14 +64,14 @@ class RecordBatch:
 
 def _arrow_c_array(self, requested_schema=None):
     """
-    Capsules of a schema and of the array: numbers for one dimension, arrow.fixed_shape_tensor for more. Bools and what
-    is not row-major are copied. RuntimeError for a tensor without dimensions, or that requires a gradient.
+    Capsules of a schema and of the array: numbers for one dimension, arrow.fixed_shape_tensor for more. Bools and tensors
+    that are not row-major are copied. RuntimeError for a tensor without dimensions, or one that requires a gradient.
     """
     return _C._to_arrow(self, "")
 
 
 def _arrow_c_schema(self):
-    """The capsule of the schema alone."""
+    """The capsule of only the schema."""
     return _C._to_arrow(self[:0], "")[0]
 
 

@@ -1,4 +1,4 @@
-"""Names of PyTorch's compiler of functions: every operation runs when it is called, and functions stay as they are."""
+"""PyTorch's compiler API: nothing is compiled, operations run eagerly and functions are returned unchanged."""
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
            "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance"]
@@ -10,10 +10,16 @@ def _decorator(fn):
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,  # noqa: A001
             disable=False, recompile_limit=None, isolate_recompiles=False, dynamic_shapes=None):
-    """The function or module itself; without one, a decorator that returns what it decorates."""
+    """The function itself, or a module that calls a module, which is its child `_orig_mod`; without one, a decorator."""
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    return _decorator(model)
+    if model is None:
+        return compile
+    from tercel.nn.module import Module
+    if not isinstance(model, Module):
+        return model
+    from tercel._dynamo.eval_frame import OptimizedModule
+    return model if isinstance(model, OptimizedModule) else OptimizedModule(model)
 
 
 def disable(fn=None, recursive=True, *, reason=None):
@@ -32,7 +38,7 @@ def assume_constant_result(fn):
 
 
 class set_stance:  # noqa: N801
-    """A context or decorator that would say how to compile: it does nothing."""
+    """A context or decorator for compiler settings: it does nothing."""
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
         self.stance = stance
@@ -63,13 +69,13 @@ def is_exporting():
 
 
 def list_backends(exclude_tags=()):
-    """The compilers that there are: none."""
+    """The available compilers: none."""
     return []
 
 
 def reset():
-    """Nothing: nothing was compiled."""
+    """Does nothing: nothing was compiled."""
 
 
 def cudagraph_mark_step_begin():
-    """Nothing: there is no GPU."""
+    """Does nothing: there is no GPU."""

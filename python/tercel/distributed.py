@@ -1,4 +1,4 @@
-"""Answers for programs that may run in several processes: this package runs in one."""
+"""PyTorch's distributed API for programs that can run in several processes: Tercel runs in one."""
 
 __all__ = ["is_available", "is_initialized"]
 

@@ -1,4 +1,4 @@
-"""Functions whose arguments Python sorts out before the library sees them."""
+"""Functions whose arguments are prepared in Python."""
 
 import warnings
 
@@ -19,7 +19,7 @@ def _letter(subscript):
 
 
 def _contracts(equation):
-    """Whether a subscript of several operands is summed over; all else is no product of matrices to autocast."""
+    """Whether a subscript of several operands is summed over; only such an einsum is a matrix product for autocast."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     operands = inputs.split(",")
     shared = {c for c in inputs if c.isalpha() and sum(c in operand for operand in operands) > 1}
@@ -27,11 +27,11 @@ def _contracts(equation):
 
 
 def _without_autocast(function, *args, **kwargs):
-    _C._enter_autocast("cpu", False, _C._get_autocast_dtype("cpu"), _C._is_autocast_cache_enabled())
+    before = _C._enter_autocast("cpu", False, _C._get_autocast_dtype("cpu"), _C._is_autocast_cache_enabled())
     try:
         return function(*args, **kwargs)
     finally:
-        _C._exit_autocast()
+        _C._exit_autocast(*before)
 
 
 def einsum(*args):
@@ -40,7 +40,7 @@ def einsum(*args):
         raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one "
                          "operand and its subscripts list")
     if isinstance(args[0], Tensor):
-        # Operands and their subscripts take turns; a last list is the output's.
+        # Operands alternate with their subscripts; a final list is the output's.
         equation = ",".join("".join(map(_letter, subscripts)) for subscripts in args[1::2])
         operands = args[0:-1:2] if len(args) % 2 else args[::2]
         if len(args) % 2:
@@ -72,18 +72,18 @@ def tensordot(a, b, dims=2, out=None):
         raise RuntimeError("tensordot expects dims to be int or "
                            "Tuple[List[int], List[int]] or "
                            f"List[List[int]] containing two lists, but got dims={dims}")
-    if _C._is_autocast_enabled("cpu") and len(left) == a.dim() == b.dim():  # a sum, no product of matrices
+    if _C._is_autocast_enabled("cpu") and len(left) == a.dim() == b.dim():  # a sum, not a matrix product
         return _without_autocast(_C._tensordot, a, b, left, right, out=out)
     return _C._tensordot(a, b, left, right, out=out)
 
 
 def chain_matmul(*matrices, out=None):
-    """The product of matrices in the cheapest order."""
+    """The product of matrices in the order with the least cost."""
     return _C._chain_matmul(matrices, out=out)
 
 
 def lu(A, pivot=True, get_infos=False, out=None):  # noqa: N803
-    """The LU factorization as one matrix, its pivots, and, if asked for, where it met a zero."""
+    """The LU factorization as one matrix, its pivots, and optionally info: the position of a zero pivot."""
     factor = _C._linalg.lu_factor_ex if get_infos else _C._linalg.lu_factor
     return factor(A, pivot=pivot, out=out)
 
@@ -93,7 +93,7 @@ def _listed(tensors):
 
 
 def meshgrid(*tensors, indexing=None):
-    """Vectors expanded to one shape, in which each changes along a dimension of its own."""
+    """Vectors expanded to one shape, in which each varies along a separate dimension."""
     if indexing is None:
         warnings.warn("tercel.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
                       stacklevel=2)
@@ -102,12 +102,12 @@ def meshgrid(*tensors, indexing=None):
 
 
 def cartesian_prod(*tensors):
-    """All tuples with one element of each vector."""
+    """The Cartesian product: all tuples with one element of each vector."""
     return _C._cartesian_prod(tensors)
 
 
 def block_diag(*tensors):
-    """Matrices along the diagonal of one of zeros."""
+    """A block-diagonal matrix of the given matrices."""
     return _C._block_diag(tensors)
 
 
@@ -178,7 +178,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):  # noqa: A002
 
 
 def unravel_index(indices, shape):
-    """The places, one tensor a dimension, of elements that indices count row by row in a tensor of that shape."""
+    """Converts flat row-major indices into a tensor of that shape to coordinates, one tensor per dimension."""
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
@@ -194,11 +194,11 @@ def unravel_index(indices, shape):
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False):  # noqa: A002
-    """Counts points, the rows of input [..., n], in boxes.
+    """The histogram of points, the rows of input [..., n], in n dimensions.
 
-    bins: a number of bins, one for each of the n dimensions, or a tensor of edges for each; range: (least, greatest) of
-    each dimension one after another, without: those of the data. A last edge belongs to its bin. Weighted by `weight`
-    [...]; density: divided by the sum and the boxes' volumes. Returns (hist, bin_edges).
+    bins: a number of bins, one for each of the n dimensions, or a tensor of edges for each; range: minimum and maximum of
+    each dimension in one list, by default those of the data. The last edge belongs to the last bin. `weight` [...] weighs
+    the points; density: divides by the sum and the volumes of bins. Returns (hist, bin_edges).
     """
     hist, *edges = _C._histogramdd(input, bins, () if range is None else range, weight, density)
     return _C._return_type("histogramdd", ["hist", "bin_edges"])((hist, tuple(edges)))

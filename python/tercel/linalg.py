@@ -6,7 +6,7 @@ from tercel._C._linalg import *  # noqa: F401,F403
 
 
 def vander(x, *, N=None):  # noqa: N803
-    """The powers 0 to N - 1, or as many as there are elements, of x [..., n]: [..., n, N]."""
+    """The powers 0 to N - 1 (N = n by default) of the elements of x [..., n]: [..., n, N]."""
     if x.dim() == 0 and N is None:
         raise RuntimeError("vander(): expected at least 1 dimension, or N")
     count = x.size(-1) if N is None else N

@@ -1,7 +1,7 @@
-"""Reductions and normalisations of the elements that a mask picks.
+"""Reductions and normalisations of the elements that a mask selects.
 
-A mask is a bool tensor that broadcasts to the input; without one every element counts. What is masked out has no part in
-a result, which where no element is left is that of none: 0 for a sum, NaN for a mean.
+A mask is a bool tensor that broadcasts to the input; without one every element counts. Masked-out elements are ignored.
+If no element is left, the result is that of an empty reduction: 0 for a sum, NaN for a mean.
 """
 
 import builtins
@@ -25,7 +25,7 @@ def _highest(dtype):
     return float("inf") if dtype.is_floating_point else tercel.iinfo(dtype).max
 
 
-# What leaves a result as it is, by reduction; of a dtype.
+# The identity element of each reduction, for a dtype.
 _NEUTRAL = {
     "sum": lambda dtype: 0, "cumsum": lambda dtype: 0, "norm": lambda dtype: 0, "normalize": lambda dtype: 0,
     "prod": lambda dtype: 1, "cumprod": lambda dtype: 1,
@@ -37,7 +37,7 @@ _NEUTRAL = {
 
 
 def _input_mask(input, *, mask=None):
-    """The mask at the input's sizes."""
+    """The mask expanded to the input's sizes."""
     if mask is None:
         raise ValueError("masked operations: expected a mask but got None")
     if mask.dim() > input.dim():
@@ -47,7 +47,7 @@ def _input_mask(input, *, mask=None):
 
 
 def _filled(op, input, mask, neutral=None):
-    """The input with what leaves the result as it is in the place of what is masked out."""
+    """The input with masked-out elements replaced by the reduction's identity element."""
     if mask is None:
         return input
     value = _NEUTRAL[op](input.dtype) if neutral is None else neutral
@@ -80,14 +80,14 @@ def _summed_dtype(input, dtype):
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
-    """The sum over dimensions (all if none are given); of integers in int64."""
+    """The sum over dimensions (all if none are given); in int64 for integers."""
     x = _filled("sum", input.to(_summed_dtype(input, dtype)), mask)
     dims = _dims(dim, input)
     return x.sum(dims, keepdim=builtins.bool(keepdim)) if input.dim() else x.clone()
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The product over dimensions (all if none are given); of integers in int64."""
+    """The product over dimensions (all if none are given); in int64 for integers."""
     x = _filled("prod", input.to(_summed_dtype(input, dtype)), mask)
     for d in sorted(_dims(dim, input), reverse=True):
         x = x.prod(d, keepdim=builtins.bool(keepdim))
@@ -95,41 +95,41 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def _scanned(op, input, dim, dtype, mask):
-    """Of integers in int64, and of the input's dtype again unless another one is given."""
+    """A scan: integers are accumulated in int64 and converted back to the input's dtype unless another is given."""
     x = _filled(op, input.to(_summed_dtype(input, dtype)), mask)
     return getattr(x, op)(_dims(dim, input)[0]).to(input.dtype if dtype is None else dtype)
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """Running sums along a dimension."""
+    """Cumulative sums along a dimension."""
     return _scanned("cumsum", input, dim, dtype, mask)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """Running products along a dimension."""
+    """Cumulative products along a dimension."""
     return _scanned("cumprod", input, dim, dtype, mask)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The largest over dimensions (all if none are given)."""
+    """The maximum over dimensions (all if none are given)."""
     x = _as(input, dtype)
     return _filled("amax", x, mask).amax(_dims(dim, input), builtins.bool(keepdim))
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The smallest over dimensions (all if none are given)."""
+    """The minimum over dimensions (all if none are given)."""
     x = _as(input, dtype)
     return _filled("amin", x, mask).amin(_dims(dim, input), builtins.bool(keepdim))
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the largest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
+    """The index of the maximum along a dimension, or among all, in the input's dtype or the given one."""
     x = _as(input, dtype)
     return _filled("argmax", x, mask).argmax(dim, builtins.bool(keepdim)).to(x.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the smallest stands along a dimension, or among all: a number of the input's dtype, or of the given one."""
+    """The index of the minimum along a dimension, or among all, in the input's dtype or the given one."""
     x = _as(input, dtype)
     return _filled("argmin", x, mask).argmin(dim, builtins.bool(keepdim)).to(x.dtype)
 
@@ -140,7 +140,7 @@ def _count(input, dim, keepdim, mask):
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The mean over dimensions (all if none are given) of floating or complex numbers; else a ValueError."""
+    """The mean over dimensions (all if none are given); ValueError unless floating-point or complex."""
     given = input.dtype if dtype is None else dtype
     if not (given.is_floating_point or given.is_complex):
         raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
@@ -149,7 +149,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
-    """The middle element along a dimension, the lower of two."""
+    """The median along a dimension; the lower of the two middle elements."""
     x = _as(input, dtype)
     d = _dims(dim, input)[0]
     if mask is None:
@@ -166,7 +166,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """log(sum(exp(input))) over dimensions, without overflow in between."""
+    """log(sum(exp(input))) over dimensions, without intermediate overflow."""
     x = _as(input, dtype)
     result = x.dtype
     if result is tercel.bool:
@@ -178,7 +178,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """log(exp(input) + exp(other)), where each has a mask of its own."""
+    """log(exp(input) + exp(other)), with a separate mask for each."""
     x, y = _as(input, dtype), _as(other, dtype)
     return tercel.logaddexp(_filled("logaddexp", x, input_mask), _filled("logaddexp", y, other_mask))
 
@@ -219,25 +219,25 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
-    """The softmax along a dimension; 0 for what is masked out."""
+    """The softmax along a dimension; 0 for masked-out elements."""
     x = _as(input, dtype)
     return _filled("softmax", x, mask).softmax(_dims(dim, input)[0])
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """The logarithm of the softmax along a dimension; -inf for what is masked out."""
+    """The logarithm of the softmax along a dimension; -inf for masked-out elements."""
     x = _as(input, dtype)
     return _filled("log_softmax", x, mask).log_softmax(_dims(dim, input)[0])
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
-    """The softmax of the negative; 0 for what is masked out."""
+    """The softmax of -input; 0 for masked-out elements."""
     x = _as(input, dtype)
     return (-_filled("softmin", x, mask)).softmax(_dims(dim, input)[0])
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
-    """The input divided by its norm along a dimension (by eps, if that is larger); 0 for what is masked out."""
+    """The input divided by max(norm along a dimension, eps); 0 for masked-out elements."""
     x = _as(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
     return _filled("normalize", x, mask) / size.clamp_min(eps)

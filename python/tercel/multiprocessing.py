@@ -1,7 +1,7 @@
 """Python's multiprocessing, with PyTorch's spawn(): tensors travel between processes as copies.
 
-All names of the standard library's module are here. What is sent through a Queue, a Pipe or a Pool is pickled, tensors
-with their storages; memory is never shared, so a worker's changes do not appear in the process that started it.
+All names of the standard library's module are available. Objects sent through a Queue, a Pipe or a Pool are pickled,
+tensors with their storages; memory is never shared, so a worker's changes are not visible in the parent process.
 """
 
 import os
@@ -21,17 +21,17 @@ _strategy = _STRATEGIES[0]
 
 
 def get_all_sharing_strategies():
-    """The names that set_sharing_strategy() takes."""
+    """The names that set_sharing_strategy() accepts."""
     return set(_STRATEGIES)
 
 
 def get_sharing_strategy():
-    """What set_sharing_strategy() set."""
+    """The strategy set by set_sharing_strategy()."""
     return _strategy
 
 
 def set_sharing_strategy(new_strategy):
-    """How PyTorch would share memory between processes; remembered, as tensors are copied."""
+    """Sets PyTorch's strategy for sharing memory; stored without effect, since tensors are copied."""
     global _strategy
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"expected one of {', '.join(_STRATEGIES)}, but got {new_strategy!r}")
@@ -39,7 +39,7 @@ def set_sharing_strategy(new_strategy):
 
 
 class ProcessException(Exception):
-    """A process that spawn() started has failed: error_index says which, error_pid its id."""
+    """A process started by spawn() has failed: error_index is its number, error_pid its id."""
 
     def __init__(self, msg, error_index, error_pid):
         super().__init__(msg)
@@ -50,7 +50,7 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised an exception, whose traceback is the message."""
+    """The function raised an exception; the message contains its traceback."""
 
 
 class ProcessExitedException(ProcessException):
@@ -76,7 +76,7 @@ def _run(fn, index, args, error_file):
 
 
 class ProcessContext:
-    """The processes that start_processes() started."""
+    """The processes started by start_processes()."""
 
     def __init__(self, processes, error_folder):
         self.processes = processes
@@ -88,9 +88,9 @@ class ProcessContext:
         return [process.pid for process in self.processes]
 
     def join(self, timeout=None, grace_period=None):
-        """Waits for a process to end; True if all have. If one failed the others are ended, and its exception raised.
+        """Waits for a process to exit; True if all have. If one failed, terminates the others and raises its exception.
 
-        timeout is in seconds; grace_period is how long the others may take before they are killed.
+        timeout is in seconds; after grace_period the others are killed.
         """
         if not self.sentinels:
             return True
@@ -138,7 +138,7 @@ class ProcessContext:
         raise ProcessExitedException(f"process {index} terminated with exit code {code}", index, process.pid, code)
 
 
-SpawnContext = ProcessContext  # its older name
+SpawnContext = ProcessContext  # older name
 
 
 def _error_file(folder, index):
@@ -146,9 +146,9 @@ def _error_file(folder, index):
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Calls fn(index, *args) in nprocs processes of their own, and waits for them unless join=False.
+    """Calls fn(index, *args) in nprocs new processes, and waits for them unless join=False.
 
-    With join=False gives a ProcessContext. A process that fails ends the others; its error is raised here.
+    With join=False returns a ProcessContext. If a process fails, the others are terminated and its error is raised.
     """
     context = get_context(start_method)
     folder = tempfile.TemporaryDirectory(prefix="tercel-spawn-")
@@ -165,5 +165,5 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
 
 
 def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """start_processes(), by new interpreters that import the program's main module again."""
+    """start_processes() with new interpreters, which import the program's main module again."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)

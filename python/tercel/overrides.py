@@ -1,4 +1,4 @@
-"""Questions about classes that take over functions of tensors: none does, as __torch_function__ is not called."""
+"""PyTorch's override API: __torch_function__ is never called, so no class overrides functions on tensors."""
 
 import functools
 import inspect
@@ -11,22 +11,22 @@ __all__ = ["get_overridable_functions", "has_torch_function", "has_torch_functio
 
 
 def has_torch_function(relevant_args):
-    """Whether an argument takes over the call."""
+    """Whether an argument overrides the call."""
     return False
 
 
 def has_torch_function_unary(tensor):
-    """Whether an argument has __torch_function__: never asked."""
+    """Whether an argument has __torch_function__: always False."""
     return False
 
 
 def has_torch_function_variadic(*tensors):
-    """Whether one of the arguments has __torch_function__: never asked."""
+    """Whether one of the arguments has __torch_function__: always False."""
     return False
 
 
 def is_tensor_like(inp):
-    """Whether it is a Tensor, or has __torch_function__."""
+    """Whether the object is a Tensor, or has __torch_function__."""
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
@@ -37,7 +37,7 @@ def is_tensor_method_or_property(func):
 
 @functools.lru_cache(None)
 def _names():
-    """(namespace, its name, {name: function}) of what takes tensors."""
+    """(namespace, its name, {name: function}) of the functions that take tensors."""
     found = []
     for namespace, name in ((tercel, "tercel"), (tercel.nn.functional, "tercel.nn.functional"),
                             (tercel.nn.init, "tercel.nn.init"), (Tensor, "tercel.Tensor"), (tercel.linalg, "tercel.linalg"),
@@ -50,12 +50,12 @@ def _names():
 
 
 def get_overridable_functions():
-    """The public functions on tensors, by the namespace that they stand in: those that PyTorch lets a class take over."""
+    """The public functions on tensors, by namespace: those that a class can override in PyTorch."""
     return {namespace: list(functions.values()) for namespace, _, functions in _names()}
 
 
 def resolve_name(f):
-    """The name of a function on tensors by which a program finds it, such as "tercel.Tensor.add"; None for others."""
+    """The qualified name of a function on tensors, such as "tercel.Tensor.add"; None for others."""
     for _, name, functions in _names():
         for key, function in functions.items():
             if function is f:

@@ -1,10 +1,12 @@
-"""Profiles by steps: which steps of a loop are recorded, and what is done with each recording."""
+"""Profiles by steps: selects the steps of a loop to record, and handles each recording."""
 
 import enum
+import json
 import os
 import socket
 import time
 
+from tercel import _C
 from tercel.autograd import profiler as _profiler
 from tercel.autograd.profiler import record_function
 
@@ -13,7 +15,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "
 
 
 class ProfilerActivity(enum.Enum):
-    """Devices whose work may be recorded; the CPU is here."""
+    """Devices that can be recorded; only the CPU is available."""
 
     CPU = 0
     XPU = 1
@@ -24,7 +26,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step."""
+    """The action of a profile in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -38,8 +40,8 @@ def supported_activities():
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """What to do in each step: nothing in the first skip_first, then again and again nothing in `wait` steps, warm up in
-    `warmup`, record in `active`; `repeat` times, or always. skip_first_wait leaves out the first wait."""
+    """A schedule: skips skip_first steps, then repeats cycles of `wait` idle, `warmup` warm-up and `active` recorded steps,
+    `repeat` times, or without end if 0. skip_first_wait omits the first wait."""
     if min(wait, warmup, active, repeat, skip_first) < 0 or active == 0:
         raise AssertionError("Invalid profiler schedule arguments")
 
@@ -65,7 +67,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An on_trace_ready that writes each recording into a folder, as TensorBoard's plugin looks for it."""
+    """An on_trace_ready that writes each recording to a folder, with a name that TensorBoard's plugin finds."""
     def write(recorded):
         os.makedirs(dir_name, exist_ok=True)
         name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
@@ -79,9 +81,9 @@ def _always(step):
 
 
 class profile:  # noqa: N801
-    """A context that records what runs inside, or in the steps that schedule names; step() ends a step.
+    """A context that records the code inside, or the steps that schedule selects; step() ends a step.
 
-    on_trace_ready(profile) is called after each recording, which the profile then gives: key_averages(), events(),
+    on_trace_ready(profile) is called after each recording, which is then available from key_averages(), events() and
     export_chrome_trace().
     """
 
@@ -94,6 +96,8 @@ class profile:  # noqa: N801
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._recording = self._last = self._step = None
+        self._metadata, self._last_metadata = {}, {}  # of the recording that runs or comes next, and of the last one
+        self._with_stack = with_stack
         _profiler._warn_of({"record_shapes": record_shapes, "profile_memory": profile_memory, "with_stack": with_stack,
                             "with_flops": with_flops, "with_modules": with_modules})
 
@@ -124,6 +128,7 @@ class profile:  # noqa: N801
             return
         self._recording.__exit__()
         self._last, self._recording = self._recording, None
+        self._last_metadata, self._metadata = self._metadata, {}
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
@@ -156,14 +161,37 @@ class profile:  # noqa: N801
         return self._recorded().events()
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """All events of one name as one."""
+        """Averages of the events of each name."""
         return self._recorded().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
+    def toggle_collection_dynamic(self, enable, activities):
+        """Stops and continues a recording that runs; ranges that begin or end in between are left out."""
+        activities = set(activities)
+        for activity in activities:
+            if not isinstance(activity, ProfilerActivity):
+                raise TypeError(f"toggle_collection_dynamic: expected members of ProfilerActivity, but got {activity!r}")
+        if self._recording is not None and ProfilerActivity.CPU in activities:
+            _C._profiler_pause(not enable)
+
+    def add_metadata(self, key, value):
+        """Adds a name and a text to the Chrome trace of the recording that runs, or else of the next one."""
+        self._metadata[key] = json.dumps(value)
+
+    def add_metadata_json(self, key, value):
+        """add_metadata() of a value that is given as JSON; ValueError if it is not."""
+        json.loads(value)
+        self._metadata[key] = value
+
+    def export_stacks(self, path, metric="self_cpu_time_total"):
+        """NotImplementedError: stacks are not recorded. AssertionError if with_stack did not ask for them either."""
+        if not self._with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        raise NotImplementedError("export_stacks: stacks are not recorded")
+
     def export_chrome_trace(self, path):
-        """Writes the last recording for chrome://tracing or ui.perfetto.dev; compressed where the name ends in .gz."""
-        if not str(path).endswith(".gz"):
-            self._recorded().export_chrome_trace(path)
-            return
+        """Writes the last recording for chrome://tracing or ui.perfetto.dev; compressed if the name ends in .gz."""
+        text = self._recorded().events()._profile.chrome_trace()
+        added = "".join(f"{json.dumps(key)}: {value}, " for key, value in self._last_metadata.items())
         import gzip
-        with gzip.open(path, "wt", encoding="utf-8") as file:
-            file.write(self.events()._profile.chrome_trace())
+        with (gzip.open if str(path).endswith(".gz") else open)(path, "wt", encoding="utf-8") as file:
+            file.write("{" + added + text[1:])

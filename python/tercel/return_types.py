@@ -1,4 +1,4 @@
-"""The types of results that have names: tercel.return_types.max is a tuple of values and indices."""
+"""Named result types: tercel.return_types.max is a tuple of values and indices."""
 
 from tercel import _C
 
@@ -15,7 +15,7 @@ _FIELDS = {
     "symeig": "eigenvalues eigenvectors", "topk": "values indices", "triangular_solve": "solution cloned_coefficient",
 }
 
-# What a call with out= gives has a type of its own.
+# Calls with out= return a separate type.
 _FIELDS.update({f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"})
 
 __all__ = list(_FIELDS)

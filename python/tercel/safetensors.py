@@ -11,7 +11,7 @@ __all__ = ["load", "load_file", "safe_open", "save", "save_file"]
 
 
 def _check_sharing(tensors: Dict[str, Tensor]) -> None:
-    """Tensors over the same bytes would be written twice, and be two after loading."""
+    """RuntimeError for tensors that share bytes: they would be written twice, and be separate after loading."""
     ranges = sorted((t.data_ptr(), t.data_ptr() + t.nbytes, name) for name, t in tensors.items() if t.numel() > 0)
     for (_, end, name), (begin, _, other) in zip(ranges, ranges[1:]):
         if begin < end:
@@ -22,8 +22,8 @@ def _check_sharing(tensors: Dict[str, Tensor]) -> None:
 
 def save_file(tensors: Dict[str, Tensor], filename: Any, metadata: Optional[Dict[str, str]] = None) -> None:
     """
-    Writes a dict of tensors, and texts about them. ValueError for a tensor that is not contiguous, RuntimeError for
-    tensors that share memory.
+    Writes a dict of tensors and a dict of metadata strings. ValueError for a tensor that is not contiguous, RuntimeError
+    for tensors that share memory.
     """
     if isinstance(tensors, dict) and all(isinstance(t, Tensor) for t in tensors.values()):
         _check_sharing(tensors)
@@ -58,13 +58,13 @@ def _check_device(device: Any) -> None:
 
 class safe_open:  # noqa: N801 - the package's name
     """
-    A file whose tensors are read one by one.
+    Opens a file whose tensors are read one by one.
 
         with safe_open("model.safetensors", framework="pt") as f:
             for name in f.keys():
                 tensor = f.get_tensor(name)
 
-    `framework` is taken for compatibility: tensors are always Tercel's. DataError for a damaged file.
+    `framework` is accepted for compatibility: tensors are always Tercel's. DataError for a damaged file.
     """
 
     def __init__(self, filename: Any, framework: str = "pt", device: Any = "cpu") -> None:
@@ -89,16 +89,16 @@ class safe_open:  # noqa: N801 - the package's name
     offset_keys = keys
 
     def metadata(self) -> Optional[Dict[str, str]]:
-        """The texts of the header; None without any."""
+        """The header's metadata strings; None if there are none."""
         return self._open().metadata() or None
 
     def get_tensor(self, name: str) -> Tensor:
-        """A tensor of its own. KeyError for a name that is not there."""
+        """Reads a tensor. KeyError for an unknown name."""
         mapped: Tensor = self._open().read(name)
         return mapped.clone()
 
     def get_slice(self, name: str) -> "_Slice":
-        """What reads parts of a tensor: f.get_slice(name)[:, 2:5]. KeyError for a name that is not there."""
+        """An object that reads parts of a tensor: f.get_slice(name)[:, 2:5]. KeyError for an unknown name."""
         return _Slice(self._open(), name)
 
 
@@ -115,7 +115,7 @@ class _Slice:
         return list(self._shape)
 
     def get_dtype(self) -> str:
-        """What the format calls the dtype: "F32"."""
+        """The format's name of the dtype: "F32"."""
         name: str = self._dtype._name
         return _NAMES.get(name) or name[0].upper() + "".join(c for c in name if c.isdigit())
 

@@ -1,4 +1,4 @@
-"""Tensors and what holds them in .pt files, the format of torch.save() and torch.load()."""
+"""Tensors and containers of tensors in .pt files, the format of torch.save() and torch.load()."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     """
     Writes an object to a path, or to a file object with write().
 
-    Tensors, numbers, texts, bytes, None, dtypes, devices, sizes, and lists, tuples and dicts (OrderedDicts) of these:
-    so any state_dict(). What is shared stays shared, tensors over one storage too, which is written whole. A path then
-    has the new file or, if anything fails, the old one. torch.load() reads it, with weights_only as well. TypeError for
-    other objects, ValueError for what holds itself.
+    Supports tensors, numbers, strings, bytes, None, dtypes, devices, sizes, and lists, tuples and dicts (OrderedDicts) of
+    these, hence any state_dict(). Shared objects stay shared, also tensors over one storage, which is written whole. A
+    path is replaced atomically: if writing fails, the old file remains. torch.load() reads the file, also with
+    weights_only. TypeError for other objects, ValueError for an object that contains itself.
     """
     if not _use_new_zipfile_serialization:
         raise NotImplementedError("files of torch before 1.6 cannot be written")
@@ -27,11 +27,11 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: Any = True, mmap: Any = False,
          **pickle_load_args: Any) -> Any:
     """
-    Reads what save() or torch.save() has written, from a path or a file object with read().
+    Reads a file written by save() or torch.save(), from a path or a file object with read().
 
-    Nothing in the file is run, whatever `weights_only` says: classes and functions other than those of tensors and
-    containers are a DataError, as is a damaged file. Tensors come to the CPU, the one `map_location` there is. mmap=True
-    leaves the elements in the file until they are used; writing to them does not change it.
+    No code from the file is run, whatever `weights_only` is: classes and functions other than those of tensors and
+    containers are a DataError, as is a damaged file. Tensors are loaded to the CPU, the only supported `map_location`.
+    mmap=True maps the file, so that elements are read when they are used; writing to them does not change the file.
     """
     _check_location(map_location)
     with reading(f) as path:
@@ -39,7 +39,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
 
 
 def _check_location(location: Any) -> None:
-    """A callable, as torch allows, would be asked for each storage where it goes: they are on the CPU already."""
+    """Checks map_location. Callables, which torch calls for each storage, are ignored: storages are on the CPU already."""
     if location is None or callable(location):
         return
     for device in location.values() if isinstance(location, dict) else (location,):

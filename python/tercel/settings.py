@@ -1,7 +1,7 @@
-"""Switches that programs for PyTorch set.
+"""PyTorch's global settings.
 
-Nothing here depends on timing: the same program with the same number of threads gives the same bits, and products of
-matrices are rounded to fewer only inside amp.autocast. What is asked for otherwise is remembered, and changes no result.
+Results do not depend on timing: the same program with the same number of threads gives the same bits, and matrix
+products use lower precision only inside amp.autocast. Other settings are stored but do not change results.
 """
 
 import warnings
@@ -21,7 +21,7 @@ __all__ = ["are_deterministic_algorithms_enabled", "autocast_decrement_nesting",
            "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_warn_always",
            "use_deterministic_algorithms"]
 
-# What PyTorch may be built with.
+# Libraries that PyTorch may be built with.
 has_cuda = has_cudnn = has_mkl = has_mkldnn = has_mps = has_openmp = has_spectral = False
 has_lapack = True
 
@@ -36,7 +36,7 @@ class _State:
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Asks for operations that give the same bits every time; all of them do."""
+    """Requests deterministic operations; all operations are deterministic."""
     for position, name, value in ((" (position 1)", "mode", mode), ("", "warn_only", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"_set_deterministic_algorithms(): argument '{name}'{position} must be bool, not "
@@ -45,17 +45,17 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
-    """What use_deterministic_algorithms() set."""
+    """The value set by use_deterministic_algorithms()."""
     return _State.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """What use_deterministic_algorithms(warn_only=...) set."""
+    """The value set by use_deterministic_algorithms(warn_only=...)."""
     return _State.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """0 or "default", 1 or "warn", 2 or "error"."""
+    """Sets the mode: 0 or "default", 1 or "warn", 2 or "error"."""
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     mode = _DEBUG_MODES.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
@@ -66,34 +66,34 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """0, 1 or 2: what set_deterministic_debug_mode() set."""
+    """The mode set by set_deterministic_debug_mode(): 0, 1 or 2."""
     return 0 if not _State.deterministic else 1 if _State.warn_only else 2
 
 
 def set_float32_matmul_precision(precision):
-    """"highest", "high" or "medium": how exact products of float32 must be at least; they are of the highest."""
+    """Sets the minimum precision of float32 products, "highest", "high" or "medium"; they always use the highest."""
     if precision not in _PRECISIONS:
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'; set_float32_matmul_precision")
     _State.precision = precision
 
 
 def get_float32_matmul_precision():
-    """What set_float32_matmul_precision() set; products are calculated in float32 always."""
+    """The value set by set_float32_matmul_precision(); products are always computed in float32."""
     return _State.precision
 
 
 def set_warn_always(b):
-    """Whether a warning is given every time; Python's filters decide that here."""
+    """Sets whether warnings repeat; stored without effect, since Python's warning filters decide."""
     _State.warn_always = bool(b)
 
 
 def is_warn_always_enabled():
-    """What set_warn_always() set."""
+    """The value set by set_warn_always()."""
     return _State.warn_always
 
 
 def set_default_tensor_type(t):
-    """Makes the dtype of a floating-point tensor type, or of its name, the default dtype."""
+    """Sets the default dtype to that of a floating-point tensor type, given as a type or by name."""
     name = t.rsplit(".", 1)[-1] if isinstance(t, str) else getattr(t, "__name__", "")
     if name not in tensor_types:
         raise TypeError(f"invalid type: {t!r}" if isinstance(t, str) else f"{t!r} is not a tensor type")
@@ -104,12 +104,12 @@ def set_default_tensor_type(t):
 
 
 def get_default_device():
-    """Where new tensors are."""
+    """The device of new tensors: the CPU."""
     return _C.device("cpu")
 
 
 def set_default_device(device):
-    """Says where new tensors shall be: on the CPU."""
+    """Sets the device of new tensors, which must be the CPU."""
     if device is not None and _C.device(device).type != "cpu":
         raise NotImplementedError(f"set_default_device: expected 'cpu', where all tensors are, but got '{device}'")
 
@@ -121,13 +121,13 @@ def _check_type(name, parameter, position, value, kind):
 
 
 def is_autocast_enabled(device_type="cuda"):
-    """Whether this thread is inside an enabled amp.autocast(device_type); "cuda", which never is, without an argument."""
+    """Whether this thread is inside an enabled amp.autocast(device_type); default "cuda", for which it is never enabled."""
     _check_type("is_autocast_enabled", "device_type", 1, device_type, str)
     return _C._is_autocast_enabled(device_type)
 
 
 def set_autocast_enabled(device_type, enabled=None):
-    """Enables or disables autocast for a device type, "cuda" if there is one argument; amp.autocast puts it back."""
+    """Enables or disables autocast for a device type, "cuda" if there is one argument; amp.autocast restores it."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _check_type("set_autocast_enabled", "device_type", 1, device_type, str)
@@ -161,17 +161,17 @@ def set_autocast_cache_enabled(enabled):
 
 
 def clear_autocast_cache():
-    """Forgets what parameters were cast to on this thread."""
+    """Clears this thread's cache of cast parameters."""
     _C._clear_autocast_cache()
 
 
 def autocast_increment_nesting():
-    """Counts a context that this thread enters; the number it is in."""
+    """Increments this thread's nesting depth of contexts and returns it."""
     return _C._autocast_increment_nesting()
 
 
 def autocast_decrement_nesting():
-    """Counts a context that this thread leaves; the number it is still in. Casts of parameters end with the last."""
+    """Decrements this thread's nesting depth and returns it. At depth 0 cached casts of parameters are dropped."""
     return _C._autocast_decrement_nesting()
 
 
@@ -216,28 +216,28 @@ def set_autocast_gpu_dtype(dtype):
 
 
 def set_flush_denormal(mode):
-    """False: the mode cannot be changed. Operations keep denormal numbers; steps of optimizers flush them to zero."""
+    """Returns False: the mode cannot be changed. Operations keep denormal numbers; optimizer steps flush them to zero."""
     return False
 
 
 def get_num_interop_threads():
-    """How many operations run at a time within one thread's calls."""
+    """The number of operations that run concurrently within one thread: always 1."""
     return 1
 
 
 def set_num_interop_threads(threads):
-    """Nothing: operations of one thread run one after another."""
+    """Does nothing: operations of one thread run sequentially."""
     if threads <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
 def compiled_with_cxx11_abi():
-    """Always: the library is new."""
+    """Always True: the C++ library uses the C++11 ABI."""
     return True
 
 
 def _log_api_usage_once(event):
-    """Where PyTorch counts which of its parts are used: nothing is counted here."""
+    """PyTorch's usage logging: does nothing."""
 
 
 _C._log_api_usage_once = _log_api_usage_once

@@ -1,3 +1,3 @@
-"""Special functions: of PyTorch's module of that name, what the library has."""
+"""Special functions: the part of torch.special that the library implements."""
 
 from tercel._C._special import *  # noqa: F401,F403

@@ -1,6 +1,6 @@
-"""Storages with a dtype: the bytes of an UntypedStorage as numbers.
+"""Typed storages: the bytes of an UntypedStorage as numbers of a dtype.
 
-There is one typed storage of a dtype for each untyped one, as long as that lives.
+Each untyped storage has one typed storage per dtype, for its whole life.
 """
 
 import mmap
@@ -17,12 +17,12 @@ __all__ = ["UntypedStorage", "TypedStorage", "from_file"]
 
 
 def _bytes_of(storage):
-    """The storage as a tensor of bytes, whose memory Python sees."""
+    """The storage as a tensor of bytes, which supports the buffer protocol."""
     return _C.empty(0, dtype=_C.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
 
 
 def _rebuild_storage(data):
-    """The storage that was pickled: over memory that may be written to, a copy of other bytes."""
+    """Restores a pickled storage: over the memory of a writable buffer, or a copy of a read-only one."""
     view = memoryview(data)
     if view.nbytes == 0:
         return UntypedStorage()
@@ -36,7 +36,7 @@ def _rebuild_typed_storage(untyped, dtype):
 
 
 def _reduce_storage(self, protocol):
-    # From protocol 5 on the bytes may stay out of the pickle: then they are not even copied, and can grow no more.
+    # From protocol 5 on the bytes can be out-of-band buffers: then they are not copied, and can no longer be resized.
     if protocol >= 5:
         return _rebuild_storage, (pickle.PickleBuffer(_bytes_of(self)),)
     return _rebuild_storage, (self._to_bytes(),)
@@ -48,7 +48,7 @@ def _deepcopy_storage(self, memo):
 
 
 def _storage_str(self):
-    """A byte a line, then what it is."""
+    """One byte per line, then a description."""
     lines = "\n ".join(str(byte) for byte in _bytes_of(self).tolist())
     return f" {lines}\n[{_C._package_name()}.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
@@ -87,7 +87,7 @@ def untyped(self):
 
 @_untyped_method
 def cpu(self):
-    """The storage itself, which is on the CPU."""
+    """The storage itself, since it is on the CPU."""
     return self
 
 
@@ -99,18 +99,18 @@ def element_size(self):
 
 @_untyped_method
 def is_shared(self):
-    """Whether other processes see it: never."""
+    """Whether the memory is shared between processes: always False."""
     return False
 
 
 @_untyped_method
 def is_pinned(self, device="cuda"):
-    """Whether a GPU may read it by itself: never."""
+    """Whether the memory is page-locked: always False."""
     return False
 
 
 def _type_of_untyped(self, dtype=None, non_blocking=False):
-    """The name of the class; the storage itself for that class or name."""
+    """Without an argument, the name of the class; with this class or its name, the storage itself."""
     return _to_class(self, dtype, UntypedStorage)
 
 
@@ -137,8 +137,8 @@ UntypedStorage.is_cuda = UntypedStorage.is_sparse = False
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False):
     """
-    A vector over the beginning of a file. Shared: what is written to it goes to the file, which is made or made longer
-    where it must be; otherwise the file stays as it is.
+    A vector over the beginning of a file. Shared: writes go to the file, which is created or extended if needed;
+    otherwise the file does not change.
     """
     dtype = dtype or _C.get_default_dtype()
     if not size:
@@ -157,14 +157,14 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
 
 
 def _from_file(cls, filename, shared=False, size=0):
-    """A storage over the beginning of a file; shared: what is written to it goes to the file."""
+    """A storage over the beginning of a file; shared: writes go to the file."""
     dtype = _C.uint8 if cls is UntypedStorage else cls.dtype
     memory = from_file(filename, shared, size, dtype=dtype).untyped_storage()
     return memory if cls is UntypedStorage else typed_storage(memory, dtype)
 
 
 def _from_buffer(cls, buffer, byte_order="native", count=-1, offset=0, *, dtype=None):
-    """A storage with a copy of a buffer's elements, which are stored with the "big", "little" or "native" end first."""
+    """A storage with a copy of a buffer's elements, in "big", "little" or "native" byte order."""
     dtype = (dtype or _C.uint8) if cls is UntypedStorage else cls.dtype
     if byte_order not in ("native", "little", "big"):
         raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
@@ -197,10 +197,10 @@ def typed_storage(untyped, dtype):
 
 
 class TypedStorage(_C._TypedStorage):
-    """Numbers of one dtype in a row, without sizes: what all views of a tensor share."""
+    """An array of numbers of one dtype, shared by all views of a tensor."""
 
     is_cuda = is_sparse = False
-    dtype = None  # of FloatStorage and the like it is fixed
+    dtype = None  # fixed for FloatStorage and similar classes
 
     def __new__(cls, *args, wrap_storage=None, dtype=None, device=None):
         wrong = f"{cls.__name__}.__new__ received an invalid combination of arguments. "
@@ -224,6 +224,7 @@ class TypedStorage(_C._TypedStorage):
                                 f"{wrap_storage.__class__.__name__}")
             if device is not None:
                 raise RuntimeError(f"{wrong}Argument 'device' should not be specified when 'wrap_storage' is given")
+            _C.empty(0, dtype=dtype).set_(wrap_storage)  # raises where elements of the dtype cannot lie
             return typed_storage(wrap_storage, dtype)
         if device is not None and _C.device(device).type != "cpu":
             raise RuntimeError(f"Storage device not recognized: expected cpu, but got {device}")
@@ -242,7 +243,7 @@ class TypedStorage(_C._TypedStorage):
 
     @property
     def device(self):
-        """Where the bytes are."""
+        """The device of the bytes."""
         return self._untyped_storage.device
 
     @property
@@ -271,7 +272,7 @@ class TypedStorage(_C._TypedStorage):
         return self._untyped_storage.nbytes()
 
     def element_size(self):
-        """The bytes of an element."""
+        """The size of an element in bytes."""
         return self.dtype.itemsize
 
     def data_ptr(self):
@@ -279,15 +280,15 @@ class TypedStorage(_C._TypedStorage):
         return self._untyped_storage.data_ptr()
 
     def is_shared(self):
-        """Whether other processes see it: never."""
+        """Whether the memory is shared between processes: always False."""
         return False
 
     def is_pinned(self, device="cuda"):
-        """Whether a GPU may read it by itself: never."""
+        """Whether the memory is page-locked: always False."""
         return False
 
     def cpu(self):
-        """The storage itself, which is on the CPU."""
+        """The storage itself, since it is on the CPU."""
         return self
 
     def pickle_storage_type(self):
@@ -307,7 +308,7 @@ class TypedStorage(_C._TypedStorage):
         return typed_storage(self._tensor().to(dtype, copy=True).untyped_storage(), dtype)
 
     def resizable(self):
-        """Whether it may grow or shrink."""
+        """Whether resize_() is allowed."""
         return self._untyped_storage.resizable()
 
     def tolist(self):
@@ -343,12 +344,12 @@ class TypedStorage(_C._TypedStorage):
         return self
 
     def copy_(self, source, non_blocking=None):
-        """Takes the elements of another storage, converted."""
+        """Copies the elements of another storage, converted to this dtype."""
         self._tensor().copy_(source._tensor() if isinstance(source, TypedStorage) else _C.tensor(source))
         return self
 
     def resize_(self, size):
-        """Another number of elements; new ones are not initialised."""
+        """Changes the number of elements; new ones are uninitialised."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
         return self
 
@@ -371,12 +372,12 @@ class TypedStorage(_C._TypedStorage):
     __repr__ = __str__
 
     def type(self, dtype=None, non_blocking=False):
-        """The name of the class, or the elements converted for another class or its name."""
+        """Without an argument, the name of the class; else the elements converted to the given class."""
         return _to_class(self, dtype, self.__class__)
 
 
 class _LegacyStorage(TypedStorage):
-    """FloatStorage and the like: storages of one dtype."""
+    """FloatStorage and similar classes: storages of one dtype."""
 
 
 def _conversion(name, dtype):

@@ -1,4 +1,4 @@
-"""What tests need: tensors compared within tolerances, with errors that say where, and tensors of random values."""
+"""Testing utilities: comparison of tensors within tolerances, with detailed errors, and tensors of random values."""
 
 import cmath
 import math
@@ -10,7 +10,7 @@ from tercel._C import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-# rtol and atol where none are given; other dtypes must be equal.
+# Default rtol and atol; other dtypes must be equal.
 _TOLERANCES = {
     _C.float16: (1e-3, 1e-5), _C.bfloat16: (1.6e-2, 1e-5), _C.float32: (1.3e-6, 1e-5), _C.float64: (1e-7, 1e-7),
     _C.complex64: (1.3e-6, 1e-5), _C.complex128: (1e-7, 1e-7),
@@ -19,7 +19,7 @@ _NUMBER_DTYPES = {float: _C.float64, complex: _C.complex128, int: _C.int64, bool
 
 
 class _Options:
-    """How one call compares, and where in nested containers it is."""
+    """The options of one comparison, and its position in nested containers."""
 
     def __init__(self, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, allow_subclasses):
         if (rtol is None) != (atol is None):
@@ -38,7 +38,7 @@ class _Options:
 
 
 def _is_numpy(value, kind):
-    """Whether it is a NumPy scalar: "bool" or "number"."""
+    """The kind of a NumPy scalar, "bool" or "number"; false for other objects."""
     cls = type(value)
     return cls.__module__ == "numpy" and hasattr(value, "dtype") and value.ndim == 0 and cls.__name__ != "ndarray" and (
         (value.dtype.kind == "b") == (kind == "bool"))
@@ -73,7 +73,7 @@ def _mapping_keys(actual, expected):
 
 
 def _pairs(actual, expected, options, place):
-    """The leaves of nested lists and mappings, as (comparison, actual, expected, place)."""
+    """The leaves of nested lists and mappings, as (comparison, actual, expected, position)."""
     try:
         if _is_list(actual) and _is_list(expected):
             if len(actual) != len(expected):
@@ -201,10 +201,10 @@ def _compare_tensors(actual, expected, options):
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
                  check_dtype=True, check_layout=True, check_stride=False, msg=None):
-    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere.
+    """Raises AssertionError unless |actual - expected| <= atol + rtol * |expected| for all elements.
 
-    Numbers, tensors, arrays, and nested lists and mappings of them; tolerances follow from the dtypes unless both are
-    given. `msg` takes the place of the error's text, or is a function of it.
+    Compares numbers, tensors, arrays, and nested lists and mappings of them; tolerances depend on the dtypes unless both
+    are given. `msg` replaces the error's text, or is a function of it.
     """
     __tracebackhide__ = True
     options = _Options(rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, allow_subclasses)
@@ -223,7 +223,7 @@ _OLD_TOLERANCES = {_C.float16: (1e-3, 1e-3), _C.float32: (1e-4, 1e-5), _C.float6
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
-    """assert_close() as it once was: dtypes may differ, and tolerances are wider."""
+    """The deprecated predecessor of assert_close(): dtypes may differ, and tolerances are wider."""
     warnings.warn("`tercel.testing.assert_allclose()` is deprecated. Please use `tercel.testing.assert_close()` "
                   "instead.", FutureWarning, stacklevel=2)
     if not isinstance(actual, Tensor):
@@ -237,7 +237,7 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
 
 
 def _range_of(dtype, low, high):
-    """The bounds of a dtype's values: what was asked for or the default, inside what the dtype holds."""
+    """The bounds of random values: the given ones or the defaults, limited to the dtype's range."""
     if dtype is _C.bool:
         least, end, default = 0, 2, (0, 2)
     elif dtype.is_floating_point or dtype.is_complex:
@@ -269,9 +269,9 @@ def _uniform(shape, dtype, low, high):
 
 def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False, noncontiguous=False,
                 exclude_zero=False, memory_format=None):
-    """A tensor of uniform values in [low, high): -9 to 9 for floating and complex numbers (of both parts), -9 to 10
-    for integers, 0 to 10 for unsigned ones, 0 to 2 for bool; exclude_zero puts 1, or the smallest normal number, in
-    the place of 0."""
+    """A tensor of uniform random values in [low, high): by default -9 to 9 for floating-point and complex numbers (both
+    parts), -9 to 10 for signed integers, 0 to 10 for unsigned ones, 0 to 2 for bool; exclude_zero replaces 0 by 1 or the
+    smallest normal number."""
     if len(shape) == 1 and isinstance(shape[0], Sequence):
         shape = shape[0]
     if not isinstance(dtype, _C.dtype):

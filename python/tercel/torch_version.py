@@ -7,7 +7,7 @@ __all__ = ["TorchVersion"]
 
 
 def _key(version):
-    """What is compared: the numbers at the beginning, whether a release candidate or the like follows, and the rest."""
+    """The comparison key: the leading numbers, whether a pre-release suffix follows, and the rest."""
     if isinstance(version, (tuple, list)):
         version = ".".join(map(str, version))
     found = re.match(r"v?([0-9]+(?:\.[0-9]+)*)[.-]?((?:a|b|rc|dev|post)?)([0-9]*)", version)
@@ -22,7 +22,7 @@ def _key(version):
 
 
 class TorchVersion(str):
-    """A version as text that is compared by its numbers, with text ("1.10" < "1.9" is false) and with tuples (2, 0)."""
+    """A version string that compares by its numbers, with strings ("1.10" < "1.9" is false) and with tuples (2, 0)."""
 
     def _compared(self, other):
         if not isinstance(other, (str, tuple, list)):

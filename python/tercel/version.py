@@ -1,4 +1,4 @@
-"""Which version this is, and what it was built with."""
+"""Version and build information."""
 
 from tercel import _C
 

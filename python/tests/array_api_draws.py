@@ -1,4 +1,4 @@
-"""Arrays to draw, of NumPy and of tercel.array_api alike, and how the two are compared."""
+"""Strategies for equal arrays of NumPy and tercel.array_api, and comparisons of the two."""
 
 import math
 import os
@@ -20,14 +20,14 @@ SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
 def few(count):
-    """So many examples, always the same ones; or ARRAY_API_EXAMPLES times as many, new ones."""
+    """A fixed set of examples; with ARRAY_API_EXAMPLES, that many times as many new ones."""
     times = int(os.environ.get("ARRAY_API_EXAMPLES", "0"))
     return settings(max_examples=count * max(times, 1), derandomize=not times, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 
 def promotes(a, b):
-    """Whether the standard has a result for two dtypes."""
+    """Whether the standard defines the promotion of two dtypes."""
     kinds = {np.dtype(a).kind, np.dtype(b).kind}
     return len(kinds) == 1 or (kinds == {"i", "u"} and "uint64" not in (a, b)) or kinds == {"f", "c"}
 
@@ -37,7 +37,7 @@ def pairs(dtypes):
 
 
 def elements(dtype, **limits):
-    """Elements with all the ends: infinities, NaN, signed zeros, the smallest and largest numbers."""
+    """Elements including extremes: infinities, NaN, signed zeros, the smallest and largest numbers."""
     kind = np.dtype(dtype).kind
     if kind == "c":
         limits = {"allow_nan": True, "allow_infinity": True, **limits}
@@ -95,7 +95,7 @@ def same(got, want, near=None):
 
 
 def agrees(call, *operands, near=None):
-    """call(namespace, *operands) for both; with an error of the one, the other has one."""
+    """call(namespace, *operands) for both; if one raises, the other must too."""
     try:
         with np.errstate(all="ignore"):
             want = call(np, *operands)
@@ -112,7 +112,7 @@ def agrees(call, *operands, near=None):
 
 
 def roughly(got, want, largest):
-    """Whether a number is another, when nothing is promised of precision."""
+    """Whether two numbers agree where no precision is guaranteed."""
     if math.isnan(abs(want)) or math.isinf(abs(want)) or abs(want) >= largest:
         return True
     return abs(got - want) <= 1e-3 * max(abs(want), 1)

@@ -1,4 +1,4 @@
-"""What a NumPy that is too old (Python 3.9's newest is 2.0) cannot be the measure of is skipped."""
+"""Skips tests for which the installed NumPy is too old as a reference (the newest for Python 3.9 is 2.0)."""
 
 import numpy as np
 import pytest

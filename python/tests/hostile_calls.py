@@ -1,9 +1,9 @@
-"""Random calls of every public entry with objects that change, shrink, raise, lie or call again while they are read.
+"""Random calls of every public entry with objects that change, shrink, raise, lie or recurse while they are read.
 
     hostile_calls.py --seed 7 --seconds 60     runs cases until the time is over; shows the case that crashed or hung
-    hostile_calls.py --seed 7 --only 1234      runs that case alone
+    hostile_calls.py --seed 7 --only 1234      runs only that case
 
-A case depends on the seed and its number alone. An error of any class is right, SystemError and InternalError are not.
+A case depends only on the seed and its number. Any error is accepted except SystemError and InternalError.
 """
 
 import argparse
@@ -47,10 +47,10 @@ def raised(kind):
 
 
 class Attack:
-    """What the objects of a case do: to its tensors, lists and storages, and with a random stream of its own."""
+    """The actions of a case's objects on its tensors, lists and storages, with a separate random stream."""
 
     def __init__(self, rng):
-        self.rng, self.targets, self.again, self.depth, self.left = rng, [], None, 0, 0  # none left: it is quiet
+        self.rng, self.targets, self.again, self.depth, self.left = rng, [], None, 0, 0  # no actions left
 
     def act(self):
         self.left -= 1
@@ -106,7 +106,7 @@ class Attack:
 
 
 class Hostile:
-    """Has every protocol that anything asks for."""
+    """Implements every protocol that any function uses."""
 
     def __init__(self, attack):
         self.attack = attack
@@ -259,7 +259,7 @@ class Sub(tc.Tensor):
 
 
 class NoInit(tc.Tensor):
-    """Whose __init_subclass__ never reaches the library's."""
+    """A subclass whose __init_subclass__ does not call the library's."""
 
     def __init_subclass__(cls):
         pass
@@ -286,7 +286,7 @@ class Lies(np.ndarray):
 
 
 def unmade(cls):
-    """An object that __init__ never saw."""
+    """An object without a call of __init__."""
     return cls.__new__(cls)
 
 
@@ -296,7 +296,7 @@ def with_attack(value, attack):
 
 
 def some_array(attack):
-    # None of objects that holds itself: in those NumPy's own arithmetic recurses until the stack ends.
+    # No object arrays that contain themselves: NumPy's arithmetic overflows the stack on those.
     rng = attack.rng
     base = np.arange(12.0)
     read_only = np.arange(4.0)
@@ -382,11 +382,11 @@ def some_object(attack, depth=0):
     return made
 
 
-# ---- what is called
+# ---- calls
 
 
 def copied(value, attack):
-    """An argument as its own, so that no other case sees what this one does to it; known to the attack."""
+    """A private copy of an argument, so that a case does not affect others; registered with the attack."""
     if isinstance(value, tc.Tensor):
         made = value.detach().clone()
         if made.is_floating_point() and attack.rng.random() < 0.3:
@@ -404,7 +404,7 @@ def copied(value, attack):
 
 
 def spoiled(args, kwargs, attack):
-    """The arguments with one or two that are hostile, or with a hostile item."""
+    """The arguments with one or two replaced by hostile ones, or with a hostile item."""
     args, kwargs = list(args), dict(kwargs)
     for _ in range(attack.rng.randint(1, 2)):
         places = [(args, k) for k in range(len(args))] + [(kwargs, k) for k in kwargs]
@@ -424,14 +424,14 @@ OPERATORS = [getattr(operator, n) for n in (
     "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift matmul eq ne lt le gt ge iadd isub imul itruediv ifloordiv "
     "imod ipow iand ior ixor ilshift irshift imatmul getitem delitem contains concat").split()]
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert, bool, int, float, complex, operator.index, len, iter, repr, hash,
-         str, format, copy.copy, copy.deepcopy, pickle.dumps, list, np.asarray, memoryview, bytes, round, reversed, dir, gc.get_referents]
-# Functions of the extension that switch something for all later cases, or wait for a file.
+         str, format, copy.copy, copy.deepcopy, pickle.dumps, list, memoryview, bytes, round, reversed, dir, gc.get_referents]
+# Functions of the extension that change global state for later cases, or wait for a file.
 SWITCHES = {"set_num_threads", "_set_anomaly_enabled", "_set_inference_mode", "_set_grad_enabled", "_set_fwd_grad_enabled", "_push_checkpoint",
             "_push_saved_tensors_hooks", "_enter_dual_level", "set_default_dtype", "_queue_callback"}
 
 
 def holders():
-    """Objects whose attributes and methods are called by name."""
+    """Objects whose attributes and methods are accessed by name."""
     y = tc.rand(3, requires_grad=True) * 2
 
     class Twice(tc.autograd.Function):
@@ -450,7 +450,7 @@ CONSTRUCTORS = [tc.Tensor, tc.Size, tc.UntypedStorage, tc.Generator, tc.device, 
 
 
 class Cases:
-    """All that can be called; arguments that are right are looked for when they are first wanted."""
+    """All callables; valid arguments are searched on first use."""
 
     def __init__(self):
         self.operations = [o for o in leak_calls.operations() if not any(name in o[1] for name in SLOW)]
@@ -517,8 +517,35 @@ class Cases:
         kwargs = {attack.rng.choice(["size", "data", "device", "dtype", "index", "out"]): some_object(attack)} if attack.rng.random() < 0.1 else {}
         return str(getattr(call, "__name__", call)), call, args, kwargs
 
+    def windows(self, attack):
+        """Convolutions and pooling of random shapes, most of which fit: results of one position, long strides, output_padding."""
+        rng, F = attack.rng, tc.nn.functional
+        dims, groups, kind = rng.randint(1, 3), rng.choice([1, 1, 2, 9]), rng.choice(["conv", "conv", "conv_transpose", "max_pool", "avg_pool"])
+        kernel, dilation = [rng.choice([1, 1, 2, 3]) for _ in range(dims)], [rng.choice([1, 1, 2]) for _ in range(dims)]
+        stride, padding = [rng.choice([1, 1, 2, 5, 40]) for _ in range(dims)], [rng.choice([0, 0, 0, 1, 2]) for _ in range(dims)]
+        least = [1 + d * (k - 1) for k, d in zip(kernel, dilation)]
+        channels, outputs = groups * rng.choice([1, 2, 40]), groups * rng.choice([1, 2, 40])
+        dtype = rng.choice([tc.float32, tc.float32, tc.float64, tc.bfloat16, tc.complex64])
+        sizes = [rng.randint(1, 3), channels] + [max(1, n - rng.choice([0, p])) + rng.choice([0, 1, 3]) for n, p in zip(least, padding)]
+        x = tc.rand(sizes, dtype=dtype if "conv" in kind else tc.float32, requires_grad=True)
+        if dims > 1 and rng.random() < 0.5:
+            x = x.detach().contiguous(memory_format=tc.channels_last if dims == 2 else tc.channels_last_3d).requires_grad_()
+        args = [x, kernel, stride, padding]
+        if kind == "max_pool":
+            args += [dilation, rng.random() < 0.5]
+        elif kind == "avg_pool":
+            args += [rng.random() < 0.5]
+        elif kind == "conv":
+            args[1:] = [tc.rand([outputs, channels // groups, *kernel], dtype=dtype, requires_grad=True), None, stride, padding, dilation, groups]
+        else:
+            more = [rng.randrange(max(s, d)) for s, d in zip(stride, dilation)]
+            args[1:] = [tc.rand([channels, outputs // groups, *kernel], dtype=dtype, requires_grad=True), None, stride, padding, more, groups, dilation]
+        name = f"{kind}{dims}d"
+        return f"{name} of {sizes} by {args[1:]}" if "pool" in kind else f"{name} of {sizes} by {list(args[1].shape)}, {args[3:]}", \
+            getattr(F, name), args, {}
+
     def case(self, attack):
-        kinds = [self.operation] * 10 + [self.operator] * 3 + [self.attribute] * 3 + [self.constructor] * 3
+        kinds = [self.operation] * 10 + [self.operator] * 3 + [self.attribute] * 3 + [self.constructor] * 3 + [self.windows]
         return attack.rng.choice(kinds)(attack)
 
 

@@ -1,4 +1,4 @@
-"""Calls of the whole public API: what can be made from signatures is, what cannot stands in tables."""
+"""Calls of the whole public API: made from signatures where possible, otherwise from tables."""
 
 import inspect
 import math
@@ -14,7 +14,7 @@ INTEGERS = {"index", "indices", "target", "targets", "offsets", "lengths", "repe
 BY_TYPE = {"int": 1, "float": 0.5, "bool": False, "Scalar": 1, "Tensor|Scalar": 2, "str": "mean", "int[]": [1, 1],
            "dtype": tc.float64, "object": [1.0, 2.0], "float[]": [1.0, 2.0],
            "Storage": tc.ones(4).untyped_storage()}
-# A parameter of a name, where its type does not say enough: {type ("" is any): value}.
+# Values of parameters by name, where the type is not enough: {type ("" is any): value}.
 BY_NAME = {
     "q": 0.5, "dims": [0], "source": {"int": 0, "int[]": 0}, "destination": {"int": 1, "int[]": 1}, "equation": "ij,jk->ik",
     "split_sizes": [1, 1], "pad": [1, 1], "normalized_shape": [2], "reduce": "sum", "dim0": 0, "size": {"int": 2, "int[]": [2, 2]},
@@ -24,7 +24,7 @@ BY_NAME = {
 
 
 def value(name, kind, make):
-    """An argument of a name and a type of signature.h ("" where none is known)."""
+    """An argument for a name and a type of signature.h ("" if unknown)."""
     kind = kind.rstrip("?")
     known = BY_NAME.get(name)
     if isinstance(known, dict):
@@ -90,7 +90,7 @@ ARGUMENTS = {
 
 
 def fresh():
-    """The samples, whose tensors no call has changed yet."""
+    """New samples, whose tensors no call has changed."""
     return {k: v.detach().clone().requires_grad_(v.requires_grad) if isinstance(v, tc.Tensor) else v for k, v in SAMPLES.items()}
 
 
@@ -104,7 +104,7 @@ PLACES = [(1, tc, ""), (2, tc.Tensor, ""), (8, C._nn, ""), (16, tc.linalg, "lina
 
 
 def operations():
-    """(name, callable, its parameters) of every overload of every operation, wherever it is to be found."""
+    """(name, callable, its parameters) of every overload of every operation in every namespace."""
     for flags, name, parameters, _ in C._describe_ops():
         for flag, place, prefix in PLACES:
             if flags & flag:
@@ -127,7 +127,7 @@ def arguments_of(name, call, parameters):
     return evaluated(ARGUMENTS[name]) if name in ARGUMENTS else None
 
 
-# Hooks on all modules would see all later calls, install() renames everything, the others start processes; they have tests.
+# Global module hooks would affect all later calls, install() renames everything, the others start processes; all have tests.
 STAYS = ("register_module_", "install", "spawn", "start_processes")
 
 

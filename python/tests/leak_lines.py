@@ -1,4 +1,4 @@
-"""Lines that call what leak_calls.py cannot guess the arguments of; with tc, nn, F, optim, its samples, and path, a folder."""
+"""Lines for calls whose arguments leak_calls.py cannot guess; with tc, nn, F, optim, its samples, and path, a folder."""
 
 import copy
 import pickle
@@ -209,6 +209,16 @@ tc.float32.to_complex(), tc.complex64.to_real(), tc.float32.is_signed, x.shape.n
 ! tc.Node()
 ! tc.cuda.init()
 tc.jit.script(nothing), tc.jit.trace(nothing, x), tc.jit.wait(tc.jit.fork(nothing)), tc.jit.freeze(nn.Tanh().eval()), tc.jit.Error()
+tc.jit.isinstance([x], list[tc.Tensor]), tc.jit.TracerWarning(), tc.jit.strict_fusion().__enter__()
+! tc.jit.CompilationUnit()
+! tc.jit.RecursiveScriptModule()
+tc.compile(nn.Tanh())(x), tc._dynamo.optimize()(nothing), tc._dynamo.graph_break(), tc._dynamo.mark_dynamic(x, 0), tc._dynamo.mark_static(x)
+nn.parallel.replicate(nn.Tanh(), []), nn.parallel.scatter([1, {"a": None}], ["cpu"]), nn.parallel.gather([None], "cpu")
+! nn.parallel.parallel_apply([nn.Tanh()], [x])
+! nn.parallel.scatter(x, ["cpu"])
+! tc.autograd.profiler.emit_nvtx().__enter__()
+! tc.autograd.profiler.emit_itt().__enter__()
+! tc.autograd.profiler.load_nvprof(path)
 tc.jit.optimize_for_inference(nn.Tanh()), tc.torch_version.TorchVersion("2.1") < (2, 2)
 ! tc.jit.save(nn.Tanh(), path + "/a")
 ! tc.jit.load(path + "/a")
@@ -232,6 +242,8 @@ with tc.autograd.profiler.profile() as p: tc.autograd.profiler.record_function("
 p = tc.autograd.profiler.profile(); p.__enter__(); x + x; p.__exit__(); p.table(), p.key_averages().table(sort_by="count"), p.total_average(), p.self_cpu_time_total, p.events()[0].time_range.elapsed_us()
 p = tc.autograd.profiler.profile(); p.__enter__(); x + x; p.__exit__(); p.export_chrome_trace(path + "/t.json"), tc.autograd.profiler.FunctionEventAvg().add(p.events()[0]), repr(p), str(p)
 P = tc.profiler; p = P.profile(schedule=P.schedule(wait=0, warmup=0, active=1), activities=[P.ProfilerActivity.CPU]); p.start(), x + x, p.step(), p.stop(), p.events(), p.key_averages()
+P = tc.profiler; p = P.profile(); p.start(); p.add_metadata("a", "b"), p.add_metadata_json("c", "[1]"), p.toggle_collection_dynamic(False, [P.ProfilerActivity.CPU]); p.stop(); p.export_chrome_trace(path + "/t.json")
+! tc.profiler.profile().export_stacks(path)
 P = tc.profiler; p = P.profile(on_trace_ready=P.tensorboard_trace_handler(path, "w")); p.start(); x + x; p.stop(); p.export_chrome_trace(path + "/t.json"), P.ProfilerAction.NONE
 [repr(m) for m in (nn.Bilinear(2, 2, 3), nn.Embedding(3, 2), nn.EmbeddingBag(3, 2), nn.GroupNorm(1, 2), nn.RNNCell(2, 2), nn.LSTM(2, 2))]
 nn.RNNBase("LSTM", 2, 2), nn.RNNCellBase(2, 2, True, 4)
@@ -307,7 +319,7 @@ t = threading.Thread(target=lambda: (leaf * leaf).sum().backward()); t.start(); 
 
 
 class Tripled(tc.autograd.Function):
-    """A function with a jvp of its own, whose context saves its input for that."""
+    """A function with jvp(), whose context saves its input for it."""
 
     @staticmethod
     def forward(ctx, t):
@@ -394,7 +406,7 @@ class Failing(tc.autograd.Function):
 
 
 class Sub(tc.Tensor):
-    """A tensor with a class of its own."""
+    """A tensor subclass."""
 
 
 def nothing(*_):
@@ -412,7 +424,7 @@ def nothing_fits(t):
 
 
 def loop():
-    """A list that holds itself."""
+    """A list that contains itself."""
     made = []
     made.append(made)
     return made
@@ -431,7 +443,7 @@ def every(thing):
 
 
 def stepped(kind, *args):
-    """An optimizer that has gone one step, and back to where it was."""
+    """An optimizer that takes a step and loads its previous state."""
     p = tc.rand(2, requires_grad=True)
     o = kind([{"params": [p]}], lr=0.1, *args)
     o.add_param_group({"params": [tc.rand(1, requires_grad=True)]})
@@ -444,7 +456,7 @@ def stepped(kind, *args):
 
 
 def scheduled(kind, *args):
-    """A schedule of rates after a step, and back to where it was."""
+    """A schedule that takes a step and loads its previous state."""
     p = tc.rand(2, requires_grad=True)
     o = optim.SGD([p], lr=0.1, momentum=0.9)
     s = kind(o, *args)
@@ -459,7 +471,7 @@ def weights(path):
 
 
 def loss_of(leaf):
-    """What an optimizer calls for a loss and its gradient."""
+    """A closure for an optimizer: computes a loss and its gradient."""
     def loss():
         leaf.grad = None
         value = (leaf * leaf).sum()
@@ -469,7 +481,7 @@ def loss_of(leaf):
 
 
 def names(path):
-    """What the lines may use: fresh samples each time."""
+    """Names available to the lines, with new samples each time."""
     return {
         **fresh(), "path": str(path), "weights": weights(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
         "xp": tc.array_api, "np": np, "A": tc.autograd.functional, "S": optim.lr_scheduler, "W": optim.swa_utils, "optim": optim,

@@ -1,4 +1,4 @@
-"""What a user's checked program looks like; test_package.py runs mypy on it."""
+"""An example of a type-checked user program; test_package.py runs mypy on it."""
 
 from typing import Tuple
 

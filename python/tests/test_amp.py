@@ -1,5 +1,6 @@
-"""Mixed precision: autocast, and what scales losses."""
+"""Mixed precision: autocast and GradScaler."""
 
+import copy
 import math
 import threading
 
@@ -66,6 +67,15 @@ def test_order_of_calls():
     assert scaler.get_scale() == 2
     with pytest.raises(RuntimeError, match="The source state dict is empty"):
         scaler.load_state_dict({})
+
+
+def test_a_step_without_gradients_is_an_error():
+    optimizer, scaler = tc.optim.SGD([tc.nn.Parameter(tc.ones(2))], lr=0.1), tc.amp.GradScaler("cpu")
+    scaler.scale(tc.ones(1))
+    with pytest.raises(AssertionError, match="No inf checks were recorded for this optimizer."):
+        scaler.step(optimizer)
+    with pytest.raises(AssertionError, match="No inf checks were recorded prior to update."):
+        scaler.update()
 
 
 def test_without_a_gpu_it_only_passes_on():
@@ -160,6 +170,16 @@ POLICIES = [
     (lambda: tc.nn.LSTMCell(3, 4)(tc.randn(2, 3))[1], tc.float32),
     (lambda: tc.nn.MultiheadAttention(4, 2)(*[tc.randn(3, 2, 4)] * 3)[0], tc.bfloat16),
     (lambda: tc.nn.TransformerEncoderLayer(4, 2, 8)(tc.randn(3, 2, 4)), tc.float32),
+    (lambda: tc.linalg.matmul(tc.randn(2, 2), half(2, 2)), tc.bfloat16),
+    (lambda: tc.linalg.matrix_power(tc.randn(2, 2), 3), tc.bfloat16), (lambda: tc.matrix_power(tc.eye(2).bfloat16(), -2), tc.bfloat16),
+    (lambda: tc.matrix_power(tc.eye(2).bfloat16(), -1), tc.float32), (lambda: tc.matrix_power(tc.eye(2), 1), tc.float32),
+    (lambda: tc.matrix_power(tc.eye(2), 3, out=tc.empty(2, 2)), tc.float32), (lambda: tc.linalg.pinv(tc.randn(2, 3)), tc.bfloat16),
+    (lambda: tc.linalg.pinv(tc.randn(2, 3).double(), rcond=1e-3), tc.float64), (lambda: tc.pinverse(tc.randn(2, 3)), tc.float32),
+    (lambda: tc.cov(tc.randn(2, 3)), tc.bfloat16), (lambda: tc.corrcoef(tc.randn(2, 3)), tc.bfloat16),
+    (lambda: tc.linalg.solve_triangular(tc.eye(2), half(2, 2), upper=True), tc.float32),
+    (lambda: F.affine_grid(tc.randn(1, 2, 3), (1, 1, 2, 2)), tc.bfloat16), (lambda: F.rms_norm(tc.randn(2, 3), (3,), half(3)), tc.float32),
+    (lambda: F.rms_norm(half(2, 3), (3,), tc.randn(3)), tc.bfloat16), (lambda: tc.nn.Bilinear(2, 3, 4)(tc.randn(5, 2), tc.randn(5, 3)), tc.float32),
+    (lambda: tc.convolution(tc.randn(1, 2, 4), tc.randn(2, 2, 3), None, [1], [0], [1], False, [0], 1), tc.float32),
     (lambda: tc.mm(tc.eye(2), tc.eye(2), out=tc.empty(2, 2)), tc.float32), (lambda: tc.eye(2).addmm_(tc.eye(2), tc.eye(2)), tc.float32),
 ]
 
@@ -190,8 +210,30 @@ def test_autocast_calculates_as_casts_do():
         assert got.grad.dtype is tc.float32 and tc.equal(got.grad, want.grad)
 
 
+def test_contexts_that_are_left_out_of_order():
+    def state():
+        return tc.is_autocast_enabled("cpu"), tc.get_autocast_dtype("cpu")
+
+    outer, inner = tc.autocast("cpu", dtype=tc.float16), tc.autocast("cpu", enabled=False)
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    assert state() == (False, tc.bfloat16)
+    inner.__exit__(None, None, None)
+    assert state() == (True, tc.float16)  # what it met, as in PyTorch
+    tc.set_autocast_enabled("cpu", False)
+    tc.set_autocast_dtype("cpu", tc.bfloat16)
+
+    with outer:  # threads share the object, not the state
+        thread = threading.Thread(target=lambda: outer.__enter__().__exit__())
+        thread.start()
+        thread.join()
+        assert state() == (True, tc.float16)
+    assert state() == (False, tc.bfloat16) and copy.deepcopy(outer).fast_dtype is tc.float16
+
+
 def casts_of(weight, uses):
-    """How many casts of the weight a graph holds."""
+    """The number of casts of the weight in a graph."""
     nodes = {use.grad_fn.next_functions[1][0] for use in uses}
     assert all(node.next_functions[0][0].variable is weight for node in nodes)
     return len(nodes)

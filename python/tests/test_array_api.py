@@ -1,4 +1,4 @@
-"""tercel.array_api against NumPy, by example; the other files of this name draw examples."""
+"""tercel.array_api compared with NumPy on fixed examples; the other test_array_api files generate examples."""
 
 import inspect
 
@@ -49,7 +49,7 @@ def same(got, want, tolerance=None):
 
 
 def agrees(call, *arrays, tolerance=None):
-    """Whether call(namespace, *arrays) is the same for both."""
+    """Asserts that call(namespace, *arrays) is the same for both."""
     with np.errstate(all="ignore"):
         want = call(np, *arrays)
     same(call(xp, *(tensor(a) if isinstance(a, np.ndarray) else a for a in arrays)), want, tolerance)

@@ -107,7 +107,7 @@ def test_attributes(x):
     assert isinstance(x, tc.Tensor) and x.__array_namespace__() is xp and x.__array_namespace__(api_version="2022.12") is xp
     assert x.ndim == len(x.shape) == x.dim() and isinstance(x.shape, tuple)
     assert x.size == np.prod(x.shape, dtype=int) == x.numel() and isinstance(x.size, int)
-    assert x.size() == x.shape and all(x.size(i) == n for i, n in enumerate(x.shape))  # as PyTorch's programs call it
+    assert x.size() == x.shape and all(x.size(i) == n for i, n in enumerate(x.shape))  # as called by PyTorch programs
     assert x.device == xp.__array_namespace_info__().default_device()
     assert x.to_device(x.device) is x and x.to_device("cpu") is x
     assert xp.isdtype(x.dtype, ("bool", "numeric")) and x.dtype == getattr(xp, str(x.dtype).rpartition(".")[2])
@@ -124,7 +124,7 @@ def test_attributes(x):
 
 
 def test_tensors_and_arrays(tmp_path):
-    """Arrays go wherever tensors do; results of that are tensors, and those of the namespace are arrays."""
+    """Arrays are accepted wherever tensors are, with tensors as results; the namespace's results are arrays."""
     leaf = tc.ones(3, requires_grad=True)
     x = xp.asarray(leaf)
     assert type(leaf) is tc.Tensor and type(x) is not tc.Tensor and x.data_ptr() == leaf.data_ptr()

@@ -11,7 +11,7 @@ import tercel.array_api as xp
 INF, NAN, PI = math.inf, math.nan, math.pi
 PARTS = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 40.0]
 
-# What a part may be; a number stands for itself, with the sign of its zero, NaN for NaN.
+# Conditions on a part; a number means that value, including the sign of zero, and NaN means NaN.
 KINDS = {"any": lambda v: True, "inf": math.isinf, "zero": lambda v: v == 0, "finite": math.isfinite,
          "nonzero": lambda v: v != 0 and not math.isnan(v), "nonzero finite": lambda v: v != 0 and math.isfinite(v),
          "+finite": lambda v: 0 < v < INF, "not zero": lambda v: v != 0}

@@ -1,4 +1,4 @@
-"""Functions and operators of each element, over every dtype and all the ends of its range."""
+"""Elementwise functions and operators, over every dtype and its extreme values."""
 
 import operator
 
@@ -51,7 +51,7 @@ def test_of_one_floating_operand(name, data):
     with np.errstate(all="ignore"):
         want = getattr(np, name)(wide)
     for a, got, expected in zip(x.flatten(), theirs(out).flatten(), np.asarray(want).flatten()):
-        # Of huge numbers the reference itself has no digits; it is computed in double precision.
+        # For huge numbers the reference has no correct digits; it is computed in double precision.
         if dtype not in ("float64", "complex128") or abs(a) < 1e100 or name in ("log", "log2", "log10", "sqrt", "sign"):
             assert roughly(got.item(), expected.item(), largest(dtype)), (a, got, expected)
 
@@ -70,7 +70,7 @@ TWO = {"add": (NUMBERS, "add"), "subtract": (NUMBERS, "sub"), "multiply": (NUMBE
 
 
 def allowed(name, a, b):
-    """Operands for which the standard promises something that both compute alike."""
+    """Operands for which the standard defines the result."""
     if name in ("floor_divide", "remainder") and b.dtype.kind in "iu":
         lowest = a.size and np.any(a == np.iinfo(a.dtype).min) and np.any(b == -1) if a.dtype.kind == "i" else False
         return not np.any(b == 0) and not lowest
@@ -93,7 +93,7 @@ def check(name, got, a, b):
         same(got, want)
         return
     if name == "pow" or (name in ("floor_divide", "remainder") and want.dtype.kind == "f"):
-        return  # their values stand in test_array_api_special.py
+        return  # tested in test_array_api_special.py
     out = theirs(got).flatten()
     ends = [np.broadcast_to(x, want.shape).flatten() for x in (a, b)]
     for x, y, one, other in zip(*ends, out, want.flatten()):
@@ -141,7 +141,7 @@ def test_shifts_beyond_the_bits(dtype):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_quotients_of_the_smallest_integer(dtype):
-    """What overflows wraps, or is anything, but ends no process."""
+    """Overflow wraps or gives an unspecified value, but never crashes."""
     x = mine(np.array([np.iinfo(dtype).min] * 40, dtype))
     minus = -1 if dtype in ("int8", "int16", "int32", "int64") else 1
     for y in (minus, xp.full((40,), minus, dtype=x.dtype)):
@@ -185,7 +185,7 @@ def test_in_place_operators_leave_the_dtype(symbol):
     for other in (wide, wide[0, 0]):
         y = xp.asarray(x, copy=True)
         assert call(y, other) is y and y.dtype is x.dtype and (np.asarray(y) == want).all()
-    with pytest.raises(TypeError, match="expected an operand that leaves"):
+    with pytest.raises(TypeError, match="expected an operand that keeps"):
         call(x, xp.ones((4, 2, 3), dtype=x.dtype))
     with pytest.raises((RuntimeError, ValueError)):
         call(x, xp.ones((2, 2), dtype=x.dtype))
@@ -196,7 +196,7 @@ def test_in_place_operators_leave_the_dtype(symbol):
 def test_in_place_operators_refuse_a_higher_kind(call, dtypes):
     x, other = (xp.ones(2, dtype=getattr(xp, dtype)) for dtype in dtypes)
     for operand in (other, other[0]):
-        with pytest.raises(TypeError, match=f"leaves the kind of the dtype tercel.{dtypes[0]} .* result has tercel.{dtypes[1]}"):
+        with pytest.raises(TypeError, match=f"keeps the kind of dtype tercel.{dtypes[0]} .* result has tercel.{dtypes[1]}"):
             call(x, operand)
     assert xp.all(x == 1)
     integers = xp.ones(2, dtype=xp.int32)

@@ -279,7 +279,7 @@ def test_so_far(name, data):
 
 
 def stacks(function, x, *, into):
-    """Every matrix of a stack alone gives what it gave in the stack: shape and dtype, and the numbers if there are some."""
+    """Each matrix of a stack gives the same result alone: shape and dtype, and the numbers if there are any."""
     whole = function(x)
     for index in np.ndindex(*x.shape[:-2]):
         one = function(x[index])
@@ -485,7 +485,7 @@ def test_refused(call, error, text):
 @few(12)
 @given(st.data())
 def test_isin(data):
-    x, y = drawn(data, EVERY[1:9]), drawn(data, EVERY[1:9])
+    x, y = drawn(data, EVERY[1:9] + COMPLEX), drawn(data, EVERY[1:9] + COMPLEX)
     if not promotes(str(x.dtype), str(y.dtype)) and not promotes(str(y.dtype), str(x.dtype)):
         y = y.astype(x.dtype)
     y = np.concatenate([y.flatten(), x.flatten()[::2].astype(y.dtype)])
@@ -500,6 +500,18 @@ def test_isin_needs_an_array():
     with pytest.raises(TypeError, match="isin: expected at least one array, but got int and int"):
         xp.isin(1, 2)
     assert xp.isin(xp.asarray([1.0, xp.nan, -0.0]), xp.asarray([xp.nan, 0.0])).tolist() == [False, False, True]
+
+
+def test_isin_of_complex_arrays():
+    """Equal in both parts, wherever the parts occur by themselves."""
+    x = np.array([a + b * 1j for a in (-1, 0, 2, np.inf, np.nan) for b in (-0.0, 1, 3, np.nan)]).reshape(4, 5)
+    for dtype in ("complex64", "complex128"):
+        y = np.array([2 + 1j, -1 + 3j, complex(np.nan, 1), complex(-1, np.nan), 0j, complex(np.inf, 3), 2 + 1j], dtype)
+        for invert in (False, True):
+            assert xp.isin(mine(x.astype(dtype)), mine(y), invert=invert).tolist() == np.isin(x.astype(dtype), y, invert=invert).tolist()
+    assert xp.isin(xp.asarray([1j]), xp.asarray([1j])).tolist() == [True]
+    assert xp.isin(xp.asarray([1.0, 2.0]), xp.asarray([2 + 0j, 1 + 1j])).tolist() == [False, True]
+    assert xp.isin(xp.asarray([1j]), xp.asarray([], dtype=xp.complex64)).tolist() == [False]
 
 
 @few(12)

@@ -12,7 +12,7 @@ INF, NAN, PI = math.inf, math.nan, math.pi
 POOL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 0.25, -0.25, 1.5, -1.5, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0, 1e30, -1e30,
         1e-30, -1e-30]
 
-# What an operand may be; a number stands for itself, with the sign of its zero, NaN for NaN.
+# Conditions on an operand; a number means that value, including the sign of zero, and NaN means NaN.
 KINDS = {
     "any": lambda v: True, "not nan": lambda v: not math.isnan(v), "inf": math.isinf, "zero": lambda v: v == 0,
     "finite": math.isfinite, "nonzero": lambda v: v != 0, "nonzero finite": lambda v: v != 0 and math.isfinite(v),
@@ -129,7 +129,7 @@ def same(got, want, near=0.0):
 
 
 def pool(dtype):
-    """The values as the dtype has them."""
+    """The values rounded to the dtype."""
     return [float(v) for v in np.array(POOL, dtype)]
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of single operations: those that are not there, and those with a rule of their own; Jacobians."""
+"""Derivatives of single operations: missing ones, and those with special rules; Jacobians."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Forward mode: tangents, levels, functions of one's own, and gradcheck's forward check."""
+"""Forward mode: tangents, levels, custom functions, and gradcheck's forward check."""
 
 import threading
 
@@ -116,7 +116,7 @@ class Cube(Function):
 
 
 class Product(Function):
-    """With a jvp of its own, which says twice what is right, so that it is seen to be called."""
+    """A function whose jvp() returns twice the correct value, to show that it is called."""
 
     @staticmethod
     def forward(ctx, x, y, factor):

@@ -1,4 +1,4 @@
-"""Functions with a backward in Python, hooks of nodes, what is saved, and checkpoints."""
+"""Custom functions, hooks of nodes, saved tensors, and checkpoints."""
 
 import gc
 import warnings
@@ -500,7 +500,7 @@ def test_contexts_in_use_are_not_collected():
     def downstream():
         kept = {"factor": 5}
         kept["out"] = out = Remember.apply(x, kept)
-        return out.exp()  # the graph holds what Python does not
+        return out.exp()  # the graph owns objects that Python does not
 
     x = leaf(0.0)
     y = downstream()
@@ -517,7 +517,7 @@ def test_views_of_functions_and_changed_bases():
 
         @staticmethod
         def backward(ctx, gradient):
-            return gradient * 7  # which a history made anew from the base would pass by
+            return gradient * 7  # which a history rebuilt from the base would bypass
 
     says = "is a view and its base or another view of its base has been modified inplace. This view "
     base = leaf(1.0, 2.0).clone()

@@ -1,4 +1,4 @@
-"""Tensors of bools whose bytes are not 0 and 1: every operation takes them for what they say."""
+"""Bool tensors with bytes other than 0 and 1: every operation treats nonzero bytes as true."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import tercel as tc
 METHOD = 2
 PLACES = {1: (tc._C, ""), METHOD: (tc.Tensor, ""), 8: (tc._C._nn, ""), 16: (tc._C._linalg, "linalg_"),
           32: (tc._C._special, "special_"), 64: (tc._C._fft, "fft_")}
-# What shows memory itself, or fills it with something else, or waits for somebody.
+# Operations that expose memory, overwrite it, or block.
 LEFT_OUT = {"data_ptr", "view", "view_copy", "set_", "untyped_storage", "storage", "is_set_to", "_version", "resize_", "empty_like",
             "new_empty", "new_empty_strided", "empty_strided", "empty", "register_hook", "backward", "_backward",
             "is_same_size", "pin_memory", "element_size"}
@@ -27,7 +27,7 @@ def pattern(shape):
 
 
 def arguments(parameters, shape, others):
-    """Of the required parameters; `others`: what tensors but the first one are, "bool", "float" or "index"."""
+    """Arguments for the required parameters; `others`: the kind of tensors after the first, "bool", "float" or "index"."""
     result = []
     for k, (name, kind, default, *_) in enumerate(parameters):
         if default is not None:
@@ -63,7 +63,7 @@ def unchanged(value):
 
 
 def seen(value):
-    """What a result says, with its dtype; of tensors that were changed too."""
+    """The values and dtype of a result, also of tensors that were changed."""
     if isinstance(value, tc.Tensor):
         return str(value.dtype), value.tolist()
     if isinstance(value, (list, tuple)):

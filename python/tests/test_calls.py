@@ -1,4 +1,4 @@
-"""How functions and methods are called, and what they say when called wrongly."""
+"""Calls of functions and methods, and messages for invalid calls."""
 
 import copy
 import pickle

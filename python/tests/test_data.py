@@ -1,4 +1,4 @@
-"""Tensors of lists, arrays and buffers; dtypes, devices, storages."""
+"""Tensors from lists, arrays and buffers; dtypes, devices, storages."""
 
 import array
 import types

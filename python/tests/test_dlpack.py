@@ -1,4 +1,4 @@
-"""DLPack: the same memory here and in NumPy, and everything given back once."""
+"""DLPack: memory shared with NumPy, and everything released once."""
 
 import ctypes
 import gc
@@ -139,7 +139,7 @@ def test_a_producer_from_before_1_0():
 
 
 class Array(np.ndarray):
-    """An array that can be watched."""
+    """An array that supports weak references."""
 
 
 def watched(n=3):

@@ -1,4 +1,4 @@
-"""Every public name of the package says what it is."""
+"""Every public name of the package is documented."""
 
 import importlib
 import inspect
@@ -8,7 +8,7 @@ import pytest
 
 import tercel as tc
 
-# Slots of the language, and what types made elsewhere bring along: their names say it.
+# Special methods, and members of foreign base types, which need no documentation.
 INHERITED = (object, type, tuple, dict, Exception)
 
 
@@ -18,7 +18,7 @@ def modules():
 
 
 def says(thing):
-    """The words that documentation has beyond signatures."""
+    """The documentation without signatures."""
     text = inspect.getdoc(thing) or ""
     lines = [line for line in text.splitlines() if line.strip()]
     if type(thing).__name__ == "Op":  # signatures, an empty line, words
@@ -29,7 +29,7 @@ def says(thing):
 
 
 def public_of(module):
-    """(name, thing) of what is defined in the package and can be reached through the module by a public name."""
+    """(name, object) of everything defined in the package and reachable from the module by a public name."""
     names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
     for name in names:
         thing = getattr(module, name)
@@ -44,7 +44,7 @@ def members_of(name, cls):
             continue
         function = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
         if callable(function) or isinstance(function, property) or inspect.isgetsetdescriptor(function):
-            # What overrides a method that says it need not say it again: inspect.getdoc() finds that.
+            # An override of a documented method needs no docstring: inspect.getdoc() finds the inherited one.
             yield f"{name}.{key}", getattr(cls, key)
 
 
@@ -78,7 +78,7 @@ def test_texts_of_operations():
     assert says(tc.exp) == "e to the power input.", words
     assert says(tc.Tensor.exp_) == "e to the power input. In place; returns input."
     assert says(tc.arctan2) == says(tc.atan2) == "The angle of the point (other, input), in (-pi, pi]."
-    assert says(tc.flip) == "The given dimensions in reverse order."
+    assert says(tc.flip) == "Reverses the order of elements along the given dimensions."
     assert tc.exp.__doc__.startswith("exp(Tensor input")
 
 

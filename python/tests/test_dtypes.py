@@ -1,4 +1,4 @@
-"""Every dtype on its way between Python, NumPy and tensors: conversions, promotion, errors, files."""
+"""Every dtype in exchange between Python, NumPy and tensors: conversions, promotion, errors, files."""
 
 import copy
 import io

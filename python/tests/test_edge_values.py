@@ -1,4 +1,4 @@
-"""What operations do at the edges of what they take: NaN, nothing at all, numbers that do not fit; and how results lie."""
+"""Edge cases of operations: NaN, empty tensors, numbers out of range; and memory order of results."""
 
 import math
 

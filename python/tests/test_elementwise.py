@@ -1,4 +1,4 @@
-"""Elementwise operations: the forms that each has, against NumPy, and the names that PyTorch gives them."""
+"""Elementwise operations: all variants compared with NumPy, and PyTorch's names."""
 
 import math
 import operator

@@ -1,4 +1,4 @@
-"""New tensors: what PyTorch's factories infer, refuse, and do with a tensor that they are given."""
+"""Factories: inferred dtypes, errors, and out= tensors, as in PyTorch."""
 
 import warnings
 

@@ -152,7 +152,7 @@ def test_short_time_transforms(complex_signal, win_length):
     near(tc.istft(both, 8, 2, win_length, w, onesided=False, return_complex=True)[0, :38].real, signal.real[:38])
 
 
-def test_older_forms_of_short_time_transforms():
+def test_older_signatures_of_short_time_transforms():
     x, w = tc.randn(20, dtype=tc.float64), tc.ones(4, dtype=tc.float64)
     with pytest.warns(UserWarning, match="return_complex=False is deprecated"):
         pairs = x.stft(4, window=w)

@@ -1,4 +1,4 @@
-"""Files of tensors: against NumPy's own reader and writer, damaged, and by file object."""
+"""Files of tensors: compared with NumPy's reader and writer, damaged, and as file objects."""
 
 import collections
 import io
@@ -128,7 +128,7 @@ def test_other_objects_are_named(tmp_path, obj, name):
 def test_what_cannot_be_in_a_file():
     loop = []
     loop.append(loop)
-    with pytest.raises(ValueError, match="holds itself"):
+    with pytest.raises(ValueError, match="contains itself"):
         back(loop)
     deep = []
     for _ in range(100_000):
@@ -172,7 +172,7 @@ def test_errors_name_the_file_object(tmp_path):
 
 
 def damaged(data):
-    """Shorter, and with a byte changed, at many places."""
+    """Truncated, and with a byte changed, at many positions."""
     step = max(1, len(data) // 97)
     for at in range(0, len(data), step):
         yield data[:at]
@@ -344,5 +344,5 @@ def test_nothing_leaks(tmp_path):
     before, opened = resident(), descriptors()
     for _ in range(40):
         once()
-    assert resident() - before < 20 * x.nbytes  # a leak of one tensor a round would be 40 of them
+    assert resident() - before < 20 * x.nbytes  # a leak of one tensor per round would be 40 tensors
     assert descriptors() == opened

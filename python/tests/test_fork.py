@@ -1,4 +1,4 @@
-"""Processes that are forked while other threads of their parent are at work."""
+"""Processes forked while other threads of their parent are running."""
 
 import os
 import pathlib
@@ -99,7 +99,7 @@ def test_a_node_that_is_replaced_dies_when_no_lock_is_held():
 
         class Token:
             def __del__(self):
-                # Another thread asks for what this one is in the middle of changing, with the GIL.
+                # Another thread requests, with the GIL, an object that this one is changing.
                 thread = threading.Thread(target=lambda: found.append(view.grad_fn is not None))
                 thread.start()
                 thread.join()

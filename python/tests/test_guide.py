@@ -1,6 +1,6 @@
-"""The Python of docs/guide runs, and prints what it says.
+"""Runs the Python code of docs/guide and compares its output with the pages.
 
-The ```python blocks of a page run one after the other in one namespace, in an empty folder. What a block prints is compared
+The ```python blocks of a page run in order in one namespace, in an empty folder. The output of a block is compared
 with the ```text block that follows it at once; a block without one must print nothing.
 """
 

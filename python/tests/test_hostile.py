@@ -1,6 +1,6 @@
-"""Objects that change what is being read, raise, or refer to themselves: an error, never a crash.
+"""Objects that change data while it is read, raise, or refer to themselves must cause errors, never crashes.
 
-The cases that were crashes once stand here one by one; hostile_calls.py then makes random ones of every public entry.
+Former crashes are tested individually here; hostile_calls.py makes random calls of every public entry.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ FUZZ_SECONDS = float(os.environ.get("TERCEL_HOSTILE_SECONDS", "10"))
 
 
 class Acts:
-    """A number that does something when it is asked for its value."""
+    """A number that performs an action when its value is requested."""
 
     def __init__(self, act, value=1):
         self.act, self.value = act, value
@@ -127,14 +127,14 @@ def test_a_storage_that_is_too_small_for_its_tensor(use, size, tmp_path, monkeyp
     with pytest.raises((RuntimeError, BufferError), match=r"made too small for it: sizes \[.*but the storage has " + str(size) + " bytes"):
         SHRUNK[use](x)
     if size >= 100:
-        assert head.sum() == 300  # which still lies inside
+        assert head.sum() == 300  # which is still inside
     x.untyped_storage().resize_(4000)
     x.fill_(1)
     assert x.sum() == 1000 and SHRUNK[use] is not None
 
 
 def test_a_storage_that_is_freed_for_a_while():
-    """As programs do that keep parameters elsewhere between their uses."""
+    """As in programs that move parameters elsewhere between uses."""
     x = tc.arange(10.0)
     before = x.untyped_storage().size()
     x.untyped_storage().resize_(0)
@@ -181,7 +181,7 @@ C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, STRIDES, ND, SIMPLE = 0x38, 0x58, 0x
 
 
 def exported(x, flags):
-    """(ndim, shape, strides) of what an exporter gives for flags; None where it refuses."""
+    """(ndim, shape, strides) of an exported buffer for flags; None if the export fails."""
     get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
     get.argtypes = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int]
     release.argtypes = [ctypes.c_void_p]
@@ -215,7 +215,7 @@ def test_a_buffer_lies_as_it_was_asked_for():
 def test_a_refused_buffer_leaves_the_tensor_alone():
     x = tc.zeros(3, 2).t()
     assert exported(x, C_CONTIGUOUS) is None
-    x.untyped_storage().resize_(100)  # which an exported one refuses
+    x.untyped_storage().resize_(100)  # not allowed for an exported one
 
 
 def test_a_buffer_of_pointers_to_rows_is_no_tensor():
@@ -252,7 +252,7 @@ LENDERS = [memoryview, lambda x: x.numpy(), np.asarray, lambda x: np.from_dlpack
 
 @pytest.mark.parametrize("lend", LENDERS)
 def test_lent_memory_stays(lend):
-    """Whatever happens to the tensor."""
+    """Exported memory stays valid whatever happens to the tensor."""
     x = tc.arange(1000.0)
     lent = lend(x)
     with pytest.raises(RuntimeError, match="not resizable"):
@@ -388,7 +388,7 @@ def test_a_tuple_with_an_iterator_of_its_own():
 
 
 def test_a_collection_during_tolist():
-    """Its finalizers may resize the storage that is being read, and put something else in its place."""
+    """Finalizers may resize the storage that is being read and reuse its memory."""
     x, others = tc.ones(200, 200), []
 
     class Shrinks:
@@ -442,9 +442,9 @@ def test_lists_that_another_thread_changes():
 
 
 def test_random_calls():
-    """For TERCEL_HOSTILE_SECONDS; the last case stands in the failure. A process of its own, which a crash would end."""
+    """Runs for TERCEL_HOSTILE_SECONDS in a separate process, which a crash would end; a failure shows seed and last case."""
     seed = int(os.environ.get("TERCEL_HOSTILE_SEED", "0"))
     script = Path(__file__).with_name("hostile_calls.py")
     run = subprocess.run([sys.executable, str(script), "--seed", str(seed), "--seconds", str(FUZZ_SECONDS)],
                          capture_output=True, text=True, timeout=60 + 20 * FUZZ_SECONDS)
-    assert run.returncode == 0, (run.stdout + run.stderr)[-6000:]
+    assert run.returncode == 0, f"TERCEL_HOSTILE_SEED={seed}\n" + (run.stdout + run.stderr)[-6000:]

@@ -1,4 +1,4 @@
-"""One object a tensor and a storage; who keeps whom alive."""
+"""One object per tensor and storage; ownership between objects and tensors."""
 
 import copy
 import gc
@@ -49,7 +49,7 @@ def test_weak_references_live_as_long_as_the_tensor():
 
 
 class Named(tc.Tensor):
-    """A tensor with a class of its own."""
+    """A tensor subclass."""
 
 
 def test_subclasses_keep_their_class():
@@ -127,7 +127,7 @@ def test_typed_storages_are_one_object():
     x = tc.arange(6)
     y = x.view(2, 3)
     seen = id(x.storage())
-    others = [tc.ones(1).storage() for _ in range(100)]  # what is given back would be used again
+    others = [tc.ones(1).storage() for _ in range(100)]  # freed memory would be reused
     assert id(y.storage()) == seen and x.storage() is y[1:].storage() and x.storage() is not x.view(tc.float64).storage()
     assert seen not in map(id, others) and x.view(tc.float64).storage() is y.view(tc.float64).storage()
     x.storage().note = weakref.ref(x)
@@ -168,7 +168,7 @@ def test_a_typed_storage_found_by_a_weak_reference_holds_its_memory():
     weak = weakref.ref(x.storage())
     s = weak()
     del x
-    assert s.tolist() == [] and s.untyped() is s.untyped()  # nobody had asked for the memory in time
+    assert s.tolist() == [] and s.untyped() is s.untyped()  # the memory was not requested in time
     s.resize_(1)[0] = 5
     assert s.tolist() == [5]
 
@@ -234,11 +234,11 @@ def test_an_object_from_a_weak_reference_can_take_its_tensor_over():
 
 
 def test_collected_cycles_leave_the_collector_in_order():
-    """What the collector has cleared is still in its lists when it dies."""
+    """An object that the collector has cleared is still in its lists when it is freed."""
     for _ in range(3):
-        for _ in range(2000):  # more than are kept for reuse
+        for _ in range(2000):  # more than the free list keeps
             x = tc.ones(2)
-            x.first = None  # from here on the collector knows it, before the list
+            x.first = None  # from here on the collector tracks it, before the list
             x.me = [x]
         del x
         gc.collect()

@@ -9,7 +9,7 @@ from tercel.nn import functional as F
 
 INF, NAN = math.inf, math.nan
 
-# What is called, its operands, and the gradient of each for a gradient of ones.
+# The call, its operands, and the gradient of each for an incoming gradient of ones.
 ROWS = [
     ("clamp", lambda x: tc.clamp(x, -1, 2), [[-2, -1, 0, 2, 3, NAN]], [[0, 0, 1, 0, 0, 0]]),
     ("clamp of a minimum", lambda x: tc.clamp(x, min=-1), [[-2, -1, 0, NAN]], [[0, 0, 1, 0]]),
@@ -27,10 +27,10 @@ ROWS = [
     ("elu", lambda x: F.elu(x, 2), [[-0.0, 0, 1, INF, NAN]], [[2, 2, 1, 1, 1]]),
     ("elu of alpha 0", lambda x: F.elu(x, 0.0), [[-1, 0, 1]], [[0, 0, 1]]),
     ("celu", lambda x: F.celu(x, 2), [[-0.0, 0, 1, NAN]], [[1, 1, 1, 1]]),
-    ("hardsigmoid", F.hardsigmoid, [[-4, -3, 0, 3, 4]], [[0, 0, 0.166666672, 0, 0]]),
+    ("hardsigmoid", F.hardsigmoid, [[-4, -3, 0, 3, 4, NAN]], [[0, 0, 0.166666672, 0, 0, 0]]),
     ("hardswish", F.hardswish, [[-4, -3, 0, 3, 4]], [[0, 0, 0.5, 1, 1]]),
     ("hardshrink", F.hardshrink, [[-1, -0.5, 0, 0.5, 1, NAN]], [[1, 0, 0, 0, 1, 1]]),
-    ("softshrink", F.softshrink, [[-1, -0.5, 0, 0.5, 1]], [[1, 0, 0, 0, 1]]),
+    ("softshrink", F.softshrink, [[-1, -0.5, 0, 0.5, 1, NAN]], [[1, 0, 0, 0, 1, 1]]),
     ("softsign", F.softsign, [[-1, 0, 1]], [[0.25, 1, 0.25]]),
     ("abs", tc.abs, [[-1, -0.0, 0, 1]], [[-1, 0, 0, 1]]),
     ("sign", tc.sign, [[-1, 0, 1]], [[0, 0, 0]]),
@@ -46,7 +46,7 @@ ROWS = [
     ("square root by pow", lambda x: x ** 0.5, [[0, 4]], [[INF, 0.25]]),
     ("pow of 0", lambda x: x ** 0, [[0, 2]], [[0, 0]]),
     ("pow of 1", lambda x: x ** 1, [[0, 2]], [[1, 1]]),
-    ("logit", tc.logit, [[-0.5, 0, 0.5, 1, 2]], [[NAN, INF, 4, INF, NAN]]),
+    ("logit", tc.logit, [[-0.5, -0.0, 0, 0.5, 1, 2]], [[NAN, INF, INF, 4, INF, NAN]]),
     ("logit within bounds", lambda x: tc.logit(x, 0.25), [[-1, 0.125, 0.25, 0.5, 0.75, 1]],
      [[0, 0, 5.333333333, 4, 5.333333333, 0]]),
     ("logit of bound 0", lambda x: tc.logit(x, 0), [[-1, 0, 0.5, 1, 2]], [[0, INF, 4, INF, 0]]),
@@ -79,6 +79,8 @@ ROWS = [
     ("fmin", tc.fmin, [[0, 1, 2, NAN, 1], [1, 1, 1, 1, NAN]], [[1, 0.5, 0, 0, 1], [0, 0.5, 1, 1, 0]]),
     ("atan2", tc.atan2, [[0, -0.0, 1, 0], [0, 0, 0, -1]], [[0, 0, 0, -1], [0, 0, -1, 0]]),
     ("hypot", tc.hypot, [[3, 0], [4, 1]], [[0.6, 0], [0.8, 1]]),
+    ("nextafter", tc.nextafter, [[0, 0, -0.0, 2, INF, INF, NAN, 1], [0, 1, 0, 1, INF, 1, 1, NAN]],
+     [[0, 1, 0, 1, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]]),
     ("xlogy", tc.xlogy, [[0, 0, 1], [0, 2, 1]], [[0, 0.693147181, 0], [NAN, 0, 1]]),
     ("pow", tc.pow, [[0, 0, 0, 2], [0, 1, 2, 0]], [[0, 1, 0, 0], [0, 0, 0, 0.693147181]]),
     ("prelu", lambda x, weight: F.prelu(x, weight), [[-1, 0, 1], [0.25]], [[0.25, 0.25, 1], [-1]]),
@@ -138,6 +140,36 @@ ROWS = [
 ]
 
 
+# Of the sum of the gradient, which a second one differentiates.
+SECOND_ROWS = [
+    ("elu", F.elu, [[-1, -0.0, 0, 1, NAN]], [[0.367879441, 0, 0, 0, 0]]),
+    ("elu of alpha 2", lambda x: F.elu(x, 2.0), [[-1, 0, 1]], [[0.735758882, 0, 0]]),
+    ("celu", F.celu, [[-1, -0.0, 0, 1, NAN]], [[0.367879441, 0, 0, 0, 0]]),
+    ("celu of alpha 3", lambda x: F.celu(x, 3.0), [[-1, -0.0, 0, 1, NAN]], [[0.238843770, 0, 0, 0, 0]]),
+    ("selu", F.selu, [[-1, -0.0, 0, 1, NAN]], [[0.646769, 0, 0, 0, 0]]),
+]
+
+# Where PyTorch 2.15 gives what no rule explains: docs/design/semantics.md.
+OWN_ROWS = [
+    ("amax of all with NaN", tc.amax, [[NAN, 1, 2]], [[1, 0, 0]]),
+    ("amin of all with NaN", tc.amin, [[NAN, 1, NAN]], [[0.5, 0, 0.5]]),
+    ("scatter_reduce without self", lambda x, y: x.scatter_reduce(0, tc.tensor([0, 0, 1]), y, 'amax', include_self=False),
+     [[2, 0, 5], [2, 2, 1]], [[0, 0, 1], [0.5, 0.5, 1]]),
+    ("index_reduce without self", lambda x, y: x.index_reduce(0, tc.tensor([0, 0, 1]), y, 'amin', include_self=False),
+     [[2, 0, 5], [2, 2, 1]], [[0, 0, 1], [0.5, 0.5, 1]]),
+    ("norm of infinity with NaN", lambda x: tc.linalg.vector_norm(x, INF), [[NAN, 1]], [[NAN, NAN]]),
+    ("norm of -infinity with NaN", lambda x: tc.linalg.vector_norm(x, -INF), [[NAN, 1]], [[NAN, NAN]]),
+    ("acosh", tc.acosh, [[-2, 0, 2]], [[NAN, NAN, 0.577350269]]),
+    ("kthvalue of ties", lambda x: tc.kthvalue(x, 2)[0], [[2, 2, 2, 2]], [[0, 1, 0, 0]]),
+    ("topk of ties", lambda x: tc.topk(x, 2)[0], [[2, 2, 2, 2]], [[1, 1, 0, 0]]),
+    ("quantile of ties", lambda x: tc.quantile(x, 0.5), [[1, 1, 2, 2]], [[0, 0.5, 0.5, 0]]),
+]
+OWN_SECOND_ROWS = [
+    ("prelu", lambda x, weight: F.prelu(x, weight), [[-1, 0, 1], [0.25]], [[0, 0, 0], [2]]),
+    ("softplus at its threshold", lambda x: F.softplus(x, 1, 2), [[1, 2, 3]], [[0.196611933, 0.104993585, 0]]),
+]
+
+
 def flat(numbers):
     return sum((flat(n) for n in numbers), []) if isinstance(numbers, list) else [numbers]
 
@@ -145,6 +177,33 @@ def flat(numbers):
 @pytest.mark.parametrize("dtype", (tc.float64, tc.float32), ids=str)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_gradients(row, dtype):
+    check(row, dtype)
+
+
+@pytest.mark.parametrize("row", OWN_ROWS, ids=lambda row: row[0])
+def test_gradients_of_our_own(row):
+    check(row, tc.float64)
+
+
+@pytest.mark.parametrize("row", SECOND_ROWS, ids=lambda row: row[0])
+def test_second_gradients(row):
+    check_second(row)
+
+
+@pytest.mark.parametrize("row", OWN_SECOND_ROWS, ids=lambda row: row[0])
+def test_second_gradients_of_our_own(row):
+    check_second(row)
+
+
+def check_second(row):
+    _, function, operands, gradients = row
+    leaves = [tc.tensor(values, dtype=tc.float64, requires_grad=True) for values in operands]
+    slope = tc.autograd.grad(function(*leaves).sum(), leaves, create_graph=True)[0]
+    for found, expected in zip(tc.autograd.grad(slope.sum(), leaves, allow_unused=True, materialize_grads=True), gradients):
+        assert found.tolist() == pytest.approx(expected, rel=1e-6, abs=1e-8, nan_ok=True)
+
+
+def check(row, dtype):
     _, function, operands, gradients = row
     leaves = [tc.tensor(values, dtype=dtype, requires_grad=True) for values in operands]
     result = function(*leaves)

@@ -1,4 +1,4 @@
-"""Operands of a layout other than strided: refused before an op runs, but by ops that only look at sizes and dtype."""
+"""Operands of a layout other than strided: refused before an op runs, except by ops that read only sizes and dtype."""
 
 import pytest
 
@@ -28,7 +28,7 @@ x = tc.ones(2, 3)
 def test_is_refused(name, call):
     with pytest.raises(NotImplementedError) as info:
         call()
-    if name != "to":  # float and double are entries of their own
+    if name != "to":  # float and double are separate entries
         assert str(info.value) == f"{name}: not implemented for layout opaque"
 
 

@@ -1,6 +1,6 @@
-"""Nothing of the public API leaks, whether a call succeeds or fails; and no public name is left out.
+"""The public API does not leak, whether calls succeed or fail; every public name is tested.
 
-A leak is what grows in every one of many rounds of the same calls: caches fill up and then stand still.
+A leak grows in every one of many rounds of the same calls, whereas caches stop growing.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ class _Mallinfo(ctypes.Structure):
 
 
 def c_library_bytes():
-    """What malloc() has given out; 0 where the C library does not tell."""
+    """Bytes allocated by malloc(); 0 if the C library does not report it."""
     try:
         mallinfo = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError):
@@ -50,7 +50,7 @@ def counts():
 
 
 def leaks(call, rounds=8, calls=4):
-    """What grows with every round of calls; collects cycles only where something seems to grow."""
+    """The quantities that grow with every round of calls; collects cycles only if something seems to grow."""
     for collects in (False, True):
         for _ in range(3):
             call()
@@ -69,7 +69,7 @@ def leaks(call, rounds=8, calls=4):
 
 
 def quietly(call, *args, **kwargs):
-    """Whether the call succeeds; its result, if it has a gradient, goes backward."""
+    """Whether the call succeeds; also runs backward on its result if possible."""
     try:
         result = call(*args, **kwargs)
         for part in result if isinstance(result, (tuple, list)) else (result,):
@@ -93,7 +93,7 @@ def no_noise(tmp_path, monkeypatch):
 
 
 def as_before(threads):
-    """Takes back what calls of everything have switched."""
+    """Restores global state that calls have changed."""
     tc.set_num_threads(threads)
     tc.manual_seed(0)
     tc.set_default_dtype(tc.float32)
@@ -104,7 +104,7 @@ def as_before(threads):
 
 
 def wrongs(args, kwargs):
-    """Calls with one argument that is wrong, missing, or too many."""
+    """Calls with one invalid, missing, or extra argument."""
     wrong = ["text", None, [1, "a"], object(), 2**70, -100, tc.rand(7, 5, 3), tc.zeros(5, dtype=tc.bool), [tc.rand(3), 1], (), {}]
     return [
         *(((*args[:k], w, *args[k + 1:]), kwargs) for k in range(len(args)) for w in wrong),
@@ -114,20 +114,20 @@ def wrongs(args, kwargs):
 
 
 def recorded(args):
-    """The arguments with tensors that require gradients, where they may."""
+    """The arguments with tensors that require gradients where possible."""
     def leaf(a):
         return a.detach().clone().requires_grad_() if isinstance(a, tc.Tensor) and a.is_floating_point() else a
     return [[leaf(e) for e in a] if isinstance(a, list) else leaf(a) for a in args]
 
 
 def optional(parameters):
-    """The keyword arguments that say what a signature leaves out."""
+    """Keyword arguments for parameters that a signature omits."""
     said = {"None": None, "False": False, "True": True}
     return {p[0]: said[p[2]] for p in parameters if p[2] in said and p[0] != "out"}
 
 
 def families():
-    """Operations by their first letters, to have tests of about equal length."""
+    """Operations grouped by first letters, for tests of about equal duration."""
     found = {}
     for operation in leak_calls.operations():
         found.setdefault(operation[0].lstrip("_")[0], []).append(operation)
@@ -166,7 +166,7 @@ def test_what_leaks_is_seen():
 
 
 def called(call, args, kwargs):
-    """Calls a function or makes an object; a module is shown, and called with what it takes."""
+    """Calls a function or creates an object; a module is also printed and called."""
     made = call(*args, **kwargs)
     if isinstance(made, tc.nn.Module):
         quietly(repr, made)
@@ -180,7 +180,7 @@ def called(call, args, kwargs):
     return made
 
 
-# Functions that no line calls and whose arguments cannot be guessed, or must not be.
+# Functions that no line calls and whose arguments cannot, or must not, be guessed.
 LEFT_OUT = {
     "tercel.Tensor.pin_memory": "needs a GPU", "tercel.nn.utils.spectral_norm.ComputedWeight.compute_weight": "its subclasses have it",
     "tercel.nn.utils.parametrize.ParametrizationList": "register_parametrization() makes it",
@@ -188,7 +188,7 @@ LEFT_OUT = {
     **{f"tercel.autograd.graph.Node.{n}": "abstract" for n in ("name", "next_functions", "metadata", "register_hook",
                                                                 "register_prehook")},
 }
-# Types that are made by what else is called.
+# Types whose objects are created by other calls.
 MADE_ELSEWHERE = ("tercel.return_types.", "tercel.OutOfMemoryError", "tercel.DataError", "tercel.ConfigError", "tercel.IoError",
                   "tercel.NumericError", "tercel.LinAlgError", "tercel.autograd.gradcheck.GradcheckError", "tercel.layout",
                   "tercel.memory_format", "tercel.utils.checkpoint.CheckpointError", "tercel.autograd.function.BackwardCFunction")
@@ -209,7 +209,7 @@ def test_lines(text, code, fails, tmp_path):
 
 @pytest.fixture(scope="module")
 def guesses(tmp_path_factory):
-    """(name, function, arguments or None) of what is no operation."""
+    """(name, function, arguments or None) of everything that is not an operation."""
     threads = tc.get_num_threads()
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("guesses"))
@@ -237,7 +237,7 @@ def code_of(function):
 
 
 def test_nothing_is_left_out(guesses, tmp_path):
-    """What is written in Python must have run, by a line or a guess; what is written in C++ must be named."""
+    """Python functions must have been run by a line or a guess; C++ functions must be named."""
     ran = set()
     codes = leak_lines.lines()
     sys.setprofile(lambda frame, event, _: ran.add(frame.f_code) if event == "call" else None)
@@ -272,11 +272,11 @@ WORDS = set(re.findall(r"\w+", leak_lines.LINES))
 
 
 class Note:
-    """Lives as long as what refers to it."""
+    """An object whose lifetime shows whether its referrers are freed."""
 
 
 class Own(tc.autograd.Function):
-    """A function whose context refers to what it made, as `how` says."""
+    """A function whose context refers to its results in the way given by `how`."""
 
     @staticmethod
     def forward(ctx, x, how):
@@ -297,7 +297,7 @@ class Own(tc.autograd.Function):
 
 
 def cycles():
-    """Functions that make a cycle through the graph, to which they hang a note."""
+    """Functions that create a cycle through the graph, with a marker attached."""
     def leaf_of(note):
         x = tc.ones(2, requires_grad=True)
         x.note = note

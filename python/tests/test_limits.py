@@ -1,4 +1,4 @@
-"""Numbers beyond the range of a dtype, sizes beyond memory, and what an error leaves behind."""
+"""Numbers beyond the range of a dtype, sizes beyond memory, and state after errors."""
 
 import math
 
@@ -11,7 +11,7 @@ INTEGERS = [tc.uint8, tc.int8, tc.int16, tc.int32, tc.int64, tc.uint16, tc.uint3
 FAR = 2**63 - 1
 
 
-# ---- numbers that a dtype does not hold
+# ---- numbers that a dtype cannot represent
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
 def test_a_bound_beyond_the_range_bounds_nothing(dtype):
@@ -38,7 +38,7 @@ def test_a_bound_that_nothing_is_within():
 def test_numbers_that_do_not_fit_are_refused(number):
     x = tc.tensor([1, 2], dtype=tc.int8)
     calls = [lambda: x.index_fill_(0, tc.tensor([0]), number), lambda: x.index_fill(0, tc.tensor([0]), number)]
-    if isinstance(number, int):  # others make a floating result
+    if isinstance(number, int):  # others give a floating-point result
         calls += [lambda: tc.where(tc.tensor([True, False]), x, number),
                   lambda: tc.where(tc.tensor([True, False]), number, x)]
     for call in calls:
@@ -75,7 +75,7 @@ def test_the_median_of_no_integers():
     assert math.isnan(tc.median(tc.empty(0)).item())
 
 
-# ---- results of which there are none
+# ---- empty reductions
 
 @pytest.mark.parametrize("p", [-1, -math.inf, math.inf])
 def test_norms_of_nothing(p):
@@ -95,7 +95,7 @@ def test_an_empty_list_of_dimensions():
     assert tc.sum(tc.ones(2, 3), dim=[]).item() == 6
 
 
-# ---- sizes that memory has no room for
+# ---- sizes beyond memory
 
 @pytest.mark.parametrize("call", [
     lambda n: F.interpolate(tc.ones(1, 1, 4), size=n),
@@ -154,7 +154,7 @@ def test_incomplete_gamma_functions_of_large_numbers():
     assert lower[[1, 3]].tolist() == pytest.approx(at, rel=1e-10)
     assert (lower + upper).tolist() == pytest.approx([1] * 6, abs=1e-15)
     assert lower[[4, 5]].tolist() == [0, 0]
-    # Both ways of calculation where they meet.
+    # Both algorithms at their boundary.
     for x in (0.9995e6, 1e6, 1.0005e6):
         below, above = (tc.special.gammainc(tc.tensor(s, dtype=tc.float64), tc.tensor(x, dtype=tc.float64)).item()
                         for s in (1e6, 1e6 + 1e-3))

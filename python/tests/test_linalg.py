@@ -153,6 +153,7 @@ def test_square_matrices(n):
     near(tc.linalg.ldl_solve(*tc.linalg.ldl_factor(x), y), np.linalg.solve(a, b))
     near(tc.triangular_solve(y, x).solution, np.linalg.solve(np.triu(a), b))
     near(tc.linalg.solve_triangular(x, y, upper=False), np.linalg.solve(np.tril(a), b))
+    near(tc.linalg.solve_triangular(x, y.float(), upper=False), np.linalg.solve(np.tril(a), b.astype("float32")))
 
 
 @settings(max_examples=20, deadline=None)
@@ -183,7 +184,7 @@ DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "c
 
 
 def batch(dtype, *sizes, seed=0):
-    """Matrices of a dtype, as NumPy's and ours, and how near results have to be."""
+    """Matrices of a dtype, from NumPy and Tercel, and the tolerance of results."""
     rng = np.random.default_rng(seed)
     n = rng.standard_normal(sizes) + (1j * rng.standard_normal(sizes) if dtype[0] == "c" else 0)
     n = n.astype(dtype)
@@ -326,7 +327,7 @@ def test_norms_by_their_old_names():
 
 @pytest.mark.parametrize("dtype", [tc.float32, tc.complex128])
 def test_dtypes_of_out(dtype):
-    """Most take exactly the result's; older ones what it can be cast to. Each says so in PyTorch's words."""
+    """Most accept exactly the result's dtype, older ones any that it can be cast to; errors have PyTorch's messages."""
     a = tc.eye(2, dtype=dtype) + 1
     word, cpp = {tc.float32: ("Float", "float"), tc.complex128: ("ComplexDouble", "c10::complex<double>")}[dtype]
     linalg = tc.linalg

@@ -1,4 +1,4 @@
-"""tercel.masked: reductions of the elements that a mask picks, against NumPy's with where=."""
+"""tercel.masked: reductions of the elements that a mask selects, compared with NumPy's with where=."""
 
 import math
 
@@ -74,7 +74,7 @@ def test_along_a_dimension():
     unit = masked.normalize(x, 2, 1, mask=mask)
     assert unit[0].norm().item() == pytest.approx(1) and unit[1].tolist() == [0] * 4 and unit[0, 1].item() == 0
     both = masked.logaddexp(x, x, input_mask=mask, other_mask=mask.logical_not())
-    np.testing.assert_allclose(both.numpy(), X)  # each element stands in one of the two
+    np.testing.assert_allclose(both.numpy(), X)  # each element is in exactly one of the two
 
 
 def test_dtypes_gradients_and_errors():

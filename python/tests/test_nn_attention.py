@@ -90,7 +90,7 @@ def test_masks():
 
 
 def both(net, x, masks, padding):
-    """The output where each head has a mask of its own."""
+    """The output with a separate mask for each head."""
     one, other = (attention(net, x, x, x, mask + padding)[1] for mask in masks)
     w, b = net.in_proj_weight.detach().numpy()[8:], net.in_proj_bias.detach().numpy()[8:]
     v = x @ w.T + b

@@ -219,7 +219,7 @@ def test_dropout_of_channels():
 
 def test_dropout_of_channels_of_other_dimensions():
     def groups(function, *size):
-        """The shape that the draws had: sizes of 1 where all elements are alike."""
+        """The shape of the random draws: size 1 where all elements are equal."""
         with pytest.warns(UserWarning, match=f"{function.__name__}: Received a {len(size)}-?D input"):
             kept = function(tc.ones(*size), 0.5)
         assert kept.shape == size and set(kept.flatten().tolist()) == {0.0, 2.0}
@@ -245,6 +245,14 @@ def test_one_hot_and_bilinear():
     assert F.one_hot(tc.tensor([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
     a, b, w = numbers(4, 2), numbers(4, 3), numbers(5, 2, 3)
     close(F.bilinear(*map(tc.from_numpy, (a, b, w))), np.einsum("ni,oij,nj->no", a, w, b))
+
+
+def test_rms_norm_with_a_weight_of_another_dtype():
+    x, w = tc.tensor([1.0, 2], requires_grad=True), tc.tensor([1.1, 3], dtype=tc.bfloat16, requires_grad=True)
+    (F.rms_norm(x, (2,), w) * tc.tensor([1, 5.0])).sum().backward()
+    assert w.dtype is w.grad.dtype is tc.bfloat16 and w.grad.tolist() == [0.6328125, 6.3125]
+    close(x.grad, [-3.2374, 1.6187], 1e-4)
+    assert F.rms_norm(x.bfloat16(), (2,), w.double()).dtype is tc.bfloat16 and F.rms_norm(x.double(), (2,), w).dtype is tc.float64
 
 
 def test_triplets_by_any_distance():

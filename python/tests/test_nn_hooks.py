@@ -1,4 +1,4 @@
-"""Functions that are called around the forward and the backward of a module, or of every module."""
+"""Hooks before and after the forward and the backward of a module, or of every module."""
 
 import gc
 import pickle

@@ -1,4 +1,4 @@
-"""Modules that wait for their first input: sizes, classes, states, copies, and what waits no longer."""
+"""Lazy modules: sizes, classes, states, copies, and materialized modules."""
 
 import copy
 import pickle
@@ -41,7 +41,7 @@ def test_the_first_input_makes_the_plain_layer(lazy, plain, sizes):
     expected = plain()
     assert type(layer) is type(expected) and repr(layer) == repr(expected)
     assert not layer._forward_pre_hooks and not hasattr(layer, "_initialize_hook")
-    # The same first values as if the sizes had been known, and then the same results.
+    # The same initial values as with known sizes, and the same results.
     assert tc.equal(y, expected(x)) and tc.equal(layer(x), expected(x))
     assert list(layer.state_dict()) == list(expected.state_dict())
     for (name, a), b in zip(layer.state_dict().items(), expected.state_dict().values()):

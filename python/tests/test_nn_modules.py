@@ -1,4 +1,4 @@
-"""Modules: what they hold, print, save and load, and how their hooks are called."""
+"""Modules: contents, printing, saving and loading, and calls of their hooks."""
 
 import copy
 import math
@@ -519,3 +519,16 @@ def test_submodules_are_replaced_by_path():
     for move in (net.append(nn.Linear(1, 1)).cuda, tc.ones(1).cuda):
         with pytest.raises(AssertionError, match="Tercel not compiled with CUDA enabled"):
             move()
+
+
+def test_layers_derived_from_convolutions():
+    class Standardized(nn.Conv2d):
+        def forward(self, input):
+            weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+            return self._conv_forward(input, weight, self.bias)
+
+    x = tc.ones(1, 2, 5, 5)
+    layer = Standardized(2, 3, 3, padding=1, padding_mode="replicate")
+    assert tc.allclose(layer(x), layer.bias[:, None, None].expand(1, 3, 5, 5), atol=1e-6)
+    plain = nn.Conv2d(2, 3, 3)
+    assert tc.equal(plain._conv_forward(x, plain.weight, plain.bias), plain(x))

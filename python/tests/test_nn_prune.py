@@ -36,7 +36,7 @@ def test_shares_of_elements():
     made = layer([1, -5, 3], [-2, 4, 6])
     prune.l1_unstructured(made, "weight", amount=0.5)
     assert made.weight_mask.sum() == 3
-    prune.l1_unstructured(made, "weight", amount=1 / 3)  # of those that stand
+    prune.l1_unstructured(made, "weight", amount=1 / 3)  # of the remaining ones
     assert made.weight.tolist() == [[0, -5, 0], [0, 0, 6]]
     assert len(made._forward_pre_hooks) == 1
     container = next(iter(made._forward_pre_hooks.values()))[0]

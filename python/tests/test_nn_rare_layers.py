@@ -1,4 +1,4 @@
-"""Layers that few programs ask for: shuffles, random slopes and windows, Gumbel's noise, classes in clusters."""
+"""Rarely used layers: shuffles, random slopes and windows, Gumbel noise, adaptive softmax."""
 
 import math
 import warnings

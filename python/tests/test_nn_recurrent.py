@@ -1,4 +1,4 @@
-"""Recurrent networks against a recurrence in NumPy, and what PyTorch makes of the same weights."""
+"""Recurrent networks compared with a recurrence in NumPy, and with PyTorch's results for the same weights."""
 
 import numpy as np
 import pytest
@@ -239,5 +239,5 @@ def test_networks_learn_to_remember(kind):
             optimizer.step()
         return loss.item()
 
-    # From some beginnings it takes longer, and from which ones is decided by last bits, as it is with PyTorch.
+    # From some initial values it takes longer; which ones depends on the last bits, as in PyTorch.
     assert sum(trained(seed) < 0.1 for seed in range(6)) >= 3

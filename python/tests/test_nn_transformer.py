@@ -1,4 +1,4 @@
-"""Transformers: blocks against the formulas, masks, stacks, and what is refused."""
+"""Transformers: blocks compared with the formulas, masks, stacks, and errors."""
 
 import copy
 import inspect
@@ -111,13 +111,13 @@ def test_masks(batch_first):
     src, tgt = tc.randn(6, 2, 8), tc.randn(4, 2, 8)
     causal = nn.Transformer.generate_square_subsequent_mask(4)
     out = turn(model(turn(src), turn(tgt), tgt_mask=causal, tgt_is_causal=True))
-    # What comes later changes nothing before it.
+    # Later positions do not affect earlier ones.
     changed = tgt.clone()
     changed[2:] += 1
     other = turn(model(turn(src), turn(changed), tgt_mask=causal))
     close(out[:2], other[:2])
     assert not tc.allclose(out[2:], other[2:], atol=1e-3)
-    # Padding of the source is as if it were not there, for the sample that has it.
+    # Padding of the source has no effect on the sample that has it.
     padding = tc.tensor([[False] * 6, [False] * 4 + [True] * 2])
     masked = turn(model(turn(src), turn(tgt), src_key_padding_mask=padding, memory_key_padding_mask=padding))
     short = turn(model(turn(src[:4, 1:]), turn(tgt[:, 1:])))

@@ -1,4 +1,4 @@
-"""Tools for modules: computed weights, fusion with batch norms, first values skipped, old names."""
+"""Utilities for modules: computed weights, fusion with batch norms, skipped initialization, old names."""
 
 import copy
 import pickle
@@ -84,7 +84,7 @@ def test_spectral_norm(make, dim):
     layer(x)
     assert abs(largest(layer.weight, dim).item() - 1) < 1e-3
     assert tc.allclose(layer.weight, before / largest(before, dim), atol=1e-4)
-    # Out of training the vectors stay.
+    # In eval mode the vectors do not change.
     u = layer.weight_u.clone()
     with tc.no_grad():
         layer.weight_orig += 0.5

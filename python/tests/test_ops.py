@@ -1,4 +1,4 @@
-"""Operations against NumPy, a few of every table: that arguments arrive where they belong."""
+"""A few operations of every table compared with NumPy, to check that arguments are passed correctly."""
 
 import numpy as np
 import pytest

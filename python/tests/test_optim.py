@@ -1,4 +1,4 @@
-"""Optimizers and schedules, against the formulas written out in NumPy."""
+"""Optimizers and schedules, compared with their formulas in NumPy."""
 
 import math
 import pickle
@@ -392,7 +392,7 @@ def test_sign_steps_and_averages():
     for g in ([1.0, 1.0], [2.0, -1.0], [1.0, -1.0]):
         p.grad = tc.tensor(g)
         optimizer.step()
-    # 0.1, then 0.12 and 0.144; the other one stands still at the change of sign, and goes on with half the step.
+    # 0.1, then 0.12 and 0.144; the other one skips the step at the change of sign, then continues with half the step.
     assert tc.allclose(p, tc.tensor([1 - 0.1 - 0.12 - 0.144, 1 - 0.1 + 0.05]))
     q = tc.tensor([1.0], requires_grad=True)
     optimizer = tc.optim.ASGD([q], lr=0.1, lambd=0.0, t0=1)
@@ -548,7 +548,7 @@ def test_hooks_around_steps():
     optimizer, seen = Twice([parameter], lr=0.25), []
     optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(parameter.item()))
     optimizer.step()
-    assert seen == [parameter.item()]  # of the outer step alone
+    assert seen == [parameter.item()]  # of the outer step only
 
 
 def test_hooks_around_state_dicts():

@@ -1,4 +1,4 @@
-"""Steps that the extension makes by its rules: beside recorded ones, of other dtypes and strides, and the states they keep."""
+"""Steps by the extension's rules: compared with recorded ones, for other dtypes and strides, and their states."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reductions, scans, order, searching and counting against NumPy."""
+"""Reductions, scans, sorting, searching and counting, compared with NumPy."""
 
 import numpy as np
 import pytest

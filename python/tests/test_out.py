@@ -1,4 +1,4 @@
-"""Where the tensor that is given as out= may lie in memory, and what a call with one gives."""
+"""Overlap of out= with operands, and results of calls with out=."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def line():
     return tc.arange(1.0, 7.0)
 
 
-# What writes one element for each of its operand of five.
+# Operations that write one element for each element of an operand of five.
 SAME_ONLY = {
     "clamp": lambda x, out: tc.clamp(x, 2, 3, out=out), "clamp_min": lambda x, out: tc.clamp_min(x, 2, out=out),
     "cumsum": lambda x, out: tc.cumsum(x, 0, out=out), "cumprod": lambda x, out: tc.cumprod(x, 0, out=out),

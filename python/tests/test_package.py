@@ -1,4 +1,4 @@
-"""The package as a whole: what importing costs, its types, how it ends, its wheel."""
+"""The package as a whole: import time, types, interpreter shutdown, wheel."""
 
 import ast
 import os
@@ -116,7 +116,7 @@ def oldest_python():
 
 
 def newer_parts(source, oldest):
-    """What a program has that the oldest Python would refuse: in its grammar, or in what it evaluates."""
+    """Syntax and expressions that the oldest supported Python does not accept."""
     try:
         tree = ast.parse(source, feature_version=oldest)
     except SyntaxError as error:
@@ -168,7 +168,7 @@ def test_types_are_known():
 
 
 def test_a_wheel_of_the_tree_installs(tmp_path):
-    """Through pip, into a folder of its own; the build folder that is there saves a second compilation."""
+    """Builds with pip into a separate folder; the existing build folder avoids a second compilation."""
     build = pathlib.Path(tc.__file__).parents[2]
     if not (build / "CMakeCache.txt").exists():
         pytest.skip("the package is installed: there is no build folder")
@@ -179,5 +179,5 @@ def test_a_wheel_of_the_tree_installs(tmp_path):
                           capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert done.stdout.split() == [str(tmp_path / "tercel" / "__init__.py"), "2.0"], done.stderr
     (extension,) = (tmp_path / "tercel").glob("_C.*.so")
-    assert str(ROOT).encode() not in extension.read_bytes()  # where it was built is nobody's business
+    assert str(ROOT).encode() not in extension.read_bytes()  # no paths of the build folder
     assert (tmp_path / "tercel" / "_C.pyi").exists() and (tmp_path / "tercel" / "py.typed").exists()

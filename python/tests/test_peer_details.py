@@ -1,4 +1,4 @@
-"""Values, dtypes and refusals in which PyTorch 2.15, whose own answers these are, had been found to differ."""
+"""Values, dtypes and errors that once differed from PyTorch 2.15; expected results are PyTorch's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""pickle and copy: what is shared stays shared, whatever a tensor carries comes along."""
+"""pickle and copy: sharing is preserved, and so are a tensor's attributes."""
 
 import copy
 import gc
@@ -14,7 +14,7 @@ PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
 class Named(tc.Tensor):
-    """A tensor with a class of its own."""
+    """A tensor subclass."""
 
 
 def both(obj):

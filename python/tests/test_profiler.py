@@ -1,9 +1,10 @@
-"""Where time goes: profiles, ranges, tables and traces."""
+"""The profiler: profiles, ranges, tables and traces."""
 
 import gzip
 import json
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -93,6 +94,69 @@ def test_a_trace_can_be_read(tmp_path):
     assert json.loads(gzip.open(tmp_path / "trace.json.gz").read()) == trace
 
 
+def test_metadata_of_a_trace(tmp_path):
+    seen = []
+
+    def write(recorded):
+        recorded.export_chrome_trace(tmp_path / "trace.json")
+        seen.append(json.loads((tmp_path / "trace.json").read_text()))
+
+    with profile(schedule=schedule(wait=0, warmup=0, active=1, repeat=2), on_trace_ready=write) as recorded:
+        recorded.add_metadata("say", 'a "word"')
+        recorded.add_metadata_json("numbers", "[1, 2]")
+        with pytest.raises(ValueError):
+            recorded.add_metadata_json("numbers", "not json")
+        recorded.step()
+        recorded.add_metadata("second", "text")
+        recorded.step()
+    assert seen[0]["say"] == 'a "word"' and seen[0]["numbers"] == [1, 2] and "traceEvents" in seen[0]
+    assert seen[1]["second"] == "text" and "say" not in seen[1]
+
+
+def test_recording_is_switched_off_and_on():
+    x, cpu = tc.ones(3), [ProfilerActivity.CPU]
+    with profile() as recorded:
+        with record_function("around"):
+            x.exp()
+            recorded.toggle_collection_dynamic(False, cpu)
+            recorded.toggle_collection_dynamic(False, cpu)
+            x.sin()
+            with pytest.raises(RuntimeError, match="a profile is already running"):
+                profiler.profile().__enter__()
+            recorded.toggle_collection_dynamic(True, [ProfilerActivity.CUDA])
+            x.cos()
+            recorded.toggle_collection_dynamic(True, cpu)
+            x.log()
+    assert [event.name for event in recorded.events()] == ["around", "exp", "log"]
+    with pytest.raises(TypeError, match="expected members of ProfilerActivity, but got 'cpu'"):
+        recorded.toggle_collection_dynamic(False, ["cpu"])
+    recorded.toggle_collection_dynamic(False, cpu)  # nothing runs
+    with profile() as recorded:
+        recorded.toggle_collection_dynamic(False, cpu)
+    assert recorded.events() == [] and not tc._C._profiler_enabled()
+    with pytest.raises(RuntimeError, match="no profile is running"):
+        tc._C._profiler_pause(True)
+
+
+def test_tools_that_are_not_here(tmp_path):
+    for context in (profiler.emit_nvtx, profiler.emit_itt):
+        with pytest.raises(RuntimeError, match=f"{context.__name__}: ranges cannot be sent to"), context():
+            pass
+        with context(enabled=False):
+            pass
+    with pytest.raises(RuntimeError, match="files of nvprof cannot be read"):
+        profiler.load_nvprof(tmp_path / "file")
+    with profile() as recorded:
+        pass
+    with pytest.raises(AssertionError, match=r"export_stacks\(\) requires with_stack=True"):
+        recorded.export_stacks(tmp_path / "stacks")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        recorded = profile(with_stack=True)
+    with pytest.raises(NotImplementedError, match="stacks are not recorded"):
+        recorded.export_stacks(tmp_path / "stacks")
+
+
 def test_threads_have_numbers():
     x = tc.ones(2)
 
@@ -171,7 +235,7 @@ def names_in(trace):
 
 def test_one_profile_at_a_time():
     with profiler.profile():
-        with pytest.raises(RuntimeError, match="a profile is running already"):
+        with pytest.raises(RuntimeError, match="a profile is already running"):
             with profiler.profile():
                 pass
     with pytest.raises(ZeroDivisionError):

@@ -1,5 +1,6 @@
-"""Nested containers as lists of leaves. What is expected is what PyTorch 2.15 gives."""
+"""Flattening of nested containers. Expected results are PyTorch 2.15's."""
 
+import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
@@ -87,6 +88,75 @@ def test_types_of_ones_own():
     assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Pair(1, [2]))] == [".a", ".b[0]"]
     with pytest.raises(ValueError, match="is already registered as pytree node"):
         pytree.register_pytree_node(Pair, None, None)
+
+
+def test_dataclasses():
+    @dataclasses.dataclass
+    class Batch:
+        x: int
+        y: object = None
+        made: int = dataclasses.field(init=False, default=5)
+
+    pytree.register_dataclass(Batch, serialized_type_name="Batch")
+    assert pytree.tree_leaves([Batch(1, 2), Batch(None, 3)]) == [1, 2, 3]
+    assert pytree.tree_map(lambda v: v + 1, Batch(1)) == Batch(2) and pytree.tree_unflatten([4], pytree.tree_structure(Batch(1))) == Batch(4)
+    assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Batch(1, [2]))] == [".x", ".y[0]"]
+    spec = pytree.tree_structure([Batch(1), 2])
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+
+    @dataclasses.dataclass
+    class Part:
+        x: int
+        y: int = 3
+
+    with pytest.raises(ValueError, match=r"\['y'\] are neither in field_names"):
+        pytree.register_dataclass(Part, field_names=["x"])
+    with pytest.raises(ValueError, match=r"field_names has \['z'\]"):
+        pytree.register_dataclass(Part, field_names=["x", "y", "z"])
+    with pytest.raises(ValueError, match="as it is not a dataclass"):
+        pytree.register_dataclass(int)
+    pytree.register_dataclass(Part, field_names=["x"], drop_field_names=["y"])
+    assert pytree.tree_map(lambda v: v + 1, Part(1, 7)) == Part(2, 3)
+
+
+def test_constants():
+    @dataclasses.dataclass(frozen=True)
+    class Mode:
+        name: str
+
+    pytree.register_constant(Mode)
+    assert pytree.tree_map(lambda v: v + 1, [Mode("a"), 2]) == [Mode("a"), 3] and pytree.is_constant_class(Mode)
+    assert pytree.tree_structure(Mode("a")) == pytree.tree_structure(Mode("a")) != pytree.tree_structure(Mode("b"))
+    assert pytree.tree_leaves_with_path([Mode("a")]) == []
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        pytree.register_constant(type("Plain", (), {}))
+    with pytest.raises(TypeError, match="non-default `__hash__`"):
+        pytree.register_constant(dataclasses.make_dataclass("Mutable", ["x"]))
+
+
+@pytest.mark.parametrize("tree", [
+    [1, 2], {"a": [1, (2, 3)]}, OrderedDict(a=1), defaultdict(int, {"a": 1}), defaultdict(None, b=1),
+    deque([1], 3), 1, tc.Size([1, 2]), {1: 2}])
+def test_specs_as_text(tree):
+    spec = pytree.tree_structure(tree)
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+
+
+def test_texts_of_specs():
+    text = pytree.treespec_dumps(pytree.tree_structure({"a": (1,)}))
+    leaf = '{"type": null, "context": null, "children_spec": []}'
+    assert text == ('[1, {"type": "builtins.dict", "context": "[\\"a\\"]", "children_spec": [{"type": "builtins.tuple", '  # PyTorch 2.15's
+                    f'"context": "null", "children_spec": [{leaf}]}}]}}]')
+    with pytest.raises(NotImplementedError, match="was registered without a serialized_type_name"):
+        pytree.treespec_dumps(pytree.tree_structure(Point(1, 2)))
+    with pytest.raises(NotImplementedError, match="no type is registered as 'nonsense'"):
+        pytree.treespec_loads('[1, {"type": "nonsense", "context": "null", "children_spec": []}]')
+    for call in (lambda: pytree.treespec_dumps(pytree.tree_structure(1), protocol=7), lambda: pytree.treespec_loads("[7, 0]")):
+        with pytest.raises(ValueError, match=r"Unknown protocol 7. Available protocols: \[1\]"):
+            call()
+    with pytest.raises(TypeError, match="expected a TreeSpec"):
+        pytree.treespec_dumps([1])
+    assert pytree.PyTree is not None
 
 
 def test_leaves_for_more_places():

@@ -1,4 +1,4 @@
-"""Random tensors by PyTorch's names: forms, dtypes, generators and sentences. Distributions: tests/ops."""
+"""Random tensors with PyTorch's API: variants, dtypes, generators and messages. Distributions: tests/ops."""
 
 import warnings
 
@@ -56,7 +56,7 @@ def test_states_and_forks():
         tc.set_rng_state(tc.zeros(5, dtype=tc.uint8))
 
 
-def test_forms():
+def test_signatures():
     assert tc.randint_like(tc.ones(3), 5).dtype is tc.float32
     assert tc.randint_like(tc.ones(3), 5, dtype=tc.int64, memory_format=tc.preserve_format).dtype is tc.int64
     assert tc.randint(3, (2,), dtype=tc.float32).dtype is tc.float32

@@ -1,4 +1,4 @@
-"""Views, joined tensors and elements in other places, against NumPy."""
+"""Views, concatenation and rearrangement, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_pad_with_a_number():
     same(tc.constant_pad_nd(x(), (-1, 0)), N[:, :, 1:])
 
 
-def test_grids_and_diagonals():
+def test_meshgrid_and_diagonals():
     a, b = tc.arange(2), tc.arange(3)
     for indexing in ("ij", "xy"):
         for got, want in zip(tc.meshgrid(a, b, indexing=indexing), np.meshgrid(a.numpy(), b.numpy(), indexing=indexing)):

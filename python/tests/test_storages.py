@@ -1,4 +1,4 @@
-"""Storages: bytes and typed ones, parts of them, conversions, files and buffers."""
+"""Untyped and typed storages: slices, conversions, files and buffers."""
 
 import copy
 import sys
@@ -100,6 +100,23 @@ def test_tensors_of_storages():
         with pytest.raises(RuntimeError, match=wrong):
             call()
     assert tc.empty(0, dtype=tc.float64).set_(a.storage(), 1, (2,), (2,)).tolist() == [1, 3]
+
+
+def test_elements_lie_where_their_dtype_can():
+    whole = tc.UntypedStorage(33)
+    whole.fill_(0)
+    odd, rest = whole[1:33], tc.arange(33, dtype=tc.uint8)[1:]
+    for call in (lambda: tc.empty(0).set_(whole[1:], 0, (8,)), lambda: tc.empty(0).set_(odd), lambda: tc.asarray(odd, dtype=tc.float32),
+                 lambda: tc.tensor(odd, dtype=tc.float32), lambda: tc.FloatTensor(odd), lambda: tc.FloatStorage(wrap_storage=odd),
+                 lambda: tc.TypedStorage(wrap_storage=odd, dtype=tc.float32), lambda: tc.HalfTensor(odd),
+                 lambda: tc.frombuffer(memoryview(bytearray(33))[1:], dtype=tc.uint8).view(tc.float32)):
+        with pytest.raises(ValueError, match="the memory is not aligned to elements of float(32|16). Copy it first."):
+            call()
+    assert tc.asarray(odd).shape == (32,) and tc.TypedStorage(wrap_storage=odd, dtype=tc.uint8).size() == 32
+    assert tc.FloatTensor(whole[4:]).shape == (7,) and tc.asarray(whole[33:], dtype=tc.float32).shape == (0,)
+    with pytest.raises(RuntimeError, match="storage_offset"):
+        rest.view(tc.float32)
+    assert rest.clone().view(tc.float32).shape == (8,)
 
 
 def test_storages_of_buffers():

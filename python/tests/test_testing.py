@@ -1,4 +1,4 @@
-"""tercel.testing: what is close, what an error says, and random tensors."""
+"""tercel.testing: closeness, error messages, and random tensors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The number of threads may change at any moment, also while another thread is inside an operation."""
+"""The number of threads may change at any time, also while another thread is inside an operation."""
 
 import threading
 

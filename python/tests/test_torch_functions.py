@@ -1,4 +1,4 @@
-"""Functions and paths that programs for PyTorch reach for beside nn.functional and nn; eigenvectors of large matrices."""
+"""Functions and module paths that PyTorch programs use outside of nn.functional and nn; eigenvectors of large matrices."""
 
 import collections
 import importlib
@@ -176,7 +176,7 @@ def test_gradients_of_a_few_eigenvectors():
         return values, vectors**2
 
     assert tc.autograd.gradcheck(pairs, (s,), atol=1e-5)
-    with pytest.raises(RuntimeError, match="gradients are there for A alone"):
+    with pytest.raises(RuntimeError, match="gradients are supported for A only"):
         tc.lobpcg(s + s.mT, B=tc.eye(9).double())
     for error, sentence, call in [(ValueError, "smaller than 3 x the number", lambda: tc.lobpcg(tc.eye(5), 2)),
                                   (ValueError, "real square matrices", lambda: tc.lobpcg(tc.ones(3, 4))),

@@ -1,9 +1,10 @@
-"""Modules and names that programs for PyTorch ask before they calculate."""
+"""Modules and names that PyTorch programs query before they compute."""
 
 import copy
 import pickle
 import subprocess
 import sys
+from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 
@@ -88,11 +89,73 @@ def test_nothing_is_compiled():
         tc.jit.freeze(tc.nn.Linear(1, 1))
     assert tc.compile(f) is f and tc.compile(mode="max-autotune")(f) is f and tc.compiler.disable()(f) is f
     net = tc.nn.Linear(1, 1)
-    assert tc.compile(net) is net and net.compile() is None and not tc.compiler.is_compiling()
+    assert net.compile() is None and not tc.compiler.is_compiling()
     with tc.compiler.set_stance("force_eager"):
         assert tc.compiler.list_backends() == []
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         tc.compile(f, mode="default", options={})
+
+
+def test_compiled_modules_hold_the_module():
+    class Net(tc.nn.Sequential):
+        def greet(self):
+            return self.training
+
+    net = Net(tc.nn.Linear(2, 1), tc.nn.Dropout())
+    compiled = tc.compile(net, mode="reduce-overhead")
+    x = tc.ones(3, 2)
+    assert type(compiled).__name__ == "OptimizedModule" and compiled._orig_mod is net and tc.compile(compiled) is compiled
+    assert list(compiled.state_dict()) == ["_orig_mod.0.weight", "_orig_mod.0.bias"] and not hasattr(net, "_orig_mod")
+    assert not compiled.eval().greet() and not net.training and tc.equal(compiled(x), net(x)) and len(compiled) == 2
+    compiled.training = True
+    assert net.training and not net.eval().training and not compiled.training
+    compiled.mark = 3
+    assert net.mark == 3 and "mark" in dir(compiled)
+    del compiled.mark
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'mark'"):
+        compiled.mark
+    again = copy.deepcopy(compiled)
+    assert again._orig_mod is not net and tc.equal(again(x), net(x))
+    with tc.no_grad():
+        for p in compiled.parameters():
+            p.zero_()
+    assert net(x).abs().sum() == 0
+    assert isinstance(pickle.loads(pickle.dumps(tc.compile(tc.nn.Linear(2, 1))))._orig_mod, tc.nn.Linear)
+
+
+def test_dynamo_has_settings_without_effect():
+    from tercel import _dynamo
+    config = _dynamo.config
+    config.suppress_errors, config.some_setting = True, 5
+    assert tc._dynamo.config.some_setting == 5 and not config.verbose
+    with pytest.raises(AttributeError):
+        config.nonsense
+    net = tc.nn.Linear(1, 1)
+    assert _dynamo.optimize("eager")(net)._orig_mod is net and _dynamo.disable(net) is net and _dynamo.optimize()(len) is len
+    assert [_dynamo.reset(), _dynamo.graph_break(), _dynamo.mark_dynamic(tc.ones(1), 0), _dynamo.mark_static(tc.ones(1))] == [None] * 4
+
+
+@pytest.mark.parametrize("value, kind, expected", [
+    ([1, 2], List[int], True), ([1, "a"], List[int], False), ([], List[int], True), (1, List[int], False), ([[1]], List[list[int]], True),
+    ({"a": 1}, Dict[str, int], True), ({"a": "b"}, dict[str, int], False), ((1, "a"), Tuple[int, str], True),
+    ((1, 2, 3), Tuple[int, str], False), (None, Optional[int], True), (1, Optional[int], True), ("a", Union[int, str], True),
+    ("a", Optional[int], False), ([1], (List[str], List[int]), True), (1, (int, str), True), (True, int, True), ([tc.ones(1)], List[tc.Tensor], True),
+    (None, None, True),
+])
+def test_types_of_values(value, kind, expected):  # PyTorch 2.15's
+    assert tc.jit.isinstance(value, kind) is expected
+
+
+def test_names_of_the_compiler_that_cannot_be_used():
+    with pytest.raises(RuntimeError, match=r"Attempted to use List without a contained type.*e.g. List\[int\]"):
+        tc.jit.isinstance([1], List)
+    for make in (tc.jit.CompilationUnit, tc.jit.RecursiveScriptModule):
+        with pytest.raises(NotImplementedError, match="nothing is compiled here"):
+            make()
+    assert tc.jit._script_if_tracing(len) is len and issubclass(tc.jit.TracerWarning, Warning)
+    assert issubclass(tc.jit.RecursiveScriptModule, tc.jit.ScriptModule)
+    with tc.jit.strict_fusion():
+        pass
 
 
 def test_what_would_be_compiled_is_returned_with_one_warning():
@@ -157,6 +220,23 @@ def test_data_parallel_is_its_module():
     assert tc.equal(both(x), net(x)) and tc.equal(tc.nn.parallel.data_parallel(net, x), net(x))
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         tc.nn.parallel.DistributedDataParallel(net)
+
+
+def test_modules_on_several_devices():
+    from tercel.nn import parallel
+    net, x = tc.nn.Linear(2, 1), tc.ones(4, 2)
+    for call in (lambda to: parallel.replicate(net, to), lambda to: parallel.scatter((1, x), to),
+                 lambda to: parallel.parallel_apply([net], [x], devices=to)):
+        with pytest.raises(ValueError, match="Expected a non cpu device, but got: cpu"):
+            call([tc.device("cpu")])
+        with pytest.raises(RuntimeError, match="there is no cuda device"):
+            call([0])
+    assert parallel.replicate(net, []) == [] and parallel.scatter({"a": (1, "b")}, ["cpu"] * 2) == [{"a": (1, "b")}] * 2
+    with pytest.raises(AssertionError, match="Gather function not implemented for CPU tensors"):
+        parallel.gather([x, x], "cpu")
+    with pytest.raises(AssertionError, match="The number of modules 1 is not equal to the number of inputs 0"):
+        parallel.parallel_apply([net], [])
+    assert parallel.gather([None, None], "cpu") is None
 
 
 def test_ways_of_attention():

@@ -30,7 +30,7 @@ def run(folder, source, *arguments):
 
 def test_all_names_are_torch(tmp_path):
     done = run(tmp_path, """
-        # Each is loaded once, whichever name is asked for first.
+        # Each is loaded once, whichever name is imported first.
         import importlib.metadata, pickle, sys
         import torch, torch.nn as nn, torch.optim.lr_scheduler as schedules
         from torch.utils.checkpoint import checkpoint
@@ -65,7 +65,45 @@ def test_all_names_are_torch(tmp_path):
         "module 'torch' has no attribute 'nonsense'", "No module named 'torch.nonsense'"]
 
 
-# What a program sees of how it was started.
+def test_classes_are_where_pytorch_has_them(tmp_path):
+    done = run(tmp_path, """
+        import inspect, pickle, sys
+        import torch
+        import torch.nn.modules.linear
+        from torch import nn
+        from torch.nn.modules.batchnorm import _BatchNorm
+        from torch.nn.modules.conv import _ConvNd
+        from torch.optim.adam import Adam
+        from torch.optim.lr_scheduler import StepLR
+        from torch.optim.optimizer import Optimizer
+        assert torch.nn.modules.linear.Linear is nn.Linear and Adam is torch.optim.Adam and isinstance(nn.LazyBatchNorm1d(), _BatchNorm)
+        layers = dict.fromkeys("Linear Identity LazyLinear Bilinear".split(), "linear")
+        layers.update(Embedding="sparse", EmbeddingBag="sparse", Conv2d="conv", LazyConv2d="conv", ConvTranspose1d="conv", MaxPool2d="pooling",
+                      MaxUnpool1d="pooling", FractionalMaxPool2d="pooling", BatchNorm1d="batchnorm", LazyBatchNorm2d="batchnorm",
+                      InstanceNorm1d="instancenorm", LayerNorm="normalization", Dropout2d="dropout", Flatten="flatten", Unfold="fold",
+                      Upsample="upsampling", UpsamplingNearest2d="upsampling", PixelShuffle="pixelshuffle", ChannelShuffle="channelshuffle",
+                      CosineSimilarity="distance", CosineEmbeddingLoss="loss", MultiheadAttention="activation", ReLU="activation",
+                      Sequential="container", ModuleList="container", Module="module", LSTM="rnn", Transformer="transformer",
+                      ZeroPad2d="padding", AdaptiveLogSoftmaxWithLoss="adaptive")
+        classes = {getattr(nn, name): f"torch.nn.modules.{file}" for name, file in layers.items()}
+        classes.update({getattr(torch.optim, name): f"torch.optim.{name.lower()}" for name in "Adam AdamW SGD RMSprop LBFGS".split()})
+        classes.update({Optimizer: "torch.optim.optimizer", StepLR: "torch.optim.lr_scheduler", nn.Parameter: "torch.nn.parameter",
+                        _BatchNorm: "torch.nn.modules.batchnorm", _ConvNd: "torch.nn.modules.conv"})
+        for cls, where in classes.items():
+            assert cls.__module__ == where and getattr(sys.modules[where], cls.__name__) is cls, (cls, where)
+            assert pickle.loads(pickle.dumps(cls)) is cls
+        assert pickle.loads(b"ctorch.nn.modules.pooling\\nFractionalMaxPool2d\\n.") is nn.FractionalMaxPool2d
+        assert pickle.loads(b"ctorch.optim.sgd\\nSGD\\n.") is torch.optim.SGD and torch.optim.Ftrl.__module__ in sys.modules
+        assert inspect.getsource(nn.Linear).startswith("class Linear") and inspect.getsource(Adam).startswith("class Adam")
+        from torch._dynamo.eval_frame import OptimizedModule
+        from torch.nn.common_types import _size_2_t
+        torch._dynamo.config.suppress_errors = True
+        assert isinstance(torch.compile(nn.ReLU()), OptimizedModule)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+# What a program can observe of how it was started.
 SEEN = "import sys, torch; print(__name__, sys.argv, sys.path[0], __file__ if '__file__' in globals() else None); print(__spec__)"
 
 
@@ -152,7 +190,7 @@ def test_from_within_a_program():
 
 
 def test_the_extension_is_loaded_once(tmp_path):
-    """As another package over the same files, as a copy of the file, and again under its own name."""
+    """Loads it as another package over the same files, as a copy of the file, and again under its own name."""
     os.symlink(os.path.dirname(tc.__file__), tmp_path / "torch")
     (tmp_path / "copied").mkdir()
     shutil.copy(tc._C.__file__, tmp_path / "copied")
@@ -171,7 +209,7 @@ def test_the_extension_is_loaded_once(tmp_path):
         assert (tc.ones(2) + 1).tolist() == [2, 2] and tc.zeros(1, dtype=tc.int8).dtype is tc.int8
     """), str(tmp_path))
     assert done.returncode == 0, done.stderr
-    message = "the extension of tercel is already loaded, as tercel._C: a process can hold it once, under one name"
+    message = "the extension of tercel is already loaded, as tercel._C: a process can load it only once, under one name"
     assert set(done.stdout.splitlines()) == {message}
 
 

@@ -1,4 +1,4 @@
-"""Names, sentences and small rules that programs and tests written for PyTorch rely on."""
+"""Names, messages and small rules that PyTorch programs and tests rely on."""
 
 import warnings
 
@@ -255,7 +255,7 @@ def test_small_rules():
     for wrong in (1.5, (1.5,)):
         with pytest.raises(RuntimeError, match="should be of type ints, a tuple of ints, or a list of ints, got 1.5"):
             tc.broadcast_shapes(wrong)
-    with pytest.raises(TypeError, match="apply_: the function must give numbers, not str"):
+    with pytest.raises(TypeError, match="apply_: the function must return numbers, not str"):
         tc.ones(1).apply_(lambda _: "text")
     with pytest.raises(RuntimeError, match=r"Can't call map2_\(\) on Variable that requires grad"):
         tc.ones(1).map2_(tc.ones(1), tc.ones(1, requires_grad=True), lambda a, b, c: a)
@@ -348,7 +348,7 @@ def test_strides_and_kinds_of_reshaped_tensors():
     (leaf.T.reshape(6) * tc.arange(6.0)).sum().backward()
     assert leaf.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
     copied = leaf.T.reshape(6)
-    copied.mul_(2)  # no view of the leaf
+    copied.mul_(2)  # not a view of the leaf
     assert type(copied.grad_fn).__name__ and leaf.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 

@@ -100,8 +100,8 @@ bool Tensor::is_leaf() const { return !requires_grad() || !tercel::grad_fn(*this
 
 Tensor Tensor::grad() const {
   const Gradient g = gradient_of(*this);
-  TERCEL_CHECK(!g.is_rows(), RuntimeError, "grad: the gradient is of ", g.rows.numel(),
-               " rows; gradient_of() gives it as it is");
+  TERCEL_CHECK(!g.is_rows(), RuntimeError, "grad: the gradient is a row gradient of ", g.rows.numel(),
+               " rows; use gradient_of() to read it");
   return g.values;
 }
 

@@ -12,7 +12,7 @@
 namespace tercel {
 
 /**
- * Adds to the gradient of every leaf that the outputs depend on, or of the given inputs alone. A scalar output's own
+ * Adds to the gradient of every leaf that the outputs depend on, or only of the given inputs. A scalar output's own
  * gradient is 1 when `gradients` is empty or undefined there. Unless retain_graph (default: create_graph), tensors
  * saved by ops are freed. With create_graph, the gradients have a history themselves and can be differentiated again.
  * Threads may run backward concurrently, also into the same leaves.
@@ -40,14 +40,14 @@ TERCEL_API void clear_gradient(const Tensor& leaf);
  * [Order of hooks]. RuntimeError for a tensor that requires no gradient.
  */
 TERCEL_API HookHandle register_hook(const Tensor& t, TensorHook hook);
-/** Calls hook(leaf) whenever backward has added to the leaf's .grad. RuntimeError for a tensor that is no leaf. */
+/** Calls hook(leaf) whenever backward has added to the leaf's .grad. RuntimeError unless it is a leaf. */
 TERCEL_API HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, LeafHook hook);
 /** Makes backward store an intermediate result's gradient in its .grad; repeated calls have no effect. */
 TERCEL_API void retain_grad(const Tensor& t);
 /** Whether retain_grad() was called on an intermediate result. */
 TERCEL_API bool retains_grad(const Tensor& t);
 
-/** Which output of grad_fn(t) the tensor is; 0 for a leaf. */
+/** Index of the tensor among the outputs of grad_fn(t); 0 for a leaf. */
 TERCEL_API uint32_t output_nr(const Tensor& t);
 /** Makes the tensor a leaf that requires no gradient. RuntimeError for a view. */
 TERCEL_API const Tensor& detach_(const Tensor& t);

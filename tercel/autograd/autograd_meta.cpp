@@ -10,7 +10,7 @@
 namespace tercel {
 
 AutogradMeta::~AutogradMeta() {
-  // A node that the graph holds too is not destroyed here.
+  // A node that the graph also owns is not destroyed here.
   if (grad_fn.defined() && grad_fn.use_count() == 1) detail::release_node(std::move(grad_fn));
 }
 

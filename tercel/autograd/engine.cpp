@@ -2,8 +2,8 @@
 //
 // Note [Backward pass]
 // First the nodes that can be reached from the roots are counted: a node is ready once every node that feeds it has
-// run. Ready nodes run in the order of falling sequence numbers, so that the last op recorded comes first, on the
-// calling thread; ops themselves are parallel. Per-node data of a pass lies in a per-thread scratch that keeps its
+// run. Ready nodes run in descending order of sequence numbers, so that the last op recorded comes first, on the
+// calling thread; ops themselves are parallel. Per-node data of a pass is in a per-thread scratch buffer that keeps its
 // memory; a nested pass (a hook that calls backward) takes the next scratch. So passes on different threads share only
 // the leaves, whose gradients are guarded by a mutex.
 //
@@ -102,11 +102,11 @@ struct Scratch {
   std::vector<Task> tasks;
   std::vector<size_t> stack;       // tasks whose edges have not been followed yet
   std::vector<size_t> ready;       // heap by sequence
-  std::vector<Gradient> buffer;    // what reaches each task's node
+  std::vector<Gradient> buffer;    // gradients that reach each task's node
   std::vector<Gradient> outgoing;  // of the node that runs
-  std::vector<uint8_t> wanted;     // its inputs whose gradients are asked for
+  std::vector<uint8_t> wanted;     // its inputs whose gradients are requested
   std::vector<size_t> order;       // tasks, each after those that feed it
-  std::vector<int64_t> left;       // waiting, as the order is found
+  std::vector<int64_t> left;       // work list while the order is computed
 
   void clear() {
     map.clear();
@@ -239,8 +239,8 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
                         gradient.rows};
 }
 
-/** Tensor hooks of the outputs, with an undefined gradient where nothing depends on one, then what was asked to be
- * retained. */
+/** Tensor hooks of the outputs (an undefined gradient if nothing depends on one), then retained
+ * gradients. */
 void run_output_hooks(Node& node, Gradient* incoming) {
   const NodeExtras* extras = node.extras_or_null();
   for (uint32_t i = 0; i < node.num_outputs(); ++i) {
@@ -256,8 +256,7 @@ void run_output_hooks(Node& node, Gradient* incoming) {
 std::vector<Tensor> tensors_of(const Node& node, Span<Gradient> gradients) {
   std::vector<Tensor> out;
   for (const Gradient& g : gradients) {
-    TERCEL_CHECK(!g.is_rows(), NotImplementedError, "hook on ", node.name(),
-                 ": the gradient is of rows, which hooks do not see");
+    TERCEL_CHECK(!g.is_rows(), NotImplementedError, "hook on ", node.name(), ": hooks do not support row gradients");
     out.push_back(g.values);
   }
   return out;
@@ -296,7 +295,7 @@ void apply_node(Scratch& s, const Task& task, const Pass& pass) {
   if (node.is_leaf()) return static_cast<LeafNode&>(node).accumulate(std::move(incoming[0]));
   for (uint32_t i = 0; i < node.num_outputs(); ++i)
     TERCEL_CHECK(!incoming[i].is_rows(), NotImplementedError, node.name(),
-                 ": its output is looked up by rows, and gradients of rows end at leaves");
+                 ": its output is used by row lookups, and row gradients are supported for leaves only");
   if (!pass.targets.empty()) {
     s.wanted.resize(std::max(s.wanted.size(), node.num_edges()));
     for (size_t i = 0; i < node.num_edges(); ++i)
@@ -335,8 +334,8 @@ thread_local Node* t_running = nullptr;
 }
 
 /**
- * Without any gradient, an op's node passes none on and a leaf keeps what it has; hooks and functions of users see
- * that there is none.
+ * Without any gradient, an op's node passes none on and a leaf keeps its own; hooks and user functions see
+ * undefined gradients.
  */
 bool sees_nothing(const Node& node) {
   return !node.is_leaf() && (node.extras_or_null() || node.runs_without_gradients());
@@ -385,7 +384,7 @@ struct RunningPass {
   std::vector<Callable<void()>> callbacks = {};
 };
 thread_local RunningPass* t_pass = nullptr;
-thread_local int t_depth = 0;  // of passes inside passes on this thread
+thread_local int t_depth = 0;  // nesting depth of passes on this thread
 std::atomic<int64_t> g_passes{0};
 
 void run_here(const Pass& pass);
@@ -424,7 +423,7 @@ void run_here(const Pass& pass) {
       --t_depth;
     }
   } running(&now);
-  // Holds the roots; everything else is held by edges.
+  // Owns the roots; edges own everything else.
   SmallVector<Node*, 4> held;
   struct Release {
     SmallVector<Node*, 4>& nodes;

@@ -93,7 +93,7 @@ Tensor laid_out_as(const Tensor& t, const Tensor& x) {
   return out;
 }
 
-/** A tensor over x's elements, a result of x but no view of it: the two have tangents of their own. */
+/** A tensor over x's elements, a result of x but not a view of it: the two have separate tangents. */
 Tensor alias(const char* name, const Tensor& x) {
   const ForwardModeGuard no_tangents(false);
   Tensor out(x.impl().shallow_copy(false, true));

@@ -62,7 +62,7 @@ bool exclusively_owned(const Tensor& t) {
   return t.use_count() == 1 && t.storage().use_count() == 1 && t.impl().is_non_overlapping_and_dense();
 }
 
-Gradient join_rows(const Gradient& a, const Gradient& b) {
+Gradient concatenate_rows(const Gradient& a, const Gradient& b) {
   const int64_t n = a.rows.numel(), m = b.rows.numel();
   DimVector sizes(a.values.sizes());
   TERCEL_CHECK(a.values.sizes().subspan(1, sizes.size() - 1) == b.values.sizes().subspan(1, sizes.size() - 1) &&
@@ -141,7 +141,7 @@ Tensor add_recorded(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-/** Rows as part of a graph have no derivative of their own. */
+/** Row gradients are not differentiable. */
 bool records(const Gradient& a, const Gradient& b) {
   return !a.is_rows() && !b.is_rows() && should_record(a.values, b.values);
 }
@@ -167,7 +167,7 @@ Gradient add_gradients(Gradient a, Gradient b) {
   if (!a.defined()) return b;
   if (!b.defined()) return a;
   if (records(a, b)) return {add_recorded(a.values, b.values), {}};
-  if (a.is_rows() && b.is_rows()) return join_rows(a, b);
+  if (a.is_rows() && b.is_rows()) return concatenate_rows(a, b);
   if (a.is_rows() || (!b.is_rows() && !exclusively_owned(a.values) && exclusively_owned(b.values))) std::swap(a, b);
   if (!exclusively_owned(a.values)) a.values = dense_copy(a.values);
   if (b.is_rows())

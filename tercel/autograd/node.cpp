@@ -36,7 +36,7 @@ struct KeptList {
   NodeList nodes;
   ~KeptList();
 };
-/** A static object that holds a graph is destroyed after the thread's own. */
+/** A static object that owns a graph is destroyed after the thread's own. */
 constinit thread_local bool t_kept_list_is_gone = false;
 KeptList::~KeptList() { t_kept_list_is_gone = true; }
 
@@ -135,8 +135,7 @@ void Node::release_edges() {
 }
 
 void run_hook(const TensorHook& hook, Gradient& gradient, const char* where) {
-  TERCEL_CHECK(!gradient.is_rows(), NotImplementedError, "hook on ", where,
-               ": the gradient is of rows, which hooks do not see");
+  TERCEL_CHECK(!gradient.is_rows(), NotImplementedError, "hook on ", where, ": hooks do not support row gradients");
   if (Tensor changed = hook(gradient.values); changed.defined()) gradient.values = std::move(changed);
 }
 

@@ -11,7 +11,7 @@ void record_not_implemented(const char* node, Span<Tensor> outs, InputRefs input
   });
 }
 
-void check_without_gradient(const char* op, const char* argument, const Tensor& t) {
+void check_without_gradient(const char* op, const Tensor& t, const char* argument) {
   TERCEL_CHECK(!t.defined() || !should_record(t), RuntimeError, "The function '", op,
                "' is not differentiable with respect to argument '", argument,
                "'. This input cannot have requires_grad True.");

@@ -10,6 +10,6 @@ namespace tercel {
 TERCEL_API void record_not_implemented(const char* node, Span<Tensor> outs, InputRefs inputs, const char* op);
 
 /** RuntimeError if the argument requires a gradient, which the op does not compute. */
-TERCEL_API void check_without_gradient(const char* op, const char* argument, const Tensor& t);
+TERCEL_API void check_without_gradient(const char* op, const Tensor& t, const char* argument);
 
 }  // namespace tercel

@@ -103,7 +103,7 @@ void SavedTensor::carry_tangent(Span<Tensor> outputs) {
   const Tensor tangent = detail::tangent_of(outputs[static_cast<size_t>(output_nr_)]);
   if (!tangent.defined()) return;
   detail::set_tangent(tensor_, tangent);
-  // The node now holds a tangent whose history may lead to the node: unless a backward pass frees what was saved, the
+  // The node now holds a tangent whose history may lead to the node: unless a backward pass frees saved tensors, the
   // end of the level does.
   if (tangent.requires_grad()) detail::drop_tangent_at_exit(tensor_);
 }

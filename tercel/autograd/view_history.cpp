@@ -9,7 +9,7 @@ namespace tercel {
 
 namespace {
 
-/** Backward of "the base, as the view sees it": the gradient, put in its place among zeros. */
+/** Backward of "the base, as the view sees it": the gradient at the view's position, with zeros elsewhere. */
 auto view_of_base_backward(const Tensor& base, const Tensor& view) {
   return [base_region = StridedRegion(base), view_region = StridedRegion(view)](BackwardCall& call) {
     if (call.needs(0)) call.set(0, as_strided_backward(call.grad(), view_region, base_region, false));
@@ -52,7 +52,9 @@ TensorImpl* base_with_newer_history(const Tensor& t) {
                t.impl().view_origin() == ViewOrigin::NoGrad ? "no_grad" : "inference",
                " mode and its base or another view of its base has been modified inplace with grad mode enabled. Make "
                "the view with gradients enabled, or after its base has changed.");
-  // Other threads may do the same. The node is made first, as that takes locks; the first published one is used.
+  // Other threads may do the same. The node is created first, since that takes locks; the first published one is used.
+  // It represents ops that were recorded, in whatever mode it is first asked for.
+  const GradModeGuard records(true);
   const ForwardModeGuard no_tangents(false);
   intrusive_ptr<Node> node =
       detail::make_node("AsStridedBackward0", 1, InputRefs{base}, view_of_base_backward(base, t));
@@ -79,7 +81,7 @@ Tensor detail::same_view(const Tensor& view, const Tensor& base, const Tensor& o
   TERCEL_CHECK(
       view.numel() == 0 || (offset + extent.lowest >= 0 &&
                             static_cast<size_t>((offset + extent.highest + 1) * size) <= other.storage()->nbytes()),
-      RuntimeError, "a view of elements that its base does not have cannot carry a tangent");
+      RuntimeError, "a view that reaches beyond its base cannot carry a tangent");
   const Tensor out(make_intrusive<TensorImpl>(other.storage(), view.dtype(), view.sizes(), view.strides(), offset));
   make_view("AsStridedBackward0", out, other, [&] { return view_of_base_backward(other, out); });
   return out;
@@ -176,7 +178,7 @@ void check_inplace(const Tensor& changed, bool records) {
                "normal tensor before doing inplace update.");
   if (!grad_enabled()) return;
   if (!records && !changed.requires_grad()) {
-    // A view that was made before its base asked for gradients.
+    // A view that was created before its base required a gradient.
     const TensorImpl* viewed = changed.impl().plain_view_base();
     if (!viewed || !viewed->requires_grad()) return;
   }

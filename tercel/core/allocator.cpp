@@ -9,13 +9,13 @@ namespace tercel {
 DataPtr::Deleter Allocator::raw_deleter() const { return nullptr; }
 
 void* Allocator::raw_allocate(size_t nbytes) {
-  TERCEL_CHECK(raw_deleter(), RuntimeError, "raw_allocate: this allocator's blocks have a context of their own");
+  TERCEL_CHECK(raw_deleter(), RuntimeError, "raw_allocate: this allocator's blocks have a separate context");
   return allocate(nbytes).release_context();
 }
 
 void Allocator::raw_deallocate(void* block) {
   const DataPtr::Deleter deleter = raw_deleter();
-  TERCEL_CHECK(deleter, RuntimeError, "raw_deallocate: this allocator's blocks have a context of their own");
+  TERCEL_CHECK(deleter, RuntimeError, "raw_deallocate: this allocator's blocks have a separate context");
   if (block) deleter(block);
 }
 

@@ -12,7 +12,7 @@
 namespace tercel {
 
 /**
- * Owner of a block of memory: where the data is, and how to give it back.
+ * Owner of a block of memory: the address of the data, and the function that frees it.
  *
  * The deleter takes the context, not the data, so the data may be an interior pointer (a mapped file, another library's
  * tensor). It runs once, iff the context is not null, even when the data is null. A null block still has a device.
@@ -47,7 +47,7 @@ class DataPtr {
   Device device() const { return device_; }
   explicit operator bool() const { return data_ || context_; }
 
-  /** Gives the block back now; the device stays. */
+  /** Frees the block now; the device stays. */
   void clear() { *this = DataPtr(nullptr, device_); }
   /** Transfers the context to the caller, who must free it. */
   [[nodiscard]] void* release_context() {
@@ -64,7 +64,7 @@ class DataPtr {
   T* cast_context(Deleter expected) const {
     return deleter_ == expected ? static_cast<T*>(context_) : nullptr;
   }
-  /** Replaces the deleter if it is `expected`; says whether it did. */
+  /** Replaces the deleter if it is `expected`; returns whether it did. */
   bool compare_exchange_deleter(Deleter expected, Deleter desired) {
     if (deleter_ != expected) return false;
     deleter_ = desired;
@@ -131,7 +131,7 @@ TERCEL_API void set_cpu_allocator_cache_limit(int64_t nbytes);
 
 /** The allocator that new tensors on a device use; RuntimeError when the device has none in this build. */
 TERCEL_API Allocator& get_allocator(DeviceType device);
-/** Replaces it (null: by the built-in one) and returns the old one; existing blocks keep their deleters. */
+/** Replaces it (null: with the built-in one) and returns the old one; existing blocks keep their deleters. */
 TERCEL_API Allocator* set_allocator(DeviceType device, Allocator* allocator);
 
 namespace detail {

@@ -3,12 +3,13 @@
 // Note [Size classes]
 // A freed block is kept for the next request of its class, first in the freeing thread's own cache, then in a central
 // one behind a mutex. Objects have classes of 16 bytes up to 512; data has classes of 64 bytes up to 1 KiB and then
-// four per doubling up to 64 KiB. Each data class has its own deleter function, so a block needs no header to find its
-// way home. Larger blocks are taken one by one (from huge pages when of 2 MiB or more), described by a record that is
-// the context of the DataPtr, and reused by best fit: whoever touches that much memory does not feel a mutex.
+// four per doubling up to 64 KiB. Each data class has its own deleter function, so a block needs no header that names
+// its class. Larger blocks are allocated one by one (from huge pages if 2 MiB or more), described by a record that is
+// the context of the DataPtr, and reused by best fit under a mutex, whose cost is small compared with touching the
+// memory.
 //
-// The thread's cache hangs off one 8-byte thread-local pointer with the initial-exec model, which costs one instruction
-// to read and fits into the static TLS that a dlopen'ed library may still use.
+// The thread's cache is behind one 8-byte thread-local pointer with the initial-exec model, which costs one instruction
+// to read and fits into the static TLS available to a library loaded with dlopen.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -28,7 +29,6 @@
 #include "tercel/util/ceil_div.h"
 #include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
-#include "tercel/util/format.h"
 #include "tercel/util/process_mutex.h"
 #include "tercel/util/sanitizers_impl.h"
 
@@ -48,9 +48,9 @@ constexpr size_t kClasses = kObjectClasses + kDataClasses;
 /** Blocks of up to 4 KiB are cut out of slabs. */
 constexpr size_t kSlab = size_t{64} << 10;
 constexpr size_t kLargestInSlab = size_t{4} << 10;
-/** What one thread keeps of one class before half of it goes to the central cache. */
+/** Bytes that one thread caches of one class; beyond it half of them move to the central cache. */
 constexpr size_t kThreadBytes = size_t{256} << 10;
-/** Requests from here on are held against the memory that is there. */
+/** Requests of at least this size are checked against the available memory. */
 constexpr size_t kChecked = size_t{64} << 20;
 
 constexpr size_t object_class(size_t nbytes) { return (nbytes + 15) / 16 - 1; }
@@ -74,14 +74,14 @@ static_assert(class_bytes(data_class(1)) == 64 && class_bytes(data_class(1025)) 
 static_assert(class_bytes(data_class(2048)) == 2048 && class_bytes(data_class(2049)) == 2560);
 static_assert(data_class(kLargestClass) == kClasses - 1 && class_bytes(kClasses - 1) == kLargestClass);
 
-/** How many blocks of a class a thread keeps. */
+/** The number of blocks of a class that a thread caches. */
 constexpr auto kMaxKept = [] {
   std::array<int64_t, kClasses> most{};
   for (size_t cls = 0; cls < kClasses; ++cls) most[cls] = static_cast<int64_t>(kThreadBytes / class_bytes(cls));
   return most;
 }();
 
-/** A number that one thread changes (or whoever holds a mutex) and others read for statistics. */
+/** A counter that one thread (or the owner of a mutex) changes and others read for statistics. */
 class Count {
  public:
   int64_t get() const { return value_.load(std::memory_order_relaxed); }
@@ -96,7 +96,7 @@ class FreeList {
  public:
   bool empty() const { return head_ == nullptr; }
   int64_t size() const { return pushed_.get() - popped_.get(); }
-  /** Blocks ever popped. */
+  /** Number of blocks popped so far. */
   int64_t popped() const { return popped_.get(); }
   void push(void* p) {
     head_ = new (p) Block{head_};
@@ -123,7 +123,7 @@ class FreeList {
 
 struct ThreadCache {
   FreeList lists[kClasses];
-  ThreadCache* next = nullptr;  // in the list of all living caches
+  ThreadCache* next = nullptr;  // in the list of all caches of running threads
 };
 
 /** A block too big for a class; the context of its DataPtr. */
@@ -135,24 +135,24 @@ struct LargeBlock {
   bool mapped() const { return bytes >= kHugePage; }
 };
 
-/** What all threads share, under ProcessMutex::Allocator. */
+/** State shared by all threads, guarded by ProcessMutex::Allocator. */
 struct Central {
   FreeList lists[kClasses];
   LargeBlock* large = nullptr;  // free ones, most recently used first
   ThreadCache* threads = nullptr;
   int64_t cache_limit = -1;  // see limit()
-  int64_t class_bytes = 0;   // of all blocks that classes ever got from the system and did not give back
+  int64_t class_bytes = 0;   // bytes that size classes have allocated from the system and not returned
   int64_t large_cached = 0, large_allocated = 0;
-  /** Of large blocks; and of threads that have ended, less what all threads popped only to move it here. */
+  /** Of large blocks and of ended threads, minus blocks that threads popped only to move them here. */
   int64_t allocations = 0;
   int64_t misses = 0;
 
-  int64_t default_limit = 0;  // a quarter of the memory, known from the first large block on
+  int64_t default_limit = 0;  // a quarter of the memory, set with the first large block
 
-  /** How much is kept in large blocks. */
+  /** Limit of the bytes cached in large blocks. */
   int64_t limit() const { return cache_limit < 0 ? default_limit : cache_limit; }
 
-  /** Takes free large blocks off, least recently used first, until those that remain hold at most `limit`. */
+  /** Removes free large blocks, least recently used first, until the rest have at most `limit` bytes. */
   LargeBlock* cut_large(int64_t limit) {
     LargeBlock* cut = nullptr;
     large_cached = 0;
@@ -170,7 +170,7 @@ struct Central {
   }
 };
 
-// Never destroyed: blocks are freed in static destructors too.
+// Never destroyed: static destructors may also free blocks.
 static_assert(std::is_trivially_destructible_v<Central>);
 constinit Central g_central;
 
@@ -179,7 +179,7 @@ std::mutex& central_mutex() { return process_mutex(ProcessMutex::Allocator); }
 constinit thread_local ThreadCache* t_cache [[gnu::tls_model("initial-exec")]] = nullptr;
 constinit thread_local bool t_retired = false;
 
-/** Hands a thread's blocks and counts to the central cache when the thread ends. */
+/** Moves a thread's blocks and counts to the central cache when the thread ends. */
 struct CacheRetirer {
   ~CacheRetirer() {
     ThreadCache* cache = std::exchange(t_cache, nullptr);
@@ -199,7 +199,7 @@ struct CacheRetirer {
   }
 };
 
-/** The thread's cache, or null after the thread's own destructors have begun (and when there is no memory for one). */
+/** The thread's cache, or null once its thread_local destructors have begun (or without memory for one). */
 [[gnu::noinline]] ThreadCache* make_thread_cache() {
   if (t_retired) return nullptr;
   auto* cache = new (std::nothrow) ThreadCache;
@@ -214,27 +214,16 @@ struct CacheRetirer {
   return cache;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] void throw_out_of_memory(size_t nbytes) {
-  const MemoryInfo memory = memory_info();
-  const auto shown = static_cast<int64_t>(std::min<size_t>(nbytes, INT64_MAX));
-  throw_error<OutOfMemoryError>({"out of memory: cannot allocate ", format_bytes(shown), " (", nbytes, " bytes); ",
-                                 format_bytes(memory.available), " of ", format_bytes(memory.total), " are available"});
-}
+/** Whether the system has so much memory left; small blocks are not checked. */
+bool plausible(size_t nbytes) { return nbytes < kChecked || fits_in_memory(nbytes); }
 
-/** Linux would promise almost anything and kill the process when it is touched; refuse where it can be said. */
-bool plausible(size_t nbytes) {
-  if (nbytes < kChecked) return true;
-  const MemoryInfo memory = memory_info();
-  return memory.total == 0 || nbytes <= static_cast<size_t>(memory.available);
-}
-
-/** Null when there is not enough. */
+/** Null if there is not enough memory. */
 void* try_system_block(size_t nbytes) {
   void* p = nullptr;
   return plausible(nbytes) && posix_memalign(&p, kAlignment, nbytes) == 0 ? p : nullptr;
 }
 
-/** What take(nbytes) gives, at the second try after our caches have been emptied; never null. */
+/** take(nbytes), retried once after emptying the caches; never null. */
 template <class Take>
 void* take_or_throw(size_t nbytes, size_t asked_for, Take take) {
   void* p = take(nbytes);
@@ -266,7 +255,7 @@ void give_to_central(FreeList& list, size_t cls, int64_t count) {
   c.allocations -= list.move_to(c.lists[cls], count);
 }
 
-/** When the thread's list is empty, or there is none. */
+/** Slow path: the thread's list is empty, or there is none. */
 [[gnu::noinline]] void* allocate_class_slow(size_t cls) {
   ThreadCache* cache = t_cache ? t_cache : make_thread_cache();
   FreeList once;
@@ -294,7 +283,7 @@ void give_to_central(FreeList& list, size_t cls, int64_t count) {
 
 [[gnu::noinline]] void halve(FreeList& list, size_t cls) { give_to_central(list, cls, list.size() / 2); }
 
-// What follows is on the path of every tensor: slow cases are tail calls, so that no register is saved for them.
+// The functions below are on every tensor's path: slow cases are tail calls, so that no registers are saved for them.
 
 inline void* allocate_class(size_t cls) {
   ThreadCache* cache = t_cache;
@@ -324,7 +313,7 @@ constexpr std::array<DataPtr::Deleter, sizeof...(kClass)> make_deleters(std::ind
 }
 constexpr auto kDeleters = make_deleters(std::make_index_sequence<kDataClasses>());
 
-/** Fresh memory, huge pages asked for where it can hold one; null when there is not enough. */
+/** New memory, with huge pages requested if large enough for one; null if there is not enough. */
 void* try_map_large(size_t bytes) {
   if (bytes < kHugePage) return try_system_block(bytes);
   if (!plausible(bytes)) return nullptr;
@@ -340,7 +329,7 @@ void* try_map_large(size_t bytes) {
   return start + before;
 }
 
-/** Gives a list of large blocks back to the system; returns how many bytes that are. */
+/** Returns a list of large blocks to the system; the result is their size in bytes. */
 int64_t release_large(LargeBlock* list) {
   int64_t bytes = 0;
   while (list) {
@@ -384,7 +373,7 @@ LargeBlock* take_cached_large(Central& c, size_t bytes) {
   return block;
 }
 
-/** Bytes of the machine's memory; 0: not asked yet. */
+/** Bytes of the machine's memory; 0: not read yet. */
 std::atomic<int64_t> g_memory{0};
 
 DataPtr allocate_large(size_t nbytes) {
@@ -392,14 +381,14 @@ DataPtr allocate_large(size_t nbytes) {
   const size_t unit = nbytes < kHugePage ? size_t{4} << 10 : size_t{64} << 10;
   const size_t bytes = round_up(nbytes, unit);
   Central& c = g_central;
-  // Not when a block is freed: reading files may throw and takes long.
+  // Not when a block is freed, since reading files is slow and may throw.
   const int64_t known = g_memory.load(std::memory_order_relaxed);
   const int64_t memory = known > 0 ? known : memory_info().total;
   if (known == 0) g_memory.store(memory, std::memory_order_relaxed);
-  const auto count = [&c, memory](const LargeBlock& block) {
-    c.default_limit = memory / 4;
-    c.large_allocated += static_cast<int64_t>(block.bytes);
-    ++c.allocations;
+  const auto count = [memory](const LargeBlock& block) {
+    g_central.default_limit = memory / 4;
+    g_central.large_allocated += static_cast<int64_t>(block.bytes);
+    ++g_central.allocations;
   };
   {
     const std::scoped_lock lock(central_mutex());
@@ -436,7 +425,7 @@ class CpuAllocator final : public Allocator {
 
 constinit CpuAllocator g_cpu_allocator;
 
-/** Fills every block with bytes 0xFF, so that reads of uninitialised memory find NaN, -1 or 255. */
+/** Fills every block with bytes 0xFF, so that reads of uninitialised memory give NaN, -1 or 255. */
 class PoisoningAllocator final : public Allocator {
  public:
   DataPtr allocate(size_t nbytes) override {

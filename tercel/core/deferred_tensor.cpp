@@ -29,7 +29,7 @@ DeferredTensor::DeferredTensor(const Tensor& tensor) {
 }
 
 Tensor DeferredTensor::tensor() const {
-  TERCEL_CHECK(type_->dtype != ScalarType::Undefined, RuntimeError, "tensor: no op knows elements of type ",
+  TERCEL_CHECK(type_->dtype != ScalarType::Undefined, RuntimeError, "tensor: ops do not support elements of type ",
                type_->name);
   check_data(nullptr);
   return Tensor(
@@ -65,7 +65,7 @@ bool DeferredTensor::set_sizes(DimVector sizes) {
 }
 
 bool DeferredTensor::keeps_memory(int64_t count) const {
-  // Without dtype nothing is needed, and nothing known to be too large.
+  // Without dtype no memory is needed, and none can be too large.
   const size_t needed = bytes_of(storage_offset_, count, *type_), capacity = storage_->nbytes();
   if (capacity < needed) return false;
   if (reserved_ || !dtype_initialized()) return true;
@@ -97,7 +97,7 @@ Allocator& DeferredTensor::allocator() const {
 
 namespace {
 
-/** Elements that are objects: destroys them before their memory goes. */
+/** Destroys elements that are objects before their memory is freed. */
 struct Objects {
   DataPtr memory;
   const ElementType& type;
@@ -148,14 +148,14 @@ void* DeferredTensor::raw_mutable_data() {
 }
 
 void* DeferredTensor::raw_mutable_data(const ElementType& type) {
-  TERCEL_CHECK(type.itemsize != 0, RuntimeError, "raw_mutable_data: expected a type that is known");
+  TERCEL_CHECK(type.itemsize != 0, RuntimeError, "raw_mutable_data: expected an initialized element type");
   if (*type_ == type && storage_initialized()) return const_cast<std::byte*>(first());
   const bool objects = type_->destroy || type.construct || type.destroy;
   const bool fits = !objects && storage_->nbytes() >= bytes_of(0, numel_, type) && storage_.unique();
   if (numel_ > 0 && !fits) {
     allocate(type, numel_);
   } else {
-    // Objects must not be taken for bytes by whoever asks next.
+    // A later caller must not treat objects as bytes.
     if (objects && storage_->data()) free_memory();
     type_ = &type;
     storage_offset_ = 0;
@@ -181,7 +181,7 @@ void DeferredTensor::reserve_space(int64_t outer) {
                "reserve_space: expected a first dimension and a size for "
                "it, got sizes ",
                IntSpan(sizes_), " and ", outer);
-  static_cast<void>(itemsize());  // refuses when there is no dtype
+  static_cast<void>(itemsize());  // throws without a dtype
   DimVector wanted = sizes_;
   wanted[0] = outer;
   const int64_t count = numel_of(wanted);

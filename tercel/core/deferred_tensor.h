@@ -3,11 +3,11 @@
 // Note [Uninitialised tensors]
 // The two are independent. Without dtype: elements have no size. Without storage: there are elements, but no memory for
 // them (a tensor of no elements always has its storage). resize() sets sizes and may free memory, but never
-// allocates; mutable_data<T>() provides both. Most functions cannot work with such a tensor. It is therefore a class of
-// its own, so that TensorImpl needs neither these states nor checks for them; tensor() returns an ordinary tensor once
+// allocates; mutable_data<T>() provides both. Most functions cannot work with such a tensor. It is therefore a separate
+// class, so that TensorImpl needs neither these states nor checks for them; tensor() returns an ordinary tensor once
 // both are set. Elements are row-major, without gaps.
 //
-// Note [Memory that others hold]
+// Note [Shared memory]
 // Memory is reused or freed in place only by its sole owner. If another tensor or handle shares the storage, or the
 // storage cannot be resized, this one takes a new storage and leaves the old one unchanged.
 #pragma once
@@ -71,11 +71,11 @@ class TERCEL_API DeferredTensor {
   /** Changes the sizes of the same elements; RuntimeError if their number differs. */
   void reshape(IntSpan sizes);
 
-  /** Memory for `outer` along the first dimension; the elements are lost if that needs more than there is. */
+  /** Reserves memory for `outer` along the first dimension; elements are lost if that needs a reallocation. */
   void reserve_space(int64_t outer);
   /** Adds `num` along the first dimension and keeps the elements; memory grows by growth_pct percent if needed. */
   void extend(int64_t num, double growth_pct);
-  /** Gives the memory back; sizes and dtype stay. */
+  /** Frees the memory; sizes and dtype stay. */
   void free_memory();
 
   /** First element, as T: sets the dtype and allocates memory if they differ; the values are then unspecified.
@@ -85,7 +85,7 @@ class TERCEL_API DeferredTensor {
     return static_cast<T*>(raw_mutable_data(element_type_of<T>()));
   }
   void* raw_mutable_data(const ElementType& type);
-  /** The same with the present dtype; RuntimeError without one. */
+  /** The same with the current dtype; RuntimeError without one. */
   void* raw_mutable_data();
   /** First element; RuntimeError if T is not the dtype or there is no memory. */
   template <class T>

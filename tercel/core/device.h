@@ -1,4 +1,4 @@
-// Where a tensor's data lives.
+// The device of a tensor's data.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tercel {
 enum class DeviceType : int8_t { Cpu = 0, Cuda = 1 };
 constexpr int kNumDeviceTypes = 2;
 
-/** A device type and which one of that type; -1 is the current one. */
+/** A device type and the index of the device; -1 is the current one. */
 struct Device {
   DeviceType type = DeviceType::Cpu;
   int8_t index = -1;

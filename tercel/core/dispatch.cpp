@@ -32,7 +32,7 @@ CpuIsa best_cpu_isa() {
 
 namespace {
 
-/** `wanted` says where the wish comes from. */
+/** `wanted` names the source of the request. */
 void use_cpu_isa(CpuIsa isa, std::string_view wanted) {
   TERCEL_CHECK(isa <= best_cpu_isa(), RuntimeError, wanted, to_string(isa),
                ": this CPU or this build lacks it; the best is ", to_string(best_cpu_isa()));

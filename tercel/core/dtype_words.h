@@ -11,6 +11,8 @@ namespace tercel {
 TERCEL_API std::string_view scalar_type_word(ScalarType t);
 /** As in C++: "float", "long int", "c10::Half". */
 TERCEL_API std::string_view cpp_type_name(ScalarType t);
+/** By its alias in C++: "float", "int64_t", "at::Half". */
+TERCEL_API std::string_view cpp_type_alias(ScalarType t);
 /** NotImplementedError: "op" not implemented for 'Float'. */
 [[noreturn]] TERCEL_API void refuse_dtype(std::string_view op, ScalarType t);
 

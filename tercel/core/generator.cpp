@@ -50,7 +50,7 @@ RecordDraws::RecordDraws(Draws& into) : into_(into), outer_(std::exchange(detail
 
 RecordDraws::~RecordDraws() { detail::t_draw_scopes.recorder = outer_; }
 
-// A scope of RecordDraws around this one is not concerned: what is drawn again is not taken from its generator.
+// An outer RecordDraws scope records nothing: repeated draws are not taken from its generator.
 ReplayDraws::ReplayDraws(const Draws& draws) : outer_(std::exchange(detail::t_draw_scopes, {&generator_, nullptr})) {
   generator_.state_ = draws.start;
   generator_.replayed_ = &draws.ranges;

@@ -34,7 +34,7 @@ class TERCEL_API Generator {
   friend class ReplayDraws;
 
   GeneratorState state_;
-  const std::vector<GeneratorState>* replayed_ = nullptr;  // what reserve() gives before it goes on by itself
+  const std::vector<GeneratorState>* replayed_ = nullptr;  // returned by reserve() before new ranges
   size_t next_replayed_ = 0;
 };
 
@@ -55,7 +55,7 @@ struct Draws {
 // Note [Drawing again]
 // A recomputation must draw the same numbers. Resetting the process's generator would give other threads numbers a
 // second time, and would be wrong: between two draws of one thread another thread may have drawn. So one scope records
-// the ranges that its thread takes, and a later scope gives its thread a generator of its own that returns those ranges
+// the ranges that its thread takes, and a later scope gives its thread a separate generator that returns those ranges
 // again.
 
 /** Records what this thread takes from the default generator in the scope. Scopes on a thread are nested. */

@@ -27,7 +27,7 @@ DimVector contiguous_strides(IntSpan sizes) {
 
 namespace {
 
-// Dimensions from the innermost out.
+// Dimensions from the innermost outwards.
 constexpr int64_t kChannelsLast[] = {1, 3, 2, 0};
 constexpr int64_t kChannelsLast3d[] = {1, 4, 3, 2, 0};
 
@@ -48,7 +48,7 @@ bool like_order(IntSpan sizes, IntSpan strides, IntSpan order) {
   for (const int64_t d : order) {
     const int64_t size = sizes[static_cast<size_t>(d)], stride = strides[static_cast<size_t>(d)];
     if (size == 0 || stride < least) return false;
-    // No dimension inside the outermost has told the two formats apart: row-major.
+    // No inner dimension distinguishes the two formats: row-major.
     if (d == 0 && least == strides[1]) return false;
     if (__builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &least)) return false;
   }
@@ -113,7 +113,7 @@ MemoryFormat suggest_memory_format(IntSpan sizes, IntSpan strides) {
 }
 
 bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides) {
-  // Every dimension must take up where a smaller one ends. `expected` only grows, so none is found twice.
+  // Every dimension must start where a smaller one ends. `expected` only grows, so none is found twice.
   size_t left = 0;
   for (const int64_t size : sizes) {
     if (size == 0) return true;
@@ -130,8 +130,8 @@ bool is_non_overlapping_and_dense(IntSpan sizes, IntSpan strides) {
 
 DimVector infer_dense_strides(IntSpan sizes, IntSpan strides) {
   numel_of(sizes);
-  // Dimensions from the innermost out: sorted by the magnitude of the stride, row-major where nothing else decides. A
-  // broadcast dimension (stride 0) says nothing about its place: others move past it, it keeps its own.
+  // Dimensions from the innermost outwards: sorted by the magnitude of the stride, ties in row-major order. A broadcast
+  // dimension (stride 0) has no order: others move past it, and it keeps its place.
   SmallVector<size_t, 8> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
   for (size_t i = 1; i < order.size(); ++i) {
@@ -155,7 +155,7 @@ DimVector infer_dense_strides(IntSpan sizes, IntSpan strides) {
 }
 
 DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
-  // A dimension of size 1 may have a negative stride, which a new tensor does not get.
+  // A dimension of size 1 may have a negative stride, but new tensors get none.
   const bool descends = std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s < 0; });
   return !descends && is_non_overlapping_and_dense(sizes, strides) ? DimVector(strides)
                                                                    : infer_dense_strides(sizes, strides);
@@ -200,7 +200,7 @@ std::optional<DimVector> view_strides(IntSpan sizes, IntSpan strides, IntSpan ne
   }
   DimVector out(new_sizes.size(), 1);
   if (sizes.empty()) return out;
-  // Old dimensions from the last: grow a chunk that is contiguous in itself, then cut new dimensions out of it.
+  // From the last old dimension: grow a contiguous chunk, then split it into new dimensions.
   size_t next_new = new_sizes.size();
   int64_t chunk_stride = strides.back(), chunk_numel = 1, taken = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
@@ -237,7 +237,7 @@ DimVector broadcast_sizes(IntSpan a, IntSpan b) {
 }
 
 Extent extent_of(IntSpan sizes, IntSpan strides) {
-  constexpr int64_t kFarthest = INT64_MAX / 128;  // room for two such reaches in elements of 16 bytes
+  constexpr int64_t kFarthest = INT64_MAX / 128;  // room for two such extents of elements of 16 bytes
   Extent e;
   bool fits = true;
   for (size_t d = 0; d < sizes.size(); ++d) {

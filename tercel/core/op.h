@@ -1,7 +1,7 @@
 // The columns of the table of ops.
 //
 // Note [The table of ops]
-// The public headers of tercel/ops are the table: a declaration is a row. TERCEL_OP_API(columns) stands in place of
+// The public headers of tercel/ops are the table: a declaration is a row. TERCEL_OP_API(columns) is written in place of
 // TERCEL_API before a declaration from which more follows; tools/make_ops.py reads the headers before the build and
 // writes tercel/core/tensor_methods.h, tercel/ops/out_variants.h and their definitions.
 //
@@ -10,23 +10,23 @@
 //              parameter `TensorOptions` is left out, as numbers that are made have the dtype of `out`
 //   out_apart  the same, for an op with a rule of where `out` may lie (ops/common/out.cpp)
 //   out_exact  the same; dtypes must agree, as they must for all of namespace linalg
-//   out_dtype  besides: the parameter `ScalarType` follows `out` where it says nothing
+//   out_dtype  in addition: the parameter `ScalarType` defaults to the dtype of `out`
 //
 // Note [Derived entries]
-// An op with one of these columns is bound to Python without an entry of its own (tools/make_op_entries.py). Names,
-// types and defaults of Python's parameters are those of the declaration, so the parameters have PyTorch's names; only
-// a first tensor `x` or `a` is called input, and `b` behind an `a` other. Variants with an `out` give `out=None`.
-// Overloads with a tensor come before those that have a number in its place, because a tensor without dimensions is a
-// number too.
+// An op with one of these columns is bound to Python without a handwritten entry (tools/make_op_entries.py). Names,
+// types and defaults of the Python parameters are those of the declaration, so parameters have PyTorch's names; only a
+// first tensor `x` or `a` is called input, and `b` after an `a` other. Ops with an out variant have `out=None`.
+// Overloads with a tensor come before those with a number in its place, because a 0-dimensional tensor is also a
+// number.
 //
-//   python           a function of tercel, of tercel.linalg or of tercel.fft by its namespace; with `method` and a
-//                    tensor as its first parameter also a method of Tensor
+//   python           a function of tercel, of tercel.linalg or of tercel.fft, by namespace; with `method` and a tensor
+//                    as first parameter also a method of Tensor
 //   python_function  only the function
 //   python_method    a method of Tensor
 //   python_nn        a function of tercel.nn.functional
 //   python_hidden    tercel._C._name, for the Python files of the package
-//   keyword = name   what follows from this parameter on is passed by keyword only
-//   no_python_out    without `out`, which PyTorch's function does not have in Python either
+//   keyword = name   this parameter and those after it are keyword-only
+//   no_python_out    no `out` in Python, as in PyTorch's function
 //   cheap            computes nothing (views, queries): a call keeps the GIL
 #pragma once
 
@@ -35,8 +35,8 @@
 #define TERCEL_OP_API(...) TERCEL_API
 
 // Note [Columns of autocast]
-// What a call from Python does with its floating-point operands inside amp.autocast; there is no autocast in C++. All
-// overloads of a name have the same column. Variants with an `out`, in-place ops and float64 are left alone.
+// How a call from Python casts its floating-point operands inside amp.autocast; there is no autocast in C++. All
+// overloads of a name have the same column. Out variants, in-place ops and float64 are not affected.
 // tools/make_ops.py writes python/src/autocast_ops.inc from it.
 //
 //   autocast_lower   operands become the 16-bit dtype of the context

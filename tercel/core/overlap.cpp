@@ -3,10 +3,10 @@
 // Note [Overlap as a bounded equation]
 // Two index tuples meet when sum(c_i * x_i) = t has a solution with 0 <= x_i <= u_i: the terms are the strides of both
 // tensors (those of the second negated), made positive by counting the index from the other end. With the terms sorted
-// by falling coefficient, what the smaller ones can still add bounds each choice to a few values, so that strides which
-// nest, as nearly all do, are decided without branching. The problem is NP-complete in general; a search that has taken
-// too long gives way to marking every element in a table of one bit per place in the memory in question, which takes no
-// longer than the op that asked.
+// by descending coefficient, the range that the smaller ones can still add limits each choice to a few values, so that
+// nested strides, which nearly all are, are decided without branching. The problem is NP-complete in general; a search
+// that takes too long is replaced by marking every element in a bitmap of the memory range, which takes no longer than
+// the op itself.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tercel/core/geometry.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel {
 
@@ -61,7 +62,7 @@ class Search {
     }
   }
 
-  /** Whether a sum of the terms lies in [low, high]; nothing when that would take too long to say. */
+  /** Whether a sum of the terms lies in [low, high]; nullopt if the search takes too long. */
   std::optional<bool> reaches(int64_t low, int64_t high) {
     if (reaches(0, low, high)) return true;
     if (budget_ < 0) return std::nullopt;
@@ -75,14 +76,14 @@ class Search {
     if (high / gcd_[i] * gcd_[i] < low) return false;  // sums are multiples of the gcd
     if (--budget_ < 0) return false;
     const int64_t c = terms_[i].coefficient;
-    const int64_t first = std::max<int64_t>(0, (low - reach_[i + 1] + c - 1) / c);
+    const int64_t first = ceil_div(std::max<int64_t>(0, low - reach_[i + 1]), c);
     const int64_t last = std::min(terms_[i].limit, high / c);
     for (int64_t x = first; x <= last && budget_ >= 0; ++x)
       if (reaches(i + 1, low - c * x, high - c * x)) return true;
     return false;
   }
 
-  Terms terms_;                           // by falling coefficient
+  Terms terms_;                           // by descending coefficient
   SmallVector<int64_t, 17> reach_, gcd_;  // of the terms from i on
   int64_t budget_ = kSearchBudget;
 };

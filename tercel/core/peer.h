@@ -1,7 +1,7 @@
-// Objects of another language that stand for tensors and storages.
+// Objects of another language that represent tensors and storages.
 //
 // Note [Peers]
-// A binding (Python's) makes one object of its own for a tensor, and must find it again when C++ returns the tensor:
+// A binding (Python's) creates one object per tensor, and must find it again when C++ returns the tensor:
 // `is` must hold, and attributes must persist. So a TensorImpl and a StorageImpl keep one pointer to that peer. As long
 // as Python refers to the object, it owns the tensor, and the pointer does not own. When the object is about to die but
 // C++ still holds the tensor, the binding may reverse ownership: the tensor then owns the object and passes it to the

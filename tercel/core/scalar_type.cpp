@@ -10,27 +10,27 @@ namespace {
 
 struct Name {
   ScalarType type;
-  std::string_view text, word, cpp;
+  std::string_view text, word, cpp, cpp_alias;
 };
 
 constexpr Name kNames[] = {
-    {kUInt8, "uint8", "Byte", "unsigned char"},
-    {kInt8, "int8", "Char", "signed char"},
-    {kInt16, "int16", "Short", "short int"},
-    {kInt32, "int32", "Int", "int"},
-    {kInt64, "int64", "Long", "long int"},
-    {kFloat16, "float16", "Half", "c10::Half"},
-    {kFloat32, "float32", "Float", "float"},
-    {kFloat64, "float64", "Double", "double"},
-    {kBool, "bool", "Bool", "bool"},
-    {kBFloat16, "bfloat16", "BFloat16", "c10::BFloat16"},
-    {kUInt16, "uint16", "UInt16", "short unsigned int"},
-    {kUInt32, "uint32", "UInt32", "unsigned int"},
-    {kUInt64, "uint64", "UInt64", "long unsigned int"},
-    {kComplex64, "complex64", "ComplexFloat", "c10::complex<float>"},
-    {kComplex128, "complex128", "ComplexDouble", "c10::complex<double>"},
+    {kUInt8, "uint8", "Byte", "unsigned char", "uint8_t"},
+    {kInt8, "int8", "Char", "signed char", "int8_t"},
+    {kInt16, "int16", "Short", "short int", "int16_t"},
+    {kInt32, "int32", "Int", "int", "int"},
+    {kInt64, "int64", "Long", "long int", "int64_t"},
+    {kFloat16, "float16", "Half", "c10::Half", "at::Half"},
+    {kFloat32, "float32", "Float", "float", "float"},
+    {kFloat64, "float64", "Double", "double", "double"},
+    {kBool, "bool", "Bool", "bool", "bool"},
+    {kBFloat16, "bfloat16", "BFloat16", "c10::BFloat16", "at::BFloat16"},
+    {kUInt16, "uint16", "UInt16", "short unsigned int", "uint16_t"},
+    {kUInt32, "uint32", "UInt32", "unsigned int", "uint32_t"},
+    {kUInt64, "uint64", "UInt64", "long unsigned int", "uint64_t"},
+    {kComplex64, "complex64", "ComplexFloat", "c10::complex<float>", "c10::complex<float>"},
+    {kComplex128, "complex128", "ComplexDouble", "c10::complex<double>", "c10::complex<double>"},
 };
-constexpr Name kNoName = {ScalarType::Undefined, "undefined", "Undefined", "undefined"};
+constexpr Name kNoName = {ScalarType::Undefined, "undefined", "Undefined", "undefined", "undefined"};
 
 const Name& name_of(ScalarType t) {
   for (const Name& name : kNames)
@@ -38,7 +38,7 @@ const Name& name_of(ScalarType t) {
   return kNoName;
 }
 
-/** The signed type that holds both; there is none beside uint64, which makes it float64. */
+/** The signed type that can represent both; uint64 has none and gives float64. */
 ScalarType promote_signs(ScalarType without, ScalarType with) {
   if (item_size(with) > item_size(without)) return with;
   switch (item_size(without)) {
@@ -54,6 +54,7 @@ ScalarType promote_signs(ScalarType without, ScalarType with) {
 std::string_view to_string(ScalarType t) { return name_of(t).text; }
 std::string_view scalar_type_word(ScalarType t) { return name_of(t).word; }
 std::string_view cpp_type_name(ScalarType t) { return name_of(t).cpp; }
+std::string_view cpp_type_alias(ScalarType t) { return name_of(t).cpp_alias; }
 
 ScalarType parse_scalar_type(std::string_view text) {
   for (const Name& name : kNames)

@@ -71,9 +71,9 @@ void unique_storage_share_external_pointer(const Storage& storage, DataPtr block
 namespace {
 
 std::byte* element_of(const StorageImpl& storage, ScalarType dtype, int64_t index) {
-  TERCEL_CHECK(dtype != ScalarType::Undefined, RuntimeError, "a storage is no array of an undefined dtype");
+  TERCEL_CHECK(dtype != ScalarType::Undefined, RuntimeError, "cannot index a storage with an undefined dtype");
   TERCEL_CHECK(storage.device().is_cpu(), NotImplementedError, "elements of a storage on ", to_string(storage.device()),
-               " are not read one by one");
+               " cannot be read individually");
   const auto count = static_cast<int64_t>(storage.nbytes() / item_size(dtype));
   TERCEL_CHECK(index >= 0 && index < count, IndexError, "storage index ", index, " is out of bounds for a storage of ",
                count, " elements");
@@ -82,7 +82,7 @@ std::byte* element_of(const StorageImpl& storage, ScalarType dtype, int64_t inde
 
 }  // namespace
 
-// memcpy: a storage may begin anywhere.
+// memcpy, since a storage may be unaligned.
 Scalar storage_get(const StorageImpl& storage, ScalarType dtype, int64_t index) {
   const std::byte* at = element_of(storage, dtype, index);
   return visit_all_types("storage_get", dtype, [at]<class T> {

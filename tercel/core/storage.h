@@ -83,7 +83,7 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /** The object of another language that stands for this storage, or null; see Note [Peers] in peer.h. */
+  /** The object of another language for this storage, or null; see Note [Peers] in peer.h. */
   void* peer() const { return peer_; }
   void set_peer(void* peer) { peer_ = peer; }
 
@@ -106,7 +106,7 @@ class TERCEL_API StorageImpl final : public intrusive_ptr_target {
 /** Handle to a StorageImpl. */
 using Storage = intrusive_ptr<StorageImpl>;
 
-static_assert(sizeof(StorageImpl) <= 80, "one for every tensor that is no view");
+static_assert(sizeof(StorageImpl) <= 80, "one for every tensor that is not a view");
 
 /** An empty, resizable storage with the device's allocator. */
 TERCEL_API Storage create_storage(Device device);

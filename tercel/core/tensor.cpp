@@ -1,5 +1,6 @@
 #include "tercel/core/tensor.h"
 
+#include "tercel/core/alignment.h"
 #include "tercel/util/format.h"
 
 namespace tercel {
@@ -51,7 +52,7 @@ namespace {
 [[gnu::noinline]] void check_options(const char* op, TensorOptions options) {
   TERCEL_CHECK(options.dtype != ScalarType::Undefined, RuntimeError, op, ": dtype is undefined");
   TERCEL_CHECK(options.layout == Layout::Strided, NotImplementedError, op, ": a tensor of layout ",
-               to_string(options.layout), " is not made this way");
+               to_string(options.layout), " cannot be created this way");
   TERCEL_CHECK(!options.requires_grad || is_differentiable(options.dtype), RuntimeError, op,
                ": only tensors of floating point and complex dtype can require gradients, not ",
                to_string(options.dtype));
@@ -60,7 +61,7 @@ namespace {
 void check_strides(const char* op, IntSpan sizes, IntSpan strides) {
   TERCEL_CHECK(sizes.size() == strides.size(), RuntimeError, op, ": dimensionality of sizes (", sizes.size(),
                ") must match dimensionality of strides (", strides.size(), ")");
-  // The stride of a single element says nothing; that of a reversed view may be handed on.
+  // The stride of a size-1 dimension is irrelevant, and reversed views may pass on a negative one.
   for (size_t d = 0; d < sizes.size(); ++d)
     TERCEL_CHECK(strides[d] >= 0 || sizes[d] == 1, RuntimeError, op, ": strides ", strides, " have a negative one");
 }
@@ -75,7 +76,7 @@ size_t bytes_under(IntSpan sizes, IntSpan strides, ScalarType dtype) {
   throw_error<OutOfMemoryError>({op, ": ", sizes, " ", to_string(dtype), ": ", e.what()});
 }
 
-/** Gives a tensor the memory that it is to have. Inline, for empty() is what everything else waits for. */
+/** Allocates the memory of a new tensor. Inline, since empty() is on the path of every op. */
 [[gnu::always_inline]] inline Tensor allocate(const char* op, intrusive_ptr<TensorImpl> impl, size_t nbytes,
                                               TensorOptions options) {
   try {
@@ -83,7 +84,7 @@ size_t bytes_under(IntSpan sizes, IntSpan strides, ScalarType dtype) {
   } catch (const OutOfMemoryError& e) {
     rethrow_out_of_memory(op, impl->sizes(), options.dtype, e);
   }
-  // A leaf needs no metadata before something asks for its gradient.
+  // A leaf needs no metadata until its gradient is requested.
   if (options.requires_grad) [[unlikely]]
     impl->set_requires_grad_flag(true);
   return Tensor(std::move(impl));
@@ -129,6 +130,7 @@ Tensor from_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions o
   TERCEL_CHECK(block.get() || numel_of(sizes) == 0, RuntimeError, "from_blob: no data for sizes ", sizes);
   auto storage =
       make_intrusive<StorageImpl>(bytes_under(sizes, strides, options.dtype), std::move(block), nullptr, false);
+  check_aligned("from_blob", *storage, options.dtype);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), options.dtype, sizes, strides, 0);
   impl->set_requires_grad_flag(options.requires_grad);
   return Tensor(std::move(impl));
@@ -136,7 +138,7 @@ Tensor from_block(DataPtr block, IntSpan sizes, IntSpan strides, TensorOptions o
 
 }  // namespace detail
 
-// Both take the block over first, so that it goes back to its owner whatever happens after.
+// Both first take ownership of the block, so that it is released whatever happens afterwards.
 Tensor from_blob(void* data, IntSpan sizes, TensorOptions options, void* context, DataPtr::Deleter deleter) {
   DataPtr block(data, context, deleter, options.device);
   return detail::from_block(std::move(block), sizes, contiguous_strides(sizes), options);

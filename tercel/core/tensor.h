@@ -1,10 +1,10 @@
 // The tensor: a handle to sizes and strides over shared storage.
 //
 // Note [Tensor methods]
-// What only reads metadata is defined here. The methods of the base TensorMethods and those below "Operations" call
-// functions of higher layers: x.view(s) is view(x, s). They are declared here so that expressions read as in PyTorch,
-// and defined in tercel/ops and tercel/autograd: a program that calls one links those layers, and core alone calls
-// none. TensorMethods is written from the table of ops (Note [The table of ops] in op.h).
+// Methods that only read metadata are defined here. The methods of the base TensorMethods and those below "Operations"
+// call functions of higher layers: x.view(s) is view(x, s). They are declared here so that expressions read as in
+// PyTorch, and defined in tercel/ops and tercel/autograd: a program that calls one links those layers, and core alone
+// calls none. TensorMethods is written from the table of ops (Note [The table of ops] in op.h).
 #pragma once
 
 #include <concepts>
@@ -169,7 +169,7 @@ class TERCEL_API Tensor : public TensorMethods {
   Tensor where(const Tensor& condition, const Tensor& other) const;
   Tensor lu_solve(const Tensor& lu, const Tensor& pivots) const;
   linalg::QrResult qr(bool some = true) const;
-  /** Fresh tensors of these sizes with this one's options, or with others. */
+  /** New tensors of these sizes with this one's options, or with others. */
   Tensor new_empty(IntSpan sizes) const;
   Tensor new_empty(IntSpan sizes, TensorOptions options) const;
   Tensor new_zeros(IntSpan sizes) const;
@@ -239,7 +239,7 @@ TERCEL_API Tensor empty_strided(IntSpan sizes, IntSpan strides, TensorOptions op
 
 /**
  * A tensor over external memory. When its last user is gone, or if this throws, deleter(context) releases the memory,
- * unless the context is null. Strides are not negative; the pointer need not be aligned.
+ * unless the context is null. Strides are not negative. ValueError if data is not aligned to the elements.
  */
 TERCEL_API Tensor from_blob(void* data, IntSpan sizes, TensorOptions options = {}, void* context = nullptr,
                             DataPtr::Deleter deleter = nullptr);

@@ -50,13 +50,10 @@ inline TensorImpl::TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim)
     set_flag(kInference, true);
 }
 
-TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes) : TensorImpl(dtype, device, sizes.size()) {
-  set_row_major(sizes);
-}
-
-TensorImpl::TensorImpl(Layout layout, ScalarType dtype, Device device, IntSpan sizes)
-    : TensorImpl(dtype, device, sizes) {
+TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes, Layout layout)
+    : TensorImpl(dtype, device, sizes.size()) {
   layout_ = layout;
+  set_row_major(sizes);
 }
 
 TensorImpl::TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes)
@@ -112,7 +109,7 @@ TensorImpl::~TensorImpl() {
   if (ndim_ > kInlineDims) delete[] heap_;
 }
 
-/** What data() is where there may be none. */
+/** data() of a tensor that may have no storage. */
 void* TensorImpl::checked_data() const {
   if (layout_ != Layout::Strided) refuse_layout("data", layout_);
   if (numel_ == 0) return nullptr;
@@ -134,7 +131,7 @@ void TensorImpl::release_resources() {
   drop_extra();
 }
 
-/** Whoever dies with a peer owns it: see Note [Peers]. */
+/** An object destroyed with a peer owns it: see Note [Peers]. */
 void TensorImpl::drop_extra() {
   void* const owned = peer();
   delete extra();
@@ -146,7 +143,7 @@ void TensorImpl::drop_autograd() { set_autograd_meta(nullptr); }
 
 void TensorImpl::set_autograd_meta(std::unique_ptr<AutogradMetaBase> meta) {
   const auto fresh = reinterpret_cast<uintptr_t>(meta.release());
-  // Only one thread may get here at a time: no exchange, which would cost every view a locked instruction.
+  // Only one thread at a time runs this, so no atomic exchange, which would cost every view a locked instruction.
   const uintptr_t old = autograd_.load(std::memory_order_relaxed);
   autograd_.store(fresh, std::memory_order_release);
   if ((old & 1) != 0)
@@ -174,7 +171,7 @@ void TensorImpl::move_dims(size_t ndim) {
   ndim_ = static_cast<uint8_t>(ndim);
 }
 
-/** Copies ndim_ sizes and strides, which may be those already here, and finds out what follows from them. */
+/** Copies ndim_ sizes and strides, which may be the current ones, and computes the derived flags. */
 void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   int64_t* size = dims();
   int64_t* stride = size + capacity();
@@ -199,7 +196,7 @@ void TensorImpl::set_geometry(const int64_t* sizes, const int64_t* strides) {
   numel_ = empty ? 0 : numel;
   contiguous |= empty;
   set_flag(kContiguous, contiguous);
-  // As many places as elements: what is dense fulfils that, and most views that are not do not.
+  // As many positions as elements: true for dense tensors, and false for most other views.
   const bool may_be_dense = reach == static_cast<uint64_t>(numel);
   set_flag(kDense,
            contiguous || (may_be_dense && tercel::is_non_overlapping_and_dense(this->sizes(), this->strides())));

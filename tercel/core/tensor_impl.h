@@ -2,7 +2,7 @@
 //
 // Note [Version counters]
 // Every in-place change bumps a version, so that backward can tell when a saved tensor was changed. The counter lives
-// in the storage, because views and detach() share it. `.data` does not: such a tensor has a counter of its own in
+// in the storage, because views and detach() share it. `.data` does not: such a tensor has its own counter in
 // ExtraMeta, shared with its views and shallow copies. So does a tensor whose storage was replaced.
 //
 // Note [Views without history]
@@ -68,10 +68,8 @@ TERCEL_API extern constinit thread_local bool t_inference_mode [[gnu::tls_model(
 
 class TERCEL_API TensorImpl final : public intrusive_ptr_target {
  public:
-  /** Row-major, without storage. */
-  TensorImpl(ScalarType dtype, Device device, IntSpan sizes);
-  /** Of a layout whose elements are not found by strides: without storage; data() is a NotImplementedError. */
-  TensorImpl(Layout layout, ScalarType dtype, Device device, IntSpan sizes);
+  /** Row-major, without storage; data() throws NotImplementedError unless the layout is strided. */
+  TensorImpl(ScalarType dtype, Device device, IntSpan sizes, Layout layout = Layout::Strided);
   /** Row-major over the start of the storage. */
   TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes);
   /** Any geometry, as many strides as sizes; the caller has checked that it lies inside the storage. */
@@ -102,10 +100,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }
-  /**
-   * First element; null when there are no elements. RuntimeError when there is no storage or it has become too small,
-   * NotImplementedError unless the layout is strided.
-   */
+  /** First element, or null if there is none. RuntimeError if the storage is missing or too small. */
   void* data() const {
     if (numel_ == 0 || !storage_.defined() || storage_->shrunk()) [[unlikely]]
       return checked_data();
@@ -154,7 +149,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
       storage_->bump_version();
   }
 
-  /** Same storage and geometry, no gradient history; shares the version counter unless asked for one of its own. */
+  /** Same storage and geometry, no gradient history; shares the version counter unless a separate one is requested. */
   intrusive_ptr<TensorImpl> shallow_copy(bool own_version, bool allow_metadata_change) const;
   /** Takes another tensor's storage and geometry; keeps its own history, version counter and permission. */
   void shallow_copy_from(const TensorImpl& other);
@@ -201,7 +196,7 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
   ViewOrigin view_origin() const { return view_origin_; }
   void set_view_origin(ViewOrigin origin) { view_origin_ = origin; }
 
-  /** The object of another language that stands for this tensor, or null; see Note [Peers] in peer.h. */
+  /** The object of another language for this tensor, or null; see Note [Peers] in peer.h. */
   void* peer() const {
     const uintptr_t word = extra_.load(std::memory_order_relaxed);
     if ((word & kPeerTag) != 0) return reinterpret_cast<void*>(word & ~kPeerTag);

@@ -59,7 +59,7 @@ struct ReaderOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"batch_size", &ReaderOptions::batch_size, "rows of a batch", at_least(1), at_most(1 << 24)},
-        Field{"epochs", &ReaderOptions::epochs, "how often the rows are read, 0 for without end", at_least(0)},
+        Field{"epochs", &ReaderOptions::epochs, "passes over the rows, 0 for no end", at_least(0)},
         Field{"drop_last", &ReaderOptions::drop_last, "leave out the last batch of an epoch if it is short"},
         Field{"shuffle", &ReaderOptions::shuffle, "deliver the rows of each epoch in a random order"},
         Field{"seed", &ReaderOptions::seed, "of that order"},
@@ -67,9 +67,9 @@ struct ReaderOptions {
               at_least(1), at_most(kMaxShuffleWindow)},
         Field{"shuffle_block", &ReaderOptions::shuffle_block, "consecutive rows that are read at once", at_least(1),
               at_most(kMaxShuffleWindow)},
-        Field{"num_workers", &ReaderOptions::num_workers, "threads that decode, beside one that reads", at_least(1),
-              at_most(kMaxWorkers)},
-        Field{"prefetch", &ReaderOptions::prefetch, "batches that are made ready ahead", at_least(1),
+        Field{"num_workers", &ReaderOptions::num_workers, "threads that decode, in addition to one that reads",
+              at_least(1), at_most(kMaxWorkers)},
+        Field{"prefetch", &ReaderOptions::prefetch, "batches that are prepared ahead", at_least(1),
               at_most(kMaxPrefetch)},
         Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
         Field{"verify_checksums", &ReaderOptions::verify_checksums,

@@ -85,7 +85,7 @@ std::vector<double> power_law(const ClickField& field) {
   return p;
 }
 
-/** Normal effects that fade with rarity, of mean 0 and variance 1 under p. */
+/** Normal effects that decrease with rarity, of mean 0 and variance 1 under p. */
 std::vector<double> draw_effects(const std::vector<double>& p, Normals& normals) {
   std::vector<double> effects(p.size());
   double mean = 0;
@@ -130,7 +130,7 @@ struct LogitBins {
     for (size_t i = 0; i < value.size(); ++i) sum += weight[i] * sigmoid(scale * value[i] + bias);
     return sum;
   }
-  /** The AUC that these probabilities have on labels drawn from them. */
+  /** The AUC of these probabilities on labels drawn from them. */
   double auc(double scale, double bias) const {
     double clicks = 0, others = 0, ordered = 0;
     for (size_t i = 0; i < value.size(); ++i) {
@@ -143,7 +143,7 @@ struct LogitBins {
   }
 };
 
-/** Where a rising function reaches `target`, between low and high. */
+/** The argument at which an increasing function reaches `target`, between low and high. */
 template <class F>
 double solve(double low, double high, double target, F function) {
   for (int i = 0; i < 45; ++i) {
@@ -178,8 +178,24 @@ ClickModel::ClickModel(const ClickModelSpec& spec, uint64_t seed) : spec_(spec),
   calibrate(seed);
 }
 
+size_t ClickModel::memory_of(const ClickModelSpec& spec) {
+  size_t keys = 0, most = 0;
+  for (const ClickField& field : spec.fields) {
+    keys += static_cast<size_t>(field.size);
+    most = std::max(most, static_cast<size_t>(field.size));
+  }
+  // The tables, and while a field is planted its probabilities, effects, a latent component, shares and columns.
+  return keys * (sizeof(float) + sizeof(Latent) + sizeof(AliasEntry)) +
+         most * (3 * sizeof(double) + 2 * sizeof(uint32_t));
+}
+
 void ClickModel::plant_fields(uint64_t seed) {
   const size_t num_fields = spec_.fields.size();
+  size_t keys = 0;
+  for (const ClickField& field : spec_.fields) keys += static_cast<size_t>(field.size);
+  effect_.reserve(keys);
+  latent_.reserve(keys);
+  alias_.reserve(keys);
   interacting_ = shuffled(static_cast<int64_t>(num_fields), seed, Stream::kInteracting);
   interacting_.resize(static_cast<size_t>(spec_.interacting_fields));
 
@@ -209,7 +225,7 @@ void ClickModel::plant_fields(uint64_t seed) {
       }
     }
 
-    // Columns poorer than the average are filled up from richer ones.
+    // Columns below the average are filled from those above it.
     const double columns = static_cast<double>(p.size());
     std::vector<double> share(p.size());
     std::vector<uint32_t> poor, rich;
@@ -243,7 +259,7 @@ void ClickModel::plant_dense(uint64_t seed) {
   curved_.assign(order.begin(), order.begin() + kNumCurved);
   dense_effect_.resize(dim);
   Normals normals(seed, Stream::kDenseEffects);
-  // A third of the features has no effect of its own.
+  // A third of the features has no effect.
   for (size_t i = 0; i < dim - dim / 3; ++i)
     dense_effect_[static_cast<size_t>(order[i])] = static_cast<float>(normals.next());
 }
@@ -287,7 +303,7 @@ void ClickModel::calibrate(uint64_t seed) {
     }
   });
 
-  // Linear effects and interactions have mean 0 and a known variance; counts are of no simple law.
+  // Linear effects and interactions have mean 0 and a known variance; counts have no simple distribution.
   double latent_variance = 0;
   for (const float weight : kLatentWeights) latent_variance += static_cast<double>(weight) * weight;
   const auto partners = static_cast<double>(spec_.interacting_fields - 1);
@@ -370,7 +386,7 @@ float ClickModel::linear_term(const int64_t* keys) const {
 }
 
 float ClickModel::interaction_term(const int64_t* keys) const {
-  // The sum over pairs of products is half of the square of the sum less the sum of the squares.
+  // The sum over products of pairs is half of (the square of the sum minus the sum of the squares).
   Latent sum{};
   float squares = 0;
   for (const int64_t f : interacting_) {

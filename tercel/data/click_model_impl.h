@@ -48,6 +48,8 @@ struct ClickRows {
 class ClickModel {
  public:
   ClickModel(const ClickModelSpec& spec, uint64_t seed);
+  /** Most memory that the constructor needs at once, in bytes. */
+  static size_t memory_of(const ClickModelSpec& spec);
 
   /** Rows [first, first + count): pure functions of seed and row number. Thread-safe. */
   void generate(int64_t first, int64_t count, const ClickRows& out) const;

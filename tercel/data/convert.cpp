@@ -93,10 +93,11 @@ class Converter {
     report(1, table);
     survey_.num_columns = table.num_columns();
     survey_.files = table.file_infos();
-    TERCEL_CHECK(survey_.rows > 0, DataError, printable(source_names_.front()), ": expected rows, found none",
+    const std::string first = source_names_.front() == "-" ? "standard input" : printable(source_names_.front());
+    TERCEL_CHECK(survey_.rows > 0, DataError, first, ": expected rows, found none",
                  source_names_.size() > 1 ? " in this file and those after it" : "");
-    TERCEL_CHECK(survey_.train_rows > 0, DataError, printable(source_names_.front()), ": expected train rows, found ",
-                 survey_.rows, " rows, which are all test rows");
+    TERCEL_CHECK(survey_.train_rows > 0, DataError, first, ": expected train rows, found ", survey_.rows,
+                 " rows, which are all test rows");
   }
 
   int64_t num_columns() const { return survey_.num_columns; }
@@ -173,7 +174,7 @@ class Converter {
       for (const Kept& entry : kept) categories.push_back(entry.category);
       vocabulary.add_field(format_.categorical_names[i], categories);
       result.categories_seen.push_back(survey_.counts[i].size());
-      // The counts are not needed any more, and may be large.
+      // The counts are no longer needed, and may be large.
       survey_.counts[i] = TokenTable();
     }
     DenseEncoding dense;

@@ -31,10 +31,10 @@ struct ConvertResult {
 /**
  * Converts Criteo's text to a dataset of Norm files in a folder, which appears when it is complete. Sources are files,
  * gzip or plain, or "-" for the standard input, which is saved beside the folder meanwhile. The first pass counts
- * categories and computes moments, of train rows only; the second one writes. Categories get ids from 1 on by falling
- * count, then by their bytes. With `replace`, the folder may hold a dataset already. Exceptions from `progress` end
- * the conversion. DataError that names file, line and column for invalid text, and if files change meanwhile or there
- * are no train rows.
+ * categories and computes moments, of train rows only; the second one writes. Categories get ids from 1 on by
+ * descending count, then by their bytes. With `replace`, the folder may hold a dataset already. Exceptions from
+ * `progress` end the conversion. DataError that names file, line and column for invalid text, and if files change
+ * meanwhile or there are no train rows.
  */
 TERCEL_API ConvertResult convert_criteo(const std::vector<std::string>& sources, const std::string& folder,
                                         const CriteoOptions& options, bool replace,

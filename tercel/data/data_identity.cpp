@@ -79,9 +79,12 @@ void check_same_meaning(const DataIdentity& expected, const DataIdentity& found,
                " and ", b.slot_num());
   for (size_t s = 0; s < a.slots.size(); ++s) {
     const Slot &x = a.slots[s], &y = b.slots[s];
+    const auto keys = [](const Slot& slot) {
+      return slot.size == 0 ? std::string("any keys") : str_cat({slot.size, " keys from ", slot.first_key, " on"});
+    };
     TERCEL_CHECK(x.size == y.size && x.first_key == y.first_key, DataError, printable(name),
-                 ": made with another vocabulary than the model's: slot '", printable(y.name), "': expected ", x.size,
-                 " keys from ", x.first_key, " on, found ", y.size, " from ", y.first_key, " on");
+                 ": made with another vocabulary than the model's: slot '", printable(y.name), "': expected ", keys(x),
+                 ", found ", keys(y));
   }
   for (size_t d = 0; d < a.dense_names.size() && !b.dense_names.empty(); ++d)
     TERCEL_CHECK(a.dense_names[d] == b.dense_names[d], DataError, printable(name),

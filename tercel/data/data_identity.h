@@ -48,7 +48,7 @@ struct DataIdentity {
   std::vector<PartIdentity> parts;  // those that have files
 
   static constexpr auto fields() {
-    return std::tuple(Field{"schema", &DataIdentity::schema, "what a row holds", required()},
+    return std::tuple(Field{"schema", &DataIdentity::schema, "contents of a row", required()},
                       Field{"vocabulary", &DataIdentity::vocabulary, "its checksum, or empty"},
                       Field{"dense_transform", &DataIdentity::dense_transform, "of the conversion, or empty"},
                       Field{"dense_mean", &DataIdentity::dense_mean, "moments of the transform"},
@@ -80,7 +80,7 @@ TERCEL_API void check_same_meaning(const DataIdentity& expected, const DataIdent
 
 /**
  * The first difference between the moments that standardised the dense values; empty: none, or not known. Rows of
- * another day have moments of their own, so this is no error.
+ * another day have other moments, so this is not an error.
  */
 TERCEL_API std::string compare_moments(const DataIdentity& expected, const DataIdentity& found);
 

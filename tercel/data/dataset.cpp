@@ -13,6 +13,7 @@
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
+#include "tercel/util/version.h"
 
 namespace tercel::data {
 
@@ -107,12 +108,23 @@ Conversion conversion_from_json(const Json& json, const std::string& owner) {
   return conversion;
 }
 
+/** Before any other entry is read: those of another version may be unknown. */
+void check_version(const Json& json, const std::string& name) {
+  const auto entry = [](const Json& object, std::string_view key) {
+    return object.is_object() && object.contains(key) ? object.at(std::string(key)) : Json();
+  };
+  const Json found = entry(json, "version"), made_by = entry(entry(json, kConversion), "tercel_version");
+  if (!found.is_number_integer() || found == kJsonVersion) return;
+  throw_error<DataError>({printable(name), ": expected version ", kJsonVersion, " of the description, which Tercel ",
+                          version(), " reads, found ", dump_json_line(found), " of Tercel ",
+                          made_by.is_string() ? printable(made_by.get<std::string>()) : "unknown"});
+}
+
 Dataset parse_dataset(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, JsonErrors::Data);
+  check_version(json, name);
   Head head;
   read_options(json, head, name, {kSchema, kTrain, kTest, kConversion});
-  TERCEL_CHECK(head.version == kJsonVersion, DataError, printable(name), ": expected version ", kJsonVersion,
-               ", found ", head.version, ": made by another version of tercel");
   for (const std::string_view key : {kSchema, kTrain})
     TERCEL_CHECK(json.contains(key), DataError, "[", printable(name), "] option '", key,
                  "': expected an object, found nothing");
@@ -138,6 +150,19 @@ void check_size(const Dataset& dataset, const FileRecord& file) {
                ": expected a regular file, found a folder or special file");
   TERCEL_CHECK(info.size == file.bytes, DataError, printable(path), ": expected ", file.bytes, " bytes, as ",
                kDatasetFile, " says, found ", info.size);
+}
+
+/** As check_dataset(), for links. The folder itself may be reached through one. */
+void check_in_folder(const Dataset& dataset, const FileRecord& file) {
+  const std::string path = dataset.path_of(file);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error),
+                              inside = std::filesystem::relative(
+                                  real,
+                                  std::filesystem::canonical(dataset.folder.empty() ? "." : dataset.folder, error),
+                                  error);
+  TERCEL_CHECK(!error && !inside.empty() && *inside.begin() != "..", DataError, printable(path),
+               ": expected a file in the dataset's folder, found a link to ", printable(real.string()));
 }
 
 DataPart part_from_norm_list(const std::string& list, const NormLayout& layout) {
@@ -259,7 +284,7 @@ Dataset load_dataset(const std::string& path) {
   TERCEL_CHECK(exists(path), IoError, printable(path), ": expected a dataset's folder, found nothing");
   const bool is_folder = is_directory(path);
   TERCEL_CHECK(is_folder || path.ends_with(".json"), DataError, printable(path),
-               ": expected a dataset's folder, found a file; tercel convert makes a dataset of text");
+               ": expected a dataset's folder, found a file; tercel convert makes a dataset from text");
   const std::string description = is_folder ? join_path(path, kDatasetFile) : path;
   TERCEL_CHECK(exists(description), DataError, printable(path), ": expected a folder with ", kDatasetFile,
                ", found none in it");
@@ -272,7 +297,10 @@ Dataset load_dataset(const std::string& path) {
       check_norm_size(dataset.path_of(file), file.bytes, file.rows, layout);
     }
   }
-  if (dataset.conversion && dataset.conversion->vocabulary) check_size(dataset, *dataset.conversion->vocabulary);
+  if (dataset.conversion && dataset.conversion->vocabulary) {
+    check_size(dataset, *dataset.conversion->vocabulary);
+    check_in_folder(dataset, *dataset.conversion->vocabulary);
+  }
   return dataset;
 }
 
@@ -316,8 +344,7 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
 Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace) {
   Dataset dataset = dataset_from_norm_files(spec);
   const auto locate = [&](std::string& path) {
-    TERCEL_CHECK(is_utf8(path), ConfigError, printable(path),
-                 ": expected a path in UTF-8, which a description can hold");
+    TERCEL_CHECK(is_utf8(path), ConfigError, printable(path), ": expected a path in UTF-8, as descriptions require");
     if (replace) check_outside(folder, path);
     path = std::filesystem::canonical(path).string();
   };

@@ -179,7 +179,7 @@ struct Conversion {
 
 /** The description of a dataset. */
 struct Dataset {
-  std::string folder;  // where it lies; not in the JSON; paths below are relative to it
+  std::string folder;  // its folder; not in the JSON; paths below are relative to it
   DataFormat format = DataFormat::Norm;
   KeyType key_type = KeyType::I64;
   CheckMode check_mode = CheckMode::Sum;
@@ -189,7 +189,7 @@ struct Dataset {
   std::optional<Conversion> conversion;
 
   const DataPart& part(PartName name) const { return name == PartName::Train ? train : test; }
-  /** Where a file of the dataset lies. */
+  /** The path of a file of the dataset. */
   std::string path_of(const FileRecord& file) const;
 };
 

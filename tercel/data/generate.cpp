@@ -9,6 +9,7 @@
 #include "tercel/data/norm_writer.h"
 #include "tercel/data/truth_score_impl.h"
 #include "tercel/util/atomic_file.h"
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/format.h"
@@ -76,6 +77,17 @@ void check_room(const std::string& folder, const Schema& schema, const GenerateO
                " of room on the disk for ", options.rows, " rows, found ", format_bytes(found));
 }
 
+/** OutOfMemoryError unless there is memory for the model of the clicks, which has numbers for every key. */
+void check_memory(const ClickModelSpec& spec, const Schema& schema) {
+  const size_t needed = ClickModel::memory_of(spec);
+  if (fits_in_memory(needed)) return;
+  try {
+    throw_out_of_memory(needed);
+  } catch (const OutOfMemoryError& e) {
+    throw_error<OutOfMemoryError>({"generate: ", schema.num_keys(), " keys: ", e.what()});
+  }
+}
+
 struct Batch {
   std::vector<float> labels, dense, logits;
   std::vector<int64_t> keys;
@@ -105,6 +117,7 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
                " and test_fraction = ", options.test_fraction);
   const ClickModelSpec spec = spec_of(options);
   check_room(folder, schema_of(spec), options);
+  check_memory(spec, schema_of(spec));
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());
   const ClickModel model(spec, options.seed);
 

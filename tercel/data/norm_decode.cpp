@@ -35,7 +35,8 @@ bool decode_floats(const NormLayout& layout, const std::byte*& from, float* labe
 // Mixed rows are scattered over a window larger than the inner caches: prefetched early, they arrive while others are
 // decoded.
 constexpr int64_t kPrefetchRows = 4;
-constexpr int64_t kPrefetchBytes = 1024;  // what a core can ask for at a time; the hardware follows on
+constexpr int64_t kPrefetchBytes =
+    1024;  // the number of outstanding requests of a core; the hardware prefetches the rest
 constexpr int64_t kCacheLine = 64;
 
 void prefetch(const std::byte* from, int64_t bytes) {

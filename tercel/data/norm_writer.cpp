@@ -85,7 +85,7 @@ struct NormWriter::State {
   int64_t rows = 0;
   DataPart part;
   bool finished = false;
-  bool broken = false;  // a file could not be written: nothing more may follow
+  bool broken = false;  // a file could not be written: no more rows are accepted
 
   std::string relative_path(size_t index) const { return str_cat({options.prefix, index, ".data"}); }
 
@@ -131,7 +131,7 @@ struct NormWriter::State {
     file.reset();
     try {
       for (const DataFile& written : part.files) remove_file(join_path(options.folder, written.path));
-    } catch (...) {  // the error that led here is the one to report
+    } catch (...) {  // the first error is the one to report
     }
   }
 

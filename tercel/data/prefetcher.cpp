@@ -116,7 +116,7 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
     error = std::current_exception();
   }
   const bool good = error == nullptr;
-  // Whatever the source says it has loaded: some batch must meet the error, as no further window comes.
+  // Regardless of the rows that the source reports: some batch must get the error, since no further window follows.
   if (!good) target.rows = std::min(target.rows, last - order_.window_begin(plan.epoch, window));
   target.error = std::move(error);
   {
@@ -206,7 +206,7 @@ bool Prefetcher::is_here() const { return threads_.front().is_here(); }
 
 void Prefetcher::check_here() const {
   TERCEL_CHECK(is_here(), RuntimeError,
-               "reader: a process that was forked from the one that reads cannot go on with its reader: open another");
+               "reader: a forked process cannot continue with its parent's reader: open another");
 }
 
 void Prefetcher::take(Batch& batch) {

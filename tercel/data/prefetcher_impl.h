@@ -46,7 +46,7 @@ class BatchSequence {
   BatchSequence(const RowOrder& order, const Rules& rules, int64_t epoch, int64_t row);
 
   bool done() const { return rules_.epochs > 0 && plan_.epoch >= rules_.epochs; }
-  /** Of the present batch, or its first row where there is none any more. */
+  /** Position of the current batch; its first row if there are no more. */
   const EpochPlan& plan() const { return plan_; }
   int64_t row() const { return row_; }
   int64_t rows() const;

@@ -38,7 +38,7 @@ TextFormat csv_format(const CsvOptions& options) {
   TERCEL_CHECK(!options.dense.empty() || !options.categorical.empty(), ConfigError,
                "[csv] expected columns in 'dense' or 'categorical', found none in either");
   TERCEL_CHECK(options.negative.empty() || !options.positive.empty(), ConfigError,
-               "[csv] option 'negative': expected 'positive' beside it, found none");
+               "[csv] option 'negative': expected 'positive' too, found none");
   for (const std::vector<std::string>* columns : {&options.dense, &options.categorical}) {
     TERCEL_CHECK(std::find(columns->begin(), columns->end(), options.label) == columns->end(), ConfigError,
                  "[csv] expected the label apart from the other columns, found '", printable(options.label), "' in '",

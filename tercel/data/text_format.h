@@ -28,7 +28,7 @@ struct TextFormat {
   std::string label;                     // name of the column
   std::vector<std::string> positive;     // texts that are label 1; none: labels are the numbers 0 and 1
   std::vector<std::string> negative;     // texts that are label 0; none: all that are not positive
-  std::vector<std::string> missing;      // texts that count as missing, beside the empty one
+  std::vector<std::string> missing;      // texts that count as missing, in addition to the empty one
   std::vector<std::string> dense;        // names of the columns
   std::vector<std::string> categorical;  // names of the columns
 
@@ -55,8 +55,7 @@ struct ConvertOptions {
         Field{"test_every", &ConvertOptions::test_every, "row r is a test row where r % K == K - 1; 0: no test part",
               at_least(0)},
         Field{"test_from", &ConvertOptions::test_from,
-              "rows from this one on, counted from 0, are the test part, in the place of test_every; -1: off",
-              at_least(-1)},
+              "rows from this one on, counted from 0, are the test part, instead of test_every; -1: off", at_least(-1)},
         Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)},
         Field{"key_type", &ConvertOptions::key_type, "width of the keys in the files"},
         Field{"check_mode", &ConvertOptions::check_mode, "framing of the records"});
@@ -99,7 +98,7 @@ struct CsvOptions : ConvertOptions {
             Field{"positive", &CsvOptions::positive,
                   "texts that mean label 1; all others mean 0; without it, labels are the numbers 0 and 1"},
             Field{"negative", &CsvOptions::negative, "texts that mean label 0, where any third one is an error"},
-            Field{"missing", &CsvOptions::missing, "texts that mean a missing value, beside the empty one"},
+            Field{"missing", &CsvOptions::missing, "texts that mean a missing value, in addition to the empty one"},
             Field{"delimiter", &CsvOptions::delimiter, "one character, or 'tab'"},
             Field{"no_header", &CsvOptions::no_header, "the first line is a row already"},
             Field{"columns", &CsvOptions::columns, "columns of a row, without a header; 0: as the first row has",

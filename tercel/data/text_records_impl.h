@@ -1,9 +1,9 @@
 // Parser of delimited text: records and their columns. Private.
 //
 // Note [Records]
-// A record is a line, its columns stand between delimiters. With quotes (RFC 4180), a column may be enclosed in double
-// quotes; inside, delimiters and line ends are text, and two quotes are one. A quote elsewhere in a column is text.
-// Text need not be UTF-8.
+// A record is a line, whose columns are separated by delimiters. With quotes (RFC 4180), a column may be enclosed in
+// double quotes; inside, delimiters and line ends are text, and two quotes are one. A quote elsewhere in a column is
+// text. Text need not be UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace tercel::data {
 struct TextDialect {
   char delimiter = '\t';
   bool quotes = false;
-  bool trim = false;        // blanks and tabs around columns are no part of them
+  bool trim = false;        // blanks and tabs around columns are dropped
   bool skip_blank = false;  // lines with nothing but blanks are no records
 };
 

@@ -16,7 +16,7 @@ namespace tercel::data {
 /** A file of raw text. */
 struct TextSource {
   std::string path;  // "-": the standard input
-  std::string name;  // what errors call it; empty: its path
+  std::string name;  // its name in errors; empty: its path
 };
 
 /** A row of the text. */

@@ -64,7 +64,7 @@ class TokenTable {
   static constexpr size_t kFirstBlockBytes = size_t{4} << 10;
   static constexpr size_t kBlockDoublings = 8;  // to 1 MiB
 
-  // The bytes of a short text, zero-filled: overlapping loads, as a copy of unknown length would be a call.
+  // The bytes of a short string, zero-filled, by overlapping loads: a copy of variable length would be a function call.
   static uint64_t inline_key(std::string_view text) {
     const char* const data = text.data();
     const size_t n = text.size();

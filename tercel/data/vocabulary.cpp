@@ -109,7 +109,13 @@ std::string vocabulary_to_bytes(const Vocabulary& vocabulary) {
 Vocabulary vocabulary_from_bytes(std::string_view bytes, const std::string& name) {
   const std::string shown = printable(name);
   ByteCursor whole(bytes, {shown});
-  if (!bytes.starts_with(kMagic)) whole.fail("a vocabulary, which starts with the bytes TRCLVOC 01", "something else");
+  if (!bytes.starts_with(kMagic)) {
+    const bool other_version = bytes.size() >= kMagic.size() && bytes.starts_with(kMagic.substr(0, kMagic.size() - 1));
+    whole.fail("a vocabulary, which starts with the bytes TRCLVOC 01",
+               other_version ? str_cat({"version ", int{static_cast<unsigned char>(bytes[kMagic.size() - 1])},
+                                        " of the format: made by another version of Tercel"})
+                             : "something else");
+  }
   whole.skip(kMagic.size(), "magic");
   if (whole.remaining() < sizeof(uint64_t)) whole.fail("fields and a checksum", "the end of the file");
   const size_t content = whole.remaining() - sizeof(uint64_t);

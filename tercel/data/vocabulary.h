@@ -50,7 +50,7 @@ TERCEL_API Vocabulary vocabulary_from_bytes(std::string_view bytes, const std::s
 
 /** Writes a vocabulary file, atomically. */
 TERCEL_API void save_vocabulary(const Vocabulary& vocabulary, const std::string& path);
-/** What save_vocabulary() wrote. DataError for a damaged file. */
+/** Reads a file of save_vocabulary(). DataError for a damaged file. */
 TERCEL_API Vocabulary load_vocabulary(const std::string& path);
 
 }  // namespace tercel::data

@@ -18,7 +18,7 @@ struct Node {
   std::vector<T*> pointers;
   std::string format, name, metadata;           // of a schema
   const void* buffers[2] = {nullptr, nullptr};  // of an array; the first one is the validity bitmap
-  Storage storage;                              // which the second one is of
+  Storage storage;                              // owner of the second one
 
   Node() = default;
   ~Node() {

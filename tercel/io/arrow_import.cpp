@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/arrow.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/format.h"
@@ -73,7 +74,7 @@ const ElementType& number_type(const ArrowSchema& schema, std::string_view name)
   const std::string_view format = text_of(schema.format);
   for (const ElementType& t : element_types())
     if (t.arrow != 0 && format == std::string_view(&t.arrow, 1)) return t;
-  refuse(name, "format '", printable(format), "' is no number that a tensor can hold");
+  refuse(name, "format '", printable(format), "' is not a number type that tensors support");
 }
 
 void check_array(const Range& at, std::string_view name, int64_t buffers, int64_t children) {
@@ -83,7 +84,7 @@ void check_array(const Range& at, std::string_view name, int64_t buffers, int64_
       __builtin_add_overflow(a.length, a.offset, &end))
     refuse(name, "length ", a.length, ", offset ", a.offset, " and null count ", a.null_count, " do not agree");
   if (a.dictionary || at.schema->dictionary) refuse(name, "it is dictionary-encoded: decode it first");
-  if (buffers == 2) static_cast<void>(number_type(*at.schema, name));  // before its buffers are counted
+  if (buffers == 2) static_cast<void>(number_type(*at.schema, name));  // released before its buffers are read
   if (a.n_buffers != buffers || (buffers > 0 && !a.buffers))
     refuse(name, "expected ", buffers, " buffers for format '", printable(text_of(at.schema->format)), "' but got ",
            a.n_buffers);
@@ -112,7 +113,7 @@ int64_t count_missing(const Tensor& valid) {
   return std::count(valid.data<bool>(), valid.data<bool>() + valid.numel(), false);
 }
 
-/** Sizes of one element of a fixed_shape_tensor as they lie, and how dimensions are to be permuted. */
+/** Sizes of one element of a fixed_shape_tensor in memory order, and the permutation of its dimensions. */
 struct TensorShape {
   DimVector sizes, permutation;
 };
@@ -128,7 +129,7 @@ TensorShape parse_tensor_shape(const std::string& text, std::string_view name) {
                  ": expected a list of at most ", kMaxDims - 1, " numbers");
     for (const Json& item : list) {
       TERCEL_CHECK(item.is_number_unsigned() && item.get<uint64_t>() <= INT32_MAX, DataError, where, ": ", key,
-                   ": expected whole numbers but found ", describe_json(item));
+                   ": expected integers but found ", describe_json(item));
       out.push_back(item.get<int64_t>());
     }
     return out;
@@ -154,7 +155,7 @@ Range descend(Range at, std::string_view name, DimVector& sizes) {
     int32_t size = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
     if (error != std::errc() || end != digits.data() + digits.size() || size < 0 || sizes.size() == kMaxDims)
-      refuse(name, "format '", printable(at.schema->format), "' is no fixed-size list, or too many dimensions");
+      refuse(name, "format '", printable(at.schema->format), "' is not a fixed-size list, or has too many dimensions");
     Range inner{at.schema->children[0], at.array->children[0], 0, 0};
     int64_t skipped = 0, last = 0;
     if (__builtin_mul_overflow(at.first, int64_t{size}, &skipped) ||
@@ -192,6 +193,14 @@ Tensor read_numbers(const Range& at, const ArrayOwner& owner, IntSpan sizes, std
     refuse(name, "offset ", at.first, " overflows 63 bits");
   // The pointer is const only by convention; see ArrowOptions::copy.
   auto* start = data ? static_cast<std::byte*>(const_cast<void*>(data)) + offset : nullptr;
+  if (!is_aligned(start, type)) {
+    TERCEL_CHECK(copy != CopyMode::Never, RuntimeError, "from_arrow: column '", printable(name),
+                 "': memory that is not aligned to elements of ", to_string(type),
+                 " cannot be imported without a copy");
+    Tensor aligned = empty(sizes, type);
+    if (aligned.numel() > 0) std::memcpy(aligned.data_ptr(), start, aligned.storage()->nbytes());
+    return aligned;
+  }
   const Tensor out = from_blob(start, sizes, type, new ArrayOwner(owner), release_owner);
   return copy == CopyMode::Always ? row_major_copy(out) : out;
 }
@@ -243,7 +252,7 @@ struct Imported {
 
 Imported take_over(ArrowSchema* schema, ArrowArray* array) {
   TERCEL_CHECK(schema && array && schema->release && array->release, RuntimeError,
-               "from_arrow: expected a schema and an array that nobody has released or taken over");
+               "from_arrow: expected a schema and an array that are neither released nor consumed");
   return {Owned<ArrowSchema>(schema), std::make_shared<const Owned<ArrowArray>>(array)};
 }
 

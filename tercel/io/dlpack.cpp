@@ -1,7 +1,9 @@
 #include "tercel/io/dlpack.h"
 
+#include <cstring>
 #include <memory>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/error.h"
 
@@ -12,7 +14,7 @@ namespace {
 constexpr DLPackVersion kVersion = {1, 1};
 constexpr int32_t kMaxDims = 64;
 
-/** What an exported tensor keeps until its deleter is called. */
+/** State of an exported tensor, kept until its deleter is called. */
 template <class Managed>
 struct Export {
   Managed managed{};
@@ -96,6 +98,13 @@ Tensor import_tensor(const DLTensor& t, void* context, DataPtr::Deleter deleter,
   DimVector sizes, strides;
   read_geometry(t, dtype, sizes, strides);
   void* const data = t.data ? static_cast<std::byte*>(t.data) + t.byte_offset : nullptr;
+  if (numel_of(sizes) > 0 && !is_aligned(data, dtype)) {
+    TERCEL_CHECK(copy != CopyMode::Never, RuntimeError, "from_dlpack: memory that is not aligned to elements of ",
+                 to_string(dtype), " cannot be imported without a copy");
+    Tensor out = empty_strided(sizes, strides, dtype);
+    std::memcpy(out.data_ptr(), data, out.storage()->nbytes());
+    return out;
+  }
   static_cast<void>(block.release_context());
   const Tensor imported = from_blob(data, sizes, strides, dtype, context, deleter);
   return read_only || copy == CopyMode::Always ? row_major_copy(imported) : imported;

@@ -34,7 +34,7 @@ void gather(char* out, const char* from, int64_t count, int64_t step) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * static_cast<int64_t>(kItem), from + i * step, kItem);
 }
 
-/** `count` elements that are `step` bytes apart, one behind the other. */
+/** Copies `count` elements that are `step` bytes apart to contiguous memory. */
 void gather(char* out, const char* from, int64_t count, int64_t step, size_t item) {
   switch (item) {
     case 1: return gather<1>(out, from, count, step);

@@ -18,7 +18,7 @@ enum class DlpackCode : uint8_t { Int = 0, UInt = 1, Float = 2, Bfloat = 4, Comp
 struct ElementType {
   ScalarType type;
   std::string_view safetensors;
-  char npy;                ///< the kind; with the bytes of an element behind it a descr: f4
+  char npy;                ///< the kind; followed by an element's bytes it is a descr: f4
   std::string_view torch;  ///< the class of its storages
   DlpackCode dlpack;       ///< the bits are those of an element
   char arrow;
@@ -35,7 +35,7 @@ bool is_fortran_contiguous(const Tensor& t);
 DimVector fortran_strides(IntSpan sizes);
 
 using ByteSink = FunctionRef<void(const void* data, size_t bytes)>;
-/** Passes the elements of a strided CPU tensor to the sink in row-major order, without a copy if they lie so. */
+/** Passes the elements of a strided CPU tensor to the sink in row-major order, without a copy if contiguous. */
 void write_row_major(const Tensor& t, ByteSink sink);
 
 /** A new row-major tensor with the same elements. */
@@ -54,8 +54,8 @@ Storage map_storage(std::shared_ptr<const MappedFile> file, int64_t offset, int6
 
 /** RuntimeError "op: ..." unless the tensor is defined, strided and on the CPU. */
 void check_exportable(const Tensor& t, std::string_view op, std::string_view name);
-/** The tensor's storage, for those who hand out its address: it keeps its size from here on. The tensor itself may get
- * another one. */
+/** The tensor's storage, for exporting its address: it can no longer be resized. The tensor itself may get another
+ * storage. */
 Storage lend_storage(const Tensor& t);
 
 }  // namespace tercel::io

@@ -1,4 +1,4 @@
-// Tensors with names, as files hold them.
+// Tensors with names, as stored in files.
 #pragma once
 
 #include <string>

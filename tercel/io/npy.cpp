@@ -1,5 +1,6 @@
 #include "tercel/io/npy.h"
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/npy_impl.h"
 
 namespace tercel::io {
@@ -26,7 +27,8 @@ Tensor load_npy(const std::string& path, const NpyOptions& options) {
   if (options.mmap) {
     auto [reader, size] = open();
     const NpyHeader header = read_npy_header(reader, size);
-    if (header.dtype != kBool && !header.swapped && header.nbytes > 0) {
+    if (header.dtype != kBool && !header.swapped && header.nbytes > 0 &&
+        header.data % static_cast<int64_t>(item_size(header.dtype)) == 0) {
       auto map = std::make_shared<const MappedFile>(File::open_read(path));
       TERCEL_CHECK(static_cast<int64_t>(map->size()) == size, DataError, path, ": expected ", size,
                    " bytes as before, found ", map->size(), ": the file was changed");

@@ -81,7 +81,7 @@ class HeaderParser {
     const char quote = at_ < text_.size() ? text_[at_] : '\0';
     if (quote != '\'' && quote != '"') fail(at_, what, rest());
     const size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) fail(at_, what, "a text without an end");
+    if (end == std::string_view::npos) fail(at_, what, "a string without an end");
     const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return value;
@@ -114,7 +114,7 @@ class HeaderParser {
       case 'O': return ", Python objects, which are a pickle and could run code";
       case 'S':
       case 'a':
-      case 'U': return ", texts";
+      case 'U': return ", strings";
       case 'M':
       case 'm': return ", dates or times";
       case 'V': return ", raw bytes";

@@ -37,7 +37,7 @@ NpzReader::NpzReader(const std::string& path, const NpzOptions& options)
     : state_(new State{ZipReader(path, options.max_inflated_bytes, "max_inflated_bytes"), {}}) {
   for (const ZipEntry& entry : state_->zip.entries()) {
     TERCEL_CHECK(entry.name.ends_with(kSuffix), DataError, printable(path), ": byte ", entry.header,
-                 ": expected .npy files alone, found '", printable(entry.name), "'");
+                 ": expected only .npy files, found '", printable(entry.name), "'");
     state_->names.push_back(entry.name.substr(0, entry.name.size() - kSuffix.size()));
   }
 }

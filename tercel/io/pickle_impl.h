@@ -35,13 +35,13 @@ struct Pickle {
   std::string bytes;
   std::vector<Part> storages;
 };
-/** `name` is what errors call it. ValueError for what is nested too deep, RuntimeError for tensors that torch cannot
- * hold. */
+/** `name` identifies it in errors. ValueError for too deep nesting, RuntimeError for tensors that torch does not
+ * support. */
 Pickle pickle(const Value& value, const std::string& name);
 
-/** Bytes as a text whose code points they are. */
+/** Bytes as a string with these code points. */
 std::string latin1_to_utf8(std::string_view bytes);
-/** The bytes that the code points of a text in UTF-8 are; nothing when one is above 255. */
+/** The code points of a UTF-8 string as bytes; nullopt if one is above 255. */
 std::optional<std::string> utf8_to_latin1(std::string_view text);
 
 /** Maximum nesting of containers. */

@@ -101,8 +101,8 @@ class Pickler {
 
   void text(const std::string& value) {
     if (const auto found = texts_.find(value); found != texts_.end()) return get(found->second);
-    TERCEL_CHECK(is_utf8(value) && value.size() <= UINT32_MAX, ValueError, printable(name_), ": the text '",
-                 printable(value), "' is no UTF-8 or longer than 4 GiB");
+    TERCEL_CHECK(is_utf8(value) && value.size() <= UINT32_MAX, ValueError, printable(name_), ": the string '",
+                 printable(value), "' is not UTF-8 or is longer than 4 GiB");
     op('X');
     little(static_cast<uint32_t>(value.size()));
     out_ += value;

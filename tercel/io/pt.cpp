@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/io/pickle_impl.h"
 #include "tercel/io/zip_impl.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::string_view kProgram = "/data.pkl";
 constexpr std::string_view kFolder = "archive";
-// What torch aligns to, so that a mapped file can be used as it is.
+// torch's alignment, so that a mapped file can be used directly.
 constexpr size_t kAlignment = 64;
 // A hundred thousand tensors need a fifth of it.
 constexpr int64_t kMaxProgram = int64_t{64} << 20;
@@ -24,7 +25,7 @@ class Archive {
       : path_(path), zip_((refuse_old(path), path), 0, "limit"), program_(find_program()) {
     folder_ = program_.name.substr(0, program_.name.size() - kProgram.size());
     if (zip_.find(folder_ + "/constants.pkl"))
-      fail(program_, "what torch.save() writes", "a TorchScript program, which torch.jit.load() reads");
+      fail(program_, "a file written by torch.save()", "a TorchScript program, which torch.jit.load() reads");
     if (const ZipEntry* order = zip_.find(folder_ + "/byteorder")) {
       if (order->size > 6) fail(*order, "little or big", "something else");
       const std::string text = zip_.read(stored(*order));
@@ -50,7 +51,7 @@ class Archive {
                             "': expected ", expected, ", found ", found});
   }
 
-  /** Formats of torch before 1.6, by what they start with. */
+  /** Formats of torch before 1.6, by their first bytes. */
   static void refuse_old(const std::string& path) {
     const File file = File::open_read(path);
     char front[262];
@@ -83,7 +84,8 @@ class Archive {
     if (!entry) fail(program_, str_cat({"storage '", printable(key), "' in the archive"}), "no such member");
     if (entry->size != nbytes) fail(*entry, str_cat({nbytes, " bytes"}), str_cat({entry->size}));
     static_cast<void>(stored(*entry));
-    if (map_ && dtype != kBool && !swapped_ && nbytes > 0) return map_storage(map_, entry->data, nbytes);
+    if (map_ && dtype != kBool && !swapped_ && nbytes > 0 && is_aligned(map_->data() + entry->data, kFloat64))
+      return map_storage(map_, entry->data, nbytes);
     auto storage = make_intrusive<StorageImpl>(static_cast<size_t>(nbytes), &cpu_allocator(), true);
     zip_.read_into(*entry, storage->data());
     if (swapped_) swap_bytes(storage->data(), static_cast<size_t>(nbytes), dtype);

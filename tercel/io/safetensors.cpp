@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "tercel/core/alignment.h"
 #include "tercel/io/elements_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/file.h"
@@ -21,19 +22,19 @@ constexpr int64_t kMaxHeader = 100'000'000;
 constexpr size_t kMaxDims = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 
-/** The row of a type; rows stand in the order of the format, and files from the last to the first. */
+/** The row of a type; rows are in the order of the format, and files are sorted from the last to the first. */
 const ElementType* known_type(ScalarType type) {
   const ElementType* found = find_element_type(type);
   TERCEL_CHECK(found && !found->safetensors.empty(), TypeError, "safetensors: no name for dtype ", to_string(type));
   return found;
 }
 
-/** header[name] = value for a name that is new: the operator would look at all others first. */
+/** header[name] = value for a new name: the operator would search all others first. */
 void append(Json& header, std::string_view name, Json value) {
   static_cast<Json::object_t::Container&>(header.get_ref<Json::object_t&>()).emplace_back(name, std::move(value));
 }
 
-/** What is to be written: the header, and the tensors in their order. */
+/** The content to write: the header, and the tensors in order. */
 struct Plan {
   std::string header;
   std::vector<const NamedTensor*> order;
@@ -54,9 +55,9 @@ Plan make_plan(const std::string& path, Span<NamedTensor> tensors, const Metadat
     TERCEL_CHECK(t.tensor.defined() && t.tensor.device().is_cpu() && t.tensor.is_contiguous(), ValueError, path,
                  ": tensor '", printable(t.name), "': expected a contiguous one on the CPU but got ",
                  describe(t.tensor));
-    TERCEL_CHECK(is_utf8(t.name), ValueError, path, ": the name '", printable(t.name), "' is no UTF-8");
+    TERCEL_CHECK(is_utf8(t.name), ValueError, path, ": the name '", printable(t.name), "' is not UTF-8");
     TERCEL_CHECK(names.insert(t.name).second, ValueError, path, ": the name '", printable(t.name),
-                 t.name == kMetadata ? "' is that of the metadata" : "' comes twice");
+                 t.name == kMetadata ? "' is reserved for the metadata" : "' is a duplicate");
     order.push_back(&t);
   }
   std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
@@ -70,7 +71,7 @@ Plan make_plan(const std::string& path, Span<NamedTensor> tensors, const Metadat
     Json entries = Json::object();
     for (const auto& [key, value] : metadata) {
       TERCEL_CHECK(is_utf8(key) && is_utf8(value) && !entries.contains(key), ValueError, path, ": metadata '",
-                   printable(key), "' comes twice or is no UTF-8");
+                   printable(key), "' is a duplicate or not UTF-8");
       entries[key] = value;
     }
     append(header, kMetadata, std::move(entries));
@@ -129,7 +130,7 @@ TensorEntry read_entry(const std::string& name, const Json& value, const std::st
   const auto fail = [&](std::string_view what) { refuse(path, str_cat({"tensor '", printable(name), "': ", what})); };
   const auto whole_number = [&](const Json& number) {
     if (!number.is_number_unsigned() || number.get<uint64_t>() > std::numeric_limits<int64_t>::max())
-      fail(str_cat({"expected a whole number of 63 bits but found ", describe_json(number)}));
+      fail(str_cat({"expected an integer of 63 bits but found ", describe_json(number)}));
     return number.get<int64_t>();
   };
   if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
@@ -190,7 +191,7 @@ SafetensorsReader::SafetensorsReader(File file, const SafetensorsOptions& option
     if (name == kMetadata) {
       if (!value.is_object()) refuse(path, "__metadata__: expected an object");
       for (const auto& [key, item] : value.items()) {
-        if (!item.is_string()) refuse(path, "__metadata__: expected texts");
+        if (!item.is_string()) refuse(path, "__metadata__: expected strings");
         s.metadata.emplace_back(key, item.get<std::string>());
       }
     } else {
@@ -244,7 +245,8 @@ void read_bytes(const File& file, const TensorEntry& entry, void* out) {
 }  // namespace
 
 Tensor SafetensorsReader::read(const TensorEntry& entry) const {
-  if (state_->map && entry.dtype != kBool && entry.nbytes > 0)
+  if (state_->map && entry.dtype != kBool && entry.nbytes > 0 &&
+      is_aligned(state_->map->data() + entry.begin, entry.dtype))
     return Tensor(
         make_intrusive<TensorImpl>(map_storage(state_->map, entry.begin, entry.nbytes), entry.dtype, entry.sizes));
   Tensor out = empty(entry.sizes, entry.dtype);

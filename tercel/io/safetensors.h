@@ -1,7 +1,7 @@
 // Tensors in safetensors files: a JSON header, then the bytes of every tensor.
 //
 // docs/formats/safetensors.md has the layout. Files are byte for byte what the reference implementation writes: tensors
-// sorted by falling alignment, then by name; no holes; little-endian, row-major.
+// sorted by descending alignment, then by name; no holes; little-endian, row-major.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace tercel::io {
 
-/** Text entries of the header. */
+/** String entries of the header. */
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /**
  * Writes a new file and syncs it. Tensors are contiguous, on the CPU, and are not copied; ValueError for others, and
- * for a name that comes twice or is no UTF-8. The caller must make the file appear atomically
+ * for a duplicate name or one that is not UTF-8. The caller must make the file appear atomically
  * (AtomicDir). Returns the XXH3-64 checksum of the whole file.
  */
 TERCEL_API uint64_t write_safetensors(const std::string& path, Span<NamedTensor> tensors,
@@ -39,7 +39,7 @@ struct SafetensorsOptions {
 /** All tensors of a file, in its order. DataError as of SafetensorsReader. */
 TERCEL_API std::vector<NamedTensor> load_safetensors(const std::string& path, const SafetensorsOptions& options = {});
 
-/** Where a tensor lies in a file. */
+/** Position of a tensor in a file. */
 struct TensorEntry {
   std::string name;
   ScalarType dtype = ScalarType::Undefined;

@@ -40,7 +40,7 @@ std::string_view to_string(NodeKind kind) {
                                                               "a bool",
                                                               "an int",
                                                               "a float",
-                                                              "a text",
+                                                              "a string",
                                                               "a list",
                                                               "a tuple",
                                                               "a dict",
@@ -113,7 +113,7 @@ struct Node {
 struct StorageInfo {
   std::string_view key;
   int64_t nbytes = 0;
-  ScalarType dtype = ScalarType::Undefined;  // until a tensor says it
+  ScalarType dtype = ScalarType::Undefined;  // until a tensor determines it
   Storage loaded;
 };
 
@@ -260,7 +260,7 @@ class Unpickler {
 
   bool push_long() {
     const auto bytes = cursor_.read<uint8_t>("size of a number");
-    if (bytes > 8) fail("a whole number of at most 64 bits", str_cat({int{bytes}, " bytes"}));
+    if (bytes > 8) fail("an integer of at most 64 bits", str_cat({int{bytes}, " bytes"}));
     uint64_t value = 0;
     for (size_t i = 0; i < bytes; ++i) value |= uint64_t{cursor_.read<uint8_t>("number")} << (8 * i);
     const int unused = 64 - 8 * bytes;
@@ -268,9 +268,9 @@ class Unpickler {
   }
 
   bool push_text() {
-    const auto bytes = cursor_.read<uint32_t>("size of a text");
+    const auto bytes = cursor_.read<uint32_t>("size of a string");
     const auto offset = static_cast<uint32_t>(cursor_.position());
-    if (!is_utf8(cursor_.text(bytes, "text"))) fail("a text in UTF-8", "other bytes");
+    if (!is_utf8(cursor_.text(bytes, "text"))) fail("a string in UTF-8", "other bytes");
     return push_text(NodeKind::String, {offset, bytes});
   }
 
@@ -299,7 +299,7 @@ class Unpickler {
           return push(node);
         }
       }
-    fail("a name that files of tensors, numbers, texts and containers need",
+    fail("a name that files of tensors, numbers, strings and containers need",
          str_cat({module, ".", name, ", which could be anything and is not run"}));
   }
 
@@ -317,7 +317,7 @@ class Unpickler {
     return true;
   }
 
-  // What the names mean.
+  // Implementations of the names.
 
   const Node& node_of(Index index, NodeKind kind, std::string_view what) const {
     const Node& node = nodes_[index];
@@ -416,7 +416,7 @@ class Unpickler {
   /** _codecs.encode(text, 'latin1'), which is how protocol 2 has bytes. */
   bool push_bytes(const std::vector<Index>& args) {
     if (args.size() != 2 || text_of(args[1], "an encoding") != "latin1")
-      fail("a text and 'latin1' for _codecs.encode", str_cat({args.size(), " other arguments"}));
+      fail("a string and 'latin1' for _codecs.encode", str_cat({args.size(), " other arguments"}));
     if (!utf8_to_latin1(text_of(args[0], "bytes"))) fail("code points of bytes", "one above 255");
     return push_text(NodeKind::Bytes, nodes_[args[0]].text);
   }
@@ -434,7 +434,7 @@ class Unpickler {
 
   void check_hooks(Index index) const {
     const Node& hooks = node_of(index, NodeKind::Dict, "hooks");
-    if (!children_[static_cast<size_t>(hooks.number)].empty()) fail("no hooks of a tensor", "some, which are code");
+    if (!children_[static_cast<size_t>(hooks.number)].empty()) fail("a tensor without hooks", "hooks, which are code");
   }
 
   bool push_tensor(const std::vector<Index>& args, size_t least, size_t most) {
@@ -502,7 +502,7 @@ class Unpickler {
 
   const Value& value_of(Index index, int64_t depth) {
     if (states_[index] == State::Done) return values_[index];
-    if (states_[index] == State::Open) fail("values inside each other", "one that holds itself");
+    if (states_[index] == State::Open) fail("nested values without cycles", "one that contains itself");
     if (depth > kMaxPickleDepth) fail(str_cat({"at most ", kMaxPickleDepth, " containers inside each other"}), "more");
     states_[index] = State::Open;
     int64_t cost = 1;

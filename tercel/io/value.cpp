@@ -47,7 +47,7 @@ int compare_keys(const Value& a, const Value& b) {
     default: break;
   }
   throw_error<ValueError>(
-      {"a dict: expected a number, text, bytes, None, bool or tuple for a key but got a ", to_string(a.kind())});
+      {"a dict: expected a number, string, bytes, None, bool or tuple for a key but got a ", to_string(a.kind())});
 }
 
 int64_t depth_of(const std::vector<Value>& items) {
@@ -109,7 +109,7 @@ Value Value::make_dict(std::vector<Item> items, bool ordered) {
   mapping.order.resize(mapping.items.size());
   std::iota(mapping.order.begin(), mapping.order.end(), size_t{0});
   const auto key = [&](size_t i) -> const Value& { return mapping.items[i].first; };
-  if (mapping.items.size() == 1) compare_keys(key(0), key(0));  // is it one at all?
+  if (mapping.items.size() == 1) compare_keys(key(0), key(0));  // throws if it is not a dict
   std::sort(mapping.order.begin(), mapping.order.end(),
             [&](size_t a, size_t b) { return compare_keys(key(a), key(b)) < 0; });
   for (size_t i = 1; i < mapping.order.size(); ++i) {
@@ -118,7 +118,7 @@ Value Value::make_dict(std::vector<Item> items, bool ordered) {
                  k.is(Kind::String) ? printable(k.to_string())
                  : k.is(Kind::Int)  ? std::to_string(k.to_int())
                                     : std::string(io::to_string(k.kind())),
-                 " comes twice");
+                 " is a duplicate");
   }
   for (const Item& item : mapping.items)
     mapping.depth = std::max({mapping.depth, item.first.depth() + 1, item.second.depth() + 1});

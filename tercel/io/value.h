@@ -1,4 +1,4 @@
-// What a file of Python objects holds: tensors, numbers, texts, bytes, and lists, tuples and dicts of these.
+// Content of a file of Python objects: tensors, numbers, strings, bytes, and lists, tuples and dicts of these.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,10 @@ class TERCEL_API Value {
   static Value bytes(std::string content);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
-  /** A tuple of sizes of a tensor, which Python has a class for. */
+  /** A tuple of tensor sizes: torch.Size in Python. */
   static Value size(IntSpan sizes);
-  /** In that order. Keys are numbers, texts, bytes, None, bools and tuples of these; ValueError for others and for one
-   * twice. */
+  /** In that order. Keys are numbers, strings, bytes, None, bools and tuples of these; ValueError for others and for
+   * one twice. */
   static Value dict(std::vector<Item> items);
   /** A dict that is an OrderedDict in Python. */
   static Value ordered_dict(std::vector<Item> items);
@@ -57,16 +57,16 @@ class TERCEL_API Value {
   // Each is a TypeError for a value of another kind.
   bool to_bool() const;
   int64_t to_int() const;
-  /** Of an Int as well. */
+  /** Also accepts an Int. */
   double to_double() const;
   const std::string& to_string() const;
   const std::string& to_bytes() const;
-  /** Of a List or a Tuple. */
+  /** The items of a List or a Tuple. */
   const std::vector<Value>& items() const;
-  /** Of a Dict. */
+  /** The entries of a Dict. */
   const std::vector<Item>& entries() const;
   const tercel::Tensor& to_tensor() const;
-  /** Of a Dict whose keys are texts and whose values are tensors, as load_state_dict() takes it. */
+  /** The entries of a Dict with string keys and tensor values, as load_state_dict() takes them. */
   std::vector<std::pair<std::string, tercel::Tensor>> to_state_dict() const;
   ScalarType to_dtype() const;
   tercel::Device to_device() const;
@@ -77,7 +77,7 @@ class TERCEL_API Value {
   /** A Dict that ordered_dict() made. */
   bool is_ordered() const;
 
-  /** The value of a text key of a Dict, or null. */
+  /** The value of a string key of a Dict, or null. */
   const Value* find(std::string_view key) const;
   /** The same; DataError that names the key where there is none. */
   const Value& at(std::string_view key) const;

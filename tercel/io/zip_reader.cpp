@@ -120,13 +120,14 @@ class InflateReader final : public MemberReader {
 
   void expect_end() override {
     char more = 0;
-    if (run(&more, 1) > 0) fail("the end of the content", "more of it than the directory says");
-    if (stream_.avail_in > 0 || consumed_ != entry_.packed) fail("the end of the member", "bytes behind deflated data");
+    if (run(&more, 1) > 0) fail("the end of the content", "more content than the directory declares");
+    if (stream_.avail_in > 0 || consumed_ != entry_.packed)
+      fail("the end of the member", "bytes after the deflated data");
   }
 
   std::vector<Bytef> input_;
   z_stream stream_{};
-  int64_t consumed_ = 0;  // of the member, into input_
+  int64_t consumed_ = 0;  // of the member, already read into input_
   bool ended_ = false;
 };
 
@@ -136,7 +137,7 @@ std::string read_range(const File& file, int64_t offset, int64_t bytes) {
   return text;
 }
 
-/** Takes what did not fit 32 bits from the zip64 field of a header's extra fields. */
+/** Reads values that do not fit 32 bits from the zip64 field of a header's extra fields. */
 void read_zip64(ByteCursor extra, uint64_t* const* wide, size_t count) {
   if (count == 0) return;
   while (extra.remaining() >= 4) {
@@ -192,7 +193,7 @@ void ZipReader::fail(int64_t offset, std::string_view expected, std::string_view
 }
 
 ZipReader::Directory ZipReader::find_directory() const {
-  // The record is at the very end, behind nothing but a comment of at most 64 KiB.
+  // The record is at the end, followed only by a comment of at most 64 KiB.
   const int64_t tail_bytes = std::min<int64_t>(size_, kEndBytes + kAll16);
   const int64_t tail_begin = size_ - tail_bytes;
   const std::string tail = read_range(file_, tail_begin, tail_bytes);

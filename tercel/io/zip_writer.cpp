@@ -26,7 +26,7 @@ constexpr size_t kOutputBytes = size_t{64} << 10;
 constexpr size_t kMaxPerCall = size_t{1} << 30;
 constexpr int64_t kCrcOffset = 14;
 
-/** Little-endian fields of a header, one behind the other. */
+/** Consecutive little-endian fields of a header. */
 class Fields {
  public:
   Fields& u16(uint64_t value) { return put(value, 2); }
@@ -142,7 +142,7 @@ void ZipWriter::end() {
     deflater_.reset();
   }
   entry.packed = position_ - entry.data;
-  // What was not known when the header was written.
+  // Values that were not known when the header was written.
   Fields late;
   late.u32(entry.crc);
   if (!wide_) late.u32(static_cast<uint64_t>(entry.packed));
@@ -165,7 +165,7 @@ void ZipWriter::commit() {
   std::set<std::string_view> names;
   for (const ZipEntry& entry : entries_)
     TERCEL_CHECK(names.insert(entry.name).second, ValueError, printable(file_.path()), ": the name '",
-                 printable(entry.name), "' comes twice");
+                 printable(entry.name), "' is a duplicate");
   const auto begin = static_cast<uint64_t>(position_);
   for (const ZipEntry& entry : entries_) {
     Fields extra;

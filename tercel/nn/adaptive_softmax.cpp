@@ -48,7 +48,9 @@ void check_rows(const Tensor& x, const Tensor& target, int64_t n_classes) {
 }
 
 // The elements of rows [n, k] at classes [n].
-Tensor picked(const Tensor& rows, const Tensor& classes) { return squeeze(gather(rows, 1, unsqueeze(classes, 1)), 1); }
+Tensor gathered(const Tensor& rows, const Tensor& classes) {
+  return squeeze(gather(rows, 1, unsqueeze(classes, 1)), 1);
+}
 
 }  // namespace
 
@@ -83,9 +85,9 @@ LogProbabilitiesAndLoss AdaptiveLogSoftmaxWithLoss::forward(const Tensor& x, con
     if (places.numel() == 0) continue;
     in_head.masked_fill_(inside, shortlist() + static_cast<int64_t>(i));
     const Tensor logs = log_softmax((*(*tail_)[i])(index_select(rows, 0, places)), 1);
-    output = index_copy(output, 0, places, picked(logs, sub(index_select(classes, 0, places), cutoffs_[i])));
+    output = index_copy(output, 0, places, gathered(logs, sub(index_select(classes, 0, places), cutoffs_[i])));
   }
-  output = add(output, picked(log_softmax((*head_)(rows), 1), in_head));
+  output = add(output, gathered(log_softmax((*head_)(rows), 1), in_head));
   return {alone ? squeeze(output, 0) : output, neg(mean(output))};
 }
 

@@ -23,7 +23,7 @@ struct LogProbabilitiesAndLoss {
 
 /**
  * The head has an output for each class below cutoffs[0], and one for each cluster of rarer classes:
- * cutoffs[i] to cutoffs[i + 1], the last one to n_classes. ValueError unless cutoffs rise and lie in [1, n_classes -
+ * cutoffs[i] to cutoffs[i + 1], the last one to n_classes. ValueError unless cutoffs increase within [1, n_classes -
  * 1].
  */
 class TERCEL_API AdaptiveLogSoftmaxWithLoss final : public Module {
@@ -37,14 +37,14 @@ class TERCEL_API AdaptiveLogSoftmaxWithLoss final : public Module {
   LogProbabilitiesAndLoss operator()(const Tensor& x, const Tensor& target) { return forward(x, target); }
   /** Log-probabilities [n, n_classes] of all classes, for x [n, in_features]. */
   Tensor log_prob(const Tensor& x);
-  /** The likeliest class [n] of each row; clusters are computed only for rows that may be in one. */
+  /** The most probable class [n] of each row; clusters are computed only for rows that may be in one. */
   Tensor predict(const Tensor& x);
   const char* name() const override { return "AdaptiveLogSoftmaxWithLoss"; }
 
  private:
   int64_t shortlist() const { return cutoffs_.front(); }
 
-  /** With n_classes at the end. */
+  /** The cutoffs, with n_classes appended. */
   std::vector<int64_t> cutoffs_;
   std::shared_ptr<Linear> head_;
   std::shared_ptr<ModuleList> tail_;

@@ -46,7 +46,7 @@ struct ConvTransposeOptions {
   bool bias = true;
   SizeList dilation{1};
 };
-/** The gradient of a convolution as a layer: weight [in, out / groups, kernel...], bias [out]. */
+/** A transposed convolution: weight [in, out / groups, kernel...], bias [out]. */
 class TERCEL_API ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& x) override;

@@ -73,7 +73,7 @@ namespace detail {
 TERCEL_API double checked_share(double p);
 TERCEL_API Tensor drop_channels(const char* layer, const Tensor& x, double p, bool training, int64_t dims);
 }  // namespace detail
-/** Whole channels of x [n, channels, spatial...] or [channels, spatial...] are zero with probability p while training.
+/** In training, zeroes whole channels of x [n, channels, spatial...] or [channels, spatial...] with probability p.
  */
 TERCEL_CHANNEL_DROPOUT(Dropout1d, 1)
 TERCEL_CHANNEL_DROPOUT(Dropout2d, 2)

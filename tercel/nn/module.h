@@ -1,8 +1,8 @@
 // Modules: functions with parameters, buffers and children, as in torch.nn.
 //
 // A module registers its parameters, buffers and children by name; functions that work on all of them (zeroing
-// gradients, dtypes, state dicts) are here. Parameters are handles: a member of a layer and what register_parameter()
-// keeps are one tensor, which may be a view of a ParameterArena.
+// gradients, dtypes, state dicts) are here. Parameters are handles: a member of a layer and the tensor that
+// register_parameter() keeps are the same, which may be a view of a ParameterArena.
 #pragma once
 
 #include <memory>
@@ -127,7 +127,7 @@ class TERCEL_API ModuleDict final : public Module {
   void insert(const std::string& key, std::shared_ptr<Module> module) { register_module(key, std::move(module)); }
   size_t size() const { return named_children().size(); }
   bool contains(const std::string& key) const;
-  /** IndexError for a name that is not there. */
+  /** IndexError for an unknown name. */
   const std::shared_ptr<Module>& operator[](const std::string& key) const;
   const char* name() const override { return "ModuleDict"; }
 };
@@ -156,7 +156,7 @@ class TERCEL_API ParameterDict final : public Module {
   void insert(const std::string& key, Tensor parameter) { register_parameter(key, std::move(parameter)); }
   size_t size() const { return own_parameters().size(); }
   bool contains(const std::string& key) const;
-  /** IndexError for a name that is not there. */
+  /** IndexError for an unknown name. */
   const Tensor& operator[](const std::string& key) const;
   const char* name() const override { return "ParameterDict"; }
 };

@@ -6,9 +6,10 @@
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/nn/softmax.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/special/special.h"
 
-// Of an op with methods, and of one without (FUNCTION).
+// For ops with methods, and (FUNCTION) for ops without.
 #define TERCEL_UNARY_FUNCTION_ALIAS(alias, name)                        \
   inline Tensor alias(const Tensor& x) { return name(x); }              \
   inline const Tensor& alias##_(const Tensor& x) { return name##_(x); } \
@@ -44,7 +45,7 @@
 
 namespace tercel {
 
-/** The op named second. */
+/** Alias of the op named second. */
 TERCEL_UNARY_ALIAS(absolute, abs)
 TERCEL_UNARY_ALIAS(arccos, acos)
 TERCEL_UNARY_ALIAS(arccosh, acosh)
@@ -73,7 +74,7 @@ TERCEL_UNARY_FUNCTION_ALIAS(special_psi, digamma)
 TERCEL_UNARY_FUNCTION_ALIAS(special_round, round)
 TERCEL_UNARY_FUNCTION_ALIAS(special_sinc, sinc)
 
-/** The op named second. */
+/** Alias of the op named second. */
 TERCEL_BINARY_ALIAS(arctan2, atan2)
 TERCEL_BINARY_ALIAS(divide, div)
 TERCEL_BINARY_ALIAS(multiply, mul)
@@ -87,7 +88,7 @@ TERCEL_COMPARE_ALIAS(less, lt)
 TERCEL_COMPARE_ALIAS(less_equal, le)
 TERCEL_COMPARE_ALIAS(not_equal, ne)
 
-/** div() with a mode of rounding. */
+/** div() with a rounding mode. */
 TERCEL_OP_API(method)
 inline Tensor divide(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
   return div(a, b, rounding_mode);
@@ -114,8 +115,8 @@ TERCEL_OP_API(method) inline const Tensor& subtract_(const Tensor& a, const Tens
 TERCEL_OP_API(method) inline const Tensor& true_divide_(const Tensor& a, const Tensor& b) { return div_(a, b); }
 TERCEL_OP_API(method) inline const Tensor& true_divide_(const Tensor& a, Scalar b) { return div_(a, b); }
 
-/** log_softmax(), softmax(), logit(), logsumexp(), mvlgamma(), polygamma() and round() under their names as special
- * functions. */
+/** Aliases of log_softmax(), softmax(), logit(), logsumexp(), mvlgamma(), polygamma() and round() in torch.special's
+ * naming. */
 inline Tensor special_log_softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined) {
   return log_softmax(x, dim, dtype);
 }
@@ -132,7 +133,7 @@ TERCEL_OP_API(out) inline Tensor special_multigammaln(const Tensor& x, int64_t p
 TERCEL_OP_API(out) inline Tensor special_polygamma(int64_t n, const Tensor& x) { return polygamma(n, x); }
 TERCEL_OP_API(out) inline Tensor special_round(const Tensor& x, int64_t decimals) { return round(x, decimals); }
 
-/** maximum() and minimum(). */
+/** Aliases of maximum() and minimum(). */
 TERCEL_OP_API(method, out_apart) inline Tensor max(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 TERCEL_OP_API(method, out_apart) inline Tensor min(const Tensor& a, const Tensor& b) { return minimum(a, b); }
 /** linalg::inv(). */

@@ -19,17 +19,17 @@ constexpr int64_t kEdge = 3, kThreshold = 1000;
 constexpr size_t kLineWidth = 80, kIndent = 7;  // of "tensor("
 constexpr int kPrecision = 4;
 
-/** Digits whatever the locale. */
+/** Formats digits independently of the locale. */
 std::string digits(double value, std::chars_format format, int precision) {
   char text[400];
   const auto end = std::to_chars(text, text + sizeof(text), value, format, precision).ptr;
   return {text, end};
 }
 
-/** Common format of the floating numbers of a tensor, or of the parts of its complex ones. */
+/** Common format of the numbers of a floating-point tensor, or of the parts of a complex one. */
 class NumberFormat {
  public:
-  /** Must be called for each number before the first one is printed. */
+  /** Must be called for every number before the first one is printed. */
   void look_at(double x) {
     if (!std::isfinite(x) || x == 0) return;
     least_ = std::min(least_, std::abs(x));
@@ -73,7 +73,7 @@ class Printer {
   }
 
  private:
-  /** Calls visit with the place, or -1 for those left out, of each index that is shown along a dimension. */
+  /** Calls visit with each index that is shown along a dimension, and with -1 for omitted ones. */
   template <class Visit>
   void visit_indices(size_t d, Visit visit) const {
     const int64_t n = t_.sizes()[d];
@@ -87,7 +87,7 @@ class Printer {
     }
   }
 
-  /** Calls visit(offset) for each element that is shown. */
+  /** Calls visit(offset) for every element that is shown. */
   template <class Visit>
   void visit_shown(size_t d, int64_t offset, const Visit& visit) const {
     if (d == t_.sizes().size()) return visit(offset);
@@ -102,7 +102,7 @@ class Printer {
     });
   }
 
-  /** Of an integer or bool. */
+  /** Text of an integer or bool. */
   std::string whole_text_of(int64_t offset) const {
     return visit_all_types("print", t_.dtype(), [&]<class T> {
       const T value = load_element(static_cast<const T*>(t_.data_ptr()) + offset);
@@ -166,7 +166,7 @@ class Printer {
   size_t width_ = 1, imaginary_width_ = 1;
 };
 
-/** Suffixes: sizes of an empty tensor, an unusual dtype, gradients. */
+/** Suffixes: sizes of an empty tensor, dtype if not the default, gradients. */
 std::vector<std::string> suffixes_of(const Tensor& t) {
   std::vector<std::string> out;
   const bool none = t.numel() == 0;

@@ -9,8 +9,8 @@
 namespace tercel {
 
 /**
- * As PyTorch prints it: `tensor([[1.0000, 0.2500]], dtype=float64)`. Four digits behind the point; of more than 1000
- * elements only the first and last three along each dimension; lines of 80 characters.
+ * Formats a tensor as PyTorch prints it: `tensor([[1.0000, 0.2500]], dtype=float64)`. Four digits after the decimal
+ * point; above 1000 elements only the first and last three along each dimension; lines of 80 characters.
  */
 TERCEL_API std::string to_string(const Tensor& t);
 TERCEL_API std::ostream& operator<<(std::ostream& out, const Tensor& t);

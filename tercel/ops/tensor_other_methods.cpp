@@ -1,4 +1,4 @@
-// Methods of Tensor that are not their function with the first tensor in front; Note [Tensor methods] in tensor.h.
+// Tensor methods that are not functions with the tensor as first argument; see Note [Tensor methods] in tensor.h.
 #include "tercel/core/tensor.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -13,7 +13,7 @@ namespace tercel {
 
 namespace {
 
-/** What a new tensor takes over. */
+/** The options that new tensors inherit. */
 TensorOptions like(const Tensor& x) { return {x.dtype(), x.device()}; }
 
 }  // namespace

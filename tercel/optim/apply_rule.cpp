@@ -7,7 +7,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/optim/rules_kernels.h"
 #include "tercel/util/parallel.h"
@@ -25,7 +25,7 @@ int num_states_of(RuleList<Rule...>, RuleId id) {
   return kStates[static_cast<size_t>(id)];
 }
 
-/** Weight, states, gradient; and the tensors made for them. */
+/** Weight, states and gradient, and the temporary tensors that replace some of them. */
 struct Operands {
   std::array<const Tensor*, kMostStates + 2> tensors;
   std::array<Tensor, kMostStates + 2> made;
@@ -36,7 +36,7 @@ struct Operands {
   Operands& operator=(const Operands&) = delete;
   const Tensor& operator[](size_t i) const { return *tensors[i]; }
   const Tensor& weight() const { return *tensors[0]; }
-  /** Puts a tensor, which lives as long, in the place i. */
+  /** Replaces operand i by a tensor that this object keeps alive. */
   void take(size_t i, Tensor t) {
     made[i] = std::move(t);
     tensors[i] = &made[i];
@@ -53,18 +53,18 @@ struct Operands {
   }
 };
 
-/** The stride from row to row of a tensor whose rows lie each in one piece; -1 for another. */
+/** The row stride of a tensor whose rows are contiguous, else -1. */
 int64_t row_stride(const Tensor& t) {
   if (t.is_contiguous()) return t.numel() / t.size(0);
   const bool rows = t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && (t.stride(0) >= t.size(1));
   return rows ? t.stride(0) : -1;
 }
 
-/** Runs the kernel on `u`, in which all but data, strides and n are set, by chunks of rows or elements. */
+/** Runs the kernel on chunks of rows or elements; the caller has set all of `u` but data, strides and n. */
 bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t grain, bool by_rows) {
   const auto kernel = update_by_rule_kernels[operands.weight().device()];
   const size_t states = operands.n - 2;
-  // data_ptr() looks at the storage: once, before any thread writes.
+  // data_ptr() accesses the storage, so it is called once, before any thread writes.
   std::array<RuleOperand, kMostStates + 2> whole;
   for (size_t i = 0; i < operands.n; ++i) {
     const Tensor& t = operands[i];
@@ -77,7 +77,7 @@ bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t g
       o.data = o.row(row);
       return o;
     };
-    const int64_t first = u.rows ? 0 : begin;  // rows are named from the beginning of weight and states
+    const int64_t first = u.rows ? 0 : begin;  // row indices refer to the beginning of weight and states
     part.weight = from(whole[0], first);
     for (size_t k = 0; k < states; ++k) part.state[k] = from(whole[k + 1], first);
     part.gradient = from(whole[operands.n - 1], begin);
@@ -93,7 +93,7 @@ bool run(const RuleUpdate& u, const Operands& operands, int64_t count, int64_t g
   return finite;
 }
 
-constexpr int64_t kGrain = 1 << 15;  // elements
+constexpr int64_t kGrainElements = 1 << 15;
 
 bool same_strides(const Tensor& a, const Tensor& b) {
   for (int64_t d = 0; d < a.dim(); ++d)
@@ -101,7 +101,7 @@ bool same_strides(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/** Runs on operands with rows in one piece: on copies where they are not, which are then copied back. */
+/** Runs on operands with contiguous rows; others are replaced by copies, which are then copied back. */
 template <class Run>
 bool with_plain_operands(const Operands& given, Run&& run) {
   Operands plain;
@@ -118,7 +118,7 @@ bool with_plain_operands(const Operands& given, Run&& run) {
 }
 
 bool apply_dense(RuleUpdate& u, const Operands& operands) {
-  const auto elements = [&u](const Operands& all) { return run(u, all, all.weight().numel(), kGrain, false); };
+  const auto elements = [&u](const Operands& all) { return run(u, all, all.weight().numel(), kGrainElements, false); };
   const auto contiguous = [](const Tensor& t) { return t.is_contiguous(); };
   const Tensor& weight = operands.weight();
   if (operands.all(contiguous) || (weight.impl().is_non_overlapping_and_dense() &&
@@ -127,7 +127,7 @@ bool apply_dense(RuleUpdate& u, const Operands& operands) {
   return with_plain_operands(operands, [&](const Operands& plain) {
     if (plain.all(contiguous)) return elements(plain);
     u.dim = plain.weight().size(1);
-    return run(u, plain, plain.weight().size(0), kGrain / u.dim + 1, true);
+    return run(u, plain, plain.weight().size(0), kGrainElements / u.dim + 1, true);
   });
 }
 
@@ -139,7 +139,7 @@ bool apply_rows(RuleUpdate& u, const Operands& operands, const Tensor& rows) {
   });
 }
 
-/** The rows ascend: the ends tell of all. */
+/** Rows ascend, so checking the first and the last is enough. */
 void check_rows(const char* name, const Tensor& rows, const Tensor& weight) {
   if (rows.numel() == 0) return;
   const int64_t first = rows.data<int64_t>()[0], last = rows.data<int64_t>()[rows.numel() - 1];

@@ -1,4 +1,4 @@
-// One step of an update rule on tensors: what the trainer's optimizers, those over groups and Python's all call.
+// One step of an update rule on tensors, shared by the trainer's, the group and Python's optimizers.
 #pragma once
 
 #include "tercel/autograd/gradient.h"
@@ -7,22 +7,21 @@
 
 namespace tercel::optim {
 
-/** How many states the rule keeps. */
+/** The number of states that the rule keeps. */
 TERCEL_API int num_states(RuleId rule);
 
 /**
- * RuntimeError "<name>: ..." unless the states are as many as the rule's, weight and states have one size and the
- * gradient fits, no element that is written lies in another one or in part of the gradient, and none is an inference
- * tensor outside inference mode; NotImplementedError for a dtype that is neither floating nor complex.
+ * RuntimeError "<name>: ..." unless the number of states is the rule's, weight and states have equal sizes and the
+ * gradient fits, written elements overlap neither each other nor, except for identical ones, the gradient, and none is
+ * an inference tensor outside inference mode; NotImplementedError for a dtype that is neither floating nor complex.
  */
 TERCEL_API void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Span<Tensor> states,
                                     const Gradient& gradient);
 
 /**
- * Changes weight and states in place, whatever autograd records. Operands that check_rule_operands() has seen, with any
- * strides and each with its own dtype; complex numbers are pairs. Of a gradient of rows, each row comes once,
- * ascending: only those rows change, and IndexError for one outside. Gives whether every value that was stored is
- * finite.
+ * Changes weight and states in place, without recording. The operands must have passed check_rule_operands(); they may
+ * have any strides and different dtypes, and complex numbers are treated as pairs. A row gradient must have unique
+ * ascending rows: only those change; IndexError for a row out of range. Returns whether every stored value is finite.
  */
 TERCEL_API bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight,
                            Span<Tensor> states, const Gradient& gradient);

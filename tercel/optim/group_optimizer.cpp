@@ -55,7 +55,7 @@ void GroupOptimizer::step() {
 }
 
 void GroupOptimizer::update(const Tensor& p, const Gradient& gradient, State& state, const GroupOptions& o) const {
-  const bool first = state.tensors.empty();  // there is a buffer, if any, from the first step with momentum on
+  const bool first = state.tensors.empty();  // the buffer, if any, exists since the first step with momentum
   const Span<const char*> names = group_state_names(rule_, o);
   std::vector<Tensor> tensors;
   for (const char* name : names) {
@@ -112,7 +112,8 @@ Tensor clip_grad_norm_(Span<Tensor> parameters, double max_norm, double norm_typ
   std::vector<Tensor> gradients, norms;
   for (const Tensor& p : parameters) {
     const Gradient g = gradient_of(p);
-    TERCEL_CHECK(!g.is_rows(), RuntimeError, "clip_grad_norm_: the gradient of ", describe(p), " is one of rows");
+    TERCEL_CHECK(!g.is_rows(), RuntimeError, "clip_grad_norm_: ", describe(p),
+                 " has a row gradient, which is not supported");
     if (!g.defined()) continue;
     gradients.push_back(g.values);
     norms.push_back(norm(g.values, norm_type));

@@ -5,10 +5,10 @@
 //   loss.backward();
 //   optimizer.step();
 //
-// The trainer's Optimizer (optimizer.h) updates one arena or table by HugeCTR's formulas; this is for ordinary loops.
-// Both run the rules of rules.h, one pass over the memory per parameter, and so do tercel.optim's classes.
-// Parameters without a gradient are left alone. A gradient of rows is for SGD without momentum or weight decay, and for
-// Adagrad without weight decay; others are a RuntimeError.
+// The trainer's Optimizer (optimizer.h) updates one arena or table by HugeCTR's formulas; this is for ordinary training
+// loops. Both use the rules of rules.h, with one pass over memory per parameter, and so do the classes of tercel.optim.
+// Parameters without a gradient are skipped. Row gradients are supported by SGD without momentum and weight decay, and
+// by Adagrad without weight decay; others raise RuntimeError.
 #pragma once
 
 #include <map>
@@ -32,25 +32,25 @@ class TERCEL_API GroupOptimizer {
   GroupOptimizer(const GroupOptimizer&) = delete;
   GroupOptimizer& operator=(const GroupOptimizer&) = delete;
 
-  /** Groups may be changed between steps, by a schedule for one. */
+  /** Groups may be changed between steps, for example by a schedule. */
   std::vector<ParameterGroup>& param_groups() { return groups_; }
-  /** ValueError for a parameter that is no leaf, or in a group already. */
+  /** ValueError for a parameter that is not a leaf, or is already in a group. */
   void add_param_group(ParameterGroup group);
-  /** Forgets all gradients. */
+  /** Clears all gradients. */
   void zero_grad();
   /** One update of every parameter that has a gradient. */
   void step();
 
-  /** "0.exp_avg": the states of parameter 0 (counted over all groups), and its "step" [], float32. */
+  /** The states of parameter 0 (counted over all groups) are named like "0.exp_avg"; its "step" is a float32 scalar. */
   std::vector<std::pair<std::string, Tensor>> state_dict() const;
-  /** Takes copies of the states; RuntimeError for a parameter, or sizes, that there are none of. */
+  /** Copies the given states; RuntimeError for an unknown parameter or different sizes. */
   void load_state_dict(const std::vector<std::pair<std::string, Tensor>>& state);
 
  protected:
   GroupOptimizer(GroupRule rule, std::vector<ParameterGroup> groups);
 
  private:
-  /** What is kept for one parameter. */
+  /** States of one parameter. */
   struct State {
     double step = 0;
     std::map<std::string, Tensor> tensors;
@@ -60,7 +60,7 @@ class TERCEL_API GroupOptimizer {
 
   GroupRule rule_;
   std::vector<ParameterGroup> groups_;
-  std::vector<State> states_;  // in the order of the groups' parameters
+  std::vector<State> states_;  // in the order of parameters in the groups
 };
 
 /** Declares an optimizer; the second constructor makes one group. */
@@ -74,11 +74,11 @@ class TERCEL_API GroupOptimizer {
 class TERCEL_API SGD final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(SGD)
 };
-/** Moving means of g and g^2, corrected for their start; weight decay is added to g. */
+/** Adam: moving averages of g and g^2 with bias correction; weight decay is added to g. */
 class TERCEL_API Adam final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Adam)
 };
-/** Adam whose weight decay shrinks the parameter itself. */
+/** Adam with decoupled weight decay, which shrinks the parameter directly. */
 class TERCEL_API AdamW final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(AdamW)
 };
@@ -86,19 +86,19 @@ class TERCEL_API AdamW final : public GroupOptimizer {
 class TERCEL_API Adagrad final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Adagrad)
 };
-/** p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked. */
+/** p -= lr g / (sqrt(moving average of g^2) + eps); optionally centred and with momentum. */
 class TERCEL_API RMSprop final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(RMSprop)
 };
-/** Follow the regularized leader, as the trainer's: parameters whose sum of gradients is small are zero. */
+/** Follow the regularized leader, as in the trainer: parameters with a small sum of gradients are zero. */
 class TERCEL_API Ftrl final : public GroupOptimizer {
   TERCEL_GROUP_OPTIMIZER(Ftrl)
 };
 #undef TERCEL_GROUP_OPTIMIZER
 
 /**
- * Scales all gradients together so that their p-norm is at most max_norm; returns what it was. RuntimeError, if asked,
- * for one that is not finite. p is 1, 2 or infinity; gradients of rows are a RuntimeError.
+ * Scales all gradients by a common factor so that their total p-norm is at most max_norm; returns the norm before.
+ * RuntimeError, if requested, for a norm that is not finite. p is 1, 2 or infinity; RuntimeError for row gradients.
  */
 TERCEL_API Tensor clip_grad_norm_(Span<Tensor> parameters, double max_norm, double norm_type = 2,
                                   bool error_if_nonfinite = false);

@@ -20,7 +20,7 @@ constexpr const char* kSquares[] = {"square_avg", "momentum_buffer"};
 constexpr const char* kCentredSquares[] = {"square_avg", "grad_avg", "momentum_buffer"};
 constexpr const char* kFtrl[] = {"n", "z"};
 
-// 1 / lr would leave the floats; see optimizer.cpp.
+// 1 / lr would overflow float; see optimizer.cpp.
 constexpr double kLeastFtrlRate = 1e-30;
 
 bool nothing_to_do(GroupRule rule, const GroupOptions& o) { return rule == GroupRule::Ftrl && o.lr < kLeastFtrlRate; }
@@ -41,7 +41,7 @@ RuleId rule_id(GroupRule rule, const GroupOptions& o) {
   return RuleId::Sgd;
 }
 
-/** The step's numbers; rules.h says which of them are HugeCTR's in another form. */
+/** The numbers of a step; rules.h says how HugeCTR's and PyTorch's differ. */
 Step<double> numbers_of(GroupRule rule, const GroupOptions& o, double step, bool first) {
   Step<double> h;
   h.sign = o.maximize ? -1 : 1;
@@ -54,7 +54,7 @@ Step<double> numbers_of(GroupRule rule, const GroupOptions& o, double step, bool
   switch (rule) {
     case GroupRule::SGD:
       h.beta1 = o.momentum;
-      h.rest1 = first ? 1 : 1 - o.dampening;  // the buffer begins as the gradient
+      h.rest1 = first ? 1 : 1 - o.dampening;  // the buffer is initialised with the gradient
       break;
     case GroupRule::Adam:
     case GroupRule::AdamW: {
@@ -88,7 +88,7 @@ void check_takes_rows(GroupRule rule, const GroupOptions& o) {
   TERCEL_CHECK(rule == GroupRule::SGD || rule == GroupRule::Adagrad, RuntimeError, name,
                " does not support sparse gradients");
   TERCEL_CHECK(o.weight_decay == 0 && (rule == GroupRule::Adagrad || o.momentum == 0), RuntimeError, name,
-               ": gradients of rows go with neither weight_decay nor momentum");
+               ": row gradients support neither weight_decay nor momentum");
 }
 
 double value_of(const Tensor& step) {
@@ -191,7 +191,7 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, bool first, Spa
     if (!steps.empty()) {
       const double step = value_of(steps[i]) + 1;
       set_value(steps[i], step);
-      if (step != last) numbers = numbers_of(rule, o, last = step, first);  // parameters mostly have the same
+      if (step != last) numbers = numbers_of(rule, o, last = step, first);  // most parameters have the same step
     }
     apply_rule(name, id, numbers, parameters[i], states.subspan(i * each, each), {gradients[i], Tensor()});
   }

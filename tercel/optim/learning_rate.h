@@ -1,4 +1,4 @@
-// How the learning rate changes with the step.
+// Learning rate schedule of the trainer.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tercel::optim {
 
-/** HugeCTR's schedule: linear warm-up, constant, polynomial decay, end. Steps count from 1, those of the warm-up too.
+/** HugeCTR's schedule: linear warm-up, constant, polynomial decay, constant. Steps count from 1, including the warm-up.
  */
 struct LearningRateOptions {
   double lr = 0.001;
@@ -22,15 +22,15 @@ struct LearningRateOptions {
   static constexpr auto fields() {
     return std::tuple(
         Field{"lr", &LearningRateOptions::lr, "learning rate", at_least(0)},
-        Field{"warmup_steps", &LearningRateOptions::warmup_steps, "steps over which it rises to lr", at_least(0)},
-        Field{"decay_start", &LearningRateOptions::decay_start, "step after which it falls; 0: never", at_least(0)},
-        Field{"decay_steps", &LearningRateOptions::decay_steps, "steps over which it falls", at_least(1)},
-        Field{"decay_power", &LearningRateOptions::decay_power, "exponent of the fall", at_least(1)},
-        Field{"end_lr", &LearningRateOptions::end_lr, "what it falls to", at_least(0)});
+        Field{"warmup_steps", &LearningRateOptions::warmup_steps, "steps over which the rate rises to lr", at_least(0)},
+        Field{"decay_start", &LearningRateOptions::decay_start, "step after which it decays; 0: never", at_least(0)},
+        Field{"decay_steps", &LearningRateOptions::decay_steps, "steps over which it decays", at_least(1)},
+        Field{"decay_power", &LearningRateOptions::decay_power, "exponent of the decay", at_least(1)},
+        Field{"end_lr", &LearningRateOptions::end_lr, "final rate", at_least(0)});
   }
 };
 
-/** The rate of a step, counted from 1. */
+/** The learning rate of a step, counted from 1. */
 TERCEL_API double learning_rate(const LearningRateOptions& options, int64_t step);
 
 }  // namespace tercel::optim

@@ -1,7 +1,7 @@
-// Learning rates that change with the epoch (or step), as in torch.optim.lr_scheduler.
+// Learning rate schedulers by epoch (or step), as in torch.optim.lr_scheduler.
 //
-// A scheduler keeps each group's first rate and sets the groups' rates when it is made and at every step(). The
-// optimizer must outlive it.
+// A scheduler saves the initial rate of each group, and sets the groups' rates when it is constructed and at every
+// step(). The optimizer must outlive it.
 #pragma once
 
 #include <utility>
@@ -17,16 +17,16 @@ class TERCEL_API LRScheduler {
   LRScheduler(const LRScheduler&) = delete;
   LRScheduler& operator=(const LRScheduler&) = delete;
 
-  /** Goes on by one epoch. */
+  /** Advances by one epoch. */
   void step();
   int64_t last_epoch() const { return epoch_; }
   std::vector<double> get_last_lr() const;
 
  protected:
   explicit LRScheduler(GroupOptimizer& optimizer);
-  /** The rate of an epoch, from 0, for a group whose first rate was `base`. */
+  /** The rate of an epoch, from 0, for a group whose initial rate is `base`. */
   virtual double rate(int64_t epoch, double base) const = 0;
-  /** Constructors end with it. */
+  /** Constructors must call this last. */
   void start() { set_rates(); }
 
  private:
@@ -57,7 +57,7 @@ class TERCEL_API StepLR final : public LRScheduler {
   int64_t step_size_;
   double gamma_;
 };
-/** base * gamma for each milestone that is past. */
+/** base * gamma^(number of milestones passed). */
 class TERCEL_API MultiStepLR final : public LRScheduler {
  public:
   MultiStepLR(GroupOptimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
@@ -86,7 +86,7 @@ class TERCEL_API CosineAnnealingLR final : public LRScheduler {
   int64_t t_max_;
   double eta_min_;
 };
-/** base times a factor that goes from start_factor to end_factor in total_iters epochs. */
+/** base times a factor that changes linearly from start_factor to end_factor in total_iters epochs. */
 class TERCEL_API LinearLR final : public LRScheduler {
  public:
   LinearLR(GroupOptimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1, int64_t total_iters = 5);
@@ -96,7 +96,7 @@ class TERCEL_API LinearLR final : public LRScheduler {
   double start_, end_;
   int64_t total_;
 };
-/** Smith's one cycle: by a cosine from max_lr / div_factor up to max_lr, then down to that start / final_div_factor. */
+/** Smith's 1cycle policy: cosine from max_lr / div_factor to max_lr, then to max_lr / div_factor / final_div_factor. */
 class TERCEL_API OneCycleLR final : public LRScheduler {
  public:
   OneCycleLR(GroupOptimizer& optimizer, double max_lr, int64_t total_steps, double pct_start = 0.3,
@@ -106,10 +106,10 @@ class TERCEL_API OneCycleLR final : public LRScheduler {
   double rate(int64_t epoch, double base) const override;
   double max_, start_, end_;
   int64_t total_;
-  double peak_;  // the step of max_lr
+  double peak_;  // step with the rate max_lr
 };
 
-/** Multiplies the rates by factor when a metric has not become smaller (by the share `threshold`) in `patience` steps.
+/** Multiplies the rates by `factor` if a metric has not decreased (by the fraction `threshold`) for `patience` steps.
  */
 class TERCEL_API ReduceLROnPlateau {
  public:

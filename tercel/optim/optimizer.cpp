@@ -15,7 +15,7 @@ constexpr const char* kMoments[] = {"m", "v"};
 constexpr const char* kAccumulator[] = {"accumulator"};
 constexpr const char* kFtrl[] = {"n", "z"};
 
-// Ftrl divides by the rate. Far below any use, the quotient would leave the floats and turn weights into NaN.
+// Ftrl divides by the rate: for rates far below practical ones, this would overflow and turn weights into NaN.
 constexpr double kLeastFtrlRate = 1e-30;
 
 bool nothing_to_do(Rule rule, double rate) { return rule == Rule::Ftrl && rate < kLeastFtrlRate; }
@@ -31,12 +31,12 @@ RuleId rule_id(Rule rule) {
   return RuleId::Sgd;
 }
 
-/** 1 - beta as the step's arithmetic has it, so that beta and it add up to 1. */
+/** 1 - beta in the step's precision, so that it and beta add up to 1. */
 double rest(double beta, ScalarType dtype) {
   return dtype == kFloat64 ? 1 - beta : static_cast<double>(1 - static_cast<float>(beta));
 }
 
-/** The step's numbers. */
+/** The numbers of a step. */
 Step<double> begin_step(const OptimizerOptions& o, ScalarType dtype, double rate, int64_t step) {
   TERCEL_CHECK(step >= 1 && rate >= 0 && std::isfinite(rate), RuntimeError,
                "optimizer: expected a step of at least 1 and "

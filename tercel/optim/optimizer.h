@@ -1,7 +1,7 @@
-// Update rules for dense arenas and for rows of embedding tables alike.
+// Optimizers for dense arenas and for rows of embedding tables.
 //
-// A rule is a type in optim/rules.h; everything here is the same for all of them. Names, defaults and formulas are
-// HugeCTR's; where HugeCTR is wrong (an initial accumulator set bytewise), this is right.
+// A rule is a type in optim/rules.h; all code here works with any rule. Names, defaults and formulas are HugeCTR's,
+// except where HugeCTR is wrong (an initial accumulator set bytewise).
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ constexpr auto enum_names(Rule) {
                                         {Rule::Ftrl, "Ftrl"}});
 }
 
-/** Which rows of a table a step changes: those that the batch names (Local), or, for the rules that move a row without
- * a gradient too, all of them. */
+/** The rows of a table that a step changes: those in the batch (Local), or all of them, for rules that change a row
+ * even without a gradient. */
 enum class UpdateType : uint8_t { Local, Global, LazyGlobal };
 
 constexpr auto enum_names(UpdateType) {
@@ -56,7 +56,7 @@ struct OptimizerOptions {
         Field{"beta1", &OptimizerOptions::beta1, "Adam: decay of the first moment", at_least(0), below(1)},
         Field{"beta2", &OptimizerOptions::beta2, "Adam: decay of the second moment", at_least(0), below(1)},
         Field{"epsilon", &OptimizerOptions::epsilon, "Adam, AdaGrad: added to the square root", at_least(1e-30)},
-        Field{"initial_accu_value", &OptimizerOptions::initial_accu_value, "AdaGrad: where the sum starts",
+        Field{"initial_accu_value", &OptimizerOptions::initial_accu_value, "AdaGrad: initial value of the sum",
               at_least(0)},
         Field{"momentum_factor", &OptimizerOptions::momentum_factor, "MomentumSGD: decay", at_least(0), below(1)},
         Field{"beta", &OptimizerOptions::beta, "Ftrl: smoothing of the rate", at_least(0)},
@@ -66,30 +66,29 @@ struct OptimizerOptions {
 };
 
 /**
- * ConfigError "<name>: ..." for an update_type that there is none of: what is not Local is available for SGD and
- * AdaGrad alone, where it is the same.
+ * ConfigError "<name>: ..." for an unsupported update_type: others than Local are supported only for SGD and AdaGrad,
+ * where they make no difference.
  */
 TERCEL_API void check_update_type(const OptimizerOptions& options, std::string_view name);
 
 /**
- * Applies one rule to one parameter: an arena, or a table. Holds the rule's states, each as large as the parameter. The
- * parameter is changed where it lies; a step does not depend on the number of threads, and no element on its
- * neighbours.
+ * Applies a rule to one parameter, an arena or a table. Holds the rule's states, each as large as the parameter. The
+ * parameter is updated in place; results do not depend on the number of threads, nor do elements depend on each other.
  */
 class TERCEL_API Optimizer {
  public:
-  /** The parameter is contiguous and float32 or float64. OutOfMemoryError names the state there is no room for. */
+  /** The parameter is contiguous and float32 or float64. OutOfMemoryError names the state that does not fit. */
   Optimizer(const OptimizerOptions& options, Tensor parameter);
 
   /**
-   * One step with a dense gradient of the parameter's sizes. The rate is not negative; `step` counts from 1. Ftrl,
-   * which divides by the rate, changes nothing at a rate of 0.
+   * One step with a dense gradient of the parameter's sizes. The rate is not negative; `step` counts from 1. Ftrl
+   * divides by the rate, and changes nothing at a rate of 0.
    */
   void update_dense(const Tensor& gradient, double learning_rate, int64_t step);
-  /** One step on the rows that the gradient names (any order, repeats added up first); IndexError for one outside. */
+  /** One step on the rows of a row gradient (any order, duplicates are summed); IndexError for a row out of range. */
   void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
 
-  /** Whether every value that the steps so far have stored, in parameter and states, was finite. Costs no pass. */
+  /** Whether all values stored by the steps so far, in parameter and states, were finite. Needs no pass over them. */
   bool is_finite() const { return is_finite_; }
 
   const OptimizerOptions& options() const { return options_; }

@@ -1,10 +1,10 @@
-// Update rules: what one step does to one element.
+// Update rules: one optimizer step on one element.
 //
-// A rule is a type. It is instantiated with vectors of float and double on the CPU, and with the numbers themselves
-// elsewhere; nothing else knows a formula, apart from the recorded steps of Python (python/tercel/optim/optimizers.py).
-// A rule keeps nothing: `state` holds kStates values of the element, `h` what is the same for the whole step. A state
-// that is not finite makes the new weight so too, except for the first kHidden. Where HugeCTR's and PyTorch's
-// optimizers differ only in the step's numbers, they are one rule:
+// A rule is a type. It is instantiated with vectors of float and double on the CPU, and with plain numbers elsewhere;
+// no other code contains formulas, except Python's recorded steps (python/tercel/optim/optimizers.py). Rules are
+// stateless: `state` holds kStates values of the element, `h` the numbers common to a step. A state that is not finite
+// makes the new weight not finite too, except for the first kHidden states. HugeCTR's and PyTorch's optimizers share a
+// rule where they differ only in these numbers:
 //
 //   Adam      HugeCTR adds epsilon to sqrt(v), PyTorch to sqrt(v / (1 - beta2^t)): the latter is the same with
 //             epsilon sqrt(1 - beta2^t), once the rate has both corrections in it
@@ -12,8 +12,8 @@
 //             1 - dampening and lr
 //   AdaGrad   PyTorch divides the rate by 1 + (t - 1) lr_decay
 //
-// AdamW is Adam with `shrink`, L2 regularisation any rule with `decay`, maximisation one with a `sign` of -1; see
-// prepare(). Numbers below the least normal one count as 0.
+// AdamW is Adam with `shrink`, L2 regularisation any rule with `decay`, and maximisation one with `sign` -1; see
+// prepare(). Subnormal numbers count as 0.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@
 
 namespace tercel::optim {
 
-/** What a step is computed with; each rule uses some of it. */
+/** The numbers of a step; each rule uses some of them. */
 template <class V>
 struct Step {
-  V rate = V(0);          ///< learning rate; for Adam with the bias corrections of both moments in it
-  V beta1 = V(0);         ///< decay of the first moment or of the momentum
-  V rest1 = V(0);         ///< what the gradient adds to it: 1 - beta1, 1 - dampening
+  V rate = V(0);          ///< learning rate; for Adam including the bias corrections of both moments
+  V beta1 = V(0);         ///< decay of the first moment or momentum
+  V rest1 = V(0);         ///< factor of the gradient in it: 1 - beta1, 1 - dampening
   V beta2 = V(0);         ///< decay of the second moment
   V rest2 = V(0);         ///< 1 - beta2
-  V epsilon = V(0);       ///< added to the root
+  V epsilon = V(0);       ///< added to the square root
   V inverse_rate = V(0);  ///< Ftrl, like the next three
   V beta = V(0);
   V lambda1 = V(0);
   V lambda2 = V(0);
-  V sign = V(1);    ///< of the gradient: -1 to ascend
-  V decay = V(0);   ///< L2: that much of the weight is added to the gradient
-  V shrink = V(1);  ///< AdamW: the weight is multiplied by it
+  V sign = V(1);    ///< factor of the gradient: -1 for maximisation
+  V decay = V(0);   ///< L2 regularisation: factor of the weight that is added to the gradient
+  V shrink = V(1);  ///< AdamW: factor of the weight
 };
 
-/** What comes before any rule, where sign, decay or shrink are not 1, 0 and 1. */
+/** Applied before any rule if sign, decay or shrink differ from 1, 0 and 1. */
 template <class V>
 inline TERCEL_HD void prepare(V& w, V& g, const Step<V>& h) {
   g = h.sign * g;
@@ -80,7 +80,7 @@ struct NesterovRule {
   }
 };
 
-/** m, v: moving means of g and g^2; w -= rate m / (sqrt(v) + epsilon), with amsgrad the largest v so far. */
+/** m, v: moving averages of g and g^2; w -= rate m / (sqrt(v) + epsilon), with amsgrad the largest v so far. */
 template <bool kAmsgrad>
 struct AdamRule {
   static constexpr int kStates = kAmsgrad ? 3 : 2;
@@ -90,7 +90,7 @@ struct AdamRule {
     state[0] = h.beta1 * state[0] + h.rest1 * g;
     state[1] = h.beta2 * state[1] + h.rest2 * (g * g);
     V v = state[1];
-    if constexpr (kAmsgrad) v = state[2] = where((state[2] < v) | (v != v), v, state[2]);  // NaN stays
+    if constexpr (kAmsgrad) v = state[2] = where((state[2] < v) | (v != v), v, state[2]);  // NaN is kept
     w = w - h.rate * state[0] / (sqrt(v) + h.epsilon);
   }
 };
@@ -107,8 +107,8 @@ struct AdaGradRule {
 };
 
 /**
- * s: moving mean of g^2; u = g / (sqrt(s) + epsilon); w -= rate u. Centred: s - m^2 in place of s, with m the moving
- * mean of g. Momentum: b = beta1 b + u; w -= rate b. The states are s, m, b, as far as there are such.
+ * s: moving average of g^2; u = g / (sqrt(s) + epsilon); w -= rate u. Centred: s - m^2 instead of s, with m the moving
+ * average of g. Momentum: b = beta1 b + u; w -= rate b. The states are s, m, b, as far as they are used.
  */
 template <bool kCentered, bool kMomentum>
 struct RmsPropRule {
@@ -158,7 +158,7 @@ using Rules = RuleList<SgdRule, MomentumRule, NesterovRule, AdamRule<false>, Ada
                        RmsPropRule<false, false>, RmsPropRule<true, false>, RmsPropRule<false, true>,
                        RmsPropRule<true, true>, FtrlRule>;
 
-/** Places in Rules. */
+/** Indices in Rules. */
 enum class RuleId : uint8_t {
   Sgd,
   Momentum,

@@ -1,4 +1,4 @@
-// What the kernels of the update rules are given.
+// Arguments of the kernels of update rules.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tercel {
 
-/** Rows of elements that lie side by side, `stride` elements from row to row; any floating dtype. */
+/** Rows of contiguous elements, `stride` elements from row to row; any floating dtype. */
 struct RuleOperand {
   void* data;
   int64_t stride;
@@ -23,20 +23,20 @@ struct RuleOperand {
 
 /**
  * One step on n rows of `dim` elements each. Row i of the gradient belongs to row i of weight and states, or to row
- * rows[i]. The step is computed in float64 if the weight has that dtype, and else in float32; other dtypes are
- * converted when they are read and written, so weight and states may have different ones, and may be parts of one row.
+ * rows[i]. The step is computed in float64 if the weight is float64, else in float32; other dtypes are converted on
+ * load and store, so weight and states may have different dtypes and may be parts of one row.
  */
 struct RuleUpdate {
   optim::RuleId rule;
   RuleOperand weight;
   RuleOperand state[optim::kMostStates];  ///< as many as the rule has
-  RuleOperand gradient;                   ///< only read
-  const int64_t* rows;                    ///< [n], each once; null for all in order
+  RuleOperand gradient;                   ///< read-only
+  const int64_t* rows;                    ///< [n], without duplicates; null for all rows in order
   int64_t n, dim;
   optim::Step<double> step;
 };
 
-/** Whether every value that it stored is finite. */
+/** Returns whether every stored value is finite. */
 using RuleUpdateFn = bool(const RuleUpdate& update);
 
 TERCEL_DECLARE_KERNELS(RuleUpdateFn, update_by_rule)

@@ -10,6 +10,7 @@
 #include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 #include "tercel/util/version.h"
+#include "tercel/util/warning.h"
 
 namespace tercel::recsys {
 
@@ -50,7 +51,7 @@ struct Manifest {
   static constexpr auto fields() {  // the configuration is read and written beside them
     return std::tuple(Field{"tercel_version", &Manifest::tercel_version, "that wrote it", required()},
                       Field{"instruction_set", &Manifest::instruction_set, "that trained it", required()},
-                      Field{"info", &Manifest::info, "what it holds", required()},
+                      Field{"info", &Manifest::info, "its contents", required()},
                       Field{"data", &Manifest::data, "what it was trained on", required()},
                       Field{"files", &Manifest::files, "its files", required()},
                       Field{"state", &Manifest::state, "of the trainer"});
@@ -122,15 +123,26 @@ Manifest read_manifest(const std::string& folder) {
   return manifest;
 }
 
+bool has_intact_manifest(const std::string& folder) {
+  try {
+    static_cast<void>(read_manifest(folder));
+  } catch (const CheckpointVersionError&) {  // for another version
+  } catch (const DataError&) {
+    return false;
+  }
+  return true;
+}
+
 std::optional<Evaluation> read_evaluation(const std::string& folder) {
   const std::string path = join_path(folder, kEvaluation);
-  if (!exists(path)) return std::nullopt;
   try {
+    if (!exists(path)) return std::nullopt;
     Evaluation evaluation;
     read_options(read_sealed(path), evaluation, path);
     return evaluation;
-  } catch (const DataError&) {  // damaged: as if there had been none
+  } catch (const DataError&) {  // damaged: treated as missing
   } catch (const ConfigError&) {
+  } catch (const IoError&) {  // also if a trainer has just removed it
   }
   return std::nullopt;
 }
@@ -200,7 +212,7 @@ void Checkpoint::read_tensors(const CheckpointFile& file, bool all) const {
   }
   for (const io::TensorEntry& entry : reader.entries())
     TERCEL_CHECK(!all || expected.contains(entry.name), DataError, join_path(folder_, name), ": a tensor '",
-                 printable(entry.name), "' that is not expected");
+                 printable(entry.name), "' that is not in the model");
   for (const io::NamedTensor& t : file.tensors) reader.read_into(t);
 }
 
@@ -223,28 +235,19 @@ std::vector<std::string> rank_checkpoints(const std::string& folder) {
   struct Candidate {
     std::string folder, rows;
     double metric = 0;
-    int rank = 0;  // 0: evaluated on the same rows as the last one that was, 1: not so, 2: damaged
+    int rank = 0;  // 0: evaluated on the same rows as the last evaluation, 1: otherwise
   };
   std::vector<Candidate> all;
   std::string rows;
   for (std::string& checkpoint : list_checkpoints(folder)) {
     Candidate candidate{std::move(checkpoint), {}, 0, 1};
-    try {
-      static_cast<void>(read_manifest(candidate.folder));
-      if (const auto evaluation = read_evaluation(candidate.folder)) {
-        for (const Evaluation::Metric& metric : evaluation->metrics) {
-          if (metric.name != kBestMetric) continue;
-          candidate.rank = 0;
-          candidate.metric = metric.value;
-          candidate.rows = rows = evaluation->rows;
-        }
+    if (const auto evaluation = read_evaluation(candidate.folder)) {
+      for (const Evaluation::Metric& metric : evaluation->metrics) {
+        if (metric.name != kBestMetric) continue;
+        candidate.rank = 0;
+        candidate.metric = metric.value;
+        candidate.rows = rows = evaluation->rows;
       }
-    } catch (const CheckpointVersionError&) {  // whoever opens it says so
-    } catch (const DataError&) {
-      candidate.rank = 2;
-    } catch (const IoError&) {
-      if (exists(candidate.folder)) throw;
-      continue;  // a trainer has removed it
     }
     all.push_back(std::move(candidate));
   }
@@ -270,26 +273,28 @@ std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which
       std::reverse(candidates.begin(), candidates.end());
     }
     std::vector<std::string> errors;
-    bool was_removed = false;
+    bool was_removed = false, is_unreadable = false;
     for (const std::string& candidate : candidates) {
       try {
         Checkpoint checkpoint(candidate, verify);
         for (const std::string& error : errors)
-          warnings.push_back(str_cat(
-              {"a damaged checkpoint is passed over: ", error, "; ", file_name(candidate), " is taken in its place"}));
+          warnings.push_back(
+              str_cat({"skipped a damaged checkpoint: ", error, "; ", file_name(candidate), " is used instead"}));
         return checkpoint;
       } catch (const CheckpointVersionError&) {
         throw;
       } catch (const Error& e) {
         was_removed = !exists(candidate) && attempt < kAttempts;
         if (was_removed) break;
-        if (e.exit_code() != ExitCode::Data) throw;
+        if (e.exit_code() != ExitCode::Data && e.exit_code() != ExitCode::Io) throw;
+        is_unreadable |= e.exit_code() == ExitCode::Io;
         errors.emplace_back(e.what());
       }
     }
     if (was_removed) continue;
-    TERCEL_CHECK(errors.empty(), DataError, printable(folder), ": there is no whole checkpoint: ", errors.front());
-    return std::nullopt;
+    if (errors.empty()) return std::nullopt;
+    if (is_unreadable) throw_error<IoError>({printable(folder), ": no checkpoint can be read: ", errors.front()});
+    throw_error<DataError>({printable(folder), ": all checkpoints are damaged: ", errors.front()});
   }
 }
 
@@ -326,8 +331,8 @@ void CheckpointStore::set_aside_after(int64_t step) {
   for (const std::string& folder : list_checkpoints(folder_)) {
     if (file_name(folder) <= folder_name(step)) continue;
     const std::string aside = folder + std::string(kDamaged);
-    remove_dir_atomically(aside);  // of an earlier time
-    rename_path(folder, aside);
+    remove_dir_atomically(aside);  // of an earlier step
+    move_dir(folder, aside);
     sync_dir(folder_);
   }
 }
@@ -338,10 +343,13 @@ std::optional<std::string> CheckpointStore::latest() const {
   return all.back();
 }
 
-void CheckpointStore::remove_old() const {
+void CheckpointStore::remove_old() const try {
   const std::vector<std::string> all = list_checkpoints(folder_), ranked = rank_checkpoints(folder_);
+  const auto best = std::find_if(ranked.begin(), ranked.end(), has_intact_manifest);
   for (size_t i = 0; i + static_cast<size_t>(keep_last_) < all.size(); ++i)
-    if (all[i] != ranked.front()) remove_dir_atomically(all[i]);
+    if (best == ranked.end() || all[i] != *best) remove_dir_atomically(all[i], kManifest);
+} catch (const IoError& e) {
+  warn(str_cat({"old checkpoints could not be removed: ", e.what()}));
 }
 
 }  // namespace tercel::recsys

@@ -3,7 +3,7 @@
 // docs/formats/checkpoint.md has the layout. A checkpoint is written under a temporary name, synced and renamed, so
 // that a kill at any moment keeps the older ones, and this one is complete or absent; loading checks every file's size
 // and checksum. Results of an evaluation are written later, to a small file beside the manifest. The trainer decides
-// which tensors and state there are: here they are names and texts.
+// which tensors and state to store: here they are names and strings.
 #pragma once
 
 #include <cstdint>
@@ -120,15 +120,16 @@ TERCEL_API bool is_checkpoint_folder(const std::string& folder);
 TERCEL_API std::vector<std::string> list_checkpoints(const std::string& folder);
 /**
  * The same, best first: by descending AUC, ties by ascending step; then those not evaluated on the rows of the last
- * evaluation, by descending step. Damaged manifests come last.
+ * evaluation, by descending step. Only the evaluations are read: any of them may be damaged.
  */
 TERCEL_API std::vector<std::string> rank_checkpoints(const std::string& folder);
 
 /** Which checkpoint of several to open. */
 enum class Which : uint8_t { Last, Best };
 /**
- * The last or best intact checkpoint of a folder; none if the folder has none. Warnings name damaged ones that were
- * skipped; DataError if all are damaged. A trainer may write and remove checkpoints meanwhile.
+ * The last or best intact checkpoint of a folder; none if the folder has none. Warnings name those that were skipped
+ * because they are damaged or cannot be read; DataError (IoError if one cannot be read) if that holds for all. A
+ * trainer may write and remove checkpoints meanwhile.
  */
 TERCEL_API std::optional<Checkpoint> open_checkpoint(const std::string& folder, Which which, Verify verify,
                                                      std::vector<std::string>& warnings);
@@ -140,8 +141,8 @@ class TERCEL_API CheckpointStore {
   CheckpointStore(std::string folder, int64_t keep_last);
 
   /**
-   * Writes a checkpoint, then removes old ones: the last `keep_last` (at least 1) and the best stay. Also creates the
-   * folder if missing, and removes partial checkpoints of a killed writer.
+   * Writes a checkpoint, then removes old ones (a warn() if that fails): the last `keep_last` (at least 1) and the best
+   * stay. Also creates the folder if missing, and removes partial checkpoints of a killed writer.
    */
   void save(const CheckpointInfo& info, const RunIdentity& identity, const std::string& state,
             Span<CheckpointFile> files);

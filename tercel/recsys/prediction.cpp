@@ -49,18 +49,21 @@ void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t ro
 
 namespace {
 
-/** The folder of the run that a model's path lies in. */
+/** The folder of the run that contains a model's path. */
 std::string run_of(const std::string& path) { return is_checkpoint_folder(path) ? join_path(path, "../..") : path; }
 
 }  // namespace
 
+bool is_model_folder(const std::string& path) {
+  const RunFolder run(path);
+  return is_checkpoint_folder(path) || exists(run.config()) || exists(run.checkpoints());
+}
+
 Checkpoint open_model(const std::string& path, Verify verify, std::vector<std::string>& warnings) {
   if (is_checkpoint_folder(path)) return Checkpoint(path, verify);
-  const RunFolder run(path);
-  TERCEL_CHECK(exists(run.config()) || exists(run.checkpoints()), DataError, printable(path),
-               ": no trained model: there is no run in this folder");
-  std::optional<Checkpoint> best = open_checkpoint(run.checkpoints(), Which::Best, verify, warnings);
-  TERCEL_CHECK(best, DataError, printable(path), ": no model: there is no checkpoint yet");
+  TERCEL_CHECK(is_model_folder(path), DataError, printable(path), ": no trained model: the folder contains no run");
+  std::optional<Checkpoint> best = open_checkpoint(RunFolder(path).checkpoints(), Which::Best, verify, warnings);
+  TERCEL_CHECK(best, DataError, printable(path), ": no model: the run has no checkpoint yet");
   return *std::move(best);
 }
 
@@ -128,7 +131,7 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
   data::Dataset dataset = RunFolder(model.run).read_description();
   check_dataset_fits(model, dataset);
   TERCEL_CHECK(dataset.conversion && dataset.conversion->vocabulary, ConfigError, dataset.folder,
-               ": the model was not trained on a dataset that was converted from text, so it cannot read text");
+               ": the model's dataset was not converted from text, so the model cannot read text");
   if (!model.data.dense_mean.empty()) {  // the run may have continued on data with other moments
     dataset.conversion->dense_mean = model.data.dense_mean;
     dataset.conversion->dense_std = model.data.dense_std;

@@ -19,13 +19,16 @@ namespace tercel::recsys {
 /** A model loaded from a run. */
 struct LoadedModel {
   ModelConfig config;       ///< the checkpoint's own
-  data::DataIdentity data;  ///< of what it was trained on
+  data::DataIdentity data;  ///< of its training data
   std::string run;          ///< folder of the run, with the vocabulary for raw text
   Model model;
   std::string checkpoint;  ///< folder of the checkpoint that it comes from
   int64_t step = 0;
   std::vector<std::string> warnings;  ///< about damaged checkpoints that were skipped
 };
+
+/** Whether a folder is that of a run or of a checkpoint. */
+TERCEL_API bool is_model_folder(const std::string& path);
 
 /**
  * Opens the best whole checkpoint of a run folder, or the given checkpoint folder. DataError if there is none or the

@@ -1,4 +1,7 @@
 #include "tercel/recsys/run_folder_impl.h"
+
+#include <algorithm>
+
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
@@ -12,31 +15,45 @@ constexpr int64_t kMaxDescriptionBytes = int64_t{64} << 20;
 constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 constexpr std::string_view kVocabularyFile = "vocabulary";
 
-}  // namespace
-
-NewFolder::NewFolder(const std::string& path)
-    : path_(path), existed_(exists(path)), new_(!existed_ || list_dir(path).empty()) {
+/** Creates a folder if it is missing; returns whether it existed. */
+bool existed_before(const std::string& path) {
+  const bool existed = exists(path);
   create_dirs(path);
+  return existed;
 }
 
-NewFolder::~NewFolder() {
+bool holds_only(const std::string& folder, const std::string& lock) {
+  const std::vector<std::string> names = list_dir(folder);
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name == lock || name == lock + ".held"; });
+}
+
+}  // namespace
+
+LockedFolder::LockedFolder(const RunFolder& folder)
+    : path_(folder.path()),
+      existed_(existed_before(path_)),
+      lock_(folder.lock()),
+      new_(holds_only(path_, file_name(folder.lock()))) {}
+
+LockedFolder::~LockedFolder() {
   if (!kept_) remove();
 }
 
-void NewFolder::remove() noexcept {
-  if (!new_) return;
+void LockedFolder::remove() noexcept {
   try {
+    if (!new_ || !is_in_place()) return;
     if (!existed_) return remove_tree(path_);
     for (const std::string& name : list_dir(path_)) remove_tree(join_path(path_, name));
-  } catch (const IoError&) {  // there is an error already, which says more
+  } catch (const IoError&) {  // another error is propagating, which is more informative
   }
 }
 
 void RunFolder::write_config(const ModelConfig& content) const { write_file_atomically(config(), to_json(content)); }
 
 data::Dataset RunFolder::read_description() const {
-  TERCEL_CHECK(exists(description()), DataError, printable(path_), ": no folder of a run: ", file_name(description()),
-               ", which says how text becomes rows, is missing");
+  TERCEL_CHECK(exists(description()), DataError, printable(path_), ": not a run folder: ", file_name(description()),
+               ", which describes the conversion of text to rows, is missing");
   data::Dataset dataset = data::dataset_from_json(read_file(description(), kMaxDescriptionBytes), description());
   dataset.folder = path_;
   return dataset;
@@ -51,6 +68,12 @@ void RunFolder::write_description(const data::Dataset& dataset) const {
     record.path = kVocabularyFile;
   }
   write_file_atomically(description(), data::dataset_to_json(content));
+}
+
+void RunFolder::remove_stale_files() const {
+  for (const std::string& file : {config(), description(), join_path(path_, kVocabularyFile), metrics()})
+    remove_stale_temporaries(path_, file_name(file));
+  if (exists(checkpoints())) remove_stale_temporaries(checkpoints());
 }
 
 void RunFolder::forget_metrics_after(int64_t step) const {

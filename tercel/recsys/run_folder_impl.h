@@ -18,23 +18,6 @@
 
 namespace tercel::recsys {
 
-/** Creates a folder. Unless keep() is called, removes it again, or its content if it existed. */
-class NewFolder {
- public:
-  /** A folder that is not empty is never removed. */
-  explicit NewFolder(const std::string& path);
-  ~NewFolder();
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
-  void keep() { kept_ = true; }
-  void remove() noexcept;
-
- private:
-  std::string path_;
-  bool existed_, new_, kept_ = false;
-};
-
 class RunFolder {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
@@ -51,11 +34,38 @@ class RunFolder {
    * vocabulary. */
   data::Dataset read_description() const;
   void write_description(const data::Dataset& dataset) const;
+  /** Removes what a killed trainer left of these files and of checkpoints, half written or half removed. */
+  void remove_stale_files() const;
   /** Drops metrics() of later steps, and an incomplete line, which a killed run left. */
   void forget_metrics_after(int64_t step) const;
 
  private:
   std::string path_;
+};
+
+/**
+ * A run's folder under its lock, created if missing. Unless keep() is called, a new one is removed again, or its
+ * content if it existed.
+ */
+class LockedFolder {
+ public:
+  /** IoError if another process holds the lock, whose folder is left alone. */
+  explicit LockedFolder(const RunFolder& folder);
+  ~LockedFolder();
+  LockedFolder(const LockedFolder&) = delete;
+  LockedFolder& operator=(const LockedFolder&) = delete;
+
+  /** False if the folder was removed or renamed. */
+  bool is_in_place() const { return lock_.is_in_place(); }
+  void keep() { kept_ = true; }
+  /** Removes a folder that held nothing but the lock when it was locked. */
+  void remove() noexcept;
+
+ private:
+  std::string path_;
+  bool existed_;
+  FileLock lock_;  // held while the folder is looked at, and while it is removed
+  bool new_, kept_ = false;
 };
 
 }  // namespace tercel::recsys

@@ -12,7 +12,7 @@ namespace tercel::recsys {
 
 namespace {
 
-/** What an entry of a configuration belongs to. An optimizer may be the configuration's or a layer's own. */
+/** The owner of an entry of a configuration. An optimizer may belong to the configuration or to a layer. */
 enum class EntryKind : uint8_t { Other, Layer, Optimizer };
 
 /** An entry in which two configurations differ. */
@@ -59,7 +59,7 @@ void compare_layers(const Json& before, const Json& now, Differences& out) {
   for (size_t i = 0; i < std::max(before.size(), now.size()); ++i) {
     const Json a = i < before.size() ? Json(title_of(before[i])) : Json(),
                b = i < now.size() ? Json(title_of(now[i])) : Json();
-    if (a != b) {  // what follows would be compared with something else
+    if (a != b) {  // later entries would be compared with the wrong ones
       add_difference(EntryKind::Layer, "layers[" + std::to_string(i) + "]", a.is_null() ? nullptr : &a,
                      b.is_null() ? nullptr : &b, out);
       return;
@@ -69,7 +69,7 @@ void compare_layers(const Json& before, const Json& now, Differences& out) {
   }
 }
 
-/** Everything but where the run ends, of which `epochs` and `max_iter` say 0 for what is not given. */
+/** Everything except the end of the run, for which `epochs` and `max_iter` are 0 if not given. */
 Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
   Json a = config_to_json(before), b = config_to_json(now);
   Differences out;
@@ -83,7 +83,7 @@ Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
   return out;
 }
 
-/** What check_same_meaning() allows to differ: names, and the hotness of slots. */
+/** Differences that check_same_meaning() allows: names, and the hotness of slots. */
 void add_schema_differences(const data::Schema& before, const data::Schema& now, std::vector<std::string>& out) {
   const auto add = [&out](const std::string& what, const std::string& a, const std::string& b) {
     if (a != b) out.push_back(str_cat({"data: ", what, ": the checkpoint has ", a, ", this run has ", b}));
@@ -143,8 +143,12 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
                  ": a checkpoint of another model: ", d.text);
     TERCEL_CHECK(d.kind != EntryKind::Optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),
                  ": a checkpoint with the state of another optimizer: ", d.text);
-    TERCEL_CHECK(d.path != "solver.batchsize" || check.new_train_rows, ConfigError, printable(folder),
-                 ": a checkpoint in the middle of an epoch with batches of another size: ", d.text);
+    TERCEL_CHECK(check.new_train_rows || d.path != "solver.batchsize", ConfigError, printable(folder),
+                 ": a checkpoint of a run with batches of another size: ", d.text);
+    const bool is_order = d.path == "data.shuffle" ||
+                          (run.config.data.shuffle && (d.path == "data.shuffle_window" || d.path == "solver.seed"));
+    TERCEL_CHECK(check.new_train_rows || !is_order, ConfigError, printable(folder),
+                 ": a checkpoint of a run that reads the rows in another order: ", d.text);
     check.warnings.push_back(d.text);
   }
   if (by_size)

@@ -80,8 +80,7 @@ struct Trainer::State {
   // In this order: cheap checks come before the folder is created, and the folder before memory is allocated.
   data::BatchReader reader;
   RunFolder folder;
-  NewFolder new_folder;
-  std::optional<FileLock> lock;
+  std::optional<LockedFolder> lock;
   CheckpointStore checkpoints;
   RunIdentity identity;
   std::vector<std::string> warnings;
@@ -102,8 +101,7 @@ struct Trainer::State {
         dataset(set),
         reader(set, data::PartName::Train, reader_options(cfg, built)),
         folder(checked_folder(path)),
-        new_folder(path),
-        lock(std::in_place, folder.lock()),
+        lock(std::in_place, folder),
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
         identity(identity_of_run(cfg, built, set)),
         resumed(open_resumed(built, resume, new_data)),
@@ -115,7 +113,7 @@ struct Trainer::State {
                  config.solver.batchsize, " but ", dataset.folder, " has ", reader.epoch_rows(), " train rows");
     RunFolder found(path);
     TERCEL_CHECK(!exists(path) || (is_directory(path) && (list_dir(path).empty() || exists(found.lock()))), IoError,
-                 printable(path), ": expected a new folder or that of a run, found something else there");
+                 printable(path), ": expected a new folder or a run folder, but the path exists and is neither");
     return found;
   }
 
@@ -123,7 +121,7 @@ struct Trainer::State {
   std::optional<Checkpoint> open_resumed(const Model& model, Resume resume, NewData new_data) {
     const auto latest = checkpoints.latest();
     TERCEL_CHECK(resume == Resume::Auto || !latest, ConfigError, folder.path(),
-                 ": holds a run already, with checkpoint ", latest ? *latest : "",
+                 ": already contains a run, with checkpoint ", latest ? *latest : "",
                  "; continue it with --resume auto, or choose another folder");
     auto checkpoint = open_checkpoint(folder.checkpoints(), Which::Last, Verify::Contents, warnings);
     if (!checkpoint) return checkpoint;
@@ -141,7 +139,7 @@ struct Trainer::State {
   }
 
   int64_t total_steps() const {
-    const int64_t epochs = reader.options().epochs;  // 0: without end
+    const int64_t epochs = reader.options().epochs;  // 0: unlimited
     int64_t all = 0;
     if (epochs == 0 || __builtin_mul_overflow(epochs, reader.epoch_batches(), &all) ||
         __builtin_add_overflow(all, first_step, &all))
@@ -184,9 +182,8 @@ struct Trainer::State {
     if (!removed.empty()) {
       says_what_is_saved = true;
       throw_error<IoError>({printable(removed), ": the folder of the run was removed or renamed while it was trained; ",
-                            saved_text(),
-                            ", with config.json and trained_on.json; earlier checkpoints and metrics are "
-                            "where the folder has gone"});
+                            saved_text(), describe_again(),
+                            "; earlier checkpoints and metrics are in the old folder, if it was renamed"});
     }
     Progress p;
     p.kind = Progress::Kind::Checkpoint;
@@ -206,11 +203,6 @@ struct Trainer::State {
     checkpoints.note_evaluation(step, evaluation);
   }
 
-  /** Removes partial checkpoints that a killed process left while writing or removing one. */
-  void remove_stale_checkpoints() const {
-    if (exists(folder.checkpoints())) remove_stale_temporaries(folder.checkpoints());
-  }
-
   std::string saved_text() const {
     return str_cat({"the state after step ", saved_at, " is saved in ", printable(checkpoints.latest().value_or(""))});
   }
@@ -219,22 +211,33 @@ struct Trainer::State {
   std::string begin_again_elsewhere() {
     const std::string gone = folder.path();
     std::string path = gone;
-    for (int64_t n = 2; exists(path); ++n) path = str_cat({gone, "-", n});
-    create_dirs(path);
+    create_dirs(parent_path(gone));
+    for (int64_t n = 2; !create_new_dir(path); ++n) path = str_cat({gone, "-", n});
     folder = RunFolder(path);
-    lock.emplace(folder.lock());
+    lock.emplace(folder);
+    lock->keep();
     checkpoints = CheckpointStore(folder.checkpoints(), config.solver.keep_checkpoints);
-    folder.write_config(config);
-    folder.write_description(dataset);
     metrics_file = File::append(folder.metrics());
     return gone;
   }
 
-  /** After an error: saves the last step if it is complete and finite; returns a text on what can be resumed. */
+  /** Describes the run in the new folder once its state is saved; the dataset may be gone too. Returns what was
+   * written. */
+  std::string describe_again() const {
+    try {
+      folder.write_config(config);
+      folder.write_description(dataset);
+      return ", with config.json and trained_on.json";
+    } catch (const Error& e) {
+      return str_cat({", without trained_on.json (", e.what(), ")"});
+    }
+  }
+
+  /** After an error: saves the last step if it is complete and finite; returns a message about what can be resumed. */
   std::string rescue() {
     if (says_what_is_saved) return {};
     if (step == 0 && saved_at < 0) {
-      new_folder.remove();
+      lock->remove();
       return {};
     }
     std::string problem;
@@ -328,12 +331,12 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
     s.resumed.reset();
     s.checkpoints.set_aside_after(s.step);
   }
-  s.remove_stale_checkpoints();
+  s.folder.remove_stale_files();
   s.folder.write_config(config);
   s.folder.write_description(dataset);
   s.folder.forget_metrics_after(s.step);
   s.metrics_file = File::append(s.folder.metrics());
-  s.new_folder.keep();
+  s.lock->keep();
 }
 
 Trainer::~Trainer() = default;
@@ -371,7 +374,7 @@ TrainEnd Trainer::State::run(Observer observer) {
     }
     const bool long_ago =
         step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
-    if (take_save_request() || long_ago) save(observer);
+    if ((step > 0 && take_save_request()) || long_ago) save(observer);
     if (stop_signal() != 0 || step >= total || !next(batch)) break;
     const double loss = learner.train(batch, optim::learning_rate(solver, step + 1), step + 1);
     ++step;
@@ -402,10 +405,14 @@ TrainEnd Trainer::State::run(Observer observer) {
       written = {now, 0, rows, 0};
     }
   }
+  if (step == 0 && saved_at < 0) {  // stopped before anything was trained
+    lock->remove();
+    return TrainEnd::Stopped;
+  }
   save(observer);
   const bool done = stop_signal() == 0 && evaluate_now(observer);
-  save(observer);  // nothing is, unless the folder has gone meanwhile
-  remove_stale_checkpoints();
+  save(observer);  // nothing is removed, unless the folder has disappeared meanwhile
+  folder.remove_stale_files();
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 

@@ -60,11 +60,12 @@ class TERCEL_API Trainer {
   ~Trainer();
 
   /**
-   * Trains to the end. When stop_signal() is set, the step is finished, a checkpoint is written, and the result is
-   * Stopped; take_save_request() writes one and continues. NumericError if the loss is not finite; it names the first
-   * layer with such an output. Before an error propagates, the last complete step is saved, if its state is finite, and
-   * the message names the checkpoint; before the first step, a new folder is removed again. IoError also if the folder
-   * was removed meanwhile: the state is then saved in a new folder there, or beside it.
+   * Trains to the end. When stop_signal() is set, the step is finished, a checkpoint is written (before the first step,
+   * a new folder is removed again instead), and the result is Stopped; take_save_request() writes one and continues.
+   * NumericError if the loss is not finite; it names the first layer with such an output. Before an error propagates,
+   * the last complete step is saved, if its state is finite, and the message names the checkpoint; before the first
+   * step, a new folder is removed again. IoError also if the folder was removed meanwhile: the state is then saved in a
+   * new folder there, or beside it.
    */
   TrainEnd run(Observer observer);
   Model& model();

@@ -62,7 +62,7 @@ bool claim(File& file, const std::string& path) {
 void remove_quietly(const std::string& path) noexcept {
   try {
     if (!path.empty()) remove_tree(path);
-  } catch (...) {  // nobody is left to tell; remove_stale_temporaries comes later
+  } catch (...) {  // errors cannot be reported here; remove_stale_temporaries will clean up
   }
 }
 
@@ -90,7 +90,7 @@ std::string checked_dir_target(const std::string& path) {
 
 enum class Present { Nothing, Empty, Replaceable };
 
-// What exists at the target of an AtomicDir; throws if it must not be replaced.
+// The kind of object at the target of an AtomicDir; throws if it must not be replaced.
 Present check_dir_target(const std::string& target, const std::string& replaces) {
   struct stat status;
   if (detail::call_lstat(target.c_str(), &status) != 0) {
@@ -103,8 +103,17 @@ Present check_dir_target(const std::string& target, const std::string& replaces)
   if (list_dir(target).empty()) return Present::Empty;
   TERCEL_CHECK(!replaces.empty(), IoError, printable(target), ": create directory: it exists already and is not empty");
   TERCEL_CHECK(exists(join_path(target, replaces)), IoError, printable(target),
-               ": create directory: it exists already and holds no ", replaces, ", so it will not be replaced");
+               ": create directory: it already exists and contains no ", replaces, ", so it will not be replaced");
   return Present::Replaceable;
+}
+
+// For a folder that cannot get another name. What is left without its marker is no whole folder.
+void remove_in_place(const std::string& folder, const std::string& marker) {
+  if (!marker.empty()) {
+    remove_file(join_path(folder, marker));
+    sync_dir(folder);
+  }
+  remove_tree(folder);
 }
 
 File create_temporary_file(const std::string& target, detail::TemporaryPath& temporary) {
@@ -175,7 +184,7 @@ void AtomicFile::commit() {
   sync_dir(parent_path(target_));
   try {
     writer_.close();
-  } catch (const IoError&) {  // everything was synced: there is nothing left to lose
+  } catch (const IoError&) {  // everything is synced already
   }
 }
 
@@ -205,6 +214,7 @@ void AtomicDir::commit() {
   const File old = File::open_dir(target_);
   static_cast<void>(detail::call_flock(old.fd(), LOCK_EX));
   if (detail::call_rename(temporary.c_str(), target_.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno == EXDEV) return replace_by_removal();
     if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) throw_io_error(target_, "replace", errno);
     replace_without_exchange();
     return;
@@ -221,7 +231,10 @@ void AtomicDir::commit() {
 void AtomicDir::replace_without_exchange() {
   std::string& temporary = temporary_.path;
   const std::string old = temporary_name(target_, kOldMark);
-  rename_path(target_, old);
+  if (detail::call_rename(target_.c_str(), old.c_str(), 0) != 0) {
+    if (errno == EXDEV) return replace_by_removal();
+    throw_io_error(target_, "replace", errno);
+  }
   const auto put_back = [&] { static_cast<void>(detail::call_rename(old.c_str(), target_.c_str(), 0)); };
   if (detail::call_rename(temporary.c_str(), target_.c_str(), 0) != 0) {
     const int error = errno;
@@ -241,7 +254,14 @@ void AtomicDir::replace_without_exchange() {
   remove_quietly(old);
 }
 
-void remove_dir_atomically(const std::string& path) {
+void AtomicDir::replace_by_removal() {
+  remove_in_place(target_, replaces_);
+  rename_path(temporary_.path, target_);
+  temporary_.path.clear();
+  sync_dir(parent_path(target_));
+}
+
+void remove_dir_atomically(const std::string& path, std::string_view marker) {
   const std::string target = checked_dir_target(path);
   struct stat status;
   if (detail::call_lstat(target.c_str(), &status) != 0) {
@@ -253,7 +273,10 @@ void remove_dir_atomically(const std::string& path) {
   // lock.
   static_cast<void>(detail::call_flock(folder.fd(), LOCK_EX));
   const std::string temporary = temporary_name(target);
-  if (detail::call_rename(target.c_str(), temporary.c_str(), 0) != 0) throw_io_error(target, "remove", errno);
+  if (detail::call_rename(target.c_str(), temporary.c_str(), 0) != 0) {
+    if (errno != EXDEV) throw_io_error(target, "remove", errno);
+    return remove_in_place(target, std::string(marker));
+  }
   try {
     sync_dir(parent_path(target));
   } catch (const IoError&) {
@@ -261,6 +284,14 @@ void remove_dir_atomically(const std::string& path) {
     throw;
   }
   remove_tree(temporary);
+}
+
+void move_dir(const std::string& from, const std::string& to) {
+  if (detail::call_rename(from.c_str(), to.c_str(), 0) == 0) return;
+  if (errno != EXDEV) throw_io_error(to, "rename", errno);
+  TERCEL_CHECK(create_new_dir(to), IoError, printable(to), ": rename: it exists already");
+  for (const std::string& name : list_dir(from)) move_dir(join_path(from, name), join_path(to, name));
+  remove_tree(from);
 }
 
 void write_file_atomically(const std::string& path, std::string_view content) {
@@ -278,7 +309,7 @@ int64_t remove_stale_temporaries(const std::string& folder, std::string_view nam
     try {
       const std::string target = path.substr(0, path.size() - kOldMark.size() - kDigits);
       const bool is_dir = file_info(path).kind == FileKind::Directory;
-      File lock = is_dir ? File::open_dir(path) : File::open_read(path);
+      File lock = is_dir ? File::open_dir(path) : File::open_existing(path);
       if (!lock.try_lock() || !lock.is_at(path)) continue;  // in use
       if (is_old && !exists(target)) {
         rename_path(path, target);

@@ -5,11 +5,13 @@
 // target, and the folder is synced, in this order: without the first sync a power cut may leave the new name with old
 // or no content, without the last it may undo the rename. Until commit() the target is untouched. If commit()
 // throws, the target is either as it was or (only the last sync failed) complete and new.
-// The writer holds a flock on the temporary for as long as it lives, so that remove_stale_temporaries can tell what a
-// dead writer left behind from what is being written now. On a file system without flock nothing is ever removed.
+// The writer holds a flock on the temporary for as long as it lives, so that remove_stale_temporaries can distinguish
+// leftovers of dead writers from files that are being written. On a file system without flock nothing is ever removed.
 // A folder that replaces another is exchanged with it. On a file system that cannot (NFS, FUSE) the old one first gets
-// a name of its own ("data.old-1f00ba42"), then the new one its name: a writer that is killed in between leaves no
-// folder under the target's name, until remove_stale_temporaries gives the old one its name back.
+// a temporary name ("data.old-1f00ba42"), then the new one its name: a writer that is killed in between leaves no
+// folder under the target's name, until remove_stale_temporaries gives the old one its name back. If the old one cannot
+// be renamed either (EXDEV: a folder of a lower layer of overlayfs), it is removed first, beginning with the file that
+// marks it as complete.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +80,7 @@ class TERCEL_API AtomicDir {
 
  private:
   void replace_without_exchange();
+  void replace_by_removal();
 
   std::string target_;
   std::string replaces_;
@@ -90,16 +93,19 @@ TERCEL_API void check_outside(const std::string& folder, const std::string& file
 
 /**
  * Removes a folder with everything in it. If the program is stopped, the folder is either complete under its name or
- * gone. A missing folder is no error.
+ * gone, or, where folders cannot be renamed (EXDEV), without the file `marker`. A missing folder is no error.
  */
-TERCEL_API void remove_dir_atomically(const std::string& path);
+TERCEL_API void remove_dir_atomically(const std::string& path, std::string_view marker = {});
+
+/** Renames a folder; where that cannot be done (EXDEV), moves its files one by one. Nothing may have the new name. */
+TERCEL_API void move_dir(const std::string& from, const std::string& to);
 
 /** Creates or replaces a file as AtomicFile does. */
 TERCEL_API void write_file_atomically(const std::string& path, std::string_view content);
 
 /**
  * Removes what dead writers of AtomicFile and AtomicDir left in `folder`: for the target `name`, or for all if it is
- * empty. Returns how many were removed. What is still being written stays. An old folder whose replacement
+ * empty. Returns how many were removed. Files that are still being written stay. An old folder whose replacement
  * was never renamed into place gets its name back.
  */
 TERCEL_API int64_t remove_stale_temporaries(const std::string& folder, std::string_view name = {});

@@ -14,7 +14,9 @@
 #include <cpuid.h>
 #endif
 
+#include "tercel/util/error.h"
 #include "tercel/util/file.h"
+#include "tercel/util/format.h"
 
 namespace tercel {
 
@@ -247,6 +249,18 @@ MemoryInfo memory_info() {
     cut(memory, static_cast<int64_t>(limit.rlim_cur), mapped_pages * sysconf(_SC_PAGESIZE));
   }
   return memory;
+}
+
+bool fits_in_memory(size_t bytes) {
+  const MemoryInfo memory = memory_info();
+  return memory.total == 0 || bytes <= static_cast<size_t>(memory.available);
+}
+
+void throw_out_of_memory(size_t bytes) {
+  const MemoryInfo memory = memory_info();
+  const auto shown = static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX));
+  throw_error<OutOfMemoryError>({"out of memory: cannot allocate ", format_bytes(shown), " (", bytes, " bytes); ",
+                                 format_bytes(memory.available), " of ", format_bytes(memory.total), " are available"});
 }
 
 HugePageMode huge_page_mode() { return detail::huge_page_mode(""); }

@@ -1,8 +1,9 @@
-// What this process may use of the machine: instruction sets, CPUs, memory, huge pages.
+// Resources available to this process: instruction sets, CPUs, memory, huge pages.
 //
 // Containers and batch systems grant less than the hardware has, so cgroup (v1 and v2), affinity and rlimits count.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,13 +31,21 @@ struct MemoryInfo {
 /** Reads the present state; costs some 100 microseconds. */
 TERCEL_API MemoryInfo memory_info();
 
+/**
+ * Whether so much memory can be allocated now, as far as the system says. Linux promises almost anything, and kills the
+ * process when it is touched.
+ */
+TERCEL_API bool fits_in_memory(size_t bytes);
+/** Throws OutOfMemoryError "out of memory: cannot allocate ..." with what is available. */
+[[noreturn, gnu::cold, gnu::noinline]] TERCEL_API void throw_out_of_memory(size_t bytes);
+
 /** Where the kernel backs memory with transparent huge pages: everywhere, where madvise asks for it, nowhere. */
 enum class HugePageMode : uint8_t { Unknown, Always, Madvise, Never };
 /** The mode's name; and which one the system is in. */
 TERCEL_API std::string_view to_string(HugePageMode mode) noexcept;
 TERCEL_API HugePageMode huge_page_mode();
 
-/** Name of the processor as it calls itself; "unknown" where it has none. */
+/** Name of the processor as reported by the system; "unknown" if there is none. */
 TERCEL_API std::string cpu_model_name();
 
 namespace detail {

@@ -34,7 +34,7 @@ const char* kind_name(mode_t mode) {
 }
 
 void check_path(const std::string& path) {
-  TERCEL_CHECK(!path.empty(), IoError, "open: expected a path, found an empty text");
+  TERCEL_CHECK(!path.empty(), IoError, "open: expected a path, found an empty string");
   TERCEL_CHECK(path.find('\0') == std::string::npos, IoError, printable(path), ": open: the path has a NUL byte");
 }
 
@@ -108,7 +108,7 @@ File::~File() {
 
 File File::open_read(const std::string& path) {
   check_path(path);
-  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait forever.
   const int fd = detail::call_open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) throw_io_error(path, "open", errno);
   File file(fd, path);
@@ -147,16 +147,22 @@ File File::duplicate() const {
 File File::open_write(const std::string& path, int flags) {
   check_path(path);
   // A FIFO that nobody reads is an error at once instead of a wait.
-  const int fd = detail::call_open(path.c_str(), O_WRONLY | O_CREAT | O_NOCTTY | O_NONBLOCK | flags);
-  if (fd < 0) throw_io_error(path, "create", errno);
+  const char* const operation = (flags & O_CREAT) != 0 ? "create" : "open";
+  const int fd = detail::call_open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | flags);
+  if (fd < 0) throw_io_error(path, operation, errno);
   File file(fd, path);
-  if (::fcntl(fd, F_SETFL, flags & O_APPEND) != 0) throw_io_error(path, "create", errno);
+  if (::fcntl(fd, F_SETFL, flags & O_APPEND) != 0) throw_io_error(path, operation, errno);
   return file;
 }
 
-File File::create(const std::string& path) { return open_write(path, O_TRUNC); }
-File File::create_new(const std::string& path) { return open_write(path, O_EXCL); }
-File File::append(const std::string& path) { return open_write(path, O_APPEND); }
+File File::create(const std::string& path) { return open_write(path, O_CREAT | O_TRUNC); }
+File File::create_new(const std::string& path) { return open_write(path, O_CREAT | O_EXCL); }
+File File::open_existing(const std::string& path) {
+  File file = open_write(path, 0);
+  TERCEL_CHECK(file.info().kind == FileKind::Regular, IoError, printable(path), ": open: expected a regular file");
+  return file;
+}
+File File::append(const std::string& path) { return open_write(path, O_CREAT | O_APPEND); }
 
 bool File::wait_readable(int milliseconds) const {
   TERCEL_ASSERT(is_open());
@@ -204,7 +210,7 @@ void File::write_all(const void* data, size_t bytes) {
   TERCEL_ASSERT(is_open());
   for (size_t done = 0; done < bytes;) {
     const ssize_t count = detail::call_write(fd_, static_cast<const char*>(data) + done, bytes - done);
-    // write() returning 0 without an error would loop for ever.
+    // write() returning 0 without an error would loop forever.
     if (count <= 0) throw_io_error(path_, "write", count < 0 ? errno : EIO);
     done += static_cast<size_t>(count);
   }
@@ -349,6 +355,16 @@ void create_dirs(const std::string& path) {
   sync_dir(parent);
 }
 
+bool create_new_dir(const std::string& path) {
+  check_path(path);
+  if (detail::call_mkdir(path.c_str()) != 0) {
+    if (errno == EEXIST) return false;
+    throw_io_error(path, "create directory", errno);
+  }
+  sync_dir(parent_path(path));
+  return true;
+}
+
 void remove_file(const std::string& path) {
   check_path(path);
   if (detail::call_unlink(path.c_str()) != 0 && errno != ENOENT) throw_io_error(path, "remove", errno);
@@ -424,6 +440,8 @@ FileLock::FileLock(const std::string& path) : file_(File::append(path)), owner_(
   }
   const bool has_locks = error != ENOLCK && error != ENOSYS && error != ENOTSUP;
   if (error != 0 && has_locks) throw_io_error(path, "lock", error);
+  // Whoever held the lock may have removed the file between our opening it and the lock.
+  TERCEL_CHECK(is_in_place(), IoError, printable(path), ": lock: another process has just removed it");
   try {
     if (!has_locks) hold_by_name();
     if (detail::call_truncate(file_.fd(), 0) != 0) throw_io_error(path, "write", errno);

@@ -43,6 +43,8 @@ class TERCEL_API File {
   static File create(const std::string& path);
   /** Opens for writing; the file must not exist. */
   static File create_new(const std::string& path);
+  /** Opens a regular file that exists for writing; NFS grants exclusive locks on no other. */
+  static File open_existing(const std::string& path);
   /** Opens for writing at the end; created if missing. */
   static File append(const std::string& path);
 
@@ -115,6 +117,9 @@ TERCEL_API std::vector<std::string> list_dir(const std::string& path);
 
 /** Creates a folder and its parents, durably; an existing folder is no error. */
 TERCEL_API void create_dirs(const std::string& path);
+
+/** Creates a folder in one that exists, durably; false if there is something of that name. */
+TERCEL_API bool create_new_dir(const std::string& path);
 
 /** Removes a file; a missing file is no error. */
 TERCEL_API void remove_file(const std::string& path);

@@ -126,7 +126,7 @@ bool LineReader::next(std::string_view& line) {
     size_t length = found != nullptr ? static_cast<size_t>(static_cast<const char*>(found) - start) : end_ - begin_;
     const bool complete = found != nullptr || at_end_;
     if (complete && found == nullptr && length == 0) return false;
-    // The carriage return that may follow is no part of the line.
+    // A carriage return before the line feed is not part of the line.
     TERCEL_CHECK(length <= max_line_bytes_ + 1, DataError, printable(name()), ": line ", line_number_ + 1,
                  ": expected at most ", max_line_bytes_, " bytes, found more");
     if (complete) {

@@ -20,7 +20,7 @@ struct FileWriterOptions {
   bool checksum = false;  // of everything written
 };
 
-/** Buffered sequential writing. What is still in the buffer is lost unless flush, sync or close is called. */
+/** Buffered sequential writing. Buffered data is lost unless flush, sync or close is called. */
 class TERCEL_API FileWriter {
  public:
   explicit FileWriter(File file, const FileWriterOptions& options = {});

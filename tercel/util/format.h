@@ -30,7 +30,7 @@ TERCEL_API std::string format_double(double value);
 /** The text on one line: control characters and invalid UTF-8 become \n, \t or \xNN; cut after 512 bytes. */
 TERCEL_API std::string printable(std::string_view text);
 
-/** Escapes control characters as printable() does, line by line and uncut, so that a terminal does not obey them. */
+/** Escapes control characters as printable() does, line by line and uncut, so that terminals do not interpret them. */
 TERCEL_API std::string printable_lines(std::string_view text);
 
 /** Whether the text is well-formed UTF-8. */

@@ -54,7 +54,7 @@ class Builder {
     if (static_cast<int64_t>(text_.size()) > limits_.max_bytes)
       fail(errors_, str_cat({printable(name_), ": expected at most ", format_bytes(limits_.max_bytes),
                              " of JSON, found ", format_bytes(static_cast<int64_t>(text_.size()))}));
-    // nlohmann takes a NUL for the end and ignores what follows it.
+    // nlohmann treats a NUL as the end and ignores the rest.
     if (const size_t zero = text_.find('\0'); zero != std::string_view::npos) {
       furthest_ = text_.data() + zero + 1;
       fail_here("expected text, found a zero byte");
@@ -162,7 +162,22 @@ Json read_json_file(const std::string& path, JsonErrors errors, const JsonLimits
   return parse_json(read_file(path, limits.max_bytes), path, errors, limits);
 }
 
-std::string dump_json(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump_json(const Json& value) {
+  const std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // U+007F to U+009F, which a terminal may obey, are in strings only. JSON escapes no others than those below U+0020.
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto code = static_cast<unsigned char>(text[i]);
+    const bool is_pair = code == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_pair) code = static_cast<unsigned char>(text[++i]);
+    if (!is_pair && code != 0x7F)
+      out += static_cast<char>(code);
+    else
+      out += str_cat({"\\u00", "0123456789abcdef"[code >> 4], "0123456789abcdef"[code & 15]});
+  }
+  return out;
+}
 
 std::string dump_json_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 

@@ -15,7 +15,7 @@ namespace tercel {
 /** Keys stay in the order of the text. */
 using Json = nlohmann::ordered_json;
 
-/** Which error invalid JSON is: ConfigError for a configuration, DataError for data. */
+/** The error for invalid JSON: ConfigError for a configuration, DataError for data. */
 enum class JsonErrors : uint8_t { Config, Data };
 
 struct JsonLimits {
@@ -23,7 +23,7 @@ struct JsonLimits {
   int64_t max_depth = 64;  // of nested lists and objects
 };
 
-/** Strict JSON (UTF-8, no comments, no duplicate keys, nothing behind the value); errors name file, line and column. */
+/** Strict JSON (UTF-8, no comments, no duplicate keys, nothing after the value); errors name file, line and column. */
 TERCEL_API Json parse_json(std::string_view text, std::string_view name, JsonErrors errors,
                            const JsonLimits& limits = {});
 

@@ -34,7 +34,7 @@ const char* kind_text(OptionKind kind) {
     case OptionKind::Int: return "an integer";
     case OptionKind::UInt: return "an integer that is not negative";
     case OptionKind::Double: return "a number";
-    case OptionKind::String: return "a text";
+    case OptionKind::String: return "a string";
     case OptionKind::Enum: return "a name";
     case OptionKind::List: return "a list";
     case OptionKind::Struct: return "an object";
@@ -99,8 +99,8 @@ void check_value(const OptionType& type, void* value, const OptionRules& rules, 
     }
     case OptionKind::String: {
       const auto& text = *static_cast<std::string*>(value);
-      if (rules.required && text.empty()) place.fail("a text that is not empty", "an empty one");
-      if (!is_utf8(text)) place.fail("a text in UTF-8", "\"" + printable(text) + "\"");
+      if (rules.required && text.empty()) place.fail("a string that is not empty", "an empty one");
+      if (!is_utf8(text)) place.fail("a string in UTF-8", "\"" + printable(text) + "\"");
       break;
     }
     case OptionKind::Enum:
@@ -311,7 +311,7 @@ std::string plural_text(const OptionType& type) {
     case OptionKind::Int:
     case OptionKind::UInt: return "integers";
     case OptionKind::Double: return "numbers";
-    case OptionKind::String: return "texts";
+    case OptionKind::String: return "strings";
     case OptionKind::Enum: return one_of(type.enumeration.names, "|");
     case OptionKind::List: return "lists of " + plural_text(*type.list.element);
     case OptionKind::Struct: return "objects";
@@ -368,7 +368,7 @@ std::string option_type_text(const OptionField& field) {
     case OptionKind::Int:
     case OptionKind::UInt: out = "integer"; break;
     case OptionKind::Double: out = "number"; break;
-    case OptionKind::String: out = "text"; break;
+    case OptionKind::String: out = "string"; break;
     case OptionKind::Enum: out = one_of(type.enumeration.names, "|"); break;
     case OptionKind::List: out = "list of " + plural_text(*type.list.element); break;
     case OptionKind::Struct: out = "object"; break;
@@ -396,7 +396,7 @@ void set_option(OptionTable table, void* options, std::string_view owner, std::s
     const std::string_view key = rest.substr(0, dot);
     const OptionField* const field = find_field(table, key);
     if (field == nullptr) {
-      // The leaf alone may be the name of a field further down: "lr" for "solver.lr".
+      // The name may be that of a nested field: "lr" for "solver.lr".
       if (place.path.empty() && dot == rest.size()) {
         for (const std::string& full : option_names(whole))
           TERCEL_CHECK(!full.ends_with("." + std::string(key)), ConfigError, "[", printable(owner),
@@ -411,7 +411,7 @@ void set_option(OptionTable table, void* options, std::string_view owner, std::s
       return;
     }
     if (field->type->kind != OptionKind::Struct)
-      place.fail("no name behind it, as it is not an object", "'" + printable(name) + "'");
+      place.fail("no name after it, as it is not an object", "'" + printable(name) + "'");
     table = field->type->nested();
     options = value;
     rest.remove_prefix(dot + 1);

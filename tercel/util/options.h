@@ -38,7 +38,7 @@ struct OptionRules {
   double maximum = std::numeric_limits<double>::infinity();
   bool above_minimum = false;  // the minimum itself is out
   bool below_maximum = false;  // the maximum itself is out
-  bool required = false;       // JSON must have it; a text or list must not be empty
+  bool required = false;       // JSON must have it; a string or list must not be empty
 
   friend constexpr OptionRules operator&(const OptionRules& a, const OptionRules& b) {
     OptionRules both = a;
@@ -122,7 +122,7 @@ struct OptionField {
   void* (*locate)(void* object) = nullptr;
 };
 
-inline const OptionField* OptionTable::end() const { return fields + count; }  ///< behind the last field
+inline const OptionField* OptionTable::end() const { return fields + count; }  ///< past the last field
 
 /** The fields of an option struct. */
 template <OptionStruct S>

@@ -2,13 +2,13 @@
 //
 // Note [Locks and fork]
 // A child of fork() has one thread, the one that forked. A mutex that another thread held at that moment would stay
-// locked in the child for ever, and the data it guards may be half changed. So fork() first locks all mutexes of the
+// locked in the child forever, and the data it guards may be half changed. So fork() first locks all mutexes of the
 // list below, in its order, and both processes unlock them (pthread_atfork). This needs two rules. A thread that holds
 // one of them locks only later ones. And while a thread holds one, it calls and destroys no user object (a hook, a
 // node, a tensor): that may wait for a lock of the user's, such as Python's GIL, whose owner may be waiting for the
 // mutex, in fork() too. Code that replaces an object under a mutex therefore destroys the old one after unlocking it.
 //
-// Threads do not survive fork(): the child gets a new pool (thread_pool.cpp), and a batch reader refuses to go on.
+// Threads do not survive fork(): the child gets a new pool (thread_pool.cpp), and a batch reader throws there.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ std::atomic<uint32_t> g_profile{0};
 
 namespace {
 
-/** A range with its place among the begins and ends of its thread, which two readings of a coarse clock do not tell. */
+/** A range with its order among the begins and ends of its thread, since a coarse clock may not distinguish them. */
 struct ThreadEvent {
   ProfileEvent event;
   uint64_t begin_tick;
@@ -40,13 +40,14 @@ struct ThreadEvents {
   std::mutex& mutex() const { return process_mutex(ProcessMutex::ProfileEvents, number % kProfileEventsMutexes); }
 };
 
-/** Under ProcessMutex::Profiles. */
+/** Guarded by ProcessMutex::Profiles. */
 struct Profiles {
   std::vector<std::shared_ptr<ThreadEvents>> threads;
   std::unordered_set<std::string> names;
   std::atomic<int64_t> start{0};
   std::atomic<int64_t> max_events{0};
   uint32_t last = 0;
+  uint32_t paused = 0;  ///< number of the profile that is paused, 0 if none
   size_t threads_made = 0;
 };
 
@@ -119,7 +120,7 @@ void ProfileRange::begin(const char* name, RangeKind kind) noexcept {
     outer_op_ = std::exchange(t_op, kind == RangeKind::Op ? name_ : nullptr);
     begin_tick_ = t_tick++;
     begin_ = now();
-  } catch (...) {  // without memory, without an event
+  } catch (...) {  // out of memory: the event is dropped
     return;
   }
 }
@@ -137,7 +138,7 @@ void ProfileRange::end() noexcept {
       return;
     const int64_t start = all.start.load(std::memory_order_relaxed);
     own.events.push_back({{name_, kind_, 0, 0, begin_ - start, at - start, 0}, begin_tick_, end_tick});
-  } catch (...) {  // without memory, without an event
+  } catch (...) {  // out of memory: the event is dropped
     return;
   }
 }
@@ -146,17 +147,27 @@ void start_profile(int64_t max_events) {
   TERCEL_CHECK(max_events > 0, ValueError, "start_profile: expected at least one event, but got ", max_events);
   Profiles& all = profiles();
   const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
-  TERCEL_CHECK(!profiling(), RuntimeError, "start_profile: a profile is running already; there is one in a process");
+  TERCEL_CHECK(!profiling() && all.paused == 0, RuntimeError,
+               "start_profile: a profile is already running; only one profile per process");
   all.max_events = max_events;
   all.start = now();
   all.last += 1;
   detail::g_profile.store(all.last, std::memory_order_release);
 }
 
+void pause_profile(bool pause) {
+  Profiles& all = profiles();
+  const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
+  TERCEL_CHECK(profiling() || all.paused != 0, RuntimeError, "pause_profile: no profile is running");
+  if (pause == (all.paused != 0)) return;
+  all.paused = detail::g_profile.exchange(all.paused, std::memory_order_acq_rel);
+}
+
 std::vector<ProfileEvent> stop_profile() {
   Profiles& all = profiles();
   const std::lock_guard lock(process_mutex(ProcessMutex::Profiles));
-  TERCEL_CHECK(profiling(), RuntimeError, "stop_profile: no profile is running");
+  TERCEL_CHECK(profiling() || all.paused != 0, RuntimeError, "stop_profile: no profile is running");
+  all.paused = 0;
   detail::g_profile.store(0, std::memory_order_release);
   std::vector<ProfileEvent> found;
   int32_t number = 0;
@@ -174,7 +185,7 @@ std::vector<ProfileEvent> stop_profile() {
     }
     ++number;
   }
-  std::erase_if(all.threads, [](const auto& thread) { return thread.use_count() == 1; });  // of threads that ended
+  std::erase_if(all.threads, [](const auto& thread) { return thread.use_count() == 1; });  // of ended threads
   return found;
 }
 
@@ -203,7 +214,7 @@ std::string chrome_trace(Span<ProfileEvent> events) {
 }
 
 std::vector<ProfileRow> profile_rows(Span<ProfileEvent> events) {
-  std::map<std::pair<const char*, RangeKind>, ProfileRow> rows;  // a name has one address
+  std::map<std::pair<const char*, RangeKind>, ProfileRow> rows;  // equal names have one address
   for (const ProfileEvent& e : events) {
     ProfileRow& row = rows.try_emplace({e.name, e.kind}, ProfileRow{e.name, e.kind}).first->second;
     ++row.calls;

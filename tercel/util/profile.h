@@ -48,6 +48,10 @@ TERCEL_API void start_profile(int64_t max_events = INT64_MAX);
 /** Ends it; returns the events by thread and begin, outer before inner. RuntimeError if none runs. */
 TERCEL_API std::vector<ProfileEvent> stop_profile();
 
+/** Stops and continues recording of the running profile; ranges that begin or end in between are left out. RuntimeError
+ * if none runs. */
+TERCEL_API void pause_profile(bool pause);
+
 /** A named scope. */
 class ProfileRange {
  public:

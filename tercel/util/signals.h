@@ -9,7 +9,7 @@
 
 namespace tercel {
 
-/** SIGINT, SIGTERM, SIGHUP or SIGPIPE once a stop was asked for, else 0. Long work looks here and ends in good order.
+/** SIGINT, SIGTERM, SIGHUP or SIGPIPE once a stop was requested, else 0. Long work checks it and ends cleanly.
  */
 TERCEL_API int stop_signal() noexcept;
 
@@ -22,11 +22,11 @@ TERCEL_API bool take_save_request() noexcept;
 /** Requests a save as SIGUSR1 would; async-signal-safe. */
 TERCEL_API void request_save() noexcept;
 
-/** "SIGTERM" of SIGTERM, for the signals that stop_signal() gives. */
+/** The name of a signal that stop_signal() returns: "SIGTERM" for SIGTERM. */
 TERCEL_API std::string_view signal_name(int signal) noexcept;
 
 /**
- * While it lives, the first SIGINT, SIGTERM, SIGHUP or SIGPIPE (nobody reads the output any more) sets stop_signal(); a
+ * While it lives, the first SIGINT, SIGTERM, SIGHUP or SIGPIPE (the reader closed the pipe) sets stop_signal(); a
  * second SIGINT or SIGTERM ends the process at once with exit code 128 + signal. SIGUSR1 sets take_save_request();
  * writing past a file size limit is an error instead of a signal. For the main function of a program only: the library
  * never touches signals by itself. A signal that is ignored when it is made stays so (nohup).

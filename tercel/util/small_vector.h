@@ -14,7 +14,7 @@
 
 namespace tercel {
 
-/** Up to N elements need no allocation; a larger vector lies on the heap and stays there if it shrinks. Moving steals
+/** Up to N elements need no allocation; a larger vector is on the heap and stays there if it shrinks. Moving steals
  * the heap block. */
 template <class T, size_t N>
 class SmallVector {
@@ -135,7 +135,7 @@ class SmallVector {
 
   [[gnu::noinline]] void grow(size_t at_least) {
     constexpr size_t kMax = static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
-    TERCEL_CHECK(at_least <= kMax, ValueError, "SmallVector: ", at_least, " elements are more than memory can hold");
+    TERCEL_CHECK(at_least <= kMax, ValueError, "SmallVector: ", at_least, " elements exceed the available memory");
     const size_t capacity = std::max(at_least, capacity_ <= kMax / 2 ? capacity_ * 2 : kMax);
     T* fresh = std::allocator<T>().allocate(capacity);
     if (size_ > 0) std::memcpy(fresh, data_, size_ * sizeof(T));

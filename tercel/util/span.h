@@ -18,7 +18,7 @@ class Span {
   constexpr Span() = default;
   constexpr Span(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr Span(std::initializer_list<T> list) : Span(list.begin(), list.size()) {}
-  /** A single element where a list is asked for: x.sum(1), x.view(-1), zeros(3). */
+  /** A single element in place of a list: x.sum(1), x.view(-1), zeros(3). */
   constexpr Span(const T& element) : data_(&element), size_(1) {}
   template <size_t N>
   constexpr Span(const T (&array)[N]) : data_(array), size_(N) {}

@@ -9,7 +9,7 @@
 // Note [Life of the pool]
 // The pool is never destroyed: at the end of the program other threads may still run loops, and its workers, which are
 // detached, still read it. A forked child has none of the workers and leaves the pool as it is, since destroying a
-// condition that they wait on would hang; its next loop makes a pool of its own.
+// condition that they wait on would hang; its next loop creates a new pool.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -124,14 +124,14 @@ class ThreadPool {
   std::atomic<int64_t> pending_{0};                          // its chunks that have not been run to their end
   std::array<std::atomic<uint64_t>, kMaxThreads> claims_{};  // of each chunk, the last round in which it was claimed
 
-  std::mutex mutex_;  // of those who sleep
+  std::mutex mutex_;  // sleeping workers
   std::condition_variable start_, done_;
   std::atomic<int64_t> sleepers_{0};
 };
 
 // See Note [Life of the pool].
 constinit std::atomic<ThreadPool*> g_pool{nullptr};
-constinit ThreadPool* g_abandoned = nullptr;  // keeps what a child does not use reachable
+constinit ThreadPool* g_abandoned = nullptr;  // keeps the parent's pool reachable in a child
 
 ThreadPool& pool() {
   if (ThreadPool* known = g_pool.load(std::memory_order_acquire)) [[likely]]

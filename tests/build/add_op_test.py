@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ops are added to a copy of the sources as docs/design/ops.md ("What a new op takes") says, in as many files."""
+"""Adds ops to a copy of the sources by the table in docs/design/ops.md ("What a new op takes"), in as many files."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ struct Cubed {
 """),
         ("  X(softsign, Softsign) ", "  X(cubed, Cubed) X(softsign, Softsign) ")],
     "tercel/ops/elementwise/unary.h": [
-        ("/** -1, 0 or 1; NaN stays. */\n", "/** x^3. */\nTERCEL_UNARY(cubed)\n/** -1, 0 or 1; NaN stays. */\n")],
+        ("/** Sign of x: -1, 0 or 1; NaN is kept. */\n", "/** x^3. */\nTERCEL_UNARY(cubed)\n/** Sign of x: -1, 0 or 1; NaN is kept. */\n")],
     "tests/ops/elementwise/unary_rows.h": [
         ("TERCEL_UNARY_ROW(Softsign, ", "TERCEL_UNARY_ROW(Cubed, cubed, -2, 2, all_types(), x * x * x)\nTERCEL_UNARY_ROW(Softsign, ")],
 }
@@ -127,7 +127,7 @@ Tensor alternate(const Tensor& x) {
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
@@ -166,7 +166,7 @@ void alternate(const AlternateLoop& loop, int64_t begin, int64_t end) {
 
 }  // namespace tercel::TERCEL_ISA
 """)],
-    "tests/ops/nn/alternate_rows.h": [(None, """// What alternate() is held to; see Note [Conformance rows].
+    "tests/ops/nn/alternate_rows.h": [(None, """// Conformance rows of alternate(); see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -307,7 +307,7 @@ class AddOp(unittest.TestCase):
         self.assertIn('{"sum_of_cubes", "The sum of third powers of floating numbers."}', (self.root / "op_docs.inc").read_text())
 
     def test_single(self):
-        self.assertEqual(len(SINGLE), promised("op with a kernel of its own"))
+        self.assertEqual(len(SINGLE), promised("op with its own kernel"))
         methods, variants = self.added(SINGLE, "tests/ops/nn/alternate_rows.h", "tercel/ops/nn/alternate.h: alternate()")
         self.assertIn("  Tensor alternate() const;\n", methods)
         self.assertIn("alternate_out(const Tensor& out, const Tensor& x);", variants)

@@ -28,7 +28,7 @@ class CheckBackward(unittest.TestCase):
             return done.returncode, done.stderr
 
     def captures(self, captures, before="", parameters=""):
-        """What is said of a lambda with these captures in an op."""
+        """The tool's errors for a lambda with these captures in an op."""
         return self.check(f"Tensor op(const Tensor& x{parameters}) {{\n  {before}\n"
                           f'  record("Op", out, {{x}}, [{captures}](BackwardCall& call) {{ call.set(0, call.grad()); }});\n}}\n')
 

@@ -36,17 +36,17 @@ class CheckFiles(unittest.TestCase):
                  "tools/z.py": "#\n" * 700, "tercel/ops/y_impl.h": header(500)}
         self.assert_result(
             files, 0,
-            "tercel/ops/x.h: warning: 301 lines, more than 300: does it hold more than one subject?\n"
-            "tercel/ops/y_impl.h: warning: 500 lines, more than 300: does it hold more than one subject?\n"
-            "cli/x.cpp: warning: 601 lines, more than 600: does it hold more than one subject?\n"
-            "tests/ops/y.cpp: warning: 1000 lines, more than 600: does it hold more than one subject?\n"
-            "tools/z.py: warning: 700 lines, more than 600: does it hold more than one subject?\n")
+            "tercel/ops/x.h: warning: 301 lines, more than 300: does it cover more than one subject?\n"
+            "tercel/ops/y_impl.h: warning: 500 lines, more than 300: does it cover more than one subject?\n"
+            "cli/x.cpp: warning: 601 lines, more than 600: does it cover more than one subject?\n"
+            "tests/ops/y.cpp: warning: 1000 lines, more than 600: does it cover more than one subject?\n"
+            "tools/z.py: warning: 700 lines, more than 600: does it cover more than one subject?\n")
 
     def test_longer_files_are_refused(self):
         files = {"tercel/ops/x.cpp": "//\n" * 1001, "tercel/ops/x.h": header(501), "tercel/ops/y.cpp": "//\n" * 601}
         self.assert_result(
             files, 1,
-            "tercel/ops/y.cpp: warning: 601 lines, more than 600: does it hold more than one subject?\n"
+            "tercel/ops/y.cpp: warning: 601 lines, more than 600: does it cover more than one subject?\n"
             "tercel/ops/x.cpp: 1001 lines, at most 1000: move each subject to its own file\n"
             "tercel/ops/x.h: 501 lines, at most 500: move each subject to its own file\n")
 
@@ -56,8 +56,8 @@ class CheckFiles(unittest.TestCase):
              "tercel/ops/y.h": "#include <vector>\n",
              "tercel/ops/y_impl.h": "#pragma once\n#include <zlib.h>\n"}, 1,
             "tercel/ops/x.h:2: a header of the library does not include <regex>: it is slow to compile\n"
-            "tercel/ops/x.h:3: <zlib.h>: a public header includes the standard library and Tercel alone\n"
-            'tercel/ops/x.h:4: "y.h": includes of ours are written from the root, others in angle brackets\n'
+            "tercel/ops/x.h:3: <zlib.h>: a public header includes only the standard library and Tercel\n"
+            'tercel/ops/x.h:4: "y.h": includes of Tercel start at the root, others use angle brackets\n'
             "tercel/ops/y.h: no #pragma once\n")
 
 

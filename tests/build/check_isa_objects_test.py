@@ -55,7 +55,7 @@ class IsaObjects(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
 
     def replace(self, isa, text, flags=()):
-        """Puts an object that was not isolated in the place of the isolated one."""
+        """Replaces the isolated object by one that was not isolated."""
         self.compile(text, isa, "raw", flags).rename(self.build / "isa" / f"tercel_ops_{isa}.o")
 
     def check(self):

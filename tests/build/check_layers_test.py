@@ -62,6 +62,26 @@ class CheckLayers(unittest.TestCase):
     def test_subfolders_spaces_and_angle_brackets_are_seen(self):
         self.assert_refused({"tercel/ops/cpu/a.h": "  #  include <tercel/nn/mlp.h>\n"}, "tercel/ops/cpu/a.h:1")
 
+    def test_families_see_each_others_public_headers(self):
+        self.assert_accepted(
+            {
+                "tercel/ops/nn/a.cpp": '#include "tercel/ops/reduce/reduce.h"\n#include "tercel/ops/nn/a_impl.h"\n'
+                '#include "tercel/ops/common/b_impl.h"\n#include "tercel/ops/linalg/gemm_impl.h"\n',
+                "tercel/ops/nn/cpu/a_kernels.cpp": '#include "tercel/ops/common/cpu/vec.h"\n#include "tercel/ops/nn/a_kernels.h"\n',
+                "tercel/ops/common/b.cpp": '#include "tercel/ops/elementwise/unary_ops.h"\n',
+            }
+        )
+
+    def test_families_do_not_see_each_others_private_headers(self):
+        for header in ("reduce/reduce_impl.h", "reduce/reduce_kernels.h", "reduce/cpu/vec.h", "reduce/cuda/a.cuh"):
+            for user in ("nn", "common"):
+                self.assert_refused(
+                    {f"tercel/ops/{user}/cpu/a.h": f'\n#include "tercel/ops/{header}"\n'},
+                    f"tercel/ops/{user}/cpu/a.h:2: {user} may not include {header}, which is private",
+                )
+        self.assert_refused({"tercel/ops/print.cpp": '#include "tercel/ops/nn/a_impl.h"\n'}, "ops may not include nn/a_impl.h")
+        self.assert_refused({"tercel/ops/reduce/a.cpp": '#include "tercel/ops/linalg/gemm_impl.h"\n'}, "reduce may not include")
+
     def test_umbrella_header_is_for_those_above_the_library(self):
         self.assert_accepted({"tests/cli/a_test.cpp": '#include "tercel/tercel.h"\n'})
         self.assert_refused({"tercel/recsys/a.h": '#include "tercel/tercel.h"\n'}, "umbrella")

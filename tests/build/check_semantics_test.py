@@ -38,7 +38,7 @@ class CheckSemantics(unittest.TestCase):
         for name in ("A.C", "guide.other", "python/tests/test_a.py::test_c", "python/tests/test_later.py::test_x"):
             result = self.run_on_rows(f"| item | `A.B`, `{name}` |")
             self.assertEqual(
-                (result.returncode, result.stderr), (1, f"docs/design/semantics.md:4: there is no test {name}\n")
+                (result.returncode, result.stderr), (1, f"docs/design/semantics.md:4: no such test: {name}\n")
             )
 
     def test_items_without_a_test_are_refused(self):

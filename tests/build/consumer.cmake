@@ -1,5 +1,5 @@
 # cmake -DBUILD= -DSOURCE= -DCXX= -DGENERATOR= -P consumer.cmake
-# Installs the build into an empty folder, moves that, and builds and runs examples/consumer against it.
+# Installs the build into an empty folder, moves the folder, and builds and runs examples/consumer against it.
 cmake_minimum_required(VERSION 3.23)
 
 set(work ${BUILD}/consumer_test)
@@ -9,14 +9,14 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/installed)
-# What is installed holds no path of where it was built or installed.
+# Installed files contain no path of the build or installation folder.
 file(RENAME ${work}/installed ${work}/moved)
 run(${CMAKE_COMMAND} -S ${SOURCE}/examples/consumer -B ${work}/build -G ${GENERATOR}
     -DCMAKE_PREFIX_PATH=${work}/moved -DCMAKE_CXX_COMPILER=${CXX})
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${work}/build --output-on-failure --no-tests=error)
 
-file(GLOB_RECURSE private ${work}/moved/include/*_impl.h ${work}/moved/include/*.cpp ${work}/moved/include/*/cpu/*.h)
+file(GLOB_RECURSE private ${work}/moved/include/*_impl.h ${work}/moved/include/*_ops.h ${work}/moved/include/*.cpp ${work}/moved/include/*/cpu/*.h)
 list(FILTER private EXCLUDE REGEX "/core/tensor_impl\\.h$")  # TensorImpl is public: tensor.h includes it
 if(private)
   message(FATAL_ERROR "private files were installed: ${private}")

@@ -70,7 +70,7 @@ class GuidePrograms(unittest.TestCase):
         self.assertEqual(self.check_printing(PAGE, "\\036surprise\\0362\\n").returncode, 1)
 
     def test_program_of_another_page_is_refused(self):
-        self.assertIn("build it again", self.check_printing(PAGE, "\\0362\\n").stderr)
+        self.assertIn("rebuild it", self.check_printing(PAGE, "\\0362\\n").stderr)
 
     def test_whole_programs_and_open_blocks_are_refused(self):
         for page in ("```cpp\nint main() {}\n```\n", "```cpp\nint x;\n", "no code\n"):

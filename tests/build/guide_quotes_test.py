@@ -1,6 +1,6 @@
-"""Code that docs/guide/writing_an_op.md quotes stands in the file that it names.
+"""Checks that code quoted in docs/guide/writing_an_op.md is in the file that it names.
 
-A line that is `a/path`: names the file of the ```cc and ```py blocks after it; their lines stand in it one after the other.
+A line `a/path`: names the file of the ```cc and ```py blocks after it, which must be consecutive lines of that file.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ def wrong_quotes(page, root=ROOT):
             path = match.group(1)
             continue
         count += 1
-        # A quote of one line may be a part of one.
+        # A quote of a single line may be a part of a line.
         text = match.group(2)
         where = (root / path).read_text() if path and (root / path).is_file() else ""
         if (text.strip() if "\n" not in text else f"\n{text}\n") not in where:

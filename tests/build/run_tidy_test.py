@@ -11,7 +11,7 @@ import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 
-# clang-tidy refuses a source that contains "bad", and writes down what it was asked; clang++ lists the source and a.h.
+# The fake clang-tidy refuses a source that contains "bad" and logs its calls; clang++ lists the source and a.h.
 TIDY = """#!/bin/sh
 if [ "$1" = --version ]; then echo "version $TIDY_VERSION"; exit 0; fi
 echo "$2" >> "$TIDY_LOG"

@@ -63,7 +63,7 @@ TEST(ConvertCommand, MakesADatasetOfFilesAndGzip) {
 
   const Json json = parse_json(convert({a, b}, folder / "data", {"--force", "--json"}).out, "stdout", JsonErrors::Data);
   EXPECT_EQ(json["train"]["rows"], 900);
-  // Field i has 3 + i, of which one of 10 and two of 20 are in test rows only.
+  // Field i has 3 + i categories, of which one of 10 and two of 20 are in test rows only.
   EXPECT_EQ(json["categories_seen"], 26 * 3 + 25 * 13 - 3);
 }
 
@@ -119,6 +119,8 @@ TEST(ConvertCommand, BadInputIsOneLineAndLeavesNothing) {
   ProgramOptions piped;
   piped.input = good + "7" + columns;
   expect_error(convert({"-"}, out / "data", {}, piped), 3, {"standard input: line 21: column 1 (click)"});
+  piped.input = good;
+  expect_error(convert({"-"}, out / "data", {"--test-from", "0"}, piped), 3, {"standard input: expected train rows"});
   expect_error(convert({in / "absent"}, out / "data"), 4, {"absent", "No such file"});
   expect_error(convert({in.path()}, out / "data"), 4, {in.path(), "directory"});
   expect_error(convert({in.put("good", good)}, out / "data", {"--test-from", "0"}), 3, {"train rows"});
@@ -133,7 +135,7 @@ TEST(ConvertCommand, FullDiskLeavesNothing) {
   const TemporaryFolder in, out;
   const std::string source = in.put("in", criteo_text(2000));
   ProgramOptions options;
-  // Too little for the data, and then for the vocabulary, and for the copy of the standard input.
+  // Too little memory for the data, then for the vocabulary, then for the copy of the standard input.
   for (const int64_t bytes : {100'000, 500}) {
     options.max_file_bytes = bytes;
     expect_error(convert({source}, out / "data", {}, options), 4, {"File too large"});
@@ -227,7 +229,7 @@ TEST(ConvertCommand, DescribesNormFilesWhereTheyAre) {
   int64_t files = 0;
   for (const auto& [name, content] : root.tree()) files += name.starts_with("described/") && !name.ends_with("/");
   EXPECT_EQ(files, 1) << "nothing but dataset.json";
-  // Not in the place of the files themselves, which would be deleted.
+  // The output must not replace the folder of the input files, which would be deleted.
   std::filesystem::create_directory_symlink(root / "made", root / "link");
   const auto before = root.tree();
   for (const char* name : {"made", "made/", "./made", "made/../made//"}) {

@@ -28,7 +28,7 @@ std::vector<std::string> small(const std::string& out, const std::vector<std::st
   return words;
 }
 
-// Until something is written beside the dataset to be.
+// Waits until something is written beside the new dataset.
 /** Files and folders below; does not read them, for they may grow faster than they are read. */
 int64_t entries_below(const TemporaryFolder& folder) {
   int64_t count = 0;
@@ -44,7 +44,7 @@ void wait_for_work(const TemporaryFolder& folder, Program& program) {
   ASSERT_TRUE(program.is_running());
 }
 
-/** More than is written before a signal comes, and there is room for. */
+/** More rows than are written before a signal arrives, but within the disk space. */
 std::vector<std::string> many_rows(const TemporaryFolder& folder) {
   constexpr int64_t kRowBytes = 100;
   const int64_t rows = std::min<int64_t>(1'000'000'000, free_bytes(folder.path()) / 4 / kRowBytes);

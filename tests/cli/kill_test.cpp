@@ -1,5 +1,5 @@
-// Kills `tercel train` at random moments, resumes it, and compares what is left in the end with a run in peace.
-// TERCEL_KILLS sets how many kills there are (default 10).
+// Kills `tercel train` at random times, resumes it, and compares the final result with an undisturbed run.
+// TERCEL_KILLS sets the number of kills (default 10).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -78,7 +78,7 @@ TEST(KillLoop, ResumedRunsEndInTheSameBits) {
   std::mt19937_64 random(1);
   int64_t kills = 0, finished = 0;
   while (kills < kills_wanted()) {
-    // A run may be through before its kill: then the next one starts afresh.
+    // A run may finish before its kill: then the next one starts from the beginning.
     const std::string name = "run-" + std::to_string(finished);
     Program program(train(root, name));
     const auto delay = static_cast<int64_t>(random() % static_cast<uint64_t>(whole.count() / 2 + 1));
@@ -102,7 +102,7 @@ TEST(KillLoop, ResumedRunsEndInTheSameBits) {
     ASSERT_TRUE(found.contains(file)) << file;
     EXPECT_TRUE(found.at(file) == content) << file << " differs";
   }
-  EXPECT_EQ(found.size(), expected.size()) << "nothing is left behind";
+  EXPECT_EQ(found.size(), expected.size()) << "no temporaries are left";
 }
 
 /** Complete checkpoints, while a program may be writing another one. */
@@ -125,10 +125,10 @@ TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
       Program program(train(root, name));
       while (program.is_running() && count_checkpoints(root / (name + "/checkpoints")) < 2) ::usleep(500);
       program.signal(signal);
-      if (signal == SIGHUP) program.signal(signal);  // as it comes when a terminal is closed
+      if (signal == SIGHUP) program.signal(signal);  // as sent when a terminal is closed
       const Outcome outcome = program.wait();
       ASSERT_EQ(outcome.code, 128 + signal) << outcome.err;
-      ASSERT_FALSE(checkpoint_files(root, name).contains(last + "manifest.json")) << "it was not through yet";
+      ASSERT_FALSE(checkpoint_files(root, name).contains(last + "manifest.json")) << "it had not finished yet";
     }
     const Outcome rest = run(train(root, name));
     ASSERT_EQ(rest.code, 0) << rest.err;
@@ -140,7 +140,7 @@ TEST(KillLoop, SignalsStopWithACheckpointAndTheirExitCode) {
   }
 }
 
-/** The same, without an end and without checkpoints of its own. */
+/** The same, without an end and without periodic checkpoints. */
 std::vector<std::string> train_without_end(const TemporaryFolder& root, const std::string& name) {
   std::vector<std::string> words = train(root, name);
   for (const char* more :

@@ -1,4 +1,4 @@
-// How much memory training takes: it does not grow with the data.
+// Memory of training: it does not grow with the data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Training {
   int64_t rows = 0, test_rows = 0, parameter_bytes = 0, peak_bytes = 0;
 };
 
-/** Generates, trains DLRM with one checkpoint, and says what that took. */
+/** Generates data, trains DLRM with one checkpoint, and returns the peak memory. */
 Training train(int64_t rows) {
   const TemporaryFolder root;
   const Outcome made = run({"generate", root / "data", "--rows", std::to_string(rows), "--seed", "1"});
@@ -45,17 +45,17 @@ Training train(int64_t rows) {
 
 TEST(Memory, TrainingTakesWhatTheModelAndAFewBatchesNeed) {
 #if TERCEL_ADDRESS_SANITIZER || TERCEL_THREAD_SANITIZER
-  GTEST_SKIP() << "sanitizers keep memory of their own";
+  GTEST_SKIP() << "sanitizers need additional memory";
 #endif
   const Training small = train(10'000), large = train(100'000);
   for (const Training& r : {small, large}) {
     const int64_t formula = 25 * kMegabyte + r.parameter_bytes + 8 * r.test_rows +
                             kBatch * (8 * kA + (kPrefetch + 1) * kR) + kEvalBatch * (6 * kA + (kPrefetch + 1) * kR);
-    // Pages of other sizes and other libraries than where it was measured.
+    // Tolerance for other page sizes and libraries than where it was measured.
     const int64_t most = formula + 20 * kMegabyte;
     EXPECT_LE(r.peak_bytes, most) << r.rows << " rows, of which parameters and states " << r.parameter_bytes;
   }
-  // The larger dataset is 36 MB longer; what may grow is the list of evaluated rows, and what the threads happen to do.
+  // The larger dataset is 36 MB longer; only the list of evaluated rows may grow, with a tolerance for thread timing.
   const int64_t growth = large.peak_bytes - small.peak_bytes,
                 parameters = large.parameter_bytes - small.parameter_bytes,
                 evaluated = 8 * (large.test_rows - small.test_rows);

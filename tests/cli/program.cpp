@@ -17,10 +17,16 @@ namespace tercel::test {
 
 namespace {
 
-std::string program_path() {
+std::string find_program() {
   const char* const path = std::getenv("TERCEL_PROGRAM");
-  if (path != nullptr) return path;
+  if (path != nullptr) return std::filesystem::absolute(path).string();
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tercel").string();
+}
+
+/** Found once: a test may change the working folder. */
+const std::string& program_path() {
+  static const std::string path = find_program();
+  return path;
 }
 
 int memory_file(const std::string& content) {
@@ -38,7 +44,7 @@ std::string content_of(int fd) {
   return content;
 }
 
-/** Limits what this process and its program may use, unless `bytes` is negative. */
+/** Limits a resource of this process and its program, unless `bytes` is negative. */
 void limit(decltype(RLIMIT_AS) what, int64_t bytes) {
   if (bytes < 0) return;
   const struct rlimit both = {static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
@@ -68,7 +74,7 @@ Program::Program(std::vector<std::string> words, const ProgramOptions& options) 
     ::dup2(ends[0], STDIN_FILENO);
     ::dup2(out_, STDOUT_FILENO);
     ::dup2(err_, STDERR_FILENO);
-    // As a shell starts it, whatever started the test.
+    // As started by a shell, regardless of how the test was started.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) ::signal(signal, SIG_DFL);
     limit(RLIMIT_FSIZE, options.max_file_bytes);
     limit(RLIMIT_STACK, options.stack_bytes);

@@ -1,4 +1,4 @@
-// Runs the program as its users do: another process, with a command line, and what it prints.
+// Runs the program as a separate process with a command line, and captures its output.
 #pragma once
 
 #include <sys/types.h>
@@ -9,16 +9,16 @@
 
 namespace tercel::test {
 
-/** What a run of the program came to. */
+/** Outcome of a run of the program. */
 struct Outcome {
   int code = -1;  // exit code, or 1000 + the signal that killed it
   std::string out;
   std::string err;
-  int64_t peak_bytes = 0;  // most memory that was resident at once
+  int64_t peak_bytes = 0;  // peak resident memory
 };
 
 struct ProgramOptions {
-  std::string input;            // what the standard input holds; it is a pipe only with keep_open
+  std::string input;            // content of the standard input, which is a pipe only with keep_open
   bool keep_open = false;       // more may come: the standard input does not end before close_input()
   int64_t max_file_bytes = -1;  // a longer file cannot be written, as on a full disk; -1: any
   int64_t stack_bytes = -1;     // limit of the stack (ulimit -s); -1: that of the test
@@ -26,7 +26,7 @@ struct ProgramOptions {
   std::string out;              // the standard output goes to this file; empty: to Outcome::out
 };
 
-/** The program `tercel` as it runs. It is killed if it is still there in the end. */
+/** The running program `tercel`. Killed on destruction if it still runs. */
 class Program {
  public:
   /** The program is the one in TERCEL_PROGRAM, or beside the test. */
@@ -53,7 +53,7 @@ class Program {
 /** Runs the program to its end. */
 Outcome run(std::vector<std::string> words, const ProgramOptions& options = {});
 
-/** Expects that a run failed with this code and printed one line with all of these texts, on stderr alone. */
+/** Expects that a run failed with this code and printed one line with all of these texts, on stderr only. */
 void expect_error(const Outcome& outcome, int code, const std::vector<std::string>& texts);
 
 }  // namespace tercel::test

@@ -78,7 +78,7 @@ TEST(Program, MoreThreadsThanCpusAreAWarning) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(outcome.err.starts_with("tercel: warning: expected at most " + std::to_string(cpus) + " thread"))
       << outcome.err;
-  EXPECT_NE(outcome.err.find("found " + std::to_string(cpus + 1) + ": more make it slower\n"), std::string::npos)
+  EXPECT_NE(outcome.err.find("but got " + std::to_string(cpus + 1) + ": more threads are slower\n"), std::string::npos)
       << outcome.err;
   EXPECT_EQ(generate(cpus + 1, {"--quiet"}).err, "");
 }

@@ -1,4 +1,4 @@
-// Under a small limit of the stack (ulimit -s) the program runs on a thread of its own.
+// With a small stack limit (ulimit -s) the program runs on a separate thread.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,7 +38,7 @@ TEST(SmallStack, IsEnoughForEveryModel) {
 TEST(SmallStack, WithoutRoomForALargerOneIsAnError) {
   test::ProgramOptions options = small_stack();
   Outcome outcome;
-  // The least address space in which the program begins.
+  // The smallest address space in which the program starts.
   for (options.address_bytes = 16 << 20; outcome.code != 5 && options.address_bytes < 96 << 20;
        options.address_bytes += 2 << 20)
     outcome = run({"doctor"}, options);

@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tercel/util/json_impl.h"
 #include "tests/cli/program.h"
@@ -104,7 +106,7 @@ TEST_F(TrainCommands, ATableWithoutDenseColumns) {
     EXPECT_EQ(run({"eval", out, root_ / "plain"}).code, 0);
     EXPECT_EQ(run({"predict", out, root_ / "rows.csv", "--out", out + ".csv"}).code, 0);
   }
-  // What --print-config shows is for tables with and without dense columns.
+  // The configuration of --print-config is for tables with and without dense columns.
   root_.put("model.json", run({"train", "--print-config"}).out);
   for (const char* data : {"plain", "data"})
     EXPECT_EQ(
@@ -116,6 +118,35 @@ TEST_F(TrainCommands, AFinishedRunSaysSo) {
   const Outcome again = train({"--resume", "auto"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.out.find("nothing left to train after step 5; checkpoint "), std::string::npos) << again.out;
+}
+
+TEST_F(TrainCommands, WithoutItsConfigurationARunHasThatOfItsCheckpoint) {
+  const std::vector<std::string> words = {"train", root_ / "data", "--out", root_ / "wide", "--threads", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more);
+  };
+  ASSERT_EQ(with({"--model", "wdl", "--set", "solver.batchsize=64"}).code, 0);
+  const std::string whole = root_.get("wide/config.json"), path = root_ / "wide/config.json";
+  for (const bool missing : {true, false}) {
+    root_.put("wide/config.json", whole.substr(0, whole.size() / 2));
+    if (missing) std::filesystem::remove(path);
+    const Outcome info = run({"info", root_ / "wide"});
+    EXPECT_EQ(info.code, 0) << info.err;
+    EXPECT_NE(info.out.find("kind: run"), std::string::npos) << info.out;
+    const Outcome again = with({"--resume", "auto"});
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(again.err.find("tercel: warning: " + path), 0u) << again.err;
+    EXPECT_NE(again.err.find("; the configuration of " + (root_ / "wide/checkpoints/step-000000000005 is used")),
+              std::string::npos)
+        << again.err;
+    EXPECT_EQ(std::count(again.err.begin(), again.err.end(), '\n'), 1) << again.err;
+    EXPECT_NE(again.out.find("nothing left to train after step 5"), std::string::npos) << again.out;
+    EXPECT_NE(root_.get("wide/config.json").find("\"model_name\": \"wdl\""), std::string::npos);
+  }
+  std::filesystem::remove_all(root_ / "wide/checkpoints");
+  root_.put("wide/config.json", "{");
+  expect_error(with({"--resume", "auto"}), 3, {path + ": line 1"});
 }
 
 TEST_F(TrainCommands, AProfileShowsWhereTimeGoes) {
@@ -200,8 +231,8 @@ TEST_F(TrainCommands, ADamagedCheckpointIsPassedOver) {
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
   root_.put(last + "/table-0.safetensors", damaged);
   std::filesystem::remove(root_ / "run/checkpoints/step-000000000005/evaluation.json");  // now the last is the best
-  const std::string says = "tercel: warning: a damaged checkpoint is passed over: " +
-                           root_ / (last + "/table-0.safetensors: expected checksum ");
+  const std::string says =
+      "tercel: warning: skipped a damaged checkpoint: " + root_ / (last + "/table-0.safetensors: expected checksum ");
   for (const char* command : {"eval", "predict"}) {
     const Outcome outcome = run({command, root_ / "run", root_ / "data"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -231,7 +262,7 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
   const Outcome rest = run(words);
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_TRUE(std::filesystem::exists(root_ / "bad/checkpoints/step-000000000005"));
-  // Before the first step: nothing is left, and nothing was.
+  // Before the first step: no files are left.
   content = intact;
   content[75] ^= 0x55;
   root_.put("data/train/part-0.data", content);
@@ -241,7 +272,7 @@ TEST_F(TrainCommands, BadRowsAreExitCodeThreeWithTheirPlaceAndTheCheckpoint) {
 }
 
 TEST_F(TrainCommands, KeysOutsideATableAreExitCodeThree) {
-  // The same files, as somebody describes them who does not know how many keys there are.
+  // The same files, described without the numbers of keys.
   root_.put("files.txt", "1\n" + (root_ / "data/train/part-0.data") + "\n");
   ASSERT_EQ(run({"convert", "norm", root_ / "bare", "--train-list", root_ / "files.txt", "--test-list",
                  root_ / "files.txt", "--dense-dim", "1", "--nnz-per-slot", "1", "--key-type", "i64"})
@@ -309,16 +340,36 @@ TEST_F(TrainCommands, TextsFromFilesDoNotReachTheTerminalAsCommands) {
     }
 }
 
+TEST_F(TrainCommands, WithoutOutRunsHaveFoldersOfTheirOwn) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(root_.path());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<test::Program>> programs;
+    for (int i = 0; i < 8; ++i)
+      programs.push_back(std::make_unique<test::Program>(
+          std::vector<std::string>{"train", "data", "--quiet", "--threads", "1", "--set", "solver.batchsize=64"}));
+    for (const auto& program : programs) {
+      const Outcome outcome = program->wait();
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+    }
+    expect_error(run({"train", "data", "--quiet", "--set", "solver.batchsize=1000"}), 2, {"batchsize is 1000"});
+  }
+  std::filesystem::current_path(here);
+  for (int n = 1; n <= 24; ++n)
+    EXPECT_TRUE(std::filesystem::exists(root_ / ("runs/dlrm-" + std::to_string(n) + "/checkpoints"))) << n;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "runs/dlrm-25")) << "after an error before the first step";
+}
+
 TEST_F(TrainCommands, MistakesAreOneLine) {
   const auto files = [this] {
     auto all = root_.tree();
-    all.erase("run/lock");  // it holds the last process that asked for it
+    all.erase("run/lock");  // it names the last process that requested it
     return all;
   };
   const auto before = files();
-  expect_error(train({}), 2, {"run: holds a run already", "--resume auto"});
-  expect_error(run({"train", root_ / "data", "--out", root_ / "data"}), 4, {"expected a new folder or that of a run"});
-  expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"holds no dataset.json"});
+  expect_error(train({}), 2, {"run: already contains a run", "--resume auto"});
+  expect_error(run({"train", root_ / "data", "--out", root_ / "data"}), 4, {"expected a new folder or a run folder"});
+  expect_error(run({"generate", root_ / "run", "--force", "--rows", "10"}), 4, {"contains no dataset.json"});
   expect_error(run({"train", root_ / "data", "--resume", "auto"}), 2, {"--resume auto needs --out"});
   expect_error(run({"train", root_ / "run"}), 3, {"expected a folder with dataset.json"});
   expect_error(run({"eval", root_ / "run", root_ / "rows.csv"}), 3, {"expected a dataset's folder, found a file"});

@@ -302,7 +302,7 @@ TEST_F(CachingAllocator, StatsAddUp) {
     const AllocatorStats during = cpu_allocator_stats();
     EXPECT_EQ(during.allocated_bytes - before.allocated_bytes, static_cast<int64_t>(128 + 56 * kKiB + 5 * kMiB));
     EXPECT_EQ(during.allocations - before.allocations, 3);
-    EXPECT_GE(during.misses, before.misses + 2);  // trimmed: the larger two are not there
+    EXPECT_GE(during.misses, before.misses + 2);  // trimmed: the larger two were returned
   }
   const AllocatorStats after = cpu_allocator_stats();
   EXPECT_EQ(after.allocated_bytes, before.allocated_bytes);
@@ -419,7 +419,7 @@ TEST(CpuAllocator, AbsurdRequestsAreOutOfMemoryToo) {
   EXPECT_NE(out_of_memory_message(SIZE_MAX / 2).find("8.0 EiB (9223372036854775807 bytes)"), std::string::npos);
 }
 
-#if !TERCEL_THREAD_SANITIZER  // it maps more than any limit allows
+#if !TERCEL_THREAD_SANITIZER  // it maps more memory than any limit allows
 TEST(CpuAllocatorDeathTest, CachesAreEmptiedBeforeGivingUp) {
   if (!allocator_caches()) GTEST_SKIP() << "nothing is cached under AddressSanitizer";
   const auto scarce = [] {
@@ -442,7 +442,7 @@ TEST(CpuAllocatorDeathTest, CachesAreEmptiedBeforeGivingUp) {
 }
 #endif
 
-// scripts/test and CTest set it; a block that was used before shows it best.
+// scripts/test and CTest set it; checked with a reused block.
 TEST(CpuAllocator, FreshMemoryIsPoisonedWhereTheEnvironmentSaysSo) {
   const char* const text = std::getenv("TERCEL_POISON_MEMORY");
   if (!text || std::string(text) != "1") GTEST_SKIP() << "TERCEL_POISON_MEMORY is not 1";
@@ -502,7 +502,7 @@ TEST(AllocatorInterface, FailingAllocatorFailsTheNthCall) {
   EXPECT_EQ(failing.calls(), 3);
 }
 
-// Freed after main(), when static destructors run: the allocator must still be there.
+// Freed after main(), when static destructors run: the allocator must still exist.
 DataPtr g_freed_at_exit;  // NOLINT(bugprone-throwing-static-initialization)
 
 TEST(CpuAllocator, OutlivesStaticDestructors) {
@@ -542,7 +542,7 @@ TEST(CpuAllocatorThreads, BlocksOfAnEndedThreadAreReused) {
 }
 
 TEST(CpuAllocatorThreads, ThreadLocalsMayFreeAndAllocateLate) {
-  // Made before the thread's cache, so destroyed after it.
+  // Created before the thread's cache, so destroyed after it.
   struct Late {
     DataPtr small, large;
     ~Late() {

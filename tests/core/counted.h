@@ -1,11 +1,11 @@
-// Objects that tell what became of them, for tests of reference counting.
+// Objects that record their life cycle, for tests of reference counting.
 #pragma once
 
 #include "tercel/core/intrusive_ptr.h"
 
 namespace tercel::test {
 
-/** What became of an object. */
+/** Life cycle of an object. */
 struct Fate {
   int destroyed = 0;
   int released = 0;  ///< calls of release_resources()
@@ -36,7 +36,7 @@ class CountedChild : public Counted {
   using Counted::Counted;
 };
 
-/** A null that is an object, as that of Tensor is. */
+/** A null object, like Tensor's. */
 struct NullObject {
   static Counted* singleton() noexcept {
     static Counted null;
@@ -50,7 +50,7 @@ struct NullChild {
   }
 };
 
-/** The kinds of pointers for which the rules are the same. */
+/** The kinds of pointers with the same rules. */
 template <class T, class N, class ChildT, class ChildN>
 struct Flavour {
   using Pointee = T;

@@ -99,7 +99,7 @@ TEST(DeferredTensor, GivesAnOrdinaryTensorOnceBothAreThere) {
   EXPECT_EQ(t.dtype(), kFloat32);
   EXPECT_EQ(t.data<float>(), data);
   EXPECT_EQ(t.data<float>()[5], 5.0f);
-  // What this one does to its memory afterwards does not reach the tensor.
+  // Later changes of this one's memory do not affect the tensor.
   x.free_memory();
   EXPECT_EQ(t.data<float>()[5], 5.0f);
   const DeferredTensor back(t);
@@ -245,10 +245,10 @@ TEST(DeferredTensor, ObjectsAreConstructedAndDestroyed) {
     const Object* const objects = x.mutable_data<Object>();
     EXPECT_EQ(Object::alive, 5);
     EXPECT_EQ(objects[4].value, 7);
-    EXPECT_THROW(x.tensor(), RuntimeError);  // no op knows them
+    EXPECT_THROW(x.tensor(), RuntimeError);  // not supported by ops
     x.resize(2);                             // kept whole
     EXPECT_EQ(Object::alive, 5);
-    x.mutable_data<int>();  // never the same memory: it holds objects
+    x.mutable_data<int>();  // never the same memory, since it contains objects
     EXPECT_EQ(Object::alive, 0);
     x.mutable_data<Object>();
     EXPECT_EQ(Object::alive, 2);
@@ -466,7 +466,7 @@ TEST(DeferredTensor, ShareExternalPointer) {
     EXPECT_EQ(x.storage()->nbytes(), 24u);
     EXPECT_FALSE(x.storage()->resizable());
     EXPECT_EQ(x.storage()->allocator(), nullptr);
-    EXPECT_EQ(static_cast<void*>(x.mutable_data<int>()), memory);  // large enough, and nobody else's
+    EXPECT_EQ(static_cast<void*>(x.mutable_data<int>()), memory);  // large enough, and not shared
     x.resize(7);                                                   // fixed memory is left, not resized
     EXPECT_EQ(g_freed, 1);
     x.mutable_data<int>();

@@ -12,7 +12,7 @@ namespace tercel {
 
 using TestKernel = int(int);
 
-// Kernels of two made-up ops: one that CUDA has too where it is built, one that is for the CPU by intent.
+// Kernels of two fictitious ops: one also for CUDA if it is built, one intentionally for the CPU only.
 TERCEL_DECLARE_KERNELS(TestKernel, test_kernel)
 TERCEL_DECLARE_KERNELS(TestKernel, test_cpu_kernel)
 namespace cpu_generic {
@@ -39,7 +39,7 @@ using test::message_of;
 constinit const KernelTable<TestKernel> kKernels = TERCEL_KERNELS(test_kernel);
 constinit const KernelTable<TestKernel> kCpuKernels = TERCEL_CPU_KERNELS(test_cpu_kernel);
 
-/** Sets TERCEL_CPU_ISA, and forgets what was chosen before; puts both back. */
+/** Sets TERCEL_CPU_ISA and resets the chosen instruction set; restores both. */
 class Dispatch : public ::testing::Test {
  protected:
   void SetUp() override {

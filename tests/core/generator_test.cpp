@@ -77,7 +77,7 @@ TEST(Generator, DrawsAgainWhatWasNoted) {
     std::thread([] { EXPECT_EQ(default_generator().state(), (GeneratorState{6, 11})); }).join();
     EXPECT_EQ(default_generator().state(), draws.start);
     for (const GeneratorState& range : draws.ranges) EXPECT_EQ(default_generator().reserve(1), range);
-    EXPECT_EQ(default_generator().reserve(7), (GeneratorState{6, 1})) << "it goes on from there";
+    EXPECT_EQ(default_generator().reserve(7), (GeneratorState{6, 1})) << "it continues from there";
     EXPECT_EQ(default_generator().reserve(1), (GeneratorState{6, 8}));
     EXPECT_TRUE(outside.ranges.empty()) << "nothing is taken from the generator outside";
   }

@@ -117,7 +117,7 @@ TEST(Geometry, StridesLikeChannelsLast) {
       {{2, 3, 1, 1}, {3, 1, 3, 3}, true},      // one pixel
       {{2, 3, 1, 1}, {3, 1, 1, 1}, false},     //
       {{1, 1, 1, 1}, {1, 1, 1, 1}, false},     // a tie is row-major
-      {{4, 1, 1, 1}, {5, 5, 5, 5}, false},     // N111: of NC11 or of N11W, nobody can tell
+      {{4, 1, 1, 1}, {5, 5, 5, 5}, false},     // N111: could be NC11 or N11W
       {{2, 3, 4, 5}, {60, -1, 15, 3}, false},  //
       {{3, 4, 5}, {1, 15, 3}, false},          // no batch: never
       {{2, 2, 2, 2}, {8, 1, INT64_MAX, 2}, false},

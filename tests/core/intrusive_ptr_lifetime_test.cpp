@@ -26,7 +26,7 @@ class IntrusivePtrLifetime : public ::testing::Test {
   using Owner = typename F::Ptr;
   using Reference = typename F::Weak;
 
-  /** a and b own an object each; assign(a, b) runs; then `a` must have let go of its own at once, and of it alone. */
+  /** a and b own an object each; assign(a, b) must release the old object of `a` at once, and only that. */
   template <class Assign>
   void expect_old_dies_at_once(Assign assign) {
     Fate old_fate, new_fate;
@@ -272,7 +272,7 @@ TYPED_TEST(IntrusivePtrLifetime, WeakCopyFromABarePointer) {
   EXPECT_TRUE(Weak::reclaim_copy(TypeParam::Null::singleton()).is_null());
 }
 
-TYPED_TEST(IntrusivePtrLifetime, WeakAssignmentFormsLetGo) {
+TYPED_TEST(IntrusivePtrLifetime, WeakAssignmentLetsGo) {
   using Ptr = typename TypeParam::Ptr;
   using Weak = typename TypeParam::Weak;
   const auto check = [](auto assign) {

@@ -66,7 +66,7 @@ TEST(Scalar, ComplexNumbers) {
   EXPECT_EQ(to_string(Scalar(Complex<float>(1, 2))), "1+2j");
   EXPECT_TRUE(equals(Scalar(Complex<double>(2)), 2));
   EXPECT_FALSE(equals(Scalar(Complex<double>(2, 1)), 2));
-  // Any bits may stand in the imaginary part, those of the marks too.
+  // The imaginary part may have any bits, including those of the marks.
   for (uint64_t mark = 0x7ff45ca1a5000000; mark < 0x7ff45ca1a5000004; ++mark) {
     double nan;
     std::memcpy(&nan, &mark, sizeof nan);

@@ -154,7 +154,7 @@ TEST(Storage, SwapExchangesAllButTheOwners) {
   EXPECT_EQ(b->allocator(), &memory);
   EXPECT_EQ(a.use_count(), 2u);
   EXPECT_EQ(b.use_count(), 1u);
-  EXPECT_EQ(a->version(), 1u);  // for whoever saved a tensor over it, this is a change
+  EXPECT_EQ(a->version(), 1u);  // for saved tensors over it, this is a change
   a->swap(*a);
   EXPECT_EQ(a->data(), b_data);
 }
@@ -184,7 +184,7 @@ TEST(Storage, ElementsByIndex) {
   for (int i = 0; i < 2; ++i) storage_set(s, kFloat32, i, 1.5 + i);
   EXPECT_EQ(storage_get(s, kFloat32, 1).to_double(), 2.5);
   EXPECT_EQ(s.version(), 2u);
-  storage_set(s, kUInt8, 9, 300.0);  // saturates, as every conversion of a floating number
+  storage_set(s, kUInt8, 9, 300.0);  // saturates, like every conversion from floating-point
   EXPECT_EQ(storage_get(s, kUInt8, 9).to_int64(), 255);
   EXPECT_EQ(test::message_of<IndexError>([&] { storage_get(s, kFloat32, 2); }),
             "storage index 2 is out of bounds for a storage of 2 elements");  // the last two bytes are no element

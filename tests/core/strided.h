@@ -1,4 +1,4 @@
-// Strided geometries for property tests, and what they mean element by element.
+// Strided geometries for property tests, and their elementwise definition.
 #pragma once
 
 #include <rapidcheck.h>
@@ -22,7 +22,7 @@ inline void showValue(const Geometry& g, std::ostream& os) {  // NOLINT(readabil
   rc::show(g.strides, os);
 }
 
-/** A size of up to `most`, the small ones and those that are special more often. */
+/** A size of up to `most`; small and special ones are more frequent. */
 inline rc::Gen<int64_t> any_size(int64_t most) {
   return rc::gen::weightedOneOf<int64_t>(
       {{1, rc::gen::just<int64_t>(0)}, {3, rc::gen::just<int64_t>(1)}, {8, rc::gen::inRange<int64_t>(1, most + 1)}});
@@ -77,7 +77,7 @@ inline Ints offsets_of(const Ints& sizes, const Ints& strides) {
   return offsets;
 }
 
-/** RapidCheck tries a property 100 times; these are too cheap to stop there. */
+/** RapidCheck tries a property 100 times; these are cheap, so they run more often. */
 template <class Property>
 void many_times(const Property& property) {
   for (int i = 0; i < 50; ++i) property();

@@ -116,7 +116,7 @@ TEST(TensorImpl, WithoutStorage) {
 }
 
 TEST(TensorImpl, OfAnotherLayoutHasNoAddress) {
-  const Tensor t(make_intrusive<TensorImpl>(Layout::Coo, kInt64, kCpu, IntSpan{2, 3}));
+  const Tensor t(make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3}, Layout::Coo));
   EXPECT_EQ(t.layout(), Layout::Coo);
   EXPECT_EQ(t.sizes(), (V{2, 3}));
   EXPECT_FALSE(t.has_storage());
@@ -304,7 +304,7 @@ TEST(TensorImpl, FixedMetadataIsNotChanged) {
   EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->resize_dim(1); })));
   EXPECT_TRUE(refused(message_of<RuntimeError>([&] { t->set_storage(storage_of(1)); })));
   EXPECT_EQ(sizes(t), (V{2, 3}));
-  t->shallow_copy_from(*make({4}));  // the one way that asks nobody
+  t->shallow_copy_from(*make({4}));  // the only setter without a check
   EXPECT_EQ(sizes(t), V{4});
   EXPECT_FALSE(t->allow_tensor_metadata_change());
 }

@@ -198,7 +198,7 @@ TEST(Empty, RefusesOptions) {
   TensorOptions options;
   options.layout = Layout::Coo;
   EXPECT_EQ(message_of<NotImplementedError>([&] { empty({1}, options); }),
-            "empty: a tensor of layout sparse_coo is not made this way");
+            "empty: a tensor of layout sparse_coo cannot be created this way");
   EXPECT_EQ(message_of<RuntimeError>([] { empty({1}, ScalarType::Undefined); }), "empty: dtype is undefined");
   options = TensorOptions(kInt64);
   options.requires_grad = true;
@@ -343,7 +343,7 @@ TEST_F(FromBlob, BorrowsWithoutADeleter) {
 
 TEST_F(FromBlob, EmptyNeedsNoData) {
   { const Tensor t = from_blob(nullptr, {0, 3}, {}, &one_, &give_back); }
-  EXPECT_EQ(g_given_back, 1);  // a context alone is given back too
+  EXPECT_EQ(g_given_back, 1);  // a context without data is also released
 }
 
 TEST_F(FromBlob, GivesBackWhateverIsWrong) {
@@ -384,17 +384,22 @@ TEST_F(FromBlob, TakesAnyCallable) {
   EXPECT_EQ(calls, 3);
 }
 
-TEST_F(FromBlob, NeedNotBeAligned) {
-  char bytes[9] = {};
-  const Tensor t = from_blob(bytes + 1, {2});
-  EXPECT_EQ(static_cast<char*>(t.data_ptr()), bytes + 1);
+TEST_F(FromBlob, IsAlignedToElements) {
+  alignas(8) char bytes[17] = {};
+  TERCEL_EXPECT_THROW(from_blob(bytes + 1, {2}), ValueError,
+                      "from_blob: the memory is not aligned to elements of float32");
+  TERCEL_EXPECT_THROW(from_blob(bytes + 2, {1}, kComplex64), ValueError, "not aligned to elements of complex64");
+  // Of complex numbers the parts are.
+  EXPECT_EQ(static_cast<char*>(from_blob(bytes + 4, {1}, kComplex64).data_ptr()), bytes + 4);
+  EXPECT_EQ(from_blob(bytes + 1, {0}).numel(), 0);
+  EXPECT_EQ(from_blob(bytes + 1, {16}, kUInt8).numel(), 16);
 }
 
 TEST_F(FromBlob, IsNotResized) { EXPECT_THROW(from_blob(data_, {2}).storage()->resize_bytes(100), RuntimeError); }
 
 // ---- out of memory at every point
 
-/** Runs make with the n-th allocation failing, for n = 1, 2 ... until it gets through; nothing may be left behind. */
+/** Runs make with the n-th allocation failing, for n = 1, 2 ... until it succeeds; nothing may leak. */
 template <class Make>
 int64_t fail_everywhere(const Make& make) {
   FailingAllocator memory;

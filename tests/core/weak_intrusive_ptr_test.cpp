@@ -234,7 +234,7 @@ TYPED_TEST(WeakIntrusivePtr, ComparesAndHashesByObject) {
   EXPECT_EQ(std::set<Weak>({a, a2, b, null}).size(), 3u);
   EXPECT_EQ(std::unordered_set<Weak>({a, a2, b, null, null2}).size(), 3u);
   strong.reset();
-  EXPECT_TRUE(a == a2);  // of the dead as well
+  EXPECT_TRUE(a == a2);  // of dead objects as well
 }
 
 #undef USE_TYPES

@@ -1,4 +1,4 @@
-// A reader that has warmed up asks for no memory, and holds no more than it promises.
+// A warmed-up reader allocates no memory, and stays within its documented limit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

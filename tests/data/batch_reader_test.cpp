@@ -207,7 +207,7 @@ TEST(BatchReader, ShufflingDeliversTheOrderOfTheSeed) {
   }
 }
 
-// From every position, a fresh reader delivers what was left.
+// From every position, a new reader delivers the remaining rows.
 TEST(BatchReader, PositionsAreRestored) {
   for (const bool ragged : {false, true}) {
     const Schema schema = make_schema(1, {1, 2});
@@ -239,7 +239,7 @@ TEST(BatchReader, PositionsAreRestored) {
         if (!reader.next(batch)) break;
         append_batch(before, batch, schema);
       }
-      // Another batch size may go on from it: rows stay in order.
+      // A reader with another batch size can continue from it: rows stay in order.
       ReaderPosition position = reader.position();
       position.epoch = 0;
       position.row = 777;
@@ -320,7 +320,7 @@ TEST(BatchReader, TensorsAreUsedAgainUnlessSomebodyHoldsThem) {
     while (reader.next(batch)) addresses.push_back(batch.labels.data_ptr());
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-    EXPECT_LE(addresses.size(), 4u);  // prefetch, the consumer's, and what replaced the one kept
+    EXPECT_LE(addresses.size(), 4u);  // prefetched ones, the consumer's, and the replacement of the one kept
     EXPECT_EQ(std::count(addresses.begin(), addresses.end(), kept.labels.data_ptr()), 0);
     Rows again;
     append_batch(again, kept, schema);

@@ -1,4 +1,4 @@
-// What the threads of a reader must not change, and how they end. These suites run under ThreadSanitizer too.
+// The threads of a reader do not change results, and end correctly. These suites also run under ThreadSanitizer.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -66,7 +66,7 @@ TEST(BatchReaderThreads, NumberOfWorkersAndPrefetchChangeNothing) {
   }
 }
 
-#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it does not support fork() with several threads
 
 TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
   Case data(false);
@@ -93,7 +93,7 @@ TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "a signal means that the child waits for threads that it has not";
+  EXPECT_EQ(status, 0) << "a signal means that the child waits for threads that do not exist in it";
   EXPECT_TRUE(reader->next(batch));
 }
 
@@ -106,7 +106,7 @@ TEST(BatchReaderThreads, ManyMoreWorkersThanRows) {
   EXPECT_EQ(read_all(data.dataset, options), data.rows);
 }
 
-// With batches of a row, threads meet at every step.
+// With batches of one row, threads synchronize at every step.
 TEST(BatchReaderThreads, RowsOneByOneUnderContention) {
   Case data(false, {500});
   for (const bool shuffle : {false, true}) {
@@ -159,7 +159,7 @@ TEST(BatchReaderThreads, SeekingRestartsAnywhere) {
   }
 }
 
-// A batch is the right one, or the error, for every number of workers; and the error stays.
+// A batch is correct or an error, for every number of workers; the error is permanent.
 TEST(BatchReaderThreads, ErrorsComeInThePlaceOfTheirBatch) {
   for (const bool ragged : {false, true}) {
     for (const int64_t bad_row : {0, 399, 400, 555, 999}) {
@@ -284,7 +284,7 @@ TEST(BatchReaderThreads, FilesThatChangeWhileTheyAreReadAreNoticed) {
   }
 }
 
-// A call that fails in a reader's thread is an error of the consumer; whichever it is, nothing hangs or leaks.
+// A call that fails in a reader's thread is an error in the consumer; for every call, nothing hangs or leaks.
 TEST(BatchReaderThreads, FailingCallsReachTheConsumer) {
   for (const bool ragged : {false, true}) {
     Case data(ragged);
@@ -301,7 +301,7 @@ TEST(BatchReaderThreads, FailingCallsReachTheConsumer) {
           failed = true;
           EXPECT_TRUE(error.kind() == "IoError" || error.kind() == "DataError") << error.what();
         }
-        // The close of a file that was read may fail without harm.
+        // Closing a file that was read may fail harmlessly.
         EXPECT_TRUE(failed || rows == 3000) << nth;
       }
     }
@@ -318,7 +318,7 @@ TEST(BatchReaderThreads, ShortReadsAreContinued) {
   }
 }
 
-/** Makes all reads slow but the first ones. */
+/** Makes all reads except the first ones slow. */
 class SlowReads : public FileHook {
  public:
   SlowReads(int64_t fast, std::chrono::milliseconds time) : fast_(fast), time_(time), scope_(*this) {}
@@ -351,7 +351,7 @@ TEST(BatchReaderThreads, EndingDoesNotWaitForAWholeWindow) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // which need the address space themselves
+#if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // which need the address space
 
 TEST(BatchReader, ThreadsThatTheSystemDoesNotGrantAreALackOfMemory) {
   Case data(false);

@@ -59,7 +59,7 @@ std::string text_of(const std::vector<RawRow>& rows) {
   return text;
 }
 
-/** What conversion must give, by the definition and with plain containers. */
+/** Reference conversion by definition, with plain containers. */
 struct Expected {
   Rows train, test;
   std::vector<int64_t> slot_sizes;
@@ -221,7 +221,7 @@ TEST(ConvertCriteo, ConstantAndAbsentNumbersBecomeZero) {
     EXPECT_EQ(rows.dense[row * 13 + 1], 0);
     EXPECT_EQ(rows.dense[row * 13 + 2], 0);
   }
-  EXPECT_EQ(dataset.conversion->dense_std[2], 1) << "no less than what rounding makes of a constant";
+  EXPECT_EQ(dataset.conversion->dense_std[2], 1) << "at least the rounding error of a constant";
   BatchReader test_rows(dataset, PartName::Test, {});
   EXPECT_NEAR(test::read_rest(test_rows).dense[13 + 2], std::log1p(1e38), 1e-3);
 }

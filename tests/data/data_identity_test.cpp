@@ -37,7 +37,7 @@ TEST(DataIdentity, HasWhatTheDescriptionHas) {
   EXPECT_EQ(digest_of(identity_of(bare), PartName::Test), "");
 }
 
-/** Compares the train parts both ways, and their digests; returns what is found. */
+/** Compares the train parts in both directions, and their digests; returns the result. */
 std::string difference(const Dataset& a, const Dataset& b, bool by_size = false) {
   const DataIdentity x = identity_of(a), y = identity_of(b);
   const PartComparison found = compare_part(x, y, PartName::Train), back = compare_part(y, x, PartName::Train);
@@ -93,7 +93,8 @@ TEST(DataIdentity, RowsMustMeanTheSame) {
                       "00000000000000de");
   b = a;
   b.schema.slots[1].size = 5;
-  TERCEL_EXPECT_THROW(check_same_meaning(a, b, "x"), DataError, "slot 'b': expected 4 keys from 3 on, found 5");
+  TERCEL_EXPECT_THROW(check_same_meaning(a, b, "x"), DataError,
+                      "slot 'b': expected 4 keys from 3 on, found 5 keys from 3 on");
   b = a;
   b.schema.dense_dim = 1;
   TERCEL_EXPECT_THROW(check_same_meaning(a, b, "x"), DataError,

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "tercel/data/norm_writer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
+#include "tercel/util/version.h"
 #include "tests/data/norm_data.h"
 #include "tests/support/errors.h"
 
@@ -101,7 +103,7 @@ TEST(Dataset, SchemaKnowsItsKeys) {
   EXPECT_EQ(schema.num_keys(), 20);
   EXPECT_EQ(schema.max_nnz(), 3);
   EXPECT_EQ(schema.slot_size_array(), (std::vector<int64_t>{10, 10}));
-  schema.slots[0].first_key = 50;  // tables of their own may overlap or leave gaps
+  schema.slots[0].first_key = 50;  // separate tables may overlap or leave gaps
   EXPECT_EQ(schema.num_keys(), 60);
   schema.check("test");
   schema.slots[1] = {"s1", 0, 0, 2};
@@ -128,7 +130,7 @@ TEST(Dataset, SchemasThatMakeNoSenseAreRefused) {
   refused([](Schema& s) { s.label_names = {"a", "b"}; }, "owner: label_names: expected no names or 1, found 2");
   refused([](Schema& s) { s.dense_names = {"a", "a"}; }, "owner: dense_names: the name 'a' occurs twice");
   refused([](Schema& s) { s.slots[1].name = "s0"; }, "owner: slots: the name 's0' occurs twice");
-  refused([](Schema& s) { s.slots[1].name = ""; }, "option 'slots[1].name': expected a text that is not empty");
+  refused([](Schema& s) { s.slots[1].name = ""; }, "option 'slots[1].name': expected a string that is not empty");
   refused([](Schema& s) { s.slots[1].hotness = 0; }, "option 'slots[1].hotness': expected at least 1");
   refused([](Schema& s) { s.slots[1].size = -1; }, "option 'slots[1].size'");
   refused([](Schema& s) { s.slots[1].size = 0; }, "owner: slot 's1': expected first_key 0 where size is 0, found 100");
@@ -145,7 +147,12 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused("{}", "option 'format': expected a name, found nothing");
   refused(good.substr(0, good.size() / 2), "x.json: line ");
   refused(replaced(good, "\"norm\"", "\"parquet\""), "option 'format': expected one of norm, found \"parquet\"");
-  refused(replaced(good, "\"version\": 1", "\"version\": 2"), "expected version 1, found 2");
+  const std::string later = replaced(good, "\"version\": 1", "\"version\": 2, \"compression\": \"zstd\"");
+  const std::string versions = "x.json: expected version 1 of the description, which Tercel " + std::string(version()) +
+                               " reads, found 2 of Tercel ";
+  refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"tercel_version\": \"9.8.7\""),
+          (versions + "9.8.7").c_str());
+  refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"made_by\": 5"), (versions + "unknown").c_str());
   refused(replaced(good, "\"u32\"", "\"u64\""), "option 'key_type': expected one of u32, i64");
   refused(replaced(good, "\"label_dim\": 1,", ""),
           "[x.json: schema] option 'label_dim': expected an integer, found nothing");
@@ -161,14 +168,15 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   refused(replaced(good, "\"tool\": \"criteo\",", ""), "[x.json: conversion] option 'tool'");
   refused(replaced(good, "0.1,\n", ""),
           "conversion: expected 2 values of dense_mean and dense_std for dense_transform standard, found 1 and 2");
-  refused(replaced(good, "\"vocabulary.bin\"", "7"), "[x.json: conversion: vocabulary] option 'path': expected a text");
+  refused(replaced(good, "\"vocabulary.bin\"", "7"),
+          "[x.json: conversion: vocabulary] option 'path': expected a string");
   for (const char* outside : {"/etc/passwd", "../vocabulary.bin", "a/../../vocabulary.bin", ".."})
     refused(replaced(good, "vocabulary.bin", outside),
             (std::string("x.json: conversion: vocabulary: expected a file in the dataset's folder, found ") + outside)
                 .c_str());
   dataset_from_json(replaced(good, "vocabulary.bin", "a/../vocabulary.bin"), "x.json");
   refused(replaced(good, "\"train/part-1.data\"", "null"),
-          "[x.json: train] option 'files[1].path': expected a text, found null");
+          "[x.json: train] option 'files[1].path': expected a string, found null");
 }
 
 TEST(Dataset, FilesMustBeAsRecorded) {
@@ -191,10 +199,29 @@ TEST(Dataset, FilesMustBeAsRecorded) {
                       "vocabulary.bin: expected 5 bytes, as dataset.json says, found 4");
   folder.put("vocabulary.bin", "words");
   load_dataset(folder.path());
-  // Rows that the files cannot hold.
+  // More rows than the files can contain.
   folder.put("dataset.json", replaced(folder.get("dataset.json"), "\"path\": \"test/part-1.data\",",
                                       "\"path\": \"train/part-0.data\","));
   TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "bytes");
+}
+
+TEST(Dataset, AVocabularyElsewhereIsRefusedBehindALinkToo) {
+  const TemporaryFolder root;
+  root.put("secret", "words");
+  const TemporaryFolder folder;
+  save_dataset(make_full(folder), folder.path());
+  const std::string vocabulary = folder / "vocabulary.bin", link = root / "link";
+  std::filesystem::create_directory_symlink(folder.path(), link);
+  EXPECT_EQ(load_dataset(link).train.rows(), 30) << "the folder itself may be reached through a link";
+  std::filesystem::rename(vocabulary, folder / "other.bin");
+  std::filesystem::create_symlink("other.bin", vocabulary);
+  EXPECT_EQ(load_dataset(folder.path()).train.rows(), 30);
+  std::filesystem::remove(vocabulary);
+  std::filesystem::create_symlink(root / "secret", vocabulary);
+  for (const std::string& path : {folder.path(), link})
+    TERCEL_EXPECT_THROW(
+        load_dataset(path), DataError,
+        path + "/vocabulary.bin: expected a file in the dataset's folder, found a link to " + (root / "secret"));
 }
 
 TEST(Dataset, CountsThatDoNotFitTheFilesAreRefused) {
@@ -205,7 +232,7 @@ TEST(Dataset, CountsThatDoNotFitTheFilesAreRefused) {
     save_dataset(dataset, folder.path());
     TERCEL_EXPECT_THROW(load_dataset(folder.path()), DataError, "for " + std::to_string(rows) + " records, found ");
   }
-  // A plausible number is found out by the header.
+  // A plausible but wrong number is detected from the header.
   dataset.train.files[0].rows = 19;
   save_dataset(dataset, folder.path());
   TERCEL_EXPECT_THROW(

@@ -10,6 +10,7 @@
 
 #include "tercel/data/click_model_impl.h"
 #include "tercel/data/truth_score_impl.h"
+#include "tercel/util/cpu_info.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
 #include "tercel/util/parallel.h"
@@ -136,7 +137,7 @@ TEST(Generate, TruthIsThatOfTheProbabilitiesOnTheRowsWritten) {
   EXPECT_LT(score.auc_error(), 1e-5);
   EXPECT_NEAR(score.result()->auc, exact_auc(logits, labels), score.auc_error());
   EXPECT_NEAR(score.result()->log_loss, loss / kRows, 1e-9);
-  // The labels are drawn from these probabilities: so many clicks, within four standard deviations.
+  // The labels are drawn from these probabilities: the number of clicks is within four standard deviations.
   EXPECT_NEAR(static_cast<double>(score.clicks()), probability, 4 * std::sqrt(kRows * 0.25));
 }
 
@@ -153,7 +154,7 @@ TEST(TruthScore, CountsTiesHalfAndNeedsBothLabels) {
   EXPECT_NEAR(score.result()->log_loss, std::log(2), 1e-12);
   score.add(2, labels + 2, logits + 2);
   EXPECT_EQ(score.result()->auc, 0.875);
-  EXPECT_NEAR(score.result()->log_loss, std::log(2) / 2, 1e-12) << "sure and right costs nothing";
+  EXPECT_NEAR(score.result()->log_loss, std::log(2) / 2, 1e-12) << "certain and correct predictions have no loss";
 }
 
 TEST(Generate, AnySeedHasTheRateAndTheAucAskedFor) {
@@ -258,7 +259,7 @@ TEST(Generate, VocabulariesHaveTheSizesAskedFor) {
   const Dataset dataset = generate(folder / "each", options);
   EXPECT_EQ(dataset.schema.slot_size_array(), options.slot_size_array);
   EXPECT_EQ(*dataset.conversion->setting("slot_size_array"), "[2,30,400,5000,60000]");
-  EXPECT_NEAR(dataset.train.truth->auc, 0.8, 0.03) << "the truth is the same whatever the sizes";
+  EXPECT_NEAR(dataset.train.truth->auc, 0.8, 0.03) << "the truth does not depend on the sizes";
   options.slot_size_array = {3, 4};
   TERCEL_EXPECT_THROW(generate(folder / "two", options), ConfigError,
                       "'slot_size_array': expected 1 or 5 numbers, found 2");
@@ -272,6 +273,16 @@ TEST(Generate, LooksAtTheRoomOnTheDiskFirst) {
     TERCEL_EXPECT_THROW(generate(folder / "some/data", small_options(rows)), IoError, folder / "some/data: expected ");
   TERCEL_EXPECT_THROW(generate(folder / "data", small_options(int64_t{1} << 45)), IoError,
                       " of room on the disk for 35184372088832 rows, found ");
+  EXPECT_TRUE(folder.tree().empty());
+}
+
+TEST(Generate, LooksAtTheMemoryFirst) {
+  const TemporaryFolder folder;
+  GenerateOptions options = small_options(100);
+  options.slot_size_array = {1 << 30};  // 140 GiB
+  if (fits_in_memory(size_t{120} << 30)) GTEST_SKIP() << "a machine of much memory";
+  TERCEL_EXPECT_THROW(generate(folder / "data", options), OutOfMemoryError,
+                      "generate: 5368709120 keys: out of memory: cannot allocate ");
   EXPECT_TRUE(folder.tree().empty());
 }
 
@@ -334,9 +345,9 @@ TEST(Generate, LeavesNothingBehindWhenStoppedOrWhenACallFails) {
         }
         fired = fault.fired();
       }
-      // Closing what is synced already may fail unseen.
+      // Failing to close a synced file has no effect.
       EXPECT_TRUE(failed || !fired || op == FileOp::Close) << static_cast<int>(op) << " " << nth;
-      // Complete, if only the folder above could not be synced; else not there.
+      // Complete if only the parent folder could not be synced; otherwise missing.
       if (std::filesystem::exists(folder / "data")) {
         EXPECT_NO_THROW(load_dataset(folder / "data"));
         std::filesystem::remove_all(folder / "data");

@@ -1,4 +1,4 @@
-// Damaged Norm files: whatever their bytes, they give rows or a DataError that says where.
+// Damaged Norm files: any bytes give rows or a DataError with the position.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SmallFile {
         mode(check),
         content(encode_file(schema, rows, key_type, mode, 0, count)) {}
 
-  /** Reads other bytes as this file, described by whoever has nothing but the file, or as the dataset's. */
+  /** Reads other bytes as this file, described from the file alone or by the dataset. */
   Rows read(const std::string& bytes, bool bare, bool shuffle = false) {
     const std::string path = folder.put("x.data", bytes);
     ReaderOptions options;
@@ -61,7 +61,7 @@ struct SmallFile {
   }
 };
 
-/** What is wrong, or "" if all was read; only DataError may come. */
+/** The error's message, or "" if everything was read; only DataError is allowed. */
 std::string outcome(SmallFile& file, const std::string& bytes, bool bare, bool shuffle = false) {
   try {
     file.read(bytes, bare, shuffle);
@@ -132,7 +132,7 @@ TEST(NormDamage, NoneModeSurvivesEveryFlippedBit) {
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
         const std::string error = outcome(file, bytes, bit % 2 == 0, bit % 3 == 0);
         ++(error.empty() ? read : refused);
-        // The header, but for what is reserved, is checked to the last bit.
+        // Every bit of the header is checked, except reserved ones.
         if (bit / 8 < 40) {
           ASSERT_NE(error, "") << "bit " << bit;
         }
@@ -279,7 +279,7 @@ TEST(NormDamage, FilesThatAreNoFiles) {
   TERCEL_EXPECT_THROW(dataset_from_norm_files(spec), IoError, "nowhere: open");
 }
 
-// A bag of a million keys, beside bags without any.
+// A bag of a million keys, among empty bags.
 TEST(NormDamage, HugeAndEmptyBagsAreFine) {
   const Schema schema = make_schema(1, {1'000'000, 3}, 1000);
   Rows rows;

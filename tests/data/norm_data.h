@@ -1,4 +1,4 @@
-// Rows for tests, and Norm files of them that are put together here, past the library under test.
+// Rows for tests, and Norm files of them that are encoded here, without the library under test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tercel::data::test {
 
 using tercel::test::TemporaryFolder;
 
-/** Rows as plain arrays; keys of all slots of all rows one after the other. */
+/** Rows as plain arrays; keys of all slots of all rows in one array. */
 struct Rows {
   int64_t count = 0;
   std::vector<float> labels, dense;
@@ -178,7 +178,7 @@ inline void append_batch(Rows& rows, const Batch& batch, const Schema& schema) {
   }
 }
 
-/** All that is left to read. */
+/** All remaining rows. */
 inline Rows read_rest(BatchReader& reader, std::vector<int64_t>* batch_rows = nullptr) {
   Rows rows;
   Batch batch;

@@ -1,5 +1,5 @@
-// Norm files byte by byte, as HugeCTR's sources say (shown beside each), so that no encoder of ours can agree with the
-// reader on a mistake.
+// Norm files byte by byte, following HugeCTR's sources (quoted with each), so that reader and encoder cannot share a
+// mistake.
 #include <gtest/gtest.h>
 
 #include "tests/data/norm_data.h"

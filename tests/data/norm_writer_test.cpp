@@ -203,7 +203,7 @@ TEST(NormWriter, OptionsThatMakeNoSenseAreRefused) {
   TERCEL_EXPECT_THROW(NormWriter(make_schema(0, {kMaxHotness + 1}), options), ConfigError, "hotness");
 }
 
-// Whichever call into the file system fails: under the final names lie complete files or none.
+// Whichever file system call fails: the final names refer to complete files or do not exist.
 TEST(NormWriter, AfterAFailureNothingIsLeftBehind) {
   const Schema schema = make_schema(2, {1, 2});
   const Rows rows = make_rows(schema, 250, true);
@@ -233,7 +233,7 @@ TEST(NormWriter, AfterAFailureNothingIsLeftBehind) {
     std::map<std::string, std::string> tree = folder.tree();
     for (const auto& [name, content] : tree) {
       if (name == "train/") continue;
-      // A name is there after a failed last step only: the sync of its folder, or of the list's.
+      // A name exists only if the last step failed: the sync of its folder, or of the list's.
       EXPECT_EQ(name.find(".tmp-"), std::string::npos) << nth << ": " << name;
       if (name.ends_with(".data")) {
         const auto index = static_cast<int64_t>(name[name.size() - 6] - '0');

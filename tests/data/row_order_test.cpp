@@ -57,7 +57,7 @@ TEST(Permutation, IsOneToOneAndItsInverseUndoesIt) {
   }
 }
 
-// Chi-squared over keys: each index goes to each place equally often, and so does each pair of neighbours.
+// Chi-squared over keys: each index moves to each position equally often, and so does each pair of neighbours.
 TEST(Permutation, KeysMakeAllOrdersAlikeFrequent) {
   for (const int64_t count : {2, 3, 5, 8, 13}) {
     constexpr int64_t kKeys = 20000;
@@ -121,13 +121,13 @@ TEST(RowOrder, AShuffledOrderIsAFunctionOfSeedEpochAndSizes) {
   EXPECT_NE(first, rows_of(RowOrder::shuffled(500, 1, 100, 20), 0));
 }
 
-// The order is part of what a checkpoint promises: these numbers must never change.
+// Checkpoints depend on the order: these numbers must never change.
 TEST(RowOrder, TheOrderOfASeedStays) {
   const std::vector<int64_t> got = rows_of(RowOrder::shuffled(20, 42, 8, 2), 1);
   EXPECT_EQ(got, (std::vector<int64_t>{17, 6, 16, 5, 10, 11, 7, 4, 12, 15, 1, 13, 14, 2, 0, 3, 19, 18, 9, 8}));
 }
 
-// A window that holds all rows is a full shuffle: every row comes at every place alike often.
+// A window with all rows is a full shuffle: every row is equally likely at every position.
 TEST(RowOrder, OneWindowMixesEvenly) {
   constexpr int64_t kRows = 12;
   constexpr int64_t kSeeds = 12000;

@@ -72,7 +72,8 @@ TEST(RecordReader, ReadsQuotedColumns) {
   EXPECT_EQ(read("\"a\",\n,\"b\"\n", kCsv), (Records{{"a", ""}, {"", "b"}}));
   EXPECT_EQ(read("a,\"\n\"\n\n  \nb,\"\"\n", kCsv), (Records{{"a", "\n"}, {"b", ""}})) << "blank lines are skipped";
   EXPECT_EQ(read("a, \"b\"\n", kCsv), (Records{{"a", " \"b\""}})) << "a blank before a quote makes it text";
-  EXPECT_EQ(read(" a\t, \" b \" ,\"c\"\n", kTrimmedCsv), (Records{{"a", " b ", "c"}})) << "inside quotes blanks stay";
+  EXPECT_EQ(read(" a\t, \" b \" ,\"c\"\n", kTrimmedCsv), (Records{{"a", " b ", "c"}}))
+      << "blanks inside quotes are kept";
 }
 
 TEST(RecordReader, DelimitersAreNotBlanks) {
@@ -114,7 +115,7 @@ RC_GTEST_PROP(RecordReader, ReadsWhatAWriterThatQuotesEverythingWrote,
   for (std::vector<std::string> row : table) {
     if (row.empty()) continue;
     for (size_t i = 0; i < row.size(); ++i) {
-      // A line end inside quotes is read as "\n", whatever it was.
+      // Every line end inside quotes is read as "\n".
       std::erase(row[i], '\r');
       text += i > 0 ? ",\"" : "\"";
       for (const char c : row[i]) text += c == '"' ? "\"\""s : std::string(1, c);

@@ -184,7 +184,7 @@ TEST_F(TextTableTest, LabelMayBeAbsentWhereItIsNotNeeded) {
   expect_error(criteo_format(), {criteo_line("1", 38)}, "t0: line 1: expected 40 columns, found 38",
                LabelColumn::Optional);
 
-  // The label in the middle: columns behind it move.
+  // The label is in the middle: later columns shift.
   CsvOptions options;
   options.label = "2";
   options.dense = {"1"};

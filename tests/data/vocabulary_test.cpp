@@ -30,7 +30,7 @@ Vocabulary make_vocabulary(const std::vector<std::pair<std::string, std::vector<
 
 Vocabulary read(const std::string& bytes) { return vocabulary_from_bytes(bytes, "v.bin"); }
 
-/** The content with the checksum that belongs to it. */
+/** The content with its correct checksum. */
 std::string sealed(std::string content) {
   const uint64_t sum = checksum(content.data(), content.size());
   content.append(reinterpret_cast<const char*>(&sum), sizeof(sum));
@@ -103,6 +103,10 @@ TEST(Vocabulary, NoticesEveryCutAndEveryFlippedBit) {
     EXPECT_THROW(read(damaged), DataError) << bit;
   }
   TERCEL_EXPECT_THROW(read(""), DataError, "v.bin: byte 0: expected a vocabulary");
+  std::string other = bytes;
+  other[7] = 2;
+  TERCEL_EXPECT_THROW(read(other), DataError,
+                      "v.bin: byte 0: expected a vocabulary, which starts with the bytes TRCLVOC 01, found version 2");
   std::string damaged = bytes;
   damaged[12] = static_cast<char>(damaged[12] ^ 1);
   TERCEL_EXPECT_THROW(read(damaged), DataError, "the file is damaged");
@@ -148,7 +152,7 @@ TEST(TokenTable, CountsLikeAMap) {
   uint64_t state = 1;
   for (int i = 0; i < 200000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    // Lengths around the border between texts in the table and beside it; few letters, so that many are alike.
+    // Lengths around the limit for inline strings; few letters, so that many strings are similar.
     std::string text;
     for (uint64_t bits = state >> 20, n = state % 12 + 1; n > 0; --n, bits /= 3) text += "ab\0"[bits % 3];
     ASSERT_TRUE(table.add(text, 1));

@@ -34,7 +34,7 @@ std::string metadata_of(const std::vector<std::pair<std::string, std::string>>& 
   return out;
 }
 
-/** A column of another library: its structs, what they point to, and how often each was released. */
+/** A column of another library: its structs and data, with a count of releases of each. */
 struct Foreign {
   std::string format = "i", name = "c", metadata;
   std::vector<int32_t> data = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -47,7 +47,7 @@ struct Foreign {
   ArrowArray array{};
   int schema_released = 0, array_released = 0;
 
-  /** Points the structs at everything else; the ones of children belong to their parent. */
+  /** Points the structs to the data; structs of children belong to their parent. */
   Foreign& ready() {
     buffers = {bits.empty() ? nullptr : bits.data(),
                format == "b" ? static_cast<const void*>(bits.data()) : data.data()};
@@ -81,7 +81,7 @@ struct Foreign {
     ready();
     return from_arrow(&schema, &array, options);
   }
-  /** The message of the RuntimeError with which it is refused; both structs are released once all the same. */
+  /** The message of the RuntimeError that refuses it; both structs must still be released once. */
   std::string refused() {
     const int schemas_before = schema_released, arrays_before = array_released;
     const std::string message = test::message_of<RuntimeError>([&] { static_cast<void>(import()); });
@@ -111,7 +111,7 @@ TEST(Arrow, ImportIsReleasedOnce) {
   const Tensor copy = f.import({.copy = CopyMode::Always}).values;
   EXPECT_EQ(f.array_released, 2);
   EXPECT_EQ(values_of(copy), (std::vector<double>{2, 3, 4}));
-  TERCEL_EXPECT_THROW(from_arrow(&f.schema, &f.array), RuntimeError, "that nobody has released or taken over");
+  TERCEL_EXPECT_THROW(from_arrow(&f.schema, &f.array), RuntimeError, "that are neither released nor consumed");
 }
 
 TEST(Arrow, ExportKeepsTheElementsWhateverTheTensorBecomes) {
@@ -237,9 +237,9 @@ TEST(Arrow, ImportRefuses) {
   const auto expect = [&](const std::string& message, const auto& spoil) {
     EXPECT_NE(refused(spoil).find(message), std::string::npos) << refused(spoil);
   };
-  expect("format 'u' is no number that a tensor can hold", [](Foreign& f) { f.format = "u"; });
-  expect("format '' is no number", [](Foreign& f) { f.format = ""; });
-  expect("format 'ii' is no number", [](Foreign& f) { f.format = "ii"; });
+  expect("format 'u' is not a number type that tensors support", [](Foreign& f) { f.format = "u"; });
+  expect("format '' is not a number", [](Foreign& f) { f.format = ""; });
+  expect("format 'ii' is not a number", [](Foreign& f) { f.format = "ii"; });
   expect("length -1, offset 0", [](Foreign& f) { f.array.length = -1; });
   expect("offset -1", [](Foreign& f) { f.array.offset = -1; });
   expect("do not agree", [](Foreign& f) { f.array.offset = INT64_MAX; });
@@ -321,7 +321,7 @@ TEST(Arrow, ExportKeepsTheElementsUntilItIsReleased) {
   EXPECT_STREQ(schema.format, "+w:3");
   EXPECT_STREQ(schema.children[0]->format, "f");
   EXPECT_EQ(array.children[0]->buffers[1], storage->data());
-  // A consumer may take a child over and release it later.
+  // A consumer may move a child and release it later.
   ArrowArray child = *array.children[0];
   array.children[0]->release = nullptr;
   array.release(&array);

@@ -1,4 +1,4 @@
-// Damaged copies of a small file, and what a reader must make of them.
+// Damaged copies of a small file, and the expected behaviour of readers.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tercel/core/alignment.h"
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
@@ -18,7 +19,7 @@ using test::make;
 using test::Sizes;
 using test::values_of;
 
-/** A tensor of another library, which counts how often it is given back. */
+/** A tensor of another library, which counts calls of its deleter. */
 template <class Managed>
 struct Foreign {
   Managed managed{};
@@ -78,7 +79,7 @@ TEST(Dlpack, ImportOfEveryGeometry) {
   t.byte_offset = 16;
   EXPECT_EQ(values_of(from_dlpack(&foreign.managed)), (std::vector<double>{4, 5, 4, 5}));
   foreign.shape = {1, 2};
-  foreign.strides = {-77, 1};  // along one element: of no meaning
+  foreign.strides = {-77, 1};  // of a size-1 dimension: ignored
   EXPECT_EQ(values_of(from_dlpack(&foreign.managed)), (std::vector<double>{4, 5}));
   t.ndim = 0;
   t.shape = t.strides = nullptr;
@@ -97,14 +98,20 @@ TEST(Dlpack, UnalignedData) {
   std::memcpy(bytes.data() + 3, foreign.data.data(), 24);
   foreign.managed.dl_tensor.data = bytes.data();
   foreign.managed.dl_tensor.byte_offset = 3;
-  EXPECT_EQ(values_of(from_dlpack(&foreign.managed)), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  const Tensor t = from_dlpack(&foreign.managed);
+  EXPECT_EQ(values_of(t), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  EXPECT_TRUE(is_aligned(t.data_ptr(), t.dtype())) << "copied, since elements cannot lie there";
+  EXPECT_EQ(foreign.deleted, 1);
+  TERCEL_EXPECT_THROW(from_dlpack(&foreign.managed, CopyMode::Never), RuntimeError,
+                      "cannot be imported without a copy");
+  EXPECT_EQ(foreign.deleted, 2);
 }
 
 TEST(Dlpack, ReadOnlyIsCopied) {
   Foreign<DLManagedTensorVersioned> foreign;
   foreign.managed.flags = kDLFlagReadOnly;
   const Tensor t = from_dlpack(&foreign.managed);
-  EXPECT_EQ(foreign.deleted, 1) << "nothing is left to look at";
+  EXPECT_EQ(foreign.deleted, 1) << "a copy was made, so the original is released";
   EXPECT_NE(t.data_ptr(), foreign.data.data());
   EXPECT_EQ(values_of(t), (std::vector<double>{0, 1, 2, 3, 4, 5}));
   TERCEL_EXPECT_THROW(from_dlpack(&foreign.managed, CopyMode::Never), RuntimeError,

@@ -22,7 +22,7 @@ using test::Sizes;
 using test::TemporaryFolder;
 using test::values_of;
 
-/** The file as the format's description has it: magic, version 1.0, length of the header, header, values. */
+/** The file by the format's specification: magic, version 1.0, length of the header, header, values. */
 std::string expected_file(const std::vector<float>& values) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(values.size()) + ",), }";
   header.resize(128 - 10 - 1, ' ');
@@ -43,7 +43,7 @@ TEST(Npy, WritesTheFormatOfNumPy) {
     NpyWriter writer(folder / "x.npy");
     for (size_t start = 0; start < n; start += 7777)  // in pieces
       writer.write(Span<float>(values).subspan(start, std::min<size_t>(7777, n - start)));
-    EXPECT_EQ(folder.get("x.npy"), "") << "nothing is there before it is complete";
+    EXPECT_EQ(folder.get("x.npy"), "") << "the file does not exist before it is complete";
     writer.commit();
     EXPECT_EQ(folder.get("x.npy"), expected_file(values)) << n;
   }
@@ -173,7 +173,7 @@ TEST(Npy, WrongFiles) {
       {std::string("\x93NUMPY\1\0\xff\xff", 10), "byte 8: expected a header of at most 0 bytes, found 65535"},
       {std::string("\x93NUMPY\2\0\xff\xff\xff\xff", 12) + std::string(1 << 17, ' '), "at most 65536 bytes"},
       {file_of(dict("'|O'", "(1,)"), four), "found '|O', Python objects, which are a pickle and could run code"},
-      {file_of(dict("'<U1'", "(1,)"), four), "found '<U1', texts"},
+      {file_of(dict("'<U1'", "(1,)"), four), "found '<U1', strings"},
       {file_of(dict("'<M8[ns]'", "(1,)"), four), "dates or times"},
       {file_of(dict("'V4'", "(1,)"), four), "found 'V4'"},
       {file_of(dict("''", "(1,)"), four), "found ''"},

@@ -90,7 +90,7 @@ TEST(Npz, ReadsOneArrayByName) {
   TERCEL_EXPECT_THROW(reader.read("c"), DataError, "x: no array 'c'");
 }
 
-// What numpy.savez makes: zip64 sizes in the local header though they would fit.
+// As written by numpy.savez: zip64 sizes in the local header though 32 bits would suffice.
 TEST(Npz, ArchiveOfNumPy) {
   const std::string npy = [] {
     std::string text("\x93NUMPY\x01\x00v\x00{'descr': '|i1', 'fortran_order': False, 'shape': (2,), }", 10 + 57);
@@ -122,7 +122,7 @@ TEST(Npz, WriterRefuses) {
   const Tensor t = make({1}, kFloat32, {1});
   for (const char* name : {"/a", "../a", "a/../b", "a\\b", "C:a", "a\nb", "a\xff", "./a"})
     TERCEL_EXPECT_THROW(save_npz(folder / "x", {{name, t}}), ValueError, "cannot be the name of a member");
-  TERCEL_EXPECT_THROW(save_npz(folder / "x", {{"a", t}, {"a", t}}), ValueError, "the name 'a.npy' comes twice");
+  TERCEL_EXPECT_THROW(save_npz(folder / "x", {{"a", t}, {"a", t}}), ValueError, "the name 'a.npy' is a duplicate");
   TERCEL_EXPECT_THROW(save_npz(folder / "x", {{"a", empty({1}, kBFloat16)}}), TypeError, "a: NumPy has no dtype");
   TERCEL_EXPECT_THROW(save_npz(folder / "x", {{"a", Tensor()}}), RuntimeError, "save_npz: tensor 'a': expected");
   EXPECT_TRUE(folder.tree().empty());
@@ -144,7 +144,7 @@ TEST(Npz, WrongArchives) {
       {with(with(good, "folder/b", "folder\\b"), "folder/b", "folder\\b"), "a relative member name"},
       {with(with(good, "folder/b", "../der/b"), "folder/b", "../der/b"), "a relative member name"},
       {with(good, "a.npy", "b.npy"), "a local header like its entry in the directory"},
-      {with(with(good, "a.npy", "a.npx"), "a.npy", "a.npx"), "expected .npy files alone, found 'a.npx'"},
+      {with(with(good, "a.npy", "a.npx"), "a.npy", "a.npx"), "expected only .npy files, found 'a.npx'"},
       {with_u32(good, second + 8, 1), "no encryption, found an encrypted one"},
       {with_u32(good, second + 8, (12 << 16) + 0x800), "a stored or deflated one (methods 0 and 8), found method 12"},
       {with_u32(good, second + 24, 1000), "160 bytes of content, found 1000"},

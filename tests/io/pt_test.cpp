@@ -23,7 +23,7 @@ using test::Sizes;
 using test::TemporaryFolder;
 using test::values_of;
 
-/** An archive as torch makes it, of that program and those storages. */
+/** An archive as torch writes it, with that program and those storages. */
 std::string archive(const std::string& program, const std::vector<std::string>& storages = {},
                     const std::string& byteorder = "little") {
   const TemporaryFolder folder;
@@ -79,7 +79,7 @@ TEST(Pt, ReadsWhatTorchWrites) {
     EXPECT_EQ(values_of(t), (std::vector<double>{0, 3, 1, 4, 2, 5}));
     EXPECT_TRUE(w.is_alias_of(t));
     w.data<float>()[1] = 9;
-    EXPECT_EQ(values_of(t)[2], 9) << "views of one storage stay that";
+    EXPECT_EQ(values_of(t)[2], 9) << "views of one storage still share it";
   }
 }
 
@@ -110,7 +110,7 @@ TEST(Pt, EveryValueOfTheProgram) {
   EXPECT_FALSE(run("}.").is_ordered());
   const Value shared = run("(]q\0h\0t."s);
   EXPECT_EQ(shared.items()[0].identity(), shared.items()[1].identity());
-  // A module's state_dict: attributes of the OrderedDict are left out.
+  // A module's state_dict: attributes of the OrderedDict are ignored.
   const Value state = run(kNoHooks + "(" + text("a") + "K\1u}" + text("_metadata") + kNoHooks + "sb.");
   EXPECT_EQ(state.entries().size(), 1u);
   EXPECT_EQ(state.at("a").to_int(), 1);
@@ -232,7 +232,7 @@ TEST(Pt, WriterRefuses) {
   Value deep;
   for (int i = 0; i < 201; ++i) deep = Value::list({deep});
   TERCEL_EXPECT_THROW(save_pt(folder / "x", deep), ValueError, "at most 200 containers inside each other but got 201");
-  TERCEL_EXPECT_THROW(save_pt(folder / "x", "\xff"), ValueError, "is no UTF-8");
+  TERCEL_EXPECT_THROW(save_pt(folder / "x", "\xff"), ValueError, "is not UTF-8");
   const Tensor a = make({2}, kFloat32, {1, 2});
   const Tensor b(make_intrusive<TensorImpl>(a.storage(), kInt32, IntSpan{2}));
   TERCEL_EXPECT_THROW(save_pt(folder / "x", Value::list({a, b})), RuntimeError,
@@ -276,13 +276,13 @@ TEST(Pt, WrongPrograms) {
       {"Nr\xff\xff\xff\xff.", "a memo index of at most 0, found 4294967295"},
       {"q\0."s, "1 values on the stack"},
       {"X\xff\xff\xff\xff.", "4294967295 bytes of text"},
-      {"X\1\0\0\0\xff."s, "a text in UTF-8"},
+      {"X\1\0\0\0\xff."s, "a string in UTF-8"},
       {"\x8a\x09"s + std::string(9, '\0') + "s.", "at most 64 bits, found 9 bytes"},
-      {"]q\0h\0a."s, "values inside each other, found one that holds itself"},
-      {"}q\0(K\1h\0u."s, "one that holds itself"},
+      {"]q\0h\0a."s, "nested values without cycles, found one that contains itself"},
+      {"}q\0(K\1h\0u."s, "one that contains itself"},
       {"}](](NNu.", "a dict to add to"},
-      {"}(]Nu.", "a dict with every key once, found a dict: expected a number, text"},
-      {"}(K\1NK\1Nu.", "the key 1 comes twice"},
+      {"}(]Nu.", "a dict with every key once, found a dict: expected a number, string"},
+      {"}(K\1NK\1Nu.", "the key 1 is a duplicate"},
       {"NNb.", "a dict for attributes, found None"},
       {"N}b.", "an object that may have attributes, found None"},
       {"NR.", "a tuple for arguments, found None"},
@@ -290,9 +290,9 @@ TEST(Pt, WrongPrograms) {
       {"N)R.", "a class or function for a function to call, found None"},
       {"ccollections\nOrderedDict\nN\x85R.", "no arguments of OrderedDict"},
       {"c__builtin__\nbytes\nN\x85R.", "no arguments of bytes"},
-      {"c_codecs\nencode\n" + text("a") + text("utf8") + "\x86R.", "a text and 'latin1'"},
+      {"c_codecs\nencode\n" + text("a") + text("utf8") + "\x86R.", "a string and 'latin1'"},
       {"c_codecs\nencode\n" + text("\u0100") + text("latin1") + "\x86R.", "one above 255"},
-      {"c_codecs\nencode\nK\1" + text("latin1") + "\x86R.", "a text for bytes"},
+      {"c_codecs\nencode\nK\1" + text("latin1") + "\x86R.", "a string for bytes"},
       {"ctorch\ndevice\n" + text("xla") + "\x85R.", "a device of type cpu or cuda, found xla"},
       {"ctorch\nSize\nN\x85R.", "a tuple for sizes, found None"},
       {"NQ.", "a tuple for a persistent id, found None"},
@@ -317,7 +317,7 @@ TEST(Pt, WrongPrograms) {
       {tensor(2, "K\0K\1K\1\x86K\1\x85\x89"s + hooks) + ".", "as many strides as sizes, found 1 and 2"},
       {tensor(2, "K\0NK\1\x85\x89"s + hooks) + ".", "a tuple for sizes"},
       {tensor(2, "K\0K\1\x85K\1\x85N"s + hooks) + ".", "a bool for requires_grad"},
-      {tensor(2, "K\0K\1\x85K\1\x85\x89}(K\1Nu"s) + ".", "no hooks of a tensor, found some, which are code"},
+      {tensor(2, "K\0K\1\x85K\1\x85\x89}(K\1Nu"s) + ".", "a tensor without hooks, found hooks, which are code"},
       {tensor(2, "K\0K\1\x85"s) + ".", "6 arguments of a tensor, found 3"},
       {"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("IntStorage", 2) + "K\0K\1\x85K\1\x85\x88"s + hooks + "tR.",
        "a floating dtype of a tensor that requires a gradient, found int32"},
@@ -338,7 +338,7 @@ TEST(Pt, DeepAndExplosiveProgramsAreRefused) {
   TERCEL_EXPECT_THROW(run(deep + "."), DataError, "at most 200 containers inside each other");
   for (int i = 0; i < 100000; ++i) deep += "\x85";
   TERCEL_EXPECT_THROW(run(deep + "."), DataError, "at most 200 containers inside each other");
-  // Each list holds the one before it twice.
+  // Each list contains the previous one twice.
   for (int i = 1; i < 100; ++i) {
     const std::string last(1, static_cast<char>(i - 1));
     wide += "](h" + last + "h" + last + "eq" + std::string(1, static_cast<char>(i));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tercel/core/alignment.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/file.h"
 #include "tercel/util/file_hook.h"
@@ -27,7 +28,7 @@ std::string little_endian(uint64_t value) {
   return bytes;
 }
 
-/** A file with that header, as it is, and that data. */
+/** A file with that header, verbatim, and that data. */
 std::string file_of(const std::string& header, const std::string& data) {
   return little_endian(header.size()) + header + data;
 }
@@ -36,7 +37,7 @@ std::string floats(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/** What the library writes. */
+/** The bytes that the library writes. */
 std::string written(const std::vector<NamedTensor>& tensors, const Metadata& metadata = {}) {
   const TemporaryFolder folder;
   const uint64_t sum = write_safetensors(folder / "x", tensors, metadata);
@@ -149,16 +150,16 @@ TEST(Safetensors, WriterRefuses) {
   const auto write = [&](const std::vector<NamedTensor>& tensors, const Metadata& metadata = {}) {
     write_safetensors(folder / "x", tensors, metadata);
   };
-  TERCEL_EXPECT_THROW(write({{"a", t}, {"b", t}, {"a", t}}), ValueError, "x: the name 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({{"a", t}, {"a", make({}, kInt64, {1})}}), ValueError, "the name 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({{"__metadata__", t}}), ValueError, "the name '__metadata__' is that of the metadata");
-  TERCEL_EXPECT_THROW(write({{"a\xff", t}}), ValueError, "the name 'a\\xff' is no UTF-8");
+  TERCEL_EXPECT_THROW(write({{"a", t}, {"b", t}, {"a", t}}), ValueError, "x: the name 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({{"a", t}, {"a", make({}, kInt64, {1})}}), ValueError, "the name 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({{"__metadata__", t}}), ValueError, "the name '__metadata__' is reserved for the metadata");
+  TERCEL_EXPECT_THROW(write({{"a\xff", t}}), ValueError, "the name 'a\\xff' is not UTF-8");
   TERCEL_EXPECT_THROW(write({{"a", Tensor()}}), ValueError,
                       "tensor 'a': expected a contiguous one on the CPU but got an undefined tensor");
   TERCEL_EXPECT_THROW(write({{"a", placed(t, test::Placement::Transposed)}}), ValueError, "got [2, 3] float32");
-  TERCEL_EXPECT_THROW(write({}, {{"a", "1"}, {"a", "2"}}), ValueError, "metadata 'a' comes twice");
-  TERCEL_EXPECT_THROW(write({}, {{"a", "\xc3("}}), ValueError, "metadata 'a' comes twice or is no UTF-8");
-  EXPECT_TRUE(folder.tree().empty()) << "what is refused leaves no file";
+  TERCEL_EXPECT_THROW(write({}, {{"a", "1"}, {"a", "2"}}), ValueError, "metadata 'a' is a duplicate");
+  TERCEL_EXPECT_THROW(write({}, {{"a", "\xc3("}}), ValueError, "metadata 'a' is a duplicate or not UTF-8");
+  EXPECT_TRUE(folder.tree().empty()) << "a refused write leaves no file";
   folder.put("x", "something");
   TERCEL_EXPECT_THROW(write({{"a", t}}), IoError, "x: create: File exists");
 }
@@ -243,7 +244,7 @@ TEST(Safetensors, WrongHeaders) {
            four),
        "duplicate key \"a\""},
       {file_of(R"({"__metadata__":[]})", ""), "__metadata__: expected an object"},
-      {file_of(R"({"__metadata__":{"a":1}})", ""), "__metadata__: expected texts"},
+      {file_of(R"({"__metadata__":{"a":1}})", ""), "__metadata__: expected strings"},
       {file_of(R"({"a":{"dtype":{"b":{"c":{"d":{"e":{"f":{"g":{}}}}}}}}})", ""), "nested"},
       {file_of(entry(R"("dtype":"BOOL","shape":[3],"data_offsets":[0,3])"), std::string("\1\0\2", 3)),
        "tensor 'a': byte 65: expected 0 or 1 but found 2"},
@@ -296,7 +297,7 @@ TEST(Safetensors, EveryFailingCallIsAnError) {
       } catch (const IoError&) {
         threw = true;
       }
-      // The reader closes its file without a word.
+      // The reader ignores errors when it closes its file.
       if (!fault.fired()) break;
       ASSERT_TRUE(threw || kind == FaultKind::Short || n == fault.calls()) << "call " << n;
     }
@@ -310,6 +311,22 @@ TEST(Safetensors, FileThatShrinksWhileItIsRead) {
   const std::string whole = folder.get("x");
   folder.put("x", whole.substr(0, whole.size() - 1));
   TERCEL_EXPECT_THROW(reader.read(reader.entries()[0]), DataError, "x: ");
+}
+
+TEST(Safetensors, MappedTensorsAreAligned) {
+  const TemporaryFolder folder;
+  save_safetensors(folder / "x", {{"a", make({2}, kFloat32, {1, 2})}});
+  // One space more behind the header, whose length comes first: as other programs may write it.
+  std::string file = folder.get("x");
+  uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof(header));
+  file.insert(8 + header, " ");
+  ++header;
+  std::memcpy(file.data(), &header, sizeof(header));
+  folder.put("x", file);
+  const Tensor t = load_safetensors(folder / "x", {.mmap = true})[0].tensor;
+  EXPECT_TRUE(is_aligned(t.data_ptr(), kFloat32));
+  EXPECT_EQ(values_of(t), (std::vector<double>{1, 2}));
 }
 
 TEST(Safetensors, MappedTensorsViewTheFileAndOutliveTheReader) {

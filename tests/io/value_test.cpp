@@ -53,14 +53,16 @@ TEST(Value, DictKeepsItsOrderAndFindsTexts) {
   EXPECT_EQ(dict.at("").to_int(), 8);
   EXPECT_EQ(dict.find("c"), nullptr);
   TERCEL_EXPECT_THROW(dict.at("c"), DataError, "no entry 'c' in a dict of 8");
-  TERCEL_EXPECT_THROW(Value::dict({{"a", 1}, {"b", 2}, {"a", 3}}), ValueError, "the key a comes twice");
-  TERCEL_EXPECT_THROW(Value::dict({{1, 1}, {1, 3}}), ValueError, "the key 1 comes twice");
-  TERCEL_EXPECT_THROW(Value::dict({{Value::tuple({1}), 1}, {Value::tuple({1}), 3}}), ValueError, "tuple comes twice");
+  TERCEL_EXPECT_THROW(Value::dict({{"a", 1}, {"b", 2}, {"a", 3}}), ValueError, "the key a is a duplicate");
+  TERCEL_EXPECT_THROW(Value::dict({{1, 1}, {1, 3}}), ValueError, "the key 1 is a duplicate");
+  TERCEL_EXPECT_THROW(Value::dict({{Value::tuple({1}), 1}, {Value::tuple({1}), 3}}), ValueError,
+                      "tuple is a duplicate");
   TERCEL_EXPECT_THROW(Value::dict({{Value::list({}), 1}}), ValueError, "for a key but got a list");
   TERCEL_EXPECT_THROW(Value::dict({{Value::dict({}), 1}, {1, 1}, {Value::dict({}), 1}}), ValueError, "got a dict");
   const Value bytes = Value::dict({{Value::bytes("a"), 1}, {"a", 2}});
   EXPECT_EQ(bytes.at("a").to_int(), 2);
-  TERCEL_EXPECT_THROW(Value::dict({{Value::bytes("a"), 1}, {Value::bytes("a"), 2}}), ValueError, "bytes comes twice");
+  TERCEL_EXPECT_THROW(Value::dict({{Value::bytes("a"), 1}, {Value::bytes("a"), 2}}), ValueError,
+                      "bytes is a duplicate");
 }
 
 TEST(Value, StateDicts) {

@@ -59,7 +59,7 @@ TEST(Init, DistributionsHaveTheirMoments) {
   }
 }
 
-// The figures are HugeCTR's VarianceScaling with scale 1 and the mean of the fans, worked out by hand.
+// The values are those of HugeCTR's VarianceScaling with scale 1 and the mean of the fans, computed by hand.
 TEST(Init, XavierFollowsTheFans) {
   EXPECT_DOUBLE_EQ(Init::xavier_uniform(300, 100).b, std::sqrt(3.0 / 200));
   EXPECT_DOUBLE_EQ(Init::xavier_uniform(300, 100).a, -std::sqrt(3.0 / 200));

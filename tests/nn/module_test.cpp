@@ -172,7 +172,7 @@ TEST(Containers, Parameters) {
   TERCEL_EXPECT_THROW(dict.insert("left", ones({1})), RuntimeError, "attribute 'left' already exists");
 }
 
-// Klambauer's figures: what is left out becomes -1.758..., moved and scaled to mean 0, variance 1.
+// Klambauer's constants: dropped elements become -1.758..., shifted and scaled to mean 0, variance 1.
 TEST(Layers, AlphaDropoutKeepsMeanAndVariance) {
   manual_seed(1);
   const Tensor x = randn({200, 500});

@@ -84,7 +84,7 @@ TEST(MultiheadAttention, Masks) {
   const Tensor weights = attention.forward(x, x, x, padding, true, later).weights;
   for (int64_t row = 0; row < 3; ++row) EXPECT_EQ(weights[0][row][2].item<float>(), 0);
   EXPECT_GT(weights[1][2][2].item<float>(), 0);
-  // Who may look at nothing gets nothing but the last layer's bias.
+  // A fully masked position gets only the last layer's bias.
   const Tensor all = ones({2, 3}, kBool);
   expect_close(attention.forward(x, x, x, all, false).output, zeros({3, 2, 6}));
 }
@@ -115,7 +115,7 @@ TEST(MultiheadAttention, OtherSizesAndOneMoreKey) {
   const OutputAndWeights got = attention.forward(q, k, v, ones({2, 4}, kBool));
   EXPECT_EQ(got.output.sizes(), IntSpan({3, 2, 6}));
   EXPECT_EQ(got.weights.sizes(), IntSpan({2, 3, 6}));
-  // The source is forbidden; what was added is not.
+  // The source is masked; the appended keys are not.
   expect_close(sum(narrow(got.weights, -1, 4, 2), {-1}), ones({2, 3}));
   got.output.sum().backward();
   for (const auto& [name, p] : attention.named_parameters()) EXPECT_TRUE(p.grad().defined()) << name;
@@ -176,7 +176,7 @@ TEST(TransformerLayers, DecodersLookAtTheMemory) {
   const Tensor x = random({4, 2, 6}, kFloat32, -1, 1, 1), memory = random({5, 2, 6}, kFloat32, -1, 1, 2);
   const Tensor want = layer.forward(x, memory);
   EXPECT_NE(bytes_of(layer.forward(x, memory + 1)), bytes_of(want));
-  // What is padding may be anything.
+  // Padding may have any values.
   const Tensor padding = make({2, 5}, kBool, {0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
   const Tensor other = cat({narrow(memory, 0, 0, 4), narrow(memory, 0, 4, 1) + 3});
   expect_close(layer.forward(x, other, {.memory_key_padding = padding}),

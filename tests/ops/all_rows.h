@@ -16,22 +16,28 @@
 #include "tests/ops/index/subscript_rows.h"
 #include "tests/ops/linalg/matmul_rows.h"
 #include "tests/ops/linalg/products_rows.h"
+#include "tests/ops/nn/attention_rows.h"
 #include "tests/ops/nn/batch_norm_rows.h"
 #include "tests/ops/nn/conv_rows.h"
 #include "tests/ops/nn/cross_entropy_rows.h"
 #include "tests/ops/nn/ctc_loss_rows.h"
+#include "tests/ops/nn/distance_rows.h"
 #include "tests/ops/nn/dropout_rows.h"
 #include "tests/ops/nn/grid_sample_rows.h"
 #include "tests/ops/nn/interaction_rows.h"
+#include "tests/ops/nn/interpolate_rows.h"
 #include "tests/ops/nn/linear_rows.h"
 #include "tests/ops/nn/loss_rows.h"
 #include "tests/ops/nn/norm_rows.h"
 #include "tests/ops/nn/pool_rows.h"
 #include "tests/ops/nn/recurrent_rows.h"
+#include "tests/ops/nn/similarity_rows.h"
 #include "tests/ops/nn/softmax_rows.h"
 #include "tests/ops/reduce/differences_rows.h"
+#include "tests/ops/reduce/histogram_rows.h"
 #include "tests/ops/reduce/reduce_rows.h"
 #include "tests/ops/reduce/scan_rows.h"
+#include "tests/ops/reduce/segment_reduce_rows.h"
 #include "tests/ops/sort/order_statistics_rows.h"
 #include "tests/ops/sort/search_rows.h"
 #include "tests/ops/sort/sort_rows.h"
@@ -39,6 +45,8 @@
 #include "tests/ops/views/cat_rows.h"
 #include "tests/ops/views/diagonals_rows.h"
 #include "tests/ops/views/flip_roll_repeat_rows.h"
+#include "tests/ops/views/meshgrid_rows.h"
+#include "tests/ops/views/pad_rows.h"
 #include "tests/ops/views/permute_rows.h"
 #include "tests/ops/views/slicing_rows.h"
 #include "tests/ops/views/view_copies_rows.h"
@@ -80,8 +88,11 @@ inline std::vector<Row> all_rows() {
                           copy_rows,
                           conv_rows,
                           pool_rows,
+                          interpolate_rows,
                           norm_rows,
                           cross_entropy_rows,
+                          similarity_rows,
+                          attention_rows,
                           permute_rows,
                           slicing_rows,
                           view_copies_rows,
@@ -92,6 +103,8 @@ inline std::vector<Row> all_rows() {
                           scan_rows,
                           order_statistics_rows,
                           search_rows,
+                          histogram_rows,
+                          segment_reduce_rows,
                           differences_rows,
                           fft_rows,
                           recurrent_rows,

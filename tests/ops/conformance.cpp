@@ -31,7 +31,7 @@ double precision_of(ScalarType t) {
   }
 }
 
-/** What the row's reference says of inputs. */
+/** The result of the row's reference for the inputs. */
 Tensor reference_of(const Row& row, const std::vector<Tensor>& inputs) {
   const bool complex = std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.is_complex(); });
   std::vector<Tensor> wide;
@@ -108,7 +108,7 @@ std::vector<CpuIsa> isas() {
   return out;
 }
 
-/** t seen through a dimension of size 1 that is expanded to its size, so that all elements along it are equal. */
+/** t with one dimension reduced to size 1 and expanded again, so that all elements along it are equal. */
 Tensor expanded(const Tensor& t, size_t dim) {
   Sizes strides = t.strides().to_vector();
   strides[dim] = 0;
@@ -137,14 +137,14 @@ void check_gradient(const Row& row, ScalarType dtype) {
     any = true;
   }
   if (!row.differentiable) {
-    // Or backward is refused, where a derivative would have a meaning.
+    // Or backward throws, where a derivative would be meaningful.
     if (const Tensor out = any ? row.run(inputs) : Tensor(); out.defined() && out.requires_grad()) {
       EXPECT_THROW(out.sum().backward(), NotImplementedError);
     }
     return;
   }
   EXPECT_TRUE(gradcheck(row.run, inputs, row.gradcheck));
-  // One input at a time, so that what is saved for one alone is enough.
+  // One input at a time, to test that the tensors saved for it alone suffice.
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
     std::vector<Tensor> alone;
@@ -181,7 +181,7 @@ void check_second_gradient(const Row& row, ScalarType dtype) {
       RuntimeError);
 }
 
-/** The real inner product: that in which backward is the transpose of the derivative. */
+/** The real inner product, with respect to which backward is the transpose of the derivative. */
 double inner_product(const Tensor& a, const Tensor& b) {
   const auto parts = [](const Tensor& t) { return t.is_complex() ? view_as_real(t.detach()) : t.detach(); };
   return sum(mul(parts(a), parts(b))).item().to<double>();
@@ -195,7 +195,7 @@ double distance(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-/** <u, J t> as forward mode has it, <J^T u, t> as backward has it. */
+/** <u, J t> from forward mode, <J^T u, t> from backward. */
 void check_tangents(const Row& row, ScalarType dtype, Placement placement) {
   std::vector<Tensor> inputs, duals, leaves, recorded_duals, tangents;
   const DualLevel level;

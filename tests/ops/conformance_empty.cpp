@@ -1,5 +1,5 @@
-// The test Empty of Note [Conformance rows]: with sizes of 0 an op throws a typed error, or makes a result and
-// gradients of which no element was left unwritten. It relies on fresh memory being poisoned, which CTest sees to.
+// The test Empty of Note [Conformance rows]: with sizes of 0 an op throws a typed error, or computes a result and
+// gradients without unwritten elements. It requires poisoned new memory, which CTest enables.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -14,7 +14,7 @@ namespace tercel::test {
 
 namespace {
 
-/** Whether an element is still as poisoned memory is: no arithmetic makes a NaN of nothing but ones. */
+/** Whether an element is still poisoned: no arithmetic produces a NaN whose bits are all ones. */
 bool has_unwritten(const Tensor& t) {
   if (!t.is_floating_point() && !t.is_complex()) return false;
   const std::string bytes = bytes_of(t);
@@ -48,7 +48,7 @@ void check_written(const Row& row, const std::vector<Sizes>& sizes) {
   } catch (const Error&) {
     return;  // not every op takes sizes of 0
   } catch (const std::out_of_range&) {
-    return;  // the row wants one of several results, and there are fewer now
+    return;  // the row selects one of several results, and now there are fewer
   }
   EXPECT_FALSE(has_unwritten(out));
   if (!row.differentiable || !any || !out.requires_grad()) return;

@@ -11,7 +11,7 @@ namespace {
 
 /** A tensor whose elements only a library could find. */
 Tensor opaque_like(const Tensor& t) {
-  return Tensor(make_intrusive<TensorImpl>(Layout::Opaque, t.dtype(), t.device(), t.sizes()));
+  return Tensor(make_intrusive<TensorImpl>(t.dtype(), t.device(), t.sizes(), Layout::Opaque));
 }
 
 template <class F>

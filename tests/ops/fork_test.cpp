@@ -1,4 +1,4 @@
-// Children of a process whose other threads are at work; see Note [Locks and fork].
+// Children of a process with running threads; see Note [Locks and fork].
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,11 +17,11 @@
 namespace tercel {
 namespace {
 
-// ThreadSanitizer refuses to go on after a fork of several threads; AddressSanitizer's allocator keeps locks of other
-// threads across fork().
+// ThreadSanitizer does not support fork() with several threads; AddressSanitizer's allocator keeps other threads' locks
+// across fork().
 #if !TERCEL_THREAD_SANITIZER && !TERCEL_ADDRESS_SANITIZER
 
-/** One piece of work that takes most of the process's mutexes. */
+/** Work that takes most of the process's mutexes. */
 void work(const Tensor& leaf) {
   const Tensor large = rand({200, 200});  // its block is from the central cache
   const Tensor base = mul(leaf, 2.0);

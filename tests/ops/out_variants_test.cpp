@@ -1,5 +1,5 @@
-// Variants with an `out` are written from the table of ops (tests/build/make_ops_test.py): here are some of each kind,
-// and those that are written by hand.
+// Out variants are generated from the table of ops (tests/build/make_ops_test.py): this tests some of each kind, and
+// those written by hand.
 #include "tercel/ops/out_variants.h"
 
 #include <gtest/gtest.h>
@@ -23,12 +23,12 @@ namespace out_variants {
 
 namespace {
 
-// A row is an op and what it is called with: its variant with an `out` is held to the fresh one, and to Note [Out
+// A row is an op with its arguments: its out variant is compared with the op itself, and checked against Note [Out
 // variants].
 
 using Tensors = std::vector<Tensor>;
 
-/** What ops are called with. */
+/** Arguments of ops. */
 struct Operands {
   Tensor x = random({3, 4}, kFloat64, 0.1, 0.9, 1), y = random({3, 4}, kFloat64, 0.1, 0.9, 2);
   Tensor v = random({4}, kFloat64, 0.1, 0.9, 3), w = random({3}, kFloat64, 0.1, 0.9, 4);
@@ -64,7 +64,7 @@ struct Row {
   std::string name;
   std::function<Tensors()> fresh;
   std::function<void(const Tensors& out)> into;
-  /** Calculated in the dtype of `out`, whatever that is. */
+  /** Computes in the dtype of `out`. */
   bool any_dtype = false;
 };
 
@@ -78,7 +78,7 @@ struct Row {
 #op "(" #__VA_ARGS__ ")",                                                                                    \
         [] { return Tensors{op(__VA_ARGS__)}; }, [](const Tensors& out) { op##_out(out[0], __VA_ARGS__); }, true \
   }
-/** A factory: what is given to name() alone stands in parentheses. */
+/** A factory: arguments of name() only are in parentheses. */
 #define MADE(op, fresh_arguments, ...)                                                                              \
   Row {                                                                                                             \
 #op "(" #__VA_ARGS__ ")",                                                                                       \
@@ -119,7 +119,7 @@ std::string name_of_row(const ::testing::TestParamInfo<Row>& info) {
 
 std::vector<Row> rows() {
   return {
-      // by hand, and of families
+      // written by hand, and families
       ROW(add, in().x, 2),
       ROW(add, in().x, in().v, 3),
       ROW(pow, 2, in().x),
@@ -163,7 +163,7 @@ std::vector<Row> rows() {
       ROW2(aminmax, in().x, 1),
       ROW2(histogram, in().x, 4),
       ROW2(var_mean, in().x, {1}),
-      // that move elements, and factories
+      // ops that move elements, and factories
       ROW(gather, in().x, 1, in().along),
       ROW(index_add, in().x, 0, in().places, slice(in().y, 0, 0, 2), 2),
       ROW(nonzero, in().mask),
@@ -214,7 +214,7 @@ void expect_same(const Tensors& got, const Tensors& want) {
   }
 }
 
-/** The warnings while it lives. */
+/** Collects warnings during its lifetime. */
 struct Warnings {
   std::vector<std::string> texts;
   WarningHandler before = set_warning_handler([this](const std::string& text) { texts.push_back(text); });
@@ -332,7 +332,7 @@ TEST(OutVariants, SomeMayNotLieInTheirOperands) {
   refused("cat", [&] { cat_out(flat, {flat.slice(0, 0, 4), flat.slice(0, 4)}); });
   refused("linalg_cross", [&] { linalg::cross_out(x.narrow(1, 0, 3), x.narrow(1, 0, 3), x.narrow(1, 1, 3)); });
   refused("kthvalue", [&] { kthvalue_out(flat[0], index[0], flat, 2); });
-  // The first operand may be the very same tensor, others may not.
+  // The first operand may be the same tensor as `out`; others may not.
   index_add_out(x, x, 0, index, ones({4, 4}, kFloat64));
   refused("index_add", [&] { index_add_out(x, ones({4, 4}, kFloat64), 0, index, x); });
   refused("index_add", [&] { index_add_out(flat.slice(0, 1), flat.slice(0, 0, 15), 0, index, ones({4}, kFloat64)); });
@@ -348,7 +348,7 @@ TEST(OutVariants, SomeMayNotLieInTheirOperands) {
            {"sort", [](const Tensor&out, const Tensor&in) { sort_out(out, empty({0}, kInt64), in); }},
            {"aminmax", [](const Tensor&out, const Tensor&in) { aminmax_out(out[0], empty({}, kFloat64), in); }}})
     refused(call.first, [&] { call.second(flat.slice(0, 1), flat.slice(0, 0, 15)); });
-  // An undefined operand is none.
+  // An undefined operand is ignored.
   bincount_out(empty({0}, kInt64), index, Tensor());
   EXPECT_EQ(out_rule("exp"), nullptr);
   EXPECT_EQ(out_rule("index"), nullptr);

@@ -13,7 +13,7 @@
 namespace tercel {
 namespace {
 
-// What PyTorch prints, but for "torch." before dtypes.
+// PyTorch's output, without "torch." before dtypes.
 TEST(Print, AsPyTorch) {
   EXPECT_EQ(to_string(tensor({{1, 2}, {3, 4}})),
             "tensor([[1, 2],\n"

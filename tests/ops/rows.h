@@ -1,20 +1,20 @@
-// What the conformance harness knows of an op. See Note [Conformance rows] in conformance.h.
+// The description of an op for the conformance harness. See Note [Conformance rows] in conformance.h.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {
 
-/** What an input of an op may be. */
+/** Description of an op's input. */
 struct Input {
   Sizes sizes;
   double low = -3, high = 3;
-  /** Undefined: the dtype that is being tested. Another one (indices, conditions) stays as it is. */
+  /** Undefined: the tested dtype. Any other dtype (indices, conditions) is kept. */
   ScalarType dtype = ScalarType::Undefined;
   /** Whether a gradient flows to it. */
   bool differentiable = true;
@@ -50,34 +50,35 @@ struct Row {
   Function run;
   /** The same on contiguous float64 tensors, by loops over doubles; the result is float64. */
   Function reference;
-  /** The same on contiguous complex128 tensors, by loops over std::complex<double>; the result is complex128. Where it
-   * is set, the row is also run for complex dtypes.
+  /** The same on contiguous complex128 tensors, by loops over std::complex<double>; the result is complex128. If it is
+   * set, the row is also run for complex dtypes.
    */
   Function complex_reference;
   std::vector<ScalarType> dtypes = floating_types();
-  /** Allowed error, in units of the result's precision: `ulps` of the value and, where numbers cancel, `scale` flat. */
+  /** Allowed error, in units of the result's precision: `ulps` of the value, plus an absolute `scale` for cancellation.
+   */
   double ulps = 4, scale = 0;
-  /** The same where numbers are complex, if another one. */
+  /** The same for complex numbers, if different. */
   double complex_ulps = 0;
   bool differentiable = true;
-  /** Its gradient can be differentiated; false for fused ops, which then have to say so. */
+  /** Whether its gradient can be differentiated; false for fused ops, which must then throw. */
   bool twice_differentiable = true;
-  /** Result element i depends on element i of the (broadcast) inputs alone. */
+  /** Result element i depends only on element i of the (broadcast) inputs. */
   bool elementwise = false;
-  /** The result is the same bits for every placement; false where an op may choose another summation order. */
+  /** The result has the same bits for every placement; false if the op may choose another summation order. */
   bool bitwise = true;
   /** The op has the column layout_any. */
   bool layout_any = false;
-  /** Writes the result over the first input; empty if there is no such form. */
+  /** The in-place variant; empty if there is none. */
   std::function<void(const std::vector<Tensor>&)> inplace;
-  /** Writes the result to `out`; empty if there is no such form. */
+  /** The out variant; empty if there is none. */
   std::function<void(const Tensor& out, const std::vector<Tensor>&)> out;
   GradcheckOptions gradcheck;
-  /** Sizes of the inputs for the gradient, if those of the inputs are too many elements to move one by one. */
+  /** Sizes of the inputs for gradient checks, if the usual inputs have too many elements to perturb one by one. */
   std::vector<Sizes> gradient_sizes;
 };
 
-/** Makes failures name the row. */
+/** Prints the row's name in failures. */
 inline void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 /** The row of a functor; specialised for each. */
@@ -158,13 +159,13 @@ Function elementwise_reference(F f) {
   };
 }
 
-/** Gives the row of an op that takes complex numbers a reference of them: a generic function of both kinds. */
+/** Adds a complex reference to the row of an op that supports complex numbers: a generic function of both kinds. */
 template <class Op, class F>
 void add_complex_reference(Row& row, F f) {
   if constexpr (takes_complex<Op>) row.complex_reference = elementwise_reference<std::complex<double>>(f);
 }
 
-/** The row's reference for both parts in turn, for ops that calculate with nothing but sums. */
+/** The row's reference applied to both parts, for ops that only sum. */
 inline void add_reference_by_parts(Row& row) {
   row.complex_reference = [reference = row.reference, inputs = row.inputs](const std::vector<Tensor>& in) {
     std::vector<Tensor> re, im;

@@ -1,4 +1,4 @@
-// Ops on threads that others made, with little stack.
+// Ops on the user's threads with a small stack.
 #include <gtest/gtest.h>
 #include <pthread.h>
 

@@ -6,8 +6,8 @@
 #include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
-// Methods are written from the table of ops (tests/build/make_ops_test.py): here are one of each kind, and those that
-// are written by hand.
+// Methods are generated from the table of ops (tests/build/make_ops_test.py): this tests one of each kind, and those
+// written by hand.
 
 namespace tercel::test {
 
@@ -35,7 +35,7 @@ void expect_same(const Tensors& got, const Tensors& want) {
   }
 }
 
-// A method of the tensor x, and what it is called with.
+// A method of the tensor x with its arguments.
 #define SAME(name, ...)                                                                       \
   {                                                                                           \
     SCOPED_TRACE(#name "(" #__VA_ARGS__ ")");                                                 \
@@ -60,7 +60,7 @@ class TensorMethods : public ::testing::Test {
 }  // namespace
 
 TEST_F(TensorMethods, OfTheTable) {
-  // of families, and other names of ops
+  // families, and aliases of ops
   SAME(exp)
   SAME_INPLACE(exp_)
   SAME(isnan)
@@ -72,7 +72,7 @@ TEST_F(TensorMethods, OfTheTable) {
   SAME_INPLACE(add_, 2)
   SAME(maximum, y)
   SAME(greater_equal, 0.5)
-  // numbers, braces, defaults, tensors that are left out
+  // numbers, braces, defaults, omitted tensors
   SAME(add, y, 3)
   SAME(sum, {1}, true, kFloat32)
   SAME(sum, 1)
@@ -144,7 +144,7 @@ TEST_F(TensorMethods, Gradients) {
   EXPECT_TRUE(other.is_leaf());
 }
 
-TEST_F(TensorMethods, InPlaceFormsAreRecorded) {
+TEST_F(TensorMethods, InPlaceVariantsAreRecorded) {
   x.requires_grad_();
   const Tensor z = x.clone();
   z.mul_(3).add_(1).clamp_max_(2);

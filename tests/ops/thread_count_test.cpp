@@ -1,4 +1,4 @@
-// The number of threads may change at any moment, also in the middle of an op: results stay right.
+// The number of threads may change at any time, also during an op; results must stay correct.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,18 +13,18 @@
 namespace tercel::test {
 namespace {
 
-#if TERCEL_THREAD_SANITIZER  // which is slow, and sees a race that does no harm
+#if TERCEL_THREAD_SANITIZER  // slow, and reports a benign race
 constexpr int kRepeats = 4;
 #else
 constexpr int kRepeats = 40;
 #endif
 
-// Threads in the name: the suite runs under ThreadSanitizer as well.
+// With "Threads" in its name the suite also runs under ThreadSanitizer.
 class ThreadCountThreads : public testing::Test {
  protected:
   ~ThreadCountThreads() override { set_num_threads(before_); }
 
-  /** Calls op again and again while another thread changes the number of threads; every result must be the first. */
+  /** Calls op repeatedly while another thread changes the number of threads; all results must be equal. */
   template <class Op>
   void expect_the_same(const char* name, Op op) {
     SCOPED_TRACE(name);
@@ -52,7 +52,7 @@ class ThreadCountThreads : public testing::Test {
   int64_t before_ = num_threads();
 };
 
-/** Whole numbers, whose sums are exact in any order. */
+/** Integers, whose sums are exact in any order. */
 Tensor whole(const Sizes& sizes, ScalarType dtype, int64_t high, uint64_t seed) {
   return to(random(sizes, kInt64, 0, static_cast<double>(high), seed), dtype);
 }

@@ -26,7 +26,7 @@ constexpr int kRules = Rules::kSize;
 
 RuleId rule_at(int i) { return static_cast<RuleId>(i); }
 
-/** Every number in use. */
+/** Options with every number nonzero. */
 Step<double> some_step() {
   return {.rate = 0.02,
           .beta1 = 0.8,
@@ -43,7 +43,7 @@ Step<double> some_step() {
           .shrink = 0.99};
 }
 
-/** States that no square root dislikes: large second moments, small means. */
+/** States without negative square roots: large second moments, small means. */
 std::vector<Tensor> states_of(RuleId rule, const test::Sizes& sizes, ScalarType dtype) {
   std::vector<Tensor> states;
   for (int k = 0; k < num_states(rule); ++k)
@@ -66,7 +66,7 @@ class RuleSteps : public ::testing::Test {
   CpuIsa isa_ = cpu_isa();
 };
 
-// A row store keeps a row's weight and states side by side, and further columns; rows are 7 or 300 elements long.
+// A row store keeps a row's weight and states adjacent, with further columns; rows have 7 or 300 elements.
 TEST_F(RuleSteps, OfARowStoreAreThoseOfTensorsOfTheirOwn) {
   constexpr int64_t kRows = 9;
   for (int i = 0; i < kRules; ++i)
@@ -103,7 +103,7 @@ TEST_F(RuleSteps, OfARowStoreAreThoseOfTensorsOfTheirOwn) {
         }
 }
 
-// As if all were converted to float32 (or float64, where the weight is), and the results back, once.
+// As if all were converted to float32 (float64 if the weight is), and the results converted back once.
 TEST_F(RuleSteps, HaveADtypeForEachOperand) {
   struct Dtypes {
     ScalarType weight, state, gradient;
@@ -196,7 +196,7 @@ TEST_F(RuleSteps, ErrorsNameTheOperand) {
 }
 
 TEST(RuleOperands, InfiniteWeightsStayInfinite) {
-  // Without decay, also where another part of prepare() is in use.
+  // Without decay, also if another part of prepare() is used.
   Step<double> step = some_step();
   step.decay = 0;
   const Tensor weight = make({2}, kFloat64, {-INFINITY, 1});

@@ -19,7 +19,7 @@ TEST(LearningRate, ConstantUnlessToldOtherwise) {
 TEST(LearningRate, Table) {
   const LearningRateOptions options{
       .lr = 8, .warmup_steps = 4, .decay_start = 10, .decay_steps = 4, .decay_power = 2, .end_lr = 1};
-  // Rises by 2 a step, stays to step 10, falls as 8 (left / 4)^2 but not below 1, and stays there.
+  // Increases by 2 per step, constant until step 10, decreases as 8 (left / 4)^2 down to 1, then constant.
   const double expected[] = {2, 4, 6, 8, 8, 8, 8, 8, 8, 8, 4.5, 2, 1, 1, 1, 1};
   for (size_t i = 0; i < std::size(expected); ++i)
     EXPECT_DOUBLE_EQ(learning_rate(options, static_cast<int64_t>(i) + 1), expected[i]) << "step " << i + 1;

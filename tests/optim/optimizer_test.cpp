@@ -24,7 +24,7 @@ using test::values_of;
 
 constexpr Rule kRules[] = {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad, Rule::Ftrl};
 
-/** Options with every number in use. */
+/** Options with every number nonzero. */
 OptimizerOptions options_of(Rule rule) {
   OptimizerOptions options;
   options.type = rule;
@@ -46,7 +46,7 @@ std::vector<CpuIsa> isas() {
   return all;
 }
 
-/** Puts instruction set and threads back. */
+/** Restores instruction set and threads. */
 class Optimizers : public ::testing::Test {
  protected:
   ~Optimizers() override {
@@ -122,7 +122,7 @@ TEST_F(Optimizers, RowStepsFollowTheFormulas) {
       RuleReference reference(options, values_of(table));
       std::mt19937_64 source(12);
       for (int64_t step = 1; step <= 200; ++step) {
-        // Any order, with repeats; rows that are not named stay as they are, state included.
+        // Any order, with duplicates; other rows do not change, nor do their states.
         std::vector<double> rows(kLookups);
         for (double& row : rows) row = static_cast<double>(source() % (kRows - 3));
         const std::vector<double> values = gradient_values(kLookups * kDim, source);
@@ -139,7 +139,7 @@ TEST_F(Optimizers, RowStepsFollowTheFormulas) {
     }
 }
 
-// What an element becomes depends on neither the kind of step, nor the instruction set, nor its place in a vector.
+// The result for an element depends on neither the kind of step, nor the instruction set, nor its position in a vector.
 TEST_F(Optimizers, RowStepIsDenseStepBitForBit) {
   for (const Rule rule : kRules)
     for (const ScalarType dtype : {kFloat32, kFloat64})
@@ -216,7 +216,7 @@ TEST_F(Optimizers, ARateOfZeroMakesNoNan) {
     const Tensor weight = random({20}, kFloat32, -1, 1, 1), table = random({4, 5}, kFloat32, -1, 1, 1);
     Optimizer dense(options_of(rule), weight), rows(options_of(rule), table);
     for (int64_t step = 1; step <= 3; ++step) {
-      const double rate = step == 1 ? 0.1 : 0;  // as when a schedule has come to its end
+      const double rate = step == 1 ? 0.1 : 0;  // as at the end of a schedule
       dense.update_dense(random({20}, kFloat32, -1, 1, 2), rate, step);
       rows.update_rows({random({2, 5}, kFloat32, -1, 1, 3), make({2}, kInt64, {1, 3})}, rate, step);
     }
@@ -225,7 +225,7 @@ TEST_F(Optimizers, ARateOfZeroMakesNoNan) {
   }
 }
 
-// Gaps of an arena and weights of dead units have no gradient: they must stay what they are.
+// Gaps of an arena and weights of dead units have zero gradients: they must not change.
 TEST_F(Optimizers, NoGradientNoChange) {
   for (const Rule rule : {Rule::Sgd, Rule::MomentumSgd, Rule::Adam, Rule::AdaGrad}) {
     OptimizerOptions options;
@@ -239,7 +239,7 @@ TEST_F(Optimizers, NoGradientNoChange) {
   }
 }
 
-// Denormal moments would never leave, and slow every later step.
+// Subnormal moments would remain and slow down every later step.
 TEST_F(Optimizers, MomentsOfDeadUnitsEndAtZero) {
   for (const CpuIsa isa : isas())
     for (const Rule rule : {Rule::MomentumSgd, Rule::Adam}) {
@@ -256,11 +256,11 @@ TEST_F(Optimizers, MomentsOfDeadUnitsEndAtZero) {
       for (const Tensor& moment : {dense.states()[0], rows.states()[0]})
         for (const double v : values_of(moment)) EXPECT_EQ(v, 0) << to_string(rule) << " " << to_string(isa);
       volatile float least = 1.17549435e-38f;
-      EXPECT_NE(least / 2, 0) << "a step leaves the caller's arithmetic as it was";
+      EXPECT_NE(least / 2, 0) << "a step does not change the caller's floating-point mode";
     }
 }
 
-// At every place of a vector, in the weight or in a state alone; for good.
+// At every position in a vector, in the weight or only in a state; permanently.
 TEST_F(Optimizers, WhatIsStoredIsFiniteOrIsNot) {
   constexpr int64_t kRows = 3, kDim = 21;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
@@ -286,7 +286,7 @@ TEST_F(Optimizers, WhatIsStoredIsFiniteOrIsNot) {
                   << to_string(rule) << " " << to_string(isa) << " " << bad << " " << at;
             }
           }
-  // A square that leaves the floats is in the state; the weight does not show it.
+  // An overflowing square is in the state only; the weight does not show it.
   for (const CpuIsa isa : isas())
     for (const Rule rule : {Rule::Adam, Rule::AdaGrad}) {
       set_cpu_isa(isa);
@@ -296,7 +296,7 @@ TEST_F(Optimizers, WhatIsStoredIsFiniteOrIsNot) {
       for (const double w : values_of(weight)) EXPECT_TRUE(std::isfinite(w));
       EXPECT_FALSE(dense.is_finite());
     }
-  // Large numbers whose sum would leave them are finite.
+  // Large numbers are finite even if their sum would overflow.
   const Tensor weight = make({kDim}, kFloat32, std::vector<double>(kDim, 3e38));
   Optimizer dense(options_of(Rule::MomentumSgd), weight);
   for (int64_t i = 0; i < kDim; ++i) dense.states()[0].data<float>()[i] = -3e38f;
@@ -422,7 +422,7 @@ TEST_F(Optimizers, UpdateTypesThatAreLocalInAnotherNameAreAccepted) {
   TERCEL_EXPECT_THROW(check_update_type(with(Rule::Adam, UpdateType::Global), "emb"), ConfigError,
                       "emb: update_type Global is not available for Adam; Local changes the rows that a batch names");
   Optimizer optimizer(with(Rule::Ftrl, UpdateType::Global), random({2, 2}, kFloat32, 0, 1, 1));
-  optimizer.update_dense(random({2, 2}, kFloat32, 0, 1, 1), 0.1, 1);  // of a dense step every row is part
+  optimizer.update_dense(random({2, 2}, kFloat32, 0, 1, 1), 0.1, 1);  // a dense step includes every row
   TERCEL_EXPECT_THROW(optimizer.update_rows({random({1, 2}, kFloat32, 0, 1, 1), make({1}, kInt64, {0})}, 0.1, 2),
                       ConfigError, "optimizer: update_type Global is not available for Ftrl");
 }

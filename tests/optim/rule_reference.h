@@ -1,4 +1,4 @@
-// The update rules in plain double arithmetic, written down from their formulas.
+// The update rules in plain double arithmetic, from their formulas.
 #pragma once
 
 #include <cmath>

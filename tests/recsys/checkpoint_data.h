@@ -1,4 +1,4 @@
-// Small checkpoints for tests: what was saved for a step, and what is expected of it.
+// Small checkpoints for tests, with the expected content of each step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ inline void save(CheckpointStore& store, int64_t step, double metric = -1) {
 /** The best checkpoint of a folder. */
 inline std::string best(const std::string& folder) { return rank_checkpoints(folder).at(0); }
 
-/** Opens a checkpoint and expects in it what was saved for its step; returns the step. */
+/** Opens a checkpoint and checks its content for its step; returns the step. */
 inline int64_t verify(const std::string& folder) {
   const Checkpoint checkpoint(folder);
   const int64_t step = checkpoint.info().step;

@@ -1,4 +1,4 @@
-// Which checkpoint of several is opened, and what a trainer that removes it meanwhile may do.
+// Selection among several checkpoints, also while a trainer removes them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,9 +29,9 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   root.put("c/" + name_of(3) + "/table-0.safetensors", table);
   EXPECT_EQ(open()->info().step, 2);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("a damaged checkpoint is passed over: " + step(3) + "/table-0.safetensors: expected "), 0u)
+  EXPECT_EQ(warnings[0].find("skipped a damaged checkpoint: " + step(3) + "/table-0.safetensors: expected "), 0u)
       << warnings[0];
-  EXPECT_NE(warnings[0].find(name_of(2) + " is taken in its place"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find(name_of(2) + " is used instead"), std::string::npos) << warnings[0];
   EXPECT_EQ(open(Verify::Sizes)->info().step, 3) << "its contents are not read";
   std::filesystem::resize_file(step(3) + "/table-0.safetensors", 9);
   EXPECT_EQ(open(Verify::Sizes)->info().step, 2);
@@ -40,7 +40,7 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   EXPECT_EQ(warnings.size(), 2u);
   const std::string manifest = root.get("c/" + name_of(1) + "/manifest.json");
   root.put("c/" + name_of(1) + "/manifest.json", "{");
-  TERCEL_EXPECT_THROW(open(), DataError, "there is no whole checkpoint: ");
+  TERCEL_EXPECT_THROW(open(), DataError, "all checkpoints are damaged: ");
   root.put("c/" + name_of(1) + "/manifest.json", manifest);
 
   store.set_aside_after(1);
@@ -49,6 +49,44 @@ TEST(OpenCheckpoint, TheLastWholeOneIsOpened) {
   std::filesystem::remove(step(3) + "/manifest.json");
   store.set_aside_after(2);  // a second time
   EXPECT_EQ(names_in(root / "c"), (Names{name_of(1), name_of(2) + ".damaged", name_of(3) + ".damaged"}));
+}
+
+TEST(OpenCheckpoint, ADamagedManifestOfTheBestIsNamed) {
+  for (const bool evaluated : {true, false})
+    for (const char* content : {"{}", "{", ""}) {
+      const TemporaryFolder root;
+      CheckpointStore store(root / "c", 4);
+      save(store, 1, evaluated ? 0.5 : -1);
+      save(store, 2, evaluated ? 0.9 : -1);
+      const std::string manifest = "c/" + name_of(2) + "/manifest.json";
+      std::filesystem::remove(root / manifest);
+      if (*content != '\0') root.put(manifest, content);
+      Names warnings;
+      const auto checkpoint = open_checkpoint(root / "c", Which::Best, Verify::Sizes, warnings);
+      ASSERT_TRUE(checkpoint);
+      EXPECT_EQ(checkpoint->info().step, 1);
+      ASSERT_EQ(warnings.size(), 1u) << content;
+      EXPECT_NE(warnings[0].find("manifest"), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(name_of(2)), std::string::npos) << warnings[0];
+      EXPECT_NE(warnings[0].find(name_of(1) + " is used instead"), std::string::npos) << warnings[0];
+    }
+}
+
+TEST(OpenCheckpoint, OneThatCannotBeReadIsPassedOver) {
+  const TemporaryFolder root;
+  CheckpointStore store(root / "c", 4);
+  for (int64_t step = 1; step <= 2; ++step) save(store, step);
+  Names warnings;
+  const auto open = [&] { return open_checkpoint(root / "c", Which::Last, Verify::Contents, warnings)->info().step; };
+  const std::string table = root / ("c/" + name_of(2) + "/table-0.safetensors");
+  std::filesystem::remove(table);
+  std::filesystem::create_directory(table);
+  EXPECT_EQ(open(), 1);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find(table + ": open: expected a regular file, found a directory"), std::string::npos)
+      << warnings[0];
+  const ScopedFault fault({.op = FileOp::Read, .persistent = true});
+  TERCEL_EXPECT_THROW(open(), IoError, "no checkpoint can be read: ");
 }
 
 TEST(OpenCheckpoint, StaysReadableWhenItIsRemoved) {
@@ -67,7 +105,7 @@ TEST(OpenCheckpoint, StaysReadableWhenItIsRemoved) {
   TERCEL_EXPECT_THROW(checkpoint.map("table-1", "t", kFloat32, {2, 2}), DataError, "no such file");
 }
 
-/** A trainer that writes two steps and removes the two before, at the n-th call of somebody else into the file system.
+/** A trainer that writes two steps and removes the two before, at the n-th file system call of another thread.
  */
 class TrainerMeanwhile : public FileHook {
  public:

@@ -81,7 +81,7 @@ TEST(Prediction, TextGivesWhatItsDatasetGives) {
   const data::Dataset dataset = convert(root, table(300, "k"), "data");
   // 64 rows at once: 300 are four batches and a short one.
   train(preset_config("dlrm", {"solver.batchsize_eval=64"}), dataset, root / "run");
-  std::filesystem::remove_all(root / "data");  // the run has all that text needs
+  std::filesystem::remove_all(root / "data");  // the run has everything that text needs
   LoadedModel model = load_model(root / "run");
   const std::vector<float> from_text = predict_file(model, root / "data.csv");
   ASSERT_EQ(from_text.size(), 300u);
@@ -159,7 +159,7 @@ TEST(Prediction, AnotherVocabularyIsRefused) {
   TERCEL_EXPECT_THROW(predict(model, small_dataset(root, 20, 0, "other"), data::PartName::Train, out), DataError,
                       "1 labels, 2 dense values and 2 slots, found 1, 4 and 5");
   EXPECT_EQ(out.calls, 0);
-  // Training does not go on with other data either: its keys would mean something else.
+  // Training does not continue on such data either: its keys have another meaning.
   TERCEL_EXPECT_THROW(Trainer(preset_config("wdl"), renamed, root / "run", Resume::Auto), DataError,
                       "another vocabulary");
 }
@@ -170,7 +170,7 @@ TEST(Prediction, DatasetsThatWereNotTextCannotReadText) {
   LoadedModel model = load_model(root / "run");
   Collected out;
   TERCEL_EXPECT_THROW(predict_text(model, {{root.put("a.csv", "1,2\n"), ""}}, out), ConfigError,
-                      "was not trained on a dataset that was converted from text");
+                      "the model's dataset was not converted from text");
 }
 
 TEST(LoadModel, TakesTheBestCheckpointOrTheGivenOne) {
@@ -225,12 +225,12 @@ TEST(LoadModel, RefusesWhatIsNoModel) {
   TERCEL_EXPECT_THROW(load_model(root / "nowhere"), DataError, "nowhere: no trained model");
   TERCEL_EXPECT_THROW(load_model(root / "data"), DataError, "data: no trained model");
   { const Trainer started(preset_config("dlrm", {"solver.batchsize=30"}), dataset, root / "run", Resume::Never); }
-  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "run: no model: there is no checkpoint yet");
+  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "run: no model: the run has no checkpoint yet");
   Trainer(preset_config("dlrm", {"solver.batchsize=30"}), dataset, root / "run", Resume::Auto).run(ignore);
   EXPECT_NO_THROW(load_model(root / "run"));
   const std::string checkpoint = list_checkpoints(root / "run/checkpoints").back();
   std::filesystem::resize_file(checkpoint + "/table-0.safetensors", 100);
-  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "there is no whole checkpoint: ");
+  TERCEL_EXPECT_THROW(load_model(root / "run"), DataError, "all checkpoints are damaged: ");
   TERCEL_EXPECT_THROW(load_model(checkpoint), DataError, "table-0.safetensors: expected");
 }
 
@@ -240,7 +240,7 @@ TEST(LoadModel, TheModelIsTheCheckpointsOwn) {
   train(preset_config("dlrm", {"solver.batchsize_eval=64"}), dataset, root / "run");
   LoadedModel model = load_model(root / "run");
   const std::vector<float> expected = predict_rows(model, dataset);
-  // The run's configuration says another activation of the same shape, which nothing else would notice.
+  // The run's configuration has another activation of the same shape, which nothing else would detect.
   const ModelConfig other = preset_config(
       "dlrm", {"layers.logit.mlp_param.activations=Non,Non,Non", "layers.bottom.mlp_param.activation=Non"});
   root.put("run/config.json", to_json(other));
@@ -250,11 +250,11 @@ TEST(LoadModel, TheModelIsTheCheckpointsOwn) {
   std::filesystem::remove(root / "run/config.json");
   model = load_model(root / "run");
   EXPECT_EQ(predict_rows(model, dataset), expected);
-  // A checkpoint alone is a model too; raw text needs what lies in the run.
+  // A checkpoint alone is also a model; raw text needs files of the run.
   std::filesystem::rename(list_checkpoints(root / "run/checkpoints").back(), root / "alone");
   model = load_model(root / "alone");
   EXPECT_EQ(predict_rows(model, dataset), expected);
-  TERCEL_EXPECT_THROW(predict_file(model, root / "data.csv"), DataError, "no folder of a run: trained_on.json");
+  TERCEL_EXPECT_THROW(predict_file(model, root / "data.csv"), DataError, "not a run folder: trained_on.json");
 }
 
 TEST(LoadModel, TextIsNotReadWithAnotherVocabulary) {

@@ -1,4 +1,4 @@
-// What a run may differ in from the checkpoint that it goes on from.
+// Allowed differences between a run and the checkpoint that it resumes from.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,8 +9,10 @@
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tercel/util/warning.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
+#include "tests/util/lower_layer.h"
 
 namespace tercel::recsys {
 namespace {
@@ -30,13 +32,13 @@ class Resuming : public testing::Test {
 
   void train(const ModelConfig& config) { Trainer(config, dataset_, root_ / "run", Resume::Auto).run(ignore); }
 
-  /** The run's configuration but for some entries. */
+  /** The run's configuration except for some entries. */
   static ModelConfig with(std::vector<std::string> assignments) {
     assignments.insert(assignments.begin(), "solver.max_iter=3");
     return stateful_config(assignments);
   }
 
-  /** Expects that nothing is trained, and that the run's files stay as they are. */
+  /** Expects that nothing is trained, and that the run's files do not change. */
   template <class E>
   void expect_refused(const ModelConfig& config, const data::Dataset& dataset, const std::string& text) {
     auto before = root_.tree();
@@ -120,13 +122,31 @@ TEST_F(Resuming, StatesAndPlacesThatDoNotFitAreRefused) {
   expect_refused<ConfigError>(with({"layers.e2.optimizer.type=SGD"}), dataset_, "layers.e2.optimizer.type");
   expect_refused<ConfigError>(with({"solver.batchsize=16"}), dataset_,
                               "solver.batchsize: the checkpoint has 64, this run has 16");
-  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_, "shuffle");
+  expect_refused<ConfigError>(with({"data.shuffle=true"}), dataset_,
+                              checkpoint_ +
+                                  ": a checkpoint of a run that reads the rows in another order: "
+                                  "data.shuffle: the checkpoint has false, this run has true");
+  EXPECT_EQ(warnings(with({"data.shuffle_window=512", "solver.seed=7"}), dataset_),
+            (Lines{"solver.seed: the checkpoint has 1, this run has 7",
+                   "data.shuffle_window: the checkpoint has 32768, this run has 512"}));
+  std::filesystem::remove_all(root_ / "run");
+  train(with({"data.shuffle=true"}));
+  const struct {
+    const char *assignment, *difference;
+  } cases[] = {{"data.shuffle=false", "data.shuffle: the checkpoint has true, this run has false"},
+               {"data.shuffle_window=512", "data.shuffle_window: the checkpoint has "},
+               {"solver.seed=7", "solver.seed: the checkpoint has 1, this run has 7"}};
+  for (const auto& [assignment, difference] : cases)
+    expect_refused<ConfigError>(with({"data.shuffle=true", assignment}), dataset_,
+                                std::string("reads the rows in another order: ") + difference);
+  const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
+  EXPECT_EQ(Trainer(with({"data.shuffle=false"}), other, root_ / "run", Resume::Auto, NewData::Accept).step(), 3);
 }
 
 TEST_F(Resuming, OtherRowsAreRefused) {
   const data::Dataset other = small_dataset(root_, 400, 0.25, "other", 2);
   ASSERT_EQ(other.schema, dataset_.schema);
-  ASSERT_EQ(other.train.bytes(), dataset_.train.bytes()) << "nothing but the content tells them apart";
+  ASSERT_EQ(other.train.bytes(), dataset_.train.bytes()) << "only the content differs";
   const data::DataFile &a = dataset_.train.files[0], &b = other.train.files[0];
   expect_refused<DataError>(with({}), other,
                             other.folder + ": other rows than those of the checkpoint " + checkpoint_ +
@@ -178,7 +198,7 @@ TEST_F(Resuming, NewDataIsReadFromItsFirstRow) {
     EXPECT_EQ(trainer.step(), 15);
     EXPECT_EQ(evaluated, (std::vector<int64_t>{3, 9, 15})) << "before the first of its rows and after each epoch";
   }
-  // Now its data is this, with the option or without.
+  // From now on this is its data, with or without the option.
   for (const NewData option : {NewData::Refuse, NewData::Accept}) {
     Trainer again(config, other, root_ / "run", Resume::Auto, option);
     EXPECT_EQ(again.warnings(), Lines());
@@ -222,7 +242,7 @@ TEST_F(Resuming, NewDataMustMeanTheSame) {
                       "another vocabulary than the model's: slot");
 }
 
-/** A file system that knows neither locks nor exchanged folders, as NFS and FUSE may be. */
+/** A file system without locks and exchange of folders, as NFS and FUSE may be. */
 class BareFileSystem : public FileHook {
  public:
   int before(const FileCall& call, size_t&) override {
@@ -252,6 +272,42 @@ TEST_F(Resuming, NeedsNeitherLocksNorExchange) {
   EXPECT_EQ(data::load_dataset(root_ / "data").train.rows(), 90);
 }
 
+TEST_F(Resuming, OnFoldersThatCannotBeRenamed) {
+  const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=1"});
+  {
+    const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+    train(config);
+  }
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_));
+  const std::string last = "run/checkpoints/step-000000000010";
+  ASSERT_TRUE(std::filesystem::exists(root_ / last));
+  std::filesystem::copy(root_ / last, root_ / "run/checkpoints/step-000000000011",
+                        std::filesystem::copy_options::recursive);
+  root_.put("run/checkpoints/step-000000000011/manifest.json", "{");
+  const tercel::test::LowerLayer file_system(root_.path(), /*exchange=*/true);
+  EXPECT_EQ(Trainer(config, dataset_, root_ / "run", Resume::Auto).step(), 10);
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000011.damaged/manifest.json"));
+}
+
+TEST_F(Resuming, OldCheckpointsThatCannotBeRemovedAreAWarning) {
+  struct Stubborn : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      return call.op == FileOp::Rename && std::string_view(call.path).ends_with("step-000000000003") ? EACCES : 0;
+    }
+  };
+  Lines said;
+  set_warning_handler([&said](const std::string& text) { said.push_back(text); });
+  {
+    Stubborn hook;
+    const ScopedFileHook scope(hook);
+    train(stateful_config({"solver.max_iter=4", "solver.keep_checkpoints=1", "solver.eval_interval=100"}));
+  }
+  set_warning_handler({});
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "old checkpoints could not be removed: " + checkpoint_ + ": remove: Permission denied");
+  EXPECT_TRUE(std::filesystem::exists(root_ / "run/checkpoints/step-000000000004"));
+}
+
 TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
   const ModelConfig config = stateful_config({"solver.checkpoint_interval=2", "solver.keep_checkpoints=3"});
   train(config);
@@ -264,7 +320,7 @@ TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
     {
       Trainer trainer(config, dataset_, root_ / "run", Resume::Auto);
       ASSERT_EQ(trainer.warnings().size(), 1u);
-      EXPECT_EQ(trainer.warnings()[0].find("a damaged checkpoint is passed over: " + root_ / (last + file)), 0u)
+      EXPECT_EQ(trainer.warnings()[0].find("skipped a damaged checkpoint: " + root_ / (last + file)), 0u)
           << trainer.warnings()[0];
       EXPECT_EQ(trainer.step(), 8);
       EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
@@ -279,8 +335,8 @@ TEST_F(Resuming, ADamagedLastCheckpointIsPassedOver) {
   for (const std::string& folder : list_checkpoints(root_ / "run/checkpoints"))
     std::filesystem::resize_file(folder + "/dense.safetensors", 10);
   const auto tree = root_.tree();
-  TERCEL_EXPECT_THROW(train(config), DataError, "there is no whole checkpoint: ");
-  EXPECT_TRUE(root_.tree() == tree) << "nothing begins from the start";
+  TERCEL_EXPECT_THROW(train(config), DataError, "all checkpoints are damaged: ");
+  EXPECT_TRUE(root_.tree() == tree) << "training does not restart";
 }
 
 }  // namespace

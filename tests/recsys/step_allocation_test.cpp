@@ -1,4 +1,4 @@
-// After the first few steps, a training step asks neither operator new nor the system for memory.
+// After the first few steps, a training step allocates no memory from operator new or the system.
 #include <execinfo.h>
 #include <gtest/gtest.h>
 
@@ -18,13 +18,13 @@ namespace {
 
 constexpr int kMaxFrames = 48, kMaxCalls = 64;
 
-/** Where one call of operator new came from. */
+/** The call stack of one call of operator new. */
 struct Call {
   void* frames[kMaxFrames];
   int depth;
 };
 
-/** Calls of this thread while it watches. */
+/** Calls of this thread while watching. */
 struct Watch {
   bool on = false;
   int64_t news = 0;
@@ -35,7 +35,7 @@ thread_local Watch watch;
 
 void* allocate(size_t nbytes, size_t alignment) {
   if (watch.on) {
-    watch.on = false;  // what it takes to look around is not counted
+    watch.on = false;  // allocations for the stack trace are not counted
     ++watch.news;
     if (watch.count < kMaxCalls) {
       Call& call = watch.calls[watch.count++];
@@ -56,7 +56,7 @@ std::string describe(const Call& call) {
   return text;
 }
 
-/** Steps of a preset on its batches; what a step past the fifth asks for. */
+/** Runs steps of a preset on its batches; reports allocations of steps after the fifth. */
 void expect_no_allocation(const ModelConfig& config, const data::Dataset& dataset) {
   Model model(config, dataset.schema);
   model.initialize(1);
@@ -135,8 +135,8 @@ TEST(StepAllocation, TheTestWouldSeeOne) {
 }  // namespace
 }  // namespace tercel::recsys
 
-// The array and sized forms call these; AddressSanitizer has a nothrow form of its own, which would not. Inlined, they
-// would look to the compiler as if they did not match.
+// The array and sized variants call these; AddressSanitizer's own nothrow variant would not. If inlined, the compiler
+// would report mismatched new and delete.
 [[gnu::noinline]] void* operator new(size_t nbytes) {
   return tercel::recsys::allocate(nbytes, alignof(std::max_align_t));
 }

@@ -1,9 +1,12 @@
-// What is left of a run when something goes wrong.
+// State of a run after errors.
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
@@ -47,7 +50,7 @@ void train_five(const TemporaryFolder& root, const data::Dataset& dataset, const
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
 }
 
-/** Changes a byte of the `back`-th record from the end, and gives what was there. */
+/** Changes a byte of the `back`-th record from the end, and returns the old one. */
 std::string damage(const data::Dataset& dataset, const data::DataFile& file, size_t back) {
   const std::string path = dataset.path_of(file);
   std::string content = read_file(path, int64_t{1} << 30);
@@ -118,6 +121,58 @@ TEST(TrainerFaults, AnErrorBeforeTheFirstStepLeavesNothing) {
   }
 }
 
+TEST(TrainerFaults, AStopBeforeTheFirstStepLeavesNothing) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const Tree before = root.tree();
+  Trainer trainer(stateful_config(), dataset, root / "run", Resume::Never);
+  request_save();  // meant for what has been trained by then
+  request_stop(SIGTERM);
+  EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped);
+  EXPECT_FALSE(trainer.last_checkpoint());
+  EXPECT_EQ(differences(before, root.tree()), "");
+  EXPECT_TRUE(take_save_request());
+}
+
+/** Starts another trainer in the moment before one takes the lock. */
+class RivalTrainer : public FileHook {
+ public:
+  explicit RivalTrainer(std::function<std::unique_ptr<Trainer>()> start) : start_(std::move(start)), scope_(*this) {}
+  int before(const FileCall& call, size_t&) override {
+    if (call.op == FileOp::Open && std::string_view(call.path).ends_with("/run/lock") && start_)
+      rival_ = std::exchange(start_, nullptr)();
+    return 0;
+  }
+  Trainer& rival() { return *rival_; }
+
+ private:
+  std::function<std::unique_ptr<Trainer>()> start_;
+  std::unique_ptr<Trainer> rival_;
+  ScopedFileHook scope_;
+};
+
+TEST(TrainerFaults, OfTwoTrainersAtOnceOneTrains) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config({"solver.max_iter=2"});
+  const auto start = [&] { return std::make_unique<Trainer>(config, dataset, root / "run", Resume::Never); };
+  {
+    RivalTrainer hook(start);
+    TERCEL_EXPECT_THROW(start(), IoError, "run/lock: lock: held by process ");
+    EXPECT_EQ(hook.rival().run(ignore), TrainEnd::Done);
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
+  std::filesystem::remove_all(root / "run");
+  // What the first one finds in the folder once it has the lock is what the other has left there.
+  RivalTrainer hook([&] {
+    start()->run(ignore);
+    return nullptr;
+  });
+  TERCEL_EXPECT_THROW(start(), ConfigError, "already contains a run");
+  EXPECT_TRUE(std::filesystem::exists(root / "run/checkpoints/step-000000000002"));
+}
+
 TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
@@ -130,7 +185,7 @@ TEST(TrainerFaults, AFolderThatHeldARunStaysAsItWas) {
   EXPECT_EQ(differences(before, below(root, "run/checkpoints")), "");
 }
 
-// A batch of row 20 on overflows behind batch normalization and dropout, which have moved their state by then.
+// A batch from row 20 on overflows after batch normalization and dropout, which have changed their state by then.
 constexpr std::string_view kOverflow = R"json({
   "solver": {"batchsize": 4, "lr": 0.01, "eval_interval": 5, "checkpoint_interval": 1000},
   "layers": [
@@ -207,7 +262,7 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
   const TemporaryFolder root;
   const auto value = [](int64_t) { return 0.5f; };
   const auto label = [](int64_t r) { return r % 3 == 0 ? 1.0f : 0.0f; };
-  // Files that do not say how many keys there are, with keys of 0 to 3.
+  // Files without numbers of keys, with keys from 0 to 3.
   const data::Dataset dataset = plain_dataset(root, 40, "data", value, label, /*slot_size=*/0);
   const auto config = [](int64_t rows) {
     ModelConfig made = parse_config(kLinearModel, "linear");
@@ -224,7 +279,7 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
     Trainer trainer(config(3), dataset, root / "run", Resume::Never);
     expect_place(message_of<DataError>([&] { trainer.run(ignore); }));
   }
-  // A model for keys below 3, as if other rows came later.
+  // A model for keys below 3, as if it was trained before the other keys occurred.
   Model model(config(3), dataset.schema);
   model.initialize(1);
   expect_place(message_of<DataError>(
@@ -242,7 +297,7 @@ TEST(TrainerFaults, TheLastBatchMayHaveOneRow) {
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);
   EXPECT_EQ(trainer.step(), 4);
 
-  // It passes batch normalization by the running statistics, and leaves them alone.
+  // Batch normalization uses the running statistics and does not update them.
   Model model(stateful_config({"layers.dropped.rate=0"}), dataset.schema);
   model.initialize(1);
   const auto read = [&](int64_t rows) {
@@ -287,6 +342,38 @@ TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {
   }
 }
 
+/** The dataset as if it had been converted from text, with a vocabulary of its own. */
+data::Dataset with_vocabulary(data::Dataset dataset) {
+  const std::string content = "tokens";
+  write_file(dataset.folder + "/vocabulary.bin", content);
+  dataset.conversion->vocabulary = data::FileRecord{"vocabulary.bin", static_cast<int64_t>(content.size()), ""};
+  return dataset;
+}
+
+TEST(TrainerFaults, ARunFolderThatGoesWithItsDatasetIsMadeAnew) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = with_vocabulary(small_dataset(root, 400, 0.25, "all/data"));
+  {
+    Trainer trainer(stateful_config({"solver.max_iter=5", "solver.checkpoint_interval=2"}), dataset, root / "all/run",
+                    Resume::Never);
+    const std::string text = message_of<IoError>([&] {
+      trainer.run([&](const Progress& now) {
+        if (now.kind == Progress::Kind::Checkpoint && now.step == 2)
+          std::filesystem::rename(root / "all", root / "new");
+      });
+    });
+    EXPECT_NE(text.find("; the state after step 4 is saved in " + (root / "all/run/checkpoints/step-000000000004") +
+                        ", without trained_on.json ("),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("vocabulary.bin: expected a file of 6 bytes"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(std::filesystem::exists(root / "all/run/config.json"));
+  data::Dataset moved = dataset;
+  moved.folder = root / "new/data";
+  EXPECT_EQ(Trainer(stateful_config(), moved, root / "all/run", Resume::Auto).step(), 4);
+}
+
 std::vector<int64_t> saved_steps(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder,
                                  Observer observer) {
   std::vector<int64_t> saved;
@@ -323,8 +410,8 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
   struct Case {
     const char* run;
     int64_t interval, goes_at, saved_at;
-    Progress::Kind before;  // what the trainer has just done when the folder goes
-    bool taken;             // something else is there by then
+    Progress::Kind before;  // the trainer's last action before the folder is removed
+    bool taken;             // the path is taken by then
   };
   for (const Case& c :
        {Case{"a", 2, 2, 4, Progress::Kind::Evaluation, false}, Case{"b", 5, 5, 5, Progress::Kind::Checkpoint, false},
@@ -348,7 +435,7 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
                         saved_at + " is saved in " + (root / (found + "/checkpoints/step-00000000000" + saved_at))),
               std::string::npos)
         << text;
-    // Once, whatever else is known about it.
+    // Only once.
     EXPECT_EQ(text.find(" is saved in "), text.rfind(" is saved in ")) << text;
     Trainer rest(stateful_config({"solver.max_iter=5", "solver.eval_interval=1000"}), dataset, root / found,
                  Resume::Auto);
@@ -362,12 +449,16 @@ TEST(TrainerFaults, ARunFolderThatIsGoneIsMadeAnew) {
   }
 }
 
-TEST(TrainerFaults, ResumingRemovesWhatAKillLeftOfCheckpoints) {
+TEST(TrainerFaults, ResumingRemovesWhatAKillLeft) {
   const TemporaryFolder root;
   const data::Dataset dataset = small_dataset(root, 400);
   train_five(root, dataset, "run");
   const Tree before = below(root, "run");
-  const auto leave = [&] { root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much"); };
+  const auto leave = [&] {
+    root.put("run/checkpoints/step-000000000004.tmp-0123abcd/table-0.safetensors", "much");
+    for (const char* file : {"config.json", "trained_on.json", "vocabulary", "metrics.jsonl"})
+      root.put(std::string("run/") + file + ".tmp-0123abcd", "half");
+  };
   leave();
   Trainer trainer(stateful_config({"solver.max_iter=5"}), dataset, root / "run", Resume::Auto);
   EXPECT_EQ(differences(before, below(root, "run")), "");

@@ -34,7 +34,7 @@ inline data::Dataset small_dataset(const TemporaryFolder& folder, int64_t rows, 
 
 inline ModelConfig preset_config(std::string_view name, const std::vector<std::string>& assignments = {}) {
   ModelConfig config = parse_config(preset(name), name);
-  config.solver.batchsize = 256;  // whatever serves each of them best
+  config.solver.batchsize = 256;  // the best options for each
   for (const std::string& assignment : assignments) set_config(config, assignment);
   return config;
 }
@@ -68,7 +68,7 @@ inline ModelConfig stateful_config(const std::vector<std::string>& assignments =
   return config;
 }
 
-/** Takes back a stop that was asked for, and another number of threads, when it goes. */
+/** Resets a stop request and the number of threads on destruction. */
 class CleanProcess {
  public:
   CleanProcess() = default;
@@ -102,7 +102,7 @@ inline Tree checkpoint_files(const TemporaryFolder& root, const std::string& run
   return files;
 }
 
-/** Names alone where contents differ: gtest would print megabytes. */
+/** Names only where contents differ, since gtest would print megabytes. */
 inline std::string differences(const Tree& a, const Tree& b) {
   std::string text;
   for (const auto& [name, content] : a)
@@ -115,7 +115,7 @@ inline std::string differences(const Tree& a, const Tree& b) {
   return text;
 }
 
-/** Rows of one dense value and a key of 0 to 3, such that a linear model sees which row a gradient comes from. */
+/** Rows of one dense value and a key of 0 to 3; in a linear model gradients show the row that they come from. */
 inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, const std::string& name,
                                    float (*value)(int64_t), float (*label)(int64_t), int64_t slot_size = 4) {
   data::Dataset dataset;

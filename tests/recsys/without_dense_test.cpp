@@ -1,4 +1,4 @@
-// Tables without dense values (ratings, logs of apps and ads): every shipped model trains on them.
+// Every shipped model trains on tables without dense values (ratings, logs of apps and ads).
 #include <gtest/gtest.h>
 
 #include "tercel/data/convert.h"

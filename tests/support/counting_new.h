@@ -1,5 +1,5 @@
-// Replaces operator new and delete of a test program by ones that count, and fail when told to. At most one source of a
-// program includes it.
+// Replaces operator new and delete of a test program with counting versions that can be made to fail. At most one
+// source of a program may include it.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ inline void counted_delete(void* p) noexcept {
 
 }  // namespace tercel::test
 
-// The array, nothrow and sized forms call these.
+// The array, nothrow and sized variants call these.
 void* operator new(size_t nbytes) { return tercel::test::counted_new(nbytes, alignof(std::max_align_t)); }
 void* operator new(size_t nbytes, std::align_val_t alignment) {
   return tercel::test::counted_new(nbytes, static_cast<size_t>(alignment));

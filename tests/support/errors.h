@@ -1,4 +1,4 @@
-// What a test expects of an error.
+// Expectations of errors.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Memory that runs out when a test says so.
+// An allocator that runs out of memory on demand.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace tercel::test {
 
-/** Takes from the CPU allocator, fails the n-th call, counts what is alive. Any thread may use it. */
+/** Uses the CPU allocator, fails the n-th call, counts live blocks. Any thread may use it. */
 class FailingAllocator final : public Allocator {
  public:
   DataPtr allocate(size_t nbytes) override {
@@ -27,7 +27,7 @@ class FailingAllocator final : public Allocator {
     fail_at_ = n;
   }
   int64_t calls() const { return calls_; }
-  /** Blocks given out and not yet given back. */
+  /** Blocks allocated and not yet freed. */
   int64_t alive() const { return alive_; }
 
  private:

@@ -1,4 +1,4 @@
-// Gradients against differences, as assertions.
+// Gradient checks as assertions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline tercel::GradcheckOptions as_checked(const GradcheckOptions& options, doub
   return {options.step, options.absolute * tolerance, options.relative * tolerance, /*fast_mode=*/true};
 }
 
-/** Whether backward gives the derivatives of a fixed random weighting of f's elements. */
+/** Whether backward computes the derivatives of a fixed random combination of f's elements. */
 inline ::testing::AssertionResult gradcheck(const Function& f, const std::vector<Tensor>& inputs,
                                             const GradcheckOptions& options = {}) {
   try {
@@ -27,7 +27,7 @@ inline ::testing::AssertionResult gradcheck(const Function& f, const std::vector
   return ::testing::AssertionSuccess();
 }
 
-/** The same for the derivatives of what backward gives. */
+/** The same for second derivatives. */
 inline ::testing::AssertionResult gradgradcheck(const Function& f, const std::vector<Tensor>& inputs,
                                                 const GradcheckOptions& options = {}) {
   try {

@@ -1,4 +1,4 @@
-// Tensors for tests: made, filled and read element by element, without any op under test.
+// Tensors for tests: created, filled and read element by element, without any op under test.
 #pragma once
 
 #include <complex>
@@ -122,8 +122,8 @@ inline Tensor make_strided(const Sizes& sizes, const Sizes& strides, int64_t off
   return Tensor(make_intrusive<TensorImpl>(flat.storage(), dtype, sizes, strides, offset));
 }
 
-/** Evenly distributed in [low, high], as are the parts of complex numbers; whole numbers for integers. The same for the
- * same seed.
+/** Uniform in [low, high], also both parts of complex numbers; integers for integral dtypes. The same for the same
+ * seed.
  */
 inline Tensor random(const Sizes& sizes, ScalarType dtype, double low, double high, uint64_t seed) {
   std::mt19937_64 generator(seed);
@@ -230,7 +230,7 @@ inline Tensor placed(const Tensor& t, Placement placement) {
         strides[0] = -strides[0];
       }
       break;
-    case Placement::StrayStrides:  // contiguous all the same, as those of other libraries' tensors may be
+    case Placement::StrayStrides:  // still contiguous, as strides of other libraries' tensors may be
       for (size_t d = 0; d < ndim; ++d)
         if (sizes[d] == 1) strides[d] = 1000003;
       break;

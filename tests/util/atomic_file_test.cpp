@@ -1,5 +1,6 @@
 #include "tercel/util/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -16,6 +17,7 @@
 #include "tercel/util/file_hook.h"
 #include "tests/support/errors.h"
 #include "tests/util/lost_writes.h"
+#include "tests/util/lower_layer.h"
 #include "tests/util/temporary_folder.h"
 
 namespace tercel {
@@ -61,7 +63,7 @@ TEST(AtomicFile, AppearsOnCommitAlone) {
     file.write("abc");
     EXPECT_FALSE(exists(folder / "data"));
   }
-  EXPECT_EQ(folder.tree(), Tree{}) << "without commit nothing stays";
+  EXPECT_EQ(folder.tree(), Tree{}) << "without commit nothing remains";
   AtomicFile file(folder / "data", {.checksum = true});
   file.write("abc");
   EXPECT_EQ(file.writer().checksum(), checksum("abc", 3));
@@ -94,8 +96,8 @@ TEST(AtomicFile, LinkStaysALink) {
   EXPECT_EQ(list_dir(folder / "real"), std::vector<std::string>{"data"});
 }
 
-// Every call fails once, with each kind of error: the target holds the old or the new content, never a mixture, and no
-// temporary stays.
+// Every call fails once, with each kind of error: the target has the old or the new content, never a mixture, and no
+// temporary remains.
 TEST(AtomicFile, EveryFailingCall) {
   for (const int error : {EIO, ENOSPC, EACCES, EINTR}) {
     int failures = 0;
@@ -113,7 +115,7 @@ TEST(AtomicFile, EveryFailingCall) {
       const Tree tree = folder.tree();
       ASSERT_EQ(tree.size(), 1u) << "call " << n;
       const std::string& content = tree.at("data");
-      // The last sync is the one whose failure comes too late to leave the old content.
+      // Only a failure of the last sync comes too late to keep the old content.
       ASSERT_TRUE(content == kNew || (threw && content == kOld)) << "call " << n;
       if (!fault.fired()) break;
     }
@@ -129,7 +131,7 @@ TEST(AtomicFile, ShortWritesDoNoHarm) {
   EXPECT_EQ(folder.tree(), (Tree{{"data", kNew}}));
 }
 
-// The process dies at every call. What it leaves beside the target is removed later.
+// The process dies at every call. Temporaries that it leaves are removed later.
 TEST(AtomicFile, EveryCrash) {
   for (int64_t n = 1;; ++n) {
     const TemporaryFolder folder;
@@ -150,7 +152,7 @@ TEST(AtomicFile, EveryCrash) {
   }
 }
 
-// What a disk may lose of what was not synced: it writes names and bytes in any order.
+// Unsynced changes that a disk may lose: it writes names and bytes in any order.
 enum class Loss { Everything, Bytes, Names };
 constexpr Loss kLosses[] = {Loss::Everything, Loss::Bytes, Loss::Names};
 
@@ -183,7 +185,7 @@ TEST(AtomicFile, EveryPowerCut) {
   }
 }
 
-// The simulated disk must be able to lose something, or the tests above prove nothing.
+// The simulated disk must lose something, otherwise the tests above are meaningless.
 TEST(AtomicFile, PowerCutTestsNoticeAMissingSync) {
   const TemporaryFolder folder, scratch;
   folder.put("a", kOld);
@@ -228,8 +230,9 @@ TEST(AtomicDir, AppearsOnCommitAlone) {
 TEST(AtomicDir, ReplacesOnlyWhatIsOurs) {
   const TemporaryFolder folder;
   folder.put("out/thesis.tex", "years of work");
-  TERCEL_EXPECT_THROW(write_new_folder(folder / "out"), IoError,
-                      "out: create directory: it exists already and holds no dataset.json, so it will not be replaced");
+  TERCEL_EXPECT_THROW(
+      write_new_folder(folder / "out"), IoError,
+      "out: create directory: it already exists and contains no dataset.json, so it will not be replaced");
   TERCEL_EXPECT_THROW(AtomicDir(folder / "out"), IoError, "out: create directory: it exists already and is not empty");
   EXPECT_EQ(folder.tree(), (Tree{{"out/", ""}, {"out/thesis.tex", "years of work"}}));
   folder.put("file", "x");
@@ -340,7 +343,7 @@ TEST_P(AtomicDirFaults, EveryPowerCut) {
   }
 }
 
-// The sync behind the exchange fails, the writer tidies up, and then the power cut brings the old name back.
+// The sync after the exchange fails, the writer cleans up, and then the power cut restores the old name.
 TEST(AtomicDir, OldFolderSurvivesAFailedSyncAndAPowerCut) {
   struct FailingSync : LostWrites {
     using LostWrites::LostWrites;
@@ -365,7 +368,7 @@ TEST(AtomicDir, OldFolderSurvivesAFailedSyncAndAPowerCut) {
   EXPECT_EQ(folder.tree()["out/dataset.json"], kOld);
 }
 
-/** A file system that exchanges no folders (NFS, FUSE), where the n-th other call fails. */
+/** A file system that cannot exchange folders (NFS, FUSE), where the n-th other call fails. */
 class NoExchange : public ScopedFault {
  public:
   explicit NoExchange(int64_t nth = 0, FaultKind kind = FaultKind::Error)
@@ -427,10 +430,41 @@ TEST(AtomicDir, EveryCrashWithoutExchange) {
     ASSERT_TRUE(tree == kNewFolder || (crashed && tree == kOldFolder)) << "call " << n << testing::PrintToString(tree);
     if (!crashed) break;
   }
-  EXPECT_EQ(missing, 1) << "between the two renames alone";
+  EXPECT_EQ(missing, 1) << "only between the two renames";
 }
 
-// Until the exchange is on the disk, a power cut may bring the old folder back: nobody may have emptied it by then.
+TEST(AtomicDir, FoldersOfALowerLayerAreReplaced) {
+  for (const bool exchange : {true, false}) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    const test::LowerLayer file_system(folder.path(), exchange);
+    write_new_folder(folder / "out");
+    EXPECT_EQ(folder.tree(), kNewFolder);
+  }
+}
+
+TEST(AtomicDir, EveryCrashOnALowerLayerLeavesNothingThatLooksWhole) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    bool crashed = false;
+    {
+      const test::LowerLayer fault(folder.path(), /*exchange=*/true, n);
+      try {
+        write_new_folder(folder / "out");
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    remove_stale_temporaries(folder.path(), "out");
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == kNewFolder || (crashed && (tree == kOldFolder || !tree.contains("out/dataset.json"))))
+        << "call " << n << testing::PrintToString(tree);
+    if (!crashed) break;
+  }
+}
+
+// Until the exchange is on the disk, a power cut may restore the old folder, so it must not be emptied before.
 TEST(AtomicDir, OldFolderIsSafeFromCleanersUntilTheExchangeIsDurable) {
   struct CleanBeforeSync : FileHook {
     std::string folder;
@@ -503,7 +537,7 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
           crashed = false;
         } catch (const SimulatedCrash&) {
         }
-        // Names go one by one: those in the folder may be gone for good while its own is not.
+        // Names are removed one by one: those in the folder may be lost while the folder's own name is not.
         if (power_cut) disk.lose_names(folder.path());
       }
       remove_stale_temporaries(folder.path());
@@ -514,7 +548,45 @@ TEST(RemoveDirAtomically, EveryCrashAndPowerCutLeavesAllOrNothing) {
   }
 }
 
-// A real full disk where this may mount one; /dev/full in file_test.cpp is what remains elsewhere.
+TEST(RemoveDirAtomically, AFolderOfALowerLayerGoesMarkerFirst) {
+  for (int64_t n = 1;; ++n) {
+    const TemporaryFolder folder;
+    put_old_folder(folder);
+    folder.put("out/deep/er/file", kOld);
+    const Tree before = folder.tree();
+    bool crashed = false;
+    {
+      const test::LowerLayer file_system(folder.path(), /*exchange=*/true, n);
+      try {
+        remove_dir_atomically(folder / "out", kMarker);
+      } catch (const SimulatedCrash&) {
+        crashed = true;
+      }
+    }
+    const Tree tree = folder.tree();
+    ASSERT_TRUE(tree == Tree{} || (crashed && (tree == before || !tree.contains("out/dataset.json")))) << "call " << n;
+    if (!crashed) break;
+  }
+}
+
+TEST(MoveDir, OfALowerLayerGoesFileByFile) {
+  const TemporaryFolder folder;
+  put_old_folder(folder);
+  folder.put("out/deep/er/file", kOld);
+  const test::LowerLayer file_system(folder.path(), /*exchange=*/true);
+  move_dir(folder / "out", folder / "aside");
+  EXPECT_EQ(folder.tree(), (Tree{{"aside/", ""},
+                                 {"aside/dataset.json", kOld},
+                                 {"aside/deep/", ""},
+                                 {"aside/deep/er/", ""},
+                                 {"aside/deep/er/file", kOld},
+                                 {"aside/old", kOld}}));
+  folder.put("taken/file", "x");
+  const test::LowerLayer again(folder.path(), /*exchange=*/true);
+  TERCEL_EXPECT_THROW(move_dir(folder / "aside", folder / "taken"), IoError, "taken: rename: ");
+}
+
+// A real full disk if mounting is allowed; elsewhere only /dev/full in file_test.cpp is tested.
 TEST(AtomicDir, FullDiskLeavesTheOldFolderAndNoTemporary) {
   const TemporaryFolder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "may not mount";
@@ -560,7 +632,24 @@ TEST(StaleTemporaries, OnlyThoseOfDeadWritersGo) {
   EXPECT_THROW(remove_stale_temporaries(folder / "none"), IoError);
 }
 
-// A cleaner at work must never take a temporary from a living writer, not even between its creation and its lock.
+// NFS grants exclusive locks on files that are open for writing alone.
+TEST(StaleTemporaries, AreLockedAsNfsWantsIt) {
+  struct Nfs : FileHook {
+    int before(const FileCall& call, size_t&) override {
+      struct stat status;
+      if (call.op != FileOp::Lock || ::fstat(call.fd, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+      return (::fcntl(call.fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? EBADF : 0;
+    }
+  };
+  const TemporaryFolder folder;
+  folder.put("a.tmp-01234567", "half");
+  Nfs hook;
+  const ScopedFileHook scope(hook);
+  EXPECT_EQ(remove_stale_temporaries(folder.path()), 1);
+  EXPECT_EQ(folder.tree(), Tree{});
+}
+
+// A running cleaner must never remove the temporary of a running writer, even between its creation and its lock.
 TEST(StaleTemporariesThreads, CleanerAndWritersAtOnce) {
   const TemporaryFolder folder;
   std::atomic<bool> done{false};

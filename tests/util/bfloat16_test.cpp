@@ -9,7 +9,7 @@
 namespace tercel {
 namespace {
 
-// What 16 bits mean, by the definition of the format.
+// The value of 16 bits by the definition of the format.
 double meaning(uint16_t bits) {
   const int exponent = (bits >> 7) & 255;
   const int mantissa = bits & 127;

@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::string& text, size_t piece = SIZE_M
     lines.emplace_back(line);
     EXPECT_EQ(reader.line_number(), static_cast<int64_t>(lines.size()));
   }
-  EXPECT_FALSE(reader.next(line)) << "the end stays the end";
+  EXPECT_FALSE(reader.next(line)) << "a further call at the end returns false";
   return lines;
 }
 
@@ -58,7 +58,7 @@ TEST(FileWriter, BuffersSmallWritesAndPassesLargeOnes) {
       EXPECT_EQ(out.position(), i + 1);
     }
     EXPECT_EQ(counter.calls(), 0);
-    EXPECT_EQ(out.checksum(), checksum(expected.data(), expected.size())) << "what is in the buffer counts";
+    EXPECT_EQ(out.checksum(), checksum(expected.data(), expected.size())) << "buffered bytes count";
     const std::string large(1000, 'y');
     out.write(large);
     expected += large;
@@ -79,7 +79,7 @@ TEST(FileWriter, RewritesAHeader) {
   out.write("body");
   out.rewrite(6, "1234", 4);
   out.write("!");
-  EXPECT_THROW(out.rewrite(10, "123456789", 9), InternalError) << "beyond what was written";
+  EXPECT_THROW(out.rewrite(10, "123456789", 9), InternalError) << "beyond the written bytes";
   out.close();
   EXPECT_EQ(folder.get("data"), "count=1234;body!");
 }

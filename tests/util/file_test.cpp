@@ -74,7 +74,7 @@ TEST(File, MoveLeavesNothingBehind) {
   a = File::create(folder / "b");
   const int fd = b.fd();
   b = std::move(a);
-  EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the file that was there is closed";
+  EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the previous file is closed";
   EXPECT_EQ(b.path(), folder / "b");
 }
 
@@ -93,7 +93,7 @@ TEST(File, RefusesWhatIsNoRegularFile) {
   ASSERT_EQ(::symlink(loop.c_str(), loop.c_str()), 0);
   TERCEL_EXPECT_THROW(File::open_read(loop), IoError, loop + ": open: Too many levels of symbolic links");
   TERCEL_EXPECT_THROW(File::create(folder.path()), IoError, folder.path() + ": create: Is a directory");
-  TERCEL_EXPECT_THROW(File::open_read(""), IoError, "expected a path, found an empty text");
+  TERCEL_EXPECT_THROW(File::open_read(""), IoError, "expected a path, found an empty string");
   TERCEL_EXPECT_THROW(File::open_read(std::string("a\0b", 3)), IoError, "a\\x00b: open: the path has a NUL byte");
   TERCEL_EXPECT_THROW(File::open_read(folder / std::string(5000, 'x')), IoError, "File name too long");
   TERCEL_EXPECT_THROW(File::open_read(folder / "two\nlines"), IoError, "two\\nlines: open: No such file");
@@ -104,7 +104,7 @@ TEST(File, MissingPermissionIsAnIoError) {
   const std::string path = folder.put("secret", "x");
   ASSERT_EQ(::chmod(path.c_str(), 0000), 0);
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
-  // The superuser may read everything: become nobody for a moment.
+  // The superuser may read everything, so switch to user nobody temporarily.
   const uid_t user = ::geteuid();
   ASSERT_EQ(::seteuid(user == 0 ? 65534 : user), 0);
   TERCEL_EXPECT_THROW(File::open_read(path), IoError, path + ": open: Permission denied");
@@ -132,7 +132,7 @@ TEST(File, StandardInputIsADash) {
   EXPECT_EQ(in.path(), "standard input");
   writer.join();
   in.close();
-  ASSERT_EQ(::dup2(saved, 0), 0) << "closing it leaves the descriptor 0 alone";
+  ASSERT_EQ(::dup2(saved, 0), 0) << "closing it does not close descriptor 0";
   ::close(saved);
   ::close(ends[0]);
 }
@@ -158,7 +158,7 @@ TEST(File, ReadFileHasALimit) {
   TERCEL_EXPECT_THROW(read_file(path, 9'999), DataError, path + ": expected at most 9.8 KiB, found 9.8 KiB");
   EXPECT_EQ(read_file(folder.put("empty", ""), 0), "");
   TERCEL_EXPECT_THROW(read_file(path, 0), DataError, "expected at most 0 B");
-  EXPECT_NE(read_file("/proc/self/status", 1 << 20).find("Name:"), std::string::npos) << "says that it has 0 bytes";
+  EXPECT_NE(read_file("/proc/self/status", 1 << 20).find("Name:"), std::string::npos) << "reports a size of 0 bytes";
   TERCEL_EXPECT_THROW(read_file("/proc/self/status", 10), DataError, "expected at most 10 B, found 11 B and more");
   EXPECT_EQ(read_system_file("/proc/sys/kernel/ostype"), "Linux\n");
   EXPECT_EQ(read_system_file("/proc/none"), "");
@@ -195,7 +195,7 @@ TEST(File, Folders) {
   sync_tree(folder / "a");
   EXPECT_TRUE(exists(folder / "a/x"));
   EXPECT_FALSE(exists(folder / "a/z"));
-  EXPECT_FALSE(exists(folder / "a/x/z")) << "a file is no folder, so nothing is in it";
+  EXPECT_FALSE(exists(folder / "a/x/z")) << "a file is not a folder, so it has no entries";
   remove_tree(folder / "a");
   EXPECT_FALSE(exists(folder / "a"));
   EXPECT_TRUE(exists("/etc/passwd")) << "links are not followed";
@@ -248,7 +248,7 @@ TEST(File, SizeLimitIsAnErrorOnceTheSignalIsIgnored) {
   EXPECT_EQ(status, 0);
 }
 
-// One job that touches every kind of call; returns what it read.
+// A task that uses every kind of call; returns the content that it read.
 std::string job(const TemporaryFolder& folder) {
   create_dirs(folder / "d/e");
   File out = File::create(folder / "d/e/data");
@@ -331,7 +331,7 @@ TEST(File, FreeBytesOfWhatIsToBe) {
   const TemporaryFolder folder;
   const int64_t found = free_bytes(folder.path());
   EXPECT_GT(found, 0);
-  // Others write there too, but not all of it at once.
+  // Other processes may write there too, so the check has a tolerance.
   EXPECT_GT(free_bytes(folder / "not/there/yet"), found / 2);
   EXPECT_EQ(free_bytes("/proc"), std::numeric_limits<int64_t>::max()) << "which has no sizes";
 }
@@ -358,7 +358,7 @@ TEST(FileLock, WithoutLocksAFileIsTheLock) {
       TERCEL_EXPECT_THROW(
           FileLock{path}, IoError,
           path + ": lock: held by process " + std::to_string(::getpid()) + " " + host + ", as " + path + ".held says");
-      EXPECT_TRUE(exists(path + ".held")) << "the refused one leaves it alone";
+      EXPECT_TRUE(exists(path + ".held")) << "a refused lock does not change it";
       EXPECT_TRUE(lock.is_in_place());
     }
     EXPECT_FALSE(exists(path + ".held"));

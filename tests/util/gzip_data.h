@@ -8,7 +8,7 @@
 
 namespace tercel::test {
 
-/** One gzip member that holds the text. */
+/** One gzip member with the text. */
 inline std::string gzip(const std::string& text, int level = Z_DEFAULT_COMPRESSION) {
   z_stream stream{};
   if (deflateInit2(&stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)

@@ -21,11 +21,11 @@ std::string read_all(const std::string& path, size_t piece = 1000, int64_t max_b
   std::string content, buffer(piece, '\0');
   while (const size_t count = reader.read_some(buffer.data(), buffer.size())) content.append(buffer, 0, count);
   char byte;
-  EXPECT_EQ(reader.read_some(&byte, 1), 0u) << "the end stays the end";
+  EXPECT_EQ(reader.read_some(&byte, 1), 0u) << "further reads at the end return 0";
   return content;
 }
 
-// Compresses neither to nothing nor not at all.
+// Text that is moderately compressible.
 std::string sample_text(int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i) text += std::to_string(i * 7919 % 10007) + "\tvalue\n";
@@ -79,7 +79,7 @@ TEST(GzipReader, TruncationAtEveryByteIsNoticed) {
   EXPECT_EQ(read_all(folder.put("cut.gz", whole)), text);
   for (size_t size = 1; size < whole.size(); ++size) {
     const std::string path = folder.put("cut.gz", whole + whole.substr(0, size));
-    // One byte of a second member is not yet one.
+    // A single byte after the first member is not a second one.
     TERCEL_EXPECT_THROW(read_all(path), DataError,
                         size < 2 ? "gzip member 1: expected another gzip member" : "gzip member 2:");
   }

@@ -12,7 +12,7 @@
 namespace tercel {
 namespace {
 
-// What 16 bits mean, by the definition of the format.
+// The value of 16 bits by the definition of the format.
 double meaning(uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const int mantissa = bits & 1023;
@@ -53,7 +53,8 @@ TEST(Half, EveryRoundingBoundaryIsRight) {
     const auto a = static_cast<uint16_t>(low), b = static_cast<uint16_t>(low + 1);
     const double above = b == 0x7c00 ? 65536.0 : meaning(b);
     const auto middle = static_cast<float>((meaning(a) + above) / 2);
-    ASSERT_EQ(static_cast<double>(middle), (meaning(a) + above) / 2) << "a middle has one bit more: a float holds it";
+    ASSERT_EQ(static_cast<double>(middle), (meaning(a) + above) / 2)
+        << "a midpoint has one more bit, which fits a float";
     const uint16_t even = (a & 1) == 0 ? a : b;
     ASSERT_EQ(Half(middle).bits, even) << low;
     ASSERT_EQ(Half(std::nextafter(middle, 0.0f)).bits, a) << low;

@@ -1,4 +1,4 @@
-// A disk that loses power: everything that was not synced is gone.
+// Simulates a power cut: unsynced changes on the disk are lost.
 #pragma once
 
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 namespace tercel::test {
 
 /**
- * Lets the n-th call (counted over all kinds but Close) end in SimulatedCrash, as does every later one. lose() and its
- * kin then take back what a disk may have lost: bytes of files that were not synced, and new, renamed and removed names
- * in folders that were not synced. Single-threaded; `scratch` is a folder on the same file system, out of the test's
- * sight.
+ * Makes the n-th call (counted over all kinds but Close) and every later one throw SimulatedCrash. lose() and similar
+ * functions then revert changes that a disk may have lost: bytes of unsynced files, and new, renamed and removed names
+ * in unsynced folders. Single-threaded; `scratch` is a folder on the same file system that the test does
+ * not use.
  */
 class LostWrites : public FileHook {
  public:
@@ -40,7 +40,7 @@ class LostWrites : public FileHook {
       crashed_ = true;
       throw SimulatedCrash{};
     }
-    // What the call is about to destroy.
+    // Saves what the call is about to destroy.
     existed_ = false;
     backup_.clear();
     const char* const victim = call.op == FileOp::Rename ? call.to : call.path;
@@ -70,12 +70,12 @@ class LostWrites : public FileHook {
     }
   }
 
-  /** Takes back both: the disk as it was at the last syncs. */
+  /** Reverts both: the disk as it was at the last syncs. */
   void lose() {
     lose_bytes();
     lose_names();
   }
-  /** Takes back bytes alone: a file system may write names first. */
+  /** Reverts bytes only, since a file system may write names first. */
   void lose_bytes() {
     for (const auto& [id, file] : files_) {
       struct stat status;
@@ -84,7 +84,7 @@ class LostWrites : public FileHook {
         throw std::runtime_error("ftruncate failed");
     }
   }
-  /** Takes back names alone; with a folder, only those in it. */
+  /** Reverts names only; with a folder, only those in it. */
   void lose_names(const std::string& folder = "") {
     struct stat status {};
     if (!folder.empty() && ::stat(folder.c_str(), &status) != 0) throw std::runtime_error("stat failed: " + folder);

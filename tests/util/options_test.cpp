@@ -106,7 +106,7 @@ TEST(Options, ReadsEveryKind) {
   EXPECT_EQ(o.slots[1].name, "y");
   EXPECT_EQ(o.solver.lr, 1.0);
   EXPECT_EQ(o.solver.seed, UINT64_MAX);
-  EXPECT_EQ(o.solver.batch_size, 256) << "what is not mentioned stays";
+  EXPECT_EQ(o.solver.batch_size, 256) << "options that are not given keep their values";
 }
 
 TEST(Options, OneValueStandsForAListOfOne) {
@@ -165,7 +165,7 @@ TEST(Options, WrongTypes) {
   };
   expect(R"([1])", "[train] options: expected an object, found a list");
   expect(R"({"shuffle": 1})", "[train] option 'shuffle': expected true or false, found 1");
-  expect(R"({"out": 1})", "[train] option 'out': expected a text, found 1");
+  expect(R"({"out": 1})", "[train] option 'out': expected a string, found 1");
   expect(R"({"dropout": "0.5"})", "[train] option 'dropout': expected a number, found \"0.5\"");
   expect(R"({"dropout": null})", "[train] option 'dropout': expected a number, found null");
   expect(R"({"units": [1, "three"]})", "[train] option 'units[1]': expected an integer, found \"three\"");
@@ -190,9 +190,9 @@ TEST(Options, RulesHold) {
   expect(R"({"dropout": -0.1})", "found -0.1");
   expect(R"({"units": [3, 0]})", "[train] option 'units[1]': expected at least 1, found 0");
   expect(R"({"units": []})", "[train] option 'units': expected a list that is not empty, found an empty one");
-  expect(R"({"slots": [{"size": 2}]})", "[train] option 'slots[0].name': expected a text, found nothing");
+  expect(R"({"slots": [{"size": 2}]})", "[train] option 'slots[0].name': expected a string, found nothing");
   expect(R"({"slots": [{"name": ""}]})",
-         "[train] option 'slots[0].name': expected a text that is not empty, found an empty one");
+         "[train] option 'slots[0].name': expected a string that is not empty, found an empty one");
   EXPECT_NO_THROW(read(R"({"dropout": 0.999})"));
   TrainOptions missing;
   TERCEL_EXPECT_THROW(read_options(Json::object(), missing, "train"), ConfigError,
@@ -214,7 +214,7 @@ TEST(Options, ValuesSetInCppAreChecked) {
   o = {};
   o.slots.resize(1);
   TERCEL_EXPECT_THROW(check_options(o, "train"), ConfigError,
-                      "option 'slots[0].name': expected a text that is not empty");
+                      "option 'slots[0].name': expected a string that is not empty");
 }
 
 TEST(Options, SetsFromText) {
@@ -263,10 +263,10 @@ TEST(Options, WrongTextIsRefused) {
   expect("ranges=1,2", "[--set] option 'ranges': expected a list, found \"1,2\"");
   expect("solver=3", "[--set] option 'solver': expected an object, found \"3\"");
   expect("solver.lrr=1", "[--set] unknown option 'solver.lrr'; did you mean 'lr'? known: lr, seed, batch_size");
-  expect("out=\xff", "[--set] option 'out': expected a text in UTF-8, found \"\\xff\"");
+  expect("out=\xff", "[--set] option 'out': expected a string in UTF-8, found \"\\xff\"");
   expect("lr=1", "[--set] unknown option 'lr'; did you mean 'solver.lr'?");
   expect("shufle=1", "[--set] unknown option 'shufle'; did you mean 'shuffle'? known: shuffle, out,");
-  expect("out.x=1", "[--set] option 'out': expected no name behind it, as it is not an object, found 'out.x'");
+  expect("out.x=1", "[--set] option 'out': expected no name after it, as it is not an object, found 'out.x'");
   expect("solver..lr=1", "[--set] unknown option 'solver.'");
 }
 
@@ -288,7 +288,7 @@ TEST(Options, NamesAndHelp) {
       << help;
   EXPECT_NE(help.find("  solver.lr          learning rate (number, above 0, default 1e-07)\n"), std::string::npos)
       << help;
-  EXPECT_NE(help.find("  names              names of the labels (list of texts, default [])\n"), std::string::npos)
+  EXPECT_NE(help.find("  names              names of the labels (list of strings, default [])\n"), std::string::npos)
       << help;
 }
 

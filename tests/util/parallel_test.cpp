@@ -27,7 +27,7 @@
 namespace tercel {
 namespace {
 
-// Threads in the name: the suite runs under ThreadSanitizer as well.
+// With "Threads" in its name the suite also runs under ThreadSanitizer.
 class ParallelThreads : public testing::Test {
  protected:
   ~ParallelThreads() override { set_num_threads(before_); }
@@ -255,7 +255,8 @@ TEST_F(ParallelThreads, CallersOnSeveralThreadsGetTheirResults) {
     });
   for (auto& caller : callers) caller.join();
   for (const auto& result : results)
-    EXPECT_EQ(result, (std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}})) << "the same partition, whoever else is busy";
+    EXPECT_EQ(result, (std::set<Chunk>{{0, 3, 0}, {3, 6, 1}, {6, 9, 2}}))
+        << "the same partition, even if other threads are busy";
 }
 
 TEST_F(ParallelThreads, NumberOfThreadsCanChange) {
@@ -283,7 +284,7 @@ TEST_F(ParallelThreads, HugeRangesDoNotOverflow) {
 }
 
 TEST_F(ParallelThreads, TheCallerDoesNotWaitForThreadsThatHaveNotBegun) {
-  // Far more threads than CPUs: if each had to get its turn, a loop would take many slices of the scheduler's time.
+  // Far more threads than CPUs: if each had to be scheduled, a loop would take many time slices.
   set_num_threads(64);
   std::atomic<int64_t> sum{0};
   for (int loop = 0; loop < 2000; ++loop)
@@ -291,7 +292,7 @@ TEST_F(ParallelThreads, TheCallerDoesNotWaitForThreadsThatHaveNotBegun) {
   EXPECT_EQ(sum, 2000 * 64);
 }
 
-#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it does not support fork() with several threads
 
 // Runs in a child, which must end: a hang is killed by its alarm.
 int run_in_child(void (*body)()) {
@@ -328,10 +329,10 @@ TEST_F(ParallelThreads, AForkedChildHasThreadsOfItsOwn) {
                 _exit(5);
             }),
             0);
-  EXPECT_EQ(chunks_of(0, 9, 1).size(), 3u) << "the parent goes on";
+  EXPECT_EQ(chunks_of(0, 9, 1).size(), 3u) << "the parent continues";
 }
 
-#if !TERCEL_ADDRESS_SANITIZER  // whose allocator keeps locks of other threads across fork()
+#if !TERCEL_ADDRESS_SANITIZER  // its allocator keeps locks of other threads across fork()
 TEST_F(ParallelThreads, ChildrenOfAProcessWhoseOtherThreadsRunLoopsWork) {
   set_num_threads(3);
   std::atomic<bool> done{false};
@@ -350,7 +351,7 @@ TEST_F(ParallelThreads, ChildrenOfAProcessWhoseOtherThreadsRunLoopsWork) {
 }
 #endif
 
-#if !TERCEL_THREAD_SANITIZER && !TERCEL_ADDRESS_SANITIZER  // which make a wake-up dear
+#if !TERCEL_THREAD_SANITIZER && !TERCEL_ADDRESS_SANITIZER  // where waking a thread is expensive
 
 TEST_F(ParallelThreads, MoreThreadsThanCpusDoNotSpin) {
   constexpr int64_t kThreads = 64;
@@ -371,7 +372,7 @@ TEST_F(ParallelThreads, MoreThreadsThanCpusDoNotSpin) {
 
 #endif
 
-// The default is read once per process, so a fresh program has to look.
+// The default is read once per process, so a new process must read it.
 int64_t threads_of_a_fresh_process(const std::string& environment) {
   const std::string command = "env -u OMP_NUM_THREADS -u TERCEL_NUM_THREADS " + environment + " /proc/" +
                               std::to_string(getpid()) +
@@ -386,8 +387,8 @@ int64_t threads_of_a_fresh_process(const std::string& environment) {
 }
 
 TEST(ParallelExit, LeaveLoops) {
-  if (!std::getenv("TERCEL_TEST_LEAVE_LOOPS")) GTEST_SKIP() << "it is for a process of its own";
-  // Destroyed after whatever the first loop makes, so that the others run on for a while.
+  if (!std::getenv("TERCEL_TEST_LEAVE_LOOPS")) GTEST_SKIP() << "it needs a separate process";
+  // Destroyed after the objects that the first loop creates, so that other threads run on for a while.
   struct Late {
     ~Late() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
   };

@@ -69,7 +69,7 @@ TEST(Philox, UniformIntStaysInRangeAndReachesAll) {
   for (const int count : counts) EXPECT_NEAR(count, 1000, 150);  // 5 standard deviations
 }
 
-// Mean, variance and tails over a fixed stream: not a test of randomness but of the formulas.
+// Mean, variance and tails over a fixed stream: tests the formulas, not randomness.
 TEST(Philox, NormalHasItsMoments) {
   constexpr int kPairs = 200'000;
   double sum32 = 0, squares32 = 0, sum64 = 0, squares64 = 0, product = 0;

@@ -13,7 +13,7 @@
 namespace tercel {
 namespace {
 
-#if !TERCEL_THREAD_SANITIZER  // it refuses to go on after a fork of several threads
+#if !TERCEL_THREAD_SANITIZER  // it does not support fork() with several threads
 
 TEST(ProcessMutex, ForkWaitsForThreadsThatHoldOne) {
   for (size_t i = 0; i < static_cast<size_t>(ProcessMutex::Count); ++i) {

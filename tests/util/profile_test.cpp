@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace tercel {
 namespace {
 
-/** Sleeps until the profiler's clock says so: sleeping has its own clock on some machines. */
+/** Sleeps until the profiler's clock has advanced, since sleeping uses another clock on some machines. */
 void wait(int64_t microseconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
   while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_until(end);
@@ -27,7 +28,7 @@ TEST(Profile, RangesNest) {
   {
     const ProfileRange outer("outer", RangeKind::Annotation);
     for (int i = 0; i < 2; ++i) {
-      const ProfileRange inner(std::string("inner").c_str(), RangeKind::Op);  // a name that is gone at the end
+      const ProfileRange inner(std::string("inner").c_str(), RangeKind::Op);  // a name that is freed before the end
       wait(200);
     }
     wait(100);
@@ -101,6 +102,29 @@ TEST(Profile, AnOpInsideOneOfItsNameIsTheSame) {
   std::string found;
   for (const ProfileEvent& e : stop_profile()) found += std::to_string(e.depth) + e.name + " ";
   EXPECT_EQ(found, "0mul 1copy 2mul 0mul 1mul ");
+}
+
+TEST(Profile, IsPausedAndContinued) {
+  EXPECT_THROW(pause_profile(true), RuntimeError);
+  start_profile();
+  {
+    const ProfileRange outer("outer", RangeKind::Op);
+    std::optional<ProfileRange> ends_inside(std::in_place, "ends inside", RangeKind::Op);
+    pause_profile(true);
+    pause_profile(true);
+    EXPECT_FALSE(profiling());
+    EXPECT_THROW(start_profile(), RuntimeError);
+    ends_inside.reset();
+    const ProfileRange begins_inside("begins inside", RangeKind::Op);
+    pause_profile(false);
+    const ProfileRange after("after", RangeKind::Op);
+  }
+  pause_profile(true);
+  std::string found;
+  for (const ProfileEvent& e : stop_profile()) found += std::to_string(e.depth) + e.name + " ";
+  EXPECT_EQ(found, "0outer 1after ");
+  start_profile();
+  EXPECT_TRUE(profiling() && stop_profile().empty());
 }
 
 TEST(Profile, ThereIsOneAtATime) {

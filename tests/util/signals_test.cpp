@@ -13,7 +13,7 @@
 namespace tercel {
 namespace {
 
-// What a child that runs the body ends with: its exit code, or 1000 + the signal that killed it.
+// Result of a child that runs the body: its exit code, or 1000 + the signal that killed it.
 template <class Body>
 int end_of(Body body) {
   const pid_t child = fork();

@@ -17,7 +17,7 @@ namespace tercel::test {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    // In memory where there is such a place: the tests of every failing call sync thousands of times.
+    // In memory if possible: the tests of every failing call sync thousands of times.
     const bool in_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
     std::string pattern =
         (in_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/tercel_test_XXXXXX";
@@ -34,14 +34,14 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  /** Writes past the library under test. */
+  /** Writes without the library under test. */
   std::string put(const std::string& name, const std::string& content) const {
     const std::filesystem::path path = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << content;
     return path.string();
   }
-  /** Every file below the folder with its content; folders end in a slash. Reads past the library under test. */
+  /** Every file below the folder with its content; folders end in a slash. Does not use the library under test. */
   std::map<std::string, std::string> tree() const {
     std::map<std::string, std::string> result;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {

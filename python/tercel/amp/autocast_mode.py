@@ -1,6 +1,7 @@
-"""The context in which operations choose 16-bit numbers by themselves."""
+"""autocast: the context in which operations choose 16-bit or 32-bit dtypes."""
 
 import functools
+import threading
 import warnings
 from collections import abc
 
@@ -21,8 +22,8 @@ class autocast:  # noqa: N801
     """A context and decorator for mixed precision: inside, operations cast their floating-point operands.
 
     On the CPU products of matrices, convolutions and recurrent layers are calculated in `dtype`, bfloat16 (the default)
-    or float16, losses and other sensitive operations in float32, and all others in what they are given. cache_enabled:
-    a parameter is cast once until the outermost context is left. For devices that are not there it disables itself with
+    or float16, losses and other sensitive operations in float32, and all others in the dtypes of their operands. cache_enabled:
+    a parameter is cast once until the outermost context exits. For unavailable devices it disables itself with
     a warning, as in PyTorch.
     """
 
@@ -41,13 +42,20 @@ class autocast:  # noqa: N801
                           "supports dtypes of tercel.bfloat16, tercel.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = enabled
+        self._before = {}  # thread: the states that __exit__() restores, a list because a decorated function may call itself
 
     def __enter__(self):
-        _C._enter_autocast(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        before = _C._enter_autocast(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        self._before.setdefault(threading.get_ident(), []).append(before)
         return self
 
     def __exit__(self, *_):
-        _C._exit_autocast()
+        states = self._before.get(threading.get_ident())
+        if not states:
+            raise RuntimeError("autocast: left on a thread that has not entered it")
+        _C._exit_autocast(*states.pop())
+        if not states:
+            self._before.pop(threading.get_ident(), None)
         return False
 
     def __call__(self, func):

@@ -1,4 +1,4 @@
-"""Losses that are scaled so that small gradients do not become zero in 16 bits."""
+"""Loss scaling, so that small gradients do not underflow in 16 bits."""
 
 import warnings
 from collections import abc
@@ -9,15 +9,15 @@ from tercel.autograd.grad_mode import no_grad
 
 __all__ = ["GradScaler"]
 
-# What has been done to an optimizer's gradients since the last update().
+# State of an optimizer's gradients since the last update().
 _READY, _UNSCALED, _STEPPED = range(3)
 
 
 class GradScaler:
-    """Scales losses, and divides gradients by the scale before a step; a step with infinite or NaN gradients is left out.
+    """Scales losses, and divides gradients by the scale before a step; skips steps with infinite or NaN gradients.
 
-    The scale grows after growth_interval steps in a row that were taken, and shrinks after one that was left out. For
-    "cuda", the default, it disables itself with a warning, as there is no such device: all methods then only pass on.
+    The scale grows after growth_interval consecutive steps, and shrinks after a skipped one. For "cuda", the default, the
+    scaler disables itself with a warning, since that device does not exist: all methods then pass their arguments through.
     """
 
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
@@ -37,8 +37,8 @@ class GradScaler:
         self._init_scale, self._scale = float(init_scale), None
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
-        self._stages = {}  # of an optimizer, by id
-        self._found_inf = {}  # whether its gradients were not finite
+        self._stages = {}  # by the optimizer's id
+        self._found_inf = {}  # whether a gradient was infinite or NaN
 
     def _check_started(self, what):
         if self._scale is None:
@@ -59,7 +59,7 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale(self, optimizer):
-        found = False
+        found = None  # until there is a gradient
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
@@ -70,10 +70,11 @@ class GradScaler:
                 with no_grad():
                     gradient.mul_(1.0 / self._scale)
                     found = found or not bool(_C.isfinite(gradient).all())
-        self._found_inf[id(optimizer)] = found
+        if found is not None:
+            self._found_inf[id(optimizer)] = found
 
     def unscale_(self, optimizer):
-        """Divides the gradients of the optimizer's parameters by the scale, once between two updates."""
+        """Divides the gradients of the optimizer's parameters by the scale; at most once between two updates."""
         if not self._enabled:
             return
         self._check_started("unscale_")
@@ -86,7 +87,7 @@ class GradScaler:
         self._stages[id(optimizer)] = _UNSCALED
 
     def step(self, optimizer, *args, **kwargs):
-        """optimizer.step(*args, **kwargs) unless a gradient is not finite; gradients are divided by the scale before it."""
+        """Unscales the gradients, then calls optimizer.step(*args, **kwargs) unless one is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -97,12 +98,14 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if stage == _READY:
             self.unscale_(optimizer)
+        if id(optimizer) not in self._found_inf:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
         result = None if self._found_inf[id(optimizer)] else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = _STEPPED
         return result
 
     def update(self, new_scale=None):
-        """Adjusts the scale by what step() found, or sets it to a number or a tensor of one element."""
+        """Adjusts the scale by the results of step(), or sets it to a number or a tensor of one element."""
         if not self._enabled:
             return
         self._check_started("update")
@@ -122,7 +125,7 @@ class GradScaler:
         self._found_inf.clear()
 
     def is_enabled(self):
-        """Whether it scales."""
+        """Whether scaling is enabled."""
         return self._enabled
 
     def get_scale(self):
@@ -132,38 +135,38 @@ class GradScaler:
         return self._init_scale if self._scale is None else self._scale
 
     def get_growth_factor(self):
-        """What the scale grows by."""
+        """Growth factor of the scale."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
-        """Sets what the scale grows by."""
+        """Sets the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
-        """What the scale shrinks by."""
+        """Backoff factor of the scale."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
-        """Sets what the scale shrinks by."""
+        """Sets the backoff factor of the scale."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
-        """After how many steps the scale grows."""
+        """The number of consecutive steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval):
-        """Sets after how many steps the scale grows."""
+        """Sets the number of consecutive steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self):
-        """The scale and what it grows and shrinks by; empty when disabled."""
+        """The scale, its factors and growth interval; empty when disabled."""
         if not self._enabled:
             return {}
         return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
                 "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict):
-        """Goes on from a state_dict()."""
+        """Loads the state of a state_dict()."""
         if not self._enabled:
             return
         if not state_dict:

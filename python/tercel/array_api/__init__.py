@@ -1,9 +1,9 @@
 """The Python array API standard, version 2025.12, over Tercel's tensors.
 
 The functions take any `tercel.Tensor` and return tensors of a subclass with the standard's operators. They have the
-standard's names, arguments and promotion: a tensor without dimensions counts as much as any other, and of Python's
-numbers only the kind does.
-`docs/design/python.md` says what follows from that.
+standard's names, arguments and type promotion: tensors without dimensions promote like any other, Python numbers only by
+their kind.
+`docs/design/python.md` describes the consequences.
 """
 
 from math import e, inf, nan, pi  # noqa: F401
@@ -13,7 +13,7 @@ from tercel._C import (  # noqa: F401
 from tercel.array_api import (
     _array, _creation, _dtypes, _elementwise, _manipulation, _reductions, _searching, fft, linalg)
 
-# Before their names are imported (Note [Arrays]).
+# Called before the names are imported below (Note [Arrays]).
 for _module in (_creation, _dtypes, _elementwise, _manipulation, _reductions, _searching, fft, linalg):
     _array.give_arrays(_module)
 

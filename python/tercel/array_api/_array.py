@@ -1,9 +1,9 @@
-"""The arrays of the standard: tensors whose operators, indices and attributes are its, not PyTorch's.
+"""The arrays of the standard: tensors whose operators, indices and attributes follow it, not PyTorch.
 
 Note [Arrays]
-A `Tensor` cannot follow both: `x + y` of PyTorch lets a tensor without dimensions count less, `x.size` is a method. So
-the namespace returns tensors of a subclass. It has the data and the graph of the tensor that was computed; as an argument
-of anything in Tercel it is a tensor, and results of that are plain tensors again.
+A `Tensor` cannot follow both: in PyTorch a tensor without dimensions has lower priority in type promotion, and `x.size`
+is a method. So the namespace returns tensors of a subclass, with the data and the graph of the computed tensor. Functions
+outside the namespace take such an array as a tensor and return plain tensors.
 """
 
 import functools
@@ -17,7 +17,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 class _Count(int):
-    """A number of elements that may be called as well, for PyTorch's x.size() and x.size(dim)."""
+    """A number of elements that can also be called, for PyTorch's x.size() and x.size(dim)."""
 
     def __new__(cls, tensor):
         self = super().__new__(cls, tensor.numel())
@@ -29,7 +29,7 @@ class _Count(int):
 
 
 def _index(key):
-    """A key with its integer arrays in int64; those of uint8 would be taken for masks."""
+    """A key with integer arrays converted to int64; uint8 arrays would be taken for masks."""
     if isinstance(key, tuple):
         return tuple(_index(one) for one in key)
     if isinstance(key, Tensor) and key.dtype not in (_C.bool, _C.int64):
@@ -38,7 +38,7 @@ def _index(key):
 
 
 def _selects_nothing(x, key):
-    """Whether a mask has no elements where the array has some: it fits all the same, and selects nothing."""
+    """Whether an empty mask indexes a nonempty array: that is valid, and selects nothing."""
     return (isinstance(key, Tensor) and key.dtype is _C.bool and key.ndim <= x.ndim and key.shape != x.shape[:key.ndim]
             and all(size in (0, wanted) for size, wanted in zip(key.shape, x.shape)))
 
@@ -46,11 +46,11 @@ def _selects_nothing(x, key):
 class Array(Tensor):
     """A tensor with the operators of the array API standard (Note [Arrays] in `array_api/_array.py`)."""
 
-    _saved_as_tensor = True  # in files: they have no arrays
+    _saved_as_tensor = True  # files store them as plain tensors
 
     @property
     def size(self):
-        """How many elements there are; as a method, the shape."""
+        """The number of elements; called as a method, the shape."""
         return _Count(self)
 
     @property
@@ -62,7 +62,7 @@ class Array(Tensor):
 
     @property
     def mT(self):  # noqa: N802
-        """The transposes of the matrices that the last two dimensions are."""
+        """The transposes of the matrices in the last two dimensions."""
         if self.ndim < 2:
             raise ValueError(f"mT: expected at least 2 dimensions, but got {self.ndim}")
         return arrays_of(Tensor.transpose(self, -2, -1))
@@ -121,14 +121,14 @@ class Array(Tensor):
 
 
 def _real(name, x, convert):
-    """A conversion to a number that a complex one does not fit: TypeError, where a tensor's is a RuntimeError."""
+    """A conversion to a real number: TypeError for complex arrays, where tensors raise RuntimeError."""
     if x.is_complex():
         raise TypeError(f"{name}: expected a real number, but got {x.dtype}")
     return convert(x)
 
 
 def arrays_of(result):
-    """Tensors, and those in tuples and lists, as arrays."""
+    """Converts tensors, also those in tuples and lists, to arrays."""
     if isinstance(result, Tensor):
         return result if type(result) is Array else _C._as_subclass(Array, result)
     if isinstance(result, tuple):
@@ -163,9 +163,9 @@ def _in_place(method, name):
         if not isinstance(other, (Tensor, *_NUMBERS)):
             return plain(self, other)
         result = _function(name)(self, other)
-        # A wider result of the same kind is narrowed, as by PyTorch and NumPy.
+        # A wider result of the same kind is narrowed, as in PyTorch and NumPy.
         if _dtypes.rank(result.dtype) != _dtypes.rank(self.dtype) or result.shape != self.shape:
-            raise TypeError(f"{method}: expected an operand that leaves the kind of the dtype {self.dtype} and the shape "
+            raise TypeError(f"{method}: expected an operand that keeps the kind of dtype {self.dtype} and the shape "
                             f"{tuple(self.shape)}, but the result has {result.dtype} and {tuple(result.shape)}")
         return self.copy_(result)
     return function
@@ -191,7 +191,7 @@ for _short, _name in _OPERATORS.items():
 
 
 def give_arrays(module):
-    """Lets the public functions of a module return arrays."""
+    """Wraps the public functions of a module so that they return arrays."""
     for name in module.__all__:
         function = getattr(module, name)
         if inspect.isfunction(function):

@@ -1,4 +1,4 @@
-"""New arrays."""
+"""Functions that create arrays."""
 
 from tercel import _C
 from tercel._C import Tensor
@@ -10,7 +10,7 @@ __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "fu
 
 
 def _number(name, x):
-    """Python's number of one, or of an array or NumPy's scalar without dimensions."""
+    """A Python number from a number, or from an array or NumPy scalar without dimensions."""
     x = x.item() if getattr(x, "ndim", None) == 0 else x
     if x is not None and _dtypes.rank(x) is None:
         raise TypeError(f"{name}: expected a number, but got {type(x).__name__}")
@@ -27,7 +27,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """An array of a number, nested sequences, an object with a buffer or DLPack, or an array.
 
-    copy=None copies where it must; ValueError where copy=False would have to.
+    copy=None copies only if needed; copy=False raises ValueError if a copy is needed.
     """
     if isinstance(obj, Tensor):
         if copy is False and dtype is not None and dtype is not obj.dtype:
@@ -39,7 +39,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
-    """start, start + step, ... before stop; 0, 1, ... before start without it."""
+    """start, start + step, ... up to stop (exclusive); without stop, 0, 1, ... up to start (exclusive)."""
     start, stop, step = (_number("arange", x) for x in (start, stop, step))
     if stop is None:
         start, stop = 0, start
@@ -59,7 +59,7 @@ def _shape(shape):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """Elements that have not been set."""
+    """An uninitialised array."""
     return _C.empty(_shape(shape), dtype=dtype, device=device)
 
 
@@ -72,7 +72,7 @@ def ones(shape, *, dtype=None, device=None):
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """The value everywhere, in the default dtype of its kind unless another is given."""
+    """An array filled with a value, in the default dtype of its kind unless another is given."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else _dtypes.default_of(
             _dtypes.rank(_number("full", fill_value)))
@@ -105,7 +105,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """`num` values at equal distances from start to stop, with it or (endpoint=False) without."""
+    """`num` equally spaced values from start to stop, which endpoint=False excludes."""
     start, stop = _number("linspace", start), _number("linspace", stop)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     if dtype is None:
@@ -117,7 +117,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
                   for a, b in ((start.real, stop.real), (start.imag, stop.imag)))
         return _C.complex(re, im).to(dtype)
     if dtype.is_floating_point and abs(stop / 2 - start / 2) > _dtypes.finfo(dtype).max / 2:
-        # The whole distance is beyond the dtype, though no value is.
+        # stop - start overflows the dtype, though no value does.
         return linspace(start / 2, stop / 2, num, dtype=dtype, device=device, endpoint=endpoint) * 2
     if not endpoint:
         return _C.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
@@ -125,7 +125,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Vectors expanded to one shape: a tuple; "xy" exchanges the first two dimensions."""
+    """Vectors expanded to one shape, as a tuple; "xy" swaps the first two dimensions."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: expected indexing 'xy' or 'ij', but got {indexing!r}")
     if not arrays:
@@ -134,7 +134,7 @@ def meshgrid(*arrays, indexing="xy"):
 
 
 def _diagonal(name, x, k):
-    """The diagonal k, or the first beyond the matrices."""
+    """The diagonal k, limited to the first one outside the matrices."""
     if x.ndim < 2:
         raise ValueError(f"{name}: expected at least 2 dimensions, but got {x.ndim}")
     return max(-x.shape[-2], min(k, x.shape[-1]))
@@ -151,6 +151,6 @@ def triu(x, /, *, k=0):
 
 
 zeros.__doc__, ones.__doc__ = "Zeros.", "Ones."
-for _like, _what in ((empty_like, "Elements that have not been set"), (zeros_like, "Zeros"), (ones_like, "Ones"),
+for _like, _what in ((empty_like, "Uninitialised elements"), (zeros_like, "Zeros"), (ones_like, "Ones"),
                      (full_like, "The value")):
     _like.__doc__ = f"{_what}, with the shape of an array, and its dtype unless another is given."

@@ -25,7 +25,7 @@ def is_dtype(x):
 
 
 def rank(x):
-    """The place of a dtype's, or a Python number's, kind in the order of promotion."""
+    """The rank of a dtype's, or a Python number's, kind in type promotion."""
     if is_dtype(x):
         return 3 if x.is_complex else 2 if x.is_floating_point else 0 if x is _C.bool else 1
     for place, kind in enumerate((bool, int, float, complex)):
@@ -39,7 +39,7 @@ def complex_of(dtype):
 
 
 def part_of(dtype):
-    """The dtype of a complex one's parts; other dtypes as they are."""
+    """The dtype of a complex dtype's parts; a real dtype itself."""
     return {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(dtype, dtype)
 
 
@@ -57,7 +57,7 @@ def _with_number(dtype, number):
 
 
 def result_type(*arrays_and_dtypes):
-    """The dtype that operations on arrays, dtypes and Python's numbers give; of numbers only the kind counts."""
+    """The result dtype of operations on arrays, dtypes and Python numbers, which count only by their kind."""
     dtypes, numbers = [], []
     for x in arrays_and_dtypes:
         if isinstance(x, Tensor):
@@ -74,7 +74,7 @@ def result_type(*arrays_and_dtypes):
 
 
 def tensors_of(name, *operands, at_least_one=True):
-    """Tensors of one dtype, of arrays and Python's numbers."""
+    """Converts arrays and Python numbers to tensors of their common dtype."""
     if at_least_one and not any(isinstance(x, Tensor) for x in operands):
         raise TypeError(f"{name}: expected at least one array, but got "
                         f"{' and '.join(type(x).__name__ for x in operands)}")
@@ -83,7 +83,7 @@ def tensors_of(name, *operands, at_least_one=True):
 
 
 def can_cast(from_, to, /):
-    """Whether promotion may turn a dtype, or an array's, into another."""
+    """Whether type promotion allows the conversion of a dtype, or an array's dtype, to another."""
     dtype = from_.dtype if isinstance(from_, Tensor) else from_
     if not is_dtype(dtype) or not is_dtype(to):
         raise TypeError(f"can_cast: expected dtypes, but got {type(from_).__name__} and {type(to).__name__}")
@@ -91,7 +91,7 @@ def can_cast(from_, to, /):
 
 
 def isdtype(dtype, kind):
-    """Whether a dtype is another, of a kind ("bool", "integral", "real floating" ...), or one of a tuple of these."""
+    """Whether a dtype equals another, is of a kind ("bool", "integral" ...), or matches one of a tuple of these."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if is_dtype(kind):
@@ -105,7 +105,7 @@ def isdtype(dtype, kind):
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """Limits of a floating dtype, as Python's numbers."""
+    """Limits of a floating-point dtype, as Python numbers."""
 
     bits: int
     eps: float
@@ -126,22 +126,22 @@ class IntInfo:
 
 
 def finfo(type, /):  # noqa: A002
-    """Limits of a floating dtype, or an array's; of the parts of a complex one."""
+    """Limits of a floating-point dtype, or an array's dtype; for a complex dtype those of its parts."""
     dtype = part_of(type.dtype if isinstance(type, Tensor) else type)
     info = _C.finfo(dtype)
     return FloatInfo(info.bits, info.eps, info.max, info.min, info.smallest_normal, dtype)
 
 
 def iinfo(type, /):  # noqa: A002
-    """Limits of an integer dtype, or an array's."""
+    """Limits of an integer dtype, or an array's dtype."""
     dtype = type.dtype if isinstance(type, Tensor) else type
     info = _C.iinfo(dtype)
     return IntInfo(info.bits, info.max, info.min, dtype)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The array in another dtype; a copy unless copy=False and nothing changes. Which part of a complex number a real one
-    is to be, real() and imag() say."""
+    """The array in another dtype; a copy unless copy=False and the dtype is the same. A complex array cannot become a real
+    one; use real() or imag()."""
     if not is_dtype(dtype):
         raise TypeError(f"astype: expected a dtype, but got {dtype!r}")
     if x.is_complex() and rank(dtype) in (1, 2):

@@ -1,9 +1,9 @@
-"""Functions of each element.
+"""Elementwise functions.
 
 Note [Promotion]
-PyTorch lets a tensor without dimensions, or a number, change a result's dtype only if it is of a higher kind. The
-standard treats all arrays alike. So operands come to one dtype before PyTorch's function sees them, and Python's
-numbers become tensors of it.
+In PyTorch a tensor without dimensions, or a number, changes a result's dtype only if it is of a higher kind. The
+standard treats all arrays alike. So operands are converted to their common dtype before PyTorch's function is called,
+Python numbers included.
 """
 
 import math
@@ -37,7 +37,7 @@ def _two(name, call, doc):
 
 
 def _by_parts(call):
-    """Of complex numbers, part by part; integers are whole."""
+    """Rounds complex numbers part by part; returns integers as they are."""
     def function(x):
         if x.is_complex():
             return _C.complex(call(_C.real(x)), call(_C.imag(x)))
@@ -46,14 +46,14 @@ def _by_parts(call):
 
 
 def _parts_both(combine, call):
-    """A test of complex numbers from that of their parts."""
+    """A test of complex numbers by testing their parts."""
     def function(x):
         return combine(call(_C.real(x)), call(_C.imag(x))) if x.is_complex() else call(x)
     return function
 
 
 def _times(factor, call):
-    """A logarithm to another base; of complex numbers part by part, or an infinite part makes a NaN of the other."""
+    """A logarithm to another base; complex numbers part by part, since an infinite part would make the other NaN."""
     def function(x):
         if not x.is_complex():
             return call(x)
@@ -63,7 +63,7 @@ def _times(factor, call):
 
 
 def _floor_divide(x1, x2):
-    """The quotient rounded down, where Tercel has NaN or -1 as PyTorch: of infinity by a number, or the other way round."""
+    """floor_divide() with the standard's results for infinities, where Tercel, like PyTorch, gives NaN or -1."""
     whole = _C.floor_divide(x1, x2)
     if not whole.is_floating_point():
         return whole
@@ -71,13 +71,13 @@ def _floor_divide(x1, x2):
 
 
 def _remainder(x1, x2):
-    """PyTorch's, but zeros have the divisor's sign too."""
+    """PyTorch's remainder(), but zeros also have the divisor's sign."""
     out = _C.remainder(x1, x2)
     return _C.where(out == 0, _C.copysign(out, x2), out) if out.is_floating_point() else out
 
 
 def _sign(x):
-    """Tercel's, but of zeros +0, of NaN NaN, and of complex numbers whose magnitude is beyond the dtype right, too."""
+    """Tercel's sign(), but +0 for zeros, NaN for NaN, and correct for complex numbers whose magnitude overflows."""
     if x.is_complex():
         scale = _C.maximum(_C.abs(_C.real(x)), _C.abs(_C.imag(x)))
         return _C.sgn(x / _C.where(_C.isfinite(scale) & (scale > 0), scale, _C.ones_like(scale)))
@@ -86,13 +86,13 @@ def _sign(x):
 
 
 def _abs(x):
-    """Tercel's, but infinite wherever a part is, whatever the other."""
+    """Tercel's function, but infinite if either part is infinite, whatever the other."""
     out = _C.abs(x)
     return _C.where(_C.isinf(_C.real(x)) | _C.isinf(_C.imag(x)), inf, out) if x.is_complex() else out
 
 
 def _expm1(x):
-    """Tercel's, but e to an infinite power is infinity or 0 whatever the angle, where PyTorch has NaN + NaN j."""
+    """Tercel's exp(), but an infinite real part gives infinity or 0 for any angle, where PyTorch gives NaN + NaN j."""
     out = _C.expm1(x)
     return _C.where(_C.isinf(_C.real(x)), _C.exp(x) - 1, out) if x.is_complex() else out
 
@@ -104,7 +104,7 @@ for _row in (
         ("acos", _C.acos, "Inverse cosines."), ("acosh", _C.acosh, "Inverse hyperbolic cosines."),
         ("asin", _C.asin, "Inverse sines."), ("asinh", _C.asinh, "Inverse hyperbolic sines."),
         ("atan", _C.atan, "Inverse tangents."), ("atanh", _C.atanh, "Inverse hyperbolic tangents."),
-        ("bitwise_invert", _C.bitwise_not, "All bits inverted; of bools, the opposite."),
+        ("bitwise_invert", _C.bitwise_not, "All bits inverted; logical not for bool."),
         ("ceil", _by_parts(_C.ceil), "Rounded up."), ("floor", _by_parts(_C.floor), "Rounded down."),
         ("round", _by_parts(_C.round), "Rounded to the nearest integer, halves to the even one."),
         ("trunc", _by_parts(_C.trunc), "Rounded towards zero."),
@@ -137,20 +137,20 @@ for _row in (
         ("nextafter", _C.nextafter, "The next number after x1 towards x2."),
         ("maximum", _C.maximum, "The larger one; NaN if either is."),
         ("minimum", _C.minimum, "The smaller one; NaN if either is."),
-        ("equal", _C.eq, "Where equal."), ("not_equal", _C.ne, "Where different."), ("less", _C.lt, "Where x1 < x2."),
+        ("equal", _C.eq, "Where equal."), ("not_equal", _C.ne, "Where not equal."), ("less", _C.lt, "Where x1 < x2."),
         ("less_equal", _C.le, "Where x1 <= x2."), ("greater", _C.gt, "Where x1 > x2."),
         ("greater_equal", _C.ge, "Where x1 >= x2."),
-        ("logical_and", _C.logical_and, "Where both are true."), ("logical_or", _C.logical_or, "Where one is true."),
+        ("logical_and", _C.logical_and, "Where both are true."), ("logical_or", _C.logical_or, "Where either is true."),
         ("logical_xor", _C.logical_xor, "Where exactly one is true."),
-        ("bitwise_and", _C.bitwise_and, "Bits of both."), ("bitwise_or", _C.bitwise_or, "Bits of either."),
-        ("bitwise_xor", _C.bitwise_xor, "Bits of exactly one."),
+        ("bitwise_and", _C.bitwise_and, "Bits set in both."), ("bitwise_or", _C.bitwise_or, "Bits set in either."),
+        ("bitwise_xor", _C.bitwise_xor, "Bits set in exactly one."),
         ("bitwise_left_shift", _C.bitwise_left_shift, "x1 * 2^x2."),
         ("bitwise_right_shift", _C.bitwise_right_shift, "x1 / 2^x2, rounded down.")):
     _two(*_row)
 
 
 def clip(x, /, min=None, max=None):  # noqa: A002
-    """Numbers of at least min and at most max, in x's dtype; None is no bound."""
+    """x limited to [min, max], in x's dtype; None means no bound."""
     result = x
     for bound, call, whole in ((min, _C.maximum, math.ceil), (max, _C.minimum, math.floor)):
         if bound is not None:
@@ -160,7 +160,7 @@ def clip(x, /, min=None, max=None):  # noqa: A002
 
 
 def _bound(number, dtype, whole):
-    """A bound in an integer dtype, at its ends if it is beyond them; whole() makes an integer of a float between two."""
+    """A bound in an integer dtype, limited to its range; whole() rounds a float to an integer."""
     if not dtype.is_floating_point and not dtype.is_complex:
         info = _C.iinfo(dtype)
         number = info.min if number < info.min else info.max if number > info.max else whole(number)

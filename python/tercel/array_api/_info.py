@@ -1,4 +1,4 @@
-"""What this implementation can do."""
+"""Capabilities of this implementation."""
 
 from tercel import _C
 from tercel.array_api import _dtypes

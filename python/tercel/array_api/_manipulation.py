@@ -1,4 +1,4 @@
-"""Shapes and places of elements."""
+"""Functions that change shapes and move elements."""
 
 from tercel import _C
 from tercel._C import Tensor
@@ -15,7 +15,7 @@ def broadcast_arrays(*arrays):
 
 
 def broadcast_shapes(*shapes):
-    """The shape that arrays of these shapes are expanded to, a tuple; ValueError if there is none."""
+    """The shape that arrays of these shapes broadcast to, as a tuple; ValueError if there is none."""
     try:
         return tuple(_broadcast_shapes(*shapes))
     except RuntimeError as error:
@@ -33,18 +33,18 @@ def _one_dtype(arrays):
 
 
 def concat(arrays, /, *, axis=0):
-    """Arrays one after the other along an axis; their elements, with axis=None."""
+    """Concatenates arrays along an axis; with axis=None, after flattening them."""
     arrays = _one_dtype(arrays)
     return _C.cat([x.flatten() for x in arrays], 0) if axis is None else _C.cat(arrays, axis)
 
 
 def stack(arrays, /, *, axis=0):
-    """Arrays of one shape along a new axis."""
+    """Stacks arrays of one shape along a new axis."""
     return _C.stack(_one_dtype(arrays), axis)
 
 
 def expand_dims(x, /, axis=0):
-    """The array with a new axis of size 1 at a place, or at each of a tuple of places, of the result."""
+    """The array with a new axis of size 1 at a position, or at each of a tuple of positions, of the result."""
     if isinstance(axis, int):
         return _C.unsqueeze(x, axis)
     ndim = x.ndim + len(axis)
@@ -76,7 +76,7 @@ def flip(x, /, *, axis=None):
 
 
 def moveaxis(x, source, destination, /):
-    """The array with axes in other places."""
+    """The array with some axes moved to other positions."""
     return _C.movedim(x, source, destination)
 
 
@@ -86,7 +86,7 @@ def permute_dims(x, /, axes):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    """Each element, or slice, several times; with axis=None of the array's elements in a row."""
+    """Repeats each slice along an axis; with axis=None, each element of the flattened array."""
     if isinstance(repeats, Tensor):
         repeats = repeats.to(_C.int64)
         repeats = int(repeats) if repeats.ndim == 0 else repeats
@@ -94,7 +94,7 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def reshape(x, /, shape, *, copy=None):
-    """The elements in another shape; copy=False is a ValueError where they would have to be copied."""
+    """The elements in another shape; copy=False raises ValueError if a copy is needed."""
     if copy:
         return x.clone(memory_format=_C.contiguous_format).reshape(shape)
     if copy is False:
@@ -106,7 +106,7 @@ def reshape(x, /, shape, *, copy=None):
 
 
 def roll(x, /, shift, *, axis=None):
-    """Elements moved on along axes, those at the end to the start; along all elements in a row with axis=None."""
+    """Shifts elements along axes, with wrap-around; with axis=None, along the flattened array."""
     if axis is None and isinstance(shift, int):
         return _C.roll(x, shift % max(x.numel(), 1))
     axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
@@ -117,7 +117,7 @@ def roll(x, /, shift, *, axis=None):
 
 
 def tile(x, repetitions, /):
-    """The array side by side, so many times along each axis."""
+    """Repeats the array along each axis."""
     return _C.tile(x, tuple(repetitions))
 
 

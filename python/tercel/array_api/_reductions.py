@@ -15,7 +15,7 @@ def _axes(x, axis):
 
 
 def _reduced(call, x, axis, keepdims):
-    """call(x, one axis) of all axes in a row."""
+    """call(x, axis) with all the axes merged into one."""
     axes = sorted(a + x.ndim if a < 0 else a for a in _axes(x, axis))
     if len(axes) == 1:
         return call(x, axes[0], keepdims)
@@ -36,7 +36,7 @@ def _count(x, axes):
 
 
 def _wide(x, dtype):
-    """The dtype of sums: integers and bools in 64 bits, everything else as it is."""
+    """The dtype of sums: 64-bit integers for integers and bools, else the input's."""
     if dtype is not None:
         return dtype
     if x.dtype in KINDS["unsigned integer"]:
@@ -66,7 +66,7 @@ def mean(x, /, *, axis=None, keepdims=False):
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """Variances over axes: squares of distances from the mean, divided by the count minus the correction."""
+    """Variances over axes: sums of squared deviations from the mean, divided by the count minus the correction."""
     if _axes(x, axis) == ():
         return _C.var(x.unsqueeze(-1), (-1,), correction=correction)
     return _C.var(x, _axes(x, axis), correction=correction, keepdim=keepdims)
@@ -88,17 +88,17 @@ def min(x, /, *, axis=None, keepdims=False):  # noqa: A001
 
 
 def all(x, /, *, axis=None, keepdims=False):  # noqa: A001
-    """Whether all elements over axes are different from zero."""
+    """Whether all elements over axes are nonzero."""
     return x != 0 if _axes(x, axis) == () else _C.all(x, _axes(x, axis), keepdims).to(_C.bool)
 
 
 def any(x, /, *, axis=None, keepdims=False):  # noqa: A001
-    """Whether an element over axes is different from zero."""
+    """Whether any element over axes is nonzero."""
     return x != 0 if _axes(x, axis) == () else _C.any(x, _axes(x, axis), keepdims).to(_C.bool)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements over axes are different from zero."""
+    """The number of nonzero elements over axes."""
     return sum((x != 0).to(_C.int64), axis=axis, keepdims=keepdims)
 
 
@@ -110,12 +110,12 @@ def _where_best(call, x, axis, keepdims):
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """Where the first of the largest elements stands along an axis, or among all."""
+    """The index of the first maximum along an axis, or among all elements."""
     return _where_best(_C.argmax, x, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """Where the first of the smallest elements stands along an axis, or among all."""
+    """The index of the first minimum along an axis, or among all elements."""
     return _where_best(_C.argmin, x, axis, keepdims)
 
 
@@ -139,7 +139,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def _products(x, axis, dtype):
-    """Products up to each element; complex ones of 2, 4, 8 ... neighbours, each made of two of the former."""
+    """Cumulative products; for complex numbers by products of 2, 4, 8 ... neighbours."""
     x = x.to(dtype)
     if not x.is_complex():
         return _C.cumprod(x, axis, dtype=dtype)

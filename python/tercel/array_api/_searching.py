@@ -1,4 +1,4 @@
-"""Places, order, and what is different."""
+"""Searching, sorting and sets."""
 
 from typing import NamedTuple
 
@@ -17,19 +17,19 @@ def where(condition, x1, x2, /):
 
 
 def isin(x1, x2, /, *, invert=False):
-    """Whether each element of x1 is one of x2, or is none of them (invert); one of both may be a number."""
+    """Whether each element of x1 is in x2, or (invert) is not; one of both may be a number."""
     return _C.isin(*tensors_of("isin", x1, x2), invert=invert)
 
 
 def nonzero(x, /):
-    """The indices of the elements different from zero: an array for each axis."""
+    """The indices of the nonzero elements: an array for each axis."""
     if x.ndim == 0:
         raise ValueError("nonzero: expected an array of at least one dimension")
     return tuple(_C.nonzero(x, as_tuple=True))
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """Where in ascending x1 each element of x2 belongs, before (left) or after (right) equal ones."""
+    """The index in ascending x1 at which each element of x2 would be inserted, before (left) or after (right) equals."""
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: expected side 'left' or 'right', but got {side!r}")
     values, wanted = tensors_of("searchsorted", x1, x2)
@@ -38,7 +38,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def take(x, indices, /, *, axis=None):
-    """Slices by index along an axis, which an array of several dimensions needs."""
+    """Slices by index along an axis, which may be omitted for one dimension only."""
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: expected an axis for an array of {x.ndim} dimensions")
@@ -55,7 +55,7 @@ def _from_end(name, indices, size):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """Elements by index along an axis, one list of indices for each line; other axes are broadcast."""
+    """Elements by index along an axis, with separate indices for each slice; other axes are broadcast."""
     axis = axis + x.ndim if axis < 0 else axis
     if not 0 <= axis < x.ndim or x.ndim != indices.ndim:
         raise IndexError(f"take_along_axis: expected an axis, and indices, of {x.ndim} dimensions, but got axis {axis} "
@@ -70,12 +70,12 @@ def take_along_axis(x, indices, /, *, axis=-1):
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """Elements in order along an axis."""
+    """Elements in sorted order along an axis."""
     return _C.sort(x, dim=axis, descending=descending, stable=True).values
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
-    """The indices that sort an axis; of equal elements the first comes first, whatever `stable` says."""
+    """The indices that sort an axis; always stable, whatever `stable` is."""
     return _C.argsort(x, dim=axis, descending=descending, stable=True)
 
 
@@ -97,7 +97,7 @@ class UniqueInverse(NamedTuple):
 
 
 def _unique(x):
-    """(values, where each element went, how often each came); NaNs are all different."""
+    """(values, inverse indices, counts); each NaN counts as a separate value."""
     if not x.is_complex():
         return _C._unique(x.flatten(), True, True, None, False)
     parts = _C.view_as_real(x.flatten())
@@ -106,25 +106,25 @@ def _unique(x):
 
 
 def unique_all(x, /):
-    """The different values, where each first stands, where each element went, and how often each came."""
+    """The unique values, first indices, inverse indices and counts."""
     values, inverse, counts = _unique(x)
-    # A stable order of the inverse has the first of each value where the counts before it end.
+    # In a stable sort of the inverse, the first element of each value is at the sum of the counts before it.
     first = _C.argsort(inverse, stable=True)[counts.cumsum(0) - counts] if inverse.numel() else inverse
     return UniqueAll(values, first, inverse.reshape(x.shape), counts)
 
 
 def unique_counts(x, /):
-    """The different values, and how often each came."""
+    """The unique values and their counts."""
     values, _, counts = _unique(x)
     return UniqueCounts(values, counts)
 
 
 def unique_inverse(x, /):
-    """The different values, and where each element went."""
+    """The unique values and inverse indices."""
     values, inverse, _ = _unique(x)
     return UniqueInverse(values, inverse.reshape(x.shape))
 
 
 def unique_values(x, /):
-    """The different values."""
+    """The unique values."""
     return _unique(x)[0]

@@ -30,28 +30,28 @@ def _named(function, name, doc):
 
 fft = _one("fft", "The transform along an axis.")
 ifft = _one("ifft", "The inverse of fft().")
-rfft = _one("rfft", "The first half of the transform of real numbers.")
+rfft = _one("rfft", "The first half of the transform of a real signal.")
 irfft = _one("irfft", "The inverse of rfft().")
-hfft = _one("hfft", "The transform, real, of what is given by its first half.")
+hfft = _one("hfft", "The transform, which is real, of a Hermitian signal given by its first half.")
 ihfft = _one("ihfft", "The inverse of hfft().")
 fftn = _several("fftn", "The transform along several axes.")
 ifftn = _several("ifftn", "The inverse of fftn().")
-rfftn = _several("rfftn", "The first half, along the last of several axes, of the transform of real numbers.")
+rfftn = _several("rfftn", "The transform of a real signal along several axes; the first half along the last axis.")
 irfftn = _several("irfftn", "The inverse of rfftn().")
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of fft()'s points."""
+    """The sample frequencies of fft()."""
     return _fft.fftfreq(n, d, dtype=dtype, device=device)
 
 
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of rfft()'s points."""
+    """The sample frequencies of rfft()."""
     return _fft.rfftfreq(n, d, dtype=dtype, device=device)
 
 
 def fftshift(x, /, *, axes=None):
-    """Points turned so that the frequency 0 comes to the middle."""
+    """Rolls axes so that frequency 0 is in the middle."""
     return _fft.fftshift(x, axes)
 
 

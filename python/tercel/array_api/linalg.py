@@ -45,7 +45,7 @@ def matmul(x1, x2, /):
 
 
 def matrix_transpose(x, /):
-    """The last two dimensions exchanged."""
+    """The last two dimensions swapped."""
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: expected at least 2 dimensions, but got {x.ndim}")
     return x.mT
@@ -110,12 +110,12 @@ def eigvals(x, /):
 
 
 def eigh(x, /):
-    """Eigenvalues, rising, and eigenvectors of symmetric (Hermitian) matrices."""
+    """Eigenvalues in ascending order and eigenvectors of symmetric (Hermitian) matrices."""
     return EighResult(*_linalg.eigh(x))
 
 
 def eigvalsh(x, /):
-    """Eigenvalues, rising, of symmetric (Hermitian) matrices."""
+    """Eigenvalues of symmetric (Hermitian) matrices in ascending order."""
     return _linalg.eigvalsh(x)
 
 
@@ -125,19 +125,19 @@ def inv(x, /):
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
-    """Norms of matrices: "fro", "nuc", 1, 2, inf and the negative numbers; 0 of a matrix without elements."""
+    """Norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf and -inf; 0 for a matrix without elements."""
     if 0 in x.shape[-2:]:
         return _C.zeros((*x.shape[:-2], *(1, 1) * bool(keepdims)), dtype=part_of(x.dtype), device=x.device)
     return _linalg.matrix_norm(x, ord, keepdim=keepdims)
 
 
 def matrix_power(x, n, /):
-    """Products of n equal matrices; of their inverses if n is negative."""
+    """Matrices to the power n; powers of their inverses if n is negative."""
     return _linalg.matrix_power(x, n)
 
 
 def _threshold(x, s, rtol):
-    """What of singular values counts as zero: rtol, one for each matrix, times the largest."""
+    """The bound up to which singular values count as zero: rtol, one for each matrix, times the largest."""
     if rtol is None:
         rtol = max(x.shape[-2:]) * _C.finfo(s.dtype).eps
     if isinstance(rtol, Tensor):
@@ -146,7 +146,7 @@ def _threshold(x, s, rtol):
 
 
 def matrix_rank(x, /, *, rtol=None):
-    """How many singular values are larger than rtol times the largest."""
+    """The number of singular values larger than rtol times the largest."""
     if 0 in x.shape[-2:]:
         return _C.zeros(x.shape[:-2], dtype=_C.int64, device=x.device)
     s = _linalg.svdvals(x)
@@ -154,7 +154,7 @@ def matrix_rank(x, /, *, rtol=None):
 
 
 def pinv(x, /, *, rtol=None):
-    """The inverse of Moore and Penrose; singular values up to rtol times the largest count as zero."""
+    """The Moore-Penrose pseudoinverse; singular values up to rtol times the largest count as zero."""
     if 0 in x.shape[-2:]:
         return x.mT.clone()
     u, s, vh = _linalg.svd(x, full_matrices=False)
@@ -176,22 +176,22 @@ def slogdet(x, /):
 
 
 def solve(x1, x2, /):
-    """X with x1 X = x2; x2 is one vector if it has one dimension, else matrices."""
+    """X with x1 X = x2; x2 is a vector if it has one dimension, else matrices."""
     a, b = tensors_of("solve", x1, x2)
     if b.ndim == 1:
         return _linalg.solve(a, b.unsqueeze(-1).expand(*a.shape[:-2], -1, -1)).squeeze(-1)
-    # With as many leading dimensions as matrices, x2 is never taken for a batch of vectors.
+    # A leading dimension keeps x2 from being taken for a batch of vectors.
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return _linalg.solve(a.expand(*batch, -1, -1), b.expand(*batch, -1, -1))
 
 
 def svd(x, /, *, full_matrices=True):
-    """x = U diag(S) Vh, S falling."""
+    """x = U diag(S) Vh with S in descending order."""
     return SVDResult(*_linalg.svd(x, full_matrices=full_matrices))
 
 
 def svdvals(x, /):
-    """Singular values, falling."""
+    """Singular values in descending order."""
     return _linalg.svdvals(x)
 
 

@@ -1,4 +1,4 @@
-"""Gradients: backward, grad, functions of one's own, and the contexts that switch recording on and off."""
+"""Gradients: backward, grad, custom functions, and the contexts that enable or disable recording."""
 
 import warnings
 
@@ -17,7 +17,7 @@ __all__ = ["backward", "grad", "enable_grad", "inference_mode", "no_grad", "set_
 
 
 def __getattr__(name):
-    if name == "profiler":  # which few programs need
+    if name == "profiler":  # imported on first use: few programs need them
         from importlib import import_module
         return import_module("tercel.autograd.profiler")
     raise AttributeError(f"module 'tercel.autograd' has no attribute '{name}'")
@@ -30,7 +30,7 @@ def _as_tuple(tensors):
 
 
 def _matching(gradient, out, i):
-    """A gradient that was given, in the output's dtype."""
+    """A given gradient, converted to the output's dtype."""
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     if gradient.shape != out.shape:
@@ -44,7 +44,7 @@ def _matching(gradient, out, i):
 
 
 def _gradients(outputs, given):
-    """A gradient for each output: what was given, or 1 for a scalar."""
+    """A gradient for each output: the given one, or 1 for a scalar."""
     given = (None,) * len(outputs) if given is None else _as_tuple(given)
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
@@ -65,7 +65,7 @@ def _retained(retain_graph, create_graph):
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Adds gradients of the tensors to the .grad of the leaves that they depend on, or of `inputs` alone."""
+    """Accumulates gradients of the tensors into the .grad of the leaves that they depend on, or of `inputs` only."""
     if grad_variables is not None:
         warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -85,7 +85,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def _at_edge(place, gradient, is_output):
-    """The tensor itself, or one that stands for an edge of the graph."""
+    """The tensor itself, or a tensor that represents a graph edge."""
     if not isinstance(place, graph.GradientEdge):
         return place
     if is_output and gradient is None:

@@ -1,4 +1,4 @@
-"""Finding the operation whose backward went wrong."""
+"""Anomaly mode: finds the operation whose backward failed or produced NaN."""
 
 import warnings
 
@@ -8,7 +8,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class set_detect_anomaly:  # noqa: N801
-    """Switches anomaly mode on or off at once; as a context, back at the end."""
+    """Enables or disables anomaly mode immediately; as a context, restores it on exit."""
 
     def __init__(self, mode, check_nan=True):
         self.prev = _C.is_anomaly_enabled()
@@ -24,8 +24,8 @@ class set_detect_anomaly:  # noqa: N801
 
 class detect_anomaly:  # noqa: N801
     """
-    Inside, nodes remember the calls that recorded them, and backward() stops at the first that makes a NaN (if
-    check_nan). The calls of a node that fails are shown as a warning. Slow.
+    Inside, nodes store the stack of the call that recorded them, and backward() stops at the first that produces a NaN
+    (if check_nan). A warning shows the stack of a node that fails. Slow.
     """
 
     def __init__(self, check_nan=True):

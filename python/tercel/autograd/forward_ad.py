@@ -7,7 +7,7 @@ from tercel import _C
 __all__ = ["UnpackedDualTensor", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual", "dual_level"]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
-UnpackedDualTensor.__doc__ = "What unpack_dual() returns: the tensor without its tangent, and the tangent or None."
+UnpackedDualTensor.__doc__ = "The result of unpack_dual(): the tensor without its tangent, and the tangent or None."
 
 
 def _level():
@@ -22,13 +22,13 @@ def __getattr__(name):
 
 def enter_dual_level():
     """
-    Begins a level, in which tensors may carry tangents, on this thread; returns its number. RuntimeError inside another.
+    Enters a level, in which tensors can carry tangents, on this thread; returns its number. RuntimeError inside another.
     """
     return _C._enter_dual_level()
 
 
 def exit_dual_level(*, level=None):
-    """Ends the level: tangents are gone. RuntimeError when `level` is not the last that was entered."""
+    """Exits the level and drops its tangents. RuntimeError if `level` is not the one entered last."""
     if level is not None and level != _level():
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
@@ -37,8 +37,8 @@ def exit_dual_level(*, level=None):
 
 def make_dual(tensor, tangent, *, level=None):
     """
-    A tensor over the same elements that carries the tangent, of the same sizes and dtype. ValueError unless both are of
-    floating or complex dtype; RuntimeError outside of a dual level, or where sizes or dtypes differ.
+    A view of the tensor that carries the tangent. ValueError unless both have a floating-point or complex dtype;
+    RuntimeError outside of a dual level, or if sizes or dtypes differ.
     """
     return _C._make_dual(tensor, tangent)
 
@@ -69,7 +69,7 @@ class dual_level:
 
 
 class _set_fwd_grad_enabled:
-    """Whether operations give their results tangents; as a function, for good, or as a context."""
+    """Enables or disables tangents of results; called as a function, permanently, or as a context."""
 
     def __init__(self, mode):
         self.before = _C._is_fwd_grad_enabled()

@@ -1,4 +1,4 @@
-"""Functions with a backward of one's own."""
+"""Custom functions: operations with a backward written in Python."""
 
 import functools
 
@@ -9,30 +9,30 @@ __all__ = ["Function", "FunctionCtx", "BackwardCFunction", "InplaceFunction", "o
 
 
 class FunctionCtx:
-    """What forward() and backward() of one call share. Attributes of one's own may be added."""
+    """State shared by forward() and backward() of one call. Users may add attributes."""
 
     to_save = dirty_tensors = non_differentiable = saved_for_forward = None
     materialize_grads = True
     needs_input_grad = ()
 
     def save_for_backward(self, *tensors):
-        """Keeps inputs or outputs of forward(), or other tensors: `saved_tensors` in backward()."""
+        """Saves inputs or outputs of forward(), or other tensors; backward() reads them from `saved_tensors`."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Keeps tensors for jvp(), which finds them as `saved_tensors`."""
+        """Saves tensors for jvp(), which reads them from `saved_tensors`."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args):
-        """Names the inputs that forward() changed in place, which it then also returns."""
+        """Marks inputs that forward() changed in place; it must also return them."""
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args):
-        """Names outputs that need no gradient."""
+        """Marks outputs that need no gradient."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value):
-        """Whether backward() is given zeros for outputs that nothing depends on (the default), or None."""
+        """Sets whether backward() gets zeros (the default) or None for outputs that nothing depends on."""
         self.materialize_grads = value
 
     @property
@@ -53,7 +53,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
     @property
     def metadata(self):
-        """A dict for whatever is to be kept with the node."""
+        """A dict for data that the user attaches to the node."""
         if not self._has_node():
             raise RuntimeError(_NO_NODE)
         return self.__dict__.setdefault("_metadata", {})
@@ -89,8 +89,8 @@ class _FunctionMeta(type):
 
 class Function(FunctionCtx, metaclass=_FunctionMeta):
     """
-    Base of operations with a backward of their own: static methods forward(ctx, ...) and backward(ctx, *gradients);
-    apply(...) calls the operation. Or forward(...) without ctx, and setup_context(ctx, inputs, output).
+    Base class of custom functions: define the static methods forward(ctx, ...) and backward(ctx, *gradients), or
+    forward(...) without ctx and setup_context(ctx, inputs, output). Call the operation with apply(...).
     """
 
     def __init__(self, *args, **kwargs):
@@ -103,7 +103,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
             raise RuntimeError(_NO_NODE)
         if name in _NODE_ATTRIBUTES:
             raise RuntimeError(f"Attribute '{name}' is invalid for this instance of {type(self).__name__}: only the "
-                               "grad_fn of what apply() gave has it.")
+                               "grad_fn of a result of apply() has it.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __call__(self, *args, **kwargs):
@@ -112,7 +112,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     @staticmethod
     def forward(*args, **kwargs):
-        """The operation: forward(ctx, ...), or without ctx where there is setup_context()."""
+        """Computes the outputs: forward(ctx, ...), or without ctx if setup_context() is defined."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
@@ -122,7 +122,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        """A gradient for each argument of forward(), from those of its outputs."""
+        """Computes a gradient for each argument of forward() from the gradients of its outputs."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
@@ -131,8 +131,8 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """
-        Tangents of the outputs, from those of the arguments of forward() (None for one that is no tensor): what forward
-        mode calls. Without it, forward mode differentiates backward().
+        Computes the tangents of the outputs from those of the arguments of forward() (None for arguments that are not
+        tensors), in forward mode. Without it, forward mode differentiates backward().
         """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
@@ -152,7 +152,7 @@ class Function(FunctionCtx, metaclass=_FunctionMeta):
 
 
 class _Refused(Function):
-    """Passes tensors through, and refuses to be differentiated. In the graph it is called Error."""
+    """Returns tensors as they are, with a backward that raises. Its node is called Error."""
 
     @staticmethod
     def forward(ctx, message, *tensors):
@@ -168,7 +168,7 @@ _Refused._backward_cls.__name__ = "Error"
 
 
 def once_differentiable(fn):
-    """Of a backward() that is not made of recorded operations: it runs unrecorded, and its results refuse a backward."""
+    """Decorates a backward() that is not differentiable: it runs without recording, and its results raise in backward."""
 
     @functools.wraps(fn)
     def wrapper(ctx, *args):
@@ -183,7 +183,7 @@ def once_differentiable(fn):
         several = outputs if isinstance(outputs, tuple) else (outputs,)
         tracked = []
         for output in several:
-            # A gradient that is missing has a place among the inputs, as a tensor.
+            # A missing gradient is passed as a tensor, so that positions are kept.
             tracked.append(_C.empty(0) if output is None else output.detach().requires_grad_())
         refused = _Refused.apply("trying to differentiate twice a function that was marked with @once_differentiable",
                                  *tracked)
@@ -193,7 +193,7 @@ def once_differentiable(fn):
 
 
 class InplaceFunction(Function):
-    """A Function with a flag, as old programs write it."""
+    """A Function with an inplace flag, used by old programs."""
 
     def __init__(self, inplace=False):
         super().__init__()

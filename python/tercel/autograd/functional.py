@@ -1,4 +1,4 @@
-"""Products with Jacobians and Hessians, and these matrices themselves, of functions of tensors."""
+"""Jacobians and Hessians of functions of tensors, and products with them."""
 
 from tercel import _C
 from tercel._C import Tensor
@@ -9,7 +9,7 @@ __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
 
 def _tuple_of(values, what, function):
-    """(whether they were a tuple, the tensors); TypeError for anything else."""
+    """(whether the argument was a tuple, the tensors); TypeError for anything else."""
     if isinstance(values, Tensor):
         return False, (values,)
     several = isinstance(values, tuple)
@@ -25,7 +25,7 @@ def _tuple_of(values, what, function):
 
 
 def _outputs_of(func, inputs, function):
-    """The same of func(*inputs)."""
+    """The same for the outputs of func(*inputs)."""
     values = func(*inputs)
     several = isinstance(values, tuple)
     for i, value in enumerate(values if several else (values,)):
@@ -38,7 +38,7 @@ def _outputs_of(func, inputs, function):
 
 
 def _fresh(inputs, create_graph):
-    """Inputs whose gradients are those of this call alone."""
+    """Copies of the inputs, so that their gradients come from this call only."""
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
@@ -64,7 +64,7 @@ def _check_vector(v, others, several):
 
 
 def _vector_like(v, others, several, function, what):
-    """The given vector, or 1 where that is allowed."""
+    """The given vector, or 1 if it may be omitted."""
     if v is None:
         if len(others) != 1 or others[0].nelement() != 1:
             if what == "outputs":
@@ -96,7 +96,7 @@ def _require_history(outputs, strict, what="outputs"):
 
 
 def _gradients(outputs, inputs, vector, create_graph):
-    """grad(), None for what does not depend; also of outputs without history."""
+    """grad() with None for inputs that the outputs do not depend on; outputs may lack a history."""
     pairs = [(out, None if vector is None else v)
              for out, v in zip(outputs, vector or (None,) * len(outputs)) if out.requires_grad]
     if not pairs:
@@ -107,7 +107,7 @@ def _gradients(outputs, inputs, vector, create_graph):
 
 
 def _filled(gradients, like, strict, create_graph, stage):
-    """Zeros for what is missing; an error in strict mode."""
+    """Replaces missing gradients by zeros; an error in strict mode."""
     made = []
     for i, (gradient, x) in enumerate(zip(gradients, like)):
         if gradient is None:
@@ -217,8 +217,8 @@ def _rows_of(out, number, inputs, create_graph, strict):
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """
-    For each output and input a tensor [*output.shape, *input.shape]; a tuple, or a tuple of tuples, where there are
-    several. `vectorize` and `strategy` change nothing: there is one way, a backward for each element of the outputs.
+    For each output and input a tensor [*output.shape, *input.shape]; a tuple, or a tuple of tuples, if there are
+    several. `vectorize` and `strategy` have no effect: each element of the outputs takes one backward pass.
     """
     _check_mode("jacobian", vectorize, strategy, strict, create_graph)
     with _enable_grad():
@@ -283,7 +283,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), the Hessian times v); v has the form of the inputs. vhp() is quicker, and gives the same."""
+    """(func(*inputs), the Hessian times v); v has the form of the inputs. vhp() is faster and gives the same result."""
     with _enable_grad():
         several, inputs = _tuple_of(inputs, "inputs", "hvp")
         inputs = _fresh(inputs, create_graph)

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: contexts, which also decorate functions."""
+"""Contexts, which are also decorators, that set whether operations are recorded."""
 
 import functools
 import inspect
@@ -9,7 +9,7 @@ __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode"]
 
 
 class _Mode:
-    """Sets recording on entry and puts it back on exit."""
+    """Sets the mode on entry and restores it on exit."""
 
     def __init__(self, mode):
         self.mode = mode
@@ -23,7 +23,7 @@ class _Mode:
         _C._set_grad_enabled(self.before)
 
     def clone(self):
-        """A context of the same kind."""
+        """A new context with the same arguments."""
         return type(self)(self.mode)
 
     def __call__(self, function):
@@ -38,7 +38,7 @@ class _Mode:
         return wrapper
 
     def _decorate_generator(self, function):
-        """The mode holds while the generator runs, not while its caller does."""
+        """Applies the mode while the generator runs, not while its caller does."""
 
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
@@ -57,7 +57,7 @@ class _Mode:
                     with self.clone():
                         generator.close()
                     raise
-                except BaseException as error:  # goes on inside the generator
+                except BaseException as error:  # raised inside the generator
                     step = functools.partial(generator.throw, error)
 
         return wrapper
@@ -81,17 +81,17 @@ class _FixedMode(_Mode):
 
 
 class no_grad(_FixedMode):
-    """Nothing inside is recorded."""
+    """Disables recording inside."""
 
     _mode = False
 
 
 class enable_grad(_FixedMode):
-    """Operations inside are recorded, also inside no_grad()."""
+    """Enables recording inside, also within no_grad()."""
 
 
 class set_grad_enabled(_Mode):
-    """Switches recording at once, and back at the end of a with block."""
+    """Enables or disables recording immediately; a with block restores it on exit."""
 
     def __init__(self, mode):
         super().__init__(bool(mode))
@@ -102,14 +102,14 @@ class set_grad_enabled(_Mode):
         _C._set_grad_enabled(self.mode)
 
     def __call__(self, function):
-        _C._set_grad_enabled(self.before)  # as a decorator it changes nothing but the function
+        _C._set_grad_enabled(self.before)  # as a decorator it affects only the function
         return super().__call__(function)
 
 
 class inference_mode(_Mode):
     """
-    Nothing inside is recorded, and tensors made inside are inference tensors: without a version, and of no use to what is
-    recorded later. inference_mode(False) ends the mode inside another one.
+    Disables recording inside; tensors created inside are inference tensors: they have no version counter and cannot be
+    saved for backward later. inference_mode(False) disables an enclosing inference mode.
     """
 
     def __new__(cls, mode=True):
@@ -131,5 +131,5 @@ class inference_mode(_Mode):
         super().__exit__()
 
     def clone(self):
-        """A context of the same kind."""
+        """A new context with the same arguments."""
         return type(self)(not self.mode)

@@ -1,4 +1,4 @@
-"""Whether a function's backward is right: its gradients against differences."""
+"""Checks a function's backward: compares its gradients with finite differences."""
 
 import warnings
 
@@ -13,7 +13,7 @@ __all__ = ["gradcheck", "gradgradcheck", "GradcheckError", "get_analytical_jacob
 
 
 class GradcheckError(RuntimeError):
-    """What gradcheck() and gradgradcheck() raise where something is wrong."""
+    """Raised by gradcheck() and gradgradcheck() when a check fails."""
 
 
 def _as_tuple(value):
@@ -25,7 +25,7 @@ def _is_checked(x):
 
 
 def _outputs(func, inputs):
-    """The outputs that have a derivative."""
+    """The differentiable outputs."""
     outputs = _as_tuple(func(*inputs))
     return tuple(out for out in outputs if isinstance(out, Tensor) and (out.is_floating_point() or out.is_complex()))
 
@@ -55,7 +55,7 @@ def _flat(t):
 
 
 def _positions(x):
-    """Every element of x that a difference can move, as the index of one of x's dimensions each."""
+    """The indices of all elements of x, which is perturbed one element at a time."""
     indices = [()]
     for size in x.size():
         indices = [index + (i,) for index in indices for i in range(size)]
@@ -64,17 +64,17 @@ def _positions(x):
 
 def _differences(func, inputs, place, eps, weights):
     """
-    [element of the input, real number of the outputs], of inputs[place]: central differences. With weights the outputs'
-    numbers are added up with them.
+    [element of the input, real number of the outputs] for inputs[place], by central differences. With weights, the
+    outputs' numbers are summed with them.
     """
     x = inputs[place]
     data = x.data
     rows = []
-    forms = [(out.shape, out.dtype) for out in _outputs(func, inputs)]
+    metas = [(out.shape, out.dtype) for out in _outputs(func, inputs)]
 
     def values():
         outputs = _outputs(func, inputs)
-        for number, (out, before) in enumerate(zip(outputs, forms)):
+        for number, (out, before) in enumerate(zip(outputs, metas)):
             for what, now, then in zip(("shape", "dtype"), (out.shape, out.dtype), before):
                 if now != then:
                     raise AssertionError(f"Expected `func` to return outputs with the same {what} when inputs are perturbed "
@@ -96,7 +96,7 @@ def _differences(func, inputs, place, eps, weights):
 
 
 def _seeds(out, weights):
-    """Gradients of an output, one for each of its real numbers, or the weights alone."""
+    """Gradients of an output: one for each of its real numbers, or one for the weights."""
     if weights is not None:
         part = weights.reshape(tuple(out.shape) + ((2,) if out.is_complex() else ()))
         return [_C.view_as_complex(part.contiguous()).to(out.dtype) if out.is_complex() else part.to(out.dtype)]
@@ -139,7 +139,7 @@ def _analytic(out, checked, weights, nondet_tol, check_grad_dtypes, output_index
 
 
 def _output_weights(outputs, options):
-    """In fast mode random ones, with which each output's numbers are added up; else None for each."""
+    """In fast mode random weights for the sum of each output's numbers; else None for each."""
     if not options["fast_mode"]:
         return [None] * len(outputs)
     generator = _C.Generator()
@@ -169,7 +169,7 @@ def _compare(func, inputs, outputs, options):
 
 
 def _compare_jacobians(numerical, found, out, number, place, options):
-    """GradcheckError where the Jacobians of one output with respect to one input differ."""
+    """GradcheckError if the Jacobians of one output with respect to one input differ."""
     def equal(a, b):
         return _C.allclose(a, b, rtol=options["rtol"], atol=options["atol"], equal_nan=False)
 
@@ -177,7 +177,7 @@ def _compare_jacobians(numerical, found, out, number, place, options):
         return
     prefix = ""
     if out.is_complex():
-        # Columns are real and imaginary parts by turns, or with weights their sum.
+        # Columns alternate between real and imaginary parts, or with weights are their sum.
         imaginary = found.size(1) > 1 and not equal(found[:, 1::2], numerical[:, 1::2])
         prefix = f"While considering the {'imaginary' if imaginary else 'real'} part of complex outputs only, "
     raise GradcheckError(f"{prefix}Jacobian mismatch for output {number} with respect to input {place},\n"
@@ -192,14 +192,14 @@ _UNDEFINED_GRADIENTS = (
 
 
 def _check_undefined(func, inputs):
-    """Backward leaves out gradients that it is not given, or treats them as zeros."""
+    """Checks that backward skips undefined gradients, or treats them as zeros."""
     outputs = [out for out in _as_tuple(func(*inputs)) if isinstance(out, Tensor) and out.requires_grad]
     checked = [x for x in inputs if _is_checked(x)]
     if not outputs:
         return
 
     class Missing(Function):
-        """Passes tensors, and gives backward no gradients for those that are named."""
+        """Returns tensors as they are; its backward passes no gradients for the given ones."""
 
         @staticmethod
         def forward(ctx, missing, *tensors):
@@ -213,7 +213,7 @@ def _check_undefined(func, inputs):
 
     def is_zero(missing):
         outs = [out for out in _as_tuple(func(*inputs)) if isinstance(out, Tensor) and out.requires_grad]
-        # Of several outputs of one node all must be missing for its backward not to run.
+        # The backward of a node with several outputs is skipped only if all gradients are undefined.
         with_missing = Missing.apply(missing, *outs)
         try:
             found = _grad(with_missing, checked, [_C.randn_like(out) for out in outs], allow_unused=True)
@@ -233,7 +233,7 @@ def _check_undefined(func, inputs):
 
 
 def _check_zero_gradient(outputs, inputs):
-    """A backward that does not multiply by the incoming gradient shows when that is zero."""
+    """Checks that backward multiplies by the incoming gradient: zeros must give zeros."""
     checked = [x for x in inputs if _is_checked(x)]
     recorded = [out for out in outputs if out.requires_grad]
     if not recorded:
@@ -263,9 +263,9 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None, check_sparse_nnz=None):
     """
-    Compares what backward gives (check_backward_ad), or forward mode (check_forward_ad), with central differences, for
-    every input that requires a gradient: float64 or complex128, or the differences are too coarse. GradcheckError where
-    they differ, or False if not raise_exception.
+    Compares the gradients of backward (check_backward_ad) and of forward mode (check_forward_ad) with central differences
+    for every input that requires a gradient. Inputs should be float64 or complex128, since differences are inaccurate
+    otherwise. If they differ, raises GradcheckError, or returns False with raise_exception=False.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -292,7 +292,7 @@ def _run(func, inputs, check_undefined_grad, options):
     _check_inputs(inputs)
     outputs = _outputs(func, inputs)
     if not any(out.requires_grad for out in outputs):
-        # Everything claims to be constant.
+        # All outputs claim to be constant.
         for place in (i for i, x in enumerate(inputs) if _is_checked(x)):
             for row in _differences(func, inputs, place, options["eps"], [None] * len(outputs)):
                 if any(bool((part.abs() > options["atol"]).any()) for part in row):
@@ -308,7 +308,7 @@ def _run(func, inputs, check_undefined_grad, options):
 
 
 def _tangents(func, inputs, place, direction):
-    """Of the outputs, as real numbers, when inputs[place] moves in the direction."""
+    """The derivative of the outputs, as real numbers, when inputs[place] moves in the direction."""
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(inputs[place].detach(), direction)
         outputs = _outputs(func, inputs[:place] + (dual,) + inputs[place + 1:])
@@ -317,7 +317,7 @@ def _tangents(func, inputs, place, direction):
 
 
 def _run_forward(func, inputs, options):
-    """Tangents along every element against differences."""
+    """Compares tangents along every element with differences."""
     _check_inputs(inputs)
     outputs = _outputs(func, inputs)
     weights = _output_weights(outputs, options)
@@ -336,7 +336,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
                   check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True,
                   fast_mode=False, masked=False):
-    """The same for the gradients of func, as functions of its inputs and of gradients of its outputs (random ones)."""
+    """gradcheck() of the gradients of func, as functions of its inputs and of random gradients of its outputs."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     _refuse(check_batched_grad=check_batched_grad)
@@ -376,7 +376,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
 
 def _recorded(function):
-    """Differences are taken without recording; gradients need it."""
+    """Disables recording for differences; gradients enable it again."""
 
     def wrapper(*args):
         with enable_grad():

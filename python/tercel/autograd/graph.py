@@ -1,4 +1,4 @@
-"""The graph: nodes, hooks that see several gradients, and what becomes of saved tensors."""
+"""The graph: nodes, hooks on several tensors, and hooks on saved tensors."""
 
 import abc
 import contextlib
@@ -14,7 +14,7 @@ __all__ = ["Node", "GradientEdge", "get_gradient_edge", "increment_version", "sa
 
 
 class Node(abc.ABC):
-    """What a grad_fn is: isinstance(y.grad_fn, Node)."""
+    """The type of grad_fn: isinstance(y.grad_fn, Node)."""
 
     @abc.abstractmethod
     def name(self):
@@ -23,38 +23,38 @@ class Node(abc.ABC):
     @property
     @abc.abstractmethod
     def next_functions(self):
-        """For each input the node that made it, and which output of that it was."""
+        """For each input, the node that produced it and the index of that node's output."""
 
     @property
     @abc.abstractmethod
     def metadata(self):
-        """A dict for whatever is to be kept with the node."""
+        """A dict for data that the user attaches to the node."""
 
     @abc.abstractmethod
     def register_hook(self, fn):
-        """Calls fn(gradients of the inputs, of the outputs) after the node's backward."""
+        """Calls fn(grad_inputs, grad_outputs) after the node's backward."""
 
     @abc.abstractmethod
     def register_prehook(self, fn):
-        """Calls fn(gradients of the outputs) before the node's backward."""
+        """Calls fn(grad_outputs) before the node's backward."""
 
 
 Node.register(_C.Node)
 Node.register(_C._FunctionBase)
 
 GradientEdge = namedtuple("GradientEdge", ("node", "output_nr"))
-GradientEdge.__doc__ = "Where the gradient of a tensor goes: a node, and which of its outputs the tensor is."
+GradientEdge.__doc__ = "The destination of a tensor's gradient: a node, and the index of the tensor among its outputs."
 
 
 def get_gradient_edge(tensor):
-    """The node that the tensor's gradient goes to, and which output of it the tensor is."""
+    """The node that the tensor's gradient flows to, and the index of the tensor among its outputs."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor):
-    """Says that the data of the tensor, or of each of several, has been changed in place unseen."""
+    """Increments the version counter of one or several tensors whose data was changed outside the library."""
     for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
         _C._increment_version(one)
 
@@ -71,8 +71,8 @@ _C._autograd._saved_tensors_hooks_is_enabled = lambda: _disabled_message() is No
 
 class saved_tensors_hooks:  # noqa: N801
     """
-    Inside, of each tensor that an operation saves for backward what pack_hook(tensor) returns is kept; when backward
-    needs it, unpack_hook(that) gives the tensor.
+    Inside, pack_hook(tensor) is called for each tensor that an operation saves for backward, and its result is stored;
+    unpack_hook(result) turns it back into a tensor when backward needs it.
     """
 
     def __init__(self, pack_hook, unpack_hook):
@@ -90,7 +90,7 @@ class saved_tensors_hooks:  # noqa: N801
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
-    """What operations save inside is kept in the memory of the CPU; pinned memory needs a GPU to be of use."""
+    """Tensors that operations save inside are kept in CPU memory; pin_memory has no effect without a GPU."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda kept: kept[1].to(kept[0]))
@@ -98,7 +98,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
-    """Inside, saved_tensors_hooks are refused with that message."""
+    """Inside, saved_tensors_hooks raises a RuntimeError with that message."""
     if getattr(_disabled, "depth", 0) > 0:
         raise RuntimeError(error_message)
     before, _disabled.message = _disabled_message(), error_message
@@ -119,8 +119,8 @@ class _Handles:
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
     """
-    Calls fn(gradients) when backward has computed the gradients of all the tensors that this pass reaches, None for the
-    others; with mode="any", fn(gradient) for the first of them.
+    Calls fn(gradients) when backward has computed the gradients of all the given tensors that the pass reaches, with None
+    for the others; with mode="any", fn(gradient) for the first one.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

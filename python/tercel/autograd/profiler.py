@@ -1,7 +1,7 @@
-"""Where time goes: profiles of what runs between two points of a program, and ranges that the program names.
+"""Profiler: records the time of operations between two points of a program, and of ranges named by the program.
 
-Ops that Python calls, the nodes of the backward graph, and parts named by record_function() have a range each, on every
-thread. Shapes, memory and stacks are not recorded.
+Ops called from Python, nodes of the backward graph, and record_function() blocks have one range each, on every thread.
+Shapes, memory and stacks are not recorded.
 """
 
 import functools
@@ -9,13 +9,14 @@ import warnings
 
 from tercel import _C
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "emit_itt", "emit_nvtx", "load_nvprof", "profile",
+           "record_function"]
 
-_CATEGORIES = ("cpu_op", "backward", "user_annotation")  # by RangeKind
+_CATEGORIES = ("cpu_op", "backward", "user_annotation")  # indexed by RangeKind
 
 
 class record_function:  # noqa: N801
-    """A context or decorator that shows what runs inside under a name."""
+    """A context or decorator that records the code inside as a range with a name."""
 
     def __init__(self, name, args=None):
         if not isinstance(name, str):
@@ -49,9 +50,9 @@ def _text_of(microseconds):
 
 
 class _Times:
-    """What an event and the events of one name have alike; times are microseconds."""
+    """Attributes common to single and averaged events; times are in microseconds."""
 
-    # Of devices that there are none of.
+    # Times of devices that do not exist here.
     device_time = device_time_total = self_device_time_total = cuda_time = cuda_time_total = self_cuda_time_total = 0.0
     # Not recorded.
     cpu_memory_usage = self_cpu_memory_usage = device_memory_usage = self_device_memory_usage = flops = 0
@@ -60,10 +61,10 @@ class _Times:
 
     @property
     def cpu_time(self):
-        """The mean of a call."""
+        """The mean time of a call."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
-    cpu_time_str = property(lambda self: _text_of(self.cpu_time), doc="The mean of a call, with a unit.")
+    cpu_time_str = property(lambda self: _text_of(self.cpu_time), doc="The mean time of a call, with a unit.")
     cpu_time_total_str = property(lambda self: _text_of(self.cpu_time_total), doc="The time of all calls, with a unit.")
     self_cpu_time_total_str = property(lambda self: _text_of(self.self_cpu_time_total),
                                        doc="The time of all calls without the ranges inside, with a unit.")
@@ -76,7 +77,7 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self):
-        """The time between them."""
+        """The duration."""
         return self.end - self.start
 
 
@@ -110,7 +111,7 @@ class FunctionEventAvg(_Times):
         self.input_shapes, self.stack = [], []
 
     def add(self, other):
-        """Counts a range, or those of another name, in."""
+        """Adds a range, or all ranges of another average."""
         self.key = other.key if self.key is None else self.key
         self.count += other.count
         self.cpu_time_total += other.cpu_time_total
@@ -126,9 +127,9 @@ class FunctionEventAvg(_Times):
 
 
 class EventList(list):
-    """Events, or averages of them, as a list that can be shown."""
+    """A list of events or averages that can be formatted as a table."""
 
-    _profile = None  # the extension's, of events
+    _profile = None  # the extension's profile object, for events
 
     def table(self, sort_by=None, row_limit=100, max_src_column_width=75, max_name_column_width=55, max_shapes_column_width=80,
               header=None, top_level_events_only=False, time_unit=None):
@@ -171,14 +172,14 @@ class EventList(list):
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """All events of one name as one; shapes and stacks, which are not recorded, tell no two apart."""
+        """Averages of the events of each name; grouping by shapes and stacks has no effect, as they are not recorded."""
         averages = {}
         for event in self:
             averages.setdefault((event.key, event.is_user_annotation), FunctionEventAvg()).add(event)
         return EventList(averages.values())
 
     def total_average(self):
-        """All events as one."""
+        """One average over all events."""
         total = FunctionEventAvg("Total")
         for event in self:
             total.add(event)
@@ -195,7 +196,7 @@ class EventList(list):
 def _events_of(recorded):
     events = EventList()
     events._profile = recorded
-    around = []  # the range at each depth
+    around = []  # the current range at each depth
     for id, (name, kind, thread, depth, begin, end, own) in enumerate(recorded.events()):  # noqa: A001
         event = FunctionEvent(id, name, kind, thread, begin, end, own)
         del around[depth:]
@@ -211,7 +212,7 @@ _warned = False
 
 
 def _warn_of(options):
-    """Says once what a profile does not hold."""
+    """Warns once about options that a profile does not support."""
     global _warned
     asked = [name for name, value in options.items() if value]
     if asked and not _warned:
@@ -220,7 +221,7 @@ def _warn_of(options):
 
 
 class profile:  # noqa: N801
-    """A context that records what runs inside, on all threads; there is one at a time."""
+    """A context that records the ranges of all threads inside; only one can be active at a time."""
 
     def __init__(self, enabled=True, *, use_cuda=False, use_device=None, record_shapes=False, with_flops=False,
                  profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
@@ -255,7 +256,7 @@ class profile:  # noqa: N801
         return str(self.function_events) if self.function_events is not None else "<unfinished profile>"
 
     def events(self):
-        """The ranges, outer ones before those inside."""
+        """The ranges, outer before inner ones."""
         return self._finished()
 
     def table(self, *args, **kwargs):
@@ -267,7 +268,7 @@ class profile:  # noqa: N801
         return self._finished().key_averages(*args, **kwargs)
 
     def total_average(self):
-        """All events as one."""
+        """One average over all events."""
         return self._finished().total_average()
 
     def export_chrome_trace(self, path):
@@ -278,3 +279,34 @@ class profile:  # noqa: N801
     def self_cpu_time_total(self):
         """The time that is in any range, in microseconds."""
         return self._finished().self_cpu_time_total
+
+
+class _Annotations:
+    """A context that would name ranges for another program's profiler. RuntimeError unless it is disabled."""
+
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled = enabled
+
+    def __enter__(self):
+        if self.enabled:
+            raise RuntimeError(f"{type(self).__name__}: ranges cannot be sent to {self._tool}; use tercel.profiler.profile")
+
+    def __exit__(self, *_):
+        return False
+
+
+class emit_nvtx(_Annotations):  # noqa: N801
+    """A context for NVIDIA's profilers: RuntimeError unless it is disabled."""
+
+    _tool = "NVTX, as there is no GPU"
+
+
+class emit_itt(_Annotations):  # noqa: N801
+    """A context for Intel's VTune: RuntimeError unless it is disabled."""
+
+    _tool = "VTune"
+
+
+def load_nvprof(path):
+    """RuntimeError: files of NVIDIA's profiler cannot be read."""
+    raise RuntimeError("load_nvprof: files of nvprof cannot be read; use tercel.profiler.profile")

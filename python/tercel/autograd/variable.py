@@ -1,15 +1,15 @@
-"""Variable, which a tensor once had to be to have a gradient; now every tensor is one."""
+"""Variable, the wrapper that tensors once needed for gradients; now every tensor is one."""
 
 from tercel import _C
 from tercel._C import Tensor
 
 
 class _Engine:
-    """What runs backward passes."""
+    """The engine that runs backward passes."""
 
     @staticmethod
     def queue_callback(callback):
-        """Calls callback() when the backward pass that runs on this thread has run all nodes."""
+        """Calls callback() when the backward pass running on this thread has finished all nodes."""
         _C._queue_callback(callback)
 
 
@@ -19,7 +19,7 @@ class _VariableType(type):
 
 
 class Variable(metaclass=_VariableType):
-    """Variable(data, requires_grad=False) is a tensor over the same data; isinstance(x, Variable) asks for a tensor."""
+    """Variable(data, requires_grad=False) is a tensor over the same data; isinstance(x, Variable) tests for Tensor."""
 
     _execution_engine = _Engine()
 

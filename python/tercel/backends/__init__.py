@@ -1,4 +1,4 @@
-"""Which libraries calculate: none of those that PyTorch may have, so all of them say no."""
+"""PyTorch's backends: Tercel uses none of them, so all report that they are not available."""
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 

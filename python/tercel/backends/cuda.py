@@ -2,7 +2,7 @@
 
 
 class matmul:
-    """How exact products of matrices are there."""
+    """Precision settings of matrix products on a GPU."""
 
     allow_tf32 = False
     allow_fp16_reduced_precision_reduction = False
@@ -15,7 +15,7 @@ def is_built():
 
 
 def preferred_linalg_library(backend=None):
-    """Which library PyTorch would ask there for linear algebra: "default", whatever is preferred."""
+    """The library that PyTorch would prefer for linear algebra on a GPU: always "default"."""
     if backend not in (None, "default", "cusolver", "magma"):
         raise RuntimeError(f"Unknown input value. Choose from: default, cusolver, magma; but got {backend!r}")
     return "default"

@@ -11,11 +11,11 @@ def is_available():
 
 
 def version():
-    """None: it is not there."""
+    """None: cuDNN is not available."""
     return None
 
 
 @contextmanager
 def flags(enabled=False, benchmark=False, deterministic=False, allow_tf32=True):
-    """A context in which the switches are set; they change nothing."""
+    """A context that sets the flags; they have no effect."""
     yield

@@ -12,5 +12,5 @@ def is_available():
 
 @contextmanager
 def flags(enabled=False, **switches):
-    """A context in which the switches are set; they change nothing."""
+    """A context that sets the flags; they have no effect."""
     yield

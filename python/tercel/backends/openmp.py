@@ -1,6 +1,6 @@
-"""Threads of the compiler: not used."""
+"""OpenMP: not used."""
 
 
 def is_available():
-    """Whether operations use OpenMP: never, they have threads of their own."""
+    """Whether operations use OpenMP: always False, since Tercel has its own thread pool."""
     return False

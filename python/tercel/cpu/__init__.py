@@ -1,4 +1,4 @@
-"""The device that tensors are on, in the form of the modules of others."""
+"""The CPU as a device module like tercel.cuda."""
 
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,12 @@ def device_count():
 
 
 def current_device():
-    """The name of the one device."""
+    """The name of the only device."""
     return "cpu"
 
 
 def synchronize(device=None):
-    """Nothing: an operation has ended when its call returns."""
+    """Does nothing: operations are synchronous."""
 
 
 def __getattr__(name):

@@ -1,4 +1,4 @@
-"""Answers for programs that ask for a GPU: this package has the CPU only."""
+"""PyTorch's CUDA API for programs that check for a GPU: this package supports only the CPU."""
 
 __all__ = ["device_count", "empty_cache", "init", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
            "manual_seed_all", "seed", "seed_all"]
@@ -10,12 +10,12 @@ _NEED_A_GPU = ("Event", "Stream", "current_device", "current_stream", "default_s
 
 
 def is_available():
-    """Whether tensors can be on a GPU."""
+    """Whether a GPU is available: always False."""
     return False
 
 
 def device_count():
-    """How many GPUs there are for tensors."""
+    """The number of GPUs: always 0."""
     return 0
 
 
@@ -30,7 +30,7 @@ def is_bf16_supported(*args, **kwargs):
 
 
 def _nothing_to_do(*args, **kwargs):
-    """As PyTorch does without a GPU, nothing."""
+    """Does nothing, as PyTorch does without a GPU."""
 
 
 empty_cache = manual_seed = manual_seed_all = seed = seed_all = _nothing_to_do
@@ -38,7 +38,7 @@ empty_cache = manual_seed = manual_seed_all = seed = seed_all = _nothing_to_do
 
 def _refusing(name):
     def refuse(*args, **kwargs):
-        """AssertionError: there is no GPU here."""
+        """Raises AssertionError: there is no GPU."""
         raise AssertionError(f"tercel.cuda.{name}: Tercel not compiled with CUDA enabled")
 
     refuse.__name__ = refuse.__qualname__ = name

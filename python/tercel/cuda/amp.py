@@ -1,4 +1,4 @@
-"""Mixed precision on a GPU, by its older names: without one it is disabled, as in PyTorch."""
+"""Mixed precision on a GPU, under older names: disabled without a GPU, as in PyTorch."""
 
 import warnings
 
@@ -13,7 +13,7 @@ def _deprecated(name):
 
 
 def amp_definitely_not_available():
-    """Always: there is no GPU."""
+    """Always True: there is no GPU."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Networks: modules with parameters, their layers, initial values, and functions without state."""
+"""Neural networks: modules, layers, parameter initialization, and stateless functions."""
 
 from tercel.nn import functional, grad, init, utils  # noqa: F401
 from tercel.nn.activation import *  # noqa: F401,F403

@@ -1,9 +1,9 @@
-"""Functions that are called around a module's forward and backward.
+"""Hooks that are called before and after a module's forward and backward.
 
 Note [Backward hooks]
-All tensors that go into a module, and all that come out, pass through one node each: its prehook or hook sees the gradients
-of all of them at once and may replace any. What reaches these nodes has come through this call alone, not through other uses
-of a tensor. An older kind of hook ("non-full") hangs on the node that made the output, whatever that node is.
+All inputs of a module pass through one node, and all its outputs through another: the node's hook or prehook sees all
+these gradients at once and may replace any. Gradients reach these nodes only through this call, not through other uses of
+a tensor. The older kind of hook ("non-full") is attached to the node that produced the output, whatever that node is.
 """
 
 import itertools
@@ -16,12 +16,12 @@ from tercel.autograd.function import Function
 
 _ids = itertools.count()
 
-# Hooks of all modules, by number: (hook, {"kind": ...}). Module.__call__ looks whether there are any.
+# Global hooks by number: (hook, {"kind": ...}). Module.__call__ checks whether there are any.
 HOOKS_OF_ALL = OrderedDict()
 
 
 class HookHandle:
-    """Takes a hook away again."""
+    """A handle that removes a hook."""
 
     def __init__(self, hooks, hook, prepend=False, **options):
         self.hooks_dict_ref, self.id = weakref.ref(hooks), next(_ids)
@@ -45,7 +45,7 @@ class HookHandle:
 
     def __setstate__(self, state):
         hooks, self.id = state
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)  # the module's, if that comes along
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)  # of the module, if copied with it
 
 
 def _register_for_all(kind, hook, **options):
@@ -57,7 +57,7 @@ def _of_all(kind):
 
 
 def register_module_forward_pre_hook(hook):
-    """hook(module, args) before the forward of every module, and before hooks of its own; may return other arguments."""
+    """hook(module, args) before the forward of every module and before its own hooks; may return other arguments."""
     return _register_for_all("forward_pre", hook, with_kwargs=False)
 
 
@@ -67,7 +67,7 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 
 
 def register_module_backward_hook(hook):
-    """register_backward_hook() of every module: use register_module_full_backward_hook()."""
+    """register_backward_hook() for every module; prefer register_module_full_backward_hook()."""
     if _of_all("full_backward"):
         raise RuntimeError(_BOTH_KINDS.format("as a global Module hook"))
     return _register_for_all("backward", hook)
@@ -89,7 +89,7 @@ _BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks {}
 
 
 def register_backward_hook(module, hook, full, prepend=False):
-    """Both kinds of backward hooks; a module has hooks of one kind."""
+    """The backward hooks; all of a module's hooks must be of the same kind."""
     if module._is_full_backward_hook is (not full):
         raise RuntimeError(_BOTH_KINDS.format("on a single Module"))
     module._is_full_backward_hook = full
@@ -101,7 +101,7 @@ def _as_tuple(value):
 
 
 class BackwardHookFunction(Function):
-    """Passes tensors through, so that one node sees the gradients of all."""
+    """Returns tensors as they are, so that one node sees the gradients of all."""
 
     @staticmethod
     def forward(ctx, *tensors):
@@ -115,7 +115,7 @@ class BackwardHookFunction(Function):
 
 
 def _through_one_node(values):
-    """The values, with tensors that have come through one node; the places of these; and the node, or None."""
+    """The values with their tensors passed through one node; the positions of these; and the node, or None."""
     places = [i for i, v in enumerate(values) if isinstance(v, Tensor)]
     if not is_grad_enabled() or not any(values[i].requires_grad for i in places):
         return values, [], None
@@ -127,7 +127,7 @@ def _through_one_node(values):
 
 
 def _spread(gradients, places, count):
-    """One for each argument or output; None for those that are no tensors."""
+    """A gradient for each argument or output; None for those that are not tensors."""
     found = [None] * count
     for i, gradient in zip(places, gradients):
         found[i] = gradient
@@ -135,15 +135,15 @@ def _spread(gradients, places, count):
 
 
 class _FullBackward:
-    """One call's gradients on their way to the backward hooks."""
+    """Collects the gradients of one call for the backward hooks."""
 
     def __init__(self, module, hooks, pre_hooks):
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
-        self.grad_output = None  # kept between the two nodes alone: it may hold the graph that holds this
+        self.grad_output = None  # set only between the two nodes: it may refer to the graph that owns this
         self.inputs, self.input_places = 0, []
 
     def enter(self, args):
-        """The arguments, from one node."""
+        """The arguments, passed through one node."""
         args, self.input_places, node = _through_one_node(args)
         self.inputs = len(args)
         if node is not None:
@@ -157,7 +157,7 @@ class _FullBackward:
             return output
         outputs, places, node = _through_one_node(_as_tuple(output))
         if node is not None:
-            count = len(outputs)  # not the outputs, which hold the node
+            count = len(outputs)  # not the outputs, which own the node
             node.register_prehook(lambda gradients: self._at_outputs(gradients, places, count))
         return outputs if isinstance(output, tuple) else outputs[0]
 
@@ -176,7 +176,7 @@ class _FullBackward:
         return tuple(gradients[i] for i in places)
 
     def _at_inputs(self, gradients, _):
-        if self.grad_output is None:  # a second derivative reaches an input by another way than through the outputs
+        if self.grad_output is None:  # a second derivative reaches an input on another path than through the outputs
             return None
         outputs, self.grad_output = self.grad_output, None
         gradients = self._run(self.hooks, _spread(gradients, self.input_places, self.inputs), "hook", "grad_input", outputs)
@@ -196,7 +196,7 @@ class _FullBackward:
 
 
 def _warn_non_full(args, result, node):
-    """Where a hook on the output's node does not see what its name promises."""
+    """Warns if a hook on the output's node misses some of the gradients that it should see."""
     def warn(how, missing):
         warnings.warn(f"Using {how} deprecated. This hook will be missing "
                       f"{missing}. Please use register_full_backward_hook to get the documented behavior.",
@@ -226,7 +226,7 @@ def _leaf_node(leaf):
 
 
 def _first_tensor(value):
-    """The tensor whose node gets hooks of the older kind."""
+    """The tensor whose node gets non-full hooks."""
     while not isinstance(value, Tensor):
         value = next(v for v in value.values() if isinstance(v, Tensor)) if isinstance(value, dict) else value[0]
     return value
@@ -258,7 +258,7 @@ def _before(module, args, kwargs):
 
 
 def call_with_hooks(module, args, kwargs):
-    """What Module.__call__ does where there are hooks."""
+    """Module.__call__ for modules with hooks."""
     own = [hook for hook, _ in module._backward_hooks.values()]
     full = [hook for hook, _ in _of_all("full_backward")] + (own if module._is_full_backward_hook else [])
     other = [hook for hook, _ in _of_all("backward")] + ([] if module._is_full_backward_hook else own)

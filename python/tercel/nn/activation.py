@@ -13,7 +13,7 @@ __all__ = ["ReLU", "ReLU6", "Hardtanh", "LeakyReLU", "PReLU", "ELU", "SELU", "CE
 
 
 class _Plain(Module):
-    """The function of that name."""
+    """Applies the function of the same name."""
 
     _function = None
 
@@ -30,7 +30,7 @@ LogSigmoid, Tanhshrink = _plain("LogSigmoid", F.logsigmoid), _plain("Tanhshrink"
 
 
 class _InPlace(Module):
-    """The function of that name, if wanted in place."""
+    """Applies the function of the same name, optionally in place."""
 
     _function = None
 
@@ -56,7 +56,7 @@ Hardsigmoid, Hardswish = _in_place("Hardsigmoid", F.hardsigmoid), _in_place("Har
 
 
 class Hardtanh(Module):
-    """x, but at least min_val and at most max_val."""
+    """x clamped to [min_val, max_val]."""
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
         super().__init__()
@@ -82,7 +82,7 @@ class ReLU6(Hardtanh):
 
 
 class LeakyReLU(Module):
-    """x above 0, negative_slope x below."""
+    """x for x > 0, negative_slope * x otherwise."""
 
     def __init__(self, negative_slope=0.01, inplace=False):
         super().__init__()
@@ -96,7 +96,7 @@ class LeakyReLU(Module):
 
 
 class RReLU(Module):
-    """x above 0, a multiple of x below: drawn for each element while training, the mean of lower and upper else."""
+    """x for x >= 0, slope * x otherwise; slope is random per element in training, else the mean of lower and upper."""
 
     def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
         super().__init__()
@@ -110,7 +110,7 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """x above 0, weight x below; the weight is trained."""
+    """x for x > 0, weight * x otherwise; the weight is a parameter."""
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
@@ -119,7 +119,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """First values again."""
+        """Initializes the parameters again."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input):  # noqa: A002
@@ -130,7 +130,7 @@ class PReLU(Module):
 
 
 class _Unit(Module):
-    """The function of that name: x above 0, bounded by alpha below."""
+    """Applies the function of the same name: x for x > 0, approaching -alpha below."""
 
     _function = None
 
@@ -146,19 +146,19 @@ class _Unit(Module):
 
 
 class ELU(_Unit):
-    """x above 0, alpha (exp(x) - 1) below."""
+    """x for x > 0, alpha * (exp(x) - 1) otherwise."""
 
     _function = staticmethod(F.elu)
 
 
 class CELU(_Unit):
-    """x above 0, alpha (exp(x / alpha) - 1) below."""
+    """x for x > 0, alpha * (exp(x / alpha) - 1) otherwise."""
 
     _function = staticmethod(F.celu)
 
 
 class _Shrink(Module):
-    """The function of that name."""
+    """Applies the function of the same name."""
 
     _function = None
 
@@ -174,19 +174,19 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """x, but 0 where |x| is at most lambd."""
+    """x, or 0 where |x| <= lambd."""
 
     _function = staticmethod(F.hardshrink)
 
 
 class Softshrink(_Shrink):
-    """x moved by lambd towards 0."""
+    """x shrunk towards 0 by lambd."""
 
     _function = staticmethod(F.softshrink)
 
 
 class Threshold(Module):
-    """x above the threshold, the value elsewhere."""
+    """x where x > threshold, value elsewhere."""
 
     def __init__(self, threshold, value, inplace=False):
         super().__init__()
@@ -200,7 +200,7 @@ class Threshold(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution's probability of x."""
+    """x times the standard normal distribution function of x."""
 
     def __init__(self, approximate="none"):
         super().__init__()
@@ -228,7 +228,7 @@ class Softplus(Module):
 
 
 class _AlongDim(Module):
-    """The function of that name along a dimension."""
+    """Applies the function of the same name along a dimension."""
 
     _function = None
 
@@ -244,7 +244,7 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """exp(x), divided by their sum."""
+    """exp(x) / sum(exp(x)) along a dimension."""
 
     _function = staticmethod(F.softmax)
 

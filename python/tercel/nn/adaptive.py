@@ -1,4 +1,4 @@
-"""Classes by the hundred thousand, frequent ones first (Grave and others, Efficient softmax approximation for GPUs)."""
+"""Softmax for very many classes, sorted by frequency (Grave et al., Efficient softmax approximation for GPUs)."""
 
 from collections import namedtuple
 
@@ -14,10 +14,10 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """The log-probability of each row's class, and the loss, without those of all classes.
+    """The log-probability of each row's target class, and the loss, without computing those of all classes.
 
-    The head tells the classes below cutoffs[0] apart, and has one more output for each cluster of rarer classes:
-    cutoffs[i] to cutoffs[i + 1]. A cluster sees its input through in_features / div_value^(i + 1) numbers.
+    The head has an output for each class below cutoffs[0] and one for each cluster of rarer classes: cutoffs[i] to
+    cutoffs[i + 1]. A cluster projects its input to in_features / div_value^(i + 1) features.
     """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
@@ -43,7 +43,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                                         Linear(width, high - low, bias=False, **options)))
 
     def reset_parameters(self):
-        """First values again, by the global generator."""
+        """Initializes the parameters again, with the global generator."""
         self.head.reset_parameters()
         for project, out in self.tail:
             project.reset_parameters()
@@ -56,7 +56,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.numel() and not (0 <= target.min().item() and target.max().item() < self.n_classes):
             raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                                f"[{target.min().item()}, {target.max().item()}] were found. ")
-        # What the head has to say of each row: the class itself, or the cluster that it is in.
+        # The head's target for each row: the class itself, or its cluster.
         in_head = target.clone()
         output = x.new_zeros(target.size(0))
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
@@ -93,7 +93,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return _C.cat(parts, 1)
 
     def predict(self, input):  # noqa: A002
-        """The likeliest class [n] of each row; clusters that no row asks for are not computed."""
+        """The most probable class [n] of each row; clusters that no row needs are not computed."""
         head = self.head(input)
         best = head.argmax(1)
         rare = best >= self.shortlist_size

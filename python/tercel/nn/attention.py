@@ -1,4 +1,4 @@
-"""Attention in several heads."""
+"""Multi-head attention."""
 
 import contextlib
 import enum
@@ -14,7 +14,7 @@ __all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.IntEnum):
-    """The names of PyTorch's ways to calculate scaled_dot_product_attention()."""
+    """PyTorch's names of implementations of scaled_dot_product_attention()."""
 
     ERROR = -1
     MATH = 0
@@ -26,7 +26,7 @@ class SDPBackend(enum.IntEnum):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """A context that says which ways may be taken; there is one way here, which is taken whatever it says."""
+    """A context that selects allowed implementations; it has no effect, since there is only one."""
     several = isinstance(backends, (list, tuple))
     if not several and not isinstance(backends, SDPBackend):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
@@ -38,14 +38,14 @@ def sdpa_kernel(backends, set_priority=False):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear under the name that PyTorch prints for it."""
+    """A Linear with the class name that PyTorch prints."""
 
 
 class MultiheadAttention(Module):
-    """Attention in num_heads parts of embed_dim, between projections of query, key and value.
+    """Attention between projections of query, key and value, with embed_dim split into num_heads heads.
 
-    in_proj_weight [3 * embed_dim, embed_dim], or q_proj_weight, k_proj_weight and v_proj_weight where key and value
-    have sizes of their own (kdim, vdim).
+    Weights: in_proj_weight [3 * embed_dim, embed_dim], or q_proj_weight, k_proj_weight and v_proj_weight if key and value
+    have other sizes (kdim, vdim).
     """
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
@@ -91,7 +91,7 @@ class MultiheadAttention(Module):
                 average_attn_weights=True, is_causal=False):
         turn = self.batch_first and query.dim() == 3
         if turn:
-            # One tensor in several roles stays one: its projections are then a single product.
+            # A tensor used as query, key and value stays one tensor: its projections are then a single product.
             turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}
             query, key, value = (turned[id(x)] for x in (query, key, value))
         output, weights = F.multi_head_attention_forward(

@@ -1,4 +1,4 @@
-"""Modules that hold others, or parameters, in order or by name."""
+"""Containers of modules or parameters, by index or by name."""
 
 import operator
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ __all__ = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "Parameter
 
 
 class _Ordered(Module):
-    """Children that are named "0", "1" and so on."""
+    """Children named "0", "1" and so on."""
 
     def _key(self, index):
         index = operator.index(index)
@@ -49,7 +49,7 @@ class _Ordered(Module):
         return self
 
     def insert(self, index, module):
-        """Puts a module before that index."""
+        """Inserts a module before an index."""
         modules = list(self)
         if not -len(modules) <= index <= len(modules):
             raise IndexError(f"Index out of range: {index}")
@@ -69,7 +69,7 @@ class _Ordered(Module):
 
 
 class Sequential(_Ordered):
-    """Modules one after the other, each called with what the one before it gave."""
+    """Modules in sequence, each called with the result of the previous one."""
 
     def __init__(self, *args):
         super().__init__()
@@ -155,7 +155,7 @@ class ModuleList(_Ordered):
     def __repr__(self):
         if len(self) == 0:
             return self._get_name() + "()"
-        runs = []  # equal neighbours are shown once, with how many there are
+        runs = []  # equal neighbours are shown once, with their count
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
                 runs[-1][1] = i
@@ -213,7 +213,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules):
-        """Takes the modules of a mapping, or of pairs of name and module."""
+        """Adds the modules of a mapping, or of pairs of name and module."""
         if not isinstance(modules, Iterable):
             raise TypeError("ModuleDict.update should be called with an iterable of key/value pairs, but got "
                             + type(modules).__name__)
@@ -234,7 +234,7 @@ def _line(name, value):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors that are put in become parameters."""
+    """A list of parameters; tensors that are added become parameters."""
 
     def __init__(self, values=None):
         super().__init__()
@@ -287,7 +287,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name; tensors that are put in become parameters."""
+    """Parameters by name; tensors that are added become parameters."""
 
     def __init__(self, parameters=None):
         super().__init__()
@@ -348,7 +348,7 @@ class ParameterDict(Module):
             del self[key]
 
     def update(self, parameters):
-        """Adds those of a dict, or of pairs."""
+        """Adds the parameters of a dict, or of pairs."""
         for key, value in parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters:
             self[key] = value
 

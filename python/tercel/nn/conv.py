@@ -84,7 +84,7 @@ class _Conv(_ConvNd):
                    device, dtype)
 
     def _border(self):
-        """The padding as pad() takes it, from the last dimension on."""
+        """The padding in the order of pad(), from the last dimension on."""
         border = []
         for d in reversed(range(self._dims)):
             if self.padding == "same":
@@ -94,16 +94,19 @@ class _Conv(_ConvNd):
                 border += [0 if self.padding == "valid" else self.padding[d]] * 2
         return border
 
-    def forward(self, input):  # noqa: A002
+    def _conv_forward(self, input, weight, bias):  # noqa: A002
+        """forward() with another weight and bias; layers derived from PyTorch's call it."""
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._border(), self.padding_mode), 0  # noqa: A001
-        return getattr(F, f"conv{self._dims}d")(input, self.weight, self.bias, self.stride, padding, self.dilation,
-                                                self.groups)
+        return getattr(F, f"conv{self._dims}d")(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def forward(self, input):  # noqa: A002
+        return self._conv_forward(input, self.weight, self.bias)
 
 
 class _ConvTranspose(_ConvNd):
-    """The gradient of a convolution as a layer: weight [in, out / groups, kernel...], bias [out]."""
+    """A transposed convolution: weight [in, out / groups, kernel...], bias [out]."""
 
     _transposed = True
     _modes = ("zeros",)
@@ -120,7 +123,7 @@ class _ConvTranspose(_ConvNd):
                                                           extra, self.groups, self.dilation)
 
     def _extra(self, x, output_size):
-        """The output padding that gives a result of this size."""
+        """The output padding for a result of the given size."""
         wanted = list(output_size)[-self._dims:]
         extra = []
         for d, size in enumerate(wanted):
@@ -134,7 +137,7 @@ class _ConvTranspose(_ConvNd):
 
 
 class _MaxPool(Module):
-    """The largest of each window; the stride is the kernel's size unless given."""
+    """The maximum of each window; the stride defaults to the kernel size."""
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
         super().__init__()
@@ -151,7 +154,7 @@ class _MaxPool(Module):
 
 
 class _AvgPool(Module):
-    """The mean of each window; the stride is the kernel's size unless given."""
+    """The mean of each window; the stride defaults to the kernel size."""
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                  divisor_override=None):
@@ -170,7 +173,7 @@ class _AvgPool(Module):
 
 
 class _AdaptivePool(Module):
-    """Windows of nearly equal size, as many as output_size says."""
+    """Pooling over output_size windows of nearly equal size."""
 
     _kind = ""
 
@@ -186,7 +189,7 @@ class _AdaptivePool(Module):
 
 
 class _LPPool(Module):
-    """The p-norm of each window; the stride is the kernel's size unless given."""
+    """The p-norm of each window; the stride defaults to the kernel size."""
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
         super().__init__()
@@ -202,7 +205,7 @@ class _LPPool(Module):
 
 
 class _MaxUnpool(Module):
-    """What MaxPool gave, back where it stood; zeros elsewhere."""
+    """The inverse of MaxPool: puts values back at their indices, with zeros elsewhere."""
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
@@ -219,7 +222,7 @@ class _MaxUnpool(Module):
 
 
 def _family(base, name, **fields):
-    """The classes of one to three dimensions."""
+    """Makes the classes of one to three dimensions."""
     return [type(f"{name}{dims}d", (base,), {"__doc__": base.__doc__, "__module__": __name__, "_dims": dims, **fields})
             for dims in (1, 2, 3)]
 
@@ -250,7 +253,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """The reverse, patches that overlap added up."""
+    """The reverse of Unfold: sums overlapping patches."""
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
@@ -266,7 +269,7 @@ class Fold(Module):
 
 
 class Upsample(Module):
-    """interpolate() to a size, or by a factor."""
+    """interpolate() to a size or by a scale factor."""
 
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
         super().__init__()
@@ -285,7 +288,7 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """Channels become blocks of pixels."""
+    """Rearranges channels to blocks of pixels."""
 
     def __init__(self, upscale_factor):
         super().__init__()
@@ -299,7 +302,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The reverse."""
+    """The reverse of PixelShuffle."""
 
     def __init__(self, downscale_factor):
         super().__init__()

@@ -1,6 +1,6 @@
-"""Layers, activations and losses without state of their own, with the signatures of torch.nn.functional.
+"""Stateless layers, activations and losses, with the signatures of torch.nn.functional.
 
-Most are the extension's own; here stands what has arguments that only choose between operations.
+Most are defined in the extension; this file defines those whose arguments select between operations.
 """
 
 import math
@@ -60,9 +60,9 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):  # noqa: A002
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """Draws from a distribution by its logits, softly: softmax() of them with Gumbel noise, divided by tau.
+    """Samples from the Gumbel-softmax distribution: softmax((logits + Gumbel noise) / tau).
 
-    With hard, ones where the result is largest and zeros elsewhere; the gradient is the soft result's.
+    With hard=True, 1 at the maximum and 0 elsewhere, with the gradient of the soft result.
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
@@ -80,7 +80,7 @@ def _checked_share(p):
 
 
 def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
-    """Zeros with probability p, all else divided by 1 - p."""
+    """Zeroes elements with probability p and divides the others by 1 - p."""
     _checked_share(p)
     result = _dropout(input, p, training)
     return input.copy_(result) if inplace and training else result
@@ -92,7 +92,7 @@ def _channel_dropout(name, dims):
                f"(i.e. {dims + 1}D or {dims + 2}D inputs).")
 
     def function(input, p=0.5, training=True, inplace=False):  # noqa: A002
-        """Whole channels are zero with probability p, all else divided by 1 - p."""
+        """Zeroes whole channels with probability p and divides the others by 1 - p."""
         _checked_share(p)
         given = input.dim()
         if given not in (dims + 1, dims + 2):
@@ -106,7 +106,7 @@ def _channel_dropout(name, dims):
                           "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.", stacklevel=2)
         if not training:
             return input
-        # As in PyTorch, dropout2d() takes the first two dimensions of any input for batch and channel.
+        # As in PyTorch, dropout2d() treats the first two dimensions of any input as batch and channel.
         if dims == 2 or given == dims + 2:
             result = _C.feature_dropout(input, p, True)
         else:
@@ -126,7 +126,7 @@ def _alpha_dropout(function, x, p, training, inplace):
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa: A002
-    """Dropout that goes with selu(): mean and variance stay."""
+    """Dropout for selu(): keeps mean and variance."""
     return _alpha_dropout(_C.alpha_dropout, input, p, training, inplace)
 
 
@@ -135,21 +135,9 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):  # noqa:
     return _alpha_dropout(_C.feature_alpha_dropout, input, p, training, inplace)
 
 
-def bilinear(input1, input2, weight, bias=None):
-    """input1 [..., a], weight [out, a, b], input2 [..., b]: one product of both for each output."""
-    sizes = input1.shape[:-1]
-    left, right = input1.reshape(-1, input1.size(-1)), input2.reshape(-1, input2.size(-1))
-    if weight.dim() != 3 or left.size(0) != right.size(0):
-        raise RuntimeError("bilinear(): input batch dimensions do not match, or weight is not 3-dimensional")
-    out, a, b = weight.shape
-    products = (left @ weight.permute(1, 0, 2).reshape(a, out * b)).view(-1, out, b)
-    result = (products @ right.unsqueeze(2)).view(*sizes, out)
-    return result if bias is None else result + bias
-
-
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,  # noqa: A002
               sparse=False):
-    """Rows of the weight by index; first, rows whose norm exceeds max_norm are scaled, in the weight itself."""
+    """Rows of the weight by index; rows whose norm exceeds max_norm are first scaled in place, in the weight."""
     if padding_idx is not None:
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise AssertionError("Padding_idx must be within num_embeddings")
@@ -161,7 +149,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,  # noqa: A002
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
-    """Sums, means or maxima of rows of the weight; offsets say where each bag begins, or each row of a matrix is one."""
+    """Sums, means or maxima of rows of the weight per bag; a bag starts at each offset, or is a row of a matrix."""
     if weight.dtype == _C.int64 and input.is_floating_point():
         warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
                       "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
@@ -184,7 +172,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,  # noqa: A002
                eps=1e-5):
-    """input normalized over each channel, dimension 1: by the running statistics [channels], or in training by its own."""
+    """Normalizes each channel (dimension 1) by the running statistics [channels], or in training by the input's own."""
     if training and input.dim() >= 2 and input.numel() == input.size(1):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
@@ -195,7 +183,7 @@ def _max_pool(dims):
 
     def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,  # noqa: A002
                  return_indices=False):
-        """The largest of each window; with return_indices also where it stood."""
+        """The maximum of each window; with return_indices also its index."""
         pool = both if return_indices else plain
         return pool(input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)
 
@@ -256,10 +244,10 @@ def _fractional(dims, with_indices):
 
     def pool(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,  # noqa: A002
              _random_samples=None):
-        """The largest of each window of random place; with return_indices also where it stood among its channel's pixels.
+        """The maximum of randomly placed windows; with return_indices also its index among the channel's pixels.
 
-        The result has output_size pixels, or output_ratio of the input's; _random_samples [n, channels, dimensions]
-        in [0, 1) places the windows.
+        The result has output_size pixels, or the input's size times output_ratio; _random_samples [n, channels, dimensions]
+        in [0, 1) determines the windows.
         """
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -285,7 +273,7 @@ adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,  # noqa: A002
                 recompute_scale_factor=None, antialias=False):
-    """Images [n, channels, spatial...] in another size; antialias: a smaller one takes all pixels into account."""
+    """Resizes images [n, channels, spatial...]; antialias: downsampling takes all pixels into account."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
@@ -300,7 +288,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 def _deprecated_upsample(name, **fixed):
     def function(input, size=None, scale_factor=None):  # noqa: A002
-        """interpolate() by its old name, which is deprecated."""
+        """Deprecated alias of interpolate()."""
         warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
         return interpolate(input, size, scale_factor, **fixed)
 
@@ -313,13 +301,13 @@ upsample_bilinear = _deprecated_upsample("upsample_bilinear", mode="bilinear", a
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):  # noqa: A002
-    """interpolate() by its old name, which is deprecated."""
+    """Deprecated alias of interpolate()."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def _check_attention(query, key, value, embed_dim, heads, key_padding_mask, attn_mask):
-    """What the masks and operands of multi_head_attention_forward() have to be."""
+    """Checks the masks and operands of multi_head_attention_forward()."""
     dims = query.dim()
     if dims not in (2, 3):
         raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
@@ -344,7 +332,7 @@ def _check_attention(query, key, value, embed_dim, heads, key_padding_mask, attn
 
 
 def _added(mask, like):
-    """A mask as numbers to add: -inf where a bool one is True."""
+    """A mask as numbers to add: -inf where a bool mask is True."""
     if mask is None or mask.dtype is not _C.bool:
         return mask
     return _C.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(mask, float("-inf"))
@@ -356,11 +344,11 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
                                  use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
                                  v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
                                  is_causal=False):
-    """Attention of query [length, n, embed] in heads: the output, and the weights [n, length, source] if wanted.
+    """Multi-head attention of query [length, n, embed]: the output, and optionally the weights [n, length, source].
 
-    key and value are [source, n, ...]; without a batch, n is missing everywhere. True in a mask forbids, a number is
-    added to the scores: attn_mask [length, source] or one for each of n * num_heads, key_padding_mask [n, source].
-    static_k and static_v, [n * num_heads, source, embed / num_heads], stand in the place of key's and value's heads.
+    key and value are [source, n, ...]; unbatched operands lack n everywhere. True in a bool mask excludes a position, a
+    number is added to the scores: attn_mask [length, source] or [n * num_heads, length, source], key_padding_mask
+    [n, source]. static_k and static_v, [n * num_heads, source, embed / num_heads], replace the heads of key and value.
     """
     _check_attention(query, key, value, embed_dim_to_check, num_heads, key_padding_mask, attn_mask)
     if is_causal and attn_mask is None:
@@ -400,7 +388,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
             raise AssertionError(f"Expected key_padded_mask.shape[1] to be {source}, but got {padding.size(1)}")
         padding = padding.view(n, 1, 1, source)
     mask = padding if attn_mask is None else attn_mask if padding is None else attn_mask + padding
-    more = []  # keys and values beside the source's
+    more = []  # keys and values in addition to the source's
     if bias_k is not None:
         for name, static in (("key", static_k), ("value", static_v)):
             if static is not None:
@@ -429,7 +417,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     if mask is not None:
         scores = scores + mask
     shares = _softmax(scores, -1)
-    if not need_weights and mask is not None:  # a position that may look at nothing gets zeros
+    if not need_weights and mask is not None:  # a fully masked position gets zeros
         shares = shares.masked_fill(mask.amax(-1, keepdim=True) == float("-inf"), 0.0)
     if training and dropout_p > 0.0:
         shares = _dropout(shares, dropout_p, True)
@@ -455,5 +443,5 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-# It is made of what stands above.
+# Imported here, since it uses the definitions above.
 from tercel.nn import grad  # noqa: E402,F401

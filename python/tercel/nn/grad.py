@@ -1,4 +1,4 @@
-"""Gradients of convolutions as functions of their own: by the input, and by the weight."""
+"""Gradients of convolutions as functions: with respect to the input and to the weight."""
 
 from tercel import _C
 from tercel.autograd import enable_grad
@@ -12,7 +12,7 @@ def _convolution(dims):
     convolve = getattr(functional, f"conv{dims}d")
 
     def gradient(place, input, weight, grad_output, options):  # noqa: A002
-        # The gradient is linear in what is wanted: its values do not matter, only its sizes.
+        # A convolution is linear in the operand: only its sizes matter for the gradient, not its values.
         given = [input, weight]
         given[place] = _C.empty(1, dtype=grad_output.dtype).expand(given[place]).requires_grad_()
         with enable_grad():
@@ -28,7 +28,7 @@ def _convolution(dims):
 
     for function, what, sizes in ((by_input, "input", "input_size"), (by_weight, "weight", "weight_size")):
         function.__name__ = function.__qualname__ = f"conv{dims}d_{what}"
-        function.__doc__ = f"The gradient of conv{dims}d() by its {what}, of the sizes {sizes}, from that of its result."
+        function.__doc__ = f"The gradient of conv{dims}d() for its {what} of sizes {sizes}, from that of its result."
     return by_input, by_weight
 
 

@@ -1,4 +1,4 @@
-"""Initial values. Each function fills a tensor in place, without recording, and gives it back."""
+"""Parameter initialization. Each function fills a tensor in place, without recording, and returns it."""
 
 import math
 import warnings
@@ -11,7 +11,7 @@ _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 
 
 def calculate_gain(nonlinearity, param=None):
-    """By how much the standard deviation grows to make up for a nonlinearity."""
+    """The factor for the standard deviation that compensates for a nonlinearity."""
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -31,26 +31,26 @@ def calculate_gain(nonlinearity, param=None):
 
 @no_grad()
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
-    """Uniform numbers between a and b."""
+    """Uniform random numbers in [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
-    """Normal numbers of a mean and a standard deviation."""
+    """Normal random numbers with a mean and a standard deviation."""
     return tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0):
-    """Normal numbers, drawn again outside [a, b]."""
+    """Normal random numbers truncated to [a, b]."""
     _nn._trunc_normal_(tensor, mean, std, a, b)
     return tensor
 
 
 @no_grad()
 def constant_(tensor, val):
-    """One value everywhere."""
+    """Fills with a value."""
     return tensor.fill_(val)
 
 
@@ -74,7 +74,7 @@ def eye_(tensor):
 
 @no_grad()
 def dirac_(tensor, groups=1):
-    """The identity as a convolution's weight."""
+    """The weight of a convolution that is the identity."""
     _nn._dirac_(tensor, groups)
     return tensor
 
@@ -87,14 +87,14 @@ def _calculate_fan_in_and_fan_out(tensor):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Variance 2 gain^2 / (fan in + fan out)."""
+    """Uniform random numbers with variance 2 gain^2 / (fan_in + fan_out)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = gain * math.sqrt(6.0 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal numbers of standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    """Normal random numbers with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
 
@@ -107,7 +107,7 @@ def _calculate_correct_fan(tensor, mode):
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Variance gain^2 / fan; a is the slope of a leaky ReLU."""
+    """Uniform random numbers with variance gain^2 / fan; a is the slope of a leaky ReLU."""
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
@@ -115,7 +115,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal numbers of standard deviation gain / sqrt(fan); the mode says which fan."""
+    """Normal random numbers with standard deviation gain / sqrt(fan); mode selects fan_in or fan_out."""
     if 0 in tensor.shape:
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
@@ -124,14 +124,14 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 @no_grad()
 def orthogonal_(tensor, gain=1):
-    """Rows (or, if there are more of them, columns) orthonormal, times gain."""
+    """A (semi-)orthogonal matrix times gain: orthonormal rows, or columns if there are more rows."""
     _nn._orthogonal_(tensor, gain)
     return tensor
 
 
 @no_grad()
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal numbers, but this share of each column zero."""
+    """Normal random numbers, with a fraction `sparsity` of each column set to zero."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -151,7 +151,7 @@ def _deprecated(function):
         return function(*args, **kwargs)
 
     deprecated.__name__ = deprecated.__qualname__ = old
-    deprecated.__doc__ = f"{new}() by its old name, which is deprecated."
+    deprecated.__doc__ = f"Deprecated alias of {new}()."
     return deprecated
 
 

@@ -1,4 +1,4 @@
-"""Layers that learn from their first input how many features or channels it has."""
+"""Lazy layers, which infer the number of features or channels from their first input."""
 
 from tercel import _C
 from tercel.autograd import no_grad
@@ -12,10 +12,10 @@ __all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d"
 
 
 class LazyModuleMixin(Module):
-    """For modules whose parameters get their sizes from the first input.
+    """Mixin for modules whose parameters get their sizes from the first input.
 
-    A subclass holds UninitializedParameters and materializes them in initialize_parameters(), which gets what the first
-    call gets. The module is then of the class cls_to_become, unless that is None.
+    A subclass has UninitializedParameters and materializes them in initialize_parameters(), which is called with the
+    arguments of the first call. The module's class then becomes cls_to_become, unless that is None.
     """
 
     cls_to_become: "type | None" = None
@@ -34,11 +34,11 @@ class LazyModuleMixin(Module):
             self.__class__ = self.cls_to_become
 
     def initialize_parameters(self, *args, **kwargs):
-        """Materializes the parameters by what forward() is about to get; every lazy module has its own."""
+        """Materializes the parameters from the arguments of the first forward(); subclasses override it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self):
-        """Whether the module itself, not what is below it, still has parameters or buffers without sizes."""
+        """Whether the module itself, without its children, has uninitialized parameters or buffers."""
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
     def _apply(self, fn):
@@ -65,22 +65,22 @@ class LazyModuleMixin(Module):
 
 
 class _LazyLayer(LazyModuleMixin):
-    _measured = ""  # the attribute that the first input tells
+    _measured = ""  # the attribute that is inferred from the first input
 
     def reset_parameters(self):
-        """First values again, of a module that has its sizes; else nothing."""
+        """Initializes the parameters again if they have sizes; else does nothing."""
         if not self.has_uninitialized_params() and getattr(self, self._measured) != 0:
             super().reset_parameters()
 
     def _later(self, parameters, buffers=(), **options):
-        """What has no sizes yet."""
+        """The uninitialized parameters and buffers."""
         for name in parameters:
             setattr(self, name, UninitializedParameter(**options))
         for name in buffers:
             setattr(self, name, UninitializedBuffer(**options))
 
     def _materialize(self, **shapes):
-        """Memory and first values for those of the names that the module has."""
+        """Allocates and initializes those of the named parameters that the module has."""
         if self.has_uninitialized_params():
             with no_grad():
                 for name, shape in shapes.items():
@@ -101,11 +101,11 @@ class LazyLinear(_LazyLayer, linear.Linear):
         self._later(("weight", "bias") if bias else ("weight",), device=device, dtype=dtype)
 
     def initialize_parameters(self, input):  # noqa: A002
-        """Takes in_features from the last dimension."""
+        """Sets in_features to the size of the last dimension."""
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
             self._materialize(weight=(self.out_features, self.in_features), bias=(self.out_features,))
-        elif self.in_features == 0:  # the values came from a state dict
+        elif self.in_features == 0:  # a state dict has set the values
             if input.shape[-1] != self.weight.shape[-1]:
                 raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to "
                                      f"in_features from self.weight: {self.weight.shape[-1]}")
@@ -120,7 +120,7 @@ class _LazyConvNd(_LazyLayer):
         self._later(("weight", "bias") if bias else ("weight",), **options)
 
     def initialize_parameters(self, input, *args, **kwargs):  # noqa: A002
-        """Takes in_channels from the dimension before the pixels."""
+        """Sets in_channels to the size of the dimension before the pixels."""
         alone, batched = self._dims + 1, self._dims + 2
         if input.dim() not in (alone, batched):
             raise RuntimeError(f"Expected {alone}D (unbatched) or {batched}D (batched) input to {type(self).__name__}, "
@@ -147,7 +147,7 @@ class _LazyConv(_LazyConvNd):
 
 
 class _LazyConvTranspose(_LazyConvNd):
-    """The gradient of a convolution as a layer, whose in_channels is that of the first input."""
+    """A transposed convolution whose in_channels is that of the first input."""
 
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
                  dilation=1, padding_mode="zeros", device=None, dtype=None):
@@ -156,7 +156,7 @@ class _LazyConvTranspose(_LazyConvNd):
 
 
 class _LazyNorm(_LazyLayer):
-    """A norm by running statistics whose num_features is that of the first input."""
+    """A normalization with running statistics whose num_features is that of the first input."""
 
     _measured = "num_features"
 
@@ -169,7 +169,7 @@ class _LazyNorm(_LazyLayer):
             self.num_batches_tracked = _C.tensor(0, dtype=_C.int64)
 
     def initialize_parameters(self, input):  # noqa: A002
-        """Takes num_features from the channels."""
+        """Sets num_features to the number of channels."""
         self._check_input_dim(input)
         if self.num_features == 0:
             alone = isinstance(self, norm._InstanceNorm) and input.dim() == self._ranks[0]
@@ -179,7 +179,7 @@ class _LazyNorm(_LazyLayer):
 
 
 def _family(base, module, name):
-    """The lazy classes of one to three dimensions."""
+    """Makes the lazy classes of one to three dimensions."""
     for dims in (1, 2, 3):
         made = getattr(module, f"{name}{dims}d")
         fields = {"__doc__": base.__doc__, "__module__": __name__, "cls_to_become": made}

@@ -1,4 +1,4 @@
-"""Layers of products, and tables of rows."""
+"""Linear layers and embeddings."""
 
 import math
 
@@ -12,7 +12,7 @@ __all__ = ["Identity", "Linear", "Bilinear", "Embedding", "EmbeddingBag", "Flatt
 
 
 class Identity(Module):
-    """Gives back what it gets; takes any arguments."""
+    """Returns its input; accepts any arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -32,7 +32,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """First values again, by the global generator."""
+        """Initializes the parameters again, with the global generator."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -58,7 +58,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """First values again, by the global generator."""
+        """Initializes the parameters again, with the global generator."""
         bound = 1 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -129,7 +129,7 @@ class Embedding(_Table):
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
                         scale_grad_by_freq=False, sparse=False):
-        """A table of these rows, which are not trained unless freeze is False."""
+        """An embedding with the given rows, which are not trained unless freeze is False."""
         return cls._from(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
                          scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
@@ -143,7 +143,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of bags of rows."""
+    """Sums, means or maxima of rows per bag."""
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None,
@@ -155,7 +155,7 @@ class EmbeddingBag(_Table):
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                         mode="mean", sparse=False, include_last_offset=False, padding_idx=None):
-        """A table of these rows, which are not trained unless freeze is False."""
+        """An embedding with the given rows, which are not trained unless freeze is False."""
         return cls._from(embeddings, freeze, max_norm=max_norm, norm_type=norm_type,
                          scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse,
                          include_last_offset=include_last_offset, padding_idx=padding_idx)
@@ -170,7 +170,7 @@ class EmbeddingBag(_Table):
 
 
 class Flatten(Module):
-    """One dimension of several; all but the batch's by default."""
+    """Merges several dimensions into one; all but the batch's by default."""
 
     def __init__(self, start_dim=1, end_dim=-1):
         super().__init__()
@@ -184,7 +184,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Several dimensions of one."""
+    """Splits a dimension into several."""
 
     def __init__(self, dim, unflattened_size):
         super().__init__()

@@ -11,14 +11,14 @@ __all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "BCELoss", "BCEWith
 
 
 class _Loss(Module):
-    """The function of that name; the module holds its options."""
+    """Calls the function of the same name with the module's options."""
 
     _function = None
-    _options = ()  # names of fields that the function is given
+    _options = ()  # names of attributes that are passed to the function
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", **options):
         super().__init__()
-        if size_average is not None or reduce is not None:  # what `reduction` replaced
+        if size_average is not None or reduce is not None:  # deprecated arguments that `reduction` replaced
             kept = "mean" if size_average is None or size_average else "sum"
             reduction = kept if reduce is None or reduce else "none"
         self.reduction = reduction
@@ -49,7 +49,7 @@ class SoftMarginLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squares below beta, a line beyond."""
+    """Quadratic below beta, linear above."""
 
     _function, _options = staticmethod(F.smooth_l1_loss), ("beta",)
 
@@ -58,7 +58,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squares below delta, a line beyond."""
+    """Quadratic below delta, linear above."""
 
     _function, _options = staticmethod(F.huber_loss), ("delta",)
 
@@ -67,7 +67,7 @@ class HuberLoss(_Loss):
 
 
 class _WeightedLoss(_Loss):
-    """A loss with a weight, which is a buffer."""
+    """Base of losses with a weight, which is a buffer."""
 
     _options = ("weight",)
 
@@ -102,7 +102,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """NLLLoss of log_softmax(x), or, for probabilities as target, -target log_softmax(x)."""
+    """NLLLoss of log_softmax(x), or -target log_softmax(x) if the target has probabilities."""
 
     _function, _options = staticmethod(F.cross_entropy), ("weight", "ignore_index", "label_smoothing")
 
@@ -122,7 +122,7 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """target (log(target) - x) for log-probabilities x; "batchmean" is the mathematical one."""
+    """target (log(target) - x) for log-probabilities x; "batchmean" gives the mathematical KL divergence."""
 
     _function, _options = staticmethod(F.kl_div), ("log_target",)
 
@@ -149,7 +149,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class _MarginLoss(_Loss):
-    """A loss with a margin."""
+    """Base of losses with a margin."""
 
     _options = ("margin",)
     _margin = 0.0
@@ -209,7 +209,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability that log_probs spell the targets, whatever their places in time."""
+    """-log of the probability of the target sequence under log_probs, summed over all alignments."""
 
     _function, _options = staticmethod(F.ctc_loss), ("blank", "zero_infinity")
 

@@ -1,4 +1,4 @@
-"""Module: a function with parameters, buffers and children."""
+"""Module, the base class of networks and layers."""
 
 import itertools
 from collections import OrderedDict, namedtuple
@@ -18,7 +18,7 @@ __all__ = ["Module", "register_module_backward_hook", "register_module_forward_h
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What load_state_dict() did not find on one side or the other."""
+    """The missing and unexpected keys of load_state_dict()."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ def _check_name(kind, name, where, taken):
 
 
 class Module:
-    """A function with state.
+    """Base class of networks and layers: a function with parameters, buffers and children.
 
     Subclasses call super().__init__(), assign parameters and other modules as attributes, and define forward().
     """
@@ -65,7 +65,7 @@ class Module:
             object.__setattr__(self, name, value)
 
     def forward(self, *args, **kwargs):
-        """What the module computes; every module has its own."""
+        """Computes the module's result; subclasses define it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
@@ -77,7 +77,7 @@ class Module:
     # ---- registration ----
 
     def register_parameter(self, name, param):
-        """Adds a parameter, or None for one that the module lacks."""
+        """Adds a parameter, or None for an absent one."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         _check_name("parameter", name, self, self._parameters)
@@ -91,7 +91,7 @@ class Module:
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Adds a tensor that is part of the state but not trained; only persistent ones are in state dicts."""
+        """Adds a tensor that is part of the state but not trained; state dicts contain only persistent ones."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name("buffer", name, self, self._buffers)
@@ -102,14 +102,14 @@ class Module:
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
-        """Adds a child; it can be reached as an attribute of that name."""
+        """Adds a child, which is available as an attribute of that name."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         _check_name("module", name, self, self._modules)
         self._modules[name] = module
 
     def register_module(self, name, module):
-        """add_module() by its other name."""
+        """Alias of add_module()."""
         self.add_module(name, module)
 
     def __setattr__(self, name, value):
@@ -146,7 +146,7 @@ class Module:
             object.__setattr__(self, name, value)
 
     def _forget(self, name, keep):
-        """A name means one thing: what it was before, of another kind, goes."""
+        """Removes an attribute of another kind that has the name."""
         self.__dict__.pop(name, None)
         for field in self._FIELDS:
             if field != keep:
@@ -155,7 +155,7 @@ class Module:
             self._non_persistent_buffers_set.discard(name)
 
     def __getattr__(self, name):
-        fields = self.__dict__  # written out: every layer's forward() comes by here
+        fields = self.__dict__  # written out for speed: every layer's forward() calls this
         if "_parameters" in fields:
             if name in (found := fields["_parameters"]):
                 return found[name]
@@ -177,7 +177,7 @@ class Module:
         names = itertools.chain(super().__dir__(), *(self.__dict__[field] for field in self._FIELDS))
         return sorted({name for name in names if not name[:1].isdigit()})
 
-    # ---- what it holds ----
+    # ---- contents ----
 
     def _named_members(self, members_of, prefix, recurse, remove_duplicate):
         seen = set()
@@ -191,23 +191,23 @@ class Module:
                 yield (path + "." if path else "") + name, value
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """Names ("0.weight") and parameters, those of children too; one that is registered twice comes once."""
+        """Names ("0.weight") and parameters, including those of children; duplicates are yielded once."""
         return self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        """Names and buffers, those of children too; one that is registered twice comes once."""
+        """Names and buffers, including those of children; duplicates are yielded once."""
         return self._named_members(lambda m: m._buffers, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
-        """The parameters, those of children too unless recurse is False."""
+        """The parameters, including those of children unless recurse is False."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse=True):
-        """The buffers, those of children too unless recurse is False."""
+        """The buffers, including those of children unless recurse is False."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def named_children(self):
-        """Names and modules one level down."""
+        """Names and modules of the direct children."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -215,11 +215,11 @@ class Module:
                 yield name, module
 
     def children(self):
-        """The modules one level down."""
+        """The direct children."""
         return (module for _, module in self.named_children())
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
-        """This module (its name is the prefix) and all below it."""
+        """Names and modules of this module (its name is the prefix) and all its descendants."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -231,11 +231,11 @@ class Module:
                 yield from module.named_modules(memo, (prefix + "." if prefix else "") + name, remove_duplicate)
 
     def modules(self):
-        """This module and all below it, each once."""
+        """This module and all its descendants, each once."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target):
-        """The module of a dotted name; the empty one is this module's."""
+        """The module with a dotted name; the empty name is this module's."""
         module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -246,7 +246,7 @@ class Module:
         return module
 
     def set_submodule(self, target, module, strict=False):
-        """Puts a module at the end of a path such as "net.0"; with strict only where there is one."""
+        """Sets the submodule at a path such as "net.0"; with strict, one must exist there."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -260,7 +260,7 @@ class Module:
         setattr(parent, name, module)
 
     def get_parameter(self, target):
-        """The parameter of a dotted name. AttributeError if there is none."""
+        """The parameter with a dotted name. AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -270,7 +270,7 @@ class Module:
         return module._parameters[name]
 
     def get_buffer(self, target):
-        """The buffer of a dotted name. AttributeError if there is none."""
+        """The buffer with a dotted name. AttributeError if there is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -279,10 +279,10 @@ class Module:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]
 
-    # ---- all of it at once ----
+    # ---- changes of all parameters and buffers ----
 
     def apply(self, fn):
-        """Calls fn for every module below this one, then for this one."""
+        """Calls fn for every descendant, then for this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -306,42 +306,42 @@ class Module:
         return self
 
     def compile(self, *args, **kwargs):
-        """Nothing: every operation runs when it is called."""
+        """Does nothing: operations run eagerly."""
 
     def cuda(self, device=None):
-        """All parameters and buffers on a GPU: AssertionError, as there is none."""
+        """Raises AssertionError if there are parameters or buffers: there is no GPU."""
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self):
-        """NotImplementedError if there are parameters or buffers: they are copied to other processes, not shared."""
+        """Raises NotImplementedError if there are parameters or buffers: other processes get copies."""
         return self._apply(lambda t: t.share_memory_())
 
     def type(self, dst_type):
-        """All parameters and buffers in a dtype."""
+        """Converts all parameters and buffers to a dtype."""
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self):
-        """Floating parameters and buffers in float32."""
+        """Converts floating-point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self):
-        """Floating parameters and buffers in float64."""
+        """Converts floating-point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self):
-        """Floating parameters and buffers in float16."""
+        """Converts floating-point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self):
-        """Floating parameters and buffers in bfloat16."""
+        """Converts floating-point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self):
-        """The module itself: there is no other device."""
+        """The module itself, since the CPU is the only device."""
         return self._apply(lambda t: t.cpu())
 
     def to(self, *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None):
-        """to(device), to(dtype), to(device, dtype), to(tensor): floating parameters and buffers in place."""
+        """to(device), to(dtype), to(device, dtype), to(tensor): converts floating-point parameters and buffers in place."""
         for value in args[:2]:
             if isinstance(value, Tensor):
                 device, dtype = value.device, value.dtype
@@ -361,7 +361,7 @@ class Module:
         return self._apply(convert)
 
     def train(self, mode=True):
-        """Training or not, for this module and all below: dropout and batch norm differ."""
+        """Sets the training mode of this module and its descendants; it affects dropout and batch norm."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -374,13 +374,13 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self, requires_grad=True):
-        """Whether all parameters require gradients."""
+        """Sets whether all parameters require gradients."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none=True):
-        """Forgets the gradients, or makes them zero."""
+        """Sets the gradients to None, or to zero."""
         for param in self.parameters():
             if param.grad is None:
                 continue
@@ -393,47 +393,47 @@ class Module:
     # ---- hooks ----
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """hook(module, args) before forward(); what it returns, if anything, are the arguments."""
+        """Calls hook(module, args) before forward(); its result, if any, replaces the arguments."""
         return HookHandle(self._forward_pre_hooks, hook, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """hook(module, args, output) after forward(); what it returns, if anything, is the output."""
+        """Calls hook(module, args, output) after forward(); its result, if any, replaces the output."""
         return HookHandle(self._forward_hooks, hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """hook(module, grad_input, grad_output) when the gradients of the inputs are there; may return others."""
+        """Calls hook(module, grad_input, grad_output) once the inputs' gradients are computed; it may return others."""
         return register_backward_hook(self, hook, True, prepend)
 
     def register_backward_hook(self, hook):
-        """hook(module, grad_input, grad_output) on the node that made the output: use register_full_backward_hook()."""
+        """Calls hook(module, grad_input, grad_output) of the output's node; prefer register_full_backward_hook()."""
         return register_backward_hook(self, hook, False)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
-        """hook(module, grad_output) before the module's backward; may return others."""
+        """Calls hook(module, grad_output) before the module's backward; it may return other gradients."""
         return HookHandle(self._backward_pre_hooks, hook, prepend)
 
     def register_state_dict_pre_hook(self, hook):
-        """hook(module, prefix, keep_vars) before state_dict()."""
+        """Calls hook(module, prefix, keep_vars) before state_dict()."""
         return HookHandle(self._state_dict_pre_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         return self.register_state_dict_post_hook(hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        """The older form: the hook gets the module only if that is asked for."""
+        """The older variant: the hook gets the module only if requested."""
         return self.register_load_state_dict_pre_hook(
             hook if with_module else lambda module, *arguments: hook(*arguments))
 
     def register_state_dict_post_hook(self, hook):
-        """hook(module, state_dict, prefix, local_metadata) after state_dict()."""
+        """Calls hook(module, state_dict, prefix, local_metadata) after state_dict()."""
         return HookHandle(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
-        """hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
+        """Calls hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
         return HookHandle(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook):
-        """hook(module, incompatible_keys) after loading; may change the keys."""
+        """Calls hook(module, incompatible_keys) after loading; it may change the keys."""
         return HookHandle(self._load_state_dict_post_hooks, hook)
 
     # ---- state ----
@@ -447,15 +447,15 @@ class Module:
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
     def get_extra_state(self):
-        """What state_dict() keeps besides tensors; for modules that override it."""
+        """Extra state for state_dict(); modules that need it override this."""
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state):
-        """Takes what get_extra_state() gave; for modules that override it."""
+        """Restores the result of get_extra_state(); modules that need it override this."""
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     def state_dict(self, *, destination=None, prefix="", keep_vars=False):
-        """Parameters and persistent buffers by name; the tensors share the module's memory."""
+        """Parameters and persistent buffers by name; the tensors share memory with the module's."""
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -522,7 +522,7 @@ class Module:
                 own.copy_(given)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copies a state dict in (or, with assign, takes its tensors); a RuntimeError lists all that does not fit."""
+        """Copies a state dict into the module (assign=True: uses its tensors); RuntimeError lists all mismatches."""
         if not hasattr(state_dict, "items"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         missing, unexpected, errors = [], [], []
@@ -564,7 +564,7 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self):
-        """What stands between the parentheses of repr()."""
+        """The text between the parentheses of repr()."""
         return ""
 
     def __repr__(self):

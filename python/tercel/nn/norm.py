@@ -1,4 +1,4 @@
-"""Normalization, and dropout."""
+"""Normalization and dropout."""
 
 from tercel import _C
 from tercel.nn import functional as F
@@ -28,7 +28,7 @@ class _AffineNorm(Module):
 
 class _RunningNorm(_AffineNorm):
     _version = 2
-    _ranks = ()  # how many dimensions an input may have
+    _ranks = ()  # allowed numbers of dimensions of an input
 
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
@@ -65,7 +65,7 @@ class _RunningNorm(_AffineNorm):
 
 
 class _BatchNorm(_RunningNorm):
-    """By the batch's mean and variance while training, which move the running ones; by those else."""
+    """Normalizes by the batch's statistics in training, which update the running ones; by the running ones otherwise."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
                  dtype=None, *, bias=True):
@@ -84,7 +84,7 @@ class _BatchNorm(_RunningNorm):
                             self.weight, self.bias, by_batch, momentum, self.eps)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
-        # Before version 2 there was no count of batches.
+        # Before version 2 there was no num_batches_tracked.
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:
             state_dict.setdefault(prefix + "num_batches_tracked", _C.tensor(0, dtype=_C.int64))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
@@ -106,7 +106,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_RunningNorm):
-    """Each channel of each sample by its own mean and variance."""
+    """Normalizes each channel of each sample by its own mean and variance."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None,
                  dtype=None, *, bias=True):
@@ -145,7 +145,7 @@ def _shape_of(normalized_shape):
 
 
 class LayerNorm(_AffineNorm):
-    """Over the last dimensions, whose sizes are normalized_shape."""
+    """Normalizes over the last dimensions, whose sizes are normalized_shape."""
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
@@ -162,7 +162,7 @@ class LayerNorm(_AffineNorm):
 
 
 class RMSNorm(_AffineNorm):
-    """By the root of the mean of squares over the last dimensions; without a mean, without a bias."""
+    """Divides by the root mean square over the last dimensions, without subtracting a mean and without a bias."""
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__()
@@ -179,7 +179,7 @@ class RMSNorm(_AffineNorm):
 
 
 class GroupNorm(_AffineNorm):
-    """Over groups of channels of each sample."""
+    """Normalizes over groups of channels of each sample."""
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
         super().__init__()
@@ -197,7 +197,7 @@ class GroupNorm(_AffineNorm):
 
 
 class LocalResponseNorm(Module):
-    """By the mean of squares of neighbouring channels."""
+    """Normalizes by the mean of squares over neighbouring channels."""
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1.0):
         super().__init__()
@@ -211,10 +211,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """By the mean of squares of neighbouring channels of images [n, channels, height, width]; from Caffe.
+    """Caffe's normalization by the mean of squares over neighbouring channels of images [n, channels, height, width].
 
-    As in PyTorch, the first channel stays in the sum for all that come after its neighbours, and of an even size one
-    channel less is seen. LocalResponseNorm has neither.
+    As in PyTorch, the first channel remains in the sums of all later channels, and an even size covers one channel less.
+    LocalResponseNorm has neither property.
     """
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
@@ -236,7 +236,7 @@ class CrossMapLRN2d(Module):
 
 
 class Dropout(Module):
-    """Zeros with probability p while training, all else divided by 1 - p."""
+    """In training, zeroes elements with probability p and divides the others by 1 - p."""
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()
@@ -252,7 +252,7 @@ class Dropout(Module):
 
 
 class _ChannelDropout(Dropout):
-    """Whole channels are zero with probability p while training."""
+    """In training, zeroes whole channels with probability p."""
 
     _function = None
 
@@ -276,7 +276,7 @@ class Dropout3d(_ChannelDropout):
 
 
 class AlphaDropout(Dropout):
-    """Dropout that goes with SELU: mean and variance stay."""
+    """Dropout for SELU: keeps mean and variance."""
 
     def forward(self, input):  # noqa: A002
         return F.alpha_dropout(input, self.p, self.training, self.inplace)

@@ -1,4 +1,4 @@
-"""Borders as modules."""
+"""Padding layers."""
 
 from tercel.nn import functional as F
 from tercel.nn.module import Module
@@ -8,7 +8,7 @@ __all__ += [f"{kind}Pad{dims}d" for kind in ("Reflection", "Replication") for di
 
 
 class _Pad(Module):
-    """pad() of the last dimensions: one number for all, or two for each, the last dimension's first."""
+    """pad() of the last dimensions: one number for all, or two per dimension, starting with the last."""
 
     _dims, _mode = 0, "constant"
 

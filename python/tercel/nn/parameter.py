@@ -1,4 +1,4 @@
-"""Tensors that a module trains."""
+"""Parameters and buffers of modules."""
 
 from tercel import _C
 from tercel._C import Tensor
@@ -7,7 +7,7 @@ __all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer
 
 
 class Parameter(Tensor):
-    """A tensor that, as an attribute of a Module, is one of its parameters; it requires a gradient unless told not to."""
+    """A tensor that becomes a parameter when assigned to a Module's attribute; requires a gradient by default."""
 
     def __new__(cls, data=None, requires_grad=True):
         return _C._make_subclass(cls, _C.empty(0) if data is None else data, requires_grad)
@@ -19,7 +19,7 @@ class _BufferType(type):
 
 
 class Buffer(Tensor, metaclass=_BufferType):
-    """A tensor that, as an attribute of a Module, is one of its buffers; in state dicts if it is persistent."""
+    """A tensor that becomes a buffer when assigned to a Module's attribute; in state dicts if persistent."""
 
     def __new__(cls, data=None, *, persistent=True):
         data = _C.empty(0) if data is None else data.detach().requires_grad_(data.requires_grad)
@@ -36,12 +36,12 @@ def _no_shape(self, *args, **kwargs):
 class UninitializedTensorMixin:
     """A tensor whose sizes are not known yet; it becomes a plain parameter or buffer in materialize()."""
 
-    shape = ndim = property(_no_shape, doc="Not known yet: a RuntimeError.")
+    shape = ndim = property(_no_shape, doc="Raises RuntimeError: the sizes are not known yet.")
     size = dim = numel = _no_shape
     cls_to_become: type = Tensor
 
     def materialize(self, shape, device=None, dtype=None):
-        """Takes memory for these sizes, not filled; the tensor is then of an ordinary class."""
+        """Allocates uninitialised memory for the sizes and turns the tensor into an ordinary parameter or buffer."""
         like = self.data
         self.data = _C.empty(tuple(shape), device=like.device if device is None else device,
                              dtype=like.dtype if dtype is None else dtype)
@@ -60,7 +60,7 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
 
-_no_shape.__doc__ = "Not known yet: a RuntimeError."
+_no_shape.__doc__ = "Raises RuntimeError: the sizes are not known yet."
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -82,10 +82,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param):
-    """Whether it is a parameter or buffer that has no sizes yet."""
+    """Whether the value is an uninitialized parameter or buffer."""
     return isinstance(param, UninitializedTensorMixin)
 
 
 def _bias(wanted, size, device, dtype):
-    """The parameter, not yet filled, or None."""
+    """An uninitialised parameter, or None."""
     return Parameter(_C.empty(size, device=device, dtype=dtype)) if wanted else None

@@ -1,4 +1,4 @@
-"""Recurrent networks, with PyTorch's names of weights."""
+"""Recurrent networks, with PyTorch's weight names."""
 
 import math
 import numbers
@@ -20,10 +20,10 @@ def _uniform(module):
 
 
 class RNNBase(Module):
-    """Layers of cells over sequences [time, n, in], forward and, if bidirectional, backward as well.
+    """Layers of cells over sequences [time, n, in], forward and, if bidirectional, also backward.
 
-    Weights of layer k are weight_ih_lk, weight_hh_lk, bias_ih_lk, bias_hh_lk and, of projections, weight_hr_lk; those
-    of the other direction end in _reverse.
+    Weights of layer k are weight_ih_lk, weight_hh_lk, bias_ih_lk, bias_hh_lk and, with projections, weight_hr_lk; names for
+    the backward direction end in _reverse.
     """
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
@@ -66,7 +66,7 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """All weights anew, evenly between -1 / sqrt(hidden_size) and 1 / sqrt(hidden_size)."""
+        """Initializes all weights uniformly in [-1 / sqrt(hidden_size), 1 / sqrt(hidden_size)]."""
         _uniform(self)
 
     @property
@@ -79,10 +79,10 @@ class RNNBase(Module):
         return [getattr(self, name) for names in self._names for name in names]
 
     def flatten_parameters(self):
-        """Does nothing: weights lie where they lie."""
+        """Does nothing: weights need not be contiguous in memory."""
 
     def get_expected_hidden_size(self, input, batch_sizes):  # noqa: A002
-        """The sizes that h has to have for an input, packed where there are batch_sizes."""
+        """The expected sizes of h for an input, which is packed if there are batch_sizes."""
         if batch_sizes is not None:
             count = int(batch_sizes[0])
         else:
@@ -90,7 +90,7 @@ class RNNBase(Module):
         return self.num_layers * (2 if self.bidirectional else 1), count, self.proj_size or self.hidden_size
 
     def get_expected_cell_size(self, input, batch_sizes):  # noqa: A002
-        """The sizes that c of an LSTM has to have."""
+        """The expected sizes of c of an LSTM."""
         return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
 
     def check_input(self, input, batch_sizes):  # noqa: A002
@@ -117,10 +117,10 @@ class RNNBase(Module):
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx, permutation):
-        """The state with its sequences in another order."""
+        """The state with its sequences permuted."""
         return _select(hx, 1, permutation)
 
-    # What a LSTM, whose state is a pair, has otherwise.
+    # Overridden by LSTM, whose state is a pair.
 
     def _zeros(self, x, batch_sizes):
         return x.new_zeros(self.get_expected_hidden_size(x, batch_sizes))
@@ -226,7 +226,7 @@ class LSTM(RNNBase):
                                "Expected hidden[1] size {}, got {}")
 
     def permute_hidden(self, hx, permutation):
-        """The state with its sequences in another order."""
+        """The state with its sequences permuted."""
         return _select(hx[0], 1, permutation), _select(hx[1], 1, permutation)
 
     def _zeros(self, x, batch_sizes):
@@ -258,7 +258,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """All weights anew, evenly between -1 / sqrt(hidden_size) and 1 / sqrt(hidden_size)."""
+        """Initializes all weights uniformly in [-1 / sqrt(hidden_size), 1 / sqrt(hidden_size)]."""
         _uniform(self)
 
     def _check(self, x, hidden):

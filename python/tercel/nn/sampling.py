@@ -1,4 +1,4 @@
-"""Layers that give images other pixels, or channels in another order."""
+"""Layers that resize images or reorder channels."""
 
 from tercel.nn import functional as F
 from tercel.nn.conv import Upsample, _tuple
@@ -9,7 +9,7 @@ __all__ = ["ChannelShuffle", "FractionalMaxPool2d", "FractionalMaxPool3d", "Upsa
 
 
 class ChannelShuffle(Module):
-    """The first channel of each of so many groups, then the second of each, and so on."""
+    """Interleaves groups of channels: the first channel of each group, then the second of each, and so on."""
 
     def __init__(self, groups):
         super().__init__()
@@ -23,14 +23,14 @@ class ChannelShuffle(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images of another size, each pixel the nearest of the input."""
+    """Resizes images with nearest-neighbour sampling."""
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images of another size by linear interpolation in both directions; corners go to corners."""
+    """Resizes images with bilinear interpolation and aligned corners."""
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
@@ -58,12 +58,12 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest of each window of an image; the windows' places are random, their number fixed."""
+    """The maximum of each window of an image; a fixed number of windows at random positions."""
 
     _dims = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest of each window of a volume; the windows' places are random, their number fixed."""
+    """The maximum of each window of a volume; a fixed number of windows at random positions."""
 
     _dims = 3

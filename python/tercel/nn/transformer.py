@@ -1,4 +1,4 @@
-"""Transformers (Vaswani and others, Attention is all you need)."""
+"""Transformers (Vaswani et al., Attention is all you need)."""
 
 import copy
 
@@ -16,7 +16,7 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tran
 
 
 class _Layer(Module):
-    """What layers of encoder and decoder share: sums of blocks and their input, with a norm after or before each."""
+    """Base of encoder and decoder layers: residual blocks with normalization after or before each."""
 
     def __init__(self, attentions, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
                  norm_first, bias, device, dtype):
@@ -50,7 +50,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention, then two Linear layers with an activation between; around each a sum with its input and a norm."""
+    """Self-attention, then two Linear layers with an activation between; each is a residual block with normalization."""
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
                  batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
@@ -66,7 +66,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, two Linear layers; around each a sum with its input and a norm."""
+    """Self-attention, attention to the encoder's output, two Linear layers; each is a residual block with normalization."""
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
                  batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
@@ -87,7 +87,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """Copies of a layer, one after the other, and a norm of the last one's result."""
+    """A stack of copies of a layer, with an optional final normalization."""
 
     def __init__(self, layer, num_layers, norm):
         super().__init__()
@@ -102,10 +102,10 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """num_layers copies of a layer, one after the other, then the norm if there is one.
+    """A stack of num_layers copies of a layer, then the norm, if any.
 
-    enable_nested_tensor and mask_check are PyTorch's; here there are no nested tensors, so that rows of padding are
-    computed as the others are.
+    enable_nested_tensor and mask_check have no effect: there are no nested tensors, so padding is computed like other
+    positions.
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
@@ -117,7 +117,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """num_layers copies of a layer, one after the other, then the norm if there is one."""
+    """A stack of num_layers copies of a layer, then the norm, if any."""
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__(decoder_layer, num_layers, norm)
@@ -131,9 +131,9 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder of src [source, n, d_model], and a decoder of tgt [target, n, d_model] that looks at its result.
+    """An encoder of src [source, n, d_model] and a decoder of tgt [target, n, d_model] that attends to its result.
 
-    With batch_first, n is the first dimension; n may be missing in both. Masks are those of MultiheadAttention.
+    With batch_first, n is the first dimension; both may be unbatched. Masks are as in MultiheadAttention.
     """
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048,
@@ -176,5 +176,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """A mask [sz, sz] to add to scores: -inf for what comes later, 0 elsewhere."""
+        """A causal mask [sz, sz] to add to scores: -inf for later positions, 0 elsewhere."""
         return _C.full((sz, sz), float("-inf"), dtype=dtype, device=device).triu(1)

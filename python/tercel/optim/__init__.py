@@ -1,4 +1,4 @@
-"""Optimizers over groups of parameters, and schedules of their learning rates."""
+"""Optimizers with parameter groups, and learning rate schedules."""
 
 import sys
 
@@ -7,6 +7,6 @@ from tercel.optim.lbfgs import LBFGS  # noqa: F401
 from tercel.optim.optimizer import Optimizer  # noqa: F401
 from tercel.optim.optimizers import *  # noqa: F401,F403
 
-# PyTorch has a file for each: `from torch.optim.adam import Adam`.
-for _name in ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"):
+# PyTorch has a module for each: `from torch.optim.adam import Adam`.
+for _name in map(str.lower, _optimizers.__all__):
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _optimizers

@@ -1,9 +1,9 @@
-"""L-BFGS: steps along directions that a few gradients of the past correct, with a line search if wanted.
+"""L-BFGS: quasi-Newton steps with a short history of gradients and an optional line search.
 
 Note [Line search]
-strong_wolfe looks for a step with a lower value and a much flatter slope. It goes out until such a step lies between two
-tried ones (the bracket), and then closes in on it; each next step is the least point of the cubic through what is known of
-two steps, kept away from the ends that it approaches too slowly.
+strong_wolfe searches for a step with a lower value and a much flatter slope. It increases the step until such a step is
+between two tried ones (the bracket), and then narrows the bracket; each next step is the minimum of the cubic that
+interpolates values and slopes of two steps, kept away from the bracket's ends if progress is too slow.
 """
 
 from collections import namedtuple
@@ -18,12 +18,12 @@ __all__ = ["LBFGS"]
 
 _Tried = namedtuple("_Tried", ["step", "value", "gradient", "slope"])
 
-_DECREASE, _FLATNESS = 1e-4, 0.9  # of the value and of the slope, as shares of the slope at the start
+_DECREASE, _FLATNESS = 1e-4, 0.9  # required decrease of value and slope, as fractions of the initial slope
 _MOST_TRIED = 25
 
 
 def _least_of_cubic(a, b, low=None, high=None):
-    """The least point of the cubic with the values and slopes of two tried steps, within bounds: else the two steps."""
+    """The minimum of the cubic with the values and slopes of two tried steps, within bounds (default: the two steps)."""
     if low is None:
         low, high = sorted((a.step, b.step))
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
@@ -37,7 +37,7 @@ def _least_of_cubic(a, b, low=None, high=None):
 
 
 def _bracket(evaluate, start, step):
-    """One step that will do, or two with such a step between them; and how many were tried."""
+    """An acceptable step, or a bracket of two steps around one; and the number of tried steps."""
     before, now = start, evaluate(step)
     for tried in range(_MOST_TRIED):
         if now.value > start.value + _DECREASE * now.step * start.slope or (tried > 1 and now.value >= before.value):
@@ -52,7 +52,7 @@ def _bracket(evaluate, start, step):
 
 
 def _strong_wolfe(evaluate, start, step, longest, tolerance):
-    """See Note [Line search]. The step, as what was tried, and how many were."""
+    """See Note [Line search]. Returns the chosen step and the number of tried ones."""
     ends, tried = _bracket(evaluate, start, step)
     low, high = (0, len(ends) - 1) if ends[0].value <= ends[-1].value else (1, 0)
     done, slow = len(ends) == 1, False
@@ -81,10 +81,10 @@ def _strong_wolfe(evaluate, start, step, longest, tolerance):
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS: step(closure) calculates the loss and its gradients several times.
+    """Limited-memory BFGS: step(closure) evaluates the loss and its gradients several times.
 
-    One group of parameters. A step ends after max_iter directions or max_eval calls (1.25 max_iter), or where gradients
-    (tolerance_grad) or changes (tolerance_change) are small. line_search_fn: None (steps of lr) or "strong_wolfe".
+    Supports one parameter group. A step ends after max_iter directions or max_eval calls (default 1.25 * max_iter), or when
+    gradients (tolerance_grad) or changes (tolerance_change) are small. line_search_fn: None (steps of lr) or "strong_wolfe".
     """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
@@ -103,7 +103,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self):
-        """All gradients as one row of real numbers."""
+        """All gradients as one vector of real numbers."""
         rows = []
         for p in self._params():
             g = _C.zeros_like(p) if p.grad is None else p.grad
@@ -133,7 +133,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure):
-        """Several updates; gives back the loss that the first call of the closure calculated."""
+        """Performs several updates; returns the loss of the closure's first call."""
         group = self.param_groups[0]
         lr, max_iter, search = float(group["lr"]), group["max_iter"], group["line_search_fn"]
         if search not in (None, "strong_wolfe"):
@@ -164,7 +164,7 @@ class LBFGS(Optimizer):
                 state["t"], value, gradient = found.step, found.value, found.gradient
             else:
                 self._move(state["t"], state["d"])
-                if iterations != max_iter:  # the last one need not know where it has come to
+                if iterations != max_iter:  # not evaluated after the last update
                     value, gradient, tried = float(closure()), self._gradient(), 1
             calls += tried
             state["func_evals"] += tried
@@ -176,7 +176,7 @@ class LBFGS(Optimizer):
 
 
 def _turn(state, gradient, history_size):
-    """The next direction, state["d"], from the gradient and what the last steps have told of the curvature."""
+    """The next direction, state["d"], from the gradient and the curvature history of the last steps."""
     if state["n_iter"] == 1:
         state.update(d=-gradient, old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return

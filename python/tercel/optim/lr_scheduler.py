@@ -1,7 +1,7 @@
-"""Learning rates that change with the epoch, or with a metric.
+"""Learning rate schedules by epoch or by a metric.
 
-A schedule sets the groups' rates when it is made and at every step(). Rates follow from the rates before (so that several
-schedules work together); the closed form is for jumping to an epoch.
+A schedule sets the groups' rates when it is created and at every step(). Each rate is computed from the previous one, so
+that several schedules can be combined; the closed form is used to jump to an epoch.
 """
 
 import math
@@ -22,7 +22,7 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 class LRScheduler:
-    """get_lr() gives the groups' rates of last_epoch."""
+    """Base class of schedules: get_lr() returns the groups' rates for last_epoch."""
 
     def __init__(self, optimizer, last_epoch=-1):
         _check_optimizer(optimizer)
@@ -34,22 +34,22 @@ class LRScheduler:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        # Whether the optimizer's step() is called first is told by this number, if nobody has put another in its place.
+        # This counter shows whether the optimizer's step() is called first, unless another function replaced step().
         optimizer._step_count = 0
         optimizer._known_step = optimizer.__dict__.get("step")
         self._step_count = 0
         self.step()
 
     def state_dict(self):
-        """All but the optimizer."""
+        """The state without the optimizer."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict):
-        """Takes what state_dict() gave."""
+        """Restores a state_dict()."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):
-        """The groups' rates as the last step() set them."""
+        """The groups' rates set by the last step()."""
         return self._last_lr
 
     def get_lr(self):
@@ -60,7 +60,7 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self, epoch=None):
-        """Goes on by one epoch, or to the given one."""
+        """Advances by one epoch, or to the given one."""
         self._check_order()
         self._step_count += 1
         if epoch is None:
@@ -75,7 +75,7 @@ class LRScheduler:
         self._set(getattr(self, "_get_closed_form_lr", self.get_lr)())
 
     def _check_order(self):
-        """At the first step after the one that belongs to making it."""
+        """Checks the order of calls at the first step after construction."""
         if self._step_count != 1:
             return
         optimizer = self.optimizer
@@ -94,7 +94,7 @@ class LRScheduler:
         self._last_lr = self._current()
 
 
-_LRScheduler = LRScheduler  # as it was called before
+_LRScheduler = LRScheduler  # older name
 
 
 def _check_optimizer(optimizer):
@@ -111,7 +111,7 @@ class _Lambdas(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """Functions are left out; of objects that are called, the attributes are kept."""
+        """Excludes functions; for callable objects, saves their attributes."""
         state = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "lr_lambdas")}
         plain = type(lambda: None)
         state["lr_lambdas"] = [None if isinstance(f, plain) else dict(f.__dict__) for f in self.lr_lambdas]
@@ -126,14 +126,14 @@ class _Lambdas(LRScheduler):
 
 
 class LambdaLR(_Lambdas):
-    """The first rate times lr_lambda(epoch)."""
+    """The initial rate times lr_lambda(epoch)."""
 
     def get_lr(self):
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas)]
 
 
 class MultiplicativeLR(_Lambdas):
-    """The rate times lr_lambda(epoch), each epoch."""
+    """Multiplies the rate by lr_lambda(epoch) in each epoch."""
 
     def get_lr(self):
         if self.last_epoch == 0:
@@ -142,7 +142,7 @@ class MultiplicativeLR(_Lambdas):
 
 
 class StepLR(LRScheduler):
-    """Times gamma every step_size epochs."""
+    """Multiplies the rate by gamma every step_size epochs."""
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
@@ -158,7 +158,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at each milestone."""
+    """Multiplies the rate by gamma at each milestone."""
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -173,7 +173,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Times factor in the first total_iters epochs."""
+    """Multiplies the rate by factor in the first total_iters epochs."""
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if factor > 1.0 or factor < 0:
@@ -194,7 +194,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from start_factor to end_factor in total_iters epochs."""
+    """Multiplies the rate by a factor that changes linearly from start_factor to end_factor in total_iters epochs."""
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if start_factor > 1.0 or start_factor <= 0:
@@ -220,7 +220,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every epoch."""
+    """Multiplies the rate by gamma every epoch."""
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
@@ -234,7 +234,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Times (1 - epoch / total_iters)^power."""
+    """Multiplies the initial rate by (1 - epoch / total_iters)^power."""
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
@@ -252,7 +252,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Along a cosine from the first rate to eta_min in T_max epochs, and back."""
+    """Cosine annealing from the initial rate to eta_min in T_max epochs, and back."""
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -264,7 +264,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._current()
         if self._step_count == 1:
             return self._get_closed_form_lr()
-        if (epoch - 1 - half) % (2 * half) == 0:  # the rate before is eta_min: nothing to multiply
+        if (epoch - 1 - half) % (2 * half) == 0:  # the previous rate is eta_min: there is nothing to multiply
             return [rate + (base - self.eta_min) * (1 - math.cos(math.pi / half)) / 2
                     for base, rate in zip(self.base_lrs, self._current())]
         factor = (1 + math.cos(math.pi * epoch / half)) / (1 + math.cos(math.pi * (epoch - 1) / half))
@@ -276,7 +276,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down a cosine, again and again: the first time in T_0 epochs, each time T_mult times as long."""
+    """Cosine annealing with restarts: the first cycle has T_0 epochs, each next one T_mult times as many."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -291,7 +291,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Goes on by one epoch, or to the given one, which may be a fraction."""
+        """Advances by one epoch, or to the given one, which may be fractional."""
         self._step_count += 1
         self._go_to(self.last_epoch + 1 if epoch is None else epoch)
 
@@ -309,7 +309,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Smith's one cycle: up to max_lr, then down; the momentum, if the optimizer has one, the other way."""
+    """Smith's one-cycle policy: up to max_lr, then down; momentum, if any, moves in the opposite direction."""
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
                  anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
@@ -332,7 +332,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self.total_steps, self._anneal, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
         up = pct_start * total_steps - 1
-        # Where a phase ends, and from and to which of the group's values it goes.
+        # The end of each phase, and the names of the group's values that it interpolates.
         self._phases = [(up, "initial", "max")]
         if three_phase:
             self._phases += [(2 * up, "max", "initial"), (total_steps - 1, "initial", "min")]
@@ -381,9 +381,9 @@ class OneCycleLR(LRScheduler):
 
 class CyclicLR(LRScheduler):
     """
-    Between base_lr and max_lr, again and again: step_size_up steps up, step_size_down down; how far the cycle (or, in
-    scale_mode "iterations", the step) goes is scale_fn of its number, or what the mode says. The momentum goes the other
-    way.
+    Cycles between base_lr and max_lr: step_size_up steps up, step_size_down steps down. The amplitude of a cycle is
+    scale_fn(cycle number), or with scale_mode "iterations" scale_fn(step), by default that of the mode. Momentum moves in
+    the opposite direction.
     """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
@@ -411,7 +411,7 @@ class CyclicLR(LRScheduler):
         self.base_lrs = bases
 
     def scale_fn(self, x):
-        """How far the cycle, or the step, of this number goes."""
+        """The amplitude factor of a cycle or step."""
         if self._scale_fn is not None:
             return self._scale_fn(x)
         return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
@@ -429,7 +429,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self):
-        """Functions are left out; of an object that is called, the attributes are kept."""
+        """Excludes functions; for a callable object, saves its attributes."""
         state = super().state_dict()
         function = state.pop("_scale_fn")
         state["_scale_fn"] = None if function is None or isinstance(function, type(lambda: None)) else dict(vars(function))
@@ -454,7 +454,7 @@ def _for_groups(name, optimizer, value):
 
 
 class _Several(LRScheduler):
-    """A schedule made of others: its state holds theirs."""
+    """Base of schedules composed of others, whose states it includes."""
 
     def state_dict(self):
         state = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
@@ -477,7 +477,7 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """One schedule until each milestone, the next one from there."""
+    """Switches to the next schedule at each milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         self._take("SequentialLR", optimizer, schedulers)
@@ -486,7 +486,7 @@ class SequentialLR(_Several):
                              f"of milestone points, but got number of schedulers {len(self._schedulers)} and the "
                              f"number of milestones to be equal to {len(milestones)}")
         self._milestones, self.last_epoch = list(milestones), last_epoch + 1
-        # Each schedule has set the rates when it was made: begin again with the first alone.
+        # Each schedule set the rates when it was created: restart with the first only.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         for scheduler in self._schedulers:
@@ -496,7 +496,7 @@ class SequentialLR(_Several):
         self._last_lr = self._schedulers[0].get_last_lr()
 
     def step(self):
-        """Goes on by one epoch."""
+        """Advances by one epoch."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
@@ -509,7 +509,7 @@ class SequentialLR(_Several):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules at once: each changes what the one before it left."""
+    """Applies several schedules at each step, one after another."""
 
     def __init__(self, schedulers, optimizer=None):
         schedulers = list(schedulers)
@@ -517,14 +517,14 @@ class ChainedScheduler(_Several):
         self._last_lr = self._current()
 
     def step(self):
-        """Goes on by one epoch."""
+        """Advances by one epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._current()
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor when a metric has not become better in `patience` steps."""
+    """Multiplies the rate by factor when a metric has not improved for `patience` steps."""
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
                  min_lr=0, eps=1e-8):
@@ -543,7 +543,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._current()
 
     def is_better(self, value, best):
-        """Whether a metric has become better, by more than the threshold."""
+        """Whether a metric has improved by more than the threshold."""
         sign = -1 if self.mode == "min" else 1
         margin = self.threshold if self.threshold_mode == "abs" else self.threshold * best
         if self.threshold_mode == "rel" and math.isinf(best):
@@ -552,11 +552,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self):
-        """Whether it waits after a reduction."""
+        """Whether the schedule is in the cooldown after a reduction."""
         return self.cooldown_counter > 0
 
     def step(self, metrics, epoch=None):
-        """Goes on by one epoch, at whose end the metric had this value."""
+        """Advances by one epoch, with the metric's value at its end."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(value, self.best):

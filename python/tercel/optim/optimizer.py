@@ -1,4 +1,4 @@
-"""Optimizer: groups of parameters with their options, and what is kept for each parameter."""
+"""Optimizer: parameter groups with options, and a state for each parameter."""
 
 import functools
 import warnings
@@ -24,13 +24,13 @@ required = _Required()
 
 
 def _watched(step):
-    """A step() that schedules can see was called, with a range in profiles and hooks around it."""
+    """Wraps step(): counts calls for schedules, records a profiler range and calls hooks."""
     @functools.wraps(step)
     def watched(*args, **kwargs):
         self = args[0]
         self._step_count = getattr(self, "_step_count", 0) + 1
         hooks = self.__dict__.get("_hooks")
-        if self.__dict__.get("_in_step") or not (hooks or _C._profiler_enabled()):  # a step() may call that of its base class
+        if self.__dict__.get("_in_step") or not (hooks or _C._profiler_enabled()):  # called by a subclass's step()
             return step(*args, **kwargs)
         self._in_step = True
         try:
@@ -53,10 +53,10 @@ def _watched(step):
 
 
 class Optimizer:
-    """What all optimizers share.
+    """Base class of optimizers.
 
-    param_groups is a list of dicts: "params", and the options, which may be changed between steps. state holds a dict for
-    each parameter. A subclass defines step().
+    param_groups is a list of dicts with "params" and the options, which may be changed between steps. state has a dict for
+    each parameter. Subclasses define step().
     """
 
     def __init_subclass__(cls, **options):
@@ -85,7 +85,7 @@ class Optimizer:
         return HookHandle(hooks, hook, prepend)
 
     def register_step_pre_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) before each step(); what it returns takes the place of (args, kwargs)."""
+        """Calls hook(optimizer, args, kwargs) before each step(); its result, if any, replaces (args, kwargs)."""
         return self._register("step_pre", hook)
 
     def register_step_post_hook(self, hook):
@@ -109,7 +109,7 @@ class Optimizer:
         return self._register("load_post", hook, prepend)
 
     def add_param_group(self, param_group):
-        """Adds a dict of "params" and options; what it leaves out has the optimizer's default."""
+        """Adds a dict of "params" and options; missing options get the optimizer's defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -140,7 +140,7 @@ class Optimizer:
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     def zero_grad(self, set_to_none=True):
-        """Forgets the gradients, or makes them zero."""
+        """Sets the gradients to None, or to zero."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
@@ -152,11 +152,11 @@ class Optimizer:
                     p.grad.zero_()
 
     def step(self, closure=None):
-        """One update of all parameters; a closure computes the loss, with gradients, and is called first."""
+        """Updates all parameters; a closure, which computes the loss and its gradients, is called first."""
         raise NotImplementedError
 
     def state_dict(self):
-        """{"state": by number of the parameter, "param_groups": with numbers in place of parameters}."""
+        """{"state": dicts by parameter number, "param_groups": with numbers in place of parameters}."""
         for hook in self._hooks_of("state_dict_pre"):
             hook(self)
         numbers, groups = {}, []
@@ -172,8 +172,8 @@ class Optimizer:
         return made
 
     def load_state_dict(self, state_dict):
-        """Takes a state dict's options and copies of its states, in the dtypes of the parameters."""
-        state_dict = state_dict.copy()  # which hooks may change
+        """Loads a state dict's options and copies of its states, converted to the dtypes of the parameters."""
+        state_dict = state_dict.copy()  # hooks may change it
         for hook in self._hooks_of("load_pre"):
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
@@ -192,7 +192,7 @@ class Optimizer:
                 state[p] = {name: _as_state(name, value, p) for name, value in kept.items()}
             else:
                 state[number] = kept
-        # Options that were added after the state was saved have their defaults.
+        # Options that did not exist when the state was saved get their defaults.
         groups = [{**self.defaults, **deepcopy({k: v for k, v in other.items() if k != "params"}),
                    "params": mine["params"]} for mine, other in zip(self.param_groups, saved)]
         self.__setstate__({"state": state, "param_groups": groups})
@@ -221,22 +221,22 @@ def _as_state(name, value, p):
 
 
 class ElementwiseOptimizer(Optimizer):
-    """An optimizer that updates each element by itself, in one of two ways.
+    """Base of elementwise optimizers, which have two implementations.
 
-    _update_group() updates a group by one call of the extension, whose rules (tercel/optim/rules.h) go over the memory
-    once. _update() updates one parameter by operations on tensors, which differentiable steps record; optimizers without
-    a rule have nothing else.
+    _update_group() updates a group with one call of the extension, whose rules (tercel/optim/rules.h) make one pass over
+    memory. _update() updates one parameter with tensor operations, which differentiable steps record; optimizers without
+    a rule have only this.
     """
 
     _update_group = None
 
     def _update(self, p, grad, state, group):
-        """Changes p by its gradient; both without history, and the gradient already with its sign."""
+        """Updates p by its gradient; both are detached, and the gradient already has its sign."""
         raise NotImplementedError
 
     @no_grad()
     def step(self, closure=None):
-        """One update of every parameter that has a gradient; gives back the closure's loss."""
+        """Updates every parameter that has a gradient; returns the closure's loss."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -252,11 +252,11 @@ class ElementwiseOptimizer(Optimizer):
                     if p.grad is None:
                         continue
                     state = self.state[p]
-                    if differentiable:  # the graph of the last step needs its states as they are
+                    if differentiable:  # the graph of the last step still needs its states
                         state.update({name: value.clone() for name, value in state.items() if isinstance(value, Tensor)})
                     update = self._update_complex if p.is_complex() else self._update
                     update(p, -p.grad if group["maximize"] else p.grad, state, group)
-                    if not state:  # a state_dict() has none of what keeps nothing
+                    if not state:  # a state_dict() contains no empty states
                         del self.state[p]
         return loss
 
@@ -280,7 +280,7 @@ class ElementwiseOptimizer(Optimizer):
         return params, grads, *states, *([steps] if counts else [])
 
     def _update_complex(self, p, grad, state, group):
-        """The parts of a complex number are numbers of their own; the states are complex."""
+        """Treats the parts of complex numbers as separate real numbers; the states are complex."""
         seen = {name: _C.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
                 for name, value in state.items()}
         parts = _C.view_as_real(p)
@@ -293,7 +293,7 @@ class ElementwiseOptimizer(Optimizer):
 
 
 def check_at_least_zero(**values):
-    """ValueError with PyTorch's sentence: Invalid learning rate: -1."""
+    """Raises ValueError with PyTorch's message: Invalid learning rate: -1."""
     names = {"lr": "learning rate", "eps": "epsilon value"}
     for name, value in values.items():
         if not 0.0 <= value:
@@ -307,7 +307,7 @@ def check_betas(betas):
 
 
 def count(state):
-    """Adds one to the steps of a parameter; gives back how many there were, this one included."""
+    """Increments a parameter's step count and returns it."""
     step = state.get("step")
     if step is None:
         step = state["step"] = _C.tensor(0.0, dtype=_C.float32)
@@ -318,7 +318,7 @@ def count(state):
 
 
 def kept(state, name, p, value=0.0):
-    """The state of that name; at first a tensor of p's sizes that holds the value."""
+    """The state with a name; initially a tensor of p's sizes filled with the value."""
     found = state.get(name)
     if found is None:
         found = state[name] = _C.full_like(p.detach(), value)

@@ -1,9 +1,9 @@
 """The optimizers: names, defaults and formulas are PyTorch's; Ftrl is the trainer's.
 
-A group of parameters is updated by one call of the extension, by the rules that the C++ optimizers and the trainer have too
-(_update_group); differentiable steps, and the optimizers that are Python's alone, are written with operations of tensors
-(_update). Arguments that in PyTorch choose between implementations of one formula (foreach, fused, capturable) are taken and
-make no difference.
+One call of the extension updates a parameter group, by the same rules as in the C++ optimizers and the trainer
+(_update_group); differentiable steps, and the optimizers that exist only in Python, use tensor operations (_update).
+Arguments that select between implementations of one formula in PyTorch (foreach, fused, capturable) are accepted and
+have no effect.
 """
 
 from tercel import _C
@@ -17,7 +17,7 @@ def _decayed(p, grad, group):
 
 
 def _after_decay(p, grad, group, shrinks):
-    """The gradient with the decay added, or as it is when the parameter itself shrinks."""
+    """The gradient with weight decay added; unchanged if decay is decoupled and shrinks the parameter itself."""
     if not shrinks:
         return _decayed(p, grad, group)
     p.mul_(1 - group["lr"] * group["weight_decay"])
@@ -25,7 +25,7 @@ def _after_decay(p, grad, group, shrinks):
 
 
 def _guarded_root(square, group, divisor=1.0):
-    """sqrt(square) / divisor + eps, in place where no step is recorded."""
+    """sqrt(square) / divisor + eps, in place unless the step is recorded."""
     root = square.sqrt()
     if group["differentiable"]:
         return root / divisor + group["eps"]
@@ -33,14 +33,14 @@ def _guarded_root(square, group, divisor=1.0):
 
 
 def _moments(p, grad, state, betas):
-    """The moving means of the gradient and of its square, which are a state's."""
+    """Updates the moving averages of the gradient and of its square in a state."""
     beta1, beta2 = betas
     mean = kept(state, "exp_avg", p).lerp_(grad, 1 - beta1)
     return mean, kept(state, "exp_avg_sq", p).mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
 
 
 def _largest(state, name, values, group):
-    """The largest of a state and the values, which becomes the state."""
+    """The elementwise maximum of a state and the values, which becomes the state."""
     before = state[name]
     if group["differentiable"]:
         state[name] = _C.maximum(before, values)
@@ -83,7 +83,7 @@ class SGD(ElementwiseOptimizer):
             try:
                 _C._sgd_step(*new, *options, True)
             except BaseException:
-                for p in new[0]:  # a buffer begins as a gradient, or not at all
+                for p in new[0]:  # a buffer starts as the first gradient
                     self.state[p].pop("momentum_buffer", None)
                 raise
         if known[0]:
@@ -104,7 +104,7 @@ class SGD(ElementwiseOptimizer):
 
 class Adam(ElementwiseOptimizer):
     """
-    Moving means of g and g^2, corrected for their start; weight decay is added to g, or shrinks the parameter itself if
+    Bias-corrected moving averages of g and g^2; weight decay is added to g, or shrinks the parameter itself if
     decoupled_weight_decay is set.
     """
 
@@ -177,7 +177,7 @@ class Adagrad(ElementwiseOptimizer):
 
 
 class RMSprop(ElementwiseOptimizer):
-    """p -= lr g / (sqrt(moving mean of g^2) + eps), centred and with momentum if asked."""
+    """p -= lr g / (sqrt(moving average of g^2) + eps), optionally centred and with momentum."""
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):
@@ -213,7 +213,7 @@ class RMSprop(ElementwiseOptimizer):
 
 
 class Adadelta(ElementwiseOptimizer):
-    """p -= lr d, with d = g sqrt(moving mean of d^2 + eps) / sqrt(moving mean of g^2 + eps)."""
+    """p -= lr d, with d = g sqrt(moving average of d^2 + eps) / sqrt(moving average of g^2 + eps)."""
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
                  maximize=False, differentiable=False):
@@ -239,7 +239,7 @@ class Adadelta(ElementwiseOptimizer):
 
 
 class Adamax(ElementwiseOptimizer):
-    """Adam with the largest |g|, which decays, in place of the root of the mean of squares."""
+    """Adam with a decaying maximum of |g| in place of the root mean square."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):
@@ -260,7 +260,7 @@ class Adamax(ElementwiseOptimizer):
 
 
 class NAdam(ElementwiseOptimizer):
-    """Adam with Nesterov's momentum."""
+    """Adam with Nesterov momentum."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
@@ -286,7 +286,7 @@ class NAdam(ElementwiseOptimizer):
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam whose steps are not divided by the root before its variance is known, and are rectified from then on."""
+    """Adam that skips the division by the root mean square in the first steps, and rectifies its variance afterwards."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -304,7 +304,7 @@ class RAdam(ElementwiseOptimizer):
         mean, square = _moments(p, grad, state, group["betas"])
         rate = lr / (1 - beta1**step)
         correction = 1 - beta2**step
-        most = 2 / (1 - beta2) - 1  # length of the moving mean, and what it is after so many steps
+        most = 2 / (1 - beta2) - 1  # length of the moving average in the limit, and after this many steps
         length = most - 2 * step * beta2**step / correction
         if length <= 5:
             p.add_(mean, alpha=-rate)
@@ -314,7 +314,7 @@ class RAdam(ElementwiseOptimizer):
 
 
 class ASGD(ElementwiseOptimizer):
-    """p -= eta (g + lambd p), with a falling eta; the state "ax" is the mean of p from step t0 on."""
+    """p -= eta (g + lambd p), with a decreasing eta; the state "ax" is the mean of p from step t0 on."""
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
                  differentiable=False, capturable=False):
@@ -334,7 +334,7 @@ class ASGD(ElementwiseOptimizer):
 
 
 class Rprop(ElementwiseOptimizer):
-    """Steps by the sign of g alone: they grow while the sign stays and shrink when it changes, which then is no step."""
+    """Steps by the sign of g: sizes grow while the sign stays, and shrink when it changes, where the step is skipped."""
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
                  maximize=False, differentiable=False):

@@ -1,4 +1,4 @@
-"""Stochastic weight averaging: a model whose parameters are the means of another's, and its schedule."""
+"""Stochastic weight averaging: a model whose parameters are averages of another model's, and its schedule."""
 
 import math
 from copy import deepcopy
@@ -19,7 +19,7 @@ def _check_decay(decay):
 
 
 def get_ema_avg_fn(decay=0.999):
-    """An avg_fn of AveragedModel: the mean keeps `decay` of itself, the parameter gives the rest."""
+    """An avg_fn for AveragedModel: the exponential moving average decay * mean + (1 - decay) * parameter."""
     _check_decay(decay)
 
     @no_grad()
@@ -30,7 +30,7 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """An avg_fn of AveragedModel: the arithmetic mean of all."""
+    """An avg_fn for AveragedModel: the arithmetic mean of all."""
     @no_grad()
     def average(mean, value, count):
         return mean + (value - mean) / (count + 1)
@@ -39,7 +39,7 @@ def get_swa_avg_fn():
 
 
 def _of_lists(average, in_place):
-    """A multi_avg_fn, which changes a list of means, from what it does to one."""
+    """Makes a multi_avg_fn, which updates a list of means, from a function of one mean."""
     @no_grad()
     def averages(means, values, count):
         for mean, value in zip(means, values):
@@ -52,20 +52,20 @@ def _of_lists(average, in_place):
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """A multi_avg_fn of AveragedModel: get_ema_avg_fn() of a list of means, which it changes."""
+    """A multi_avg_fn for AveragedModel: get_ema_avg_fn() on a list of means, in place."""
     return _of_lists(get_ema_avg_fn(decay), lambda mean, value, count: mean.lerp_(value, 1 - decay))
 
 
 def get_swa_multi_avg_fn():
-    """A multi_avg_fn of AveragedModel: get_swa_avg_fn() of a list of means, which it changes."""
+    """A multi_avg_fn for AveragedModel: get_swa_avg_fn() on a list of means, in place."""
     return _of_lists(get_swa_avg_fn(), lambda mean, value, count: mean.lerp_(value, 1 / float(count + 1)))
 
 
 class AveragedModel(Module):
     """
-    A copy of the model; update_parameters(model) takes the model's parameters as they are now into the mean.
-    avg_fn(mean, parameter, how many there were) gives the next mean, the arithmetic one if it is left out;
-    multi_avg_fn changes a list of means by a list of parameters.
+    A copy of the model whose parameters are averages; update_parameters(model) includes the model's current parameters.
+    avg_fn(mean, parameter, count so far) returns the next mean, by default the arithmetic one; multi_avg_fn updates a
+    list of means from a list of parameters.
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
@@ -89,7 +89,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model):
-        """Takes the model's parameters into the mean; the first time it becomes them. Other buffers are copied."""
+        """Includes the model's parameters in the averages; the first call copies them. Other buffers are copied."""
         means = [mean.detach() for mean in self._averaged(self.module)]
         values = [value.detach().to(mean.device) for value, mean in zip(self._averaged(model), means)]
         count = self.n_averaged
@@ -110,7 +110,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Calculates the running statistics of batch normalization anew, over the inputs that the loader gives."""
+    """Recomputes the running statistics of batch normalization over the loader's inputs."""
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):
@@ -132,7 +132,7 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """From the rates as they are to swa_lr in anneal_epochs epochs; there they stay."""
+    """Anneals the current rates to swa_lr in anneal_epochs epochs and keeps them there."""
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         groups = len(optimizer.param_groups)
@@ -150,7 +150,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step):
-        """How much of the way to swa_lr is done."""
+        """The fraction of the annealing that is done."""
         way = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return way if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * way)) / 2
 
@@ -161,7 +161,7 @@ class SWALR(LRScheduler):
         before, now = self._share(step - 1), self._share(step)
         rates = []
         for group in self.optimizer.param_groups:
-            # Where it began follows from where the last step has brought it, whatever has changed the rate since.
+            # The initial rate is computed from the current one, so that other changes of the rate are kept.
             start = group["swa_lr"] if before == 1 else (group["lr"] - before * group["swa_lr"]) / (1 - before)
             rates.append(group["swa_lr"] * now + start * (1 - now))
         return rates

@@ -1,4 +1,4 @@
-"""What signals are multiplied by before they are transformed."""
+"""Signal processing: window functions."""
 
 from tercel.signal import windows
 

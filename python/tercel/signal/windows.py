@@ -1,7 +1,7 @@
-"""Windows of M points as 1-d tensors [M] of float32 or float64 (the default dtype unless one is given).
+"""Window functions of M points as 1-d tensors [M] of float32 or float64 (the default dtype unless one is given).
 
-With ``sym`` a window reads the same from both ends, as filters want it; without, it is one period of a window that goes
-on, as transforms want it. M below 0, another dtype or layout is a ValueError.
+With ``sym`` a window is symmetric, for filters; without, it is one period of a periodic window, for transforms.
+ValueError for negative M, another dtype or another layout.
 """
 
 import math
@@ -25,7 +25,7 @@ def _result_dtype(op, M, dtype, layout):  # noqa: N803
 
 
 def _window(op, M, values, dtype, layout, device, requires_grad):  # noqa: N803
-    """values(n) of the points n = 0 ... M - 1, calculated in float64; 1 of a single point."""
+    """values(n) at the points n = 0 ... M - 1, computed in float64; 1 for a single point."""
     dtype = _result_dtype(op, M, dtype, layout)
     points = tercel.arange(M, dtype=tercel.float64, device=device)
     out = values(points) if M > 1 else tercel.ones_like(points)
@@ -37,7 +37,7 @@ def _intervals(M, sym):  # noqa: N803
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=tercel.strided, device=None, requires_grad=False):  # noqa: N803
-    """a[0] - a[1] cos(t) + a[2] cos(2t) - ..., where t goes around once."""
+    """a[0] - a[1] cos(t) + a[2] cos(2t) - ..., with t from 0 to 2 pi."""
     _result_dtype("general_cosine", M, dtype, layout)
     if not isinstance(a, Sequence):
         raise TypeError("Coefficients must be a list/tuple")
@@ -53,7 +53,7 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=tercel.strided, device=
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=tercel.strided, device=None,  # noqa: N803
                     requires_grad=False):
-    """alpha - (1 - alpha) cos(t), where t goes around once."""
+    """alpha - (1 - alpha) cos(t), with t from 0 to 2 pi."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device,
                           requires_grad=requires_grad)
 
@@ -88,14 +88,14 @@ def bartlett(M, *, sym=True, dtype=None, layout=tercel.strided, device=None, req
 
 
 def cosine(M, *, sym=True, dtype=None, layout=tercel.strided, device=None, requires_grad=False):  # noqa: N803
-    """Half a wave of a sine."""
+    """Half a period of a sine."""
     return _window("cosine", M, lambda n: ((n + 0.5) * (math.pi / (M if sym else M + 1))).sin(), dtype, layout, device,
                    requires_grad)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=tercel.strided, device=None,  # noqa: N803
                 requires_grad=False):
-    """exp(-|n - center| / tau); the center, the middle unless given, is for windows without symmetry alone."""
+    """exp(-|n - center| / tau); center defaults to the middle and can be set only for periodic windows."""
     _result_dtype("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -106,7 +106,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=tercel.
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=tercel.strided, device=None, requires_grad=False):  # noqa: N803
-    """A bell with the given standard deviation, in points."""
+    """A Gaussian with the given standard deviation, in points."""
     _result_dtype("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -116,14 +116,14 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=tercel.strided, device=
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=tercel.strided, device=None, requires_grad=False):  # noqa: N803
-    """Kaiser's window; the larger beta, the wider its main lobe and the lower the others."""
+    """Kaiser's window; a larger beta gives a wider main lobe and lower side lobes."""
     _result_dtype("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
 
     def values(n):
         place = n * (2 / _intervals(M, sym)) - 1
-        # Rounding may take the ends past 1.
+        # Rounding may push the ends above 1.
         root = (1 - place.square()).clamp_min(0).sqrt()
         return tercel.special.i0(root * beta) / tercel.special.i0(tercel.tensor(float(beta), dtype=tercel.float64))
 

@@ -1,19 +1,21 @@
-"""Programs for PyTorch as they are: `python -m tercel.torch program.py` runs one in which `torch` is Tercel.
+"""Runs PyTorch programs unchanged: in `python -m tercel.torch program.py`, `torch` is Tercel.
 
 Note [The name torch]
-install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. The module `torch` is one of its own,
-since its __version__ is that of the PyTorch version that is followed; all below it are Tercel's own modules, under two names
-in sys.modules. Libraries ask type(x).__module__ whether x is a tensor of theirs, so classes and functions of Tercel say
-"torch" there from then on, and so do the texts of dtypes and sizes. A process cannot hold both: classes have one name.
+install() makes `import torch` and `import torch.nn.functional` find Tercel's modules. `torch` is a separate module
+object, since its __version__ is the PyTorch version that Tercel follows; its submodules are Tercel's modules, under two
+names in sys.modules. Libraries check type(x).__module__ to recognize tensors, so __module__ of Tercel's classes and
+functions says "torch" from then on, and layers and optimizers name PyTorch's modules (_place_of), as does the repr of
+dtypes and sizes. A process cannot use both names.
 
-Processes that multiprocessing starts take over sys.path, on which install() puts a folder with a package `torch` that calls
-install(). importlib.metadata finds the version there too.
+Processes started by multiprocessing inherit sys.path, to which install() adds a folder with a package `torch` that calls
+install(). importlib.metadata also finds the version there.
 """
 
 import importlib
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import types
 
@@ -27,7 +29,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias")
 
 
 class _Torch(types.ModuleType):
-    """The module torch: Tercel's names, and the version of PyTorch that it follows."""
+    """The module torch: Tercel's names, with the PyTorch version that it follows."""
 
     def __getattr__(self, name):
         try:
@@ -39,23 +41,50 @@ class _Torch(types.ModuleType):
         return sorted({*vars(self), *dir(tercel)})
 
 
+# The files of tercel.nn, and where PyTorch has what is in them: torch.nn.modules.x, where not the next table says more.
+_LAYERS = {
+    "activation": "activation", "adaptive": "adaptive", "containers": "container", "conv": "conv", "lazy": "lazy",
+    "linear": "linear", "loss": "loss", "module": "module", "norm": "normalization", "padding": "padding", "rnn": "rnn",
+    "sampling": "upsampling", "transformer": "transformer",
+}
+_LAYERS_BY_NAME = {
+    "activation": r"MultiheadAttention", "batchnorm": r"\w*BatchNorm\w*|_NormBase", "channelshuffle": r"ChannelShuffle",
+    "conv": r"LazyConv\w+", "distance": r"CosineSimilarity|PairwiseDistance", "dropout": r"\w*Dropout\w*",
+    "flatten": r"(Unf|F)latten", "fold": r"(Unf|F)old", "instancenorm": r"\w*InstanceNorm\w*", "linear": r"LazyLinear",
+    "pixelshuffle": r"Pixel\w+", "pooling": r"\w+(Pool|Unpool)\dd", "sparse": r"Embedding(Bag)?", "upsampling": r"Upsampl\w+",
+}
+
+
+def _place_of(where, name):
+    """The module of PyTorch that has what is `name` in a module of Tercel."""
+    package, _, file = where.rpartition(".")
+    if package == "tercel.nn" and (file in _LAYERS or name == "MultiheadAttention"):
+        found = (place for place, pattern in _LAYERS_BY_NAME.items() if re.fullmatch(pattern, name))
+        return f"torch.nn.modules.{next(found, _LAYERS.get(file))}"
+    if where == "tercel.optim.optimizers" and name in sys.modules[where].__all__:
+        return f"torch.optim.{name.lower()}"
+    return "torch" + where[len("tercel"):]
+
+
 def _rename(module):
-    """Lets a module of Tercel, and what is defined in it, say torch."""
+    """Renames a Tercel module and its definitions to torch."""
     name = module.__name__
-    if name not in ("tercel", "tercel.version"):  # in their place there are modules that know PyTorch's version
+    if name not in ("tercel", "tercel.version"):  # replaced by modules with PyTorch's version
         module.__name__ = "torch" + name[len("tercel"):]
         sys.modules[module.__name__] = module
     for thing in list(vars(module).values()):
         where = getattr(thing, "__module__", None)
         if isinstance(where, str) and where.split(".")[0] == "tercel" and not isinstance(thing, types.ModuleType):
             try:
-                thing.__module__ = "torch" + where[len("tercel"):]
+                thing.__module__ = _place_of(where, getattr(thing, "__name__", ""))
             except (AttributeError, TypeError):
-                pass  # an object whose class says it, or an operation, which asks _C for the name
+                pass  # an object whose class has the name, or an operation, which gets it from _C
+    for inner in [key for key in sys.modules if key.startswith(name + ".")]:  # modules that a package registered for PyTorch's files
+        sys.modules.setdefault("torch" + inner[len("tercel"):], sys.modules[inner])
 
 
 class _Finder:
-    """Finds torch.x as tercel.x, and renames what is imported of Tercel from now on."""
+    """Finds torch.x as tercel.x, and renames Tercel modules imported from now on."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -70,7 +99,7 @@ class _Finder:
                 except ModuleNotFoundError:
                     return None
                 importlib.import_module(own)
-                sys.modules.pop(name, None)  # importlib would take its spec, tercel.x, and load that again
+                sys.modules.pop(name, None)  # importlib would use its spec, tercel.x, and load it again
             return importlib.machinery.ModuleSpec(name, _Loader, is_package=hasattr(sys.modules[own], "__path__"))
         if name.startswith("tercel."):
             spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -90,7 +119,7 @@ class _Loader:
     @staticmethod
     def create_module(spec):
         if spec.name == "torch":
-            module = _Torch("torch", "PyTorch's names, which are Tercel's.")
+            module = _Torch("torch", "PyTorch's names, provided by Tercel.")
             names = {name: value for name, value in vars(tercel).items() if not (name[:2] == name[-2:] == "__")}
             vars(module).update(names, __version__=_followed, __file__=os.path.join(_FOLDER, "torch", "__init__.py"))
             return module
@@ -105,14 +134,14 @@ class _Loader:
 
     @staticmethod
     def exec_module(module):
-        if module.__spec__.loader_state is not None:  # the module keeps the spec that it was imported by
+        if module.__spec__.loader_state is not None:  # the module keeps its original spec
             module.__spec__ = module.__spec__.loader_state
 
 
 def install():
-    """From now on `import torch` gives Tercel in this process, and in those that multiprocessing starts from it.
+    """Makes `import torch` import Tercel in this process and in processes that multiprocessing starts from it.
 
-    ImportError if torch has been imported already. There is no way back.
+    ImportError if torch has been imported already. It cannot be undone.
     """
     present = sys.modules.get("torch")
     if isinstance(present, _Torch):
@@ -121,7 +150,7 @@ def install():
         where = getattr(present, "__file__", None)
         if where is None or os.path.dirname(os.path.dirname(os.path.abspath(where))) != _FOLDER:
             raise ImportError(f"torch is already imported, from {where}: Tercel can take its name only before that")
-        del sys.modules["torch"]  # our own package, which is being imported
+        del sys.modules["torch"]  # our own alias package, which is being imported
     _C._set_package_name("torch")
     sys.meta_path.insert(0, _Finder)
     if _FOLDER not in sys.path:

@@ -25,7 +25,7 @@ def _usage():
 
 
 def _set_first_path(entry):
-    """Python puts the current folder there for -m, and nothing if it is told to be safe."""
+    """The first entry of sys.path: the current folder for -m, none in Python's safe-path mode."""
     if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path[0] = entry
 
@@ -57,7 +57,7 @@ def _of_path(path):
 
 
 def _program(arguments):
-    """(compiles the program, attributes of its module) of a command line."""
+    """(function that compiles the program, attributes of its module) for a command line."""
     first = arguments[0]
     if first in ("-m", "-c") and len(arguments) == 1:
         _usage()
@@ -97,7 +97,7 @@ def _program(arguments):
 
 
 def _hide_this_file():
-    """Uncaught exceptions are shown from the program's first frame on, as Python would show them."""
+    """Prints uncaught exceptions from the program's first frame on, as Python does."""
     show = sys.excepthook
 
     def show_program(kind, error, trace):
@@ -123,12 +123,12 @@ def main():
     compiled, attributes = _program(arguments)
     module = types.ModuleType("__main__")
     vars(module).update({"__builtins__": builtins, "__package__": None, "__spec__": None, "__doc__": None}, **attributes)
-    # For good: threads, pickles and functions that run at exit look for the program there.
+    # Never restored: threads, pickles and atexit functions look for the program there.
     sys.modules["__main__"] = module
     try:
         exec(compiled(), vars(module))
     except BaseException:
-        _hide_this_file()  # around the hook that the program may have set
+        _hide_this_file()  # wraps a hook that the program may have set
         raise
 
 

@@ -1,10 +1,10 @@
-"""What is not about tensors alone."""
+"""Utilities."""
 
 from tercel.utils import dlpack, hooks  # noqa: F401
 
 
 def __getattr__(name):
-    if name in ("_pytree", "checkpoint"):  # which few programs need
+    if name in ("_pytree", "checkpoint"):  # imported on first use: few programs need them
         from importlib import import_module
         return import_module(f"tercel.utils.{name}")
     raise AttributeError(f"module 'tercel.utils' has no attribute '{name}'")

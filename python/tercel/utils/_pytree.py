@@ -1,22 +1,28 @@
-"""Nested lists, tuples, dicts and the like as flat lists of leaves, and back."""
+"""Flattens nested lists, tuples, dicts and similar containers to lists of leaves, and unflattens them."""
 
 import collections
 import dataclasses
+import functools
+import importlib
+import json
 import types
 from typing import Any, Callable, NamedTuple
 
 from tercel import _C
 
-__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "is_namedtuple", "is_namedtuple_class",
-           "is_namedtuple_instance", "is_structseq", "key_get", "keystr", "register_pytree_node", "tree_all", "tree_all_only",
+__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "is_constant_class", "is_namedtuple",
+           "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "key_get", "keystr", "register_constant",
+           "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only",
            "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves",
            "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path",
-           "tree_structure", "tree_unflatten"]
+           "tree_structure", "tree_unflatten", "treespec_dumps", "treespec_loads"]
+
+PyTree = Any
 
 
 @dataclasses.dataclass(frozen=True)
 class SequenceKey:
-    """The place of a child in a sequence."""
+    """The index of a child in a sequence."""
 
     idx: int
 
@@ -57,38 +63,41 @@ class GetAttrKey:
 
 
 class NodeDef(NamedTuple):
-    """How objects of a type are taken apart and put together."""
+    """The functions that flatten and unflatten objects of a type."""
 
     type: type
     flatten_fn: Callable  # object -> (children, context)
     unflatten_fn: Callable  # (children, context) -> object
     flatten_with_keys_fn: Any  # object -> ([(key, child)], context), or None
+    serialized_type_name: Any = None  # for treespec_dumps(), or None
+    to_dumpable_context: Any = None  # context -> what JSON can hold; by default the context itself
+    from_dumpable_context: Any = None
 
 
 def is_namedtuple_class(cls):
-    """Whether it is a class made by collections.namedtuple or typing.NamedTuple, or derived from one."""
+    """Whether the argument is a class made by collections.namedtuple or typing.NamedTuple, or derived from one."""
     return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple) and \
         callable(getattr(cls, "_make", None))
 
 
 def is_namedtuple_instance(obj):
-    """Whether it is an object of such a class."""
+    """Whether the object is an instance of a namedtuple class."""
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj):
-    """Whether it is such a class or an object of one."""
+    """Whether the object is a namedtuple class or an instance of one."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq(obj):
-    """Whether it is a result with names (tercel.return_types) or a structure of the language, or the class of one."""
+    """Whether the object is a named result (tercel.return_types) or another struct sequence, or the class of one."""
     cls = obj if isinstance(obj, type) else type(obj)
     return issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
 
 
 def _keyed(keys_of):
-    """flatten_with_keys of a type from its flatten and the keys of an object's children."""
+    """Makes flatten_with_keys of a type from its flatten and the keys of an object's children."""
     def flatten(obj):
         children, context = SUPPORTED_NODES[_node_type(obj)].flatten_fn(obj)
         return list(zip(keys_of(obj), children)), context
@@ -102,37 +111,110 @@ _by_key = _keyed(lambda obj: map(MappingKey, obj))
 SUPPORTED_NODES = {}
 
 
-def _add(cls, flatten, unflatten, with_keys):
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten, unflatten, with_keys)
+def _add(cls, *rest):
+    SUPPORTED_NODES[cls] = NodeDef(cls, *rest)
 
 
-_add(tuple, lambda t: (list(t), None), lambda children, _: tuple(children), _by_index)
-_add(list, lambda t: (list(t), None), lambda children, _: list(children), _by_index)
-_add(dict, lambda d: (list(d.values()), list(d)), lambda children, keys: dict(zip(keys, children)), _by_key)
+def _named_class(context):
+    return {"default_factory_module": getattr(context[0], "__module__", None),
+            "default_factory_name": getattr(context[0], "__qualname__", None), "dict_context": context[1]}
+
+
+def _class_of(named):
+    if named["default_factory_module"] is None:
+        return [None, named["dict_context"]]
+    module = importlib.import_module(named["default_factory_module"])
+    return [functools.reduce(getattr, named["default_factory_name"].split("."), module), named["dict_context"]]
+
+
+_add(tuple, lambda t: (list(t), None), lambda children, _: tuple(children), _by_index, "builtins.tuple")
+_add(list, lambda t: (list(t), None), lambda children, _: list(children), _by_index, "builtins.list")
+_add(dict, lambda d: (list(d.values()), list(d)), lambda children, keys: dict(zip(keys, children)), _by_key, "builtins.dict")
 _add(collections.namedtuple, lambda t: (list(t), type(t)), lambda children, cls: cls(*children),
      _keyed(lambda t: map(GetAttrKey, t._fields)))
 _add(collections.OrderedDict, lambda d: (list(d.values()), list(d)),
-     lambda children, keys: collections.OrderedDict(zip(keys, children)), _by_key)
+     lambda children, keys: collections.OrderedDict(zip(keys, children)), _by_key, "collections.OrderedDict")
 _add(collections.defaultdict, lambda d: (list(d.values()), [d.default_factory, list(d)]),
-     lambda children, context: collections.defaultdict(context[0], zip(context[1], children)), _by_key)
-_add(collections.deque, lambda d: (list(d), d.maxlen), lambda children, maxlen: collections.deque(children, maxlen), _by_index)
-_add(_C.Size, lambda t: (list(t), None), lambda children, _: _C.Size(children), _by_index)
+     lambda children, context: collections.defaultdict(context[0], zip(context[1], children)), _by_key,
+     "collections.defaultdict", _named_class, _class_of)
+_add(collections.deque, lambda d: (list(d), d.maxlen), lambda children, maxlen: collections.deque(children, maxlen), _by_index,
+     "collections.deque")
+_add(_C.Size, lambda t: (list(t), None), lambda children, _: _C.Size(children), _by_index, "torch.Size")
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
                          from_dumpable_context=None, flatten_with_keys_fn=None):
-    """Objects of cls, and of no subclass, are nodes: flatten_fn(object) gives children and a context, from which
-    unflatten_fn(children, context) makes an object."""
+    """Registers cls, without its subclasses, as a node type: flatten_fn(object) returns children and a context, from which
+    unflatten_fn(children, context) makes an object. treespec_dumps() needs a serialized_type_name."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _add(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
+    _add(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
-_register_pytree_node = register_pytree_node  # its older name
+_register_pytree_node = register_pytree_node  # older name
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Objects of a dataclass are nodes with the fields of __init__() as children; those of drop_field_names have their
+    default value in a tree that is put together. Another class needs field_names."""
+    if field_names is None and not dataclasses.is_dataclass(cls):
+        raise ValueError(f"field_names must be specified with a list of all fields used to initialize {cls}, as it is not a "
+                         "dataclass.")
+    dropped = list(drop_field_names or ())
+    if dataclasses.is_dataclass(cls):
+        fields = [field.name for field in dataclasses.fields(cls) if field.init]
+        names = [name for name in fields if name not in dropped] if field_names is None else list(field_names)
+        if missing := set(fields) - set(names) - set(dropped):
+            raise ValueError(f"field_names does not include all dataclass fields: {sorted(missing)} are neither in field_names "
+                             "nor in drop_field_names.")
+        if unknown := set(names) - set(fields):
+            raise ValueError(f"field_names has {sorted(unknown)}, which are no fields that {cls.__name__}() takes.")
+    else:
+        names = list(field_names)
+
+    def flatten(obj):
+        # A field that is None is not a child: its name is kept apart.
+        present = [name for name in names if getattr(obj, name) is not None]
+        return [getattr(obj, name) for name in present], [present, [name for name in names if name not in present]]
+
+    def unflatten(children, context):
+        return cls(**dict(zip(context[0], children)), **dict.fromkeys(context[1]))
+
+    def with_keys(obj):
+        children, context = flatten(obj)
+        return list(zip(map(GetAttrKey, context[0]), children)), context
+
+    _add(cls, flatten, unflatten, with_keys, serialized_type_name)
+
+
+_CONSTANTS = set()
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstantNode:
+    """The context of a constant: the object itself."""
+
+    value: Any
+
+
+def register_constant(cls):
+    """Objects of cls are part of what a tree is without its leaves. They are compared and hashed."""
+    for name, default in (("__eq__", object.__eq__), ("__hash__", object.__hash__)):
+        if getattr(cls, name) in (default, None):
+            raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{name}` implementation.")
+    _add(cls, lambda obj: ([], ConstantNode(obj)), lambda _, context: context.value, lambda obj: ([], ConstantNode(obj)))
+    _CONSTANTS.add(cls)
+
+
+def is_constant_class(cls):
+    """Whether it was given to register_constant()."""
+    return cls in _CONSTANTS
 
 
 def _node_type(tree):
-    """The type that says how the tree is taken apart; it is a key of SUPPORTED_NODES unless the tree is a leaf."""
+    """The node type of a tree: a key of SUPPORTED_NODES, unless the tree is a leaf."""
     cls = type(tree)
     if cls in SUPPORTED_NODES:
         return cls
@@ -148,12 +230,12 @@ def _is_leaf(tree, is_leaf):
 
 
 def tree_is_leaf(tree, is_leaf=None):
-    """Whether the tree is one leaf: of no type that is taken apart, or is_leaf(tree)."""
+    """Whether the tree is a leaf: not of a node type, or is_leaf(tree)."""
     return _is_leaf(tree, is_leaf)
 
 
 class TreeSpec:
-    """What a tree is without its leaves; type None stands for a leaf."""
+    """The structure of a tree without its leaves; type None means a leaf."""
 
     def __init__(self, type, context, children):  # noqa: A002
         self.type, self.context, self._children = type, context, list(children)
@@ -204,7 +286,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn([child._made(leaves) for child in self._children], self.context)
 
     def flatten_up_to(self, tree):
-        """The parts of a tree that stand where this spec has leaves; ValueError unless it begins like this spec."""
+        """The subtrees at the leaves of this spec; ValueError unless the spec is a prefix of the tree."""
         found = []
         self._collect(tree, found)
         return found
@@ -215,7 +297,7 @@ class TreeSpec:
             return
         kind = _node_type(tree)
         dicts = (dict, collections.OrderedDict, collections.defaultdict)
-        if self.type in dicts and kind in dicts:  # one kind of dict may stand for another, in any order
+        if self.type in dicts and kind in dicts:  # dict types are interchangeable, with keys in any order
             keys = self.context[1] if self.type is collections.defaultdict else self.context
             if set(keys) != set(tree):
                 raise ValueError(f"Node keys mismatch; expected keys {list(keys)!r}, but got {list(tree)!r}.")
@@ -241,7 +323,7 @@ def LeafSpec():  # noqa: N802
 
 
 def tree_iter(tree, is_leaf=None):
-    """The leaves, one after another."""
+    """An iterator over the leaves."""
     if _is_leaf(tree, is_leaf):
         yield tree
         return
@@ -255,7 +337,7 @@ def tree_leaves(tree, is_leaf=None):
 
 
 def tree_structure(tree, is_leaf=None):
-    """What the tree is without its leaves."""
+    """The spec of a tree."""
     if _is_leaf(tree, is_leaf):
         return _LEAF
     kind = _node_type(tree)
@@ -264,7 +346,7 @@ def tree_structure(tree, is_leaf=None):
 
 
 def tree_flatten(tree, is_leaf=None):
-    """The leaves, and what the tree is without them."""
+    """The leaves and the spec of a tree."""
     return tree_leaves(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
@@ -277,14 +359,14 @@ def tree_unflatten(leaves, treespec):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """The tree with func(leaf, and what stands at its place in the other trees) for each leaf."""
+    """The tree with each leaf replaced by func(leaf, subtrees at the same position in the other trees)."""
     spec = tree_structure(tree, is_leaf)
     columns = [tree_leaves(tree, is_leaf), *(spec.flatten_up_to(rest) for rest in rests)]
     return spec.unflatten(func(*row) for row in zip(*columns))
 
 
 def tree_map_(func, tree, *rests, is_leaf=None):
-    """Calls func as tree_map() does, and gives back the tree as it is."""
+    """Calls func as tree_map() does, and returns the tree unchanged."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -299,38 +381,38 @@ def _tester(what):
 
 
 def map_only(type_or_types_or_pred, /):
-    """Decorates a function of one argument: what is not of these types stays as it is."""
+    """Decorates a function of one argument to return objects of other types unchanged."""
     test = _tester(type_or_types_or_pred)
     return lambda func: lambda x: func(x) if test(x) else x
 
 
 def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """tree_map() of the leaves of a type or types, or for which a predicate holds; others stay."""
+    """tree_map() of the leaves that have a type, one of several types, or satisfy a predicate; others are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
-    """tree_map_() of the leaves of a type or types, or for which a predicate holds."""
+    """tree_map_() of the leaves that have a type, one of several types, or satisfy a predicate."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred, tree, is_leaf=None):
-    """Whether pred(leaf) of all leaves."""
+    """Whether pred holds for all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred, tree, is_leaf=None):
-    """Whether pred(leaf) of a leaf."""
+    """Whether pred holds for any leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether pred(leaf) of all leaves of these types."""
+    """Whether pred holds for all leaves of these types."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
-    """Whether pred(leaf) of a leaf of these types."""
+    """Whether pred holds for any leaf of these types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
@@ -347,17 +429,17 @@ def _leaves_with_path(path, tree, is_leaf):
 
 
 def tree_leaves_with_path(tree, is_leaf=None):
-    """The leaves, each with the tuple of keys that leads to it."""
+    """The leaves, each with its key path."""
     return list(_leaves_with_path((), tree, is_leaf))
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
-    """The leaves with their paths, and what the tree is without them."""
+    """The leaves with their key paths, and the spec of the tree."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(func, tree, *rests, is_leaf=None):
-    """The tree with func(path, leaf, and what stands at its place in the other trees) for each leaf."""
+    """The tree with each leaf replaced by func(path, leaf, subtrees at the same position in the other trees)."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     columns = [*zip(*pairs)] if pairs else [(), ()]
     columns += [spec.flatten_up_to(rest) for rest in rests]
@@ -365,20 +447,20 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None):
 
 
 def keystr(kp):
-    """The path as it would be written after a name: ['a'][0].x"""
+    """The key path as text: ['a'][0].x"""
     return "".join(map(str, kp))
 
 
 def key_get(obj, kp):
-    """What stands at the end of the path."""
+    """The object at a key path."""
     for key in kp:
         obj = key.get(obj)
     return obj
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
-    """The leaves of a tree that ends where the spec goes on, each as often as the spec has leaves below; None if it is
-    of another form."""
+    """The leaves of a prefix tree of the spec, each repeated for the spec's leaves below it; None if the structures do not
+    match."""
     if treespec.is_leaf():
         return [tree] if _is_leaf(tree, is_leaf) else None
     if _is_leaf(tree, is_leaf):
@@ -394,3 +476,47 @@ def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
             return None
         found += part
     return found
+
+
+_PROTOCOL = 1
+
+
+def _dumped(treespec):
+    if treespec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    node = SUPPORTED_NODES[treespec.type]
+    if node.serialized_type_name is None:
+        raise NotImplementedError(f"treespec_dumps: {treespec.type.__name__} was registered without a serialized_type_name")
+    context = treespec.context
+    context = json.dumps(context) if node.to_dumpable_context is None else node.to_dumpable_context(context)
+    return {"type": node.serialized_type_name, "context": context, "children_spec": list(map(_dumped, treespec.children()))}
+
+
+def _loaded(dumped):
+    if dumped["type"] is None:
+        return _LEAF
+    for node in SUPPORTED_NODES.values():
+        if node.serialized_type_name == dumped["type"]:
+            break
+    else:
+        raise NotImplementedError(f"treespec_loads: no type is registered as {dumped['type']!r}")
+    context = dumped["context"]
+    context = json.loads(context) if node.from_dumpable_context is None else node.from_dumpable_context(context)
+    return TreeSpec(node.type, context, map(_loaded, dumped["children_spec"]))
+
+
+def treespec_dumps(treespec, protocol=None):
+    """What a tree is without its leaves, as JSON; keys of dicts must be what JSON can hold."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"treespec_dumps(treespec): expected a TreeSpec, but got {type(treespec)}")
+    if protocol not in (None, _PROTOCOL):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{_PROTOCOL}]")
+    return json.dumps([_PROTOCOL, _dumped(treespec)])
+
+
+def treespec_loads(serialized):
+    """The TreeSpec that treespec_dumps() wrote."""
+    protocol, dumped = json.loads(serialized)
+    if protocol != _PROTOCOL:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{_PROTOCOL}]")
+    return _loaded(dumped)

@@ -1,4 +1,4 @@
-"""Memory for time: parts of a model that are calculated again when backward needs them."""
+"""Activation checkpointing: recomputes parts of a model in backward to save memory."""
 
 import contextlib
 import warnings
@@ -16,7 +16,7 @@ __all__ = ["checkpoint", "checkpoint_sequential", "CheckpointFunction", "Checkpo
 
 
 def detach_variable(inputs):
-    """The inputs, tensors among them without history."""
+    """The inputs with their tensors detached."""
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__)
     made = []
@@ -36,12 +36,12 @@ def check_backward_validity(inputs):
 
 
 def get_device_states(*args):
-    """The devices other than the CPU that the tensors among args are on, and their generators' states: none."""
+    """The non-CPU devices of the tensors among args, and their generators' states: always none."""
     return [], []
 
 
 def set_device_states(devices, states, *, device_type=None):
-    """Sets the generators of devices other than the CPU to what get_device_states() gave: nothing."""
+    """Restores the states from get_device_states(): does nothing."""
 
 
 def noop_context_fn():
@@ -50,11 +50,11 @@ def noop_context_fn():
 
 
 class CheckpointFunction(Function):
-    """A checkpoint whose backward runs a backward of its own inside."""
+    """A reentrant checkpoint: its backward runs another backward pass inside."""
 
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
-        """run_function(*args), unrecorded."""
+        """Calls run_function(*args) without recording."""
         check_backward_validity(args)
         ctx.run_function, ctx.preserve_rng_state = run_function, preserve_rng_state
         ctx.inputs = [None if isinstance(a, Tensor) else a for a in args]
@@ -70,7 +70,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *args):
-        """Calls the function again, and runs a backward through it."""
+        """Calls the function again, and runs a backward pass through it."""
         if _C._pass_has_targets():
             raise RuntimeError("Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to "
                                ".backward(). When use_reentrant=True, checkpoint() is incompatible with .grad() "
@@ -92,7 +92,7 @@ class CheckpointFunction(Function):
 
 
 def _autocast_now():
-    """A context with this thread's state of autocast."""
+    """A context with this thread's current autocast state."""
     return autocast("cpu", _C._get_autocast_dtype("cpu"), _C._is_autocast_enabled("cpu"), _C._is_autocast_cache_enabled())
 
 
@@ -111,13 +111,13 @@ def _random_numbers_of(ctx):
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
                early_stop=True, **kwargs):
     """
-    function(*args, **kwargs), of which backward keeps the arguments only: it calls the function again, with the random
-    numbers of the first time unless preserve_rng_state=False, and under the same autocast. The function must do the same each time; CheckpointError
-    if it saved other tensors.
+    Calls function(*args, **kwargs) and keeps only the arguments for backward, which calls the function again, with the
+    same random numbers unless preserve_rng_state=False and the same autocast state. The function must do the same each
+    time; CheckpointError if it saved other tensors.
 
-    use_reentrant=True, the default, runs a backward inside backward, and records only if one of the arguments requires a
-    gradient. use_reentrant=False works with grad(), create_graph and keyword arguments too. context_fn() gives two
-    contexts, for the first call and for the second.
+    use_reentrant=True, the default, runs a backward pass inside backward, and records only if one of the arguments
+    requires a gradient. use_reentrant=False also works with grad(), create_graph and keyword arguments. context_fn()
+    returns two contexts, for the first and the second call.
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
@@ -148,7 +148,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):  # noqa: A002
-    """The functions, or a Sequential's modules, one after the other in so many parts, all but the last checkpoints."""
+    """Runs functions, or a Sequential's modules, in the given number of segments; all but the last are checkpointed."""
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

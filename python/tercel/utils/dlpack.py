@@ -1,6 +1,6 @@
-"""Tensors of other libraries in this process, and ours for them, without a copy: DLPack.
+"""DLPack: exchange of tensors with other libraries in this process, without a copy.
 
-numpy.from_dlpack(tensor) and tercel.from_dlpack(array) are all that most programs need.
+Most programs need only numpy.from_dlpack(tensor) and tercel.from_dlpack(array).
 """
 
 from typing import Any, Optional, Tuple
@@ -11,21 +11,21 @@ from tercel._C import Tensor
 __all__ = ["from_dlpack", "to_dlpack"]
 
 _CPU = 1  # kDLCPU
-_PINNED = 3  # kDLCUDAHost, which is memory of the CPU too
+_PINNED = 3  # kDLCUDAHost, which is also CPU memory
 _VERSION = (1, 1)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule "dltensor" of the tensor, which somebody may take once. BufferError for what cannot be exported."""
+    """A capsule "dltensor" of the tensor, which can be consumed once. BufferError if the tensor cannot be exported."""
     return _C._to_dlpack(tensor, False, False)
 
 
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """
-    A capsule for another library: "dltensor_versioned" where it understands DLPack 1.0 (max_version), else "dltensor".
+    A capsule for another library: "dltensor_versioned" if it supports DLPack 1.0 (max_version), else "dltensor".
 
-    copy=True gives it elements of its own. BufferError for a tensor that requires a gradient, is not on the CPU, or has
-    elements that DLPack has not, and for another device than the CPU.
+    copy=True exports a copy. BufferError for a tensor that requires a gradient, is not on the CPU, or has a dtype that
+    DLPack lacks, and for another device than the CPU.
     """
     if stream is not None and type(stream) is not int:
         raise TypeError("stream must be ``int`` or ``none``")
@@ -57,25 +57,25 @@ def _is_capsule(x: Any) -> bool:
 
 
 def _ask(producer: Any, copy: Optional[bool]) -> Tuple[Any, bool]:
-    """(the producer's capsule, whether it has heard of `copy`)."""
+    """(the producer's capsule, whether the producer supports `copy`)."""
     newest: Any = {"max_version": _VERSION} if copy is None else {"max_version": _VERSION, "copy": copy}
     try:
         return producer.__dlpack__(**newest), True
     except TypeError:
-        # A producer from before DLPack 1.0 knows none of these arguments.
+        # A producer from before DLPack 1.0 does not accept these arguments.
         return producer.__dlpack__(), False
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Optional[bool] = None) -> Tensor:
     """
-    The tensor of another library, over the same memory.
+    Imports a tensor of another library, over the same memory.
 
-    `x` has __dlpack__, or is a capsule, which then is used up. What is read-only is copied; copy=True copies always,
-    copy=False never: BufferError then where it must be. BufferError for memory of other devices, RuntimeError for
-    elements that Tercel has not, negative strides, and capsules that have been used.
+    `x` has __dlpack__, or is a capsule, which is consumed. Read-only memory is copied; copy=True always copies, copy=False
+    raises BufferError if a copy is needed. BufferError for memory of other devices, RuntimeError for dtypes that Tercel
+    lacks, negative strides, and consumed capsules.
     """
     if device is not None and _C.device(device).type != "cpu":
-        raise BufferError(f"tensors come to the CPU, not to {device}")
+        raise BufferError(f"tensors can be imported to the CPU only, not to {device}")
     if _is_capsule(x):
         taken: Tensor = _C._from_dlpack(x, copy)
         return taken
@@ -86,6 +86,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Optional[bool] = None) -
         if kind not in (_CPU, _PINNED):
             raise BufferError(f"from_dlpack: expected memory of the CPU (device type 1) but got device type {kind}")
     capsule, asked = _ask(x, copy)
-    # Whoever has been asked for a copy, and knew what that is, has made one.
+    # A producer that supports `copy` has made the copy already.
     taken = _C._from_dlpack(capsule, None if asked and copy else copy)
     return taken

@@ -1,4 +1,4 @@
-"""What takes a hook away again."""
+"""Handles that remove hooks."""
 
 import itertools
 
@@ -8,14 +8,14 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """Removes the hook that it was given out for: remove(), or the end of a with block."""
+    """Removes its hook: by remove(), or at the end of a with block."""
 
     def __init__(self, registered):
         self.id = next(_ids)
         self._registered = registered
 
     def remove(self):
-        """The hook is not called any more."""
+        """Removes the hook."""
         self._registered.remove()
 
     def __enter__(self):

@@ -30,14 +30,13 @@ void ElementCursor::advance(int64_t count) {
 
 void check_apply(const char* op, const Tensor& t, ScalarType dtype, size_t alignment, bool writes, int64_t numel) {
   check_strided(op, t, "tensor");
-  TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, op, ": elements are visited of tensors on the CPU, not of ",
-               describe(t));
+  TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, op, ": expected a tensor on the CPU, got ", describe(t));
   TERCEL_CHECK(t.dtype() == dtype, RuntimeError, op, ": Tensor type mismatch, caller expects elements to be ",
                to_string(dtype), ", while tensor contains ", to_string(t.dtype()), ". ");
   TERCEL_CHECK(t.numel() == numel, RuntimeError, op,
                ": inconsistent tensor size, expected as many elements in each, got ", numel, " and ", t.numel());
   TERCEL_CHECK(reinterpret_cast<uintptr_t>(t.data_ptr()) % alignment == 0, RuntimeError, op,
-               ": the elements do not lie at multiples of ", alignment, " bytes");
+               ": expected elements aligned to ", alignment, " bytes");
   if (!writes) return;
   check_inplace(t, should_record(t));
   TERCEL_CHECK(!should_record(t), RuntimeError, op, ": writing to a tensor that requires grad would not be recorded");

@@ -1,10 +1,10 @@
 // Applies a function to the elements of one, two or three tensors of the same number of elements, like TH_TENSOR_APPLY.
 //
 // Note [Apply]
-// Elements are matched by their row-major index, regardless of shape: [2, 3] goes with [6] and with [3, 1, 2]. Nothing
-// is broadcast, promoted or recorded, and everything runs on the caller's thread. Each tensor has its own cursor, which
+// Elements are matched by their row-major index, regardless of shape: [2, 3] matches [6] and [3, 1, 2]. Nothing is
+// broadcast, promoted or recorded, and everything runs on the caller's thread. Each tensor has its own cursor, which
 // merges dimensions that are contiguous with each other, so that contiguous tensors are one loop. For arithmetic, the
-// ops are faster; this is for functions without an op:
+// ops are faster; these functions are for operations without an op:
 //
 //   apply2<float, const int64_t>(scores, labels, [&](float& s, int64_t l) { ... });
 #pragma once
@@ -25,7 +25,7 @@ class TERCEL_API ElementCursor {
   explicit ElementCursor(const Tensor& t);
 
   std::byte* position() const { return position_; }
-  /** Bytes to the next element, and the number of elements, this one included, with that distance. */
+  /** Distance in bytes to the next element, and the number of elements with that distance, including this one. */
   int64_t step() const { return steps_.empty() ? 0 : steps_[0]; }
   int64_t run() const { return sizes_.empty() ? 1 : sizes_[0] - index_[0]; }
   /** Advances by at most run() elements. */
@@ -33,10 +33,10 @@ class TERCEL_API ElementCursor {
 
  private:
   std::byte* position_;
-  DimVector sizes_, steps_, index_;  // innermost first, joined
+  DimVector sizes_, steps_, index_;  // innermost first, merged
 };
 
-/** Throws for a tensor of another dtype, and for one that is written to and would have to be recorded. */
+/** Throws if the tensor has another dtype, or if it is written to and the change would have to be recorded. */
 TERCEL_API void check_apply(const char* op, const Tensor& t, ScalarType dtype, size_t alignment, bool writes,
                             int64_t numel);
 
@@ -44,6 +44,8 @@ template <class... T, class F, size_t... I>
 void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::conditional_t<true, Tensor, T>&... t) {
   const int64_t numel = std::get<0>(std::tie(t...)).numel();
   (check_apply(op, t, scalar_type_of<std::remove_const_t<T>>(), alignof(T), !std::is_const_v<T>, numel), ...);
+  // Before f runs, which may throw or use tensors that were saved for backward.
+  ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
   ElementCursor cursors[] = {ElementCursor(t)...};
   for (int64_t left = numel; left > 0;) {
     const int64_t count = std::min({left, cursors[I].run()...});
@@ -55,21 +57,19 @@ void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::
     (cursors[I].advance(count), ...);
     left -= count;
   }
-  // Before f runs, which may use tensors that saved one of them.
-  ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
 }
 
 }  // namespace detail
 
 /**
- * Calls f(a) for every element, as a reference to A: const elements are read, others may be written. RuntimeError when
- * A is not the dtype, and for a tensor that is written to and requires grad while gradients are on.
+ * Calls f(a) for every element, as a reference to A: a const A is read-only. RuntimeError if the tensor's dtype is not
+ * A, and for a tensor that is written to and requires grad while gradients are enabled.
  */
 template <class A, class F>
 void apply(const Tensor& a, F f) {
   detail::apply_together<A>("apply", f, std::index_sequence_for<A>(), a);
 }
-/** f(a, b) for every pair; RuntimeError "inconsistent tensor size" unless both have as many elements. */
+/** f(a, b) for every pair; RuntimeError "inconsistent tensor size" unless both have the same number of elements. */
 template <class A, class B, class F>
 void apply2(const Tensor& a, const Tensor& b, F f) {
   detail::apply_together<A, B>("apply2", f, std::index_sequence_for<A, B>(), a, b);

@@ -17,7 +17,7 @@ namespace tercel {
 
 namespace {
 
-/** Gradient of a copy: the incoming one, in the dtype of the source. */
+/** Gradient of a copy: the incoming gradient, in the dtype of the source. */
 auto convert_back(ScalarType dtype) {
   return [dtype](BackwardCall& call) { call.set(0, to(call.take(), dtype)); };
 }
@@ -45,7 +45,7 @@ Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
   if (!copy && x.dtype() == dtype && (preserves || x.suggest_memory_format() == format)) return x;
   TensorOptions options = x.options();
   options.dtype = dtype;
-  // A tensor with gaps keeps its memory format, but not the order of dimensions that clone() infers.
+  // A tensor with gaps keeps its memory format, but not the dimension order that clone() infers.
   if (preserves && !x.impl().is_non_overlapping_and_dense()) format = x.suggest_memory_format();
   Tensor out = empty_like(x, options, format);
   copy_elements_out(out, x);

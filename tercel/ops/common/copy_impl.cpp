@@ -1,7 +1,7 @@
 #include "tercel/ops/common/copy_impl.h"
 
-#include "tercel/ops/common/tensor_iterator.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_kernels.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/util/profile.h"
 
 namespace tercel {

@@ -1,21 +1,7 @@
 #include "tercel/core/dtype_words.h"
-#include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 
 namespace tercel {
-
-namespace {
-
-void check_target(const char* op, const Tensor& target, const Tensor& result) {
-  check_strided(op, target, "out");
-  TERCEL_CHECK(target.sizes() == result.sizes(), RuntimeError, op, ": output with shape ", target.sizes(),
-               " doesn't match the broadcast shape ", result.sizes());
-  TERCEL_CHECK(can_cast(result.dtype(), target.dtype()), RuntimeError, op, ": result type ",
-               scalar_type_word(result.dtype()), " can't be cast to the desired output type ",
-               scalar_type_word(target.dtype()));
-}
-
-}  // namespace
 
 void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, op, ": expected scalar type ", scalar_type_word(a.dtype()),
@@ -27,6 +13,18 @@ void check_on_cpu(const char* op, const Tensor& x) {
   check_strided(op, x);
 }
 
+void check_index_dtype(const char* op, const Tensor& index, const char* name) {
+  check_strided(op, index, name);
+  TERCEL_CHECK(index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
+               "(): Expected dtype int32/int64 for ", name, " but got: ", scalar_type_word(index.dtype()));
+}
+
+void check_channels(const char* op, const Tensor& t, const char* name, int64_t channels) {
+  TERCEL_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels), RuntimeError, "Expected ", name,
+               " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
+               t.sizes(), " and input with ", channels, " channels (", op, ")");
+}
+
 void check_floating_point(const char* op, const Tensor& x, const char* name) {
   check_strided(op, x, name);
   if (!x.is_floating_point()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
@@ -35,13 +33,6 @@ void check_floating_point(const char* op, const Tensor& x, const char* name) {
 void check_real(const char* op, const Tensor& x, const char* name) {
   check_strided(op, x, name);
   if (x.is_complex()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
-}
-
-const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result) {
-  TERCEL_CHECK(x.sizes() == result.sizes(), RuntimeError, op, ": Bad in-place call: input tensor size ", x.sizes(),
-               " and output tensor size ", result.sizes(), " should match");
-  check_target(op, x, result);
-  return copy_(x, result);
 }
 
 }  // namespace tercel

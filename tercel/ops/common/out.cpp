@@ -5,24 +5,24 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/util/warning.h"
 
 namespace tercel {
 
 struct OutRule {
-  Overlap first;   ///< the least overlap with the first tensor that is an error; None: all is allowed
-  Overlap others;  ///< and with further ones
+  Overlap first;   ///< the least overlap with the first tensor that is an error; None: all overlap is allowed
+  Overlap others;  ///< the same for the other tensors
   std::string_view operations;
 };
 
 namespace {
 
-// Note [Where out may lie]
-// Results are computed before they are copied to `out`, so that `out` may share memory with an input. PyTorch's kernels
-// write to `out` directly, and PyTorch refuses overlap for some operations: an `out` that shares only a part of its
-// elements with an input (Partial), or any (Full). The table follows it. Elementwise operations, and others whose
+// Note [Overlap with out]
+// Results are computed before they are copied to `out`, so `out` may share memory with an input. PyTorch's kernels
+// write to `out` directly, and PyTorch refuses overlap for some operations: an `out` that shares only part of its
+// elements with an input (Partial), or any (Full). This table follows PyTorch. Elementwise operations, and others whose
 // kernels write to `out`, check overlap themselves.
 constexpr OutRule kOutRules[] = {
     {Overlap::Full, Overlap::Full,
@@ -35,7 +35,7 @@ constexpr OutRule kOutRules[] = {
     {Overlap::Partial, Overlap::Partial,
      " addr aminmax angle bitwise_not clamp clamp_max clamp_min clip complex conj_physical cumprod cumsum deg2rad diff "
      "div "
-     "frac frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
+     "frexp histogram inner isin isneginf isposinf ldexp linalg_lu_solve linalg_solve_triangular logcumsumexp "
      "logit max min mode msort nan_to_num outer polar rad2deg renorm round sgn signbit sort topk "},
 };
 
@@ -59,12 +59,12 @@ const Tensor& write_out(const char* op, const Tensor& out, const Tensor& result)
   return copy_(out, result);
 }
 
-void check_same_dtype(const Tensor& out, const Tensor& result) {
+void check_out_dtype(const Tensor& out, const Tensor& result) {
   TERCEL_CHECK(result.dtype() == out.dtype(), RuntimeError, "Expected out tensor to have dtype ",
                cpp_type_name(result.dtype()), ", but got ", cpp_type_name(out.dtype()), " instead");
 }
 
-/** Operations whose `out` may have any dtype that the result can be cast to, with their names in the error. */
+/** Operations whose `out` may have any dtype that the result can be cast to, with their names in the error message. */
 struct CastableOut {
   std::string_view op;
   const char *words, *result = "result";
@@ -146,8 +146,8 @@ std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> resul
 ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices, const ValuesAndIndices& result) {
   check_strided(op, values, "values");
   check_strided(op, indices, "indices");
-  check_same_dtype(values, result.values);
-  check_same_dtype(indices, result.indices);
+  check_out_dtype(values, result.values);
+  check_out_dtype(indices, result.indices);
   put_out(op, {values, indices}, {result.values, result.indices});
   return {values, indices};
 }
@@ -168,7 +168,7 @@ void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& r
   TERCEL_CHECK(op != "ormqr" || result.dtype() == out.dtype(), RuntimeError,
                "ormqr: Expected input and result to have the same dtype, but input has dtype ",
                scalar_type_word(result.dtype()), " and result has dtype ", scalar_type_word(out.dtype()));
-  check_same_dtype(out, result);
+  check_out_dtype(out, result);
 }
 
 const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result) {

@@ -1,4 +1,4 @@
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 
 #include <cstdint>
 

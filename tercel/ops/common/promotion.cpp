@@ -7,13 +7,13 @@
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/promotion_impl.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 namespace tercel {
 
 namespace {
 
-/** Ops with PyTorch's own error message for a category. */
+/** Ops for which PyTorch has a specific error message for a category. */
 struct Refusal {
   std::string_view op;
   TypeCategory category;
@@ -90,8 +90,8 @@ bool holds(Scalar value) {
 
 /** A dtype in which an integer dtype can be compared with a number outside its range; see promote_operands(). */
 ScalarType wider_for(ScalarType t, Scalar value) {
-  // uint64 with negative numbers, and signed types with numbers above int64, are compared in float64, whose order is
-  // right, as the two operands are far apart unless both are huge.
+  // uint64 with negative numbers, and signed types with numbers above int64, are compared in float64. The order is
+  // correct, as the two operands are far apart unless both are huge.
   return t == kUInt64 || value.is_above_int64() ? kFloat64 : kInt64;
 }
 
@@ -104,27 +104,6 @@ bool within(double value) {
            value >= static_cast<double>(std::numeric_limits<T>::min());
   } else {
     return !std::isfinite(value) || std::fabs(value) <= static_cast<double>(std::numeric_limits<T>::max());
-  }
-}
-
-/** The C++ name of the dtype, as in PyTorch's messages. */
-std::string_view cpp_name(ScalarType t) {
-  switch (t) {
-    case kUInt8: return "uint8_t";
-    case kInt8: return "int8_t";
-    case kInt16: return "int16_t";
-    case kInt32: return "int";
-    case kInt64: return "int64_t";
-    case kUInt16: return "uint16_t";
-    case kUInt32: return "uint32_t";
-    case kUInt64: return "uint64_t";
-    case kFloat16: return "at::Half";
-    case kBFloat16: return "at::BFloat16";
-    case kFloat32: return "float";
-    case kFloat64: return "double";
-    case kComplex64: return "c10::complex<float>";
-    case kComplex128: return "c10::complex<double>";
-    default: return to_string(t);
   }
 }
 
@@ -161,7 +140,7 @@ void check_number_fits(ScalarType t, Scalar value) {
       return holds_number(t, value);
     }
   });
-  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", cpp_name(t), " without overflow");
+  TERCEL_CHECK(fits, RuntimeError, "value cannot be converted to type ", cpp_type_alias(t), " without overflow");
 }
 
 ScalarType promote_operands(const ElementwiseRule& rule, Span<OperandRef> inputs) {

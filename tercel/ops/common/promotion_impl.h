@@ -9,8 +9,8 @@ namespace tercel {
 bool holds_number(ScalarType t, Scalar value);
 
 /**
- * RuntimeError, with PyTorch's message, if the dtype cannot hold the number: it is out of range, or has an imaginary
- * part and the dtype is real. Fractions are truncated, bool accepts any number.
+ * RuntimeError, with PyTorch's message, if the dtype cannot hold the number: out of range, or a nonzero imaginary part
+ * for a real dtype. Fractions are truncated; bool accepts any number.
  */
 void check_number_fits(ScalarType t, Scalar value);
 

@@ -1,20 +1,20 @@
-// Strides of a new result that has dimensions of size 1.
+// Strides of new results with dimensions of size 1.
 //
 // Note [Dimensions of size 1]
-// They do not matter to loops, but their strides are visible, and decide whether a result is channels-last. PyTorch's
-// rule: if all operands have one layout (a number has another), the result gets it; else all dimensions, including
-// those of size 1, are sorted by the strides of the first operand that distinguishes two of them. Insertion sort is
-// used, as not every pair is comparable.
+// The strides of dimensions of size 1 do not matter to loops, but are visible, and decide whether a result is
+// channels-last. PyTorch's rule: if all operands have one layout (a number has a different one), the result has it too;
+// else all dimensions, including those of size 1, are sorted by the strides of the first operand that distinguishes two
+// of them. Insertion sort is used, as not every pair is comparable.
 #include <cstdlib>
 
 #include "tercel/core/geometry.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 namespace tercel {
 
 namespace {
 
-/** The layout that all operands have, if they have one and are of the result's sizes. */
+/** The common layout of all operands, if there is one and all have the result's sizes. */
 bool common_layout(const ElementwiseRule& rule, Span<OperandRef> inputs, IntSpan sizes, int64_t* strides) {
   bool contiguous = true, channels_last = true, dense = true;
   const Tensor* first = nullptr;

@@ -1,4 +1,4 @@
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/operand_checks_impl.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
@@ -381,7 +381,7 @@ void TensorIterator::coalesce() {
   ndim_ = last + 1;
 }
 
-// Kernels transpose in blocks when an operand is contiguous along the second loop: makes that dimension the second.
+// Kernels transpose in blocks if an operand is contiguous along the second loop; this makes that dimension the second.
 void TensorIterator::pick_outer_dim() {
   for (int a = 1; a < loop_.nargs && ndim_ > 2; ++a) {
     const int64_t item = item_bytes(loop_.dtype[a]);
@@ -451,7 +451,7 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
   finish(out, inputs);
 }
 
-// Iterates over the dimensions from the third on.
+// Iterates over all dimensions after the first two.
 void TensorIterator::serial(FunctionRef<void(const ElementwiseLoop&)> body) const {
   ElementwiseLoop part = loop_;
   if (ndim_ <= 2) {
@@ -479,8 +479,8 @@ void TensorIterator::for_each(FunctionRef<void(const ElementwiseLoop&)> body) {
     serial(body);
     return;
   }
-  // The loops are split into boxes: whole rows if there are enough of them, in groups of 64 so that transposing blocks
-  // stay whole; else parts of rows. The boxes depend only on the problem, not on the threads.
+  // The loops are split into boxes: whole rows if there are enough of them, in groups of 64 so that transposed blocks
+  // stay whole; else parts of rows. The boxes depend only on the problem, not on the number of threads.
   const int64_t n0 = loop_.n[0], n1 = loop_.n[1];
   int64_t rest = 1;
   for (int d = 2; d < ndim_; ++d) rest *= sizes_[d];
@@ -493,7 +493,7 @@ void TensorIterator::for_each(FunctionRef<void(const ElementwiseLoop&)> body) {
     for (int64_t box = first; box < last;) {
       const int64_t i = box % boxes0, j = box / boxes0 % boxes1;
       int64_t r = box / boxes0 / boxes1;
-      // Boxes that are consecutive in memory are passed to the kernel at once.
+      // Boxes that are consecutive in memory are passed to the kernel together.
       int64_t along0 = 1, along1 = 1;
       if (boxes0 > 1)
         along0 = std::min(boxes0 - i, last - box);

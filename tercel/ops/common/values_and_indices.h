@@ -4,7 +4,7 @@
 
 namespace tercel {
 
-/** Elements, and their indices along a dimension. */
+/** Elements and their indices along a dimension. */
 struct ValuesAndIndices {
   Tensor values;
   Tensor indices;  ///< int64

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
@@ -38,20 +39,28 @@ Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
 }
 
 Tensor relu6(const Tensor& x) { return hardtanh(x, 0, 6); }
-Tensor hardsigmoid(const Tensor& x) { return div(hardtanh(add(floating("hardsigmoid", x), 3), 0, 6), 6); }
+Tensor hardsigmoid(const Tensor& x) { return div(clamp(add(floating("hardsigmoid", x), 3), 0, 6), 6); }
 Tensor hardswish(const Tensor& x) { return hardswish_of_floats(floating("hardswish", x)); }
+
+namespace {
+
+Tensor elu_of_scaled(const Tensor& x, const Tensor& is_below, double below, double above, double input_scale) {
+  // Replaces elements of the branch not taken: their gradient times zero could be NaN.
+  return where(is_below, mul(expm1(mul(where(is_below, x, 0), input_scale)), below), mul(x, above));
+}
+
+}  // namespace
 
 Tensor elu(const Tensor& x, double alpha, double scale, double input_scale) {
   if (input_scale == 1) return elu_of(floating("elu", x), alpha * scale, scale);
-  // Replaces elements of the branch not taken: their gradient times zero could be NaN.
-  const Tensor is_below = le(floating("elu", x), 0);
-  const Tensor below = expm1(mul(where(is_below, x, 0), input_scale));
-  return where(is_below, mul(below, alpha * scale), mul(x, scale));
+  return elu_of_scaled(x, le(floating("elu", x), 0), alpha * scale, scale, input_scale);
 }
 Tensor selu(const Tensor& x) { return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946); }
 Tensor celu(const Tensor& x, double alpha) {
   TERCEL_CHECK(alpha != 0, RuntimeError, "ZeroDivisionError: alpha cannot be 0 for CELU");
-  return elu(x, alpha, 1, 1 / alpha);
+  if (alpha == 1) return elu(x);
+  // At 0 both sides have slope 1; above it the second derivative is 0, as PyTorch's is at 0.
+  return elu_of_scaled(x, lt(floating("elu", x), 0), alpha, 1, 1 / alpha);
 }
 Tensor mish(const Tensor& x) { return mul(x, tanh(softplus(floating("mish", x)))); }
 Tensor logsigmoid(const Tensor& x) { return neg(logaddexp(0, neg(floating("log_sigmoid", x)))); }
@@ -113,8 +122,8 @@ Tensor hardshrink(const Tensor& x, double lambd) {
 Tensor softshrink(const Tensor& x, double lambd) {
   floating("softshrink", x);
   TERCEL_CHECK(lambd >= 0, RuntimeError, "lambda must be greater or equal to 0, but found to be ", lambd, ".");
-  // Times zero, to keep NaN.
-  return where(gt(x, lambd), sub(x, lambd), where(lt(x, -lambd), add(x, lambd), mul(x, 0)));
+  // The last branch includes NaN, whose gradient is 1; zeros keep their sign.
+  return where(gt(x, lambd), sub(x, lambd), where(ge(x, -lambd), mul(x, 0), add(x, lambd)));
 }
 Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }
 

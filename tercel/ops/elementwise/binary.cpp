@@ -2,13 +2,13 @@
 
 #include <cstring>
 
+#include "tercel/ops/common/complex_logs_impl.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/sum_to_size.h"
+#include "tercel/ops/common/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/binary_ops.h"
-#include "tercel/ops/elementwise/complex_logs_impl.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
-#include "tercel/ops/elementwise/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/ternary_ops.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -34,7 +34,7 @@ struct BinaryInfo {
   int index;
   bool no_grad;
   Partial of[2];
-  /** The gradients from ops: see Note [Recorded derivatives]. */
+  /** The gradients composed of ops: see Note [Recorded derivatives]. */
   BinaryGradientFn* recorded_gradient[2];
   /** Whether a number as the second operand has an undefined edge, as in PyTorch's graphs. */
   bool number_has_edge;
@@ -55,6 +55,15 @@ constexpr Partial partial_b() {
     return {has_no_grad<F> ? Uses::None : uses_of_db<F>(), false};
 }
 
+template <class F>
+constexpr bool has_number_edge = requires {
+  F::number_has_edge;
+};
+template <class F>
+concept HasNumberFunction = requires {
+  &F::with_number;
+};
+
 template <class F, class List>
 constexpr BinaryInfo kInfo = {
     {.op = F::name, .domain = F::domain, .complex = takes_complex<F>, .predicate = is_predicate<F>},
@@ -63,12 +72,11 @@ constexpr BinaryInfo kInfo = {
     has_no_grad<F>,
     {partial_a<F>(), partial_b<F>()},
     {&binary_gradient<F, 0>, &binary_gradient<F, 1>},
-    std::is_same_v<F, op::Add> || std::is_same_v<F, op::Sub> || std::is_same_v<F, op::Mul> ||
-        std::is_same_v<F, op::Div>};
+    has_number_edge<F>};
 
 bool has(Uses uses, Uses which) { return (static_cast<int>(uses) & static_cast<int>(which)) != 0; }
 
-// The operands to save, by the derivatives that may be requested.
+// The operands to save, given the derivatives that may be requested.
 Uses saved_uses(const BinaryInfo& info, bool grad_a, bool grad_b) {
   return static_cast<Uses>((grad_a ? static_cast<int>(info.of[0].uses) : 0) |
                            (grad_b ? static_cast<int>(info.of[1].uses) : 0));
@@ -142,7 +150,7 @@ struct BinaryBackward {
 
 using Pair = OperandRef[2];
 
-/** The node's function for tensors a and b, or a number in the place of one. */
+/** Saves in `backward` what the gradients of the operands, tensors or numbers, use. */
 void keep_for_backward(BinaryBackward& backward, const Pair& in, const Tensor& out) {
   const Uses uses = saved_uses(*backward.info, is_tracked(in[0]), is_tracked(in[1]));
   for (int side = 0; side < 2; ++side) {
@@ -213,28 +221,23 @@ Tensor compare(const BinaryInfo& info, const Pair& in) {
   return elementwise(info.rule, compare_kernels, info.index, in);
 }
 
-// Rejects operands for which an integer op has no result, before anything is written.
+// Rejects operands for which an integer op has no result.
 
 bool is_integral_operand(const OperandRef& x) {
   return x.tensor() ? !x.tensor()->is_differentiable() : x.number().is_integral();
 }
 
-void check_divisor(const char* op, const Pair& in) {
+void check_divisor(const char* op, const OperandRef& a, const OperandRef& b) {
   // With a floating operand the result is floating, and division by zero is defined.
-  if (!is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
+  if (!is_integral_operand(a) || !is_integral_operand(b)) return;
   bool has_zero;
-  if (const Tensor* t = in[1].tensor()) {
+  if (const Tensor* t = b.tensor()) {
     const Tensor zeros = logical_not(*t);
     has_zero = zeros.numel() > 0 && std::memchr(zeros.data_ptr(), 1, static_cast<size_t>(zeros.numel()));
   } else {
-    has_zero = !in[1].number().to_bool();
+    has_zero = !b.number().to_bool();
   }
   TERCEL_CHECK(!has_zero, RuntimeError, op, ": ZeroDivisionError");
-}
-
-void check_exponent(const Pair& in) {
-  if (in[1].tensor() || !is_integral_operand(in[0]) || !is_integral_operand(in[1])) return;
-  TERCEL_CHECK(in[1].number().to_double() >= 0, RuntimeError, "Integers to negative integer powers are not allowed.");
 }
 
 bool is_bool_operand(const OperandRef& x) {
@@ -242,8 +245,23 @@ bool is_bool_operand(const OperandRef& x) {
                     : x.number().category() == TypeCategory::Bool;
 }
 
-void check_no_bool(const Pair& in) {
-  const bool first = is_bool_operand(in[0]), second = is_bool_operand(in[1]);
+bool is_complex_operand(const OperandRef& x) {
+  return x.tensor() ? x.tensor()->defined() && x.tensor()->is_complex() : x.number().is_complex();
+}
+
+}  // namespace
+
+void op::Fmod::check(const OperandRef& a, const OperandRef& b) { check_divisor(name, a, b); }
+void op::Remainder::check(const OperandRef& a, const OperandRef& b) { check_divisor(name, a, b); }
+void op::FloorDivide::check(const OperandRef& a, const OperandRef& b) { check_divisor(name, a, b); }
+
+void op::Pow::check(const OperandRef& a, const OperandRef& b) {
+  if (b.tensor() || !is_integral_operand(a) || !is_integral_operand(b)) return;
+  TERCEL_CHECK(b.number().to_double() >= 0, RuntimeError, "Integers to negative integer powers are not allowed.");
+}
+
+void op::Sub::check(const OperandRef& a, const OperandRef& b) {
+  const bool first = is_bool_operand(a), second = is_bool_operand(b);
   if (!first && !second) [[likely]]
     return;
   TERCEL_CHECK(!first || !second, NotImplementedError,
@@ -254,66 +272,69 @@ void check_no_bool(const Pair& in) {
        "the `~` or `logical_not()` operator instead."});
 }
 
+Tensor op::Logaddexp::composite(const Tensor& a, const Tensor& b) { return complex_logaddexp(a, b); }
+
+Tensor op::Pow::with_number(const Tensor& a, Scalar b) {
+  const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
+  if (same_dtype && equals(b, 2)) return square(a);
+  if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
+  if (b.is_floating() && equals(b, -0.5)) return rsqrt(a);
+  if (b.is_floating() && equals(b, -1)) return reciprocal(a);
+  return {};
+}
+
+namespace {
+
 template <class F>
-void check_integers(const Pair& in) {
-  if constexpr (std::is_same_v<F, op::Fmod> || std::is_same_v<F, op::Remainder> || std::is_same_v<F, op::FloorDivide>)
-    check_divisor(F::name, in);
-  else if constexpr (std::is_same_v<F, op::Pow>)
-    check_exponent(in);
-  else if constexpr (std::is_same_v<F, op::Sub>)
-    check_no_bool(in);
+void check_operands(const Pair& in) {
+  if constexpr (checks_operands<F>) F::check(in[0], in[1]);
 }
 
 /** Whether the op is composite for these operands. */
 template <class F>
-bool is_composed(const Pair& in) {
-  if constexpr (std::is_same_v<F, op::Logaddexp>)
-    for (const OperandRef& x : in)
-      if (x.tensor() ? x.tensor()->defined() && x.tensor()->is_complex() : x.number().is_complex()) return true;
-  return false;
+bool is_composite(const Pair& in) {
+  if constexpr (has_composite<F>)
+    return is_complex_operand(in[0]) || is_complex_operand(in[1]);
+  else
+    return false;
 }
 
 Tensor as_tensor(const OperandRef& x) { return x.tensor() ? *x.tensor() : scalar_tensor(x.number(), kComplex64); }
 
 template <class F>
 Tensor checked(const Pair& in) {
-  check_integers<F>(in);
-  if (is_composed<F>(in)) return complex_logaddexp(as_tensor(in[0]), as_tensor(in[1]));
+  check_operands<F>(in);
+  if constexpr (has_composite<F>)
+    if (is_composite<F>(in)) return F::composite(as_tensor(in[0]), as_tensor(in[1]));
   return binary(kInfo<F, BinaryOps>, in);
 }
 
 template <class F>
 const Tensor& checked_out(const Tensor& out, const Pair& in) {
-  check_integers<F>(in);
-  if (is_composed<F>(in)) return put_out(F::name, out, checked<F>(in));
+  check_operands<F>(in);
+  if (is_composite<F>(in)) return put_out(F::name, out, checked<F>(in));
   return binary_out(kInfo<F, BinaryOps>, binary_kernels, out, in);
 }
 
 template <class F>
 Tensor with_number(const Tensor& a, Scalar b) {
-  if constexpr (std::is_same_v<F, op::Pow>) {
-    // Common powers have separate kernels, which are many times as fast.
-    const bool same_dtype = b.is_integral() ? a.dtype() != kBool : a.is_differentiable() && !b.is_complex();
-    if (same_dtype && equals(b, 2)) return square(a);
-    if (b.is_floating() && equals(b, 0.5)) return sqrt(a);
-    if (b.is_floating() && equals(b, -0.5)) return rsqrt(a);
-    if (b.is_floating() && equals(b, -1)) return reciprocal(a);
-  }
+  if constexpr (HasNumberFunction<F>)
+    if (Tensor out = F::with_number(a, b); out.defined()) return out;
   const Pair in = {a, b};
   return checked<F>(in);
 }
 
 template <class F>
 const Tensor& with_number_out(const Tensor& out, const Tensor& a, Scalar b) {
-  // For the same bits as pow(), whose kernel may differ.
-  if constexpr (std::is_same_v<F, op::Pow>) return put_out(F::name, out, with_number<F>(a, b));
+  // To give the same bits as the op without out, whose kernel may differ.
+  if constexpr (HasNumberFunction<F>) return put_out(F::name, out, with_number<F>(a, b));
   const Pair in = {a, b};
   return checked_out<F>(out, in);
 }
 
 template <class F>
 const Tensor& inplace(const Pair& in) {
-  check_integers<F>(in);
+  check_operands<F>(in);
   return binary_inplace(kInfo<F, BinaryOps>, in);
 }
 
@@ -445,13 +466,13 @@ const Tensor& add_(const Tensor& a, const Tensor& b, Scalar alpha) {
 Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return sub(a, b);
-  check_no_bool({a, b});
+  op::Sub::check(a, b);
   return add_scaled(a, b, negative(alpha));
 }
 const Tensor& sub_(const Tensor& a, const Tensor& b, Scalar alpha) {
   check_alpha("sub_", a, b, alpha);
   if (is_one(alpha)) return sub_(a, b);
-  check_no_bool({a, b});
+  op::Sub::check(a, b);
   return add_scaled_(a, b, negative(alpha));
 }
 

@@ -1,52 +1,52 @@
-// Elementwise functions of two tensors, or of a tensor and a number: arithmetic, bits, comparison, logic.
+// Elementwise functions of two tensors, or of a tensor and a number: arithmetic, bitwise, comparison, logical.
 //
-// For each name there are, with the same meaning,
-//   Tensor name(a, b)                    a fresh tensor; a or b may be a number,
-//   const Tensor& name_(a, b)            into a,
+// Each name has these variants:
+//   Tensor name(a, b)                    a new tensor; a or b may be a number,
+//   const Tensor& name_(a, b)            in place, into a,
 //   const Tensor& name_out(out, a, b)    into `out`: Note [Out variants] in out.h.
-// Shapes are broadcast, dtypes promoted (docs/design/ops.md): a number changes the dtype only if it is of a higher
-// category, and integers wrap. A fresh result keeps the order of dimensions in memory of its operands. In-place and out
-// variants are a RuntimeError where the dtype cannot hold the result, and where memory overlaps in part.
+// Shapes are broadcast, dtypes promoted (docs/design/ops.md): a number changes the dtype only if its category is
+// higher. Integer arithmetic wraps. A new result keeps the operands' dimension order in memory. In-place and out
+// variants raise RuntimeError if the dtype cannot hold the result, and if memory overlaps partially.
 #pragma once
 
 #include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
-/** a + b; of bools: or. */
+/** a + b; logical or for bool. */
 TERCEL_BINARY(add)
-/** a - b; not for bool. */
+/** a - b; not supported for bool. */
 TERCEL_BINARY(sub)
-/** a * b; of bools: and. */
+/** a * b; logical and for bool. */
 TERCEL_BINARY(mul)
-/** a / b, of integers in float32. */
+/** a / b; integers are divided in float32. */
 TERCEL_BINARY(div)
-/** a to the power b. Of integers a whole number: 0 for a fraction; a negative number as b is a RuntimeError. */
+/** a to the power b. For integers, fractions become 0, and a negative number as b is a RuntimeError. */
 TERCEL_BINARY(pow)
-/** The larger; NaN if either is. The gradient of equal numbers is shared. */
+/** Elementwise maximum; NaN if either operand is. Equal operands share the gradient. */
 TERCEL_BINARY_METHOD(maximum)
-/** The smaller; NaN if either is. The gradient of equal numbers is shared. */
+/** Elementwise minimum; NaN if either operand is. Equal operands share the gradient. */
 TERCEL_BINARY_METHOD(minimum)
 /** Angle of the point (b, a), in (-pi, pi]. */
 TERCEL_BINARY(atan2)
-/** sqrt(a * a + b * b) without overflow in between. */
+/** sqrt(a * a + b * b) without intermediate overflow. */
 TERCEL_BINARY(hypot)
-/** log(exp(a) + exp(b)) without overflow in between. */
+/** log(exp(a) + exp(b)) without intermediate overflow. */
 TERCEL_BINARY_METHOD(logaddexp)
-/** Remainder of the division towards zero: it has the sign of a. Integers: RuntimeError if b has a zero. */
+/** Remainder of truncating division, with the sign of a. For integers, RuntimeError if b contains a zero. */
 TERCEL_BINARY(fmod)
-/** Remainder of the division towards minus infinity: it has the sign of b. Integers: RuntimeError if b has a zero. */
+/** Remainder of floor division, with the sign of b. For integers, RuntimeError if b contains a zero. */
 TERCEL_BINARY(remainder)
-/** Largest whole number not above a / b. Integers: RuntimeError if b has a zero. */
+/** floor(a / b). For integers, RuntimeError if b contains a zero. */
 TERCEL_BINARY(floor_divide)
-/** Bits set in both. Integers and bool only, as the next two. */
+/** Bitwise and. Integers and bool only, like the next two. */
 TERCEL_BINARY(bitwise_and)
-/** Bits set in either. */
+/** Bitwise or. */
 TERCEL_BINARY(bitwise_or)
-/** Bits set in one of them. */
+/** Bitwise exclusive or. */
 TERCEL_BINARY(bitwise_xor)
 
-// Comparisons and logic give bool. An integer tensor is compared with any integer exactly.
+// Comparisons and logical functions return bool. Integer tensors are compared with any integer exactly.
 /** a == b. */
 TERCEL_BINARY_RESULT(eq)
 /** a != b. */
@@ -59,11 +59,11 @@ TERCEL_BINARY_RESULT(le)
 TERCEL_BINARY_RESULT(gt)
 /** a >= b. */
 TERCEL_BINARY_RESULT(ge)
-/** Whether both are different from zero. */
+/** Whether both are nonzero. */
 TERCEL_BINARY_RESULT(logical_and)
-/** Whether either is different from zero. */
+/** Whether at least one is nonzero. */
 TERCEL_BINARY_RESULT(logical_or)
-/** Whether one of them is different from zero. */
+/** Whether exactly one is nonzero. */
 TERCEL_BINARY_RESULT(logical_xor)
 
 /** a + alpha * b, in one pass. */

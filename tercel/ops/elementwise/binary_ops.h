@@ -1,45 +1,50 @@
-// Elementwise ops of two tensors, comparisons among them. See Note [Functors].
+// Elementwise ops of two tensors, including comparisons. See Note [Functors].
 //
-// da_uses and db_uses say which operands a partial derivative needs, so that no other is kept for backward; without
-// them it needs both. A derivative that is a constant takes no argument.
+// da_uses and db_uses say which operands a partial derivative uses; only these are saved for backward. The default is
+// both. A constant derivative takes no arguments. TERCEL_NUMBER_HAS_EDGE: a number as the second operand has an
+// undefined edge, as in PyTorch's graphs.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
+
+#define TERCEL_NUMBER_HAS_EDGE static constexpr bool number_has_edge = true;
 
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 struct Add {
-  TERCEL_OP("add", Any) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("add", Any) TERCEL_TAKES_COMPLEX TERCEL_NUMBER_HAS_EDGE
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a + b; }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static constexpr TERCEL_HD V db() { return V(1); }
 };
 struct Sub {
-  TERCEL_OP("sub", Number) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("sub", Number) TERCEL_TAKES_COMPLEX TERCEL_NUMBER_HAS_EDGE TERCEL_CHECKS_OPERANDS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a - b; }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static constexpr TERCEL_HD V db() { return V(-1); }
 };
 struct Mul {
-  TERCEL_OP("mul", Any) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("mul", Any) TERCEL_TAKES_COMPLEX TERCEL_NUMBER_HAS_EDGE
   static constexpr Uses da_uses = Uses::B, db_uses = Uses::A;
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a * b; }
   template <class V> static TERCEL_HD V da(V, V b) { return b; }
   template <class V> static TERCEL_HD V db(V a, V) { return a; }
 };
 struct Div {
-  TERCEL_OP("div", Float) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("div", Float) TERCEL_TAKES_COMPLEX TERCEL_NUMBER_HAS_EDGE
   static constexpr Uses da_uses = Uses::B;
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a / b; }
   template <class V> static TERCEL_HD V da(V, V b) { return V(1) / b; }
   template <class V> static TERCEL_HD V db(V a, V b) { return -a / (b * b); }
 };
 struct Pow {
-  TERCEL_OP("pow", Number) TERCEL_TAKES_COMPLEX
+  TERCEL_OP("pow", Number) TERCEL_TAKES_COMPLEX TERCEL_CHECKS_OPERANDS
+  /** Another op's result for common exponents, whose kernels are many times as fast; undefined for others. */
+  static Tensor with_number(const Tensor& a, Scalar b);
   template <class V> static TERCEL_HD V fwd(V a, V b) { return pow(a, b); }
   template <class V> static TERCEL_HD V da(V a, V b) { return where(b == V(0), V(0), b * pow(a, b - V(1))); }
   template <class V> static TERCEL_HD V db(V a, V b) {
@@ -64,7 +69,7 @@ struct Minimum {
 struct Atan2 {
   TERCEL_OP("atan2", Float)
   template <class V> static TERCEL_HD V fwd(V a, V b) { return atan2(a, b); }
-  // 0 at (0, 0), where there is none.
+  // 0 at (0, 0), where no derivative exists.
   template <class V> static TERCEL_HD V square_or_1(V a, V b) { return where((a == V(0)) & (b == V(0)), V(1), a * a + b * b); }
   template <class V> static TERCEL_HD V da(V a, V b) { return b / square_or_1(a, b); }
   template <class V> static TERCEL_HD V db(V a, V b) { return -a / square_or_1(a, b); }
@@ -77,7 +82,8 @@ struct Hypot {
 };
 struct Logaddexp {
   TERCEL_OP("logaddexp", Float)
-  // Equal operands first: infinite ones have no difference.
+  static Tensor composite(const Tensor& a, const Tensor& b);
+  // Equal operands first: infinities of one sign have no difference.
   template <class V> static TERCEL_HD V fwd(V a, V b) {
     return where(a == b, a + V(0.6931471805599453), maximum(a, b) + log1p(exp(-abs(a - b))));
   }
@@ -85,19 +91,19 @@ struct Logaddexp {
   template <class V> static TERCEL_HD V db(V a, V b) { return sigmoid_of(where((a == b) & (a - a != V(0)), V(0), b - a)); }
 };
 struct Fmod {
-  TERCEL_OP("fmod", Number)
+  TERCEL_OP("fmod", Number) TERCEL_CHECKS_OPERANDS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return fmod(a, b); }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static TERCEL_HD V db(V a, V b) { return -trunc(a / b); }
 };
 struct Remainder {
-  TERCEL_OP("remainder", Number)
+  TERCEL_OP("remainder", Number) TERCEL_CHECKS_OPERANDS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return remainder(a, b); }
   template <class V> static constexpr TERCEL_HD V da() { return V(1); }
   template <class V> static TERCEL_HD V db(V a, V b) { return -floor_divide(a, b); }
 };
 struct FloorDivide {
-  TERCEL_OP("floor_divide", Number)
+  TERCEL_OP("floor_divide", Number) TERCEL_CHECKS_OPERANDS
   template <class V> static TERCEL_HD V fwd(V a, V b) { return floor_divide(a, b); }
   static constexpr bool no_grad = true;
 };
@@ -117,7 +123,7 @@ struct BitwiseXor {
   template <class V> static TERCEL_HD V fwd(V a, V b) { return a ^ b; }
 };
 
-// Complex numbers of two real ones; complex.cpp has their front ends.
+// Complex numbers from two real ones; the front ends are in complex.cpp.
 struct MakeComplex {
   TERCEL_OP("complex", Complex)
   static constexpr bool no_grad = true;
@@ -181,7 +187,7 @@ struct LogicalXor {
 
 }  // namespace tercel::op
 
-/** The families, X(public function, functor). */
+/** The families: X(public function, functor). */
 #define TERCEL_BINARY_OPS(X)   \
   X(add, Add)                  \
   X(sub, Sub)                  \

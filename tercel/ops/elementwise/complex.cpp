@@ -2,15 +2,15 @@
 
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
+#include "tercel/ops/common/view_geometry_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/binary_ops.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/views/views.h"
-#include "tercel/ops/views/views_impl.h"
 
 namespace tercel {
 

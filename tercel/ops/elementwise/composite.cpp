@@ -8,6 +8,9 @@
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/core/tensor_meta.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
+#include "tercel/ops/common/elementwise_impl.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
@@ -18,7 +21,6 @@
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/factories/factories_impl.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/special/special.h"
 #include "tercel/ops/views/views.h"
@@ -32,11 +34,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kPi = 3.1415926
 Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, x.device())); }
 
 }  // namespace
-
-Tensor frac(const Tensor& x) {
-  check_strided("frac", x);
-  return sub(x, trunc(x));
-}
 
 Tensor sgn(const Tensor& x) {
   check_strided("sgn", x);
@@ -57,7 +54,6 @@ Tensor rad2deg(const Tensor& x) { return mul(x, 180 / kPi); }
     check_out_apart(#name, {out}, {x});                                                     \
     return put_out(#name, out, name(x));                                                    \
   }
-TERCEL_DEFINE_VARIANTS(frac)
 TERCEL_DEFINE_VARIANTS(sgn)
 TERCEL_DEFINE_VARIANTS(deg2rad)
 TERCEL_DEFINE_VARIANTS(rad2deg)
@@ -73,7 +69,7 @@ Tensor angle(const Tensor& x) {
   check_strided("angle", x);
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
-  // Zero times x keeps NaN and the history.
+  // Multiplying x by zero keeps NaN and the history.
   return where(lt(x, 0), kPi, mul(where(isnan(floating), floating, 0), 0));
 }
 
@@ -96,7 +92,7 @@ const Tensor& nan_to_num_(const Tensor& x, double nan, std::optional<double> pos
 
 Tensor logit(const Tensor& x, std::optional<double> eps) {
   check_real("logit", x);
-  // The lower bound wins where it is above the upper one.
+  // The lower bound wins if it exceeds the upper one.
   const Tensor number = x.is_floating_point() ? x : to(x, default_dtype());
   Tensor out;
   {
@@ -112,9 +108,10 @@ Tensor logit(const Tensor& x, std::optional<double> eps) {
     record("LogitBackward0", out, {number}, [number = SavedTensor(number), eps](BackwardCall& call) {
       const Tensor& p = number.get();
       const Tensor outside = logical_or(lt(p, eps.value_or(0)), gt(p, 1 - eps.value_or(0)));
-      // Undefined outside of (0, 1), and constant outside of the bounds.
+      // Undefined outside (0, 1), and constant outside the bounds.
       const double rest = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
-      call.set(0, where(outside, rest, div(call.grad(), mul(p, sub(1, p)))));
+      // -0 + 0 is 0: that end of the domain too is reached from inside, where the slope is positive.
+      call.set(0, where(outside, rest, div(call.grad(), mul(add(p, 0), sub(1, p)))));
     });
   return out;
 }
@@ -369,7 +366,7 @@ Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optio
            [x = SavedTensor(value), min = SavedTensor(*min), max = SavedTensor(*max)](BackwardCall& call) {
              const Tensor &v = x.get(), &low = min.get(), &high = max.get(), &g = call.grad();
              const Tensor at_low = eq(v, low), at_high = eq(v, high), crossed = gt(low, high);
-             // At one bound x gets half of the gradient, at two equal ones all of it.
+             // At one bound x gets half of the gradient, at two equal bounds all of it.
              const Tensor half = where(logical_xor(at_low, at_high), mul(g, 0.5), g);
              const auto set = [&](size_t i, const Tensor& takes_all, const Tensor& at, const Tensor& of) {
                const Tensor part = where(takes_all, g, where(at, half, 0));

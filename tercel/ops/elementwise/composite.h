@@ -1,6 +1,6 @@
-// Elementwise functions that are made of others: forms of division, tests, comparisons of whole tensors, bounds.
+// Elementwise functions composed of other ops: division modes, tests, whole-tensor comparisons, bounds.
 //
-// Variants are those of unary.h and binary.h: name_ in place, name_out into a given tensor.
+// Variants are as in unary.h and binary.h: name_ in place, name_out into a given tensor.
 #pragma once
 
 #include <optional>
@@ -12,36 +12,36 @@ namespace tercel {
 
 /** x - trunc(x). */
 TERCEL_UNARY(frac)
-/** sign(x); of a complex number x / |x|, or 0. */
+/** sign(x); for complex numbers x / |x|, or 0 at 0. */
 TERCEL_UNARY(sgn)
-/** Degrees to radians, and back. */
+/** Degrees to radians, and radians to degrees. */
 TERCEL_UNARY(deg2rad)
 TERCEL_UNARY(rad2deg)
-/** x; NotImplementedError for bool. */
+/** Returns x; NotImplementedError for bool. */
 TERCEL_OP_API(method, python) Tensor positive(const Tensor& x);
-/** The angle of a complex number in (-pi, pi]; of a real one pi or 0. */
+/** The angle of a complex number in (-pi, pi]; for real numbers pi or 0. */
 TERCEL_OP_API(method, python, out_apart) Tensor angle(const Tensor& x);
-/** NaN and infinities replaced, the latter by the dtype's largest and lowest number unless one is given. */
+/** Replaces NaN and infinities; infinities become the dtype's largest and lowest number unless given. */
 TERCEL_OP_API(method, out_apart)
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
 TERCEL_OP_API(method)
 const Tensor& nan_to_num_(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                           std::optional<double> neginf = {});
-/** log(x / (1 - x)); with eps, of x held within [eps, 1 - eps]. */
+/** log(x / (1 - x)); with eps, x is first clamped to [eps, 1 - eps]. */
 TERCEL_OP_API(method, python, out_apart) Tensor logit(const Tensor& x, std::optional<double> eps = {});
 TERCEL_OP_API(method, python) const Tensor& logit_(const Tensor& x, std::optional<double> eps = {});
 
-/** Whether the sign bit is set: -0 and NaN may have it. NotImplementedError for complex numbers. */
+/** Whether the sign bit is set, also for -0 and NaN. NotImplementedError for complex numbers. */
 TERCEL_OP_API(method, out_apart) Tensor signbit(const Tensor& x);
-/** Whether x is infinite, of a complex number either part. */
+/** Whether x is infinite; for complex numbers, whether either part is. */
 TERCEL_OP_API(method, python) Tensor isinf(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor isposinf(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor isneginf(const Tensor& x);
 /** Whether the imaginary part is 0. */
 TERCEL_OP_API(method, python) Tensor isreal(const Tensor& x);
 
-/** a / b rounded towards zero ("trunc"), downwards ("floor") or not at all; RuntimeError for another mode. */
+/** a / b, rounded towards zero ("trunc"), rounded down ("floor") or not rounded; RuntimeError for other modes. */
 TERCEL_OP_API(method, out_apart)
 Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode);
 TERCEL_OP_API(method, out_apart) Tensor div(const Tensor& a, Scalar b, std::optional<std::string_view> rounding_mode);
@@ -64,36 +64,36 @@ TERCEL_OP_API(python, out) Tensor float_power(Scalar input, const Tensor& expone
 /** RuntimeError unless a has that dtype. */
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, const Tensor& b);
 TERCEL_OP_API(method) const Tensor& float_power_(const Tensor& a, Scalar b);
-/** x rounded to so many digits after the point, ties to even; before it, where there are fewer than 0. */
+/** x rounded to `decimals` digits after the decimal point (before it if negative), ties to even. */
 TERCEL_OP_API(method, python, out_apart, keyword = decimals) Tensor round(const Tensor& x, int64_t decimals);
 TERCEL_OP_API(method, python, keyword = decimals) const Tensor& round_(const Tensor& x, int64_t decimals);
 
-/** mantissa * 2^exponent, the former in [0.5, 1) but for its sign; 0, infinities and NaN are their own mantissa. */
+/** mantissa * 2^exponent with |mantissa| in [0.5, 1); 0, infinities and NaN are their own mantissa. */
 struct MantissaAndExponent {
   Tensor mantissa;
   Tensor exponent;  ///< int32
 };
-/** The parts of floating numbers. RuntimeError for others. */
+/** Splits floating-point numbers into mantissa and exponent. RuntimeError for other dtypes. */
 TERCEL_OP_API(method, out_apart) MantissaAndExponent frexp(const Tensor& x);
-/** The logarithm of the multivariate gamma function of p dimensions, for x > (p - 1) / 2. RuntimeError for p < 1. */
+/** Logarithm of the multivariate gamma function of dimension p, for x > (p - 1) / 2. RuntimeError if p < 1. */
 TERCEL_OP_API(method, python, out) Tensor mvlgamma(const Tensor& x, int64_t p);
 TERCEL_OP_API(method, python_method) const Tensor& mvlgamma_(const Tensor& x, int64_t p);
 
-/** |a - b| <= atol + rtol * |b|, or both the same infinity, or with equal_nan both NaN. Of one dtype (RuntimeError). */
+/** |a - b| <= atol + rtol * |b|, or equal infinities, or with equal_nan both NaN. RuntimeError if dtypes differ. */
 TERCEL_OP_API(method, python)
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
 /** Whether isclose() is true everywhere. */
 TERCEL_OP_API(method, python)
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false);
-/** Whether sizes and elements are equal. */
+/** Whether sizes and all elements are equal. */
 TERCEL_OP_API(method, python) bool equal(const Tensor& a, const Tensor& b);
 
-/** x held within bounds, of which one may be missing (RuntimeError: both); the upper one wins. */
+/** Clamps x to the bounds, of which one may be absent (RuntimeError if both are); the upper bound wins. */
 TERCEL_OP_API(method, out_apart)
 Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 TERCEL_OP_API(method)
 const Tensor& clamp_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
-/** clamp(). */
+/** Alias of clamp(). */
 TERCEL_OP_API(method, out_apart)
 Tensor clip(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 TERCEL_OP_API(method, out_apart) Tensor clip(const Tensor& x, Scalar min, Scalar max);
@@ -101,15 +101,15 @@ TERCEL_OP_API(method)
 const Tensor& clip_(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max);
 TERCEL_OP_API(method) const Tensor& clip_(const Tensor& x, Scalar min, Scalar max);
 
-/** Either number, by a bool tensor. */
+/** Selects between two numbers by a bool tensor. */
 TERCEL_OP_API(out) Tensor where(const Tensor& condition, Scalar a, Scalar b);
-/** x, with the value of a tensor without dimensions where the mask is true. */
+/** x with the value of a 0-dimensional tensor where the mask is true. */
 TERCEL_OP_API(method, out) Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
 TERCEL_OP_API(method) const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value);
-/** a + weight * (b - a), into a. */
+/** a + weight * (b - a), written to a. */
 TERCEL_OP_API(method) const Tensor& lerp_(const Tensor& a, const Tensor& b, const Tensor& weight);
 
-// Comparisons and logic into a, as 0 and 1 of its dtype.
+// Comparisons and logical functions in place: 0 and 1 of a's dtype.
 TERCEL_BINARY_INPLACE(eq)
 TERCEL_BINARY_INPLACE(ne)
 TERCEL_BINARY_INPLACE(lt)

@@ -1,10 +1,9 @@
-// Declarations of elementwise ops: the variants that all have, by name. See Note [The table of ops] in
-// tercel/core/op.h.
+// Macros that declare all variants of an elementwise op by its name. See Note [The table of ops] in tercel/core/op.h.
 //
-//   TERCEL_UNARY, TERCEL_BINARY                      fresh, in place (name_), into `out` (name_out), and methods
+//   TERCEL_UNARY, TERCEL_BINARY                      new, in place (name_) and out (name_out), and methods
 //   TERCEL_UNARY_FUNCTION, TERCEL_BINARY_FUNCTION    the same without methods
-//   TERCEL_UNARY_PREDICATE, TERCEL_BINARY_RESULT     fresh and into `out`; a method
-//   TERCEL_BINARY_METHOD                             as TERCEL_BINARY, but no method in place
+//   TERCEL_UNARY_PREDICATE, TERCEL_BINARY_RESULT     new and out; a method
+//   TERCEL_BINARY_METHOD                             like TERCEL_BINARY, without the in-place method
 #pragma once
 
 #include "tercel/core/op.h"

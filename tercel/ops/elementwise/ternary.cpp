@@ -1,11 +1,11 @@
 #include "tercel/ops/elementwise/ternary.h"
 
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/elementwise/ternary_ops.h"
 #include "tercel/ops/elementwise/unary.h"
 
@@ -48,8 +48,8 @@ Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
   } else {
     const bool first = a.tensor() != nullptr;
     const Tensor& x = first ? *a.tensor() : *b.tensor();
-    record("WhereBackward0", out, {x}, [c = SavedTensor(condition), form = TensorMeta(x), first](BackwardCall& call) {
-      call.set(0, gradient_for(form, first ? where(c.get(), call.grad(), 0) : where(c.get(), 0, call.grad())));
+    record("WhereBackward0", out, {x}, [c = SavedTensor(condition), meta = TensorMeta(x), first](BackwardCall& call) {
+      call.set(0, gradient_for(meta, first ? where(c.get(), call.grad(), 0) : where(c.get(), 0, call.grad())));
     });
   }
   return out;
@@ -58,21 +58,20 @@ Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
 /** x + value * a * b, or a / b. */
 template <class F>
 auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  constexpr bool kDivides = std::is_same_v<F, op::Addcdiv>;
   const bool of_a = is_tracked(a), of_b = is_tracked(b);
-  return [value, form_x = TensorMeta(x), form_a = TensorMeta(a), form_b = TensorMeta(b),
+  return [value, meta_x = TensorMeta(x), meta_a = TensorMeta(a), meta_b = TensorMeta(b),
           saved_a = SavedTensor::when(of_b, a),
-          saved_b = SavedTensor::when(of_a || (of_b && kDivides), b)](BackwardCall& call) {
+          saved_b = SavedTensor::when(of_a || (of_b && F::divides), b)](BackwardCall& call) {
     const Tensor& g = call.grad();
-    if (call.needs(0)) call.set(0, gradient_for(form_x, g));
+    if (call.needs(0)) call.set(0, gradient_for(meta_x, g));
     const Tensor scaled = mul(g, conjugate(value));
-    if constexpr (kDivides) {
-      if (call.needs(1)) call.set(1, gradient_for(form_a, div(scaled, conj(saved_b.get()))));
+    if constexpr (F::divides) {
+      if (call.needs(1)) call.set(1, gradient_for(meta_a, div(scaled, conj(saved_b.get()))));
       if (call.needs(2))
-        call.set(2, gradient_for(form_b, neg(div(mul(scaled, conj(saved_a.get())), conj(square(saved_b.get()))))));
+        call.set(2, gradient_for(meta_b, neg(div(mul(scaled, conj(saved_a.get())), conj(square(saved_b.get()))))));
     } else {
-      if (call.needs(1)) call.set(1, gradient_for(form_a, mul(scaled, conj(saved_b.get()))));
-      if (call.needs(2)) call.set(2, gradient_for(form_b, mul(scaled, conj(saved_a.get()))));
+      if (call.needs(1)) call.set(1, gradient_for(meta_a, mul(scaled, conj(saved_b.get()))));
+      if (call.needs(2)) call.set(2, gradient_for(meta_b, mul(scaled, conj(saved_a.get()))));
     }
   };
 }
@@ -81,7 +80,7 @@ template <class F>
 void check_addc(const Tensor& a, const Tensor& b) {
   check_strided(F::name, a, "tensor1");
   check_strided(F::name, b, "tensor2");
-  if constexpr (std::is_same_v<F, op::Addcdiv>)
+  if constexpr (F::divides)
     TERCEL_CHECK(a.is_differentiable() || b.is_differentiable(), RuntimeError,
                  "Integer division with addcdiv is no longer supported: divide by trunc(tensor1 / tensor2) or convert "
                  "one of the tensors to a floating dtype.");
@@ -99,19 +98,19 @@ Scalar factor_of(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value
 }
 
 template <class F>
-Tensor addc(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
+Tensor addc(const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
   check_strided(F::name, x);
   check_addc<F>(a, b);
   const Scalar value = factor_of<F>(x, a, b, number);
   const OperandRef inputs[] = {x, a, b, value};
   Tensor out = run<F>(inputs);
   if (should_record(x, a, b) && out.is_differentiable())
-    record(backward, out, {x, a, b}, addc_backward<F>(x, a, b, value));
+    record(backward_name<F>, out, {x, a, b}, addc_backward<F>(x, a, b, value));
   return out;
 }
 
 template <class F>
-const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
+const Tensor& addc_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
   check_strided(F::name, x);
   check_addc<F>(a, b);
   const Scalar value = factor_of<F>(x, a, b, number);
@@ -119,7 +118,7 @@ const Tensor& addc_(const char* backward, const Tensor& x, const Tensor& a, cons
   check_inplace(x, records);
   const OperandRef inputs[] = {x, a, b, value};
   run_inplace<F>(x, inputs);
-  if (records) record_inplace(backward, x, {x, a, b}, addc_backward<F>(x, a, b, value));
+  if (records) record_inplace(backward_name<F>, x, {x, a, b}, addc_backward<F>(x, a, b, value));
   return x;
 }
 
@@ -206,16 +205,16 @@ const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight) {
 }
 
 Tensor addcmul(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
-  return addc<op::Addcmul>("AddcmulBackward0", x, tensor1, tensor2, value);
+  return addc<op::Addcmul>(x, tensor1, tensor2, value);
 }
 const Tensor& addcmul_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
-  return addc_<op::Addcmul>("AddcmulBackward0", x, tensor1, tensor2, value);
+  return addc_<op::Addcmul>(x, tensor1, tensor2, value);
 }
 Tensor addcdiv(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
-  return addc<op::Addcdiv>("AddcdivBackward0", x, tensor1, tensor2, value);
+  return addc<op::Addcdiv>(x, tensor1, tensor2, value);
 }
 const Tensor& addcdiv_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
-  return addc_<op::Addcdiv>("AddcdivBackward0", x, tensor1, tensor2, value);
+  return addc_<op::Addcdiv>(x, tensor1, tensor2, value);
 }
 
 }  // namespace tercel

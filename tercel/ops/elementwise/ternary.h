@@ -5,7 +5,7 @@
 
 namespace tercel {
 
-/** a where the bool tensor `condition` is true, else b; all are broadcast, a and b promoted. */
+/** a where the bool tensor `condition` is true, else b. All are broadcast; a and b are promoted. */
 TERCEL_OP_API(out) Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 TERCEL_OP_API(out) Tensor where(const Tensor& condition, const Tensor& a, Scalar b);
 TERCEL_OP_API(out) Tensor where(const Tensor& condition, Scalar a, const Tensor& b);

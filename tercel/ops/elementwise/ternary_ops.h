@@ -1,12 +1,12 @@
-// Elementwise ops of three tensors, or of two and a number. See Note [Functors]; ternary.cpp writes their gradients.
+// Elementwise ops of three tensors, or of two and a number. See Note [Functors]; gradients are in ternary.cpp.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 /** a + alpha * b. */
@@ -20,7 +20,7 @@ struct Where {
 };
 struct Lerp {
   TERCEL_OP("lerp", Float) TERCEL_TAKES_COMPLEX
-  // From the nearer end, so that both ends are met exactly.
+  // Computed from the nearer end, so that both ends are exact.
   template <class V> static TERCEL_HD V fwd(V a, V b, V weight) {
     return where(is_below_half(weight), a + weight * (b - a), b - (b - a) * (V(1) - weight));
   }
@@ -33,10 +33,12 @@ struct Lerp {
 };
 struct Addcmul {
   TERCEL_OP("addcmul", Number) TERCEL_TAKES_COMPLEX
+  static constexpr bool divides = false;
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a * b); }
 };
 struct Addcdiv {
   TERCEL_OP("addcdiv", Float) TERCEL_TAKES_COMPLEX
+  static constexpr bool divides = true;
   template <class V> static TERCEL_HD V fwd(V x, V a, V b, V value) { return x + value * (a / b); }
 };
 

@@ -4,12 +4,13 @@
 
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_impl.h"
+#include "tercel/ops/common/linear_beyond_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
+#include "tercel/ops/common/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/composite_impl.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
-#include "tercel/ops/elementwise/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 
 namespace tercel {
@@ -27,21 +28,18 @@ struct UnaryInfo {
   const char* backward;
   int index;
   Saves saves;
-  /** The gradient from ops: see Note [Recorded derivatives]. */
+  /** The gradient composed of ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_gradient;
-  /** A composite implementation for dtypes outside the op's rule, or null. */
-  Tensor (*composed)(const Tensor& x);
+  /** For dtypes that the op's rule does not support, or null. */
+  Tensor (*composite)(const Tensor& x);
 };
 
-/** The square of bools is an integer, as a power with an integer exponent. */
-Tensor square_of_bools(const Tensor& x) { return square(to(x, kInt64)); }
-Tensor complex_softsign(const Tensor& x) { return div(x, add(abs(x), 1)); }
-
 template <class F>
-constexpr auto composed_of() -> Tensor (*)(const Tensor&) {
-  if constexpr (std::is_same_v<F, op::Square>) return &square_of_bools;
-  if constexpr (std::is_same_v<F, op::Softsign>) return &complex_softsign;
-  return nullptr;
+constexpr auto composite_of() -> Tensor (*)(const Tensor&) {
+  if constexpr (has_composite<F>)
+    return &F::composite;
+  else
+    return nullptr;
 }
 
 template <class F>
@@ -50,15 +48,14 @@ constexpr UnaryInfo kInfo = {{.op = F::name,
                               .complex = takes_complex<F>,
                               .real = is_real_valued<F>,
                               .predicate = is_predicate<F>},
-                             // PyTorch records square() as pow().
-                             std::is_same_v<F, op::Square> ? "PowBackward0" : backward_name<F>,
+                             backward_name<F>,
                              index_of<F, UnaryOps>,
                              has_dx<F> ? Saves::Input : (has_dy<F> ? Saves::Output : Saves::Nothing),
                              &unary_gradient<F>,
-                             composed_of<F>()};
+                             composite_of<F>()};
 
-bool is_composed(const UnaryInfo& info, const Tensor& x) {
-  return info.composed && x.defined() && (info.rule.complex ? x.dtype() == kBool : x.is_complex());
+bool is_composite(const UnaryInfo& info, const Tensor& x) {
+  return info.composite && x.defined() && (info.rule.complex ? x.dtype() == kBool : x.is_complex());
 }
 
 /** Up to two parameters. */
@@ -101,8 +98,8 @@ struct UnaryBackward {
 };
 
 Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
-  if (is_composed(info, x)) [[unlikely]]
-    return info.composed(x);
+  if (is_composite(info, x)) [[unlikely]]
+    return info.composite(x);
   Tensor out = elementwise(info.rule, unary_kernels, info.index, Operands(x, p));
   if (should_record(x) && !info.rule.predicate) {
     SavedTensor saved = info.saves == Saves::Input    ? SavedTensor(x)
@@ -131,13 +128,17 @@ const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parame
 
 const Tensor& unary_out(const UnaryInfo& info, const Tensor& out, const Tensor& x) {
   const OperandRef inputs[] = {x};
-  if (!takes_result(info.rule.op, out, inputs) || is_composed(info, x))
+  if (!takes_result(info.rule.op, out, inputs) || is_composite(info, x))
     return put_out(info.rule.op, out, unary(info, x));
   elementwise_to(out, info.rule, unary_kernels, info.index, inputs);
   return out;
 }
 
 }  // namespace
+
+/** The square of bools is an integer, as a power with an integer exponent. */
+Tensor op::Square::composite(const Tensor& x) { return square(to(x, kInt64)); }
+Tensor op::Softsign::composite(const Tensor& x) { return div(x, add(abs(x), 1)); }
 
 #define TERCEL_DEFINE_UNARY(name, F)                              \
   Tensor name(const Tensor& x) { return unary(kInfo<op::F>, x); } \
@@ -162,6 +163,12 @@ Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest) {
 }
 Tensor gelu_tanh(const Tensor& x) { return unary(kInfo<op::GeluTanh>, x); }
 Tensor elu_of(const Tensor& x, double below, double above) { return unary(kInfo<op::Elu>, x, {{below, above}, 2}); }
+Tensor linear_beyond_into(const Tensor& x, double limit, double scale) {
+  const NoRecordGuard no_record;
+  const Parameters p = {{limit, scale}, 2};
+  const UnaryInfo& info = kInfo<op::LinearBeyond>;
+  return x.is_floating_point() ? unary_inplace(info, x, p) : unary(info, x, p);
+}
 Tensor softplus(const Tensor& x, Scalar beta, Scalar threshold) {
   return unary(kInfo<op::Softplus>, x, {{beta, threshold}, 2});
 }

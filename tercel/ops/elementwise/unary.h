@@ -1,29 +1,29 @@
 // Elementwise functions of one tensor.
 //
-// For each name there are, with the same meaning,
-//   Tensor name(const Tensor& x)                                a fresh tensor,
+// Each name has these variants:
+//   Tensor name(const Tensor& x)                                a new tensor,
 //   const Tensor& name_(const Tensor& x)                        in place,
 //   const Tensor& name_out(const Tensor& out, const Tensor& x)  into `out`: Note [Out variants] in out.h.
-// A fresh result is dense and keeps x's order of dimensions in memory. Functions of real numbers turn integers and bool
-// into float32. In-place variants are a RuntimeError where x's dtype cannot hold the result, and where its elements
-// overlap. isnan, isfinite and logical_not give bool and have no in-place variant.
+// A new result is dense and keeps x's dimension order in memory. Functions of real numbers convert integers and bool to
+// float32. In-place variants raise RuntimeError if x's dtype cannot hold the result, and if x's elements overlap.
+// isnan, isfinite and logical_not return bool and have no in-place variant here.
 #pragma once
 
 #include "tercel/ops/elementwise/declare.h"
 
 namespace tercel {
 
-/** |x|; its gradient at 0 is 0. */
+/** |x|; the gradient at 0 is 0. */
 TERCEL_UNARY(abs)
-/** -x; not for bool. */
+/** -x; not supported for bool. */
 TERCEL_UNARY(neg)
 /** e to the power x. */
 TERCEL_UNARY(exp)
-/** exp(x) - 1, exact also near 0. */
+/** exp(x) - 1, accurate near 0. */
 TERCEL_UNARY(expm1)
 /** Natural logarithm. */
 TERCEL_UNARY(log)
-/** log(1 + x), exact also near 0. */
+/** log(1 + x), accurate near 0. */
 TERCEL_UNARY(log1p)
 /** Square root. */
 TERCEL_UNARY(sqrt)
@@ -41,7 +41,7 @@ TERCEL_UNARY(cos)
 TERCEL_UNARY(tanh)
 /** 1 / (1 + exp(-x)). */
 TERCEL_UNARY(sigmoid)
-/** max(x, 0); its gradient at 0 is 0. */
+/** max(x, 0); the gradient at 0 is 0. */
 TERCEL_UNARY(relu)
 /** Error function. */
 TERCEL_UNARY(erf)
@@ -51,30 +51,30 @@ TERCEL_UNARY_FUNCTION(gelu)
 TERCEL_UNARY_FUNCTION(silu)
 /** x / (1 + |x|). */
 TERCEL_UNARY_FUNCTION(softsign)
-/** -1, 0 or 1; NaN stays. */
+/** Sign of x: -1, 0 or 1; NaN is kept. */
 TERCEL_UNARY(sign)
-/** Largest whole number not above x. */
+/** Largest integer not above x. */
 TERCEL_UNARY(floor)
-/** Smallest whole number not below x. */
+/** Smallest integer not below x. */
 TERCEL_UNARY(ceil)
-/** Nearest whole number, ties to even. */
+/** Nearest integer, ties to even. */
 TERCEL_UNARY(round)
-/** The whole part. */
+/** x rounded towards zero. */
 TERCEL_UNARY(trunc)
 
-/** Whether x is not a number. */
+/** Whether x is NaN. */
 TERCEL_UNARY_PREDICATE(isnan)
 /** Whether x is neither infinite nor NaN. */
 TERCEL_UNARY_PREDICATE(isfinite)
 /** Whether x is zero. */
 TERCEL_UNARY_PREDICATE(logical_not)
 
-/** x where it is positive, else negative_slope * x. */
+/** x where positive, else negative_slope * x. */
 TERCEL_OP_API(out) Tensor leaky_relu(const Tensor& x, Scalar negative_slope = 0.01);
 TERCEL_API const Tensor& leaky_relu_(const Tensor& x, Scalar negative_slope = 0.01);
 /** log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds the threshold. */
 TERCEL_OP_API(python_nn, out) Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
-/** min(max(x, low), high); NaN stays. The gradient passes where x lies in [low, high]. */
+/** min(max(x, low), high); NaN is kept. The gradient passes where low < x < high, and is 0 elsewhere. */
 TERCEL_OP_API(method, out_apart) Tensor clamp(const Tensor& x, Scalar low, Scalar high);
 TERCEL_OP_API(method) const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high);
 /** max(x, low). */
@@ -83,7 +83,7 @@ TERCEL_OP_API(method) const Tensor& clamp_min_(const Tensor& x, Scalar low);
 /** min(x, high). */
 TERCEL_OP_API(method, out_apart) Tensor clamp_max(const Tensor& x, Scalar high);
 TERCEL_OP_API(method) const Tensor& clamp_max_(const Tensor& x, Scalar high);
-/** Every bit inverted; bool: logical_not. Integers and bool only. */
+/** Bitwise not; logical not for bool. Integers and bool only. */
 TERCEL_OP_API(method, python, out_apart) Tensor bitwise_not(const Tensor& x);
 
 inline Tensor operator-(const Tensor& x) { return neg(x); }

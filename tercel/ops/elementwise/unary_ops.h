@@ -1,14 +1,14 @@
 // Elementwise ops of one tensor, some with numbers as parameters. See Note [Functors].
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
-/** Says of an op that its vector code is long: kernels then hold it once, for the last few elements too. */
+/** Marks an op whose vector code is long: kernels then contain it once, also for the last few elements. */
 #define TERCEL_LONG_CODE static constexpr bool kLongCode = true;
 namespace tercel::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 struct Abs {
@@ -64,6 +64,8 @@ struct Reciprocal {
 };
 struct Square {
   TERCEL_OP("square", Number) TERCEL_TAKES_COMPLEX
+  static constexpr const char* node_name = "PowBackward0";  // as PyTorch records it
+  static Tensor composite(const Tensor& x);
   template <class V> static TERCEL_HD V fwd(V x) { return x * x; }
   template <class V> static TERCEL_HD V dx(V x) { return x + x; }
 };
@@ -108,7 +110,7 @@ struct Gelu {
 };
 struct GeluTanh {
   TERCEL_OP("gelu", Float) TERCEL_LONG_CODE
-  // Of tanh(sqrt(2 / pi) (x + 0.044715 x^3)) for erf(x / sqrt(2)).
+  // With tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf(x / sqrt(2)).
   template <class V> static TERCEL_HD V fwd(V x) {
     return V(0.5) * x * (V(1) + tanh(V(0.7978845608028654) * (x * (x * x * V(0.044715) + V(1)))));
   }
@@ -128,6 +130,7 @@ struct Silu {
 };
 struct Softsign {
   TERCEL_OP("softsign", Float)
+  static Tensor composite(const Tensor& x);
   template <class V> static TERCEL_HD V fwd(V x) { return x / (V(1) + abs(x)); }
   template <class V> static TERCEL_HD V dx(V x) {
     const V r = V(1) / (V(1) + abs(x));
@@ -159,6 +162,11 @@ struct Trunc {
   template <class V> static TERCEL_HD V fwd(V x) { return trunc(x); }
   static constexpr bool no_grad = true;
 };
+struct Frac {
+  TERCEL_OP("frac", Number)
+  template <class V> static TERCEL_HD V fwd(V x) { return x - trunc(x); }
+  template <class V> static TERCEL_HD V dx() { return V(1); }
+};
 struct IsNan {
   TERCEL_OP("isnan", Any) TERCEL_TAKES_COMPLEX
   static constexpr bool predicate = true, no_grad = true;
@@ -175,7 +183,7 @@ struct LogicalNot {
   template <class V> static TERCEL_HD Truth<V> fwd(V x) { return x == V(0); }
 };
 
-// Of complex numbers; complex.cpp has their front ends.
+// Complex numbers; the front ends are in complex.cpp.
 struct Conj {
   TERCEL_OP("conj", Complex)
   static constexpr bool no_grad = true;
@@ -190,7 +198,7 @@ struct LeakyRelu {
 struct Elu {
   TERCEL_OP("elu", Float) TERCEL_LONG_CODE
   template <class V> static TERCEL_HD V fwd(V x, V below, V above) { return where(x > V(0), x * above, expm1(x) * below); }
-  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x <= V(0), exp(where(x > V(0), V(0), x)) * below, above); }
+  template <class V> static TERCEL_HD V dx(V x, V below, V above) { return where(x <= V(0), exp(where(x < V(0), x, V(0))) * below, above); }
 };
 struct Softplus {
   TERCEL_OP("softplus", Float) TERCEL_LONG_CODE
@@ -225,23 +233,29 @@ struct Hardswish {
     return where(x <= V(-3), V(0), where(x < V(3), x / V(3) + V(0.5), V(1)));
   }
 };
-/** Infinities become the largest number, NaN another. */
+/** Replaces infinities by -largest and largest, and NaN by `nan`. */
 struct NanToNum {
   TERCEL_OP("nan_to_num", Float)
   template <class V> static TERCEL_HD V fwd(V x, V nan, V largest) {
     return where(isnan(x), nan, minimum(maximum(x, -largest), largest));
   }
-  template <class V> static TERCEL_HD V dx(V x, V nan, V largest) {
-    static_cast<void>(nan);
-    return where(abs(x) <= largest, V(1), V(0));
+  template <class V> static TERCEL_HD V dx(V x, V, V largest) { return where(abs(x) <= largest, V(1), V(0)); }
+};
+/** Half the square of x where |x| is less than a limit, linear beyond, times a scale; loss.cpp has its gradient. */
+struct LinearBeyond {
+  TERCEL_OP("smooth_l1_loss", Float)
+  template <class V> static TERCEL_HD V fwd(V x, V limit, V scale) {
+    const V size = abs(x);
+    return where(size < limit, size * size * (V(0.5) * scale), (size - V(0.5) * limit) * (limit * scale));
   }
+  static constexpr bool no_grad = true;
 };
 
 // clang-format on
 
 }  // namespace tercel::op
 
-/** The family, X(public function, functor): those of a tensor alone, ... */
+/** The family, X(public function, functor): ops of one tensor without parameters, ... */
 #define TERCEL_UNARY_OPS(X) \
   X(abs, Abs)               \
   X(neg, Neg)               \
@@ -266,18 +280,19 @@ struct NanToNum {
   X(floor, Floor)           \
   X(ceil, Ceil)             \
   X(round, Round)           \
-  X(trunc, Trunc)
+  X(trunc, Trunc)           \
+  X(frac, Frac)
 
-/** ... those whose result is bool, ... */
+/** ... predicates, whose result is bool, ... */
 #define TERCEL_UNARY_PREDICATES(X) \
   X(isnan, IsNan)                  \
   X(isfinite, IsFinite)            \
   X(logical_not, LogicalNot)
 
-/** ... those of complex numbers, whose public functions complex.cpp writes out, ... */
+/** ... ops of complex numbers, whose public functions are written out in complex.cpp, ... */
 #define TERCEL_UNARY_COMPLEX_OPS(X) X(conj, Conj)
 
-/** ... and those with parameters or a choice, whose public functions unary.cpp writes out. */
+/** ... and ops with parameters or alternatives, whose public functions are written out in unary.cpp. */
 #define TERCEL_UNARY_PARAMETER_OPS(X) \
   X(leaky_relu, LeakyRelu)            \
   X(gelu, GeluTanh)                   \
@@ -287,7 +302,8 @@ struct NanToNum {
   X(clamp_min, ClampMin)              \
   X(clamp_max, ClampMax)              \
   X(hardswish, Hardswish)             \
-  X(nan_to_num, NanToNum)
+  X(nan_to_num, NanToNum)             \
+  X(smooth_l1_loss, LinearBeyond)
 
 namespace tercel {
 

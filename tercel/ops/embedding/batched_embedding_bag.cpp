@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/embedding/lookup_impl.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/views.h"
@@ -11,13 +12,13 @@ namespace tercel {
 
 namespace {
 
-// keys and row_offsets of a batch, of `slots` bags a sample.
+// Lookup for the keys and row_offsets of a batch, with `slots` bags per sample.
 Lookup make_batched_lookup(const Tensor& keys, const Tensor& row_offsets, int64_t slots, BagMode mode) {
   constexpr const char* kOp = "batched_embedding_bag";
-  check_lookup_indices(kOp, "keys", keys);
-  check_lookup_indices(kOp, "row_offsets", row_offsets);
+  check_index_dtype(kOp, keys, "keys");
+  check_index_dtype(kOp, row_offsets, "row_offsets");
   TERCEL_CHECK(slots > 0, RuntimeError, kOp, ": expected at least one slot but got ", slots);
-  TERCEL_CHECK(mode != BagMode::Max, NotImplementedError, kOp, ": mode 'max' is for embedding_bag() alone");
+  TERCEL_CHECK(mode != BagMode::Max, NotImplementedError, kOp, ": mode 'max' is supported only by embedding_bag()");
   TERCEL_CHECK(keys.dim() == 1 && row_offsets.dim() == 1, RuntimeError, kOp,
                ": expected keys [n] and row_offsets [batch * slots + 1] but got ", describe(keys), " and ",
                describe(row_offsets));

@@ -1,6 +1,7 @@
 #include "tercel/ops/embedding/embedding.h"
 
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/embedding/lookup_impl.h"
@@ -14,7 +15,7 @@ namespace tercel {
 
 namespace {
 
-/** Rows of a table of integers or complex numbers, which no kernel looks up; that of the padding gets no gradient. */
+/** Rows of an integer or complex table, for which there is no kernel; the row of the padding index gets no gradient. */
 Tensor plain_embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx) {
   TERCEL_CHECK(weight.dim() == 2, RuntimeError, "embedding: 'weight' must be 2-D, but got ", weight.dim(), "-D");
   const int64_t count = weight.size(0);
@@ -38,11 +39,11 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int6
                  bool scale_grad_by_freq) {
   check_strided("embedding", weight, "weight");
   if (!weight.is_floating_point()) {
-    check_lookup_indices("embedding", "indices", indices);
+    check_index_dtype("embedding", indices, "indices");
     return plain_embedding(weight, indices, padding_idx);
   }
   check_table("embedding", weight);
-  check_lookup_indices("embedding", "indices", indices);
+  check_index_dtype("embedding", indices, "indices");
   Lookup lookup = make_lookup("embedding", indices, {}, BagMode::Sum);
   lookup.bags = indices.numel();
   DimVector sizes(indices.sizes());
@@ -56,7 +57,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int6
 const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
   constexpr const char* kOp = "embedding_renorm_";
   check_table(kOp, weight);
-  check_lookup_indices(kOp, "indices", indices);
+  check_index_dtype(kOp, indices, "indices");
   const Tensor rows = unique(to(indices, kInt64)).values;
   return index_copy_(weight, 0, rows, renorm(index_select(weight, 0, rows), norm_type, 0, max_norm));
 }

@@ -1,6 +1,6 @@
-// Rows of a table, looked up by index. embedding_bag.h adds them up in bags.
+// Embedding lookup: rows of a table, selected by index. embedding_bag.h adds them up in bags.
 //
-// Gradients of rows hold one entry a lookup, in the order of the lookups: see UniqueRows in row_gradient.h.
+// Row gradients have one entry per lookup, in the order of the lookups: see UniqueRows in row_gradient.h.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace tercel {
 
 /**
- * weight [rows, dim], indices of any sizes (int32 or int64) -> [..., dim]. IndexError for one outside the rows.
- * scale_grad_by_freq divides the gradient of a row by how often it was looked up; for dense gradients only.
+ * weight [rows, dim], indices of any shape (int32 or int64) -> [..., dim]. IndexError for an index outside the rows.
+ * scale_grad_by_freq divides the gradient of a row by the number of its lookups; dense gradients only.
  */
 TERCEL_API Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx = {},
                             bool sparse = false, bool scale_grad_by_freq = false);
-/** Rows of the weight that are looked up and whose p-norm exceeds max_norm get that norm. */
+/** Scales the rows that `indices` names and whose p-norm exceeds max_norm down to that norm, in place. */
 TERCEL_API const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, double max_norm,
                                            double norm_type = 2);
 

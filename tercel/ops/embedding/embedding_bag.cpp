@@ -1,6 +1,7 @@
 #include "tercel/ops/embedding/embedding_bag.h"
 
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/lookup_impl.h"
 #include "tercel/ops/factories/factories.h"
@@ -12,11 +13,11 @@ namespace tercel {
 
 namespace {
 
-// Offsets without the end of the last bag.
+// Checks offsets that lack the end of the last bag.
 void check_starts(const Lookup& lookup) {
   const int64_t n = lookup.offsets.numel(), indices = lookup.indices.numel();
   if (n == 0) {
-    TERCEL_CHECK(indices == 0, RuntimeError, lookup.op, ": expected no indices, as there are no offsets, but got ",
+    TERCEL_CHECK(indices == 0, RuntimeError, lookup.op, ": expected no indices, since there are no offsets, but got ",
                  indices);
     return;
   }
@@ -29,7 +30,7 @@ void check_starts(const Lookup& lookup) {
                indices, " but got offsets[-1] of ", last);
 }
 
-/** Which row holds the largest element of each column of each bag: the first of equals; 0 for an empty bag. */
+/** The row of the largest element of each column of each bag (the first of equal ones); 0 for an empty bag. */
 template <class T>
 void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows, const Tensor& empty_bags) {
   const Tensor indices = to(lookup.indices, kInt64), offsets = to(lookup.offsets, kInt64);
@@ -62,7 +63,7 @@ void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows,
                });
 }
 
-/** The largest elements of bags: gathered, so that the gradient goes to where they stood. */
+/** Column maxima of bags: gathered, so that the gradient goes to the rows they came from. */
 Tensor largest_of_bags(const Tensor& weight, const Lookup& lookup) {
   Tensor rows, empty_bags;
   {
@@ -112,10 +113,10 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                      const EmbeddingBagOptions& options, const Tensor& per_sample_weights) {
   constexpr const char* kOp = "embedding_bag";
-  check_lookup_indices(kOp, "indices", indices);
-  check_lookup_indices(kOp, "offsets", offsets);
+  check_index_dtype(kOp, indices, "indices");
+  check_index_dtype(kOp, offsets, "offsets");
   TERCEL_CHECK(indices.dim() == 1, RuntimeError, kOp, ": expected indices [n] with offsets but got ", describe(indices),
-               "; rows of indices are bags by themselves");
+               "; 2-D indices are bags by row and take no offsets");
   TERCEL_CHECK(offsets.dim() == 1, RuntimeError, kOp, ": offsets has to be a 1D Tensor but got ", describe(offsets));
   Lookup lookup = make_lookup(kOp, indices, offsets, options.mode);
   if (options.include_last_offset) {
@@ -131,7 +132,7 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& 
 Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const EmbeddingBagOptions& options,
                      const Tensor& per_sample_weights) {
   constexpr const char* kOp = "embedding_bag";
-  check_lookup_indices(kOp, "indices", indices);
+  check_index_dtype(kOp, indices, "indices");
   TERCEL_CHECK(indices.dim() == 2, RuntimeError, kOp, ": expected indices [bags, n], or offsets, but got ",
                describe(indices));
   const int64_t bags = indices.size(0), n = indices.size(1);

@@ -7,46 +7,46 @@
 
 namespace tercel {
 
-/** Lookups in one or several tables. Bag b looks into table b % num_tables. */
+/** Lookups in one or several tables. Bag b reads table b % num_tables. */
 struct BagLoop {
   const void* const* tables;
   const int64_t* table_rows;
   int64_t num_tables;
-  /** Of every table, in elements. Several tables are contiguous: the stride of one row says nothing of the others. */
+  /** Of every table, in elements. Several tables are all contiguous: the stride of a one-row table is not reliable. */
   int64_t row_stride;
   int64_t dim;
   ScalarType dtype;     ///< of tables and output, floating
   bool wide;            ///< indices and offsets are int64, else int32
   const void* indices;  ///< [num_indices]
   int64_t num_indices;
-  /** Bag b is indices [offsets[b], offsets[b + 1]); what has no offset ends with the indices. Null: one index a bag. */
+  /** Bag b is indices [offsets[b], offsets[b + 1]); a missing last offset is num_indices. Null: one index a bag. */
   const void* offsets;
   int64_t num_offsets;
   const void* index_weights;  ///< [num_indices] of dtype, or null
-  int64_t padding;            ///< the index that is left out, or -1
+  int64_t padding;            ///< the index that is skipped, or -1
   bool mean;
 };
 
-/** How far a kernel came. */
+/** Result of a kernel's checks. */
 struct BagResult {
   enum class Fault : uint8_t { None, Index, Offset };
   Fault fault = Fault::None;
-  int64_t bag = 0;       ///< of the fault
-  int64_t position = 0;  ///< of a bad index
-  bool one_each = true;  ///< all bags hold one index
+  int64_t bag = 0;       ///< the bag with the fault
+  int64_t position = 0;  ///< position of an index out of range
+  bool one_each = true;  ///< every bag has exactly one index
 };
 
-/** out [bags, dim], of bags [begin, end); checks their offsets and indices. `stream`: write past the caches. */
+/** out [bags, dim] for bags [begin, end); checks their offsets and indices. `stream`: use non-temporal stores. */
 using BagForwardFn = BagResult(const BagLoop& loop, void* out, bool stream, int64_t begin, int64_t end);
 
 /**
- * One entry for each index of bags first, first + step, ... (count of them) that is not padding: its index in rows
- * (unless null) and in values [., dim] what it gets of its bag's grad [bags, dim]. Returns the number of entries.
+ * Expands bags first, first + step, ... (count of them), with one entry per index that is not padding: its index in
+ * rows (unless null), and in values [., dim] its share of the bag's grad [bags, dim]. Returns the number of entries.
  */
 using BagExpandFn = int64_t(const BagLoop& loop, const void* grad, int64_t first, int64_t step, int64_t count,
                             int64_t* rows, void* values);
 
-/** grads [num_indices] of the index weights in bags [begin, end): row of the table times the bag's grad; padding: 0. */
+/** Gradients [num_indices] of index weights in bags [begin, end): table row times the bag's grad; 0 for padding. */
 using BagWeightGradFn = void(const BagLoop& loop, const void* grad, void* grads, int64_t begin, int64_t end);
 
 TERCEL_DECLARE_KERNELS(BagForwardFn, embedding_bag)

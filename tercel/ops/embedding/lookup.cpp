@@ -16,7 +16,7 @@ namespace {
 
 constinit const KernelTable<BagForwardFn> forward_kernels = TERCEL_CPU_KERNELS(embedding_bag);
 
-// Outputs that leave no room for anything else in the caches are written past them.
+// Outputs at least this large would evict everything else from the caches, and use non-temporal stores.
 constexpr int64_t kStreamBytes = 32 * 1024 * 1024;
 
 }  // namespace
@@ -59,12 +59,6 @@ void LookupOperands::fill(const Lookup& lookup) {
   if (lookup.index_weights.defined()) loop_.index_weights = lookup.index_weights.data_ptr();
   loop_.padding = lookup.padding;
   loop_.mean = lookup.mean;
-}
-
-void check_lookup_indices(const char* op, const char* name, const Tensor& t) {
-  check_strided(op, t, name);
-  TERCEL_CHECK(t.dtype() == kInt64 || t.dtype() == kInt32, RuntimeError, op, ": expected ", name,
-               " of int64 or int32 but got ", describe(t));
 }
 
 void check_table(const char* op, const Tensor& weight) {
@@ -164,7 +158,7 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
            const Tensor grad = reshape(call.grad(), {then.bags, dim});
            if (is_recording()) {
              if (call.needs(0) && sparse) {
-               const NoRecordGuard no_record;  // rows are no tensor of the graph
+               const NoRecordGuard no_record;  // row gradients are not tensors of the graph
                call.set(0, gradient_of_table(then, saved.one_each, grad));
                detail::forbid_second_derivative(call);
              } else if (call.needs(0)) {

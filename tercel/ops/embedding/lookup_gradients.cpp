@@ -26,7 +26,7 @@ Gradient gradient_of_table(const Lookup& lookup, bool one_each, const Tensor& gr
   const int64_t n = lookup.indices.numel(), dim = dense_grad.size(1);
   Tensor values = empty({n, dim}, grad.options());
   if (lookup.padding >= 0) {
-    // Where an entry goes depends on all before it.
+    // The output position of an entry depends on all entries before it.
     Tensor rows = empty({n}, kInt64);
     const int64_t used =
         kernel(*operands, dense_grad.data_ptr(), 0, 1, lookup.bags, rows.data<int64_t>(), values.data_ptr());
@@ -60,7 +60,7 @@ Gradient gradient_of_slot(const Lookup& lookup, bool one_each, const Tensor& gra
 
 Tensor index_weight_grad(const Lookup& lookup, const Tensor& table, const Tensor& grad) {
   Tensor grads = empty({lookup.indices.numel()}, grad.options());
-  // Indices before the first bag's belong to none; there are none, as the offsets begin with 0.
+  // No indices precede the first bag, as offsets begin with 0.
   const LookupOperands operands(Span<Tensor>(&table, 1), lookup);
   const auto kernel = weight_grad_kernels[grad.device()];
   parallel_for(0, lookup.bags, operands.grain(),
@@ -68,8 +68,8 @@ Tensor index_weight_grad(const Lookup& lookup, const Tensor& table, const Tensor
   return grads;
 }
 
-// For second derivatives the gradients are ops of the graph. A lookup is linear in the table, in the weights of indices
-// and, backwards, in the gradient: each of the three functions has the other two as its derivatives.
+// For second derivatives, gradients are ops of the graph. A lookup is linear in the table, in the index weights and, in
+// backward, in the gradient: each of the three functions has the other two as its derivatives.
 
 Tensor recorded_table_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& index_weights,
                                int64_t rows) {

@@ -1,4 +1,4 @@
-// Lookups of rows in tables: what embedding(), embedding_bag() and batched_embedding_bag() share.
+// Table lookups shared by embedding(), embedding_bag() and batched_embedding_bag().
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tercel {
 
-/** The lookups of one call, without the tables. */
+/** The lookups of one call, without their tables. */
 struct Lookup {
   const char* op;
   Tensor indices, offsets, index_weights;
@@ -18,7 +18,7 @@ struct Lookup {
   bool mean = false;
 };
 
-/** What backward needs of a call. */
+/** What backward needs from a call. */
 struct SavedLookup {
   const char* op;
   SavedTensor indices, offsets, index_weights;
@@ -37,21 +37,21 @@ struct SavedLookup {
   Lookup get() const { return {op, indices.get(), offsets.get(), index_weights.get(), bags, padding, mean}; }
 };
 
-/** Bytes to read and write that are worth another thread. */
+/** Bytes read and written per task, at least. */
 constexpr int64_t kLookupGrainBytes = 128 * 1024;
 
-/** The operands of a kernel, as long as the tensors live. */
+/** The operands of a kernel; valid while the tensors exist. */
 class LookupOperands {
  public:
   LookupOperands(Span<Tensor> tables, const Lookup& lookup);
-  /** For kernels that read indices and offsets alone. */
+  /** For kernels that read only indices and offsets. */
   LookupOperands(const Tensor& grad, const Lookup& lookup);
 
   LookupOperands(const LookupOperands&) = delete;
   LookupOperands& operator=(const LookupOperands&) = delete;
 
   const BagLoop& operator*() const { return loop_; }
-  /** Bags that are worth another thread. */
+  /** Minimum number of bags per task. */
   int64_t grain() const;
 
  private:
@@ -68,46 +68,44 @@ inline int64_t index_at(const Tensor& t, int64_t i) {
   return t.dtype() == kInt64 ? t.data<int64_t>()[i] : t.data<int32_t>()[i];
 }
 
-/** RuntimeError unless t is defined and of int32 or int64. */
-void check_lookup_indices(const char* op, const char* name, const Tensor& t);
 /** RuntimeError unless the weight is a floating matrix. */
 void check_table(const char* op, const Tensor& weight);
-/** padding_idx counted from 0; -1: none. RuntimeError outside of the rows. */
+/** padding_idx counted from 0, or -1 for none. RuntimeError if it is outside the rows. */
 int64_t wrap_padding_idx(const char* op, std::optional<int64_t> padding, int64_t rows);
-/** The table, or a copy, with rows that a kernel can read. */
+/** The table, or a copy whose rows a kernel can read. */
 Tensor readable_table(const Tensor& weight);
-/** A call's parts in the form that kernels read; the number of bags and the padding are the caller's to set. */
+/** Converts a call's arguments to the layout that kernels read; the caller sets the number of bags and the padding. */
 Lookup make_lookup(const char* op, const Tensor& indices, const Tensor& offsets, BagMode mode);
-/** RuntimeError unless offsets with the end of the last bag begin with 0 and end with the number of indices. */
+/** RuntimeError unless offsets (with the end of the last bag) begin with 0 and end with the number of indices. */
 void check_ends(const Lookup& lookup, const char* name);
-/** The error about what a kernel found, in a table of `rows`, one of `tables`. */
+/** Throws the error for a fault that a kernel found, in a table with `rows` rows, one of `tables`. */
 [[noreturn]] void refuse_lookup(const Lookup& lookup, const BagResult& result, int64_t rows, int64_t tables);
-/** Fills out [bags, dim]; says whether every bag holds one index. */
+/** Fills out [bags, dim]; returns whether every bag has exactly one index. */
 bool run_lookup(Span<Tensor> tables, const Lookup& lookup, const Tensor& out);
 
 /**
- * The op over one table, with its gradients. `padding` is what backward leaves out; lookup.padding is what forward
- * does.
+ * The op over one table, with its gradients. `padding` is the index that backward skips, lookup.padding the one that
+ * forward skips.
  */
 Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights, bool sparse,
                int64_t padding, IntSpan out_sizes);
 
-// Gradients of lookups, in lookup_gradients.cpp.
+// Gradients of lookups, defined in lookup_gradients.cpp.
 
-/** The gradient of the only table, from grad [bags, dim]. */
+/** The gradient of a single table, from grad [bags, dim]. */
 Gradient gradient_of_table(const Lookup& lookup, bool one_each, const Tensor& grad);
-/** The gradient of table `table` of several, from grad [bags, dim]; no padding, no weights. */
+/** The gradient of table `table` of several, from grad [bags, dim]; without padding and index weights. */
 Gradient gradient_of_slot(const Lookup& lookup, bool one_each, const Tensor& grad, int64_t table, int64_t tables);
-/** The gradient [n] of the weights of indices. */
+/** The gradient [n] of the index weights. */
 Tensor index_weight_grad(const Lookup& lookup, const Tensor& table, const Tensor& grad);
-/** The gradient of a table of `rows`, from grad [bags, dim], as an op of the graph. */
+/** The gradient of a table with `rows` rows, from grad [bags, dim], composed of recorded ops. */
 Tensor recorded_table_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& index_weights, int64_t rows);
-/** The gradient of the weights of indices, in their form, as an op of the graph. */
+/** The gradient of the index weights, in their shape, composed of recorded ops. */
 Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& grad, const Tensor& weight,
                                       const Tensor& index_weights);
-/** RuntimeError for gradients of rows, which are not scaled by frequency. */
+/** RuntimeError for row gradients, which cannot be scaled by frequency. */
 void check_dense_scaling(bool sparse);
-/** The same weight, whose gradient is divided, row by row, by how often the row is looked up. */
+/** The same weight, with each row's gradient divided by the number of its lookups. */
 Tensor with_gradient_by_frequency(const Tensor& weight, const Lookup& lookup);
 
 }  // namespace tercel

@@ -17,7 +17,7 @@ constinit const KernelTable<SumSegmentsFn> sum_segments_kernels = TERCEL_CPU_KER
 
 constexpr int64_t kGrainKeys = 8192;
 
-// `buffer`, grown if need be, seen as a row-major tensor of the given sizes.
+// A row-major view of `buffer` with the given sizes; the buffer grows if needed.
 Tensor view_of_scratch(Tensor& buffer, IntSpan sizes, ScalarType dtype) {
   reserve_scratch(buffer, numel_of(sizes) * static_cast<int64_t>(item_size(dtype)));
   return Tensor(make_intrusive<TensorImpl>(buffer.storage(), dtype, sizes));
@@ -42,7 +42,7 @@ UniqueRows& UniqueRows::operator=(UniqueRows&&) noexcept = default;
 
 Gradient UniqueRows::reduce(const Gradient& gradient) {
   const ProfileRange range("unique_rows", RangeKind::Op);
-  TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a gradient of rows");
+  TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a row gradient");
   const Tensor rows = gradient.rows.contiguous();
   TERCEL_CHECK(rows.dtype() == kInt64 && rows.dim() == 1, RuntimeError,
                "UniqueRows: expected rows [n] of int64 but got ", describe(rows));
@@ -64,7 +64,7 @@ Gradient UniqueRows::reduce(const Gradient& gradient) {
   if (n == 0) return {std::move(sums), std::move(unique)};
 
   sum.values = values.data_ptr();
-  // Both parts of complex numbers are added like the elements of a row twice as long.
+  // The two parts of complex numbers are added like elements of a row of twice the length.
   const int64_t parts = values.is_complex() ? 2 : 1;
   sum.value_stride = parts * values.stride(0);
   sum.dim = parts * values.numel() / n;
@@ -95,7 +95,7 @@ Tensor dense_gradient(const Gradient& gradient, IntSpan sizes) {
                RuntimeError, "dense_gradient: expected rows of a tensor ", sizes, " but got ", describe(sums.values));
   const int64_t n = sums.rows.numel();
   const auto* rows = static_cast<const int64_t*>(sums.rows.data_ptr());
-  // They ascend.
+  // Rows ascend, so checking the first and the last is enough.
   for (const int64_t i : {int64_t{0}, n - 1})
     TERCEL_CHECK(n == 0 || (rows[i] >= 0 && rows[i] < sizes[0]), IndexError, "dense_gradient: row ", rows[i],
                  " is out of range for ", sizes);

@@ -1,4 +1,4 @@
-// Gradients of rows, made ready for an optimizer.
+// Row gradients with unique rows, and dense copies of row gradients.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 namespace tercel {
 
 /**
- * Adds up a gradient of rows, so that every row comes once.
+ * Adds up a row gradient so that every row occurs once.
  *
- * The rows come out ascending, and each row's values are added in the order of their positions (16-bit floats in
- * float32), so the result does not depend on the number of threads. An object keeps its memory: one per parameter makes
- * no allocation once it has seen the largest gradient.
+ * Rows come out in ascending order, and the values of a row are added in the order of their positions (16-bit floats in
+ * float32), so the result does not depend on the number of threads. An object reuses its memory: with one object per
+ * parameter, nothing is allocated once it has seen the largest gradient.
  */
 class TERCEL_API UniqueRows {
  public:
@@ -21,7 +21,7 @@ class TERCEL_API UniqueRows {
   UniqueRows(UniqueRows&&) noexcept;
   UniqueRows& operator=(UniqueRows&&) noexcept;
 
-  /** Rows [m] ascending and their sums [m, ...]: views of this object's memory, valid until the next call. */
+  /** Unique rows [m], ascending, and their sums [m, ...]: views of this object's memory, valid until the next call. */
   Gradient reduce(const Gradient& gradient);
 
  private:
@@ -29,7 +29,7 @@ class TERCEL_API UniqueRows {
   std::unique_ptr<Scratch> scratch_;
 };
 
-/** A gradient of rows as a tensor of the given sizes; IndexError for a row outside. */
+/** A row gradient as a dense tensor of the given sizes; IndexError for a row outside them. */
 TERCEL_API Tensor dense_gradient(const Gradient& gradient, IntSpan sizes);
 
 }  // namespace tercel

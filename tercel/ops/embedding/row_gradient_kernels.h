@@ -4,20 +4,20 @@
 
 namespace tercel {
 
-/** Sums of values [n, dim] over equal keys; see Note [Sorted elements]. */
+/** Sums values [n, dim] over equal keys; see Note [Sorted elements]. */
 struct SegmentSum {
   SortedKeys sorted;
   const void* values;
-  int64_t value_stride;  ///< of a row, in elements
+  int64_t value_stride;  ///< from one row to the next, in elements
   int64_t dim;
   ScalarType dtype;  ///< floating
   int64_t* rows;     ///< [m] out
   void* sums;        ///< [m, dim] out
 };
 
-/** Segments (runs of equal keys) that begin in [begin, end). */
+/** Counts the segments (runs of equal keys) that begin in [begin, end). */
 using CountSegmentsFn = int64_t(const SortedKeys& sorted, int64_t begin, int64_t end);
-/** Sums the segments that begin in [begin, end), whose first one is segment `first`. */
+/** Sums the segments that begin in [begin, end), the first of which has index `first`. */
 using SumSegmentsFn = void(const SegmentSum& sum, int64_t begin, int64_t end, int64_t first);
 
 TERCEL_DECLARE_KERNELS(CountSegmentsFn, count_segments)

@@ -8,9 +8,9 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy_impl.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/promotion_impl.h"
-#include "tercel/ops/factories/factories_impl.h"
 #include "tercel/ops/factories/tensor_of.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
@@ -28,7 +28,7 @@ Tensor full(IntSpan sizes, Scalar value, TensorOptions options) {
 
 namespace {
 
-/** Whether the strides are those of a new tensor; a contiguous tensor may differ in dimensions of size 1. */
+/** Whether strides are those of a new tensor; a contiguous one may differ in dimensions of size 1. */
 bool is_row_major(const Tensor& x) {
   if (!x.is_contiguous()) return false;
   int64_t step = 1;
@@ -113,7 +113,7 @@ Scalar as_element(Scalar value, ScalarType dtype) {
   return out;
 }
 
-/** Calls set(i, number) for `steps` numbers from start to end, computed from both ends, so that both are exact. */
+/** Calls set(i, number) for `steps` numbers from start to end, computed from both ends so that both are exact. */
 template <class Wide, class Set>
 void spread(Scalar start, Scalar end, int64_t steps, Set set) {
   const Wide a = start.to<Wide>(), b = end.to<Wide>();
@@ -142,7 +142,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, TensorOptions options) {
   check_range("arange", start, end, step);
   int64_t count = 0;
   if (start.is_integral() && end.is_integral() && step.is_integral()) {
-    // Unsigned, as the distance may not fit int64; the check above has fixed the direction.
+    // Unsigned, as the distance may not fit int64; the check above has determined the direction.
     const auto from = static_cast<uint64_t>(start.to_int64()), to = static_cast<uint64_t>(end.to_int64());
     const bool up = step.to_double() > 0;
     const uint64_t distance = up ? to - from : from - to;
@@ -235,7 +235,7 @@ T* write(T* to, Literals list, IntSpan sizes) {
                sizes[0], " but got length ", list.size());
   for (const auto& item : list) {
     TERCEL_CHECK(item.is_list() == (sizes.size() > 1), RuntimeError,
-                 "tensor: numbers and lists are mixed at one depth of the list");
+                 "tensor: numbers and lists are mixed at the same depth");
     if (item.is_list())
       to = write(to, item.list(), sizes.subspan(1, sizes.size() - 1));
     else
@@ -265,7 +265,7 @@ Tensor detail::tensor_of(const void* data, ScalarType type, size_t count, Tensor
   const auto size = static_cast<int64_t>(count);
   const IntSpan sizes(&size, 1);
   return detail::made(sizes, options, [&](Tensor& out) {
-    // Only read.
+    // The data is only read.
     const Tensor given = count == 0 ? empty({0}, type) : from_blob(const_cast<void*>(data), sizes, type);
     copy_elements_out(out, given);
   });

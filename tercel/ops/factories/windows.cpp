@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "tercel/core/convert.h"
-#include "tercel/ops/factories/factories_impl.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/new_tensor_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel {
 

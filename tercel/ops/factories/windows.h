@@ -1,14 +1,14 @@
-// Windows of signal processing, in PyTorch's convention.
+// Window functions for signal processing, by PyTorch's conventions.
 //
-// A periodic window, which is what a Fourier transform wants, is a symmetric one of length + 1 without its last value.
-// One of length 1 is 1, one of length 0 empty. RuntimeError for a negative length or a dtype that is not floating.
+// A periodic window, for use with Fourier transforms, is a symmetric one of length + 1 without its last value. Length 1
+// gives 1, length 0 an empty window. RuntimeError for a negative length or a dtype that is not floating.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** A triangle that is 0 at its ends. */
+/** Triangular window, 0 at its ends. */
 TERCEL_OP_API(python) Tensor bartlett_window(int64_t window_length, bool periodic = true, TensorOptions options = {});
 /** 0.42 - 0.5 cos(x) + 0.08 cos(2x). */
 TERCEL_OP_API(python) Tensor blackman_window(int64_t window_length, bool periodic = true, TensorOptions options = {});

@@ -20,7 +20,7 @@ namespace tercel::fft {
 
 namespace {
 
-/** The scale of sums over n points. */
+/** The scale factor of a transform of n points. */
 double scale_of(std::string_view norm, double n, bool forward) {
   if (norm == "ortho") return 1 / std::sqrt(n);
   const bool divides_forward = norm == "forward";
@@ -55,7 +55,7 @@ Tensor resized(const Tensor& x, int64_t dim, int64_t n) {
   return constant_pad_nd(x, border);
 }
 
-// The three transforms, each of which is linear: its gradient is the transform with the other sign, conjugated.
+// The three transforms are linear: the gradient of each is the transform with the opposite sign, conjugated.
 
 Tensor c2c(const Tensor& x, int64_t dim, bool inverse, double scale) {
   const Tensor out = complex_to_complex(x, dim, inverse, scale);
@@ -92,7 +92,7 @@ Tensor c2r(const Tensor& x, int64_t dim, int64_t n, bool inverse, double scale) 
   return out;
 }
 
-/** What is cut from the end of a list of dimensions, and their lengths. */
+/** Dimensions to transform, and the lengths to trim or pad to. */
 struct TransformDims {
   DimVector dims, sizes;
 
@@ -113,7 +113,7 @@ struct TransformDims {
                    " dimensions.");
       if (!axes.dim)
         for (int64_t d = rank - count; d < rank; ++d) dims.push_back(d);
-      // A length of -1 means the size.
+      // A length of -1 means the dimension's size.
       for (size_t i = 0; i < dims.size(); ++i) {
         const int64_t n = (*axes.s)[i];
         sizes.push_back(n == -1 ? x.size(dims[i]) : n);
@@ -126,7 +126,7 @@ struct TransformDims {
     for (const int64_t n : sizes) check_length(n);
   }
 
-  /** Makes the sizes those of real results: the last one 2 (n - 1) where it is not given. */
+  /** Converts the sizes to those of real results: the last one is 2 (n - 1) unless given. */
   void make_real(const Tensor& x, const Axes& axes) {
     const size_t last = sizes.size() - 1;
     if (!axes.s || (*axes.s)[last] == -1) sizes[last] = 2 * (x.size(dims[last]) - 1);
@@ -206,7 +206,7 @@ Tensor real_1(const char* op, const Tensor& x, Length length, int64_t d, std::st
   return c2r(resized(in, dim, n / 2 + 1), dim, n, inverse, scale_of(norm, static_cast<double>(n), !inverse));
 }
 
-/** 0, 1, ... count - 1 over n d; n is subtracted from index `turned` on. */
+/** 0, 1, ... count - 1 divided by n d; from index `turned` on, n is subtracted first. */
 Tensor frequencies(const char* op, int64_t count, int64_t n, double d, TensorOptions options, int64_t turned) {
   TERCEL_CHECK(is_differentiable(options.dtype), RuntimeError, op, " requires a floating point or complex dtype");
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");

@@ -1,4 +1,4 @@
-// Cached plans and factors of Fourier transforms; see Note [Fourier transforms].
+// Cached plans and twiddle factors of Fourier transforms; see Note [Fourier transforms].
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tercel/ops/fft/fft_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 #include "tercel/util/process_mutex.h"
 
@@ -13,7 +14,7 @@ namespace tercel::fft {
 
 namespace {
 
-/** Cache by length and type, cleared when it is full. Never destroyed: a thread may outlive main(). */
+/** Cache by length and type, cleared when full. Never destroyed: a thread may outlive main(). */
 template <class Made>
 class Cache {
  public:
@@ -69,7 +70,7 @@ struct PlanMemory {
   std::vector<T> numbers;
 };
 
-/** The radices of n, small ones last: passes that multiply by few factors come where these are many. */
+/** The radices of n in the order of the passes: 4, then 2, then odd primes in ascending order. */
 std::vector<int64_t> radices_of(int64_t n) {
   std::vector<int64_t> out;
   for (const int64_t radix : {4, 2})
@@ -122,7 +123,7 @@ template <class T>
 std::shared_ptr<const FftSplit> make_split(int64_t n) {
   auto memory = std::make_shared<SplitMemory<T>>();
   FftSplit& split = memory->split;
-  // The largest divisor up to the square root, so that both parts fill the registers; for lines too long for two parts
+  // The largest divisor up to the square root, so that both parts fill the registers; for lines too long for two parts,
   // the longest possible part.
   const double root = std::sqrt(static_cast<double>(n));
   const int64_t most =
@@ -131,7 +132,7 @@ std::shared_ptr<const FftSplit> make_split(int64_t n) {
   for (int64_t d = 2; d <= most; ++d)
     if (n % d == 0) split.n1 = d;
   split.n2 = n / split.n1;
-  split.far_count = (split.n2 + kFftLanes - 1) / kFftLanes;
+  split.far_count = ceil_div(split.n2, kFftLanes);
   for (int64_t k = 0; k < split.n1; ++k) {
     std::vector<T> near;
     for (int64_t i = 0; i < kFftLanes; ++i) append_root(near, k * i, n);

@@ -1,4 +1,4 @@
-// Fourier transforms of one dimension, not recorded; see Note [Fourier transforms].
+// Unrecorded Fourier transforms of one dimension; see Note [Fourier transforms].
 #include <algorithm>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "tercel/ops/fft/fft_impl.h"
 #include "tercel/ops/views/flip_roll_repeat.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::fft {
@@ -54,7 +55,7 @@ struct Lines {
         x_step(step_of_x),
         out_step(step_of_out) {}
 
-  /** The kernel's arguments that follow from the lines. */
+  /** The kernel's arguments that are determined by the lines. */
   FftLines loop(Compute compute, const void* x, void* out) const {
     FftLines l{};
     l.compute = compute;
@@ -82,7 +83,7 @@ struct Lines {
 };
 
 void run_short(const FftLines& loop) {
-  const int64_t n = loop.plan->n, tasks = (loop.lines + kFftLanes - 1) / kFftLanes;
+  const int64_t n = loop.plan->n, tasks = ceil_div(loop.lines, kFftLanes);
   FftLinesFn* const kernel = lines_kernels[kCpu];
   parallel_for(0, tasks, std::max<int64_t>(1, kGrainPoints / (n * kFftLanes)), [&](int64_t begin, int64_t end) {
     const Tensor work = empty({fft_work_bytes(n)}, kUInt8);
@@ -93,7 +94,7 @@ void run_short(const FftLines& loop) {
 template <class T>
 void run_complex(const Lines& lines, int64_t n, const T* x, T* out, bool inverse, double scale);
 
-/** Long lines one by one, short lines in parallel. */
+/** Transforms long lines one by one, short lines in parallel. */
 template <class T>
 void run_long(const Lines& lines, int64_t n, const T* x, T* out, bool inverse, double scale) {
   const Compute compute = sizeof(T) == sizeof(float) ? Compute::F32 : Compute::F64;
@@ -131,7 +132,7 @@ void run_complex(const Lines& lines, int64_t n, const T* x, T* out, bool inverse
   run_short(loop);
 }
 
-/** Transforms of n complex points with parts of x's real type. */
+/** Transforms n complex points whose parts have x's real type. */
 void run_complex(ScalarType real, const Lines& lines, int64_t n, const void* x, void* out, bool inverse, double scale) {
   if (real == kFloat32)
     run_complex<float>(lines, n, static_cast<const float*>(x), static_cast<float*>(out), inverse, scale);
@@ -182,7 +183,7 @@ Tensor with_size(const Tensor& x, int64_t dim, int64_t n, ScalarType dtype) {
   return empty(sizes, TensorOptions(dtype, x.device()));
 }
 
-/** Completes a half spectrum of n points. */
+/** Completes a half spectrum to n points. */
 Tensor whole_spectrum(const Tensor& x, int64_t dim, int64_t n) {
   const int64_t points = n / 2 + 1;
   const Tensor whole = with_size(x, dim, n, x.dtype());
@@ -191,7 +192,7 @@ Tensor whole_spectrum(const Tensor& x, int64_t dim, int64_t n) {
   return whole;
 }
 
-/** The halves of lines of h + 1 points, which are the last dimension of a contiguous tensor. */
+/** Applies the half-spectrum step to lines of h + 1 points, the last dimension of a contiguous tensor. */
 void run_halves(const Tensor& x, bool to_real_line, bool conjugate) {
   const int64_t h = x.size(-1) - 1;
   const Compute compute = compute_of(real_dtype(x.dtype()));
@@ -202,7 +203,7 @@ void run_halves(const Tensor& x, bool to_real_line, bool conjugate) {
   });
 }
 
-/** Lines of n real numbers from x, or to out, along a dimension, in one pass each. */
+/** Transforms lines of n real numbers from x, or to out, along a dimension, in one pass each. */
 void run_short_real(FftKind kind, const Tensor& x, const Tensor& out, int64_t dim, int64_t n, bool inverse,
                     double scale) {
   const Compute compute = compute_of(real_dtype(x.dtype()));
@@ -225,7 +226,7 @@ Tensor complex_to_complex(const Tensor& x, int64_t dim, bool inverse, double sca
   const int64_t n = x.size(dim);
   if (!is_smooth(n) && x.numel() > 0)
     return contiguous(by_convolution(x.transpose(dim, -1), inverse, scale).transpose(dim, -1));
-  // Reading a column would use one element of each cache line at a time.
+  // Reading a column would use only one element of each cache line.
   if (is_long_along(x, dim, n) && x.stride(dim) != 1 && x.numel() > n)
     return contiguous(
         complex_to_complex(contiguous(x.transpose(dim, -1)), x.dim() - 1, inverse, scale).transpose(dim, -1));

@@ -27,7 +27,7 @@ struct Option {
 
 std::string typed(const Tensor& t) { return str_cat({"tercel.", scalar_type_word(t.dtype()), "Tensor"}); }
 
-/** Arguments of a call, for errors, and its window. */
+/** A call's window, and its arguments for error messages. */
 struct FrameCall {
   const char* name;
   const Tensor& x;
@@ -175,7 +175,7 @@ Tensor istft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_leng
                "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
   call.check(x.numel() > 0, {"input tensor cannot be empty."});
   if (pairs) {
-    warn("istft of pairs of real numbers is deprecated: give it view_as_complex() of them.");
+    warn("istft() of pairs of real numbers is deprecated: convert them by view_as_complex().");
     x = view_as_complex(contiguous(x));
   }
   call.check(x.dim() == 2 || x.dim() == 3, {"expected a tensor with 3 or 4 dimensions, but got ", x.dim() + 1});

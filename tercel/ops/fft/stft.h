@@ -1,4 +1,4 @@
-// Short-time Fourier transforms: of frames of a signal, one after the other. Names, defaults, warnings and errors are
+// Short-time Fourier transforms: transforms of successive frames of a signal. Names, defaults, warnings and errors are
 // PyTorch's.
 #pragma once
 
@@ -10,12 +10,12 @@
 namespace tercel {
 
 /**
- * The Fourier transforms of frames of n_fft elements of x [time] or [n, time], hop_length (by default a quarter frame)
- * apart: [..., frequencies, frames], the first half of the frequencies if onesided, which it is by default of what is
- * real. Frames are multiplied by the window [win_length], which stands in their middle; without one, by ones. With
- * `center`, the signal is continued by n_fft / 2 elements on both sides, as pad_mode of pad() says, and a frame's
- * number times hop_length is its middle. `normalized` divides by the root of n_fft. What is real is by default returned
- * as pairs, with a warning; return_complex gives complex numbers. RuntimeError for numbers that do not fit.
+ * The Fourier transforms of frames of n_fft elements of x [time] or [n, time], hop_length (default n_fft / 4) apart:
+ * [..., frequencies, frames]; only the first half of the frequencies if onesided, the default for real signals. Frames
+ * are multiplied by the window [win_length], centred in the frame; the default is ones. With `center`, the signal is
+ * padded by n_fft / 2 elements on both sides, by the given pad_mode of pad(), so that frame t is centred at t *
+ * hop_length. `normalized` divides by sqrt(n_fft). For real input the result is pairs of real numbers, with a warning,
+ * unless return_complex is given. RuntimeError for inconsistent sizes.
  */
 TERCEL_OP_API(python_function, python_method, autocast_f32)
 Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
@@ -24,9 +24,9 @@ Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = 
             std::optional<bool> return_complex = {}, std::optional<bool> align_to_window = {});
 
 /**
- * The signal of which stft() with the same arguments makes x [..., frequencies, frames]; where several fit, the
- * nearest. Frames are added where they overlap, times the window, and divided by the sum of its squares there, which
- * must not be 0 (RuntimeError). `length` cuts the signal, or fills it with zeros.
+ * The signal whose stft() with the same arguments is x [..., frequencies, frames], in the least-squares sense.
+ * Overlapping frames are multiplied by the window, added, and divided by the sum of the squared window, which must not
+ * be 0 anywhere (RuntimeError). `length` trims or zero-pads the signal.
  */
 TERCEL_OP_API(python_function, python_method)
 Tensor istft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},

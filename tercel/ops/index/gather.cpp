@@ -8,7 +8,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/embedding/row_gradient.h"
 #include "tercel/ops/factories/factories.h"
@@ -77,7 +77,7 @@ Tensor select_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   return out;
 }
 
-// The gradient of a tensor of the given sizes whose slices were selected. Recorded.
+// The gradient of a tensor of the given sizes from which slices were selected. Recorded.
 Tensor index_select_gradient(const Tensor& g, const DimVector& sizes, int64_t dim, const Tensor& index) {
   Tensor out;
   {
@@ -139,7 +139,7 @@ Tensor gather(const Tensor& x, int64_t d, const Tensor& index) {
   if (index.numel() != 0) check_index_sizes("gather", index, x, "input", dim, false);
   Tensor out = empty(index.sizes(), x.options());
   GatherFn* kernel = gather_kernels[x.device()];
-  for_each_gather_line(x, dim, index, out, [&](const GatherLoop& loop, int64_t begin, int64_t end) {
+  run_gather_scatter(x, dim, index, out, [&](const GatherLoop& loop, int64_t begin, int64_t end) {
     if (!kernel(loop, begin, end)) check_bounds(index, dim, loop.size);
   });
   if (should_record(x))

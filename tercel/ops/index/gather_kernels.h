@@ -14,7 +14,7 @@ struct SelectLoop {
   const void* index;
   bool wide;  ///< int64, else int32
   int64_t n;
-  int64_t size;  ///< of the dimension
+  int64_t size;  ///< size of the dimension
   int64_t outer_stride, stride, run;
 };
 /** Slices [begin, end) of outer * n. Returns the position of the first invalid index, or -1. */
@@ -23,8 +23,8 @@ using IndexSelectFn = int64_t(const SelectLoop& loop, int64_t begin, int64_t end
 constexpr int kMaxGatherDims = 64;
 
 /**
- * Elements addressed by index. `sizes` are the index's, without `dim`, outermost first; strides are in bytes, of the
- * indexed tensor (zero there for dim) and of index and other (source or output).
+ * Elements addressed by index. `sizes` are the index's without `dim`, outermost first; strides are in bytes: of the
+ * indexed tensor (zero in dim), of index, and of other (source or output).
  */
 struct GatherLoop {
   ScalarType dtype;
@@ -36,10 +36,10 @@ struct GatherLoop {
   int64_t sizes[kMaxGatherDims];
   int64_t indexed_strides[kMaxGatherDims], index_strides[kMaxGatherDims], other_strides[kMaxGatherDims];
   int64_t n;                                           ///< index's size in dim
-  int64_t size;                                        ///< the indexed tensor's
+  int64_t size;                                        ///< size of the indexed tensor in dim
   int64_t indexed_stride, index_stride, other_stride;  ///< in dim
 };
-/** Lines (all indices along dim) [begin, end) of the product of sizes. Returns whether all indices were valid. */
+/** Lines (all indices along dim) [begin, end) of the product of sizes. Returns whether all indices are valid. */
 using GatherFn = bool(const GatherLoop& loop, int64_t begin, int64_t end);
 
 TERCEL_DECLARE_KERNELS(IndexSelectFn, index_select)

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/index/gather_scatter_plan_impl.h"
 #include "tercel/util/parallel.h"
 
@@ -54,8 +57,7 @@ GatherScatterPlan make_plan(const Tensor& indexed, int64_t dim, const Tensor& in
 
 void check_index(const char* op, const Tensor& index) {
   check_strided(op, index, "index");
-  TERCEL_CHECK(index.numel() == 0 || index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
-               "(): Expected dtype int32 or int64 for index, but got ", describe(index));
+  if (index.numel() != 0) check_index_dtype(op, index);
 }
 
 void check_index_sizes(const char* op, const Tensor& index, const Tensor& of, const char* name, int64_t dim,
@@ -77,9 +79,13 @@ void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
   visit_index_types("index", flat.dtype(), [&]<class I> {
     const I* values = flat.data<I>();
     parallel_for(0, flat.numel(), kGrainElements, [&](int64_t begin, int64_t end) {
-      bool good = true;
-      for (int64_t i = begin; i < end; ++i) good &= values[i] >= 0 && values[i] < size;
-      if (good) return;
+      // A sign bit in a sum of bits, which the compiler turns into vectors even for int64 with SSE2: size - 1 - value
+      // is negative for values too large, and may overflow only for those that are negative.
+      using U = std::make_unsigned_t<I>;
+      const U last = static_cast<U>(size > std::numeric_limits<I>::max() ? std::numeric_limits<I>::max() : size - 1);
+      U bits = 0;
+      for (int64_t i = begin; i < end; ++i) bits |= static_cast<U>(values[i]) | (last - static_cast<U>(values[i]));
+      if (static_cast<I>(bits) >= 0) return;
       int64_t i = begin;
       while (values[i] >= 0 && values[i] < size) ++i;
       throw_error<RuntimeError>({"index ", values[i], " is out of bounds for dimension ", dim, " with size ", size});
@@ -87,8 +93,8 @@ void check_bounds(const Tensor& index, int64_t dim, int64_t size) {
   });
 }
 
-void for_each_gather_line(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
-                          FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body) {
+void run_gather_scatter(const Tensor& indexed, int64_t dim, const Tensor& index, const Tensor& other,
+                        FunctionRef<void(const GatherLoop&, int64_t, int64_t)> body) {
   if (index.numel() == 0) return;
   const GatherScatterPlan plan = make_plan(indexed, dim, index, other);
   parallel_for(0, plan.lines, std::max<int64_t>(1, kGrainElements / plan.loop.n),

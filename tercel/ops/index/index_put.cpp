@@ -5,7 +5,8 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -23,20 +24,14 @@ namespace {
 
 using indexing::Slice;
 
-/** The items of x[:, ..., index]. */
+/** The items of the index expression x[:, ..., index]. */
 std::vector<TensorIndex> along(int64_t dim, const Tensor& index) {
   std::vector<TensorIndex> items(static_cast<size_t>(dim), Slice());
   items.emplace_back(index);
   return items;
 }
 
-void check_index_dtype(const char* op, const Tensor& index) {
-  check_strided(op, index, "index");
-  TERCEL_CHECK(index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
-               "(): Expected dtype int32/int64 for index but got: ", to_string(index.dtype()));
-}
-
-/** IndexError for negative indices, which these ops do not accept. */
+/** IndexError for negative indices, which these ops do not support. */
 void check_not_negative(const char* op, const Tensor& index, int64_t dim, int64_t size) {
   const NoRecordGuard no_record;
   if (index.numel() == 0) return;
@@ -47,7 +42,7 @@ void check_not_negative(const char* op, const Tensor& index, int64_t dim, int64_
 
 Tensor as_vector(const Tensor& t) { return t.dim() == 0 ? view(t, {1}) : t; }
 
-/** x with at least one dimension, and the indices to change. */
+/** x with at least one dimension, and the indices of the slices to change. */
 struct Place {
   Tensor x;
   int64_t dim;
@@ -148,7 +143,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
     index_put_(place.x, place.items(), to(value, x.dtype()));
     return x;
   }
-  // The value's gradient counts each filled element once.
+  // The gradient of the value counts each filled element once.
   const Tensor negative = bitwise_and(lt(place.index, 0), ge(place.index, -place.size()));
   const Tensor from_start = where(negative, add(place.index, place.size()), place.index);
   index_put_(place.x, along(place.dim, unique(from_start).values), to(value, x.dtype()));
@@ -159,7 +154,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Sca
   check_strided("index_fill_", x);
   check_fill_category(x, value.dtype());
   check_number_fits(x.dtype(), value);
-  // In x's dtype, since the default dtype would round numbers for float64 and int64.
+  // In x's dtype, since the default dtype would round float64 and int64 numbers.
   return index_fill_(x, dim, index, scalar_tensor(value, TensorOptions(x.dtype())));
 }
 
@@ -196,7 +191,7 @@ Tensor take(const Tensor& x, const Tensor& index) {
 
 namespace {
 
-/** Converts flat indices (negative ones from the end) to one index for each dimension. */
+/** Converts flat indices (negative: from the end) to one index per dimension. */
 std::vector<TensorIndex> unravelled(const Tensor& numbers, const Tensor& x) {
   const NoRecordGuard no_record;
   const int64_t numel = x.numel();

@@ -23,7 +23,7 @@ constinit const KernelTable<TrueElementsFn> element_kernels = TERCEL_CPU_KERNELS
 
 constexpr int64_t kChunk = 32768;
 
-/** Row-major bytes, 1 where x is different from zero. */
+/** Row-major bytes that are 1 where x is nonzero. */
 Tensor truth_of(const Tensor& x) { return contiguous(x.dtype() == kBool ? x.detach() : ne(x.detach(), 0)); }
 
 /** Chunks of bytes, and the number of nonzero bytes before each, which is the output position. */

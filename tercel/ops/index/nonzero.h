@@ -1,4 +1,4 @@
-// Where a tensor is different from zero.
+// Positions of nonzero elements, and selection by masks.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace tercel {
 
-/** Indices [n, x.dim()] int64 of the n elements that are different from zero (NaN is), in row-major order. */
+/** Indices [n, x.dim()] int64 of the n nonzero elements (including NaN), in row-major order. */
 TERCEL_OP_API(method, out_apart) Tensor nonzero(const Tensor& x);
-/** The same, one vector [n] for each dimension; a scalar counts as a vector of one element. */
+/** The same as one vector [n] per dimension; a scalar counts as a vector of one element. */
 TERCEL_API std::vector<Tensor> nonzero_tuple(const Tensor& x);
-/** nonzero(), also of a scalar: [0 or 1, 0]. */
+/** Like nonzero(), also for a scalar: [0 or 1, 0]. */
 TERCEL_OP_API(method, python) Tensor argwhere(const Tensor& x);
 /** The elements of x where mask (bool) is true, in row-major order, [n]; both are broadcast. */
 TERCEL_OP_API(method, out_apart) Tensor masked_select(const Tensor& x, const Tensor& mask);

@@ -4,7 +4,7 @@
 
 namespace tercel {
 
-/** The elements of x, in row-major order, where a mask of its sizes is different from zero; not recorded. */
+/** The elements of x where a mask of the same sizes is nonzero, in row-major order; not recorded. */
 Tensor elements_where(const Tensor& x, const Tensor& mask);
 
 }  // namespace tercel

@@ -7,11 +7,11 @@
 
 namespace tercel {
 
-/** How many of n bytes are not 0. */
+/** Counts the nonzero bytes among n. */
 using CountTrueFn = int64_t(const uint8_t* truth, int64_t n);
-/** out[] = first + i for each of n bytes that is not 0. */
+/** out[] = first + i for each nonzero byte i of n. */
 using TruePositionsFn = void(const uint8_t* truth, int64_t n, int64_t first, int64_t* out);
-/** out[] = the elements of x, of `item` bytes, whose byte of n is not 0. */
+/** out[] = the elements of x, `item` bytes each, whose byte of n is nonzero. */
 using TrueElementsFn = void(const void* x, size_t item, const uint8_t* truth, int64_t n, void* out);
 
 TERCEL_DECLARE_KERNELS(CountTrueFn, count_true)

@@ -4,10 +4,10 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/elementwise_impl.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -45,19 +45,19 @@ int64_t check_scatter(const char* op, const Tensor& x, int64_t d, const Tensor& 
 /** x[index] = kind(itself, source), not recorded. */
 void scatter_elements(ScatterKind kind, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
   ScatterFn* kernel = scatter_kernels[x.device()];
-  for_each_gather_line(x, dim, index, source,
-                       [&](const GatherLoop& loop, int64_t begin, int64_t end) { kernel(kind, loop, begin, end); });
+  run_gather_scatter(x, dim, index, source,
+                     [&](const GatherLoop& loop, int64_t begin, int64_t end) { kernel(kind, loop, begin, end); });
   x.impl().bump_version();
 }
 
-/** The gradient of source: gathered elements, zeros outside of index. */
+/** The gradient of source: gathered elements, and zeros outside the index. */
 Tensor gathered_gradient(const Tensor& grad, int64_t dim, const Tensor& index, IntSpan sizes) {
-  const Tensor picked = gather(grad, dim, index);
-  if (index.sizes() == sizes) return picked;
-  Tensor whole = zeros(sizes, picked.options());
+  const Tensor gathered = gather(grad, dim, index);
+  if (index.sizes() == sizes) return gathered;
+  Tensor whole = zeros(sizes, gathered.options());
   Tensor part = whole;
   for (int64_t d = 0; d < index.dim(); ++d) part = narrow(part, d, 0, index.size(d));
-  if (index.numel() != 0) copy_(part, picked);
+  if (index.numel() != 0) copy_(part, gathered);
   return whole;
 }
 
@@ -157,7 +157,7 @@ Tensor counts_of(const Tensor& x, int64_t dim, const Tensor& index, bool include
   return clamp_min_(counts, 1);
 }
 
-/** Reduces into x, not recorded. */
+/** Reduces into x; not recorded. */
 void reduce_into(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, ScatterReduction reduction,
                  bool include_self) {
   TERCEL_CHECK(!x.is_complex() || (reduction != ScatterReduction::Maximum && reduction != ScatterReduction::Minimum),
@@ -231,8 +231,8 @@ struct ScatterReduceBackward {
   }
 
   /**
-   * Each factor's gradient is the product of the others. Zeros are counted instead of divided by: with one zero among
-   * the others their product is 0, but it has a derivative with respect to that zero, which therefore represents it.
+   * Each factor's gradient is the product of the others. Zeros are counted instead of divided by: if the others contain
+   * a single zero their product is 0, but differentiable with respect to that zero, which is kept as its factor.
    */
   void product(const Tensor& g, const Tensor& at, Tensor& grad_self, Tensor& grad_source) const {
     const Tensor x = self.get();

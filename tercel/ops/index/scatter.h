@@ -1,10 +1,10 @@
-// Elements written where a tensor of indices (int32 or int64) says.
+// Elements written to positions given by an index tensor (int32 or int64).
 //
-// For dim 0, source[i][j] goes to out[index[i][j]][j], and so on: index has the number of dimensions of x and of
-// source, and is no larger than source, nor than x but in dim. Elements that go to one place are taken in the order of
-// their positions along dim, so the result does not depend on the number of threads; without a reduction the last one
-// stands. An index outside [0, size) is a RuntimeError, and x is then as it was before. The variants without underscore
-// work on a copy.
+// For dim 0, source[i][j] goes to out[index[i][j]][j], and so on: index has the number of dimensions of x and source,
+// and no larger sizes than source and, except in dim, than x. Elements with the same target are combined in the order
+// of their positions along dim, so the result does not depend on the number of threads; without a reduction the last
+// one wins. An index outside [0, size) is a RuntimeError, and x is then unchanged. Variants without underscore work on
+// a copy.
 #pragma once
 
 #include <string_view>
@@ -27,12 +27,12 @@ TERCEL_OP_API(method, python_method)
 const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 
 enum class ScatterReduction : uint8_t { Sum, Product, Mean, Maximum, Minimum };
-/** "sum", "prod", "mean", "amax", "amin"; RuntimeError for another name. */
+/** Parses "sum", "prod", "mean", "amax" or "amin"; RuntimeError for other names. */
 TERCEL_API ScatterReduction parse_scatter_reduction(std::string_view name);
 
 /**
- * out[index] = the reduction of the elements that go there and, with include_self, of what was there; places that
- * nothing goes to stay as they are. A mean of integers is rounded down.
+ * out[index] = the reduction of all elements scattered there and, with include_self, of the original element; other
+ * elements are unchanged. The mean of integers is rounded down.
  */
 TERCEL_OP_API(method, out_apart)
 Tensor scatter_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,

@@ -5,7 +5,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
@@ -31,7 +31,7 @@ constexpr int64_t kGrainBytes = 128 * 1024;
 
 struct Basic {
   Tensor view;
-  /** For the first dimensions of the view; undefined for dimensions without an index. */
+  /** Index tensors of the first dimensions of the view; undefined for dimensions without one. */
   std::vector<Tensor> tensors;
   bool advanced = false;
 };
@@ -67,7 +67,7 @@ Basic apply_basic(const Tensor& x, Span<TensorIndex> items) {
   TERCEL_CHECK(indexed <= x.dim() || one_integer, IndexError, "too many indices for tensor of dimension ", x.dim());
   Basic out{x, {}, false};
   int64_t dim = 0, original = 0;
-  // A mask is one tensor for several dimensions.
+  // A mask is a single tensor that indexes several dimensions.
   int64_t behind_masks = 0;
   const auto add_tensor = [&](const Tensor& t, int64_t covered) {
     out.tensors.resize(static_cast<size_t>(dim - behind_masks));
@@ -172,12 +172,12 @@ void write_offsets(const Tensor& indices, int64_t dim, int64_t size, int64_t str
   });
 }
 
-/** The dimensions of x in groups: before the indexed ones, these (as one offset for each position), after. */
+/** The dimensions of x in groups: before the indexed ones, these (as one offset per position), after. */
 struct Plan {
-  Tensor x;         ///< with its dimensions in the order of the groups
-  DimVector shape;  ///< common to the indices
+  Tensor x;         ///< with the dimensions in the order of the groups
+  DimVector shape;  ///< common shape of the indices
   int64_t positions = 1;
-  const int64_t* offsets = nullptr;  ///< in bytes, row-major
+  const int64_t* offsets = nullptr;  ///< in bytes, in row-major order
   size_t before = 0, indexed = 0;
 
   Plan() = default;
@@ -280,7 +280,7 @@ void plan_index(Plan& plan, const Tensor& x, Span<Tensor> items) {
 struct LoopDims {
   IndexLoop& loop;
   int count = 0;
-  int group = 0;  // first dimension of the group that is being written
+  int group = 0;  // first dimension of the current group
 
   void push(int64_t size, int64_t indexed_stride, int64_t other_stride) {
     if (size == 1) return;
@@ -332,7 +332,7 @@ void run(const KernelTable<IndexFn>& kernels, const Plan& plan, const Tensor& ot
     parallel_for(0, blocks * loop.n, std::max<int64_t>(1, kGrainBytes / block_bytes),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
   } else {
-    // Writes to one element stay on one thread, in order.
+    // All writes to an element are done by one thread, in order.
     parallel_for(0, blocks, std::max<int64_t>(1, kGrainBytes / block_bytes / loop.n),
                  [&](int64_t begin, int64_t end) { kernel(loop, begin * loop.n, end * loop.n); });
   }
@@ -353,7 +353,7 @@ bool is_one_step(const Tensor& t, size_t first, size_t count) {
 
 const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values, bool accumulate);
 
-/** Whether the only index is a mask of all dimensions. */
+/** Whether the only index is a mask over all dimensions. */
 bool is_whole_mask(const Tensor& x, Span<Tensor> indices) {
   return indices.size() == 1 && x.dim() > 0 && indices[0].defined() && is_mask(indices[0]) &&
          indices[0].sizes() == x.sizes();
@@ -420,7 +420,7 @@ const Tensor& put_at(const Tensor& x, Span<Tensor> indices, const Tensor& values
   return x;
 }
 
-/** The dimension of the only index if that is a mask; else -1. */
+/** The dimension of the only index, if that is a mask; else -1. */
 int64_t place_of_only_mask(Span<Tensor> indices) {
   int64_t place = -1;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -448,7 +448,7 @@ void assign_at(const Tensor& x, Span<Tensor> indices, const Tensor& values) {
     put_at(x, indices, values, false);
 }
 
-/** Without leading dimensions of size 1. */
+/** The value without leading dimensions of size 1. */
 Tensor without_lead(const Tensor& value) {
   IntSpan sizes = value.sizes();
   while (!sizes.empty() && sizes[0] == 1) sizes = sizes.subspan(1, sizes.size() - 1);
@@ -460,7 +460,7 @@ Tensor without_lead(const Tensor& value) {
 Tensor index(const Tensor& x, Span<TensorIndex> items) {
   const Basic basic = apply_basic(x, items);
   if (basic.advanced) return get_at(basic.view, basic.tensors);
-  // An index without effect still returns a new view.
+  // An index expression without effect still returns a new view.
   return basic.view.is_same(x) ? as_strided(x, x.sizes(), x.strides(), x.storage_offset()) : basic.view;
 }
 

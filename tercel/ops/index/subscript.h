@@ -1,13 +1,13 @@
-// What stands between brackets: x[1, 2:, None, ..., mask, [0, 2]].
+// The index expression x[1, 2:, None, ..., mask, [0, 2]].
 //
 // Note [Indexing]
-// Items are applied from the left, each to the next dimension: an integer picks one index and drops the dimension, a
-// Slice takes a part, None puts in a dimension of size 1, "..." passes over as many dimensions as are left, a bool puts
-// in a dimension of size 1 or 0. Up to here the result is a view. A tensor of integers (negative ones count from the
-// end) picks along a dimension, a bool tensor picks where it is true and stands for as many dimensions as it has.
-// Tensors are broadcast together, and their common shape takes the place of the dimensions that they index, or comes
-// first if those are not next to each other; the result is then a copy. A tensor of integers without dimensions is an
-// integer. These are the rules of PyTorch and NumPy; only NumPy's counts an integer beside a tensor as a tensor.
+// Items are applied from the left, each to the next dimension: an integer selects one index and drops the dimension, a
+// Slice selects a range, None inserts a dimension of size 1, "..." skips all dimensions that the other items leave, a
+// bool inserts a dimension of size 1 or 0. Up to here the result is a view. An integer tensor (negative indices count
+// from the end) selects along a dimension; a bool tensor selects where it is true, and indexes as many dimensions as it
+// has. Index tensors are broadcast together. Their common shape replaces the dimensions that they index, or comes first
+// if those are not adjacent; the result is then a copy. A 0-dimensional integer tensor counts as an integer. These are
+// the rules of PyTorch and NumPy, except that only NumPy treats an integer beside a tensor as a tensor.
 #pragma once
 
 #include <concepts>
@@ -20,14 +20,14 @@ namespace tercel {
 
 namespace indexing {
 
-/** A new dimension of size 1, or an absent bound of a Slice. */
+/** A new dimension of size 1, or an omitted bound of a Slice. */
 inline constexpr std::nullopt_t None = std::nullopt;  // NOLINT(readability-identifier-naming): as users write it
 
 struct EllipsisType {};
-/** All dimensions that are left. */
+/** All remaining dimensions. */
 inline constexpr EllipsisType Ellipsis;  // NOLINT(readability-identifier-naming)
 
-/** start:stop:step; a step may be negative, and an absent bound is the end that the step comes from or goes to. */
+/** start:stop:step; the step may be negative, and an omitted bound is the first or last element in its direction. */
 struct Slice {
   int64_t start, stop, step;
 
@@ -47,7 +47,7 @@ class TERCEL_API TensorIndex {
 
   TensorIndex(std::nullopt_t) : kind_(Kind::None) {}
   TensorIndex(indexing::EllipsisType) : kind_(Kind::Ellipsis) {}
-  /** "..."; ValueError for another text. */
+  /** "..."; ValueError for other strings. */
   TensorIndex(const char* text);
   template <std::integral T>
   requires(!std::same_as<T, bool>) TensorIndex(T index) : kind_(Kind::Integer), integer_(index) {}
@@ -68,18 +68,18 @@ class TERCEL_API TensorIndex {
   Tensor tensor_;
 };
 
-/** x[items], see Note [Indexing]. IndexError for too many items, an index out of range, shapes that do not fit. */
+/** x[items], see Note [Indexing]. IndexError for too many items, indices out of range or shape mismatch. */
 TERCEL_OP_API(method, out) Tensor index(const Tensor& x, Span<TensorIndex> items);
 /**
- * x[items] = value, broadcast; leading dimensions of size 1 of the value do not count. It is converted to x's dtype,
- * but where tensors of indices stand among the items: then RuntimeError unless it has that dtype.
+ * x[items] = value, broadcast; leading dimensions of size 1 of the value are ignored. The value is converted to x's
+ * dtype, unless the items contain an index tensor: then RuntimeError if the dtypes differ.
  */
 TERCEL_API const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& value);
 TERCEL_API const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scalar value);
 /**
- * x[items] = values, which are of x's dtype (RuntimeError) and broadcast to the shape of x[items]. Where an element is
- * named several times, its last value stands; with `accumulate`, all are added to it, in the order of their positions.
- * RuntimeError if x holds an element twice, or shares memory with a value or an index.
+ * x[items] = values; these have x's dtype (RuntimeError) and broadcast to the shape of x[items]. If an element is
+ * indexed several times, the last value wins; with `accumulate`, all are added to it, in the order of their positions.
+ * RuntimeError if x overlaps itself, or shares memory with a value or an index.
  */
 TERCEL_OP_API(method)
 const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate = false);

@@ -1,13 +1,14 @@
-// Matrix products with an addition in the same pass.
+// Matrix products with a fused addition.
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
 #include "tercel/ops/views/views.h"
@@ -40,7 +41,7 @@ Tensor plain(const char* op, const Tensor& x, const Tensor& a, const Tensor& b, 
   sizes.back() = b.sizes().back();
   const Tensor summand = expand(x, sizes);
   Tensor out = empty(sizes, a.options());
-  // A row that is added to all rows is the product's bias; anything else is first copied to `out`.
+  // A row that is added to all rows becomes the product's bias; other operands are first copied to `out`.
   const bool adds = beta.to_double() != 0;
   const bool is_row = !batched && beta.to_double() == 1 && summand.strides()[0] == 0 && summand.strides()[1] == 1;
   if (adds && !is_row) copy_(out, summand);
@@ -108,7 +109,7 @@ Tensor addmv(const Tensor& x, const Tensor& mat, const Tensor& vec, Scalar beta,
 namespace {
 
 /** RuntimeError if a factor's category is higher than the result's. */
-void check_factor(const char* op, const char* name, Scalar factor, ScalarType result) {
+void check_factor(const char* op, Scalar factor, const char* name, ScalarType result) {
   TERCEL_CHECK(factor.category() != TypeCategory::Bool || result == kBool, RuntimeError, op, ": Boolean ", name,
                " only supported for Boolean results.");
   TERCEL_CHECK(factor.is_integral() || !is_integral(result, true), RuntimeError, op,
@@ -126,8 +127,8 @@ Tensor addr(const Tensor& x, const Tensor& vec1, const Tensor& vec2, Scalar beta
   TERCEL_CHECK(vec1.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
   TERCEL_CHECK(vec2.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
   const ScalarType type = promote_types(promote_types(vec1.dtype(), vec2.dtype()), x.dtype());
-  check_factor("addr", "beta", beta, type);
-  check_factor("addr", "alpha", alpha, type);
+  check_factor("addr", beta, "beta", type);
+  check_factor("addr", alpha, "alpha", type);
   const Tensor summand = expand(x, {vec1.size(0), vec2.size(0)});
   const Tensor product = scaled(outer(vec1, vec2), alpha);
   return equals(beta, 0) ? product : add(scaled(summand, beta), product);

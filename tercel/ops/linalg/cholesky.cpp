@@ -1,4 +1,4 @@
-// Cholesky factorization, and solutions with its factor.
+// Cholesky factorization, and solving with its factor.
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
@@ -20,7 +20,7 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
   const NoRecordGuard no_record;
   CholeskyResult out;
   out.info = zeros(batch_sizes(a), TensorOptions(kInt32));
-  // LAPACK reads a row-major matrix transposed: its lower triangle is LAPACK's upper one, in the factor too.
+  // LAPACK reads a row-major matrix as its transpose, so its lower triangle is LAPACK's upper one, also in the factor.
   out.L = tril(a);
   if (a.numel() == 0) return out;
   const int n = lapack::to_int(op, a.size(-1));
@@ -39,7 +39,7 @@ CholeskyResult plain_cholesky(const char* op, const Tensor& a) {
   return out;
 }
 
-/** Phi of a matrix: its lower triangle, with half the diagonal. */
+/** Phi of a matrix: its lower triangle, with the diagonal halved. */
 Tensor half_triangle(const Tensor& x) { return mul(add(tril(x), tril(x, -1)), 0.5); }
 
 CholeskyResult lower_cholesky(const char* op, const Tensor& a) {
@@ -66,7 +66,7 @@ std::string not_positive_sentence(int32_t k) {
 
 CholeskyResult cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
   check_square("linalg.cholesky", a);
-  // Only one triangle is read: U of the upper triangle is L of its transpose.
+  // Only one triangle is read: U from the upper triangle is the adjoint of L from the adjoint's lower triangle.
   CholeskyResult out = lower_cholesky("linalg.cholesky", upper ? adjoint(a) : a);
   if (check_errors) check_info("linalg.cholesky", out.info, not_positive_sentence);
   if (upper) out.L = adjoint(out.L);

@@ -21,14 +21,14 @@ namespace linalg {
 
 namespace {
 
-/** Signs of the permutations that the pivots describe. */
+/** Signs of the permutations given by the pivots. */
 Tensor parity(const Tensor& pivots, ScalarType dtype) {
   const int64_t n = pivots.size(-1);
   const Tensor moved = ne(pivots, arange(1, n + 1, 1, TensorOptions(kInt32)));
   return to(sub(1, mul(remainder(sum(moved, {-1}), 2), 2)), dtype);
 }
 
-/** The conjugate derivatives of the determinant by the elements, from singular values: for matrices of any rank. */
+/** Conjugate derivatives of the determinant with respect to the elements, from the SVD: valid for any rank. */
 Tensor cofactors(const Tensor& a) {
   const SvdResult f = linalg::svd(a, false);
   const int64_t n = a.size(-1);
@@ -76,7 +76,7 @@ SlogdetResult slogdet(const Tensor& A) {
     const Tensor outs[] = {out.sign, out.logabsdet};
     record_outputs("LinalgSlogdetBackward0", outs, {A},
                    [A = SavedTensor(A), sign = SavedTensor::output(out.sign)](BackwardCall& call) {
-                     // A real sign is constant where it has a derivative; a complex one is e^{i phi}.
+                     // Where differentiable, a real sign is constant; a complex one is e^{i phi}.
                      Tensor g = call.grad(1);
                      if (A.get().is_complex() && call.grad(0).defined()) {
                        const Tensor turn = imag(mul(conj(call.grad(0)), sign.get(call)));

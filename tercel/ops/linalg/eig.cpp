@@ -56,7 +56,7 @@ EighResult eigh(const Tensor& a, char uplo) {
         const Tensor vectors = v.get(call);
         if (!call.grad(1).defined())
           return call.set(0, matmul(mul(vectors, unsqueeze(call.grad(0), -2)), adjoint(vectors)));
-        // The diagonal of V^H gV is the component along V itself, which has no effect: V's length is fixed.
+        // The diagonal of V^H gV is the component along V itself, which has no effect, since V's norm is fixed.
         const Tensor inside = matmul(adjoint(vectors), call.grad(1));
         check_phase("linalg_eigh_backward", "eigenvectors", diagonal(inside, 0, -2, -1));
         Tensor inner = div(sub(inside, diag_embed(diagonal(inside, 0, -2, -1))), differences(w.get(call)));
@@ -101,14 +101,14 @@ EigResult plain_eig(const char* op, const Tensor& a, bool vectors) {
   return out;
 }
 
-/** Gradient of a from those of the eigenvalues w and of the vectors v, either of which may be undefined. */
+/** Gradient of a from those of the eigenvalues w and the eigenvectors v, either of which may be undefined. */
 Tensor eig_gradient(const Tensor& gw, const Tensor& gv, const Tensor& w, const Tensor& v) {
   const Tensor vh = adjoint(v);
   if (!gv.defined()) return solve(vh, mul(unsqueeze(gw, -1), vh));
   Tensor inside = matmul(vh, gv);
   const Tensor along = diagonal(inside, 0, -2, -1);
   check_phase("linalg_eig_backward", "eigenvectors", along);
-  // The length of a vector is fixed.
+  // The norm of a vector is fixed.
   inside = sub(inside, matmul(vh, mul(v, unsqueeze(real(along), -2))));
   Tensor inner = div(inside, conj(differences(w)));
   inner = sub(inner, diag_embed(diagonal(inner, 0, -2, -1)));

@@ -1,8 +1,8 @@
 // Note [Einsum]
 // The equation is parsed into one label per dimension: 0 to 51 for letters, from 52 on for the dimensions of the
-// ellipsis, numbered so that trailing ones agree. An operand is then a tensor with its labels; two operands
-// are multiplied as batches of matrices. Their dimensions are the products of the sizes of labels (in both and kept; in
-// the left one; in both and summed over; in the right one). The order of the products is planned from sizes alone.
+// ellipsis, numbered so that trailing ones agree. An operand is then a tensor with its labels; two operands are
+// multiplied as batches of matrices, whose sizes are the products over labels (in both and kept; in the left one; in
+// both and summed over; in the right one). The order of the products is planned from sizes alone.
 #include "tercel/ops/linalg/einsum.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ bool contains(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-/** A term of the equation as labels of letters; the ellipsis is -1. */
+/** A term of the equation as labels; the ellipsis is -1. */
 constexpr int kEllipsisLabel = -1;
 
 /** Parses a term; `where` names it in errors, `start` is its position in the equation. */
@@ -212,7 +212,7 @@ Operand multiply(Operand a, Operand b, Kept kept) {
   return out;
 }
 
-/** The pairs of operands to multiply, in order; the result of a step is appended to the operands. */
+/** The order in which pairs of operands are multiplied; the result of each step is appended to the operands. */
 class Plan {
  public:
   using Steps = std::vector<std::pair<size_t, size_t>>;
@@ -230,7 +230,7 @@ class Plan {
   }
 
  private:
-  // More than 64 labels are rare, so one set of bools serves both cases.
+  // More than 64 labels are rare, so a vector of bools serves all cases.
   using Mask = std::vector<bool>;
 
   Mask mask_of(const Labels& labels) const {
@@ -256,7 +256,7 @@ class Plan {
     return inside;
   }
 
-  /** For every set of operands, the cheapest split into two. */
+  /** The cheapest split into two, for every set of operands. */
   Steps optimal() const {
     const size_t all = (size_t{1} << masks_.size()) - 1;
     std::vector<double> cost(all + 1, HUGE_VAL);
@@ -300,7 +300,7 @@ class Plan {
     present.push_back(set);
   }
 
-  /** Repeatedly the pair whose product reduces the total size most, or increases it least. */
+  /** Greedily multiplies the pair whose product reduces the total size most, or increases it least. */
   Steps greedy() const {
     Steps steps;
     std::vector<Mask> present = masks_;
@@ -398,7 +398,7 @@ Tensor evaluate(const Equation& equation, Span<Tensor> tensors) {
                  " appears more than once in the output");
   }
 
-  // A broadcast dimension of size 1 is dropped.
+  // A dimension of size 1 that is broadcast is dropped.
   for (Operand& x : operands)
     for (size_t d = x.labels.size(); d-- > 0;) {
       if (x.tensor.sizes()[d] != 1 || sizes[static_cast<size_t>(x.labels[d])] == 1) continue;

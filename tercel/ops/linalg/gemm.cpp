@@ -1,11 +1,11 @@
-// Divides a matrix product into blocks and threads; the arithmetic is in cpu/gemm_kernels.cpp.
+// Distribution of a matrix product over blocks and threads; the arithmetic is in cpu/gemm_kernels.cpp.
 //
 // Note [GEMM loops]
 //   for each phase (up to kNc columns of B x kMaxSteps steps of k):      B's block is packed, shared by all threads
 //     for each thread's share of the strips and panels:
-//       for each block of strips (kStripBytes of packed A):  packed A, its own
+//       for each block of strips (kStripBytes of packed A):  A is packed, by each thread for itself
 //         for each panel, for each strip: a tile
-// While the tiles of one block run they pack the thread's next block of A and its share of the next phase's B; see
+// The tiles of one block also pack the thread's next block of A and its share of the next phase's B; see
 // Note [Packing in the shadow].
 #include "tercel/ops/linalg/gemm_impl.h"
 
@@ -23,8 +23,8 @@ namespace tercel {
 
 namespace {
 
-// Steps of k in a block: C goes through the registers once for each. Above kMaxSteps a block of B is kept to
-// kBlockBytes, down to kFewestSteps.
+// Steps of k per block: C is loaded and stored once per block. Above kMaxSteps, a block of B is limited to kBlockBytes,
+// but not below kFewestSteps.
 constexpr int64_t kMaxSteps = 512;
 constexpr int64_t kFewestSteps = 256;
 constexpr int64_t kBlockBytes = 1 << 20;
@@ -45,12 +45,12 @@ constexpr int64_t kInPlacePanels = 2;
 constexpr int64_t kInPlaceStrips = 3;
 // A product with at most this many columns is computed transposed if B can then be read in place.
 constexpr int64_t kNarrowCols = 16;
-// A product with at most this many rows and at least this many steps consists of dot products if both operands are
-// contiguous along k: packing B pays with more rows, and adding the lanes costs too much with fewer steps.
+// A product with at most this many rows and at least this many steps is computed as dot products if both operands are
+// contiguous along k: packing B pays off only with more rows, and summing lanes is too expensive with fewer steps.
 constexpr int64_t kDotRows = 8, kDotSteps = 16;
 constexpr int64_t kMaxDotRows = 24, kManyDotSteps = 256;
 constexpr int64_t kDotCols = 64;
-// Multiplications that justify another thread.
+// Minimum number of multiplications per thread.
 constexpr int64_t kWorkPerThread = 1 << 18;
 
 constexpr KernelTable<GetGemmKernelsF32> kKernelsF32 = TERCEL_CPU_KERNELS(gemm_kernels_f32);
@@ -68,7 +68,7 @@ const GemmKernels<T>& kernels() {
 /** The start of part i if `count` items are divided into `parts` nearly equal parts. */
 int64_t cut(int64_t count, int64_t parts, int64_t i) { return count * i / parts; }
 
-/** Rows [begin, end) of A as strips of equal height, the last ones one less. */
+/** Rows [begin, end) of A as strips of equal height; the last ones have one row less. */
 struct Strips {
   int64_t begin, count, rows, high;
 
@@ -81,7 +81,7 @@ struct Strips {
   int64_t size(int64_t i) const { return i < high ? rows : rows - 1; }
 };
 
-/** The number of equal blocks of k for a product of n columns. */
+/** The number of equal blocks of k, for a product with n columns. */
 template <class T>
 int64_t blocks_of_steps(int64_t k, int64_t n) {
   if (k <= kMaxSteps) return 1;
@@ -89,7 +89,7 @@ int64_t blocks_of_steps(int64_t k, int64_t n) {
   return ceil_div(k, std::clamp(kBlockBytes / row_bytes, kFewestSteps, kMaxSteps));
 }
 
-/** Memory for one call; each part begins at a cache line. */
+/** Scratch memory for one call; each part begins at a cache line. */
 class Workspace {
  public:
   /** Reserves memory; returns its offset. */
@@ -120,7 +120,7 @@ void add_scaled(T* to, T beta, const T* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = beta == T(0) ? from[i] : from[i] + beta * to[i];
 }
 
-/** Sums over k for operands that were not packed. */
+/** Sums over k, for operands that are not packed. */
 template <class T>
 void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
   if (!a_sums && !b_sums) return;
@@ -137,8 +137,8 @@ void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
 }
 
 /**
- * C = mask(relu(value + beta * C + bias)) for value(i, j) in columns [first, last), as the tiles do it, for products
- * without tiles.
+ * C = mask(relu(value + beta * C + bias)) for value(i, j) in columns [first, last), as tiles compute it, for products
+ * that use no tiles.
  */
 template <class T, class Value>
 void store(const Gemm<T>& g, int64_t first, int64_t last, Value value) {
@@ -155,14 +155,14 @@ void store(const Gemm<T>& g, int64_t first, int64_t last, Value value) {
   }
 }
 
-/** For a C of one row or column: a matrix times a vector. */
+/** Matrix-vector products: C has one row or column. */
 template <class T>
 void gemv(const Gemm<T>& g, int64_t threads) {
   const bool column = g.n == 1;
   const int64_t rows = column ? g.m : g.n;
   const T* matrix = column ? g.a : g.b;
   const int64_t ld = column ? g.lda : g.ldb;
-  const bool along = column ? !g.trans_a : g.trans_b;  // k runs along the matrix' rows
+  const bool along = column ? !g.trans_a : g.trans_b;  // k runs along the matrix's rows
   const T* vector = column ? g.b : g.a;
   const int64_t step = column ? (g.trans_b ? 1 : g.ldb) : (g.trans_a ? g.lda : 1);
 
@@ -187,7 +187,7 @@ void gemv(const Gemm<T>& g, int64_t threads) {
   add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
 }
 
-/** A few rows times a matrix that is also contiguous along k: a linear layer with a small batch. */
+/** A few rows times a matrix that is also contiguous along k, such as a linear layer with a small batch. */
 template <class T>
 void gemm_of_dots(const Gemm<T>& g, int64_t threads) {
   const GemmKernels<T>& kernel = kernels<T>();
@@ -223,7 +223,7 @@ class BlockedGemm {
                                 g.m * g.k * static_cast<int64_t>(sizeof(T)) <= kPackBytes)
                     ? GemmSource::Rows
                     : GemmSource::Packed;
-    // The grid of threads with the smallest maximal share; each column of the grid packs the strips again.
+    // The thread grid with the smallest maximal share; each column of the grid packs the strips again.
     int64_t best = INT64_MAX;
     for (int64_t cols = 1; cols <= threads; ++cols) {
       if (threads % cols != 0) continue;
@@ -237,7 +237,7 @@ class BlockedGemm {
     block_strips_ = ceil_div(share, ceil_div(share, max_strips));
   }
 
-  /** Allocates the memory of run(), which may then be called several times for operands of the same shape. */
+  /** Allocates the memory for run(), which may then be called several times for operands of the same shape. */
   void prepare() {
     const int64_t tasks = grid_rows_ * grid_cols_;
     a_sums_count_ = g_.a_sums && pack_a() ? grid_rows_ * a_sums_step() : 0;
@@ -288,11 +288,11 @@ class BlockedGemm {
   bool in_panels() const { return pack_b_ || given_in_panels(); }
   int64_t panel_cols() const { return kernels_.panel_cols; }
 
-  // Elements between packed strips, between packed panels (kc_ steps deep or less) and between their sums.
+  // Elements between packed strips, between packed panels (up to kc_ steps deep), and between their sums.
   int64_t strip_step() const { return kc_ * kernels_.strip_rows + kPackGap; }
   int64_t panel_step() const { return kc_ * kernels_.panel_cols + kPackGap; }
   int64_t sums_step() const { return kernels_.panel_cols; }
-  // Between the sums of the strips of rows of the grid.
+  // Elements between the sums of strips of different grid rows.
   int64_t a_sums_step() const { return strips_in_row(grid_rows_) * sums_step(); }
 
   int64_t k0(int64_t phase) const { return phase % k_blocks_ * kc_; }
@@ -301,18 +301,18 @@ class BlockedGemm {
   int64_t panels(int64_t phase) const { return std::min(block_panels_, panels_ - first_panel(phase)); }
   T* packed_panels(int64_t phase) const { return panels_packed_ + phase % 2 * block_panels_ * panel_step(); }
 
-  /** Strips in a row of a grid of so many rows, at most. */
+  /** Maximum number of strips in a grid row. */
   int64_t strips_in_row(int64_t grid_rows) const { return ceil_div(ceil_div(g_.m, grid_rows), kernels_.strip_rows); }
   Strips strips_of(int64_t task) const {
     const int64_t row = task / grid_cols_;
     return {cut(g_.m, grid_rows_, row), cut(g_.m, grid_rows_, row + 1), kernels_.strip_rows};
   }
-  // `block` counts a task's blocks of strips over all phases.
+  // `block` is the index of a block of strips, counted over all phases of the task.
   T* packed_strips(int64_t task, int64_t block) const {
     return strips_packed_ + (2 * task + block % 2) * block_strips_ * strip_step();
   }
 
-  /** The packing of a task's block of strips: of the high ones and of the others. None after the last block. */
+  /** Packing tasks for a block of strips: one for high strips and one for the others. Empty after the last block. */
   void strip_tasks(PackTask<T>* result, int64_t task, int64_t block) const {
     result[0] = result[1] = {};
     if (!pack_a()) return;
@@ -343,7 +343,7 @@ class BlockedGemm {
     }
   }
 
-  /** The packing of a task's share of the phase's panels; none after the last phase. */
+  /** The packing task for this task's share of the phase's panels; empty after the last phase. */
   PackTask<T> panels_task(int64_t task, int64_t phase) const {
     PackTask<T> part;
     if (!pack_b_ || phase >= phases_) return part;
@@ -424,8 +424,8 @@ class BlockedGemm {
 
   Gemm<T> g_;
   const GemmKernels<T>& kernels_;
-  const int64_t k_blocks_, kc_;                     // blocks of k, and steps in each
-  const int64_t panels_, n_blocks_, block_panels_;  // panels, blocks of them, and panels in each
+  const int64_t k_blocks_, kc_;                     // blocks of k, and steps per block
+  const int64_t panels_, n_blocks_, block_panels_;  // panels, blocks of panels, and panels per block
   const int64_t phases_;
   bool small_panels_, pack_b_;
   GemmSource source_;
@@ -447,7 +447,7 @@ void blocked_gemm(const Gemm<T>& g, int64_t threads) {
   product.run();
 }
 
-/** Computes C's transpose and transposes it: for a C of few columns, so that B need not be packed. */
+/** Computes the transpose of C and transposes it: for a C with few columns, so that B need not be packed. */
 template <class T>
 void gemm_transposed(const Gemm<T>& g, int64_t threads) {
   const DataPtr block = cpu_allocator().allocate(static_cast<size_t>(g.m * g.n) * sizeof(T));
@@ -489,9 +489,8 @@ void tiny_gemm(const Gemm<T>& g) {
   const int64_t a_row = g.trans_a ? 1 : g.lda, a_col = g.trans_a ? g.lda : 1;
   const int64_t b_row = g.trans_b ? 1 : g.ldb, b_col = g.trans_b ? g.ldb : 1;
   store(g, 0, g.n, [&](int64_t i, int64_t j) {
-    const T *a = g.a + i * a_row, *b = g.b + j * b_col;
     T sum = 0;
-    for (int64_t p = 0; p < g.k; ++p, a += a_col, b += b_row) sum += *a * *b;
+    for (int64_t p = 0; p < g.k; ++p) sum += g.a[i * a_row + p * a_col] * g.b[p * b_row + j * b_col];
     return g.alpha * sum;
   });
 }

@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** C = A B, all row-major and without gaps: A is m x k, B k x n. Sums wrap. */
+/** C = A B, all row-major and contiguous: A is m x k, B k x n. Sums wrap. */
 struct IntMatmul {
   int64_t m, n, k;
   const void* a;

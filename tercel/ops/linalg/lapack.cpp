@@ -32,7 +32,7 @@ void* library() {
   return handle;
 }
 
-/** Fortran's name of a routine for T: "dpotrf_". */
+/** Fortran name of a routine for T: "dpotrf_". */
 template <class T>
 std::string symbol_of(const char* name) {
   const bool single = sizeof(Real<T>) == sizeof(float);
@@ -49,8 +49,8 @@ F* find(const char* name) {
 }
 
 /**
- * A routine, looked up at its first call. Not a pointer in a local static: a child that is forked while
- * another thread opens the library would wait for that thread's initialisation for ever.
+ * A LAPACK routine, looked up at its first call. It is not a static local pointer: a child process that is forked while
+ * another thread opens the library would wait forever for that thread's initialisation.
  */
 template <class F, class T>
 class Routine;
@@ -74,13 +74,13 @@ constexpr size_t kOne = 1;
 constexpr char uplo(bool upper) { return upper ? 'U' : 'L'; }
 int at_least_1(int n) { return std::max(n, 1); }
 
-/** The name of a routine that has another name for complex numbers. */
+/** The name of a routine whose name differs for complex numbers. */
 template <class T>
 constexpr const char* name_for(const char* real, const char* complex) {
   return is_complex_number<T> ? complex : real;
 }
 
-/** The size of a workspace, which LAPACK returns as a number of type T. */
+/** Converts the workspace size, which LAPACK returns as a number of type T. */
 template <class T>
 int size_from(T wanted) {
   Real<T> size;
@@ -88,14 +88,13 @@ int size_from(T wanted) {
     size = wanted.re;
   else
     size = wanted;
-  // Above 2^24 the number may have been rounded down to a float32.
+  // Above 2^24 the size may have been rounded down to float32.
   const double enough = std::nextafter(size, std::numeric_limits<Real<T>>::infinity());
-  TERCEL_CHECK(enough >= 0 && enough < INT_MAX, RuntimeError, "LAPACK: its work space for such matrices has more than ",
-               INT_MAX, " numbers");
+  TERCEL_CHECK(enough >= 0 && enough < INT_MAX, RuntimeError, "LAPACK: workspace exceeds ", INT_MAX, " elements");
   return at_least_1(static_cast<int>(enough));
 }
 
-/** Calls run(work, lwork, info) first to query the size of the workspace, then with the workspace. */
+/** Calls run(work, lwork, info), first to query the size of the workspace, then with the workspace. */
 template <class T, class Run>
 int with_work(Run run) {
   T wanted(0);
@@ -111,7 +110,7 @@ int with_work(Run run) {
 }  // namespace
 
 int to_int(const char* op, int64_t size) {
-  TERCEL_CHECK(size <= INT_MAX, RuntimeError, op, ": a size of ", size, " is more than LAPACK takes");
+  TERCEL_CHECK(size <= INT_MAX, RuntimeError, op, ": a size of ", size, " exceeds LAPACK's limit of 2^31 - 1");
   return static_cast<int>(size);
 }
 
@@ -258,7 +257,7 @@ int geev(int n, T* a, Complex<Real<T>>* w, Complex<Real<T>>* vectors) {
         for (size_t i = 0; i < size; ++i) vectors[j * size + i] = {column[i], 0};
         continue;
       }
-      // A conjugate pair: two columns hold the real and imaginary part of the first vector.
+      // A complex conjugate pair: two columns hold the real and imaginary parts of the first eigenvector.
       for (size_t i = 0; i < size; ++i) {
         vectors[j * size + i] = {column[i], column[size + i]};
         vectors[(j + 1) * size + i] = {column[i], -column[size + i]};

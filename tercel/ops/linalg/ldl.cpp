@@ -85,7 +85,7 @@ Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool h
                  order = contiguous(expand(pivots, with_batch({n})));
     if (out.numel() > 0) {
       const auto* places = order.data<int32_t>();
-      // A pivot must be a row of the matrix, and a negative one the first of two, which stand for a block of two rows:
+      // A pivot must be a row of the matrix, and a negative one the first of two that describe a 2 x 2 block: otherwise
       // LAPACK would read and write out of bounds.
       for (int64_t i = 0; i < order.numel(); ++i) {
         TERCEL_CHECK(places[i] != 0 && places[i] >= -n && places[i] <= n, RuntimeError, kOp,

@@ -67,7 +67,7 @@ Tensor differences(const Tensor& d) {
 
 void check_phase(const char* backward, const char* vectors, const Tensor& phases, const char* verdict) {
   if (!phases.is_complex()) return;
-  // A loose tolerance: refusing a valid loss is worse than accepting one that depends slightly on the phase.
+  // A loose tolerance: rejecting a valid loss is worse than accepting one that depends slightly on the phase.
   constexpr double kTolerance = 1e-2;
   const NoRecordGuard no_record;
   constexpr const char* kCase =

@@ -1,4 +1,4 @@
-// LU factorization, and solutions with its factors.
+// LU factorization, and solving with its factors.
 #include <algorithm>
 #include <vector>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *kLuSolve = "lu_solve", *kLuUnpack = "lu_unpack";
 
-/** LU factorization in place without row exchanges, column by column. */
+/** In-place LU factorization without row exchanges, column by column. */
 template <class T>
 int factor_unpivoted(int64_t m, int64_t n, T* a, int* pivots) {
   int info = 0;
@@ -76,7 +76,7 @@ void refuse_pivot(const char* op, int64_t row) {
   throw_error<RuntimeError>({"pivots passed to ", op, " must be between 1 and LU.size(-2) inclusive. ", kAdvice});
 }
 
-/** P as row numbers: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
+/** P as row indices: row i of P L U is row order[i] of L U (or the reverse); int64 [..., m]. */
 Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) {
   const NoRecordGuard no_record;
   const Tensor source = contiguous(pivots);
@@ -101,13 +101,13 @@ Tensor row_order(const char* op, const Tensor& pivots, int64_t m, bool reverse) 
   return order;
 }
 
-/** x [..., m, k] with row order[i] as row i. */
+/** x [..., m, k] with its rows permuted: row i is row order[i] of x. */
 Tensor take_rows(const Tensor& x, const Tensor& order) {
   DimVector sizes(x.sizes());
   return gather(x, -2, expand(unsqueeze(order, -1), sizes));
 }
 
-/** Gradient of A = P L U from those of the factors, either of which may be undefined. P is given as pivots. */
+/** Gradient of A = P L U from those of the factors, either of which may be undefined. P is given by pivots. */
 Tensor lu_gradient(const Tensor& g_l, const Tensor& g_u, const Tensor& lower, const Tensor& upper,
                    const Tensor& pivots) {
   const int64_t m = lower.size(-2), n = upper.size(-1), k = lower.size(-1);

@@ -23,7 +23,7 @@ constexpr int64_t kGrainMultiplications = 65536;
 bool MatrixOperand::fits() {
   const int64_t rows = tensor.sizes()[tensor.sizes().size() - 2], columns = tensor.sizes().back();
   const int64_t down = tensor.strides()[tensor.strides().size() - 2], across = tensor.strides().back();
-  // The stride of a dimension of size 1 is free.
+  // A dimension of size 1 may have any stride.
   if ((across == 1 || columns == 1) && (down >= columns || rows <= 1)) {
     leading = rows <= 1 ? std::max<int64_t>(columns, 1) : down;
     transposed = false;
@@ -59,7 +59,7 @@ Tensor float_product(const char* op, const Tensor& a, const Tensor& b, IntSpan s
   return out;
 }
 
-/** In int32 for dtypes of up to 32 bits, else in int64: the low bits are the same. */
+/** Computed in int32 for dtypes of up to 32 bits, else in int64: the low bits are the same. */
 Tensor int_product(const Tensor& a, const Tensor& b, IntSpan sizes) {
   const ScalarType wide = item_size(a.dtype()) > 4 ? kInt64 : kInt32;
   const Tensor left = contiguous(to(a, wide)), right = contiguous(to(b, wide));
@@ -135,8 +135,8 @@ Tensor plain_bmm(const Tensor& a, const Tensor& b) {
 }
 
 /**
- * A matrix [m, k] times each matrix of a batch [batch, k, n]. The matrix's gradient is one product over the batch, not
- * the sum of one product per batch element.
+ * A matrix [m, k] times each matrix of a batch [batch, k, n]. The gradient of the matrix is a single product over the
+ * batch, not the sum of one product per batch element.
  */
 Tensor shared_bmm(const Tensor& a, const Tensor& b) {
   const Tensor many = expand(a, {b.size(0), a.size(0), a.size(1)});
@@ -220,7 +220,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   if (b.dim() == 1) return squeeze(matmul(a, unsqueeze(b, 1)), -1);
   if (a.dim() == 2 && b.dim() == 2) return mm(a, b);
-  // A matrix on the left needs no batches.
+  // A matrix on the right needs no batches.
   if (b.dim() == 2) {
     DimVector sizes(a.sizes());
     sizes.back() = b.size(1);

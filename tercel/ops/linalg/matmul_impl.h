@@ -1,4 +1,4 @@
-// What the ops made of matrix products share.
+// Helpers shared by ops that are built on matrix products.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** A matrix as gemm reads it: rows of unit stride, or their transpose. Copies what is neither. */
+/** A matrix in the form that gemm reads: rows of unit stride, or the transpose of such. Copies any other. */
 struct MatrixOperand {
   Tensor tensor;
   int64_t leading = 0;
@@ -26,7 +26,7 @@ struct MatrixOperand {
   bool fits();
 };
 
-/** Views of batches of matrices (their last two dimensions), expanded to a common batch. */
+/** Views of batches of matrices (the last two dimensions), expanded to a common batch. */
 struct CommonBatch {
   DimVector sizes;
   Tensor a, b;
@@ -36,8 +36,8 @@ struct CommonBatch {
   DimVector of_matrices(int64_t n, int64_t m) const;
 };
 
-/** C = op(A) op(B), the part of a product that is the same for all; c is contiguous. Points into the operands' memory.
- */
+/** C = op(A) op(B), the fields of Gemm that all products set; c is contiguous. Holds pointers into the operands'
+ * memory. */
 template <class T>
 Gemm<T> gemm_of(const MatrixOperand& a, const MatrixOperand& b, const Tensor& c) {
   Gemm<T> g;
@@ -60,21 +60,21 @@ Gemm<T> gemm_of(MatrixOperand&& a, const MatrixOperand& b, const Tensor& c) = de
 template <class T>
 Gemm<T> gemm_of(const MatrixOperand& a, MatrixOperand&& b, const Tensor& c) = delete;
 
-/** Calls fn with the C++ type of a dtype that products exist for. */
+/** Calls fn with the C++ type of a dtype that matrix products support. */
 template <class Fn>
 void visit_gemm_types(const char* op, ScalarType dtype, Fn&& fn) {
   visit_types<float, double>(op, dtype, fn);
 }
 
-/** RuntimeError with PyTorch's sentences unless a [n, k] and b [k, m] are matrices of one dtype on the CPU. */
+/** RuntimeError with PyTorch's messages unless a [n, k] and b [k, m] are matrices of one dtype on the CPU. */
 void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_name);
 /** The same for a [batch, n, k] and b [batch, k, m]. */
 void check_bmm(const char* op, const Tensor& a, const Tensor& b);
 
-/** x [..., k] as [n, k]. */
+/** x [..., k] reshaped to [n, k]. */
 Tensor as_matrix(const Tensor& x);
 
-/** a b of matrices, not recorded. */
+/** The matrix product a b, not recorded. */
 Tensor plain_mm(const Tensor& a, const Tensor& b);
 
 }  // namespace tercel

@@ -1,4 +1,4 @@
-// The exponential of matrices.
+// Matrix exponential.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,8 +24,8 @@ Tensor matrix_exp(const Tensor& a) {
   const int64_t n = a.size(-1);
   {
     const NoRecordGuard no_record;
-    // Higham's approximation of degree 13 is exact to double precision up to this norm; larger matrices are halved
-    // until they are, and the result squared as often.
+    // Higham's approximation of degree 13 is accurate to double precision up to this norm; larger matrices are scaled
+    // down by powers of two, and the result is squared as often.
     constexpr double kLargest = 5.371920351148152;
     const Tensor norms = contiguous(to(matrix_norm(a, 1.0), kFloat64));
     const Tensor scale = empty(norms.sizes(), TensorOptions(kFloat64)),

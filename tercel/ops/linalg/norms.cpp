@@ -1,4 +1,4 @@
-// Norms of vectors and matrices.
+// Vector and matrix norms.
 #include <cmath>
 #include <limits>
 
@@ -61,7 +61,7 @@ Tensor without_dims(Tensor x, const MatrixDims& d, bool keepdim) {
   return squeeze(squeeze(x, std::max(d.row, d.column)), std::min(d.row, d.column));
 }
 
-/** Singular values of the matrices in the last two dimensions, as the last dimension. */
+/** Singular values of matrices in two given dimensions, as the last dimension. */
 Tensor values_of_matrices(const Tensor& a, const MatrixDims& d) {
   DimVector order;
   for (int64_t i = 0; i < a.dim(); ++i)
@@ -144,7 +144,7 @@ template <class Norm>
 Tensor condition(const Tensor& a, Norm norm_of) {
   check_square("linalg.cond", a);
   const InvExResult inverse = inv_ex(a);
-  // Some norms refuse the non-finite inverse of a singular matrix.
+  // Some norms reject the non-finite inverse of a singular matrix.
   const Tensor singular = ne(inverse.info, 0);
   const Tensor usable = where(unsqueeze(unsqueeze(singular, -1), -1), 0, inverse.inverse);
   return where(singular, kInfinity, mul(norm_of(a), norm_of(usable)));

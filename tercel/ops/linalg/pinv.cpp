@@ -1,4 +1,4 @@
-// Pseudoinverses and ranks.
+// Pseudo-inverses and ranks.
 #include <algorithm>
 #include <limits>
 
@@ -35,7 +35,7 @@ Tensor pinv_gradient(const Tensor& g, const Tensor& p, const Tensor& a) {
 
 namespace {
 
-/** Which of the magnitudes [..., k] count as nonzero. */
+/** Whether each of the magnitudes [..., k] counts as nonzero. */
 Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const Tolerance& given_atol,
                        const Tolerance& given_rtol) {
   const Tensor &atol = given_atol.value, &rtol = given_rtol.value;
@@ -47,7 +47,7 @@ Tensor above_tolerance(const Tensor& magnitudes, const Tensor& a, const Toleranc
   return gt(magnitudes, bound);
 }
 
-void check_tolerance(const char* op, const char* name, const Tolerance& tolerance) {
+void check_tolerance(const char* op, const Tolerance& tolerance, const char* name) {
   const Tensor& given = tolerance.value;
   TERCEL_CHECK(!given.defined() || !given.is_complex(), RuntimeError, op, ": ", name,
                " tensor of complex type is not supported. Got ", scalar_type_word(given.dtype()));
@@ -66,8 +66,8 @@ Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool 
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, "linalg.pinv(", scalar_type_word(a.dtype()), "{", a.sizes(),
                "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   check_matrices("linalg.pinv", a);
-  check_tolerance("linalg.pinv", "atol", atol);
-  check_tolerance("linalg.pinv", "rtol", rtol);
+  check_tolerance("linalg.pinv", atol, "atol");
+  check_tolerance("linalg.pinv", rtol, "rtol");
   if (hermitian) check_square("linalg.pinv", a);
   const int64_t m = a.size(-2), n = a.size(-1);
   Tensor out;
@@ -94,8 +94,8 @@ Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool 
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool hermitian) {
   check_matrices("linalg.matrix_rank", a);
-  check_tolerance("linalg.matrix_rank", "atol", atol);
-  check_tolerance("linalg.matrix_rank", "rtol", rtol);
+  check_tolerance("linalg.matrix_rank", atol, "atol");
+  check_tolerance("linalg.matrix_rank", rtol, "rtol");
   if (hermitian) check_square("linalg.matrix_rank", a);
   const NoRecordGuard no_record;
   if (a.numel() == 0) return zeros(batch_sizes(a), TensorOptions(kInt64));

@@ -16,7 +16,6 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/matmul.h"
-#include "tercel/ops/nn/linear.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/diagonals.h"
@@ -65,7 +64,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_self, IntSpan di
   const size_t na = a.sizes().size(), nb = b.sizes().size();
   std::vector<bool> used_a(na, false), used_b(nb, false);
   DimVector order_a, order_b, sizes;
-  // A dimension of size 1 on one side matches any size on the other, which is then summed over.
+  // A dimension of size 1 on one side matches any size on the other, which is summed over first.
   Tensor left = a, right = b;
   for (size_t i = 0; i < dims_self.size(); ++i) {
     const auto da = static_cast<size_t>(wrap_dim(dims_self[i], a.dim(), false)),
@@ -106,7 +105,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_self, IntSpan di
 Tensor kron(const Tensor& a, const Tensor& b) {
   check_strided("kron", a);
   check_strided("kron", b, "other");
-  // a with a dimension of size 1 after each of its own, b with one before each: their product interleaves the sizes.
+  // a gets a dimension of size 1 after each of its dimensions, b before each: the product interleaves the sizes.
   const size_t n = std::max(a.sizes().size(), b.sizes().size());
   DimVector sizes_a, sizes_b, sizes;
   const auto size_at = [n](const Tensor& x, size_t d) {
@@ -162,7 +161,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   const int64_t n = numel_of(input1.sizes().subspan(0, input1.sizes().size() - 1));
   const int64_t outputs = weight.size(0), size_a = weight.size(1), size_b = weight.size(2);
   const Tensor x = reshape(input1, {n, size_a}), y = reshape(input2, {n, size_b});
-  // [n, size_a] times [size_a, outputs * size_b], then a product with y row by row.
+  // [n, size_a] times [size_a, outputs * size_b], then a product with y for each row.
   const Tensor left =
       reshape(mm(x, reshape(permute(weight, {1, 0, 2}), {size_a, outputs * size_b})), {n, outputs, size_b});
   DimVector sizes(input1.sizes());

@@ -38,7 +38,7 @@ GeqrfResult plain_geqrf(const char* op, const Tensor& a) {
   return out;
 }
 
-/** The first `columns` columns of the product of the reflectors that a holds, not recorded. */
+/** The first `columns` columns of the product of the reflectors stored in a; not recorded. */
 Tensor product_of_reflectors(const char* op, const Tensor& a, const Tensor& tau, int64_t columns) {
   const NoRecordGuard no_record;
   const int64_t rows = a.size(-2), k = tau.size(-1);
@@ -59,7 +59,7 @@ Tensor product_of_reflectors(const char* op, const Tensor& a, const Tensor& tau,
   return q;
 }
 
-/** x with its lower triangle mirrored above; the diagonal is then real. */
+/** The lower triangle of x mirrored to the upper one; the diagonal becomes real. */
 Tensor mirror_lower(const Tensor& x) {
   const Tensor below = tril(x, -1);
   return add(add(below, adjoint(below)), diag_embed(real(diagonal(x, 0, -2, -1))));
@@ -71,7 +71,7 @@ Tensor qr_gradient(const Tensor& g_q, const Tensor& g_r, const Tensor& q, const 
   Tensor gq = g_q, gr = g_r;
   Tensor beside;
   if (n > k) {
-    // R = [U V]: a = [Q U, Q V], so that V's part of a passes through Q.
+    // R = [U V]: a = [Q U, Q V], so the gradient of V reaches a directly and through Q.
     const Tensor v = narrow(r, -1, k, n - k);
     if (gr.defined()) {
       const Tensor gv = narrow(gr, -1, k, n - k);

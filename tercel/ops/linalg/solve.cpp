@@ -1,4 +1,4 @@
-// Solutions of linear systems, triangular ones included, and inverses.
+// Solutions of general and triangular linear systems, and inverses.
 #include <algorithm>
 
 #include "tercel/autograd/record.h"
@@ -56,10 +56,13 @@ Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
 
 Tensor solve_triangular(const Tensor& a, const Tensor& B, bool upper, bool left, bool unitriangular) {
   check_square("linalg.solve_triangular", a);
-  check_matrices("linalg.solve_triangular", B, "B");
-  check_right_side("linalg.solve_triangular", a, B, left);
-  if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(B), !upper, true, unitriangular));
-  Tensor factor = a, right = B;
+  Tensor right = B;
+  if (B.defined() && B.dtype() != a.dtype() && promote_types(a.dtype(), B.dtype()) == a.dtype())
+    right = to(B, a.dtype());
+  check_matrices("linalg.solve_triangular", right, "B");
+  check_right_side("linalg.solve_triangular", a, right, left);
+  if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(right), !upper, true, unitriangular));
+  Tensor factor = a;
   broadcast_batches(factor, right);
   return triangular(factor, right, upper, unitriangular);
 }
@@ -92,7 +95,7 @@ std::string inverse_sentence(int32_t k) {
                   " is zero, the inversion could not be completed because the input matrix is singular."});
 }
 
-/** X with a X = b of the same batch; its gradient uses a's factors. `info` receives that of a's factorization. */
+/** X with a X = b for the same batch; its gradient uses a's factors. `info` receives that of the factorization. */
 Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& info) {
   Tensor out;
   LuFactorExResult factors;
@@ -110,7 +113,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
             out = SavedTensor::output(out), sizes = DimVector(b.sizes())](BackwardCall& call) {
              Tensor gb;
              if (is_recording()) {
-               // A second derivative needs a itself; the factors have no history.
+               // A second derivative needs a itself, since the factors have no history.
                gb = solve(adjoint(a.get()), call.grad());
              } else {
                Tensor factored = lu.get(), g = call.grad();

@@ -22,12 +22,12 @@ namespace {
 
 Tensor eye_like(const Tensor& a, int64_t n) { return eye(n, -1, a.options()); }
 
-/** Rows of a complex matrix from which on OpenBLAS 0.3.21 reads beyond a buffer (zgemv), and how many are safe. */
+/** Maximum number of rows of a complex matrix: above it OpenBLAS 0.3.21 reads beyond a buffer (zgemv). */
 constexpr int64_t kMaxComplexRows = 32768;
 
 SvdResult plain_svd(const char* op, const Tensor& a, bool full, bool vectors);
 
-/** For matrices with very many rows: of the R factors of blocks of rows; the blocks' Q is then applied to U. */
+/** SVD of matrices with very many rows, from the R factors of blocks of rows; the blocks' Q are then applied to U. */
 SvdResult tall_svd(const char* op, const Tensor& a, bool vectors) {
   const int64_t m = a.size(-2), n = a.size(-1), step = std::max(kMaxComplexRows / 2, 2 * n);
   std::vector<Tensor> bases, triangles;
@@ -109,7 +109,7 @@ Tensor svd_gradient(const Tensor& gu, const Tensor& gs, const Tensor& gvh, const
     const Tensor turn = skew(matmul(adjoint(u), gu));
     include(inner, mul(div(turn, e), unsqueeze(s, -2)));
     phases = diagonal(turn, 0, -2, -1);
-    // A phase of u and the opposite one of v cancel; this removes that component.
+    // A phase of u and the opposite one of v cancel; this term removes that component.
     if (turn.is_complex() && gvh.defined()) include(inner, diag_embed(div(phases, mul(s, 2))));
   }
   if (gvh.defined()) {

@@ -49,7 +49,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (is_causal) mask = ge(unsqueeze(arange(query.size(-2)), 1), arange(key.size(-2)));
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   if (mask.defined()) scores = mask.dtype() == kBool ? where(mask, scores, kNever) : add(scores, mask);
-  // A fully masked position gets zeros instead of NaN, and its scores no gradient.
+  // A fully masked position gets zeros instead of NaN, and its scores get no gradient.
   Tensor looks = mask;
   if (mask.defined() && mask.dtype() != kBool) {
     looks = any(ne(scores.detach(), kNever), {-1}, true);

@@ -1,4 +1,4 @@
-// Attention.
+// Scaled dot-product attention.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 namespace tercel {
 
 /**
- * softmax(query key^T * scale + mask) value: query [..., length, depth], key [..., source, depth], value
- * [..., source, width] -> [..., length, width]. scale is 1 / sqrt(depth) unless given. The mask broadcasts to [...,
- * length, source]: bool, true where attention is allowed, or numbers to add; causal allows sources up to the position.
- * With enable_gqa the heads, dimension -3, of key and value may be fewer: each is that of several heads of query.
+ * softmax(query key^T * scale + mask) value: query [..., length, depth], key [..., source, depth], value [..., source,
+ * width] -> [..., length, width]. scale defaults to 1 / sqrt(depth). The mask broadcasts to [..., length, source]:
+ * bool, true where attention is allowed, or numbers to add; causal lets position i attend to sources 0 to i. With
+ * enable_gqa key and value may have fewer heads (dimension -3), each shared by several heads of query.
  */
 TERCEL_OP_API(python_nn, autocast_lower, keyword = scale)
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -5,6 +5,7 @@
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -30,21 +31,21 @@ constexpr int64_t kGrainElements = 32768;
 
 ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
 
-// x in its suggested memory format: channels last, or a plane for each channel of an image.
+// x in its suggested memory format: channels last, or one plane per channel of an image.
 Tensor in_order(const Tensor& x, ScalarType dtype, MemoryFormat format) { return contiguous(to(x, dtype), format); }
 
 bool has_channels_last(const Tensor& x, MemoryFormat format) {
   return x.dim() == 2 || format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
 }
 
-// Calls a kernel for channels, in units of a cache line.
+// Runs a kernel over channels, in units of a cache line.
 void run_channels(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
   const auto kernel = kernels[device];
   const int64_t unit = loop.channels_last ? kBatchNormChannels : 1, size = loop.images * loop.pixels * unit;
   parallel_for(0, ceil_div(loop.channels, unit), std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, size)),
                [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, loop.channels)); });
 }
-// Calls a kernel for rows.
+// Runs a kernel over rows.
 void run_rows(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop, Device device) {
   const auto kernel = kernels[device];
   const int64_t rows = loop.images * (loop.channels_last ? loop.pixels : loop.channels);
@@ -53,10 +54,10 @@ void run_rows(const KernelTable<BatchNormFn>& kernels, const BatchNormLoop& loop
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
 
-void check_channels(const Tensor& t, const char* name, int64_t channels) {
-  if (t.defined())
-    TERCEL_CHECK(t.dim() == 1 && t.size(0) == channels && t.is_floating_point(), RuntimeError, kOp, ": expected ", name,
-                 " [", channels, "] but got ", describe(t));
+void check_parameter(const Tensor& t, const char* name, int64_t channels) {
+  check_channels(kOp, t, name, channels);
+  TERCEL_CHECK(!t.defined() || t.is_floating_point(), RuntimeError, kOp, ": expected floating ", name, " but got ",
+               describe(t));
 }
 
 void* data_or_null(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
@@ -66,7 +67,7 @@ struct Channels {
   Tensor mean, inverse_std, weight;
 };
 
-// x as images, channels and pixels.
+// Describes x as images, channels and pixels.
 BatchNormLoop make_loop(const Tensor& x, MemoryFormat format, const Channels& channels,
                         const BatchNormOptions& options) {
   BatchNormLoop loop{};
@@ -99,7 +100,7 @@ Channels statistics(const Tensor& x, MemoryFormat format, const Tensor& running_
     return channels;
   }
   const DimVector size = {x.size(1)};
-  if (x.numel() == 0) {  // nothing to learn from
+  if (x.numel() == 0) {  // no statistics to update
     channels.mean = channels.inverse_std = zeros(size, like);
     return channels;
   }
@@ -115,14 +116,14 @@ Channels statistics(const Tensor& x, MemoryFormat format, const Tensor& running_
   return channels;
 }
 
-// For second derivatives: x [n, channels, ...] as a contiguous matrix of the compute type, channels last.
+// For second derivatives: x [n, channels, ...] as a contiguous matrix of the compute type, with channels last.
 Tensor as_rows(const Tensor& x, ScalarType dtype) {
   const Tensor last = x.dim() > 2 ? transpose(flatten(x, 2, -1), 1, 2) : x;
   const int64_t channels = last.size(-1), n = last.size(0) * (x.dim() > 2 ? last.size(1) : 1);
   return view(contiguous(to(last, dtype)), {n, channels});
 }
 
-// The reverse, for a result of x's sizes.
+// The reverse of as_rows(), for a result with x's sizes.
 Tensor as_given(const Tensor& rows, const Tensor& like) {
   const Tensor converted = to(rows, like.dtype());
   if (like.dim() == 2) return converted;
@@ -130,7 +131,7 @@ Tensor as_given(const Tensor& rows, const Tensor& like) {
   return view(contiguous(transpose(view(converted, {n, inner, channels}), 1, 2)), like.sizes());
 }
 
-// The gradients from ops, for second derivatives: the statistics of a batch are functions of x there.
+// The gradients composed of ops, for second derivatives: the statistics of a batch are then functions of x.
 void recorded_gradient(BackwardCall& call, const Tensor& given, const Channels& channels,
                        const BatchNormOptions& options) {
   const ScalarType dtype = compute_dtype(given);
@@ -154,7 +155,7 @@ void recorded_gradient(BackwardCall& call, const Tensor& given, const Channels& 
   if (call.needs(2)) call.set(2, sum(g, {0}));
 }
 
-// Saved tensors, and gradients by kernels.
+// Saved tensors, and gradients computed by kernels.
 struct Backward {
   SavedTensor x, mean, inverse_std, weight, given_weight;
   BatchNormOptions options;
@@ -205,14 +206,14 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, kOp, ": expected x [n, channels, ...] but got ", describe(x));
   const int64_t channels = x.size(1);
-  check_channels(running_mean, "running_mean", channels);
-  check_channels(running_var, "running_var", channels);
-  check_channels(weight, "weight", channels);
-  check_channels(bias, "bias", channels);
+  check_parameter(running_mean, "running_mean", channels);
+  check_parameter(running_var, "running_var", channels);
+  check_parameter(weight, "weight", channels);
+  check_parameter(bias, "bias", channels);
   TERCEL_CHECK(options.training || (running_mean.defined() && running_var.defined()), RuntimeError, kOp,
                ": Expected running_mean and running_var to be defined when training=False");
-  check_without_gradient("native_batch_norm", "running_mean", running_mean);
-  check_without_gradient("native_batch_norm", "running_var", running_var);
+  check_without_gradient("native_batch_norm", running_mean, "running_mean");
+  check_without_gradient("native_batch_norm", running_var, "running_var");
   TERCEL_CHECK(!options.training || channels == 0 || x.numel() / channels != 1, RuntimeError, kOp,
                ": Expected more than 1 value per channel when training, got input size ", x.sizes());
 

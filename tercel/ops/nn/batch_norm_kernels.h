@@ -3,13 +3,13 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
 /**
- * x, float or double: [images][channels][pixels], or with channels last [images][pixels][channels]; all else
- * [channels]. The sums of a channel are the same bits in both orders.
+ * x, float or double, is [images][channels][pixels], or with channels last [images][pixels][channels]; all other arrays
+ * are [channels]. A channel's sums have the same bits in both orders.
  */
 struct BatchNormLoop {
   Compute compute;
@@ -20,12 +20,12 @@ struct BatchNormLoop {
   const void* bias;    ///< or null
   void* mean;
   void* inverse_std;
-  void* var;  ///< biased; written by the statistics
+  void* var;  ///< biased; written by batch_norm_statistics
   double eps;
-  const void* grad;  ///< backward: of the result
-  void* out;         ///< as x; backward: the gradient of x
-  /// Backward: sums of grad, and of grad times the normalised x; and what they take off each gradient of x, and off it
-  /// for each unit of distance from the mean, or null where mean and variance do not depend on x.
+  const void* grad;  ///< backward: gradient of the result
+  void* out;         ///< shaped like x; backward: the gradient of x
+  /// Backward: sums of grad, and of grad times the normalised x; then what is subtracted from each gradient of x: a
+  /// constant, and a factor of the distance from the mean; null if mean and variance do not depend on x.
   void* grad_sum;
   void* grad_dot;
   void* shift;
@@ -33,14 +33,14 @@ struct BatchNormLoop {
 };
 using BatchNormFn = void(const BatchNormLoop& loop, int64_t begin, int64_t end);
 
-/** Channels of a task at least: a cache line. */
+/** Minimum number of channels per task: a cache line. */
 constexpr int64_t kBatchNormChannels = 16;
 
 /** mean, var and inverse_std of channels [begin, end) from x */
 TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_statistics)
 /** grad_sum and grad_dot of channels [begin, end) */
 TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_sums)
-/** out of rows [begin, end): a channel of an image, with channels last a pixel */
+/** out for rows [begin, end): a row is a channel of an image, or with channels last a pixel */
 TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm)
 TERCEL_DECLARE_KERNELS(BatchNormFn, batch_norm_backward)
 

@@ -20,13 +20,13 @@ namespace tercel {
 
 namespace {
 
-// Images with fewer positions than this are computed with channels last, and their gradients if they have fewer than
+// Images with fewer positions than this are computed channels-last, and so are their gradients, if they have fewer than
 // the second number: see Note [Convolution loops].
 constexpr int64_t kFewPositions = 128, kFewPositionsOfGradients = 256;
-// Groups of fewer channels than this are computed with channels first, a patch having too few of them in a row; but
-// where each channel is a group, and has one output, there are no patches, and channels last is what is fast.
+// Groups with fewer channels than this are computed channels-first, because the runs of a patch would be short; except
+// depthwise convolutions with one output per channel, which have no patches and are fast channels-last.
 constexpr int64_t kFewChannels = 16;
-// Elements of a patch in a row, with channels last, that are too few.
+// Runs of a patch, channels-last, with fewer elements than this are too short.
 constexpr int64_t kShortRun = 8;
 
 // Parameters of a convolution of x [n, channels, 2 or 3 dimensions].
@@ -48,7 +48,7 @@ ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan 
     plan.in[d] = in[d];
     plan.kernel[d] = kernel[d];
     plan.out[d] = out[d];
-    // A step that is never made may be any number, whose products with positions need not fit 64 bits.
+    // The stride of a dimension with one output is not used. It may be so large that products with positions overflow.
     plan.stride[d] = out[d] == 1 ? 1 : geometry.stride[d];
     plan.padding[d] = geometry.padding[d];
     plan.dilation[d] = kernel[d] == 1 ? 1 : geometry.dilation[d];
@@ -56,7 +56,7 @@ ConvPlan make_plan(const Geometry& geometry, IntSpan x, IntSpan weight, IntSpan 
   return plan;
 }
 
-// A result's order in memory, and the one in which it is computed.
+// The memory order of a result, and the order in which it is computed.
 struct Order {
   bool result_last, compute_last;
 
@@ -88,7 +88,7 @@ struct Order {
 Tensor input_op(const Tensor& y, const Tensor& weight, const Geometry& geometry, IntSpan x_sizes);
 Tensor weight_op(const Tensor& x, const Tensor& y, const Geometry& geometry, IntSpan weight_sizes);
 
-// The three of them are linear in both operands, and each one's gradients are the other two.
+// These three are linear in both operands, and the gradients of each are the other two.
 Tensor forward_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const Geometry& geometry,
                   IntSpan y_sizes) {
   Tensor out;
@@ -169,7 +169,7 @@ void check_list(const char* name, IntSpan list, size_t dims) {
                " values to match the convolution dimensions, but got ", name, "=", list);
 }
 
-// "(2 x 3)", of the last `dims` numbers.
+// Formats the last `dims` numbers as "(2 x 3)".
 std::string times(const Spatial& sizes, size_t dims) {
   std::string out = "(";
   for (size_t d = 3 - dims; d < 3; ++d) out += str_cat({d == 3 - dims ? "" : " x ", sizes[d]});
@@ -262,7 +262,7 @@ DimVector output_sizes(const Arguments& a, const Tensor& x, const Tensor& weight
 
 Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-/** The same bias for all positions of a channel. */
+/** Adds the bias of a channel to all of its positions. */
 Tensor with_bias(const Tensor& out, const Tensor& bias, size_t dims) {
   if (!bias.defined()) return out;
   DimVector column(dims + 1, 1);
@@ -270,7 +270,7 @@ Tensor with_bias(const Tensor& out, const Tensor& bias, size_t dims) {
   return add(out, view(bias, column));
 }
 
-/** For complex numbers: computed from real convolutions of the parts, since a convolution is bilinear. */
+/** For complex numbers: composed of real convolutions of the parts, since a convolution is bilinear. */
 Tensor convolve_complex(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Tensor xs[] = {real(x), imag(x)}, weights[] = {real(weight), imag(weight)};
   const auto part = [&](int i, int j) { return convolve(a, xs[i], weights[j], Tensor()); };
@@ -285,8 +285,8 @@ double largest_magnitude(const Tensor& x) {
 }
 
 /**
- * For int64: in float64 if all sums stay in the range in which that is exact. Else the operand with larger numbers is
- * split into two of half as many bits each; sums wrap like int64 sums.
+ * For int64: computed in float64 if all sums are in the range in which that is exact. Otherwise the operand with larger
+ * numbers is split into two with half as many bits each; sums wrap like int64 sums.
  */
 Tensor convolve_integers(const Arguments& a, const Tensor& x, const Tensor& weight) {
   const double of_x = largest_magnitude(x), of_weight = largest_magnitude(weight);
@@ -320,7 +320,7 @@ Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const
               x.dtype());
   const DimVector sizes = output_sizes(a, x, weight);
   if (a.dims == 1) {
-    // There is no channels-last order of three dimensions.
+    // There is no channels-last format of three dimensions.
     DimVector planes{sizes[0], sizes[1], 1, sizes[2]};
     const Tensor image = unsqueeze(contiguous(x), 2), kernel = unsqueeze(contiguous(weight), 2);
     Tensor out = a.transposed ? input_op(image, kernel, a.geometry, planes)
@@ -350,7 +350,7 @@ Tensor convolve_named(const char* op, size_t dims, const Tensor& x, const Tensor
   TERCEL_CHECK(weight.dim() == static_cast<int64_t>(dims) + 2 && x.dim() >= static_cast<int64_t>(dims) + 1,
                RuntimeError, "Expected ", dims + 2, "-dimensional input for ", dims + 2, "-dimensional weight ",
                weight.sizes(), ", but got ", x.dim(), "-dimensional input of size ", x.sizes(), " instead");
-  // An odd total is one larger at the end: the image is padded there.
+  // If the total is odd, one more is needed at the end: the image is padded there.
   DimVector before;
   Tensor image = x;
   for (size_t d = 0; d < dims; ++d) {

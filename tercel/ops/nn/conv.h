@@ -1,9 +1,9 @@
-// Convolutions (cross-correlations, as in all of deep learning) and the patches that they are made of.
+// Convolutions (cross-correlations, as usual in deep learning), and im2col and col2im.
 //
-// x is [n, channels, spatial...] or, without a batch, [channels, spatial...]. Lists of one number hold for every
-// spatial dimension. A result has the memory format of x or weight: channels last if either lies so, and then the
-// computation runs in that order too. 16-bit floats are calculated in float32. Wrong sizes are a RuntimeError with
-// PyTorch's sentence. Products are our own (gemm.cpp): no library is needed.
+// x is [n, channels, spatial...] or, without a batch, [channels, spatial...]. One-element lists apply to every spatial
+// dimension. If x or weight is channels-last, so is the result, and the computation runs in that order too. 16-bit
+// floats are calculated in float32. Wrong sizes raise RuntimeError with PyTorch's message. Matrix products come from
+// gemm.cpp: no library is needed.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, In
 TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
               IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
-/** Padding by name: Valid is none; Same, for a stride of 1 (RuntimeError), keeps the spatial sizes. */
+/** Padding by name: Valid is none; Same keeps the spatial sizes and requires a stride of 1 (RuntimeError). */
 enum class NamedPadding : uint8_t { Valid, Same };
 constexpr auto enum_names(NamedPadding) {
   return std::to_array<EnumName<NamedPadding>>({{NamedPadding::Valid, "valid"}, {NamedPadding::Same, "same"}});
@@ -38,7 +38,7 @@ TERCEL_OP_API(autocast_lower)
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan stride, NamedPadding padding,
               IntSpan dilation = {1}, int64_t groups = 1);
 
-/** The gradient of a convolution as an op: weight [channels, out / groups, kernel...]. */
+/** The gradient of a convolution with respect to its input, as an op: weight [channels, out / groups, kernel...]. */
 TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
                         IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
@@ -52,11 +52,11 @@ Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bia
                         IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
                         IntSpan dilation = {1});
 
-/** x [n, channels, height, width] -> every patch as a column: [n, channels * window, patches]. */
+/** x [n, channels, height, width] -> one column per patch: [n, channels * window, patches]. */
 TERCEL_OP_API(out)
 Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
               IntSpan stride = {1});
-/** The reverse, patches that overlap added up: [n, channels * window, patches] -> [n, channels, output_size...]. */
+/** The reverse, with overlapping patches added: [n, channels * window, patches] -> [n, channels, output_size...]. */
 TERCEL_OP_API(out)
 Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation = {1}, IntSpan padding = {0},
               IntSpan stride = {1});

@@ -1,18 +1,18 @@
-// Convolutions as matrix products.
+// Convolutions by matrix products.
 //
 // Note [Convolution loops]
 //   for each tile of output positions:   a matrix of patches that fits the L2 cache is gathered, then multiplied:
 //     channels first:  y [outputs][positions] = weight [outputs][channels * window] patches [channels *
-//     window][positions], the latter, for a forward pass with many outputs, as the panels that a product packs
+//     window][positions]; a forward pass with many outputs gathers patches directly into the product's packed panels
 //     channels last:   y [positions][outputs] = patches [positions][window * channels] weight^T
 // Tiles run on different threads; with fewer tiles than threads the products themselves use several. A window of one
-// pixel needs no patches. The gradient of x is the same backwards: a product into patches, which are then added to the
-// image. The gradient of the weight adds up products over tiles, one sum for each thread.
+// pixel needs no patches. The gradient of x is the reverse: a product gives patches, which are then added to the image.
+// The gradient of the weight sums products over tiles, with one sum per thread.
 //
-// Channels first is slow if an image has few positions (a product for each image); then the caller converts to channels
+// Channels first is slow if an image has few positions (one product per image); the caller then converts to channels
 // last, where the positions of all images are rows of one matrix.
 //
-// Depthwise convolutions with channels last do not use products: vectors hold channels, and taps are accumulated
+// Channels-last depthwise convolutions do not use products: vectors hold channels, and taps are accumulated
 // (depthwise.cpp).
 #include "tercel/ops/nn/conv_plan_impl.h"
 
@@ -32,12 +32,12 @@ constinit const KernelTable<PatchFn> gather_kernels = TERCEL_CPU_KERNELS(gather_
 constinit const KernelTable<PatchPanelsFn> panel_kernels = TERCEL_CPU_KERNELS(gather_panels);
 constinit const KernelTable<PatchFn> scatter_kernels = TERCEL_CPU_KERNELS(scatter_patches);
 
-// Bytes of a tile's patches: with packed operands, what an L2 of 1 MiB and more holds.
+// Bytes of a tile's patches: with packed operands they fit an L2 cache of 1 MiB.
 constexpr int64_t kTileBytes = 768 << 10;
 constexpr int64_t kLeastPositions = 96;
-// Elements of a padded image from which patches are gathered without one: long steps, much padding.
+// Maximum size of a padded image. Beyond it (large strides, much padding) patches are gathered directly.
 constexpr int64_t kMaxPadded = 1 << 24;
-// Outputs from which on a product packs its patches, which are then gathered as panels.
+// Minimum number of outputs for which patches are gathered as packed panels.
 constexpr int64_t kPanelOutputs = 32;
 
 template <class T>
@@ -50,7 +50,7 @@ class Convolution {
     loop_.channels_last = plan.channels_last;
     loop_.pixel = plan.channels;
     plain_ = plan.window() == 1;
-    for (int d = 0; d < 3; ++d) plain_ = plain_ && plan.stride[d] == 1 && plan.padding[d] == 0;
+    for (int d = 0; d < 3; ++d) plain_ = plain_ && plan.sees_all_once(d);
     depth_ = group_channels_ * plan.window();
     const int64_t fitting = kTileBytes / std::max<int64_t>(1, depth_ * static_cast<int64_t>(sizeof(T)));
     const int64_t all = plan.channels_last ? plan.n * plan.out_pixels() : plan.out_pixels();
@@ -58,14 +58,14 @@ class Convolution {
     const int64_t share = ceil_div(plan.channels_last ? all : plan.n * all, num_threads());
     tile_ = std::max(std::min(fitting, share) / 16 * 16, kLeastPositions);
     tile_ = std::min(tile_, std::max<int64_t>(all, 1));
-    // Tiles of equal size.
+    // Tiles have equal sizes.
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
     tile_ = ceil_div(std::max<int64_t>(all, 1), tiles_);
     panels_ = !plain_ && !plan.channels_last && group_outputs_ >= kPanelOutputs && is_plane() && plan.out[2] <= tile_ &&
               padded_image_is_small();
     if (panels_) tile_ = std::min(ceil_div(tile_, panel_.columns) * panel_.columns, std::max<int64_t>(all, 1));
     tiles_ = std::max<int64_t>(1, ceil_div(all, tile_));
-    // With channels last, tiles span images.
+    // Channels-last tiles span images.
     tasks_ = plan.channels_last ? tiles_ : plan.n * tiles_;
   }
 
@@ -115,7 +115,7 @@ class Convolution {
   }
 
   void input(const T* y, const T* weight, T* x) const {
-    // Images are independent; the patches of one image overlap.
+    // Images are independent; the patches of an image overlap.
     parallel_for(0, plan_.n, 1, [&](int64_t begin, int64_t end) {
       const ConvBuffer<T> patches(plain_ ? 0 : depth_ * tile_);
       if (!plain_) std::fill_n(x + begin * image_size(), (end - begin) * image_size(), T(0));
@@ -197,7 +197,7 @@ class Convolution {
   }
 
  private:
-  // Positions of one group: their offset in y, and their image's offset in x.
+  // Positions of one group: their offset in y, and the offset of their image in x.
   struct Tile {
     int64_t image, first, count, x, y;
   };
@@ -222,7 +222,7 @@ class Convolution {
     return t;
   }
 
-  // The patches of a tile, in `patches` or in place.
+  // Gathers the patches of a tile into `patches`, unless they can be read in place.
   const T* gather(const Tile& t, const T* x, T* patches) const {
     T* image = const_cast<T*>(x) + t.x;
     if (plain_) return image + (plan_.channels_last ? t.first * plan_.channels : t.first);
@@ -244,7 +244,7 @@ class Convolution {
   }
   int64_t panel_step() const { return depth_ * panel_.columns + panel_.gap; }
   bool padded_image_is_small() const {
-    // Strides and padding may be so large that the product does not fit 64 bits.
+    // Strides and padding may be so large that the product does not fit in 64 bits.
     const auto number = [](int64_t n) { return static_cast<double>(n); };
     const double rows =
         number(most_rows()) * number(plan_.stride[1]) + number(plan_.kernel[1]) * number(plan_.dilation[1]);
@@ -254,16 +254,16 @@ class Convolution {
   int64_t padded_width() const {
     return ceil_div(plan_.in[2] + 2 * plan_.padding[2], plan_.stride[2]) * plan_.stride[2];
   }
-  /** Rows of the padded image that this many rows of outputs read. */
+  /** Rows of the padded image that are read for a number of output rows. */
   int64_t padded_rows(int64_t rows) const {
     return (rows - 1) * plan_.stride[1] + (plan_.kernel[1] - 1) * plan_.dilation[1] + 1;
   }
-  /** Rows of outputs that a tile touches. */
+  /** Maximum number of output rows that a tile touches. */
   int64_t most_rows() const { return std::min(ceil_div(tile_, plan_.out[2]) + 1, plan_.out[1]); }
   int64_t most_padded() const {
     return group_channels_ * padded_rows(most_rows()) * padded_width() + patch_slack(panel_.columns);
   }
-  // The patches of a tile in the packed layout of a product.
+  // Gathers the patches of a tile in a product's packed layout.
   const T* gather_as_panels(const Tile& t, const T* x, T* padded, T* patches) const {
     const int64_t row = t.first / plan_.out[2], last = (t.first + t.count - 1) / plan_.out[2];
     const PatchPanels to{padded,         row * plan_.stride[1], padded_rows(last - row + 1),
@@ -276,19 +276,18 @@ class Convolution {
   PatchLoop loop_{};
   GemmPanel panel_ = gemm_panel<T>();
   int64_t group_channels_ = 0, group_outputs_ = 0;
-  int64_t depth_ = 0;  // elements of a patch of one group
+  int64_t depth_ = 0;  // elements of a patch in one group
   int64_t tile_ = 1, tiles_ = 1, tasks_ = 0;
   bool plain_ = false;   // the patches are the image itself
-  bool panels_ = false;  // forward gathers panels
+  bool panels_ = false;  // forward gathers patches as panels
 };
 
 /**
- * The same convolution with longer lines: where windows are one pixel wide and steps are one pixel, all lines of an
- * image are one, in which a step to the next line is a dilation.
+ * An equivalent convolution with longer lines: if windows are one pixel wide and the stride is one pixel, all lines of
+ * an image are joined into one, in which a step to the next line becomes a dilation.
  */
-ConvPlan with_joined_lines(ConvPlan plan) {
-  for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.padding[2] == 0 && plan.stride[2] == 1 && plan.stride[1] == 1;
-       ++i) {
+ConvPlan with_merged_rows(ConvPlan plan) {
+  for (int i = 0; i < 2 && plan.kernel[2] == 1 && plan.sees_all_once(2) && plan.stride[1] == 1; ++i) {
     const int64_t width = plan.in[2];
     int64_t dilation = 0, padding = 0;
     if (__builtin_mul_overflow(plan.dilation[1], width, &dilation) ||
@@ -314,7 +313,7 @@ ConvPlan with_joined_lines(ConvPlan plan) {
 /** Calls fn with the object that computes the plan. */
 template <class T, class Fn>
 void with_method(const ConvPlan& given, Fn fn) {
-  const ConvPlan plan = with_joined_lines(given);
+  const ConvPlan plan = with_merged_rows(given);
   if (Depthwise<T>::fits(plan))
     fn(Depthwise<T>(plan));
   else

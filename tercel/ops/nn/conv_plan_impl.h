@@ -12,8 +12,8 @@ namespace tercel {
 
 /**
  * The sizes of one convolution from an image of `in` pixels to one of `out`, whichever of them is computed. Tensors are
- * dense, [n, channels, in...], [n, outputs, out...] and weight [outputs, channels / groups, kernel...], all of them in
- * row-major order or all with channels last.
+ * dense, [n, channels, in...], [n, outputs, out...] and weight [outputs, channels / groups, kernel...], all in
+ * row-major order or all channels-last.
  */
 struct ConvPlan {
   int64_t n = 0, channels = 0, outputs = 0, groups = 1;
@@ -23,9 +23,14 @@ struct ConvPlan {
   int64_t window() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
+  /**
+   * Whether a window of one pixel sees pixel i from position i, and no pixel is left over: with one position the stride
+   * is 1, whatever the user gave, and a transposed convolution's output_padding adds pixels that no position sees.
+   */
+  bool sees_all_once(int d) const { return stride[d] == 1 && padding[d] == 0 && in[d] == out[d]; }
 };
 
-/** The plan's sizes, for a kernel. */
+/** Copies the plan's sizes to a kernel's arguments. */
 template <class Loop>
 Loop loop_of(const ConvPlan& plan, bool wide, int64_t channels) {
   Loop loop{};
@@ -52,12 +57,12 @@ struct ConvBuffer {
 
 /** y = x * weight + bias; bias undefined or [outputs]. float32 or float64. */
 void run_convolution(const ConvPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y);
-/** Gradient of x from that of y. */
+/** Gradient of x, from that of y. */
 void run_convolution_input(const ConvPlan& plan, const Tensor& y, const Tensor& weight, const Tensor& x);
 /** Gradient of weight. */
 void run_convolution_weight(const ConvPlan& plan, const Tensor& x, const Tensor& y, const Tensor& weight);
 
-/** Columns [n, channels * window, patches] of x, row-major, and the sum of columns at their pixels. */
+/** im2col, columns [n, channels * window, patches] of x, row-major; and col2im, which adds columns to their pixels. */
 void run_im2col(const ConvPlan& plan, const Tensor& x, const Tensor& columns);
 void run_col2im(const ConvPlan& plan, const Tensor& columns, const Tensor& x);
 

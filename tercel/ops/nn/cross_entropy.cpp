@@ -5,7 +5,7 @@
 #include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -21,7 +21,7 @@ namespace tercel {
 
 namespace {
 
-// The dimension of classes: 1, or the only one.
+// The dimension of classes: 1, or 0 for a vector.
 int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 void check_classes(const Tensor& x, const Tensor& target, const Tensor& weight) {
@@ -50,11 +50,11 @@ struct ClassTargets {
   Tensor weight;   // of each sample
 };
 
-/** Name in PyTorch's errors. */
+/** The op's name in PyTorch's error messages. */
 const char* nll_name(const Tensor& x) { return x.dim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward"; }
 
 ClassTargets pick(const char* op, const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore_index) {
-  check_without_gradient(op, "weight", weight);
+  check_without_gradient(op, weight, "weight");
   const NoRecordGuard no_record;
   ClassTargets p;
   p.ignored = eq(target, ignore_index);
@@ -81,7 +81,7 @@ Tensor weighted(const Tensor& losses, const ClassTargets& p, Reduction reduction
 
 Tensor losses_at_targets(const Tensor& x, const ClassTargets& p) {
   const int64_t dim = class_dim(x);
-  // An ignored row may contain anything, also infinity, and must not affect the result.
+  // An ignored row may contain anything, including infinity, and must not affect the result.
   const Tensor values = squeeze(gather(x, dim, unsqueeze(p.index, dim)), dim);
   return masked_fill(mul(neg(values), p.weight), p.ignored, 0);
 }
@@ -154,11 +154,11 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
   check_classes(x, x.dim() == 1 ? reshape(target, {}) : target, weight);
   const Tensor rows = x.dim() == 1 ? unsqueeze(x, 0) : x, index = reshape(target, {rows.size(0)});
-  const ClassTargets picked = pick("multi_margin_loss", rows, index, weight, INT64_MIN);
-  const Tensor column = unsqueeze(picked.index, 1);
+  const ClassTargets targets = pick("multi_margin_loss", rows, index, weight, INT64_MIN);
+  const Tensor column = unsqueeze(targets.index, 1);
   Tensor terms = relu(add(sub(rows, gather(rows, 1, column)), margin));
   if (p == 2) terms = square(terms);
-  if (weight.defined()) terms = mul(terms, unsqueeze(picked.weight, 1));
+  if (weight.defined()) terms = mul(terms, unsqueeze(targets.weight, 1));
   const Tensor own = eq(arange(rows.size(1)), column);
   const Tensor losses = div(sum(masked_fill(terms, own, 0), {1}), static_cast<double>(rows.size(1)));
   return reduce_loss(x.dim() == 1 ? squeeze(losses, 0) : losses, reduction);
@@ -221,7 +221,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   const auto floating = [](const Tensor& x) { return x.is_differentiable() ? x : to(x, default_dtype()); };
   const Tensor left = floating(a), right = floating(b);
   const ScalarType common = promote_types(left.dtype(), right.dtype()), wide = native_dtype(compute_of(common));
-  // Not cosine_similarity(), which bounds the norms: this loss adds eps to their squares.
+  // Not cosine_similarity(), which clamps the norms: this loss adds eps to their squares.
   const auto product = [&](const Tensor& x, const Tensor& y) {
     return sum(mul(to(x, wide), to(y, wide)), {target.dim()});
   };

@@ -1,4 +1,4 @@
-// Losses of classification: x holds a number for each class, targets name one, or give each a probability.
+// Classification losses: x has one score per class; targets are class indices or probabilities of each class.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -8,31 +8,31 @@ namespace tercel {
 
 /**
  * -x[target] * weight[target] for log-probabilities x [n, classes, ...] (or [classes]) and int64 targets [n, ...].
- * Targets that are ignore_index give 0. A mean divides by the sum of the weights used. IndexError for a target that is
- * no class, ValueError for sizes that do not fit.
+ * Targets equal to ignore_index give 0. A mean divides by the sum of the weights used. IndexError for a target out of
+ * range, ValueError for mismatched sizes.
  */
 TERCEL_OP_API(out, autocast_f32)
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {}, Reduction reduction = Reduction::Mean,
                 int64_t ignore_index = -100);
 /**
- * nll_loss of log_softmax(x); or, for a floating target of x's sizes, the mean of -target * log_softmax(x).
- * label_smoothing mixes that share of equal probabilities into the target.
+ * nll_loss of log_softmax(x); or, for a floating-point target of x's sizes, the mean of -target * log_softmax(x).
+ * label_smoothing is the weight of a uniform distribution that is mixed into the target.
  */
 TERCEL_OP_API(autocast_f32)
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                      Reduction reduction = Reduction::Mean, int64_t ignore_index = -100, double label_smoothing = 0);
-/** Mean over other classes of max(0, margin - x[target] + x[class])^p, times weight[target]. p is 1 or 2. */
+/** Mean over the other classes of max(0, margin - x[target] + x[class])^p, times weight[target]. p is 1 or 2. */
 TERCEL_OP_API(out, autocast_f32)
 Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p = 1, double margin = 1,
                          const Tensor& weight = {}, Reduction reduction = Reduction::Mean);
 
 /**
- * Sum over pairs of a target and a class that is none of max(0, 1 - x[target] + x[class]), divided by the classes: x
- * and int64 targets [n, classes] or [classes]; what follows the first -1 of a row counts for nothing.
+ * Sum over pairs of a target class and a non-target class of max(0, 1 - x[target] + x[class]), divided by the number of
+ * classes: x and int64 targets [n, classes] or [classes]; a row's targets end before the first -1.
  */
 TERCEL_OP_API(out, autocast_f32)
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
-/** Mean over classes of -(y log sigmoid(x) + (1 - y) log sigmoid(-x)) for targets y, times the class's weight. */
+/** Mean over classes of -(y log sigmoid(x) + (1 - y) log sigmoid(-x)) for targets y, times the weight of the class. */
 TERCEL_API Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight = {},
                                               Reduction reduction = Reduction::Mean);
 
@@ -48,7 +48,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
 TERCEL_OP_API(autocast_f32)
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
                            Reduction reduction = Reduction::Mean);
-/** max(0, |anchor - positive| - |anchor - negative| + margin); swap takes the nearer of anchor and positive. */
+/** max(0, |anchor - positive| - |anchor - negative| + margin); swap uses |positive - negative| if less. */
 TERCEL_OP_API(autocast_f32)
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1,
                            double p = 2, double eps = 1e-6, bool swap = false, Reduction reduction = Reduction::Mean);

@@ -36,8 +36,8 @@ struct Batch {
 };
 
 /**
- * One sample. A path passes through its states, blank, label, blank, label ... blank: at each step it stays, advances
- * by one, or skips a blank between two different labels.
+ * One sample. A path passes through the states blank, label, blank, label ... blank: at each step it stays, advances by
+ * one, or skips a blank between two different labels.
  */
 template <class T>
 class Sample {
@@ -49,7 +49,7 @@ class Sample {
         time_(batch.input_lengths[static_cast<size_t>(i)]),
         states_(2 * batch.target_lengths[static_cast<size_t>(i)] + 1) {}
 
-  /** -log of the probability of all paths. */
+  /** -log of the total probability of all paths. */
   double loss() {
     if (time_ == 0) return states_ == 1 ? 0 : -kImpossible;
     walk_forward();
@@ -57,7 +57,7 @@ class Sample {
     return -(states_ == 1 ? last[0] : log_sum(last[states_ - 1], last[states_ - 2]));
   }
 
-  /** Sets the gradient of the sample's steps, in the layout of log_probs. */
+  /** Writes the gradient of the sample's steps, in the layout of log_probs. */
   void gradient(T* out, double factor) {
     const double total = loss();
     // Log-probability from each state to the end, including the state's own emission.
@@ -145,7 +145,7 @@ Batch make_batch(const Tensor& log_probs, const Tensor& targets, IntSpan input_l
   TERCEL_CHECK(static_cast<int64_t>(target_lengths.size()) == n, RuntimeError,
                "target_lengths must be of size batch_size");
   TERCEL_CHECK(targets.dim() == 1 || targets.dim() == 2, RuntimeError, kOp,
-               ": expected targets [n, longest], or in a row, but got ", targets.sizes());
+               ": expected targets [n, longest] or concatenated, but got ", targets.sizes());
   Batch batch{contiguous(log_probs.detach()),
               contiguous(to(targets, kInt64)),
               input_lengths.to_vector(),
@@ -161,7 +161,7 @@ Batch make_batch(const Tensor& log_probs, const Tensor& targets, IntSpan input_l
                  ", but got value ", input_lengths[i]);
     batch.starts.push_back(targets.dim() == 1 ? sum : static_cast<int64_t>(i) * targets.size(1));
     TERCEL_CHECK(!__builtin_add_overflow(sum, target_lengths[i], &sum), RuntimeError, kOp,
-                 ": target_lengths add up to more than 64 bits hold");
+                 ": the sum of target_lengths does not fit 64 bits");
     longest = std::max(longest, target_lengths[i]);
   }
   if (targets.dim() == 1) {

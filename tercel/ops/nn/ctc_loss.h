@@ -1,4 +1,4 @@
-// Connectionist temporal classification: sequences of labels without their places in time.
+// Connectionist temporal classification loss, for label sequences without alignment.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -7,13 +7,13 @@
 namespace tercel {
 
 /**
- * -log of the probability that log_probs [time, n, classes] (or [time, classes]) spell the targets: every step says a
- * label or `blank`, repetitions are merged, then blanks go. Targets are [n, longest], or all in a row. A mean divides
- * each loss by its target's length first. Where no path is as short as the input the loss is infinite, or, with
- * zero_infinity, 0 without a gradient.
+ * -log of the probability that log_probs [time, n, classes] (or [time, classes]) produce the targets: each step emits a
+ * label or `blank`, repeated labels are merged, then blanks are removed. Targets are [n, longest], or all concatenated.
+ * A mean first divides each loss by its target length. If the input is too short for the target the loss is infinite,
+ * or, with zero_infinity, 0 with a zero gradient.
  *
- * As in PyTorch the gradient is the one of log_softmax's input: log_probs have to be what that gives. It has no
- * derivative of its own.
+ * As in PyTorch the gradient is that of the input of log_softmax, so log_probs must be its output. Second derivatives
+ * are not supported.
  */
 TERCEL_OP_API(autocast_f32)
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,

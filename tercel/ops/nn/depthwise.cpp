@@ -28,7 +28,7 @@ Depthwise<T>::Depthwise(const ConvPlan& plan)
       loop_(loop_of<DepthwiseLoop>(plan, sizeof(T) == 8, plan.channels)),
       in_size_(plan.channels * plan.in_pixels()),
       out_size_(plan.channels * plan.out_pixels()) {
-  // Images on different threads, and channels where there are too few of them.
+  // Images run on different threads; if there are too few, channels do too.
   const int64_t parts = ceil_div(num_threads(), std::max<int64_t>(1, plan.n));
   part_ = ceil_div(ceil_div(plan.channels, parts), kPartChannels) * kPartChannels;
   parts_ = ceil_div(plan.channels, part_);

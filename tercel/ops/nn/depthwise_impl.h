@@ -1,4 +1,4 @@
-// Depthwise convolutions, channels last, on raw memory: images and channels are dealt to threads.
+// Depthwise convolutions, channels-last, on raw memory: images and channels are distributed over threads.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tercel {
 
-/** Of float and double; operands as for ConvPlan. */
+/** For float and double; operands as for ConvPlan. */
 template <class T>
 class Depthwise {
  public:
@@ -19,7 +19,7 @@ class Depthwise {
   explicit Depthwise(const ConvPlan& plan);
 
   void forward(const T* x, const T* weight, const T* bias, T* y) const;
-  /** Gradient of x from that of y. */
+  /** Gradient of x, from that of y. */
   void input(const T* y, const T* weight, T* x) const;
   /** Gradient of weight. */
   void weight(const T* x, const T* y, T* weight) const;
@@ -34,8 +34,8 @@ class Depthwise {
 
   const ConvPlan& plan_;
   const DepthwiseLoop loop_;
-  const int64_t in_size_, out_size_;  // of an image
-  int64_t part_ = 1, parts_ = 1;      // channels that a thread computes at once, and how many times these there are
+  const int64_t in_size_, out_size_;  // elements of an image
+  int64_t part_ = 1, parts_ = 1;      // channels that a thread computes at once, and the number of such parts
 };
 
 extern template class Depthwise<float>;

@@ -1,4 +1,4 @@
-// Depthwise convolutions, channels last.
+// Kernels of depthwise convolutions, channels-last.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace tercel {
 
 /**
- * One image of dense pixels [in...][channels], and one of positions [out...][channels]; weights lie as
- * [window][channels], so that every vector holds channels. Spatial dimensions are three, the missing ones of size 1.
+ * One image of dense pixels [in...][channels], and one of positions [out...][channels]; weights are stored as
+ * [window][channels], so that every vector holds channels. Three spatial dimensions; missing ones have size 1.
  */
 struct DepthwiseLoop {
   bool wide;  ///< double, else float
@@ -20,7 +20,7 @@ struct DepthwiseLoop {
 /** y = x * weight + bias in channels [begin, end); bias may be null. */
 using DepthwiseForwardFn = void(const DepthwiseLoop& loop, const void* x, const void* weight, const void* bias, void* y,
                                 int64_t begin, int64_t end);
-/** x += the gradient of x from that of y. */
+/** x += the gradient of x, from that of y. */
 using DepthwiseInputFn = void(const DepthwiseLoop& loop, const void* y, const void* weight, void* x, int64_t begin,
                               int64_t end);
 /** weight += the gradient of the weight. */

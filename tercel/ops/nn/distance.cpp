@@ -34,14 +34,14 @@ Tensor euclidean_by_product(const Tensor& a, const Tensor& b) {
 
 Tensor differences(const Tensor& a, const Tensor& b) { return sub(unsqueeze(a, -2), unsqueeze(b, -3)); }
 
-/** Norms of differences. For p = 0, NaN if a difference is NaN, which the norm would count as 1. */
+/** Norms of differences. For p = 0, NaN if a difference is NaN, which the norm would count as nonzero. */
 Tensor lengths(const Tensor& differences, double p) {
   const Tensor norms = linalg::vector_norm(differences, p, {-1});
   if (p != 0) return norms;
   return where(any(isnan(differences), {-1}), std::numeric_limits<double>::quiet_NaN(), norms);
 }
 
-/** Distances, whose gradient needs no difference of rows either. a and b have one batch. */
+/** Distances, whose gradient avoids differences of rows too. a and b have the same batch. */
 Tensor euclidean(const Tensor& a, const Tensor& b, bool by_product) {
   Tensor out;
   {
@@ -85,7 +85,7 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
   const Tensor &x = batch.a, &y = batch.b;
   if (a.size(-1) == 0 || x.numel() == 0 || y.numel() == 0) {
     const Tensor out = zeros(batch.of_matrices(rows, columns), a.options());
-    // Empty, but connected to the graph.
+    // The empty result stays connected to the graph.
     return should_record(a, b) ? add(out, mul(add(sum(x), sum(y)), 0)) : out;
   }
   if (p == 2) {

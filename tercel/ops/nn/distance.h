@@ -1,13 +1,13 @@
-// Distances between vectors.
+// Pairwise distances between vectors.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** When cdist() takes Euclidean distances from a matrix product, which is faster and less exact for close vectors. */
+/** When cdist() uses a matrix product for Euclidean distances: faster, but less accurate for close vectors. */
 enum class CdistMode : uint8_t {
-  UseMmIfNecessary,  ///< for more than 25 rows on either side
+  UseMmIfNecessary,  ///< if either side has more than 25 rows
   UseMm,
   DoNotUseMm,
 };
@@ -15,7 +15,7 @@ enum class CdistMode : uint8_t {
 /** p-norms of the differences of all rows of a [..., n, d] and b [..., m, d]: [..., n, m]; p >= 0, or infinity. */
 TERCEL_OP_API(autocast_f32)
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, CdistMode mode = CdistMode::UseMmIfNecessary);
-/** The same of all pairs of rows i < j of x [n, d], as a vector. */
+/** The same for all pairs of rows i < j of x [n, d], as a vector. */
 TERCEL_OP_API(python, python_nn) Tensor pdist(const Tensor& x, double p = 2);
 /** The p-norm of a - b, broadcast. */
 TERCEL_OP_API(method, out) Tensor dist(const Tensor& a, const Tensor& b, double p = 2);

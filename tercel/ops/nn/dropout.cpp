@@ -21,7 +21,7 @@ constinit const KernelTable<DropoutFn> dropout_kernels = TERCEL_CPU_KERNELS(drop
 
 constexpr int64_t kGrainGroups = 256;
 
-// Dropout of x with the mask of this generator state.
+// Dropout of x, with the mask given by this generator state.
 Tensor drop(const Tensor& x, double p, GeneratorState state) {
   const ProfileRange range("dropout", RangeKind::Op);
   if (p == 1) return zeros_like(x);
@@ -42,7 +42,7 @@ Tensor drop(const Tensor& x, double p, GeneratorState state) {
   return to(out, x.dtype());
 }
 
-// The same, recorded; its gradient uses the same mask.
+// The same, recorded; the gradient uses the same mask.
 Tensor dropped(const Tensor& x, double p, GeneratorState state) {
   Tensor out;
   {
@@ -59,7 +59,7 @@ void check_probability(double p) {
   TERCEL_CHECK(p >= 0 && p <= 1, RuntimeError, "dropout: dropout probability has to be between 0 and 1, but got ", p);
 }
 
-// Ones for each slice x[i, c], of sizes that broadcast to those of x [n, channels, ...].
+// Ones for each slice x[i, c], with sizes that broadcast to x [n, channels, ...].
 Tensor channels_of(const Tensor& x) {
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, "Feature dropout requires at least 2 dimensions in the input");
   DimVector sizes(x.sizes());
@@ -70,7 +70,7 @@ Tensor channels_of(const Tensor& x) {
 // Minus the limit of selu() at -infinity; dropped elements become that limit.
 constexpr double kSeluLimit = 1.7580993408473766;
 
-// alpha_dropout() of x with the mask drawn from `ones`, which broadcast to x.
+// alpha_dropout() of x, with a mask of the shape of `ones`, which broadcasts to x.
 Tensor alpha_dropped(const Tensor& x, const Tensor& ones, double p, Generator& generator) {
   if (p == 1) return mul(x, 0);
   const double scale = 1 / std::sqrt((kSeluLimit * kSeluLimit * p + 1) * (1 - p));
@@ -89,7 +89,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
                scalar_type_word(x.dtype()));
   if (x.is_complex())
     return mul(x, dropout(ones(x.sizes(), TensorOptions(real_dtype(x.dtype()), x.device())), p, true, generator));
-  const int64_t groups = (x.numel() + kDropoutGroup - 1) / kDropoutGroup;
+  const int64_t groups = ceil_div(x.numel(), kDropoutGroup);
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(groups * kDropoutBlocks));
   return dropped(x, p, state);
 }

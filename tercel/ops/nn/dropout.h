@@ -1,4 +1,4 @@
-// Elements left out at random.
+// Dropout.
 #pragma once
 
 #include "tercel/core/generator.h"
@@ -7,24 +7,24 @@
 namespace tercel {
 
 /**
- * Each element of floating x is zero with probability p (in [0, 1]; RuntimeError), else x / (1 - p). Which ones is
- * decided by the generator's state and the element's index alone, not by threads or instruction set. Not training: x
- * itself.
+ * Each element of floating x becomes zero with probability p (in [0, 1]; RuntimeError), else x / (1 - p). The choice
+ * depends only on the generator's state and the element's index, not on threads or instruction set. Returns x itself if
+ * not training.
  */
 TERCEL_API Tensor dropout(const Tensor& x, double p = 0.5, bool training = true,
                           Generator& generator = default_generator());
 
-/** dropout() of whole channels: of x [n, channels, ...], at least 2 dimensions (RuntimeError), slices [i, c]. */
+/** dropout() of entire channels: slices [i, c] of x [n, channels, ...], at least 2 dimensions (RuntimeError). */
 TERCEL_API Tensor feature_dropout(const Tensor& x, double p = 0.5, bool training = true,
                                   Generator& generator = default_generator());
 
 /**
- * Dropout that goes with selu(): an element is selu()'s limit far below zero with probability p, and all are then moved
- * and scaled, so that mean 0 and variance 1 stay (Klambauer et al. 2017, section 3). p as in dropout().
+ * Dropout for selu(): with probability p an element becomes selu()'s negative saturation value, and all elements are
+ * then shifted and scaled to preserve mean 0 and variance 1 (Klambauer et al. 2017, section 3). p as in dropout().
  */
 TERCEL_API Tensor alpha_dropout(const Tensor& x, double p = 0.5, bool training = true,
                                 Generator& generator = default_generator());
-/** alpha_dropout() of whole channels, as in feature_dropout(). */
+/** alpha_dropout() of entire channels, as in feature_dropout(). */
 TERCEL_API Tensor feature_alpha_dropout(const Tensor& x, double p = 0.5, bool training = true,
                                         Generator& generator = default_generator());
 

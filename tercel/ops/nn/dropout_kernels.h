@@ -3,11 +3,11 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
-/** Elements of a group: each Philox block gives four words, and 16 blocks are computed in parallel. */
+/** Philox blocks of a group, computed in parallel; each gives four words. */
 constexpr int64_t kDropoutBlocks = 16;
 constexpr int64_t kDropoutGroup = 4 * kDropoutBlocks;
 
@@ -17,9 +17,9 @@ struct DropoutLoop {
   const void* x;
   void* out;
   int64_t n;
-  uint64_t seed, offset;  ///< block `offset` is the first
-  uint32_t threshold;     ///< elements whose word is below it are dropped
-  double scale;           ///< of the others
+  uint64_t seed, offset;  ///< `offset` is the number of the first block
+  uint32_t threshold;     ///< elements whose word is below this are dropped
+  double scale;           ///< for the elements that are kept
 };
 /** Groups [begin, end): element 64 g + 16 w + b takes word w of block 16 g + b. */
 using DropoutFn = void(const DropoutLoop& loop, int64_t begin, int64_t end);

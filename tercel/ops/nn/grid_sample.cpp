@@ -17,12 +17,12 @@ namespace tercel {
 
 namespace {
 
-/** A pixel's index along one dimension, for each position: numbers without a fraction, and how much it counts. */
+/** A pixel's index along one dimension, for each position, as a whole number in floating point, and its weight. */
 struct Tap {
   Tensor index, weight;
 };
 
-/** Positions -1 to 1 as pixels. */
+/** Converts positions from -1 to 1 to pixel coordinates. */
 Tensor as_pixels(const Tensor& at, int64_t size, bool align_corners) {
   const auto n = static_cast<double>(size);
   if (align_corners) return mul(add(at, 1), (n - 1) / 2);
@@ -39,14 +39,14 @@ Tensor mirrored(const Tensor& pixels, double low, double high) {
   return where(even, add(rest, low), sub(high, rest));
 }
 
-/** Interpolation and padding of positions. Volumes and images differ in the treatment of NaN. */
+/** Interpolation and padding of positions. Volumes and images treat NaN differently. */
 struct GridRule {
   GridMode mode;
   GridPadding padding;
   bool align_corners, volume;
 };
 
-/** Moves pixels inside by the padding mode; with zeros they stay. */
+/** Moves pixels inside the image, by the padding mode; with zeros they are unchanged. */
 Tensor padded(const Tensor& pixels, int64_t size, const GridRule& rule) {
   if (rule.padding == GridPadding::Zeros) return pixels;
   const auto last = static_cast<double>(size - 1);
@@ -54,7 +54,7 @@ Tensor padded(const Tensor& pixels, int64_t size, const GridRule& rule) {
   if (rule.padding == GridPadding::Reflection)
     inside = rule.align_corners ? mirrored(pixels, 0, last) : mirrored(pixels, -0.5, last + 0.5);
   inside = clamp(inside, 0, last);
-  // PyTorch's comparisons end there.
+  // The result of PyTorch's comparisons for NaN.
   return where(isnan(inside), rule.volume ? last : 0, inside);
 }
 
@@ -117,7 +117,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
   }
   const Tensor flat = reshape(x, {n, channels, -1});
   const GridRule rule{mode, padding, align_corners, dims == 3};
-  // All combinations of taps, dimension by dimension; those of the last one change fastest.
+  // All combinations of taps, dimension by dimension, the last one changing fastest.
   std::vector<Tap> corners = {{}};
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t size = x.size(d + 2);
@@ -131,7 +131,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
         index = to(clamp(where(inside, tap.index, 0), 0, static_cast<double>(size - 1)), kInt64);
         if (!tap.weight.defined()) tap.weight = to(inside, x.dtype());
         outside = logical_not(inside);
-        // For images, weights of NaN positions stay NaN.
+        // For images, NaN positions keep NaN weights.
         if (!rule.volume) outside = logical_and(outside, logical_not(isnan(tap.weight)));
       }
       tap.weight = masked_fill(tap.weight, outside, 0);
@@ -165,7 +165,7 @@ Tensor affine_grid(const Tensor& theta, IntSpan size, bool align_corners) {
                " for size ", size, ". Got ", theta.sizes(), ".");
   for (const int64_t s : size) TERCEL_CHECK(s > 0, ValueError, "Expected non-zero, positive output size. Got ", size);
   DimVector spatial(size.subspan(2, size.size() - 2));
-  std::vector<Tensor> columns;  // x first: the last dimension
+  std::vector<Tensor> columns;  // x comes first: the last dimension
   for (int64_t d = dims - 1; d >= 0; --d) {
     const int64_t count = spatial[static_cast<size_t>(d)];
     const auto steps = static_cast<double>(count);

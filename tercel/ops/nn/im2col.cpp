@@ -1,4 +1,4 @@
-// The patches of an image as columns, and the reverse.
+// im2col and its reverse, col2im.
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
@@ -47,7 +47,7 @@ ConvPlan patches_plan(const char* op, IntSpan sizes, IntSpan kernel, IntSpan dil
   return plan;
 }
 
-/** A rearrangement of float and double for elements of any other type that they or pairs of them can stand for. */
+/** Applies an op for float and double to other dtypes: by the parts of complex numbers, or converted to float32. */
 template <class Fn>
 Tensor through_floats(const char* op, const Tensor& x, Fn&& fn) {
   if (x.is_complex()) return complex(fn(real(x)), fn(imag(x)));

@@ -22,7 +22,7 @@ constexpr int64_t kGrainMultiplications = 65536;
 
 ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
 
-// t in the dtype, as rows that a kernel reads: the inner dimensions contiguous.
+// t converted to the dtype, with contiguous inner dimensions, as kernels read it.
 Tensor readable_rows(const Tensor& t, ScalarType dtype) {
   const Tensor converted = to(t, dtype);
   const size_t inner = converted.sizes().size() - 1;
@@ -30,9 +30,10 @@ Tensor readable_rows(const Tensor& t, ScalarType dtype) {
   return rows ? converted : contiguous(converted);
 }
 
-// The vectors behind the first one of each sample of contiguous embeddings.
+// The vectors after the first one, in each sample of contiguous embeddings.
 void* behind_first(const Tensor& emb) {
-  return static_cast<std::byte*>(emb.data_ptr()) + emb.size(2) * static_cast<int64_t>(emb.itemsize());
+  auto* const first = static_cast<std::byte*>(emb.data_ptr());
+  return first ? first + emb.size(2) * static_cast<int64_t>(emb.itemsize()) : nullptr;
 }
 
 // A loop with the operands' sizes; mlp may be undefined.
@@ -93,11 +94,11 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
                  " and ", describe(emb));
   } else {
     TERCEL_CHECK(emb.is_floating_point() && emb.dim() == 3 && emb.size(1) > 0, RuntimeError, kOp,
-                 ": expected floating emb [batch, slots, d] with a slot or more, there being no mlp, but got ",
+                 ": expected floating emb [batch, slots, d] with at least one slot if there is no mlp, but got ",
                  describe(emb));
   }
   const int64_t vectors = emb.size(1) + (mlp.defined() ? 1 : 0);
-  numel_of({vectors, vectors});  // refuses more pairs than 64 bits count
+  numel_of({vectors, vectors});  // refuses more pairs than fit in 64 bits
   const int64_t pairs = vectors * (vectors - 1) / 2;
   const auto readable = [](const Tensor& rows, ScalarType dtype) {
     return rows.defined() ? readable_rows(rows, dtype) : rows;

@@ -1,4 +1,4 @@
-// Products of features with each other, as recommender models use them. 16-bit floats are calculated in float32.
+// Feature interactions of recommender models. 16-bit floats are calculated in float32.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -6,9 +6,9 @@
 namespace tercel {
 
 /**
- * mlp [batch, d], emb [batch, slots, d] -> [batch, d + (slots + 1) * slots / 2], one column more, of zeros, with `pad`:
- * mlp itself, then the dot products z_i . z_j for i > j (i = 1: j = 0; i = 2: j = 0, 1; ...) where z_0 is the sample's
- * mlp and z_s its embedding in slot s - 1. Without an mlp (undefined) z are the embeddings, and all of them come before
+ * mlp [batch, d], emb [batch, slots, d] -> [batch, d + (slots + 1) * slots / 2], plus one column of zeros with `pad`:
+ * mlp itself, then the dot products z_i . z_j for i > j (i = 1: j = 0; i = 2: j = 0, 1; ...), where z_0 is the sample's
+ * mlp and z_s its embedding in slot s - 1. Without an mlp (undefined), z are the embeddings, and all of them precede
  * the products: [batch, slots * d + slots * (slots - 1) / 2].
  */
 TERCEL_API Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad = false);

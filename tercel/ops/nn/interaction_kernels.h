@@ -3,18 +3,18 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
 /**
- * Dot interaction of one batch in float or double: of a first vector and of `slots` others. Without an mlp the first
- * embedding is the first vector. Strides are elements from sample to sample.
+ * Dot interaction of one batch, float or double: a first vector and `slots` others. Without an mlp the first embedding
+ * is the first vector. Strides are elements from sample to sample.
  */
 struct DotLoop {
   Compute compute;
   int64_t slots, dim;
-  int64_t passed;  ///< elements from the first vector on that go to the output as they are: dim, or all vectors'
+  int64_t passed;  ///< elements that are copied to the output, starting at the first vector: dim, or all vectors'
   const void* first;
   int64_t first_stride;
   const void* others;  ///< [slots, dim] each
@@ -27,7 +27,7 @@ struct DotLoop {
   void* others_grad;  ///< with others_stride, or null
   bool pad;
 };
-/** Elements of working memory that a kernel needs for these sizes, forward and backward. */
+/** Elements of scratch memory that a kernel needs for these sizes, forward and backward. */
 constexpr int64_t dot_scratch(int64_t slots, int64_t dim) {
   const int64_t rows = (slots + 1 + 15) / 16 * 16 + 16, padded_dim = (dim + 15) / 16 * 16;
   return rows * (padded_dim > rows ? padded_dim : rows) + 2 * rows * padded_dim + 8 * rows;

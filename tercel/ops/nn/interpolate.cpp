@@ -21,15 +21,14 @@ constexpr double kCubic = -0.75;
 double cubic_near(double t) { return ((kCubic + 2) * t - (kCubic + 3)) * t * t + 1; }
 double cubic_far(double t) { return ((kCubic * t - 5 * kCubic) * t + 8 * kCubic) * t - 4 * kCubic; }
 
-// Part of the input that a pixel of the result covers.
+// The part of the input that a pixel of the result covers.
 template <class T>
 T step_of(int64_t in, int64_t out, bool align_corners, double factor) {
   if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
   return factor > 0 ? static_cast<T>(1 / factor) : static_cast<T>(in) / static_cast<T>(out);
 }
 
-// Filters of images that become smaller, at a distance in pixels of the result. The cubic is Pillow's, of parameter
-// -0.5.
+// Filters for shrinking, by distance in pixels of the result. The cubic is Pillow's, with parameter -0.5.
 template <class T>
 T triangle(T distance) {
   return std::max(T(1) - distance, T(0));
@@ -41,7 +40,7 @@ T wide_cubic(T distance) {
   return distance < 2 ? ((kA * distance - 5 * kA) * distance + 8 * kA) * distance - 4 * kA : T(0);
 }
 
-// The taps of one dimension with a filter as wide as a pixel of the result, if that is the larger one.
+// The taps of one dimension, with a filter as wide as a pixel of the result if that is larger than an input pixel.
 template <class T>
 Taps make_wide_taps(InterpolateMode mode, int64_t in, int64_t out, bool align_corners, double factor) {
   const T step = step_of<T>(in, out, align_corners, factor), width = std::max(step, T(1));
@@ -70,7 +69,7 @@ Taps make_wide_taps(InterpolateMode mode, int64_t in, int64_t out, bool align_co
   return taps;
 }
 
-// The taps of one dimension, positions calculated in T, as PyTorch does for elements of that type.
+// The taps of one dimension, with positions computed in T, as PyTorch does for elements of that type.
 template <class T>
 Taps make_taps(InterpolateMode mode, int64_t in, int64_t out, bool align_corners, double factor) {
   const T step = step_of<T>(in, out, align_corners, factor);
@@ -116,10 +115,10 @@ void check_mode(InterpolateMode mode, int64_t dims) {
   if (mode == InterpolateMode::Trilinear) refuse(3);
 }
 
-/** Numbers as pixels, half a step up: a cubic may leave their range. */
+/** Rounds to pixel values, half up; clamped, because a cubic may leave their range. */
 Tensor as_whole_pixels(const Tensor& x) { return clamp(floor(add(x, 0.5)), Scalar(0), Scalar(255)); }
 
-/** For uint8: lines first, rounded to pixels, then columns, as in PyTorch. */
+/** For uint8: first along lines, rounded to pixel values, then along columns, as in PyTorch. */
 Tensor interpolated_pixels(const Tensor& x, const InterpolateOptions& options) {
   const Tensor pixels = to(x, kFloat32);
   const bool smooth = options.mode == InterpolateMode::Bilinear || options.mode == InterpolateMode::Bicubic;

@@ -1,4 +1,4 @@
-// Images of another size.
+// Resizing of images, and pixel shuffle.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tercel {
 
-/** How a pixel between pixels is made. Nearest rounds down, as PyTorch always did; NearestExact takes the middle. */
+/** Interpolation of pixels. Nearest rounds positions down, as PyTorch always did; NearestExact uses pixel centres. */
 enum class InterpolateMode : uint8_t { Nearest, NearestExact, Linear, Bilinear, Trilinear, Bicubic, Area };
 constexpr auto enum_names(InterpolateMode) {
   return std::to_array<EnumName<InterpolateMode>>({{InterpolateMode::Nearest, "nearest"},
@@ -23,24 +23,24 @@ constexpr auto enum_names(InterpolateMode) {
 }
 
 struct InterpolateOptions {
-  /** Spatial sizes of the result, one number or one for each dimension; or, instead, factors. */
+  /** Spatial sizes of the result, one number or one per dimension; alternatively scale factors. */
   std::vector<int64_t> size;
   std::vector<double> scale_factor;
   InterpolateMode mode = InterpolateMode::Nearest;
-  /** Corner pixels stand on corner pixels, not corners on corners; for the linear and cubic modes. */
+  /** Aligns the centres of corner pixels instead of the image's corners; for linear and cubic modes. */
   std::optional<bool> align_corners;
-  /** Positions are calculated from the sizes, not from the factors. */
+  /** Computes positions from the sizes instead of the factors. */
   bool recompute_scale_factor = false;
-  /** A smaller result takes all pixels into account (bilinear and bicubic modes of images). */
+  /** When shrinking, average over all pixels (bilinear and bicubic modes of images). */
   bool antialias = false;
 };
 
-/** x [n, channels, spatial...] (1 to 3 dimensions) in another size; a channels-last x gives such a result. */
+/** Resizes x [n, channels, spatial...] (1 to 3 spatial dimensions); a channels-last x gives a channels-last result. */
 TERCEL_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
-/** [..., c * r * r, h, w] as [..., c, h * r, w * r]: r * r channels become a block of pixels. */
+/** [..., c * r * r, h, w] to [..., c, h * r, w * r]: r * r channels become a block of pixels. */
 TERCEL_OP_API(python, python_nn) Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
-/** The reverse. */
+/** The reverse of pixel_shuffle(). */
 TERCEL_OP_API(python, python_nn) Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
 
 }  // namespace tercel

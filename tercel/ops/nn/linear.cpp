@@ -4,9 +4,9 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/object_allocator.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/linalg/matmul_impl.h"
@@ -24,7 +24,7 @@ Tensor through_relu(const Tensor& g, const Tensor& y) {
   return elementwise({.op = "relu_backward"}, unary_backward_kernels, index_of<op::Relu, UnaryOps>, inputs);
 }
 
-/** activation(x w + b), w [in, out] in any strides. */
+/** activation(x w + b); w [in, out] may have any strides. */
 Tensor forward_layer(const char* op, const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
   if (bias.defined()) check_strided(op, bias, "bias");
   Tensor out = empty({x.size(0), w.size(1)}, x.options());
@@ -58,8 +58,8 @@ Tensor input_gradient(const Tensor& g, const Tensor& w, const Tensor& relu_outpu
 Tensor bias_gradient_of(const Tensor& g) { return sum_to_size(g, IntSpan{g.size(1)}); }
 
 /**
- * Gradients of the weight [in, out], x^T g, and of the bias, the sums over g's columns, in one pass where the product
- * packs g; a g with one row or column may be taken for its transpose, which is not packed.
+ * Gradients of the weight [in, out], x^T g, and of the bias, the sums over g's columns, in one pass if the product
+ * packs g; a g with one row or column may be used as its transpose, which is not packed.
  */
 void weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* bias) {
   if (!weight) {
@@ -76,7 +76,7 @@ void weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* 
   });
 }
 
-/** The same for a weight kept as [out, in]: its gradient is g^T x. */
+/** The same for a weight stored as [out, in]: its gradient is g^T x. */
 void transposed_weight_gradients(const Tensor& x, const Tensor& g, Tensor* weight, Tensor* bias) {
   if (!weight) return weight_gradients(x, g, weight, bias);
   *weight = empty({g.size(1), x.size(1)}, g.options());
@@ -102,7 +102,7 @@ void check_layer(const char* op, const Tensor& x, const Tensor& weight, const Te
 }
 
 /** Tensors that a chain of layers saves for backward. Layer i maps inputs[i] to inputs[i + 1]; the last output is
- * apart. */
+ * separate. */
 struct Chain {
   struct Layer {
     SavedTensor input, weight;
@@ -110,7 +110,7 @@ struct Chain {
   };
   std::vector<Layer, ObjectAllocator<Layer>> layers;
   SavedMark mark;
-  SavedTensor output;  // of a last layer that ends in a ReLU
+  SavedTensor output;  // output of the last layer if it has a ReLU
 
   // Input 0 of the node is x; layer i has inputs 1 + 2 i (weight) and 2 + 2 i (bias).
   void operator()(BackwardCall& call) const {
@@ -125,7 +125,7 @@ struct Chain {
       if (needs_weight) call.set(1 + 2 * i, std::move(weight));
       if (needs_bias) call.set(2 + 2 * i, std::move(bias));
       if (i == 0 && !call.needs(0)) break;
-      // A layer's input is the output of the layer before: where its ReLU gave 0, its gradient is 0.
+      // A layer's input is the output of the layer before: where its ReLU gave 0, the gradient is 0.
       g = input_gradient(g, layer.weight.get(), i > 0 && layers[i - 1].relu ? layer.input.get() : Tensor());
     }
     if (call.needs(0)) call.set(0, std::move(g));
@@ -150,7 +150,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     sizes.back() = weight.size(0);
     return view(linear(as_matrix(x), weight, bias), sizes);
   }
-  // The fused layer supports the dtypes that models are trained in.
+  // The fused layer supports the dtypes used in training.
   if (x.dtype() != kFloat32 && x.dtype() != kFloat64)
     return bias.defined() ? addmm(bias, x, t(weight)) : mm(x, t(weight));
   Tensor out;

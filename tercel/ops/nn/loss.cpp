@@ -2,6 +2,7 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/linear_beyond_impl.h"
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -31,7 +32,7 @@ void check_target(const char* op, const Tensor& x, const Tensor& target) {
 
 ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dtype())); }
 
-// The least x (1 - x) that a gradient of binary_cross_entropy() is divided by, so that it is finite at 0 and 1 too.
+// Lower bound of the divisor x (1 - x) in the gradient of binary_cross_entropy(), which keeps it finite at 0 and 1.
 constexpr double kLeastDivisor = 1e-12;
 
 void check_pair(const char* op, const Tensor& x, const Tensor& target) {
@@ -39,13 +40,12 @@ void check_pair(const char* op, const Tensor& x, const Tensor& target) {
   check_strided(op, target, "target");
 }
 
-/** Half the square of x - target where that is less than `limit`, linear beyond, times `scale`. */
+/** Half the squared difference of x and target if that is less than `limit`, linear beyond, times `scale`. */
 Tensor linear_beyond(const char* backward, const Tensor& x, const Tensor& target, double limit, double scale) {
   Tensor losses;
   {
     const NoRecordGuard no_record;
-    const Tensor d = abs(sub(x, target));
-    losses = where(lt(d, limit), mul(square(d), 0.5 * scale), mul(sub(d, 0.5 * limit), limit * scale));
+    losses = linear_beyond_into(sub(x, target), limit, scale);
   }
   if (should_record(x, target))
     record(backward, losses, {x, target},
@@ -109,7 +109,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
          reduction, dtype = x.dtype(), target_dtype = target.dtype()](BackwardCall& call) {
           const Tensor& grad = call.grad();
           if (call.needs(0) && is_recording()) {
-            // The gradient computed together with the loss has no history.
+            // The gradient that was computed together with the loss has no history.
             Tensor slope = sub(sigmoid(x.get()), target.get());
             if (weight.defined()) slope = mul(slope, weight.get());
             if (reduction == Reduction::Mean) slope = div(slope, slope.numel());
@@ -136,7 +136,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target, c
   if (!pos_weight.defined()) return binary_cross_entropy_with_logits(x, target, weight, reduction);
   check_target("binary_cross_entropy_with_logits", x, target);
   const Tensor positive = add(mul(sub(pos_weight, 1), target), 1);
-  // Not log1p(exp(-|x|)) + relu(-x), whose derivative at 0 is 0.
+  // Not log1p(exp(-|x|)) + relu(-x), whose derivative at 0 would be 0.
   Tensor losses = sub(mul(sub(1, target), x), mul(positive, logsigmoid(x)));
   if (weight.defined()) losses = mul(losses, weight);
   return reduce_loss(losses, reduction);
@@ -194,7 +194,7 @@ Tensor huber_loss(const Tensor& x, const Tensor& target, Reduction reduction, do
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
   check_pair("kl_div", x, target);
   if (log_target) return reduce_loss(mul(exp(target), sub(target, x)), reduction);
-  // t log t is 0 at 0; the logarithm is taken of 1 there, so that its gradient is a number.
+  // t log t is 0 at 0; there log(1) is used instead, so that the gradient is finite.
   const Tensor entropy = mul(target, log(where(eq(target, 0), 1, target)));
   return reduce_loss(sub(entropy, mul(target, x)), reduction);
 }
@@ -218,7 +218,7 @@ Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Tensor& va
   check_strided("gaussian_nll_loss", var, "var");
   Tensor spread = var;
   if (var.sizes() != x.sizes()) {
-    // One variance for each sample, with or without a last dimension of size 1.
+    // One variance per sample, with or without a last dimension of size 1.
     const bool lacks_last = var.dim() + 1 == x.dim() && var.sizes() == x.sizes().subspan(0, var.sizes().size());
     const bool single = var.dim() == x.dim() && x.dim() > 0 && var.size(-1) == 1 &&
                         var.sizes().subspan(0, var.sizes().size() - 1) == x.sizes().subspan(0, x.sizes().size() - 1);

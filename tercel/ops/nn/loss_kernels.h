@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
@@ -14,7 +14,7 @@ struct LossLoop {
   const void* target;
   const void* weight;  ///< or null
   void* loss;
-  void* grad;  ///< of the loss by x, times scale; or null
+  void* grad;  ///< gradient of the loss by x, times scale; or null
   double scale;
 };
 /** Elements [begin, end). */

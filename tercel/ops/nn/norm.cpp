@@ -6,6 +6,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
@@ -27,7 +28,7 @@ constinit const KernelTable<RowNormFn> forward_kernels = TERCEL_CPU_KERNELS(row_
 constinit const KernelTable<RowNormFn> backward_kernels = TERCEL_CPU_KERNELS(row_norm_backward);
 
 constexpr int64_t kGrainElements = 16384;
-// Elements of a block of rows whose weight gradients are added in sequence.
+// Elements in a block of rows whose weight gradients are added sequentially.
 constexpr int64_t kBlock = 65536;
 
 // A matrix of rows to be normalised; see RowNormLoop for parts and period.
@@ -36,7 +37,7 @@ struct Rows {
   bool centre;
   double eps;
 
-  // Of a matrix in which weight and bias are broadcast.
+  // Sizes of a matrix with which weight and bias are broadcast.
   DimVector split() const { return {rows / period, period, parts, n / parts}; }
 };
 
@@ -57,7 +58,7 @@ RowNormLoop make_loop(const Rows& r, const Tensor& x, const Tensor& weight, cons
   return loop;
 }
 
-/// Calls kernel for rows, `unit` of them at least.
+/// Runs a kernel over rows, at least `unit` of them at a time.
 void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t rows, int64_t unit, Device device) {
   const ProfileRange range("norm", RangeKind::Op);
   const auto kernel = kernels[device];
@@ -65,7 +66,7 @@ void run(const KernelTable<RowNormFn>& kernels, const RowNormLoop& loop, int64_t
                [&](int64_t begin, int64_t end) { kernel(loop, begin * unit, std::min(end * unit, rows)); });
 }
 
-// Saved tensors, and gradients: by a kernel or, if they are recorded, by ops.
+// Saved tensors, and gradients: computed by a kernel or, if they are recorded, composed of ops.
 struct Backward {
   SavedTensor x, weight, mean, rstd;
   Rows r;
@@ -79,7 +80,7 @@ struct Backward {
   Tensor centred() const { return r.centre ? sub(x.get(), mean_of(x.get())) : x.get(); }
   Tensor differentiable_rstd() const { return rsqrt(add(mean_of(square(centred())), r.eps)); }
   static Tensor mean_of(const Tensor& rows) { return tercel::mean(rows, {1}, true); }
-  /// With ops, for second derivatives.
+  /// Composed of ops, for second derivatives.
   Tensor input(const Tensor& g) const {
     Tensor scaled = g;
     if (weight.defined())
@@ -96,14 +97,14 @@ struct Backward {
     if (call.needs(1)) call.set(1, over_weights(mul(g, normalised())));
     if (call.needs(2)) call.set(2, over_weights(g));
   }
-  /// All of them in one pass over the rows. Sums over rows are cut by sizes alone, the same for any number of threads.
+  /// All gradients in one pass over the rows. The order of sums depends only on sizes, not on the number of threads.
   void at_once(BackwardCall& call, const Tensor& g) const {
     const Tensor w = weight.defined() ? contiguous(weight.get()) : Tensor();
     const Tensor& saved = x.get();
     const int64_t affine = r.period * r.parts;
     const bool by_element = r.parts == r.n;
     const int64_t periods = by_element ? std::clamp<int64_t>(kBlock / affine, 16, 128) : 1;
-    const int64_t block = r.period * periods, blocks = (r.rows + block - 1) / block;
+    const int64_t block = r.period * periods, blocks = ceil_div(r.rows, block);
     const auto buffer = [&](bool needed, IntSpan sizes) { return needed ? empty(sizes, saved.options()) : Tensor(); };
     const Tensor out = buffer(call.needs(0), saved.sizes());
     const Tensor sums[] = {buffer(call.needs(1), {blocks, affine}), buffer(call.needs(2), {blocks, affine})};
@@ -140,7 +141,7 @@ Tensor norm_rows(const char* backward_name, const Tensor& x, const Tensor& weigh
   return out;
 }
 
-// norm_rows() of x in any placement and floating dtype.
+// norm_rows() of x with any strides and floating dtype.
 Tensor normalise(const char* op, const char* backward_name, const Tensor& x, const Tensor& weight, const Tensor& bias,
                  const Rows& r) {
   if (!x.is_floating_point()) refuse_dtype(op, x.dtype());
@@ -154,7 +155,7 @@ Tensor normalise(const char* op, const char* backward_name, const Tensor& x, con
   return to(view(norm_rows(backward_name, rows, flat(weight), flat(bias), r), x.sizes()), x.dtype());
 }
 
-/// A norm of an empty tensor: weight and bias still get gradients, of zeros.
+/// The norm of an empty tensor: weight and bias still get gradients, which are zeros.
 Tensor norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor out = clone(x);
   for (const Tensor* t : {&weight, &bias})
@@ -184,12 +185,6 @@ Rows last_dims(const char* op, const Tensor& x, IntSpan shape, const Tensor& wei
   return {n == 0 ? 0 : x.numel() / n, n, n, 1, true, 0};
 }
 
-void check_channels(const char* op, const char* name, const Tensor& t, int64_t channels) {
-  TERCEL_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels), RuntimeError, "Expected ", name,
-               " to be a vector of size equal to the number of channels in input, but got ", name, " of shape ",
-               t.sizes(), " and input with ", channels, " channels (", op, ")");
-}
-
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
@@ -201,7 +196,7 @@ Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weigh
 
 namespace {
 
-/** Uses squares, as PyTorch, which are complex for complex numbers, not squared magnitudes. */
+/** Uses squares, as PyTorch does, which for complex numbers are complex, rather than squared magnitudes. */
 Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std::optional<double> eps) {
   DimVector last;
   for (int64_t d = -dims; d < 0; ++d) last.push_back(d);
@@ -213,7 +208,11 @@ Tensor complex_rms_norm(const Tensor& x, int64_t dims, const Tensor& weight, std
 
 }  // namespace
 
-Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight, std::optional<double> eps) {
+Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& given_weight, std::optional<double> eps) {
+  Tensor weight = given_weight;
+  // A weight of another dtype is calculated with in x's, or in float32 if that is of 16 bits.
+  if (x.defined() && weight.defined() && !x.is_complex() && !weight.is_complex() && weight.dtype() != x.dtype())
+    weight = to(weight, x.dtype() == kBFloat16 || x.dtype() == kFloat16 ? kFloat32 : x.dtype());
   Rows r = last_dims("rms_norm", x, normalized_shape, weight, {});
   r.centre = false;
   if (x.is_complex()) return complex_rms_norm(x, static_cast<int64_t>(normalized_shape.size()), weight, eps);
@@ -232,8 +231,8 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
   TERCEL_CHECK(channels % num_groups == 0, RuntimeError,
                "Expected number of channels in input to be divisible by num_groups, but got input of shape ", x.sizes(),
                " and num_groups=", num_groups);
-  check_channels("group_norm", "weight", weight, channels);
-  check_channels("group_norm", "bias", bias, channels);
+  check_channels("group_norm", weight, "weight", channels);
+  check_channels("group_norm", bias, "bias", channels);
   TERCEL_CHECK(x.numel() != 0 || x.size(0) == 0, RuntimeError, "Expected HxW to be greater than 0, got 0");
   if (x.numel() == 0) return norm_of_nothing(x, weight, bias);
   TERCEL_CHECK(x.numel() != num_groups, ValueError,
@@ -250,8 +249,8 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
   TERCEL_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), RuntimeError,
                "Expected running_mean and running_var to be defined when use_input_stats is false");
   const int64_t channels = x.size(1);
-  check_channels("instance_norm", "running_mean", running_mean, channels);
-  check_channels("instance_norm", "running_var", running_var, channels);
+  check_channels("instance_norm", running_mean, "running_mean", channels);
+  check_channels("instance_norm", running_var, "running_var", channels);
   if (!use_input_stats) {
     BatchNormOptions options;
     options.eps = eps;
@@ -286,7 +285,7 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double b
     for (int64_t i = first; i < channels && i - c <= (size - 1) / 2; ++i) map.taps[1].add(i, 1);
     map.taps[1].end_output();
   }
-  // Means of integers are integers, as those of a pool.
+  // Means of integers are integers, as in pooling.
   const bool whole = !x.is_floating_point();
   const Tensor squares = whole ? to(square(x), kFloat64) : square(x);
   const Tensor planes = reshape(squares, {x.size(0), 1, channels, -1});

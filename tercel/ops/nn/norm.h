@@ -1,5 +1,5 @@
-// Normalization of samples, each by itself. 16-bit floats are calculated in float32; weight and bias may be undefined.
-// Wrong sizes are a RuntimeError with PyTorch's sentence.
+// Normalization of individual samples. 16-bit floats are calculated in float32; weight and bias may be undefined. Wrong
+// sizes raise RuntimeError with PyTorch's message.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@ namespace tercel {
 TERCEL_OP_API(python, python_nn)
 Tensor layer_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
-/** x / sqrt(mean(x^2) + eps) * weight; eps is the dtype's precision unless given. */
+/** x / sqrt(mean(x^2) + eps) * weight, for any real dtype; eps defaults to the epsilon of x's dtype. */
 TERCEL_OP_API(python, python_nn)
 Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& weight = {}, std::optional<double> eps = {});
-/** x [n, channels, ...]: over groups of channels. weight and bias [channels]. */
+/** Normalises x [n, channels, ...] over groups of channels. weight and bias are [channels]. */
 TERCEL_OP_API(python, python_nn)
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 /**
- * x [n, channels, ...]: over each channel of each sample; with use_input_stats running statistics [channels], if
- * given, move towards the samples' mean ones, without it they are what is used.
+ * Normalises x [n, channels, ...] per channel of each sample. With use_input_stats, running statistics [channels], if
+ * given, are updated with the mean over samples; without it they are used instead of the samples' statistics.
  */
 TERCEL_OP_API(python_nn)
 Tensor instance_norm(const Tensor& x, const Tensor& running_mean = {}, const Tensor& running_var = {},

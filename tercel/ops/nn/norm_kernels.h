@@ -7,19 +7,19 @@
 namespace tercel {
 
 /**
- * Rows of n elements, each normalised by itself. Weight and bias have `parts` numbers for each of `period` rows, after
- * which they repeat; each number is for n / parts elements in a row.
+ * Rows of n elements, each normalised separately. Weight and bias have `parts` numbers for each of `period` rows and
+ * then repeat; each number applies to n / parts elements of a row.
  */
 struct RowNormLoop {
   bool wide;    ///< double, else float
-  bool centre;  ///< the mean is taken off first
+  bool centre;  ///< subtract the mean first
   int64_t n, parts, period;
   double eps;
   const void* x;
   const void* weight;  ///< or null
   const void* bias;    ///< or null
-  const void* grad;    ///< backward: of the result
-  void* mean;          ///< of each row
+  const void* grad;    ///< backward: gradient of the result
+  void* mean;          ///< mean of each row
   void* rstd;          ///< 1 / sqrt(variance + eps) of each row
   void* out;           ///< forward: the result; backward: the gradient of x, or null
   /// Backward: sums over each `block` rows, a multiple of period, [blocks][period][parts], or null.

@@ -35,7 +35,7 @@ struct Windows {
   int64_t step = 1;
   std::vector<int64_t> start, count;  // inside the image
   std::vector<int64_t> padded;        // the count with padding
-  std::vector<int64_t> outside;       // outputs whose window sees padding alone; start and count say the first pixel
+  std::vector<int64_t> outside;       // outputs whose window is only padding; start and count give the first pixel
 };
 
 // A pooling's arguments, expanded to three dimensions.
@@ -51,7 +51,7 @@ std::string with_times(const char* separator, int64_t first, IntSpan rest) {
   return out + ")";
 }
 
-/** Checks that the dtype is supported; `own_loop`: a pooling without indices that has a separate loop. */
+/** Whether the dtype is supported; `own_loop`: pooling without indices that has a separate loop in PyTorch. */
 bool pools(std::string_view op, ScalarType dtype, bool own_loop) {
   if (is_floating(dtype)) return true;
   if (op.starts_with("avg")) return dtype == kInt64;
@@ -82,12 +82,12 @@ int64_t pooled_size(const char* op, int64_t in, int64_t kernel, int64_t stride, 
   int64_t room = checked(op, 2, padding, in) - reach;
   if (ceil_mode) room = checked(op, 1, room, stride - 1);
   int64_t out = floor_div(room, stride) + 1;
-  // The last window begins inside the image or the padding before it.
+  // The last window must begin inside the image or the padding before it.
   if (ceil_mode && (out - 1) * stride >= in + padding) --out;
   return out;
 }
 
-/** The errors of PyTorch's loop for one dimension, which runs without indices and gradients. */
+/** The checks of PyTorch's one-dimensional loop, which is used without indices and gradients. */
 void check_max_pool1d(int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   const auto positive = [](const char* name, int64_t value) {
     TERCEL_CHECK(value > 0, RuntimeError, "max_pool1d() ", name, " must be greater than zero, but got ", value);
@@ -151,7 +151,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
   bool fits = true;
   for (size_t d = 0; d < 3; ++d) {
     const int64_t out = pooled_size(op, in[d], kernel[d], stride[d], padding[d], dilation[d], ceil_mode);
-    if (d + std::max<size_t>(dims, 2) >= 3) {  // a line counts as an image of one row
+    if (d + std::max<size_t>(dims, 2) >= 3) {  // a line is treated as an image of one row
       sizes.push_back(in[d]);
       outs.push_back(out);
     }
@@ -187,7 +187,7 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
     TERCEL_CHECK(x.size(d) > 0, RuntimeError, op,
                  "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", x.sizes(),
                  " with dimension ", d, " being empty");
-  // The average of all is a mean, which complex numbers have.
+  // The average of all elements is a mean, which complex numbers support.
   const bool whole = averages && std::all_of(output_size.begin(), output_size.end(), [](int64_t n) { return n == 1; });
   if (!x.is_floating_point() && !(x.is_complex() && whole)) refuse_dtype(op, x.dtype());
   const Spatial in = spatial_sizes(x.sizes(), dims), out = spread(output_size, dims, 1);
@@ -208,7 +208,7 @@ Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan outp
   return pooling;
 }
 
-// The gradient of x: adds those of the largest elements at their indices.
+// The gradient of x: adds gradients to the elements at the indices of the maxima.
 Tensor max_pool_backward(const Tensor& grad, const Tensor& indices, IntSpan x_sizes, size_t dims) {
   const int64_t first = static_cast<int64_t>(x_sizes.size() - dims);
   DimVector flat(x_sizes.subspan(0, x_sizes.size() - dims));
@@ -279,7 +279,7 @@ Scalar lowest_of(ScalarType dtype) {
       "max_pool", dtype, []<class T>() { return Scalar(std::numeric_limits<T>::lowest()); });
 }
 
-/** Windows that contain only padding have the lowest number and no gradient. */
+/** Windows that contain only padding get the lowest number, and no gradient. */
 Tensor without_outside(Tensor values, const Pooling& p) {
   for (size_t d = 3 - p.dims; d < 3; ++d) {
     const Windows& w = p.windows[d];
@@ -315,7 +315,7 @@ ValuesAndIndices largest(const char* backward_name, const Tensor& x, const Pooli
   return out;
 }
 
-// Weights of an average over windows: 1 each, and a divisor, if all have one size; else their reciprocals.
+// Weights of an average over windows: 1 and a common divisor, if all windows have the same size; else reciprocals.
 SpatialMap average_map(const Tensor& x, const Pooling& p, bool count_padding, std::optional<int64_t> divisor) {
   SpatialMap map;
   const Spatial in = spatial_sizes(x.sizes(), p.dims);

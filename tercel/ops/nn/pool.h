@@ -1,8 +1,8 @@
-// Pooling: the largest, or the average, of windows of an image.
+// Max and average pooling.
 //
 // x is [n, channels, spatial...] or, without a batch, [channels, spatial...]; a channels-last x gives a channels-last
-// result. Lists of one number hold for every spatial dimension; an empty stride is the kernel's size. 16-bit floats are
-// calculated in float32. Wrong sizes are a RuntimeError with PyTorch's sentence.
+// result. One-element lists apply to every spatial dimension; an empty stride is the kernel's size. 16-bit floats are
+// calculated in float32. Wrong sizes raise RuntimeError with PyTorch's message.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tercel {
 
-/** The largest of each window; NaN if there is one. Padding never wins. ceil_mode keeps windows that begin inside. */
+/** The maximum of each window; NaN if it contains one. Padding is ignored. ceil_mode keeps partial windows. */
 TERCEL_OP_API(python, python_nn)
 Tensor max_pool1d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
                   IntSpan dilation = {1}, bool ceil_mode = false);
@@ -22,7 +22,7 @@ Tensor max_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, Int
 TERCEL_OP_API(python, python_nn, autocast_f32)
 Tensor max_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
                   IntSpan dilation = {1}, bool ceil_mode = false);
-/** The same, and where each stood: its number among the pixels of its image. */
+/** The maximum of each window and its flat index in the image. */
 TERCEL_OP_API(python, python_nn)
 ValuesAndIndices max_pool1d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
                                          IntSpan padding = {0}, IntSpan dilation = {1}, bool ceil_mode = false);
@@ -33,7 +33,7 @@ TERCEL_OP_API(python, python_nn, out, no_python_out)
 ValuesAndIndices max_pool3d_with_indices(const Tensor& x, IntSpan kernel_size, IntSpan stride = {},
                                          IntSpan padding = {0}, IntSpan dilation = {1}, bool ceil_mode = false);
 
-/** The mean of each window. Padding counts as zeros unless told otherwise; divisor_override replaces the count. */
+/** The mean of each window. Padding counts as zeros if count_include_pad; divisor_override replaces the count. */
 TERCEL_OP_API(python, python_nn)
 Tensor avg_pool1d(const Tensor& x, IntSpan kernel_size, IntSpan stride = {}, IntSpan padding = {0},
                   bool ceil_mode = false, bool count_include_pad = true);
@@ -49,7 +49,7 @@ TERCEL_OP_API(python, python_nn) Tensor adaptive_avg_pool1d(const Tensor& x, Int
 TERCEL_OP_API(python, python_nn, out, no_python_out) Tensor adaptive_avg_pool2d(const Tensor& x, IntSpan output_size);
 TERCEL_OP_API(python, python_nn, out, no_python_out, autocast_f32)
 Tensor adaptive_avg_pool3d(const Tensor& x, IntSpan output_size);
-/** The largest of each of them, and where it stood. */
+/** The maximum of each of these windows and its flat index in the image. */
 TERCEL_OP_API(python, python_nn) ValuesAndIndices adaptive_max_pool1d(const Tensor& x, IntSpan output_size);
 TERCEL_OP_API(python, python_nn, out, no_python_out)
 ValuesAndIndices adaptive_max_pool2d(const Tensor& x, IntSpan output_size);

@@ -9,7 +9,7 @@ namespace tercel {
 
 /**
  * Images as [outer][in pixels][inner]: channels are the outer or the inner dimension. Output i of dimension d reads
- * inputs start[d][i], start[d][i] + step[d], ... , count[d][i] of them (at least one).
+ * count[d][i] inputs (at least one), start[d][i], start[d][i] + step[d], ...
  */
 struct MaxPoolLoop {
   ScalarType dtype;  ///< float32, float64 or int64
@@ -19,7 +19,7 @@ struct MaxPoolLoop {
   const int64_t* count[3];
   const void* x;
   void* out_values;
-  int64_t* indices;  ///< of the largest among the pixels of its image; or null
+  int64_t* indices;  ///< flat index of the maximum in its image; or null
 };
 /** Output rows [begin, end) of outer * out[0] * out[1]. scratch: in[2] * inner values, and as many int32. */
 using MaxPoolFn = void(const MaxPoolLoop& loop, void* scratch, int64_t begin, int64_t end);
@@ -36,7 +36,7 @@ struct MaxPoolBackwardLoop {
 using MaxPoolBackwardFn = void(const MaxPoolBackwardLoop& loop, int64_t begin, int64_t end);
 
 /**
- * A linear map of each dimension, given row by row: output i of dimension d is the sum of weight[d][t] times input
+ * A linear map along each dimension, stored by rows: output i of dimension d is the sum of weight[d][t] times input
  * index[d][t] for t in [begin[d][i], begin[d][i + 1]).
  */
 struct SeparableResizeLoop {
@@ -46,8 +46,8 @@ struct SeparableResizeLoop {
   const int64_t* begin[3];
   const int64_t* index[3];
   const void* weight[3];  ///< of the elements' type
-  bool whole;             ///< outputs are sums of whole images
-  double divisor;         ///< of the result
+  bool whole;             ///< outputs are sums over whole images
+  double divisor;         ///< divides the result
   const void* x;
   void* out_values;
 };

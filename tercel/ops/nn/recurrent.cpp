@@ -17,12 +17,12 @@ namespace tercel {
 
 namespace {
 
-/** Parts along a dimension. While gradients are recorded, copies: their gradients are joined once, not added up. */
+/** Parts along a dimension. Copies while recording, so that their gradients are concatenated once, not added up. */
 std::vector<Tensor> parts(const Tensor& x, IntSpan sizes, int64_t dim) {
   return should_record(x) ? split_copy(x, sizes, dim) : split(x, sizes, dim);
 }
 
-/** One step from the input's part of the gates. */
+/** One step, given the input's part of the gates. */
 HiddenAndCell step(CellKind kind, const Tensor& input_gates, const HiddenAndCell& state, const CellWeights& weights) {
   const Tensor hidden_gates = linear(state.h, weights.weight_hh, weights.bias_hh);
   const int64_t size = hidden_gates.size(-1) / gates_of(kind);
@@ -71,7 +71,7 @@ HiddenAndCell cell(const char* op, CellKind kind, const Tensor& x, const HiddenA
   if (kind == CellKind::Lstm) {
     check_strided(op, state.c, "cx");
     TERCEL_CHECK(state.c.dim() == x.dim() && (x.dim() == 1 || state.c.size(0) == x.size(0)), RuntimeError, op,
-                 ": expected a cell state for each of the inputs ", x.sizes(), " but got ", state.c.sizes());
+                 ": expected one cell state per input ", x.sizes(), " but got ", state.c.sizes());
   }
   check_strided(op, weights.weight_ih, "weight_ih");
   TERCEL_CHECK(weights.weight_ih.dim() == 2 && x.size(-1) == weights.weight_ih.size(1), RuntimeError,
@@ -113,14 +113,14 @@ HiddenAndCell below(Span<HiddenAndCell> states) {
 }  // namespace
 
 LayerResult layer_of_ops(const LayerCall& call) {
-  // The input's part of the gates does not depend on the states: one product for all steps.
+  // The input's part of the gates does not depend on the states: it is one product over all steps.
   const std::vector<Tensor> gates =
       parts(linear(call.x, call.weights.weight_ih, call.weights.bias_ih), call.batch_sizes, 0);
   const IntSpan batch_sizes = call.batch_sizes;
   const size_t steps = batch_sizes.size();
   std::vector<Tensor> out(steps);
   if (call.backward) {
-    // Backwards, shorter sequences start later.
+    // In the backward direction, shorter sequences start later.
     HiddenAndCell now = rows(call.state, 0, batch_sizes[steps - 1]);
     for (size_t t = steps; t-- > 0;) {
       const int64_t there = now.h.size(0);

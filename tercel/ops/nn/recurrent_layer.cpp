@@ -41,7 +41,7 @@ std::array<Tensor, kNumOperands> operands_of(const LayerCall& call) {
 /** Saved for backward, over all steps. */
 struct Kept {
   Tensor gates, h, c;  ///< states before each step
-  Tensor kept;         ///< CellLoop's
+  Tensor kept;         ///< CellLoop's `kept`
 };
 
 /** Rows of one step. */
@@ -86,7 +86,7 @@ class Layer {
     const bool is_gru = kind_ == CellKind::Gru, is_lstm = kind_ == CellKind::Lstm;
     const int64_t rows = call.x.size(0), n = call.state.h.size(0);
     const CellWeights& w = call.weights;
-    // The biases are added to the input's part, which is one product for all steps.
+    // The biases are added to the input's part, which is one product over all steps.
     Tensor gates = linear(contiguous(call.x), w.weight_ih, is_gru ? w.bias_ih : sum_of_biases(w));
     const Tensor weight_hh = contiguous(w.weight_hh),
                  bias = is_gru && w.bias_hh.defined() ? contiguous(w.bias_hh) : Tensor();
@@ -121,8 +121,8 @@ class Layer {
     return result;
   }
 
-  /** Gradients of the sums before the gates over all steps, the input's and the state's; `state` becomes the first's.
-   */
+  /** Gradients of the gates' sums over all steps, the input's and the state's; `state` becomes the gradient of the
+   * initial state. */
   std::array<Tensor, 2> backward(const Kept& kept, const Tensor& grad, const Tensor& weight,
                                  HiddenAndCell& state) const {
     const bool is_gru = kind_ == CellKind::Gru;
@@ -187,7 +187,7 @@ class Layer {
   std::vector<Step> steps_;
 };
 
-/** Calls fn with the Layer of the dtype. */
+/** Calls fn with a Layer of the dtype. */
 template <class Fn>
 decltype(auto) with_layer(const LayerCall& call, Fn fn) {
   const int64_t hidden = call.weights.weight_hh.size(1);

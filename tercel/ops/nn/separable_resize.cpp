@@ -18,12 +18,12 @@ constinit const KernelTable<SeparableResizeFn> separable_resize_dim_kernels = TE
 
 constexpr int64_t kGrainElements = 16384;
 
-// A map and its transpose, shared by a call and all its gradients.
+// A map and its transpose, shared by an op and all of its gradients.
 struct MapPair {
   SpatialMap map, transposed;
 };
 
-// Whether the map sums over all elements.
+// Whether the map sums all elements.
 bool is_sum(const SpatialMap& map) {
   for (const Taps& taps : map.taps) {
     if (taps.out() != 1 || static_cast<int64_t>(taps.index.size()) != taps.in) return false;

@@ -1,4 +1,4 @@
-// Linear maps of the spatial dimensions of images: averages and interpolation.
+// Linear maps along the spatial dimensions of images: averages and interpolation.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tercel {
 
-/** The map of one dimension: output i is the sum of weight[t] * input[index[t]] for t in [begin[i], begin[i + 1]). */
+/** Map along one dimension: output i is the sum of weight[t] * input[index[t]] for t in [begin[i], begin[i + 1]). */
 struct Taps {
   int64_t in = 1;
   std::vector<int64_t> begin{0}, index;
@@ -27,13 +27,13 @@ struct Taps {
   Taps transposed() const;
 };
 
-/** The maps of depth, height and width, and a number by which results are divided. */
+/** The maps along depth, height and width, and a divisor of the results. */
 struct SpatialMap {
   std::array<Taps, 3> taps;
   double divisor = 1;
 };
 
-/** The map applied to the last `dims` dimensions of x [n, channels, ...], floating. Recorded as `backward_name`. */
+/** Applies the map to the last `dims` dimensions of floating x [n, channels, ...]. Recorded as `backward_name`. */
 Tensor separable_resize(const char* backward_name, const Tensor& x, size_t dims, SpatialMap map);
 
 }  // namespace tercel

@@ -18,7 +18,7 @@ namespace tercel {
 
 namespace {
 
-/** A number for each of `dims` dimensions; RuntimeError for a list of another length. */
+/** Expands a list to one number per dimension; RuntimeError for a list of another length. */
 DimVector each(const char* op, const char* name, IntSpan list, size_t dims) {
   TERCEL_CHECK(list.size() == 1 || list.size() == dims, RuntimeError, op, ": ", name, " must be one number or ", dims,
                " but got ", list);
@@ -39,9 +39,9 @@ DimVector with_sizes(IntSpan lead, IntSpan sizes) {
   return out;
 }
 
-// ---- pooling undone
+// ---- max unpooling
 
-/** Sizes of what was pooled: what the windows span, or another one that gives the same windows. */
+/** The sizes before pooling: what the windows span, or given sizes with the same windows. */
 DimVector unpooled_sizes(const char* op, IntSpan pooled, const DimVector& kernel, const DimVector& stride,
                          IntSpan padding_list, IntSpan given) {
   const size_t dims = kernel.size();
@@ -90,7 +90,7 @@ Tensor max_unpool(const char* op, size_t dims, const Tensor& x, const Tensor& in
   return view(scatter(blank, -1, at, flatten(x, first)), with_sizes(lead, sizes));
 }
 
-// ---- windows of random places
+// ---- fractional max pooling
 
 void check_fractional(const char* op, const Tensor& x, const DimVector& window, const DimVector& out) {
   const auto dims = static_cast<int64_t>(window.size());
@@ -122,7 +122,7 @@ void check_samples(const Tensor& x, const Tensor& samples, int64_t n, int64_t di
                samples.size(2), ".");
 }
 
-/** Where the windows of a dimension begin [n, channels, out], by one number in [0, 1) for each channel. */
+/** Start of each window of a dimension [n, channels, out], from one number in [0, 1) per channel. */
 Tensor window_starts(const Tensor& samples, int64_t size, int64_t out, int64_t window) {
   const Tensor last = full(with_sizes(samples.sizes(), {1}), size - window, kInt64);
   if (out == 1) return last;
@@ -131,13 +131,13 @@ Tensor window_starts(const Tensor& samples, int64_t size, int64_t out, int64_t w
   return cat({sub(to(mul(at, step), kInt64), to(mul(shift, step), kInt64)), last}, -1);
 }
 
-/** The pixels of every window, [n, channels, windows, pixels of each]. */
+/** The pixels of every window: [n, channels, windows, pixels per window]. */
 Tensor pixels_of_windows(const Tensor& samples, IntSpan sizes, const DimVector& out, const DimVector& window) {
   const size_t dims = window.size();
   const int64_t n = samples.size(0), channels = samples.size(1);
   Tensor at = zeros({n, channels, 1, 1}, kInt64);
   for (size_t d = 0; d < dims; ++d) {
-    // PyTorch's order of the numbers: in two dimensions the width's comes first.
+    // PyTorch's order of the numbers: in two dimensions the width comes first.
     const Tensor number = select(samples, 2, static_cast<int64_t>(dims == 2 ? 1 - d : d));
     const Tensor starts = window_starts(number, sizes[d], out[d], window[d]);
     const Tensor places = add(unsqueeze(starts, -1), arange(window[d]));

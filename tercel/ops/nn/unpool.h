@@ -1,8 +1,8 @@
-// Pooling undone, and pooling by windows of random places.
+// Max unpooling and fractional max pooling.
 //
-// x is [n, channels, spatial...] or, without a batch, [channels, spatial...]. Lists of one number hold for every
-// spatial dimension. Indices are the numbers of pixels of their channel, as max_pool2d_with_indices() gives them. Wrong
-// sizes are a RuntimeError with PyTorch's sentence.
+// x is [n, channels, spatial...] or, without a batch, [channels, spatial...]. One-element lists apply to every spatial
+// dimension. Indices are flat pixel indices within a channel, as from max_pool2d_with_indices(). Wrong sizes raise
+// RuntimeError with PyTorch's message.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -11,8 +11,8 @@
 namespace tercel {
 
 /**
- * Each element where max_pool1d() found it, zeros elsewhere. output_size, spatial or with all dimensions, is by default
- * what the windows span; another one must have as many windows (ValueError). An empty stride is the kernel's size.
+ * Puts each element where max_pool1d() found it, and zeros elsewhere. output_size (spatial or all sizes) defaults to
+ * the windows' span; others must give as many windows (ValueError). An empty stride is the kernel's size.
  */
 TERCEL_OP_API(python_nn, autocast_f32)
 Tensor max_unpool1d(const Tensor& x, const Tensor& indices, IntSpan kernel_size, IntSpan stride = {},
@@ -25,8 +25,8 @@ Tensor max_unpool3d(const Tensor& x, const Tensor& indices, IntSpan kernel_size,
                     IntSpan padding = {0}, IntSpan output_size = {});
 
 /**
- * The largest of each window of random place (Graham, Fractional Max-Pooling). random_samples [n, channels, dimensions]
- * in [0, 1) place the windows; they are drawn unless given.
+ * The maximum of each randomly placed window (Graham, Fractional Max-Pooling). random_samples [n, channels, dimensions]
+ * in [0, 1) determine the positions; they are drawn unless given.
  */
 TERCEL_OP_API(autocast_f32)
 Tensor fractional_max_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan output_size,
@@ -34,7 +34,7 @@ Tensor fractional_max_pool2d(const Tensor& x, IntSpan kernel_size, IntSpan outpu
 TERCEL_OP_API(autocast_f32)
 Tensor fractional_max_pool3d(const Tensor& x, IntSpan kernel_size, IntSpan output_size,
                              const Tensor& random_samples = {});
-/** The same, and where each stood. */
+/** The same with the flat index of each maximum. */
 TERCEL_API ValuesAndIndices fractional_max_pool2d_with_indices(const Tensor& x, IntSpan kernel_size,
                                                                IntSpan output_size, const Tensor& random_samples = {});
 TERCEL_API ValuesAndIndices fractional_max_pool3d_with_indices(const Tensor& x, IntSpan kernel_size,

@@ -6,7 +6,8 @@
 #include <numeric>
 
 #include "tercel/core/convert.h"
-#include "tercel/ops/factories/factories_impl.h"
+#include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/random/random_impl.h"
 #include "tercel/util/ceil_div.h"
 
@@ -44,27 +45,10 @@ constexpr KernelTable<NormalF32Fn> kNormalF32 = TERCEL_CPU_KERNELS(normal_number
 constexpr KernelTable<NormalF64Fn> kNormalF64 = TERCEL_CPU_KERNELS(normal_numbers_f64);
 constexpr KernelTable<RandomLogFn> kLog = TERCEL_CPU_KERNELS(random_log);
 
-/** Name of a type in PyTorch's error messages. */
-template <class T>
-constexpr const char* cpp_name() {
-  if constexpr (std::is_same_v<T, bool>) return "bool";
-  if constexpr (std::is_same_v<T, uint8_t>) return "unsigned char";
-  if constexpr (std::is_same_v<T, int8_t>) return "signed char";
-  if constexpr (std::is_same_v<T, int16_t>) return "short";
-  if constexpr (std::is_same_v<T, int32_t>) return "int";
-  if constexpr (std::is_same_v<T, int64_t>) return "long";
-  if constexpr (std::is_same_v<T, uint16_t>) return "unsigned short";
-  if constexpr (std::is_same_v<T, uint32_t>) return "unsigned int";
-  if constexpr (std::is_same_v<T, uint64_t>) return "unsigned long";
-  if constexpr (std::is_same_v<T, Half>) return "c10::Half";
-  if constexpr (std::is_same_v<T, BFloat16>) return "c10::BFloat16";
-  return std::is_same_v<T, double> ? "double" : "float";
-}
-
 template <class T>
 constexpr bool is_float_v = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-/** Upper end of a type's integers within int64; for a floating type, of its consecutive integers. */
+/** Upper end of a type's integers within int64; for floating types, of consecutive representable integers. */
 template <class T>
 constexpr int64_t last_integer() {
   if constexpr (std::is_same_v<T, double>) return int64_t{1} << 53;
@@ -75,7 +59,7 @@ constexpr int64_t last_integer() {
   if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(std::numeric_limits<T>::max());
 }
 
-/** The highest finite number of a floating type. */
+/** The largest finite number of a floating type. */
 template <class T>
 double highest() {
   if constexpr (std::is_same_v<T, Half>) return 65504;
@@ -100,7 +84,7 @@ void fill_from_normal(const Tensor& x, Generator& generator, Put put) {
   });
 }
 
-/** Fills x with value(u), or value(log u) if so, u uniform in (0, 1). */
+/** Fills x with value(u), or value(log u) if kOfLog, for u uniform in (0, 1). */
 template <bool kOfLog, class T, class Value>
 void fill_from_uniform(const Tensor& x, Generator& generator, Value value) {
   fill_by_words<T, 2>(x, generator, [value](const uint32_t* words, int64_t count, T* out) {
@@ -126,14 +110,14 @@ float uniform_of(uint32_t bits) {
   return static_cast<float>(bits & (kSteps - 1)) / static_cast<float>(kSteps);
 }
 
-/** Keeps a sample that rounding moved to the end of the range below it. */
+/** Moves a sample that was rounded to the end of the range below it. */
 template <class T, class Wide>
 T below(Wide value, Wide low, T high) {
   const T rounded = static_cast<T>(value);
   return static_cast<Wide>(rounded) < static_cast<Wide>(high) ? rounded : static_cast<T>(low);
 }
 
-/** Fills with low + (0 to count - 1), wrapping around; a count of 0 means 2^64. */
+/** Fills with low + (0 to count - 1), wrapping around; count = 0 means 2^64. */
 template <class T>
 void fill_integers(const Tensor& x, Generator& generator, int64_t low, uint64_t count) {
   fill_by_number<T>(x, generator, [low, count](uint64_t bits) {
@@ -150,14 +134,14 @@ void check_in_range(int64_t value, const char* name) {
     inside = std::abs(static_cast<double>(value)) <= highest<T>();
   else if constexpr (!std::is_same_v<T, uint64_t>)
     inside = value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-  TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_name<T>());
+  TERCEL_CHECK(inside, RuntimeError, name, " is out of bounds for ", cpp_type_name(scalar_type_of<T>()));
 }
 
-/** The number of T that is nearest to `value` from above, or from below. */
+/** The smallest T not below `value`, or the largest not above it. */
 template <class T>
 int64_t representable(int64_t value, bool above) {
   if constexpr (is_float_v<T>) {
-    // Distance of adjacent numbers of T there.
+    // Distance of adjacent numbers of T at this value.
     const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
     uint64_t step = 1;
     while (size / step > static_cast<uint64_t>(last_integer<T>())) step <<= 1;
@@ -167,7 +151,7 @@ int64_t representable(int64_t value, bool above) {
   return value;
 }
 
-/** Integers from low, below high or up to the end of T's range. */
+/** Integers from low to below high, or to the end of T's range. */
 template <class T>
 void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optional<int64_t> high) {
   if constexpr (is_float_v<T> || std::is_same_v<T, int64_t>)
@@ -183,7 +167,7 @@ void fill_range(const Tensor& x, Generator& generator, int64_t low, std::optiona
   fill_integers<T>(x, generator, first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first) + 1);
 }
 
-/** Checks that the dtype can hold the numbers 0 to n - 1. */
+/** Checks that the dtype can represent the numbers 0 to n - 1. */
 void check_permutation(int64_t n, ScalarType type) {
   TERCEL_CHECK(n >= 0, RuntimeError, "Trying to create tensor with negative dimension ", n, ": [", n, "]");
   TERCEL_CHECK(type != kBool && !is_complex(type), NotImplementedError, "randperm: not implemented for dtype ",
@@ -203,12 +187,14 @@ void check_permutation(int64_t n, ScalarType type) {
 const Tensor& uniform_(const Tensor& x, double from, double to, Generator& generator) {
   check_random("uniform_", x);
   visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
-    TERCEL_CHECK(std::abs(from) <= highest<T>(), RuntimeError, "from is out of bounds for ", cpp_name<T>());
-    TERCEL_CHECK(std::abs(to) <= highest<T>(), RuntimeError, "to is out of bounds for ", cpp_name<T>());
+    TERCEL_CHECK(std::abs(from) <= highest<T>(), RuntimeError, "from is out of bounds for ",
+                 cpp_type_name(scalar_type_of<T>()));
+    TERCEL_CHECK(std::abs(to) <= highest<T>(), RuntimeError, "to is out of bounds for ",
+                 cpp_type_name(scalar_type_of<T>()));
     TERCEL_CHECK(from <= to, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", from,
                  " > to=", to);
     TERCEL_CHECK(to - from <= highest<T>(), RuntimeError, "uniform_ expects to-from <= std::numeric_limits<",
-                 cpp_name<T>(), ">::max(), but found to=", to, " and from=", from,
+                 cpp_type_name(scalar_type_of<T>()), ">::max(), but found to=", to, " and from=", from,
                  " which result in to-from to exceed the limit");
   });
   const auto low32 = static_cast<float>(from), span32 = static_cast<float>(to - from), high32 = static_cast<float>(to);
@@ -232,7 +218,7 @@ const Tensor& uniform_(const Tensor& x, double from, double to, Generator& gener
 const Tensor& normal_(const Tensor& x, double mean, double std, Generator& generator) {
   check_random("normal_", x);
   TERCEL_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std);
-  // Of a complex number, which is two of what is drawn, the mean is real.
+  // The mean of complex numbers is real, and each is two generated numbers.
   const bool pairs = is_complex(x.dtype());
   if (pairs) std *= std::sqrt(0.5);
   const double second_mean = pairs ? 0 : mean;
@@ -323,7 +309,7 @@ const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
 
 namespace {
 
-/** A new tensor, filled by fill() through another handle, so that its version is 0. */
+/** A new tensor, filled by fill() through a second handle, so that its version is 0. */
 template <class Fill>
 Tensor drawn(IntSpan sizes, TensorOptions options, Fill fill) {
   return detail::made(sizes, options, [&](Tensor& out) { fill(out.data()); });
@@ -389,7 +375,7 @@ Tensor randperm(int64_t n, TensorOptions options, Generator& generator) {
   alignas(64) uint32_t words[detail::kBatchWords];
   for (int64_t end = n; end > 1;) {
     const int64_t first = std::max<int64_t>(end - detail::kBatchBlocks, 0);
-    const int64_t blocks = (end - first + kRandomLanes - 1) / kRandomLanes * kRandomLanes;
+    const int64_t blocks = round_up(end - first, kRandomLanes);
     detail::random_words_kernels[kCpu](state.seed, 0, state.offset + static_cast<uint64_t>(first), blocks, words);
     int64_t other[detail::kBatchBlocks];
     for (int64_t i = first; i < end; ++i) {

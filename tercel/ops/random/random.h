@@ -1,4 +1,4 @@
-// Random tensors. Numbers depend on the generator's state and the element's index alone, not on threads.
+// Random tensors. Numbers depend only on the generator's state and the element's index, not on threads.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace tercel {
 
-/** Uniform in [0, 1); of a complex number both parts are. */
+/** Uniform in [0, 1); for complex numbers, both parts are. */
 TERCEL_OP_API(out) Tensor rand(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
-/** Standard normal; of a complex number both parts have variance 1/2. */
+/** Standard normal; for complex numbers, both parts have variance 1/2. */
 TERCEL_OP_API(out) Tensor randn(IntSpan sizes, TensorOptions options = {}, Generator& generator = default_generator());
 /** Integers in [low, high); int64 unless options say otherwise. */
 TERCEL_OP_API(out)
@@ -19,12 +19,12 @@ Tensor randint(int64_t low, int64_t high, IntSpan sizes, TensorOptions options =
 /** Integers in [0, high). */
 TERCEL_API Tensor randint(int64_t high, IntSpan sizes, TensorOptions options = kInt64,
                           Generator& generator = default_generator());
-/** The numbers 0 to n - 1 in random order; int64 unless options say otherwise. */
+/** Random permutation of 0 to n - 1; int64 unless options say otherwise. */
 TERCEL_API Tensor randperm(int64_t n, Generator& generator = default_generator());
 TERCEL_OP_API(out)
 Tensor randperm(int64_t n, TensorOptions options, Generator& generator = default_generator());
 
-/** The same with the sizes of x, and its dtype, device and strides as empty_like() has them. */
+/** The same with x's sizes, and dtype, device and strides as in empty_like(). */
 TERCEL_API Tensor rand_like(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve,
                             Generator& generator = default_generator());
 TERCEL_API Tensor rand_like(const Tensor& x, TensorOptions options, MemoryFormat format = MemoryFormat::Preserve,
@@ -47,29 +47,29 @@ TERCEL_API Tensor randint_like(const Tensor& x, int64_t low, int64_t high, Tenso
 /** Fills with uniform numbers in [from, to). */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& uniform_(const Tensor& x, double from = 0, double to = 1, Generator& generator = default_generator());
-/** Fills with normal numbers; the deviation of a complex number is shared by its parts. */
+/** Fills with normal numbers; for complex numbers, each part has half of the variance. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& normal_(const Tensor& x, double mean = 0, double std = 1, Generator& generator = default_generator());
-/** Fills with numbers whose logarithms are normal. */
+/** Fills with log-normal numbers. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& log_normal_(const Tensor& x, double mean = 1, double std = 2, Generator& generator = default_generator());
-/** Fills with numbers of density lambd * exp(-lambd * x), none of them 0 for a finite rate. */
+/** Fills with exponentially distributed numbers, density lambd * exp(-lambd * x); never 0 for a finite rate. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& exponential_(const Tensor& x, double lambd = 1, Generator& generator = default_generator());
-/** Fills with numbers of the Cauchy distribution. */
+/** Fills with Cauchy-distributed numbers. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& cauchy_(const Tensor& x, double median = 0, double sigma = 1, Generator& generator = default_generator());
-/** Fills with how often one tries, 1 or more, until what succeeds with probability p has succeeded. */
+/** Fills with geometrically distributed numbers: attempts (1 or more) until a first success of probability p. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& geometric_(const Tensor& x, double p, Generator& generator = default_generator());
-/** Fills with ones at the given probability, else zeros. */
+/** Fills with ones with the given probability, else zeros. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& bernoulli_(const Tensor& x, double p = 0.5, Generator& generator = default_generator());
 
-/** Fills with integers from 0 to the highest of the dtype; of a floating one, to the end of the range it has all of. */
+/** Fills with integers from 0 to the dtype's maximum, or for floating dtypes, to the end of its exact integers. */
 TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& random_(const Tensor& x, Generator& generator = default_generator());
-/** Fills with integers in [low, high), or from low up to the end that random_(x) has. */
+/** Fills with integers in [low, high), or from low to the upper end of random_(x). */
 TERCEL_OP_API(method)
 const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,
                       Generator& generator = default_generator());

@@ -1,8 +1,8 @@
-// Kernels for random numbers in bulk, used by random.cpp and sampling.cpp.
+// Kernels that generate random numbers in bulk, used by random.cpp and sampling.cpp.
 //
 // Note [Reproducible numbers]
-// The results are the same bits on every instruction set: kernels use integers, and floating additions, products,
-// quotients and square roots in a fixed order without fusing. So logarithms and sines are implemented here.
+// Results have the same bits on every instruction set: kernels use integers, and floating-point additions, products,
+// quotients and square roots in a fixed order, without fusing. So logarithms and sines are implemented here.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace tercel {
 
-/** Blocks computed in parallel; requests to the kernels are rounded up to a multiple. */
+/** Blocks computed in parallel; requests to the kernels are rounded up to multiples of it. */
 constexpr int64_t kRandomLanes = 16;
 /** Normal numbers computed in parallel. */
 constexpr int64_t kNormalsTogether = 2 * kRandomLanes;
 
 /** The words of blocks [first, first + blocks) of a Philox stream in order, four each; blocks % kRandomLanes = 0. */
 using RandomWordsFn = void(uint64_t seed, uint64_t stream, uint64_t first, int64_t blocks, uint32_t* words);
-/** Numbers of [0, 1), multiples of 2^-24, times span plus low; `low` where that is not below high. */
+/** Numbers in [0, 1), multiples of 2^-24, times span plus low; those not below high become low. */
 using UniformF32Fn = void(const uint32_t* words, int64_t count, float low, float span, float high, float* out);
 /** The same, multiples of 2^-53, each from two words. */
 using UniformF64Fn = void(const uint32_t* words, int64_t count, double low, double span, double high, double* out);
-/** Standard normal numbers (Box and Muller, 1958), a pair from each two words: |x| <= 5.77; count is a
- * multiple of kNormalsTogether. */
+/** Standard normal numbers (Box and Muller, 1958), a pair from every two words: |x| <= 5.77; count is a multiple of
+ * kNormalsTogether. */
 using NormalF32Fn = void(const uint32_t* words, int64_t count, float* out);
 /** The same, each from two words: |x| <= 8.58. */
 using NormalF64Fn = void(const uint32_t* words, int64_t count, double* out);

@@ -9,14 +9,14 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/core/tensor_meta.h"
+#include "tercel/ops/common/new_tensor_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/factories/factories_impl.h"
 #include "tercel/ops/random/random.h"
 #include "tercel/ops/random/random_impl.h"
 #include "tercel/ops/reduce/reduce.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/** An element's stream of random numbers, see Note [Random streams]. */
+/** An element's stream of random numbers; see Note [Random streams]. */
 class ElementDraws {
  public:
   ElementDraws(uint64_t seed, uint64_t element) : philox_{seed, element + 1} {}
@@ -41,7 +41,7 @@ class ElementDraws {
   uint64_t count_ = 0;
 };
 
-/** Multiplies uniforms (Knuth) for small rates; Hoermann's transformed rejection (PTRS, 1993) for the others. */
+/** For small rates, multiplies uniform numbers (Knuth); otherwise Hoermann's transformed rejection (PTRS, 1993). */
 double draw_poisson(double rate, ElementDraws& draws) {
   if (rate == 0) return 0;
   if (rate < 10) {
@@ -93,7 +93,7 @@ double draw_binomial(double n, double p, ElementDraws& draws) {
   return p <= 0.5 ? draw_binomial_half(n, p, draws) : n - draw_binomial_half(n, 1 - p, draws);
 }
 
-/** A contiguous tensor of each parameter's values in float64, without history. */
+/** A contiguous float64 tensor of a parameter's values, without history. */
 Tensor values_of(const Tensor& parameter) { return to(parameter.detach(), kFloat64).contiguous(); }
 
 /** A new tensor of the dtype; element i is draw(i, its random numbers). */
@@ -124,14 +124,14 @@ bool all_within(const Tensor& values, double low, double high) {
   return std::all_of(v, v + values.numel(), [=](double x) { return x >= low && x <= high; });
 }
 
-/** Standard normal numbers of the mean's dtype, with a deviation (a tensor or a number) and a mean; without history. */
+/** Normal numbers of the mean's dtype, with the given deviation (a tensor or a number) and mean; without history. */
 template <class Deviation>
 Tensor scaled_normal(IntSpan sizes, const Tensor& mean, const Deviation& stddev, Generator& generator) {
   const NoRecordGuard no_record;
   return add_(mul_(randn(sizes, mean.dtype(), generator), stddev), mean);
 }
 
-/** The indices of the `samples` largest of weight / exponential number: a draw without replacement. */
+/** Draws without replacement: the indices of the `samples` largest values of weight / exponential number. */
 void draw_different(const double* weights, int64_t categories, Philox philox, uint64_t offset, int64_t samples,
                     int64_t* out) {
   std::vector<double> keys(static_cast<size_t>(categories));
@@ -282,7 +282,7 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
   for (int64_t r = 0; r < rows; ++r) check_weights(w + r * categories, categories, replacement);
   const Tensor out = weights.dim() == 2 ? empty({rows, samples}, kInt64) : empty({samples}, kInt64);
   int64_t* indices = out.data<int64_t>();
-  const int64_t blocks = replacement ? samples : categories;  // of a row
+  const int64_t blocks = replacement ? samples : categories;  // per row
   const GeneratorState state = generator.reserve(static_cast<uint64_t>(rows * blocks));
   const Philox philox{state.seed, 0};
   const auto draw = replacement ? draw_with_replacement : draw_different;

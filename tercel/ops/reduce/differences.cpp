@@ -14,13 +14,13 @@ namespace tercel {
 
 namespace {
 
-/** All but the first `count` elements; all but the last `count`. */
+/** All elements except the first `count`, or except the last `count`. */
 Tensor without_first(const Tensor& x, int64_t dim, int64_t count = 1) {
   return narrow(x, dim, count, x.size(dim) - count);
 }
 Tensor without_last(const Tensor& x, int64_t dim, int64_t count = 1) { return narrow(x, dim, 0, x.size(dim) - count); }
 
-void check_joins(const Tensor& x, const Tensor& joined, int64_t dim) {
+void check_prepend_append(const Tensor& x, const Tensor& joined, int64_t dim) {
   if (!joined.defined()) return;
   TERCEL_CHECK(joined.dim() == x.dim(), RuntimeError,
                "diff expects prepend or append to be the same dimension as input");
@@ -31,7 +31,7 @@ void check_joins(const Tensor& x, const Tensor& joined, int64_t dim) {
                  ") = ", joined.size(d));
 }
 
-/** The coordinates of samples, with a shape that broadcasts with the samples'. */
+/** The coordinates of samples, shaped to broadcast with the samples. */
 Tensor places_along(const char* op, const Tensor& y, const Tensor& x, int64_t dim) {
   check_strided(op, x, "x");
   TERCEL_CHECK(y.dtype() != kBool && x.dtype() != kBool, NotImplementedError, op,
@@ -48,7 +48,7 @@ Tensor places_along(const char* op, const Tensor& y, const Tensor& x, int64_t di
   return out;
 }
 
-/** Twice the areas between samples. */
+/** Twice the area between adjacent samples. */
 Tensor areas(const Tensor& y, int64_t dim, const Tensor& widths) {
   return mul(add(without_first(y, dim), without_last(y, dim)), widths);
 }
@@ -68,7 +68,7 @@ DimVector sizes_without(const Tensor& y, int64_t dim) {
   return sizes;
 }
 
-/** The dimension of x that corresponds to y's `dim`, counted from the end. */
+/** The dimension of x that corresponds to y's `dim`, counting from the end. */
 int64_t same_from_the_end(const Tensor& x, const Tensor& y, int64_t dim) { return dim + x.dim() - y.dim(); }
 
 }  // namespace
@@ -78,8 +78,8 @@ Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, co
   TERCEL_CHECK(input.dim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
   TERCEL_CHECK(n >= 0, RuntimeError, "order must be non-negative but got ", n);
   const int64_t dim = wrap_dim(d, input.dim());
-  check_joins(input, prepend, dim);
-  check_joins(input, append, dim);
+  check_prepend_append(input, prepend, dim);
+  check_prepend_append(input, append, dim);
   std::vector<Tensor> parts;
   for (const Tensor& part : {prepend, input, append})
     if (part.defined()) parts.push_back(part);
@@ -96,7 +96,7 @@ Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, co
 Tensor trapezoid(const Tensor& y, double dx, int64_t d) {
   const int64_t dim = samples_dim("trapezoid", y, d);
   if (y.size(dim) == 0) return zeros(sizes_without(y, dim), y.options());
-  // Every sample except the first and last counts twice.
+  // Every sample except the first and the last counts twice.
   const Tensor ends = mul(add(select(y, dim, 0), select(y, dim, -1)), 0.5);
   return mul(sub(sum(y, {dim}), ends), dx);
 }
@@ -183,7 +183,7 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
   sizes[static_cast<size_t>(dim)] = x.size(dim) - 1;
   const Tensor steps = reshape(sub(without_first(coordinates, 0), without_last(coordinates, 0)), sizes);
   const Tensor before = without_last(steps, dim), after = without_first(steps, dim);
-  // Derivative at the middle point of the parabola through three neighbours.
+  // Derivative at the middle of three points of their parabola.
   const Tensor both = add(before, after);
   const Tensor inner = sub(add(mul(without_first(x, dim, 2), div(before, mul(after, both))),
                                mul(narrow(x, dim, 1, x.size(dim) - 2), div(sub(after, before), mul(before, after)))),
@@ -203,7 +203,7 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& coordinates, i
   return joined(first, inner, mul(last, -1.0), dim);
 }
 
-/** spacing_of(i) is the spacing along the i-th dimension of `dims`. */
+/** spacing_of(i) is the spacing along dimension i of `dims`. */
 template <class SpacingOf>
 std::vector<Tensor> gradient_along_each(const Tensor& x, const DimVector& dims, int64_t edge_order,
                                         SpacingOf spacing_of) {

@@ -7,7 +7,7 @@
 #include "tercel/autograd/not_implemented.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
@@ -27,7 +27,7 @@ namespace tercel {
 namespace {
 
 constexpr int64_t kGrainElements = 65536;
-/** Maximum number of per-thread counters. */
+/** Maximum number of counters per thread. */
 constexpr int64_t kOwnCounters = 65536;
 
 /** Adds 1 to counts[bin_of(i)] for i in [0, n); negative bins are skipped. Counts are exact in any order. */
@@ -48,7 +48,7 @@ void count_into(const Tensor& counts, int64_t n, BinOf bin_of) {
     for (int64_t b = 0; b < bins; ++b) totals[b] += own.data<int64_t>()[c * bins + b];
 }
 
-/** Sums of weights, added in order: the same for any number of threads. */
+/** Sums of weights, added in order, so that they do not depend on the number of threads. */
 template <class T, class BinOf>
 void sum_into(const Tensor& sums, const Tensor& weights, BinOf bin_of) {
   T* totals = sums.data<T>();
@@ -77,7 +77,7 @@ struct Range {
     const MinAndMax extremes = aminmax(x);
     return {extremes.min.item<double>(), extremes.max.item<double>()};
   }
-  /** For equal bounds the range of the elements, or one of width 2 if that is empty. */
+  /** If the bounds are equal, the range of the elements, or one of width 2 if that is empty. */
   Range resolved(const Tensor& x) const {
     Range out = *this;
     if (out.low == out.high && x.numel() > 0) out = of(x);
@@ -87,7 +87,7 @@ struct Range {
     }
     return out;
   }
-  /** The bin of x in a narrow range; the middle one if the range is empty. */
+  /** The bin of x in a narrow range; the middle bin if the range is empty. */
   int64_t bin_of(double x, int64_t bins) const {
     if (low == high) return bins / 2;
     const double part = (x - low) / (high - low) * static_cast<double>(bins);
@@ -115,7 +115,7 @@ void check_weight(const Tensor& x, const Tensor& weight) {
                ")");
 }
 
-/** The interval of ascending edges that holds x, the last with both ends; -1 if none does. */
+/** The interval of ascending edges that contains x; the last one is closed. -1 if there is none. */
 int64_t interval_of(const double* edges, int64_t bins, double x) {
   if (!(x >= edges[0] && x <= edges[bins])) return -1;
   return std::min<int64_t>(bins - 1, std::upper_bound(edges, edges + bins + 1, x) - edges - 1);
@@ -168,10 +168,10 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
   const Tensor x = contiguous(to(given, dtype));
   const auto count = [&]<class T>() {
     const T *values = x.data<T>(), low = static_cast<T>(range.low), high = static_cast<T>(range.high);
-    // A power of two scales exactly; this one keeps the width of the widest range, times `bins`, finite.
+    // Scaling by a power of two is exact; this one keeps the width of the widest range, times `bins`, finite.
     const T scale = std::isfinite((high - low) * static_cast<T>(bins)) ? T(1) : T(0x1p-64);
     const T width = high * scale - low * scale;
-    // The bin of the only value in a range too narrow for T.
+    // The bin of the only value in a range that is too narrow for T.
     const int64_t only = range.bin_of(static_cast<double>(low), bins);
     return filled(bins, x.numel(), Tensor(), [=](int64_t i) -> int64_t {
       if (!(values[i] >= low && values[i] <= high)) return -1;
@@ -215,7 +215,7 @@ Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weigh
 
 namespace {
 
-/** Edges of bins of equal width in a range, by default (empty) that of the elements. */
+/** Edges of bins of equal width in a range; by default (empty) that of the elements. */
 Tensor even_edges(const Tensor& x, int64_t bins, Span<double> given, int64_t dim) {
   Range range{0, 1};
   if (!given.empty())

@@ -1,11 +1,15 @@
 #include "tercel/ops/reduce/reduce.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/default_dtype.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/complex_logs_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/elementwise/ternary.h"
@@ -14,7 +18,6 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/out_variants.h"
 #include "tercel/ops/reduce/reduce_impl.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/views.h"
 
 namespace tercel {
@@ -64,7 +67,7 @@ Tensor reduce(int op, Compute compute, const Tensor& x, DimMask mask, bool keepd
 }
 
 Tensor with_reduced_dims(Tensor t, size_t ndim, DimMask mask, bool keepdim) {
-  // A single number can be expanded without reshaping.
+  // A single number is expanded without reshaping.
   if (keepdim || t.dim() == 0) return t;
   for (size_t d = 0; d < ndim; ++d)
     if (is_reduced(mask, d)) t = unsqueeze(t, static_cast<int64_t>(d));
@@ -113,7 +116,7 @@ void check_no_complex(const char* op, const Tensor& x) {
   TERCEL_CHECK(!x.is_complex(), TypeError, op, "(): does not support complex input");
 }
 
-// x converted for a sum in a dtype: x itself if the kernel converts on load.
+// x converted for a sum in a dtype; x itself if the kernel converts on load.
 Tensor summed_in(const Tensor& x, ScalarType dtype) {
   return dtype == x.dtype() || (!x.is_complex() && (is_floating(dtype) || dtype == kInt64)) ? x : to(x, dtype);
 }
@@ -174,12 +177,12 @@ Tensor nansum_of(const Tensor& x, DimMask mask, bool keepdim, ScalarType dtype) 
 
 Tensor prod_of(const Tensor& given, DimMask mask, bool keepdim, ScalarType dtype);
 
-// The same, recorded: each element's gradient is the product of the others, computed without division if there are
-// zeros, since a quotient has wrong derivatives there.
+// The same, recorded: each element's gradient is the product of the others. If there are zeros it is computed without
+// division, since a quotient has wrong derivatives there.
 Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask) {
   const Tensor zero = eq(x, 0);
   if (!any(zero).item<bool>()) return mul(grad, conj(div(prod_of(x, mask, true, ScalarType::Undefined), x)));
-  // x with the reduced dimensions last, as one.
+  // x with the reduced dimensions last, merged into one.
   DimVector order, kept;
   for (size_t d = 0; d < x.sizes().size(); ++d)
     if (!is_reduced(mask, d)) {
@@ -202,7 +205,7 @@ Tensor prod_backward_recorded(const Tensor& grad, const Tensor& x, DimMask mask)
   return mul(grad, conj(permute(reshape(products, moved.sizes()), back)));
 }
 
-// The gradient is g * out / x without zeros; a single zero gets the product of the others, with two all are 0.
+// Without zeros the gradient is g * out / x; a single zero gets the product of the others; with two zeros all are 0.
 Tensor prod_backward(const Tensor& grad, const Tensor& x, DimMask mask) {
   if (should_record(grad, x)) return prod_backward_recorded(grad, x, mask);
   const Tensor zero = eq(x, 0);
@@ -370,5 +373,33 @@ Tensor any(const Tensor& x) { return test_of<op::Any>(x, dim_mask("any", x, {}),
 Tensor any(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::Any>(x, dim_mask("any", x, dim), keepdim); }
 Tensor all(const Tensor& x) { return test_of<op::All>(x, dim_mask("all", x, {}), false); }
 Tensor all(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::All>(x, dim_mask("all", x, dim), keepdim); }
+
+Tensor logsumexp(const Tensor& given, IntSpan dim, bool keepdim) {
+  const DimMask mask = dim_mask("logsumexp", given, dim);
+  if (given.is_complex()) return complex_logsumexp(given, dim, keepdim);
+  const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
+  const size_t ndim = x.sizes().size();
+  Tensor out;
+  {
+    const NoRecordGuard no_record;
+    const Compute compute = compute_of(x.dtype());
+    const auto reduced = [&](int op, const Tensor& t) { return reduce(op, compute, t, mask, keepdim); };
+    const Tensor top = reduced(op_index<op::Max>, x);
+    // Infinities have no differences: they reach the result through exp and log.
+    const Tensor shift = where(isfinite(top), top, 0);
+    const Tensor below = sub(to(x, native_dtype(compute)), with_reduced_dims(shift, ndim, mask, keepdim));
+    out = to(add(log(reduced(op_index<op::Sum>, exp(below))), shift), x.dtype());
+  }
+  if (should_record(x))
+    record("LogsumexpBackward0", out, {x},
+           [x = SavedTensor(x), out = SavedTensor::output(out), mask, keepdim, ndim](BackwardCall& call) {
+             const Tensor result = with_reduced_dims(out.get(call), ndim, mask, keepdim);
+             const Tensor grad = with_reduced_dims(call.grad(), ndim, mask, keepdim);
+             // -inf is the result of -infs alone, whose difference would be NaN.
+             const Tensor shift = where(eq(result, -std::numeric_limits<double>::infinity()), 0, result);
+             call.set(0, mul(grad, exp(sub(x.get(), shift))));
+           });
+  return out;
+}
 
 }  // namespace tercel

@@ -1,15 +1,14 @@
-// Reductions as functor types in a list.
+// Reductions as a list of functor types.
 //
 // Note [Reduction functors]
-// An element x enters as map(x); combine(a, b) is associative and commutative but for rounding; identity() is an
-// element that changes nothing. Parts that were combined are combined further by `Merge`. What is done to the final
-// value (a root, a division) is an elementwise op. Those that have an order in them are not for complex numbers. V is a
-// vector, or Int<T>; see Note [Functors].
+// map(x) converts an element x; combine(a, b) is associative and commutative except for rounding; identity() is its
+// neutral element. Partial results are combined by `Merge`. Final operations (a root, a division) are elementwise ops.
+// Reductions that compare elements do not support complex numbers. V is a vector, or Int<T>; see Note [Functors].
 #pragma once
 
 #include <limits>
 
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/op_list_impl.h"
 
 namespace tercel::op {
 
@@ -57,9 +56,10 @@ constexpr T highest() {
 }
 }  // namespace detail
 
-// The comparison with itself lets NaN through.
+// The comparison of an element with itself lets NaN through.
 struct Max {
   using Merge = Max;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::lowest<T>();
@@ -72,7 +72,7 @@ struct Max {
   static TERCEL_HD V combine(V a, V b) {
     return where((a > b) | (a != a), a, b);
   }
-  /** Whether a takes the place of b, which came before it. */
+  /** Whether a replaces b, which came before it. */
   template <class V>
   static TERCEL_HD auto better(V a, V b) {
     return (a > b) | ((a != a) & (b == b));
@@ -80,6 +80,7 @@ struct Max {
 };
 struct Min {
   using Merge = Min;
+  static constexpr bool ordering = true;
   template <class T>
   static constexpr T identity() {
     return detail::highest<T>();
@@ -98,7 +99,7 @@ struct Min {
   }
 };
 
-/** Sum of what is made of the elements. */
+/** Sum of mapped elements. */
 struct SumOf {
   using Merge = Sum;
   static constexpr bool floating_only = true;
@@ -117,7 +118,7 @@ struct AbsSum : SumOf {
     return abs(x);
   }
 };
-/** Sum of what is not NaN. */
+/** Sum of the elements that are not NaN. */
 struct NanSum : SumOf {
   template <class V>
   static TERCEL_HD V map(V x) {
@@ -146,7 +147,7 @@ struct AbsMax {
     return Max::combine(a, b);
   }
 };
-// Elements become 0 or 1.
+// Elements are mapped to 0 or 1.
 struct Any {
   using Merge = Max;
   template <class T>
@@ -182,7 +183,7 @@ struct All {
 
 namespace tercel {
 
-/** Every reduction by value; the position in the list is its number. */
+/** All reductions by value; the position in the list is the op's index. */
 using ReduceOps =
     OpList<op::Sum, op::Prod, op::Max, op::Min, op::AbsSum, op::SquareSum, op::AbsMax, op::Any, op::All, op::NanSum>;
 template <class Op>
@@ -193,10 +194,12 @@ template <class Op>
 constexpr bool is_floating_only = requires {
   Op::floating_only;
 };
-/** Whether it compares elements with one another. */
+/** Whether it compares elements. */
 template <class Op>
-constexpr bool is_ordering = std::is_same_v<Op, op::Max> || std::is_same_v<Op, op::Min>;
-/** Those that also say where. */
+constexpr bool is_ordering = requires {
+  Op::ordering;
+};
+/** Reductions that also return an index. */
 using ArgReduceOps = OpList<op::Max, op::Min>;
 
 }  // namespace tercel

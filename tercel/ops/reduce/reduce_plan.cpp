@@ -1,12 +1,11 @@
-// Plans the kernels' loops for a tensor and the dimensions to reduce.
+// Plans the kernels' loops, given a tensor and the dimensions to reduce.
 //
 // Note [Reduction plan]
 // Dimensions are sorted by stride and merged where that keeps the order of elements. If the innermost dimension is
-// reduced, an output's elements are combined along rows of memory; otherwise adjacent outputs are combined as columns,
-// row by row, so that memory is read in order in either case. The elements of an output are split into blocks that
+// reduced, the elements of an output are combined along rows of memory; otherwise adjacent outputs are combined as
+// columns, row by row. So memory is read in order in either case. The elements of an output are split into blocks that
 // depend only on the sizes; blocks run on several threads, and their partial results are reduced in a second step. Few
-// columns over many rows are treated as more columns over fewer rows, which the second step folds
-// together.
+// columns over many rows are treated as more columns over fewer rows, which the second step combines.
 #include <algorithm>
 #include <cstdlib>
 
@@ -28,14 +27,14 @@ constinit const KernelTable<ArgReduceFn> arg_rows_kernels = TERCEL_CPU_KERNELS(a
 constinit const KernelTable<ArgReduceFn> arg_columns_kernels = TERCEL_CPU_KERNELS(arg_reduce_columns);
 
 constexpr int64_t kGrainElements = 32768;
-// Rows of more than two blocks are split.
+// Rows longer than two blocks are split.
 constexpr int64_t kRowBlock = 65536;
-// Elements of a block of columns, and its least number of rows.
+// Elements in a block of columns, and its minimum number of rows.
 constexpr int64_t kColumnBlock = 262144;
 constexpr int64_t kColumnBlockRows = 512;
-// Shorter rows of memory are not combined along the row.
+// Shorter rows are not combined along the row.
 constexpr int64_t kShortRow = 16;
-// Columns that are worth a separate loop.
+// Number of columns that justifies a separate loop.
 constexpr int64_t kFoldedColumns = 512;
 
 struct Dim {
@@ -45,7 +44,7 @@ struct Dim {
 using Dims = SmallVector<Dim, 8>;
 
 void sort_by_distance(Dims& dims) {
-  // By insertion: there are few, and std::stable_sort allocates.
+  // Insertion sort: there are few dimensions, and std::stable_sort allocates.
   for (size_t i = 1; i < dims.size(); ++i) {
     const Dim dim = dims[i];
     size_t to = i;
@@ -54,7 +53,7 @@ void sort_by_distance(Dims& dims) {
   }
 }
 
-// Merges adjacent dimensions that are one dimension in memory.
+// Merges adjacent dimensions that are a single dimension in memory.
 void coalesce(Dims& dims) {
   size_t n = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -121,7 +120,7 @@ DimVector kept_sizes(const Tensor& x, DimMask mask) {
   return sizes;
 }
 
-// Few columns that follow each other in memory, over many rows: this many rows become one.
+// The number of rows to merge into one, if there are few contiguous columns and many rows.
 int64_t fold_of(const Dims& kept, const Dims& reduced, int64_t item) {
   if (kept.size() != 1 || reduced.size() != 1) return 1;
   const int64_t columns = kept[0].size, rows = reduced[0].size;
@@ -130,7 +129,7 @@ int64_t fold_of(const Dims& kept, const Dims& reduced, int64_t item) {
   return fold > 1 && rows >= 8 * fold ? fold : 1;
 }
 
-// Dimensions of x in either list; output elements of `out_item` bytes, row-major.
+// The plan; output elements have `out_item` bytes and are row-major.
 Plan make_plan(const Tensor& x, DimMask mask, int64_t out_item) {
   Plan plan;
   const int64_t item = static_cast<int64_t>(x.itemsize());
@@ -217,7 +216,7 @@ Tensor reduce_over(int op, Compute compute, const Tensor& x, DimMask mask) {
   Plan plan = make_plan(x, mask, item);
   const int64_t x_item = static_cast<int64_t>(x.itemsize());
   const int64_t fold = plan.fold;
-  int64_t rest = 0;  // rows that do not fill a folded one
+  int64_t rest = 0;  // rows that do not fill a merged row
   const int64_t columns = plan.by_rows ? 0 : plan.geometry.kept[0].size;
   if (fold > 1) {
     Dim &kept = plan.geometry.kept[0], &reduced = plan.geometry.reduced[0];

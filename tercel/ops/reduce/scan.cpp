@@ -4,17 +4,18 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
+#include "tercel/ops/common/complex_logs_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/complex_logs_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/scan_kernels.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/views/cat.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/ceil_div.h"
@@ -33,11 +34,11 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 Compute scan_compute(ScalarType t) { return is_floating(t) ? compute_of(t) : Compute::I64; }
 
 void run_columns(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
-  // Columns are independent, so the strips may depend on the number of threads.
+  // Columns are independent, so strips may depend on the number of threads.
   const int64_t wanted = std::max<int64_t>(1, num_threads() / std::max<int64_t>(1, outer));
-  const int64_t each = (loop.inner + wanted - 1) / wanted;
+  const int64_t each = ceil_div(loop.inner, wanted);
   loop.strip = std::clamp(round_up(each, kLeastStrip), kLeastStrip, kMaxScanStrip);
-  const int64_t strips = (loop.inner + loop.strip - 1) / loop.strip;
+  const int64_t strips = ceil_div(loop.inner, loop.strip);
   parallel_for(0, outer * strips, std::max<int64_t>(1, kGrainElements / (loop.n * std::min(loop.inner, loop.strip))),
                [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
 }
@@ -49,8 +50,8 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   };
   const bool splits = loop.op != ScanOp::Product && loop.op != ScanOp::LogSumExp;
   const int64_t threads = in_parallel_region() ? 1 : num_threads();
-  loop.blocks = (loop.n + kScanBlock - 1) / kScanBlock;
-  // Two passes read everything twice: used only if the rows alone leave threads idle.
+  loop.blocks = ceil_div(loop.n, kScanBlock);
+  // Two passes read everything twice, and are used only if the rows alone leave threads idle.
   if (!splits || threads == 1 || outer >= threads || loop.blocks < 4)
     return run(ScanPhase::Whole, outer, std::max<int64_t>(1, kGrainElements / loop.n));
   const Tensor carries = empty({outer * loop.blocks * kScanCarryBytes}, kUInt8);
@@ -60,7 +61,7 @@ void run_rows(ScanLoop& loop, ScanFn* kernel, int64_t outer) {
   run(ScanPhase::Finish, outer * loop.blocks, 1);
 }
 
-/** The scan of x in its compute type. `indices` is used for extremes, else null. */
+/** The scan of x in its compute type. `indices` is for extrema, else null. */
 Tensor scan_along(ScanOp op, const Tensor& x, int64_t dim, bool reverse, Tensor* indices = nullptr) {
   const NoRecordGuard no_record;
   const Compute compute = scan_compute(x.dtype());
@@ -98,7 +99,7 @@ Tensor converted(const Tensor& x, ScalarType dtype) {
   return is_integral(x.dtype(), true) && x.dtype() != kUInt64 ? to(x, kInt64) : x;
 }
 
-/** The sum from either end: the gradient of one is the other. */
+/** The sum from either end; each is the gradient of the other. */
 Tensor sum_scan(const Tensor& x, int64_t dim, bool reverse) {
   if (x.is_complex()) return complex(sum_scan(real(x), dim, reverse), sum_scan(imag(x), dim, reverse));
   const Tensor out = to(scan_along(ScanOp::Sum, x, dim, reverse), x.dtype());
@@ -113,8 +114,8 @@ Tensor log_sum_exp_scan(const Tensor& x, int64_t dim, bool reverse) {
 }
 
 /**
- * The gradient of a product with zeros among its factors, from ops that can be differentiated: for every k, the
- * products from k on without the factor k.
+ * The gradient of a product with zeros among its factors, composed of differentiable ops: for every k, the products
+ * from k on, without the factor k.
  */
 Tensor cumprod_backward_by_slices(const Tensor& grad, const Tensor& x, int64_t dim) {
   const int64_t n = x.size(dim);
@@ -133,8 +134,8 @@ Tensor cumprod_backward_by_slices(const Tensor& grad, const Tensor& x, int64_t d
 }
 
 /**
- * Before the first zero of a line the gradient is the sum of the following products, divided by the factor; at the
- * first zero it is that sum with the zero replaced by 1; after it the gradient is zero.
+ * Before the first zero of a line, the gradient is the sum of the following products, divided by the factor; at the
+ * first zero, it is that sum with the zero replaced by 1; after it, the gradient is zero.
  */
 Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, int64_t dim) {
   const Tensor zero = eq(x, 0);
@@ -144,13 +145,13 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& x, const Tensor& out, 
   const Tensor first = logical_and(zero, eq(zeros_so_far, 1));
   const Tensor patched = where(first, 1, x);
   const Tensor products = cumprod(patched, dim);
-  // products * grad from the first zero on; `out` is 0 there, so that the two sums do not mix.
+  // products * grad from the first zero on; `out` is 0 there, so the two sums do not mix.
   const Tensor at_first = sum_scan(where(gt(zeros_so_far, 0), mul(grad, products), 0), dim, true);
   const Tensor before = div(sum_scan(mul(grad, out), dim, true), where(zero, 1, x));
   return where(first, at_first, where(eq(zeros_so_far, 0), before, 0));
 }
 
-/** Products of 2, 4, 8 ... neighbours, each the product of two of the former. */
+/** Products of 2, 4, 8 ... neighbours, each the product of two of the previous step. */
 Tensor complex_products(const Tensor& x, int64_t dim) {
   const NoRecordGuard no_record;
   if (x.dim() == 0) return clone(x);
@@ -179,10 +180,10 @@ ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp 
   check_strided(op, x, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   ValuesAndIndices out;
-  if (x.dim() == 0 && x.is_complex()) return {clone(x), zeros({}, kInt64)};  // there is nothing to compare
+  if (x.dim() == 0 && x.is_complex()) return {clone(x), zeros({}, kInt64)};  // a single number needs no comparison
   check_real(op, x);
   if (x.dtype() == kUInt64) {
-    // The kernel compares signed numbers: flipping the top bit keeps the order.
+    // The kernel compares signed numbers: flipping the top bit preserves the order.
     const auto turned = [](const Tensor& t) { return bitwise_xor(t, INT64_MIN); };
     out.values = scan_along(scan_op, turned(to(x, kInt64)), dim, false, &out.indices);
     out.values = to(turned(out.values), kUInt64);
@@ -193,7 +194,7 @@ ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp 
   return out;
 }
 
-/** d out[j] / d x[i] is exp(x[i] - out[j]), summed as logarithms, separately for positive and negative gradients. */
+/** d out[j] / d x[i] is exp(x[i] - out[j]), summed in logarithms, separately for positive and negative gradients. */
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& x, const Tensor& out, int64_t dim) {
   if (should_record(grad, x)) {
     // With differentiable ops, which have a smaller range.

@@ -2,7 +2,7 @@
 //
 // Note [Scans]
 // The input is contiguous [outer, n, inner]. If inner is more than 1, strips of columns are scanned in parallel, row by
-// row. A single row is one chain of dependent operations; a sum breaks it up: short runs of elements are scanned in
+// row. A single row is a chain of dependent operations. Sums break it up: short runs of elements are scanned in
 // parallel, and the total before each run is added to it. If rows are too long and too few for the threads, they are
 // split into blocks of kScanBlock, independent of the number of threads: Totals computes each block's total, Carries
 // the total before each block, Finish scans the blocks. Whole does the same arithmetic in one pass, so the result has
@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "tercel/core/dispatch.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel {
 
@@ -31,16 +31,16 @@ struct ScanLoop {
   Compute compute;
   bool reverse;  ///< from the last element to the first; sums and LogSumExp only
   int64_t n, inner;
-  int64_t strip;   ///< columns scanned in parallel when inner > 1
-  int64_t blocks;  ///< of a row
+  int64_t strip;   ///< columns scanned in parallel if inner > 1
+  int64_t blocks;  ///< blocks per row
   const void* x;
   void* out;
-  int64_t* indices;  ///< for extremes
+  int64_t* indices;  ///< extrema only
   char* carries;     ///< kScanCarryBytes for each block of each row
 };
 /**
- * Rows [begin, end) of outer when inner is 1 (Whole, Carries), or tasks (row, block), the block fastest (Totals,
- * Finish); else tasks (outer, strip), the strip fastest.
+ * Rows [begin, end) of outer if inner is 1 (Whole, Carries), or tasks (row, block), the block fastest (Totals, Finish);
+ * else tasks (outer, strip), the strip fastest.
  */
 using ScanFn = void(const ScanLoop& loop, int64_t begin, int64_t end);
 

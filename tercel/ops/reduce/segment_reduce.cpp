@@ -73,7 +73,7 @@ Tensor checked_lengths(const Tensor& given, int64_t axis, const Tensor& data, bo
   return lengths;
 }
 
-/** The segment of each element, numbered over all lines; elements outside of all segments get the next number. */
+/** The segment of each element, numbered over all lines; elements outside all segments get the next number. */
 Tensor segments_of(const Tensor& lengths, int64_t n) {
   const int64_t lines = lengths.size(0), segments = lengths.size(1);
   const Tensor out = full({lines * n}, lines * segments, TensorOptions(kInt64));
@@ -87,8 +87,8 @@ Tensor segments_of(const Tensor& lengths, int64_t n) {
 }
 
 /**
- * The gradient of rows from that of the segments, [segments, ...], for extremes `reduced`: all rows equal to these (or
- * NaN like these) share it.
+ * The gradient of rows, given that of the segments, [segments, ...], for extrema `reduced`: all rows equal to these (or
+ * NaN, if these are) share it.
  */
 Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Tensor& reduced, const Tensor& ids) {
   Tensor matches, counts;
@@ -99,19 +99,19 @@ Tensor gradient_of_extremes(const Tensor& gradient, const Tensor& rows, const Te
     counts = clamp_min(index_add(zeros(reduced.sizes(), reduced.options()), 0, ids, matches), 1);
   }
   DimVector after(gradient.sizes());
-  after[0] = 1;  // for what is in no segment
+  after[0] = 1;  // for elements outside all segments
   const Tensor all = cat({gradient, zeros(after, gradient.options())}, 0);
   return mul(matches, index_select(div(all, counts), 0, ids));
 }
 
 /**
  * The same for products times `initial`, some of which are NaN: computes the product of the other rows, since a
- * quotient is wrong where a row is 0 or NaN.
+ * quotient is wrong if a row is 0 or NaN.
  */
 Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double initial, const Tensor& ids) {
   const Tensor zero = eq(rows, 0), nan = isnan(rows);
   DimVector sums(gradient.sizes());
-  sums[0] += 1;  // for what is in no segment
+  sums[0] += 1;  // for elements outside all segments
   const auto in_segment = [&](const Tensor& which) {
     return index_select(index_add(zeros(sums, TensorOptions(kInt64)), 0, ids, to(which, kInt64)), 0, ids);
   };

@@ -1,4 +1,4 @@
-// Reductions of consecutive parts of a dimension.
+// Reductions of consecutive segments of a dimension.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 namespace tercel {
 
 /**
- * data's dimension `axis`, cut into segments, each reduced ("sum", "mean", "max", "min", "prod"). Either the segments'
- * lengths are given, or their offsets and, last, the end. The lengths' (offsets') last dimension lists segments;
- * leading dimensions are those of data before `axis`, the number of which is axis. An empty segment is `initial`, or 0,
- * NaN, -inf, inf, 1. With `initial` segments begin with it. Lengths must add up to the dimension unless `unsafe`, which
- * is for callers that know. Floating data; RuntimeError, ValueError where PyTorch has them.
+ * Splits dimension `axis` of data into segments and reduces each ("sum", "mean", "max", "min", "prod"). Either the
+ * segments' lengths are given, or their offsets followed by the end. The last dimension of lengths (offsets) lists
+ * segments; its leading dimensions are the `axis` dimensions of data before `axis`. An empty segment gives `initial`,
+ * or 0, NaN, -inf, inf, 1 respectively; other segments begin with `initial`, if given. Lengths must add up to the
+ * dimension; `unsafe` skips that check. data is floating; RuntimeError or ValueError as in PyTorch.
  */
 TERCEL_API Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& lengths = Tensor(),
                                  const Tensor& indices = Tensor(), const Tensor& offsets = Tensor(), int64_t axis = 0,

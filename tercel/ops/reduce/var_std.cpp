@@ -34,7 +34,7 @@ struct Moment {
     divisor = std::max(0.0, static_cast<double>(reduced_count(x, mask)) - correction);
   }
 
-  /** Kept dimensions as a list. */
+  /** The dimensions to reduce, as a list. */
   DimVector dims(const Tensor& x) const {
     DimVector out;
     for (size_t d = 0; d < x.sizes().size(); ++d)
@@ -76,14 +76,14 @@ Tensor std_of(const Moment& moment, const Tensor& x) {
   return out;
 }
 
-/** Variance or standard deviation, and the mean, unrecorded. */
+/** The variance or standard deviation, and the mean; not recorded. */
 template <class SpreadOf>
 std::pair<Tensor, Tensor> without_history(const Tensor& x, IntSpan dims, bool keepdim, SpreadOf spread_of) {
   const NoRecordGuard no_record;
   return {spread_of(), mean(x, dims, keepdim)};
 }
 
-/** The gradient of x from those of the mean and of the spread, either of which may be undefined. */
+/** The gradient of x, given those of the mean and of the variance (or deviation), either of which may be undefined. */
 Tensor with_mean_gradient(const Moment& moment, const Tensor& grad, const Tensor& x, const Tensor& of_spread) {
   if (!grad.defined()) return of_spread;
   const Tensor wide = with_reduced_dims(grad, x.sizes().size(), moment.mask, moment.keepdim);

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "tercel/autograd/record.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -38,7 +38,7 @@ Tensor norm_value(const Tensor& x, double p, DimMask mask, bool keepdim) {
   return pow(reduce(op_index<op::Sum>, compute, pow(magnitudes, p), mask, keepdim), 1 / p);
 }
 
-/** grad and norms have the reduced dimensions as size 1. */
+/** In grad and norms, reduced dimensions have size 1. */
 Tensor norm_gradient(const Tensor& grad, const Tensor& x, const Tensor& norms, double p, DimMask mask) {
   if (p == 0) return mul(zeros_like(x), grad);
   if (p == 1) return mul(sign(x), grad);
@@ -88,7 +88,7 @@ Tensor renorm(const Tensor& x, double p, int64_t d, double maxnorm) {
     if (i != dim) others.push_back(i);
   const Tensor wide = to(x, native_dtype(compute_of(x.dtype())));
   const Tensor norms = norm(wide, p, others, true);
-  // The small number keeps the scaled norm below maxnorm.
+  // The small constant keeps the scaled norm below maxnorm.
   const Tensor scale = where(gt(norms, maxnorm), div(maxnorm, add(norms, 1e-7)), 1.0);
   return to(mul(wide, scale), x.dtype());
 }

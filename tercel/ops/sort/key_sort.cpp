@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "tercel/ops/sort/key_sort_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel {
@@ -18,14 +19,14 @@ constexpr int64_t kGrainKeys = 16384;
 
 int bits_of(uint64_t x) { return static_cast<int>(std::bit_width(x)); }
 
-// A pass costs some 1.5 ns an element, and 1 ns a bucket. For data larger than the L2 cache, 2^11 buckets
-// cost three times as much as 2^10.
+// A pass costs about 1.5 ns per element and 1 ns per bucket. For data larger than the L2 cache, 2^11 buckets cost three
+// times as much as 2^10.
 int best_digit_bits(int key_bits, int64_t n) {
   const int most = n <= (1 << 18) ? kMaxDigitBits : kMaxDigitBits - 1;
   int best = 0;
   double best_cost = 0;
   for (int passes = 1; passes <= 16; ++passes) {
-    const int bits = (key_bits + passes - 1) / passes;
+    const int bits = ceil_div(key_bits, passes);
     if (bits > most) continue;
     const double cost = passes * (1.5 * static_cast<double>(n) + static_cast<double>(1 << bits));
     if (best == 0 || cost < best_cost) {
@@ -36,7 +37,7 @@ int best_digit_bits(int key_bits, int64_t n) {
   return best;
 }
 
-// Counts of one chunk after the other become places in the target. False when one bucket holds everything.
+// Converts the counts of all chunks to positions in the target. False if one bucket holds everything.
 bool place(uint32_t* counts, int64_t chunks, int64_t buckets, int64_t n) {
   uint32_t next = 0;
   for (int64_t bucket = 0; bucket < buckets; ++bucket) {
@@ -87,10 +88,10 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
   void* buffers[2] = {reserve_scratch(buffers_[0], n * element_bytes), reserve_scratch(buffers_[1], n * element_bytes)};
   const int digit_bits = key_bits == 0 ? 1 : best_digit_bits(key_bits, n);
   const int64_t buckets = int64_t{1} << digit_bits;
-  // Every pass, and its count before it, sees the same chunks.
+  // Every pass, and the count before it, uses the same chunks.
   const Partition partition(0, n, kGrainKeys);
   const int64_t chunks = partition.chunks();
-  // Reserves for the widest digit: the width depends on the keys, and later calls should not allocate.
+  // Reserves memory for the widest digit: the width depends on the keys, and later calls should not allocate.
   auto* counts =
       static_cast<uint32_t*>(reserve_scratch(counts_, (chunks << kMaxDigitBits) * int64_t{sizeof(uint32_t)}));
 
@@ -102,7 +103,7 @@ SortedKeys KeySorter::sort(const char* op, const int64_t* keys, int64_t n, bool 
     for (int64_t i = 0; i < chunks * buckets; ++i) counts[i] = 0;
     partition.run(
         [&](int64_t chunk, int64_t begin, int64_t end) { radix_count(pass, begin, end, counts + chunk * buckets); });
-    // The first pass packs, so it runs even if all digits are equal.
+    // The first pass packs keys, so it runs even if all digits are equal.
     if (!place(counts, chunks, buckets, n) && !pass.raw) continue;
     partition.run(
         [&](int64_t chunk, int64_t begin, int64_t end) { radix_scatter(pass, begin, end, counts + chunk * buckets); });

@@ -7,10 +7,10 @@
 
 namespace tercel {
 
-/** Sorter that reuses its memory between calls. */
+/** Sorts keys; reuses its memory between calls. */
 class KeySorter {
  public:
-  /** The keys' order; fewer than 2^32 of them (RuntimeError, starting with `op`). Valid until the next call. */
+  /** Sorts fewer than 2^32 keys (RuntimeError, starting with `op`). The result is valid until the next call. */
   SortedKeys sort(const char* op, const int64_t* keys, int64_t n, bool descending = false);
 
  private:

@@ -5,13 +5,13 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/reduce/reduce.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/sort/order_statistics_kernels.h"
 #include "tercel/ops/sort/row_keys_impl.h"
 #include "tercel/ops/sort/sort.h"
@@ -28,7 +28,7 @@ constinit const KernelTable<OrderStatisticFn> rank_kernels = TERCEL_CPU_KERNELS(
 
 constexpr int64_t kGrainElements = 16384;
 
-/** Contiguous lines along a dimension, and selected elements with the dimension moved back. */
+/** Contiguous lines along a dimension; moves the dimension of selected elements back. */
 class Lines {
  public:
   Lines(const char* op, const Tensor& x, int64_t d) : x_(x), dim_(wrap_dim(d, x.dim())) {
@@ -50,7 +50,7 @@ class Lines {
   }
   const Tensor& tensor() const { return lines_; }
 
-  /** Memory for k elements of each line. */
+  /** Allocates k elements for each line. */
   ValuesAndIndices room(int64_t k) const {
     DimVector sizes(lines_.sizes());
     sizes.back() = k;
@@ -61,7 +61,7 @@ class Lines {
   void for_each(Visit visit) const {
     if (lines_.numel() != 0) parallel_for(0, count(), std::max<int64_t>(1, kGrainElements / n_), visit);
   }
-  /** Calls `kernel` for lines, each call with its own scratch. */
+  /** Calls `kernel` for lines, each call with separate scratch memory. */
   template <class Fn, class Loop>
   void run(Fn* kernel, Loop loop, int64_t scratch_bytes, const ValuesAndIndices& out) const {
     loop.dtype = x_.dtype();
@@ -81,7 +81,7 @@ class Lines {
     return {contiguous(transpose(out.values, dim_, -1)), contiguous(transpose(out.indices, dim_, -1))};
   }
 
-  /** The recorded result, without the dimension unless it is kept. */
+  /** The recorded result, without the dimension unless keepdim. */
   ValuesAndIndices finish(const char* name, ValuesAndIndices out, bool keepdim) const {
     const bool keeps = keepdim && x_.dim() != 0;
     if (!keeps) {
@@ -105,7 +105,7 @@ ValuesAndIndices top_of(const Lines& lines, int64_t k, bool largest, bool sorted
   loop.largest = largest;
   lines.run(top_kernels[lines.x().device()], loop, topk_scratch_bytes(lines.length(), k), out);
   if (sorted && k > kMaxOrdered && out.values.numel() != 0) {
-    // Equal elements are in order of position, as after a stable sort.
+    // Equal elements are ordered by position, as in a stable sort.
     const ValuesAndIndices order = sort(out.values, -1, largest);
     out = {order.values, gather(out.indices, -1, order.indices)};
   }
@@ -142,7 +142,7 @@ Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x,
   return out;
 }
 
-/** Where the most frequent key, the smallest of several, stands last; `sorted` says where the ordered keys stood. */
+/** Last position of the most frequent key (the smallest if several are); `sorted` has positions in key order. */
 int64_t position_of_mode(const int64_t* keys, const int64_t* sorted, int64_t n) {
   int64_t best = 0, most = 0;
   for (int64_t i = 0; i < n;) {
@@ -157,7 +157,7 @@ int64_t position_of_mode(const int64_t* keys, const int64_t* sorted, int64_t n) 
   return best;
 }
 
-/** A complex number without dimensions: the one of complex numbers that needs no order. */
+/** Whether x is a 0-dimensional complex number, the only complex case that needs no order. */
 bool is_alone(const Tensor& x, int64_t dim) { return x.dim() == 0 && x.is_complex() && wrap_dim(dim, 0) == 0; }
 
 }  // namespace
@@ -175,7 +175,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
   }
   const Lines lines("topk", x, dim);
   const int64_t n = lines.length();
-  // For a large part of a long line, sorting is faster than selecting.
+  // If k is a large part of a long line, sorting is faster than selecting.
   if (k > kOrderStatisticPiece / 4 && k > n / 8) {
     ValuesAndIndices out;
     {

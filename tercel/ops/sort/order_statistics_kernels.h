@@ -7,7 +7,7 @@
 
 namespace tercel {
 
-/** The k best elements of contiguous lines of n: smallest, or largest, first; of equal ones the first. */
+/** The k best elements of contiguous lines of n: smallest, or largest, first; equal ones in original order. */
 struct TopkLoop {
   ScalarType dtype;
   const void* lines;
@@ -15,9 +15,9 @@ struct TopkLoop {
   bool largest;
   void* values;      ///< [lines, k]
   int64_t* indices;  ///< [lines, k]
-  void* scratch;     ///< topk_scratch_bytes(n, k), for this call alone
+  void* scratch;     ///< topk_scratch_bytes(n, k), for this call only
 };
-/** Above this k results are not sorted. */
+/** Results are not sorted for larger k. */
 constexpr int64_t kMaxOrdered = 128;
 /** Lines are read in pieces of this many elements. */
 constexpr int64_t kOrderStatisticPiece = 4096;
@@ -29,16 +29,16 @@ constexpr int64_t topk_scratch_bytes(int64_t n, int64_t k) {
 }
 
 enum class RankOf : uint8_t { All, MedianOrNan, MedianOfNumbers };
-/** The element of a rank in each of contiguous lines of n. */
+/** The element of a given rank in each of several contiguous lines of n. */
 struct OrderStatisticLoop {
   ScalarType dtype;
   const void* lines;
   int64_t n;
   RankOf of;
-  int64_t rank;      ///< from 0, of RankOf::All
+  int64_t rank;      ///< from 0, for RankOf::All
   void* values;      ///< [lines]
   int64_t* indices;  ///< [lines]
-  void* scratch;     ///< order_statistic_scratch_bytes(n), for this call alone
+  void* scratch;     ///< order_statistic_scratch_bytes(n), for this call only
 };
 constexpr int64_t order_statistic_scratch_bytes(int64_t n) { return 2 * (n + 16) * int64_t{sizeof(int64_t)}; }
 

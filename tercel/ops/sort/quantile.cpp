@@ -41,7 +41,7 @@ void check_operands(const Tensor& x, const Tensor& q) {
                "quantile() q values must be in the range [0, 1]");
 }
 
-/** Ranks [..., q] in sorted lines [..., n]; where an output is to be NaN, that of a NaN. */
+/** Ranks [..., q] in sorted lines [..., n]; if an output must be NaN, the rank of a NaN. */
 Tensor ranks_in(const Tensor& sorted, const Tensor& q, bool ignore_nan) {
   const int64_t n = sorted.size(-1);
   // In x's dtype if that represents all ranks exactly.
@@ -78,7 +78,7 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, std::optional<int64_t> 
   DimVector rank_sizes(sorted.sizes());
   rank_sizes.back() = q.numel();
   const Tensor ranks = expand(ranks_in(sorted.detach(), q, ignore_nan), rank_sizes);
-  // Moves the dimension, now of q's size, back; or q's to the front, with a dimension of size 1 in its place.
+  // Moves the dimension, which now has q's size, back; or q's dimension to the front, leaving size 1 in its place.
   Tensor out = transpose(interpolated(sorted, ranks, interpolation), dim, -1);
   out = transpose(unsqueeze(out, 0), 0, dim + 1);
   const bool flat = !d || given.dim() == 0;

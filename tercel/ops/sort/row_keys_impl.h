@@ -6,7 +6,7 @@
 
 namespace tercel {
 
-/** Keys of a row; int64 elements are their own keys. Reuses its memory between calls. */
+/** Sort keys of a row; int64 elements are their own keys. Reuses its memory between calls. */
 class RowKeys {
  public:
   const int64_t* read(const Tensor& like, const void* row, int64_t n);

@@ -6,9 +6,10 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/elementwise/complex.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/index_put.h"
@@ -77,7 +78,7 @@ void warn_of_copy(const Tensor& t, const char* what, const char* which) {
                 " tensor if possible. This message will only appear once per program."}));
 }
 
-/** The insertion index of the value: the lower bound, or the upper one if kRight; NaN comes last. */
+/** The insertion index of a value: the lower bound, or the upper bound if kRight; NaN comes last. */
 template <bool kRight, class T>
 int64_t place_of(const T* sequence, const int64_t* sorter, int64_t n, T value) {
   if (value != value) return n;
@@ -110,7 +111,7 @@ void search(const Tensor& sequence, const Tensor& sorter, const Tensor& values, 
   });
 }
 
-/** `sequence` and `values` of one dtype of Compute. */
+/** Searches with `sequence` and `values` converted to a common dtype. */
 Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, ScalarType common, bool out_int32,
                  bool right, const Tensor& given_sorter) {
   TERCEL_CHECK(!is_complex(common), NotImplementedError, "searchsorted: not implemented for dtype ", to_string(common));
@@ -163,7 +164,7 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& input, bool out_int32,
 Tensor searchsorted(const Tensor& sequence, Scalar input, bool out_int32, bool right, std::string_view side,
                     const Tensor& sorter) {
   check_strided("searchsorted", sequence, "sorted_sequence");
-  // A whole number fits what the sequence is of; a fraction among integers does not.
+  // An integer is compared in the sequence's dtype; a fraction among integers needs float64.
   const ScalarType dtype = input.is_floating() && !sequence.is_floating_point() ? kFloat64 : sequence.dtype();
   return searchsorted(sequence, scalar_tensor(input, TensorOptions(dtype)), out_int32, right, side, sorter);
 }
@@ -177,6 +178,36 @@ Tensor bucketize(Scalar input, const Tensor& boundaries, bool out_int32, bool ri
   return searchsorted(boundaries, input, out_int32, right);
 }
 
+namespace {
+
+/** The first of the equal elements of a sorted vector; one larger than all of them is given the last one's place. */
+Tensor places_in(const Tensor& sorted, const Tensor& wanted) {
+  return clamp_max(search_in(sorted, wanted, sorted.dtype(), false, false, Tensor()), sorted.numel() - 1);
+}
+
+/** For complex numbers, which have no order: by the places of both parts among those of the vector. */
+Tensor is_in_complex(const Tensor& wanted, const Tensor& tests) {
+  const int64_t n = tests.numel();
+  Tensor found, wanted_places, test_places;
+  Tensor (*const parts[])(const Tensor&) = {real, imag};
+  for (const auto part : parts) {
+    const Tensor sorted = sort(part(tests)).values, wanted_part = part(wanted);
+    const Tensor places = places_in(sorted, wanted_part), present = eq(take(sorted, places), wanted_part);
+    if (!found.defined()) {
+      found = present;
+      wanted_places = mul(places, n);
+      test_places = mul(places_in(sorted, part(tests)), n);
+    } else {
+      found = logical_and(found, present);
+      wanted_places = add(wanted_places, places);
+      test_places = add(test_places, places_in(sorted, part(tests)));
+    }
+  }
+  return logical_and(found, isin(wanted_places, test_places));
+}
+
+}  // namespace
+
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   check_strided("isin", elements, "elements");
   check_strided("isin", test_elements, "test_elements");
@@ -184,11 +215,12 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   const int64_t n = test_elements.numel();
   if (n == 0) return full(elements.sizes(), invert, TensorOptions(kBool, elements.device()));
   const ScalarType common = promote_types(elements.dtype(), test_elements.dtype());
-  const Tensor wanted = to(elements, common);
-  const Tensor sorted = sort(reshape(to(test_elements, common), {-1})).values;
-  // A value larger than all elements is compared with the last one.
-  const Tensor places = clamp_max(search_in(sorted, wanted, common, false, false, Tensor()), n - 1);
-  const Tensor found = take(sorted, places);
+  const Tensor wanted = to(elements, common), tests = reshape(to(test_elements, common), {-1});
+  if (is_complex(common)) {
+    const Tensor found = is_in_complex(wanted, tests);
+    return invert ? logical_not(found) : found;
+  }
+  const Tensor sorted = sort(tests).values, found = take(sorted, places_in(sorted, wanted));
   return invert ? ne(found, wanted) : eq(found, wanted);
 }
 Tensor isin(const Tensor& elements, Scalar test_element, bool, bool invert) {

@@ -4,8 +4,8 @@
 
 #include "tercel/autograd/record.h"
 #include "tercel/ops/common/copy.h"
+#include "tercel/ops/common/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/factories/factories.h"
-#include "tercel/ops/reduce/value_selecting_reduction_backward_impl.h"
 #include "tercel/ops/sort/key_sort_impl.h"
 #include "tercel/ops/sort/row_keys_impl.h"
 #include "tercel/ops/sort/sort_kernels.h"
@@ -21,7 +21,7 @@ constinit const KernelTable<SortResultFn> result_kernels = TERCEL_CPU_KERNELS(so
 
 constexpr int64_t kGrainElements = 16384;
 
-// Sorts rows [rows, n] of x, contiguous.
+// Sorts contiguous rows [rows, n] of x.
 void sort_rows(const Tensor& x, int64_t rows, int64_t n, bool descending, const Tensor* values, const Tensor& indices) {
   const auto write = result_kernels[x.device()];
   const int64_t row_bytes = n * static_cast<int64_t>(x.itemsize());
@@ -42,7 +42,7 @@ void sort_rows(const Tensor& x, int64_t rows, int64_t n, bool descending, const 
   });
 }
 
-/** Moves the sorted dimension, which is last, back, with x's order of dimensions in memory. */
+/** Moves the sorted dimension from the end back to its position, with x's dimension order in memory. */
 Tensor placed_like(const Tensor& x, const Tensor& rows, int64_t dim) {
   const Tensor sorted = transpose(rows, dim, -1);
   if (IntSpan(preserved_strides(x.sizes(), x.strides())) == sorted.strides()) return sorted;

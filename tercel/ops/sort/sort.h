@@ -1,4 +1,4 @@
-// Order along a dimension. Equal elements stay in the order in which they stood; NaN is larger than all numbers.
+// Sorting along a dimension. Equal elements keep their original order; NaN is larger than all numbers.
 #pragma once
 
 #include "tercel/core/tensor.h"
@@ -6,11 +6,11 @@
 
 namespace tercel {
 
-/** Elements of a dimension in order, and where they stood. */
+/** The elements in sorted order along a dimension, and their original indices. */
 TERCEL_OP_API(method, out_apart) ValuesAndIndices sort(const Tensor& x, int64_t dim = -1, bool descending = false);
-/** Where the elements of sort() stood, int64. */
+/** The indices that sort a dimension, int64. */
 TERCEL_OP_API(method, out) Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false);
-/** The values of sort() along the first dimension. */
+/** sort() along the first dimension, values only. */
 TERCEL_OP_API(method, python, out_apart) Tensor msort(const Tensor& x);
 
 }  // namespace tercel

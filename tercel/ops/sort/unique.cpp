@@ -113,9 +113,9 @@ UniqueValues without_repeats(const Tensor& x, int64_t dim, const Slices& slices,
     if (return_inverse) out.inverse.data<int64_t>()[slice] = static_cast<int64_t>(firsts.size()) - 1;
   }
   const int64_t m = static_cast<int64_t>(firsts.size());
-  const Tensor picked = empty({m}, indices);
-  std::copy(firsts.begin(), firsts.end(), picked.data<int64_t>());
-  out.values = index_select(x, dim, picked);
+  const Tensor first_positions = empty({m}, indices);
+  std::copy(firsts.begin(), firsts.end(), first_positions.data<int64_t>());
+  out.values = index_select(x, dim, first_positions);
   if (return_counts) {
     out.counts = empty({m}, indices);
     std::copy(counts.begin(), counts.end(), out.counts.data<int64_t>());

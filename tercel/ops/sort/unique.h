@@ -1,4 +1,4 @@
-// The different elements, or slices, of a tensor. NaN differs from everything, itself too; both zeros are the same.
+// Unique elements, or slices, of a tensor. NaN differs from everything including itself; both zeros are equal.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@ namespace tercel {
 
 struct UniqueValues {
   Tensor values;   ///< [m], or m slices along dim
-  Tensor inverse;  ///< int64: which of the values each element (of x's sizes) or slice ([x.size(dim)]) is
-  Tensor counts;   ///< [m] int64: how often each came
+  Tensor inverse;  ///< int64: index in values of each element (x's sizes) or slice ([x.size(dim)])
+  Tensor counts;   ///< [m] int64: number of occurrences
 };
 /**
- * The different values in ascending order; with a dim the different slices, in lexicographic order. Of equal ones the
- * first stands for all. Inverse and counts where asked for. RuntimeError for empty slices.
+ * The unique values in ascending order; with a dim the unique slices, in lexicographic order. Each is represented by
+ * its first occurrence. Inverse and counts are computed if requested. RuntimeError for empty slices.
  */
 TERCEL_API UniqueValues unique(const Tensor& x, bool return_inverse = false, bool return_counts = false,
                                std::optional<int64_t> dim = std::nullopt);
-/** The first of each run of equal values (in row-major order), or slices. */
+/** The first of each run of equal values (in row-major order) or slices. */
 TERCEL_API UniqueValues unique_consecutive(const Tensor& x, bool return_inverse = false, bool return_counts = false,
                                            std::optional<int64_t> dim = std::nullopt);
 

@@ -1,11 +1,11 @@
 #include "tercel/ops/special/special.h"
 
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
+#include "tercel/ops/common/elementwise_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
-#include "tercel/ops/elementwise/composite_impl.h"
-#include "tercel/ops/elementwise/elementwise_impl.h"
-#include "tercel/ops/elementwise/tensor_expression_impl.h"
+#include "tercel/ops/common/tensor_expression_impl.h"
 #include "tercel/ops/special/special_binary_ops.h"
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -24,7 +24,7 @@ struct Info {
   bool no_grad;
   bool saves_output = false;
   bool has_gradient[2] = {true, true};
-  /** The gradients from ops: see Note [Recorded derivatives]. */
+  /** The gradients composed of ops: see Note [Recorded derivatives]. */
   UnaryGradientFn* recorded_unary = nullptr;
   BinaryGradientFn* recorded_binary[2] = {nullptr, nullptr};
 
@@ -36,12 +36,9 @@ constexpr ElementwiseRule rule_of() {
   return {.op = F::name, .domain = F::domain, .complex = takes_complex<F>};
 }
 template <class F>
-constexpr const char* node_name() {
-  if constexpr (requires { F::node_name; })
-    return F::node_name;
-  else
-    return backward_name<F>;
-}
+constexpr bool is_gradient_error = requires {
+  F::gradient_is_error;
+};
 template <class F>
 constexpr bool has_output_gradient = detail::HasDy<F, double>;
 template <class F>
@@ -63,7 +60,7 @@ constexpr UnaryGradientFn* recorded_gradient() {
 
 template <class F>
 constexpr Info kUnaryInfo = {
-    rule_of<F>(), node_name<F>(),         index_of<F, SpecialUnaryOps>,   false,
+    rule_of<F>(), backward_name<F>,       index_of<F, SpecialUnaryOps>,   false,
     false,        has_output_gradient<F>, {has_dx<F> || has_dy<F>, true}, recorded_gradient<F>()};
 
 template <class F, int kSide>
@@ -75,17 +72,15 @@ constexpr BinaryGradientFn* recorded_gradient() {
 }
 
 template <class F>
-constexpr Info kBinaryInfo = {
-    rule_of<F>(),
-    node_name<F>(),
-    index_of<F, SpecialBinaryOps>,
-    true,
-    // Backward through nextafter() and heaviside() is an error.
-    has_no_grad<F> && !std::is_same_v<F, special::op::Nextafter> && !std::is_same_v<F, special::op::Heaviside>,
-    false,
-    {HasGradientA<F>, HasGradientB<F>},
-    nullptr,
-    {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
+constexpr Info kBinaryInfo = {rule_of<F>(),
+                              backward_name<F>,
+                              index_of<F, SpecialBinaryOps>,
+                              true,
+                              has_no_grad<F> && !is_gradient_error<F>,
+                              false,
+                              {HasGradientA<F>, HasGradientB<F>},
+                              nullptr,
+                              {recorded_gradient<F, 0>(), recorded_gradient<F, 1>()}};
 
 void check_gradient(const Info& info, int side) {
   TERCEL_CHECK(info.has_gradient[side], NotImplementedError, "the derivative for '", side == 0 ? "self" : "other",
@@ -140,14 +135,14 @@ const Tensor& special_out(const Info& info, const Tensor& out, Span<OperandRef> 
 
 using Pair = OperandRef[2];
 
-/** Gradients of both operands of a binary op; a number has none. */
+/** Gradients of both operands of a binary op; numbers have none. */
 struct BinaryBackward {
   const Info* info;
   SavedOperand saved[2];
   TensorMeta operand[2];
   int8_t input[2] = {-1, -1};
 
-  /** `first` is what an in-place op overwrites, else undefined. */
+  /** `first` is the saved operand that an in-place op overwrites, else undefined. */
   BinaryBackward(const Info& op, const Pair& in, SavedTensor first) : info(&op) {
     saved[0].tensor = std::move(first);
     int8_t inputs = 0;
@@ -216,24 +211,28 @@ const Tensor& binary_inplace(const Info& info, const Pair& in) {
   return a;
 }
 
-/** nextafter() is not defined for two integers; heaviside() does not promote. */
 template <class F>
-void check_dtypes(const Pair& in) {
-  if constexpr (std::is_same_v<F, special::op::Nextafter>) {
-    const auto has_next = [](const OperandRef& x) { return x.tensor() && x.tensor()->is_floating_point(); };
-    for (const OperandRef& x : in)
-      if (x.tensor() && !has_next(in[0]) && !has_next(in[1])) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
-  }
-  if constexpr (std::is_same_v<F, special::op::Heaviside>) {
-    for (const OperandRef& x : in)
-      TERCEL_CHECK(!x.tensor() || !x.tensor()->is_complex(), NotImplementedError,
-                   "heaviside is not yet implemented for complex tensors.");
-    TERCEL_CHECK(!in[0].tensor() || !in[1].tensor() || in[0].tensor()->dtype() == in[1].tensor()->dtype(), RuntimeError,
-                 "heaviside is not yet implemented for tensors with different dtypes.");
-  }
+void check_operands(const Pair& in) {
+  if constexpr (checks_operands<F>) F::check(in[0], in[1]);
 }
 
 }  // namespace
+
+/** It is not defined for two integers. */
+void special::op::Nextafter::check(const OperandRef& a, const OperandRef& b) {
+  const auto has_next = [](const OperandRef& x) { return x.tensor() && x.tensor()->is_floating_point(); };
+  for (const OperandRef& x : {a, b})
+    if (x.tensor() && !has_next(a) && !has_next(b)) refuse_dtype("nextafter_cpu", x.tensor()->dtype());
+}
+
+/** It does not promote. */
+void special::op::Heaviside::check(const OperandRef& a, const OperandRef& b) {
+  for (const OperandRef& x : {a, b})
+    TERCEL_CHECK(!x.tensor() || !x.tensor()->is_complex(), NotImplementedError,
+                 "heaviside is not yet implemented for complex tensors.");
+  TERCEL_CHECK(!a.tensor() || !b.tensor() || a.tensor()->dtype() == b.tensor()->dtype(), RuntimeError,
+               "heaviside is not yet implemented for tensors with different dtypes.");
+}
 
 #define TERCEL_DEFINE_UNARY(name, F)                                                              \
   Tensor name(const Tensor& x) { return unary(kUnaryInfo<special::op::F>, x); }                   \
@@ -245,29 +244,30 @@ void check_dtypes(const Pair& in) {
 TERCEL_SPECIAL_UNARY_OPS(TERCEL_DEFINE_UNARY)
 #undef TERCEL_DEFINE_UNARY
 
-#define TERCEL_DEFINE_FORM(result, head, call, F, first, second) \
-  result head {                                                  \
-    const Pair in = {first, second};                             \
-    check_dtypes<special::op::F>(in);                            \
-    return call;                                                 \
+#define TERCEL_DEFINE_VARIANT(result, head, call, F, first, second) \
+  result head {                                                     \
+    const Pair in = {first, second};                                \
+    check_operands<special::op::F>(in);                             \
+    return call;                                                    \
   }
 #define TERCEL_DEFINE_BINARY(name, F)                                                                                  \
-  TERCEL_DEFINE_FORM(Tensor, name(const Tensor& a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, b) \
-  TERCEL_DEFINE_FORM(Tensor, name(const Tensor& a, Scalar b), binary(kBinaryInfo<special::op::F>, in), F, a, b)        \
-  TERCEL_DEFINE_FORM(Tensor, name(Scalar a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, b)        \
-  TERCEL_DEFINE_FORM(const Tensor&, name##_(const Tensor& a, const Tensor& b),                                         \
-                     binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                         \
-  TERCEL_DEFINE_FORM(const Tensor&, name##_(const Tensor& a, Scalar b),                                                \
-                     binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                         \
-  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, const Tensor& a, const Tensor& b),                   \
-                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                       \
-  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, const Tensor& a, Scalar b),                          \
-                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                       \
-  TERCEL_DEFINE_FORM(const Tensor&, name##_out(const Tensor& out, Scalar a, const Tensor& b),                          \
-                     special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)
+  TERCEL_DEFINE_VARIANT(Tensor, name(const Tensor& a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, \
+                        b)                                                                                             \
+  TERCEL_DEFINE_VARIANT(Tensor, name(const Tensor& a, Scalar b), binary(kBinaryInfo<special::op::F>, in), F, a, b)     \
+  TERCEL_DEFINE_VARIANT(Tensor, name(Scalar a, const Tensor& b), binary(kBinaryInfo<special::op::F>, in), F, a, b)     \
+  TERCEL_DEFINE_VARIANT(const Tensor&, name##_(const Tensor& a, const Tensor& b),                                      \
+                        binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                      \
+  TERCEL_DEFINE_VARIANT(const Tensor&, name##_(const Tensor& a, Scalar b),                                             \
+                        binary_inplace(kBinaryInfo<special::op::F>, in), F, a, b)                                      \
+  TERCEL_DEFINE_VARIANT(const Tensor&, name##_out(const Tensor& out, const Tensor& a, const Tensor& b),                \
+                        special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                    \
+  TERCEL_DEFINE_VARIANT(const Tensor&, name##_out(const Tensor& out, const Tensor& a, Scalar b),                       \
+                        special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)                                    \
+  TERCEL_DEFINE_VARIANT(const Tensor&, name##_out(const Tensor& out, Scalar a, const Tensor& b),                       \
+                        special_out(kBinaryInfo<special::op::F>, out, in), F, a, b)
 TERCEL_SPECIAL_BINARY_OPS(TERCEL_DEFINE_BINARY)
 #undef TERCEL_DEFINE_BINARY
-#undef TERCEL_DEFINE_FORM
+#undef TERCEL_DEFINE_VARIANT
 
 namespace {
 

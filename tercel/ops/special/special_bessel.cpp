@@ -1,10 +1,10 @@
-// Bessel functions, and others that come from them, of real numbers; see special_math.h.
+// Bessel functions of real numbers, and functions derived from them; see special_math_impl.h.
 #include <math.h>
 
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special {
 
@@ -13,7 +13,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kPi = 3.141592653589793, kEulerGamma = 0.5772156649015329;
-/** Above this the continued fraction of K converges quickly. */
+/** Above this, the continued fraction of K converges quickly. */
 constexpr double kSeriesEnd = 2;
 
 struct TwoOrders {
@@ -58,7 +58,7 @@ TwoOrders k_of_small(double x) {
   return {zeroth, (1 / x - i1(x) * zeroth) / i0(x)};  // by the Wronskian
 }
 
-/** The function of an order, with or without the factor exp(x). */
+/** K of an order, with or without the factor exp(x). */
 double bessel_k(int order, double x, bool scaled) {
   if (!(x > 0)) return x == 0 ? kInf : kNan;
   if (x == kInf) return 0;
@@ -68,7 +68,7 @@ double bessel_k(int order, double x, bool scaled) {
   return small == scaled ? value * std::exp(small ? x : -x) : value;
 }
 
-/** Ai(x) by its power series, for small x. Its two parts cancel. */
+/** Ai(x) by its power series, for small x: for larger x its two parts cancel. */
 double airy_series(double x) {
   const long double cube = static_cast<long double>(x) * x * x;
   long double even = 1, odd = x, even_sum = 1, odd_sum = x;

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "tercel/ops/common/int_math.h"
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/int_math_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 struct Polygamma {
@@ -69,21 +69,23 @@ struct Fmin {
   template <class V> static V db(V a, V b) { return where(b > a, V(0), where(isnan(b), V(0), where(a == b, V(0.5), V(1)))); }
 };
 struct Heaviside {
-  TERCEL_OP("heaviside", Any)
-  static constexpr bool no_grad = true;
+  TERCEL_OP("heaviside", Any) TERCEL_CHECKS_OPERANDS
+  static constexpr bool no_grad = true, gradient_is_error = true;
   template <class V> static V fwd(V x, V at_zero) { return where(x == V(0), at_zero, where(x > V(0), V(1), where(isnan(x), x, V(0)))); }
 };
 struct Nextafter {
-  TERCEL_OP("nextafter", Float)
-  static constexpr bool no_grad = true, own_precision = true;
+  TERCEL_OP("nextafter", Float) TERCEL_CHECKS_OPERANDS
+  static constexpr bool own_precision = true;
   static float fwd(float a, float b) { return std::nextafter(a, b); }
   static double fwd(double a, double b) { return std::nextafter(a, b); }
+  template <class V> static V da(V a, V b) { return V(where(a == b, V(0), V(1))); }
+  template <class V> static V db(V, V) { return V(0); }
 };
 struct Gcd {
   TERCEL_OP("gcd", Integral)
   static constexpr bool no_grad = true;
   template <class T> static Int<T> fwd(Int<T> a, Int<T> b) { return greatest_divisor(abs(a), abs(b)); }
-  // Of numbers without sign: that of the lowest one is not lost.
+  // Computed on unsigned numbers, so that the lowest number's magnitude is not lost.
   template <class T> static Int<T> greatest_divisor(Int<T> a, Int<T> b) {
     auto x = a.bits(), y = b.bits();
     while (y != 0) {
@@ -102,7 +104,7 @@ struct Lcm {
     return divisor == Int<T>(0) ? Int<T>(0) : abs(divide(a, divisor) * b);
   }
 };
-// By any amount: one that is negative or as large as the number is wide shifts everything out.
+// Shift by any amount: a negative one, or one of at least the number's width, shifts everything out.
 struct LeftShift {
   TERCEL_OP("bitwise_left_shift", Integral)
   static constexpr bool no_grad = true;
@@ -118,7 +120,7 @@ struct RightShift {
     return Int<T>(a.v >> (b.bits() <= kLast ? static_cast<int>(b.bits()) : kLast)) * Int<T>(std::is_signed_v<T> || b.bits() <= kLast);
   }
 };
-// Polynomials of a degree.
+// Polynomials of a given degree.
 #define TERCEL_POLYNOMIAL(Functor, function, value) \
   struct Functor { \
     TERCEL_OP(#function, Float) \
@@ -138,7 +140,7 @@ TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialU, special_shifted_chebyshev_polynom
 TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialV, special_shifted_chebyshev_polynomial_v, special_chebyshev_polynomial_v(x + x - V(1), n))
 TERCEL_POLYNOMIAL(ShiftedChebyshevPolynomialW, special_shifted_chebyshev_polynomial_w, special_chebyshev_polynomial_w(x + x - V(1), n))
 #undef TERCEL_POLYNOMIAL
-// Of integers the whole part of the quotient; of floating numbers that of the rounded one.
+// Truncated quotient: exact for integers; for floating-point numbers, that of the rounded quotient.
 struct DivTrunc {
   TERCEL_OP("div", Number)
   static constexpr bool no_grad = true, own_precision = true;
@@ -184,7 +186,7 @@ struct DivTrunc {
 namespace tercel {
 
 #define TERCEL_LIST_ENTRY(function, Functor) , special::op::Functor
-/** With two more, whose public functions special.cpp and composite.cpp write out. */
+/** The list with two more, whose public functions are written out in special.cpp and composite.cpp. */
 using SpecialBinaryOps =
     OpListAfter<void TERCEL_SPECIAL_BINARY_OPS(TERCEL_LIST_ENTRY), special::op::Polygamma, special::op::DivTrunc>;
 #undef TERCEL_LIST_ENTRY

@@ -1,11 +1,11 @@
-// Shared by front ends and loops of special ops; see Note [Special ops].
+// Declarations shared by front ends and loops of special ops; see Note [Special ops].
 #pragma once
 
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_kernels.h"
 
 namespace tercel {
 
-/** Indices of the op's loop and of its gradients' loops. */
+/** Selects the loop of an op or of one of its gradients. */
 enum class SpecialPart : int { Forward, GradientA, GradientB };
 constexpr int kSpecialParts = 3;
 constexpr int special_number(bool binary, int op, SpecialPart part) {
@@ -13,12 +13,13 @@ constexpr int special_number(bool binary, int op, SpecialPart part) {
 }
 
 using SpecialLoop = void (*)(void* out, const void* const* in, int64_t n);
-/** The loop over contiguous elements of a compute type; null where the op has none, or
- * has one of vectors. The same for every instruction set.
+/**
+ * The loop over contiguous elements of a compute type, for every instruction set; null if the op has none, or vector
+ * loops.
  */
 SpecialLoop special_loop(int number, Compute compute);
 
-/** Runs special_loop() through the tiles of an instruction set. */
+/** Runs special_loop() over the tiles of an instruction set. */
 TERCEL_DECLARE_KERNELS(ElementwiseFn, special_elementwise)
 
 }  // namespace tercel

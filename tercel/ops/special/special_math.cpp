@@ -1,4 +1,4 @@
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 #include <cmath>
 #include <limits>
@@ -12,12 +12,12 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::num
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kPi = 3.141592653589793, kSqrtPi = 1.7724538509055160, kSqrt2 = 1.4142135623730951;
 
-/** z > 0 with erfc(z) = y, for 0 < y < 1: Halley's steps from an estimate that is right to some percent. */
+/** The z > 0 with erfc(z) = y, for 0 < y < 1: Halley's method from an estimate with an error of a few percent. */
 double erfc_inverse(double y) {
   const double log_y = std::log(y * (2 - y)), a = 0.147, b = 2 / (kPi * a) + log_y / 2;
   double z = std::sqrt(std::sqrt(b * b - log_y / a) - b);
   for (int step = 0; step < 4; ++step) {
-    // Where both are tiny, their quotient with the derivative is not.
+    // If the difference and the derivative are both tiny, their quotient is not.
     const double error = (std::erfc(z) - y) / (-2 / kSqrtPi * std::exp(-z * z));
     const double change = error / (1 + z * error);
     z -= change;
@@ -63,7 +63,7 @@ double bessel(int order, double x) {
     const double q = x * x / 4;
     return series(order == 0 ? 1.0 : x / 2, [&](double term, int k) { return term * q / (k * double(k + order)); });
   }
-  // In two factors, as exp(x) may overflow where the product does not.
+  // In two factors, since exp(x) may overflow where the product does not.
   const double half = std::exp(x / 2);
   return half * bessel_scaled(order, x) * half;
 }
@@ -97,7 +97,7 @@ double lower_series(double a, double x) {
   return gamma_density(a, x) * series(1.0, [&](double term, int k) { return term * x / (a + k); });
 }
 
-/** Continued fraction, evaluated forwards (Lentz). */
+/** Continued fraction, evaluated forward (Lentz). */
 double upper_fraction(double a, double x) {
   constexpr double kTiny = 1e-300;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, h = d;
@@ -116,11 +116,10 @@ double upper_fraction(double a, double x) {
   return gamma_density(a, x) * a * h;
 }
 
-/** Above this, series and fraction take too many steps, and the normal distribution is a good approximation. */
+/** Above this, series and fraction need too many steps, and an expansion about the normal distribution is accurate. */
 constexpr double kLargeA = 1e6;
 
-/** Lower and upper for a large a, by Temme's uniform expansion: the error function and a correction of order 1/sqrt(a).
- */
+/** Both functions for a large a, by Temme's uniform expansion: the error function and a term of order 1/sqrt(a). */
 std::pair<double, double> incomplete_gamma_of_large(double a, double x) {
   const double half_square = -log1p_rest((x - a) / a);
   const double exponent = a * half_square;
@@ -135,7 +134,7 @@ std::pair<double, double> incomplete_gamma_of_large(double a, double x) {
   return x < a ? std::pair(tail - rest, 1 - (tail - rest)) : std::pair(1 - (tail + rest), tail + rest);
 }
 
-/** Lower and upper. */
+/** Lower and upper function. */
 std::pair<double, double> incomplete_gamma(double a, double x) {
   if (!(a >= 0) || !(x >= 0)) return {kNan, kNan};
   if (a == 0) return x > 0 ? std::pair(1.0, 0.0) : std::pair(kNan, kNan);
@@ -179,10 +178,10 @@ double digamma(double x) {
   if (x < 0) {
     const double whole = std::nearbyint(x);
     if (whole == x) return kNan;
-    // Uses the distance to the pole, which is exact: the tangent of a number near pi is not.
+    // Uses the distance to the pole, which is exact, unlike the tangent of a number near pi.
     return digamma(1 - x) - kPi / std::tan(kPi * (x - whole));
   }
-  // Recurrence upwards until the asymptotic series is accurate.
+  // Upward recurrence until the asymptotic series is accurate.
   double below = 0;
   while (x < 10) {
     below += 1 / x;
@@ -245,7 +244,7 @@ double i1e(double x) { return std::copysign(bessel_scaled(1, std::abs(x)), x); }
 
 double sinc(double x) {
   if (x == 0) return 1;
-  // Sine of the argument modulo a whole turn.
+  // Sine of the argument modulo a full turn.
   const double rest = std::remainder(x, 2);
   const double angle = std::abs(rest) > 0.5 ? std::copysign(1 - std::abs(rest), rest) : rest;
   return std::sin(kPi * angle) / (kPi * x);
@@ -293,7 +292,7 @@ double xlog1py(double x, double y) {
   return x == 0 ? 0 : x * std::log1p(y);
 }
 double logaddexp2(double a, double b) {
-  if (a == b) return a + 1;  // infinite ones too
+  if (a == b) return a + 1;  // infinities too
   const double larger = a > b || a != a ? a : b;
   return larger + std::log1p(std::exp2(-std::abs(a - b))) * 1.4426950408889634;
 }

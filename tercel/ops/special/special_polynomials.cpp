@@ -1,14 +1,14 @@
-// Orthogonal polynomials by their recurrences; see special_math.h.
+// Orthogonal polynomials by their recurrences; see special_math_impl.h.
 #include <cmath>
 #include <limits>
 
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/special/special_math_impl.h"
 
 namespace tercel::special {
 
 namespace {
 
-/** Chebyshev polynomials above this degree use cosines, whose cost does not depend on the degree. */
+/** Above this degree Chebyshev polynomials use cosines, whose cost does not depend on the degree. */
 constexpr double kLongRecurrence = 64;
 
 /**
@@ -19,7 +19,7 @@ template <class Next>
 double by_recurrence(double n, double first, Next next) {
   if (n <= -1) return 0;
   if (!std::isfinite(n)) return std::numeric_limits<double>::quiet_NaN();
-  const double degree = std::trunc(n);  // of -0.5 too, which is degree 0
+  const double degree = std::trunc(n);  // also for -0.5, which is degree 0
   if (degree == 0) return 1;
   double before = 1, p = first;
   for (double k = 1; k < degree && std::isfinite(p); ++k) {
@@ -30,7 +30,7 @@ double by_recurrence(double n, double first, Next next) {
   return p;
 }
 
-/** Chebyshev's of any kind, which differ in their first degree. */
+/** Chebyshev polynomial of any kind; the kinds differ in degree 1. */
 double chebyshev(double x, double n, double first) {
   return by_recurrence(n, first, [x](double p, double before, double) { return 2 * x * p - before; });
 }

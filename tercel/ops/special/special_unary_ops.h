@@ -1,21 +1,21 @@
-// Elementwise ops that are rarely hot: their loops run number by number and are compiled once, not per instruction set.
+// Elementwise ops that are rarely hot: scalar loops, compiled once instead of per instruction set.
 //
 // Note [Special ops]
-// They are functors as in Note [Functors], of one or two tensors, and go through the same iterator, tiles and threads.
-// But V is a plain number: double, in which float32 too is calculated, Complex<double> where the op takes them, Int<T>
-// where it is of integers. An op of one tensor has dx(x) or dy(y), one of two da(a, b) and db(a, b), or no_grad; asking
-// for a gradient that is left out is an error. node_name is what backward is called, where that is long. An op that is
-// asked for often has loops of vectors for each instruction set (cpu/special_kernels.cpp): for float32 with
-// kVectors32, for float64 with kVectors64.
+// They are functors as in Note [Functors], of one or two tensors, and use the same iterator, tiles and threads. But V
+// is a plain number: double (also for float32), Complex<double> if the op supports complex numbers, Int<T> if it
+// supports integers. An op of one tensor has dx(x) or dy(y), one of two has da(a, b) and db(a, b), or no_grad; using an
+// undefined gradient is an error, as it is with gradient_is_error. node_name is backward's name if it is not derived
+// from the op's. Frequently used ops have vector loops for each instruction set (cpu/special_kernels.cpp): float32 with
+// kVectors32, float64 with kVectors64.
 #pragma once
 
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/special/special_math.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/ops/special/special_math_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::special::op {
 
-// One line for each member, so that the ops read as a table.
+// One line per member, so that the ops read as a table.
 // clang-format off
 
 #define TERCEL_SPECIAL_FWD(function) \
@@ -135,7 +135,7 @@ struct I1e {
 struct Sinc {
   TERCEL_OP("sinc", Float) TERCEL_TAKES_COMPLEX
   TERCEL_SPECIAL_FWD(sinc)
-  // At 0 the series, whose own derivative is right there.
+  // At 0 the series, whose own derivative is correct there.
   template <class V> static V dx(V x) {
     const V quotient = (cos(V(3.141592653589793) * x) - sinc(x)) / where(x == V(0), V(1), x);
     return where(x == V(0), V(-3.289868133696453) * x, quotient);

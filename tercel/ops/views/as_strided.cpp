@@ -1,4 +1,4 @@
-// Views of any sizes and strides.
+// Views with arbitrary sizes and strides.
 #include <algorithm>
 #include <bit>
 
@@ -11,9 +11,9 @@ namespace tercel {
 
 namespace {
 
-/** Whether it plainly lies inside; false: who knows. For what as_strided() is used for, without checks of overflow. */
+/** Fast check for common cases: true if certainly inside, false if unknown. Needs no overflow checks. */
 bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
-  // Less than 2^28 each way keeps the sum of 64 dimensions below 2^62.
+  // Sizes and strides below 2^28 keep the sum over 64 dimensions below 2^62.
   constexpr int kBits = 28;
   if (sizes.size() != strides.size() || sizes.size() > 64) return false;
   int64_t highest = 0;
@@ -25,7 +25,7 @@ bool plainly_inside(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t sto
   return storage_offset >= 0 && highest < static_cast<int64_t>(items) - storage_offset;
 }
 
-/** RuntimeError if what ends behind the last element is further than 64 bits go. Elements may lie before the first too.
+/** RuntimeError if the position after the last element overflows 64 bits. Elements before the offset are possible too.
  */
 void check_reach(IntSpan sizes, IntSpan strides, int64_t storage_offset, size_t itemsize) {
   int64_t reach = 1, step = 0;

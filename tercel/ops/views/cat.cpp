@@ -11,7 +11,7 @@
 #include "tercel/ops/common/copy_impl.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
-#include "tercel/ops/common/overlap_checks.h"
+#include "tercel/ops/common/overlap_checks_impl.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/views/cat_kernels.h"
 #include "tercel/ops/views/views.h"
@@ -68,14 +68,14 @@ CatResult cat_result(const char* op, Span<Tensor> tensors, int64_t dim) {
     }
   }
   if (!first) {
-    shape.sizes = {0};  // whatever the dimension
+    shape.sizes = {0};  // for any dim
   }
   return shape;
 }
 
 /**
- * The step between the rows that the dimensions before `dim` make, each a run of memory; none where there is not one
- * step. Dimensions of one element have no part in it, whatever their strides are.
+ * The distance between rows, contiguous runs that are enumerated by the dimensions before `dim`; none if it is not
+ * constant. Dimensions of size 1 are ignored.
  */
 std::optional<int64_t> row_step(const Tensor& t, int64_t dim) {
   const size_t d = static_cast<size_t>(dim), n = t.sizes().size();
@@ -90,7 +90,7 @@ std::optional<int64_t> row_step(const Tensor& t, int64_t dim) {
   return step;
 }
 
-/** Into a contiguous tensor of the shape and dtype. */
+/** Concatenates into a contiguous tensor of the result's shape and dtype. */
 void join(const Tensor& out, Span<Tensor> tensors, const CatResult& shape) {
   const ProfileRange range("cat", RangeKind::Op);
   if (out.numel() == 0) return;
@@ -100,7 +100,7 @@ void join(const Tensor& out, Span<Tensor> tensors, const CatResult& shape) {
   for (size_t i = d + 1; i < shape.sizes.size(); ++i) inner *= shape.sizes[i];
   for (size_t i = 0; i < d; ++i) rows *= shape.sizes[i];
 
-  std::vector<Tensor> copies;  // of what cannot be read in place
+  std::vector<Tensor> copies;  // of inputs that cannot be read in place
   SmallVector<CatPart, 32> parts;
   for (const Tensor& t : tensors) {
     if (t.numel() == 0) continue;
@@ -119,7 +119,7 @@ void join(const Tensor& out, Span<Tensor> tensors, const CatResult& shape) {
                  [&](int64_t begin, int64_t end) { kernel(loop, begin, end); });
     return;
   }
-  // One row: each part is one run, and all can be copied by several threads.
+  // One row: each part is a single run, which several threads can copy.
   char* to_bytes = loop.out;
   for (const CatPart& part : parts) {
     parallel_for(0, part.run, 8 * kGrainBytes, [&](int64_t begin, int64_t end) {
@@ -129,7 +129,7 @@ void join(const Tensor& out, Span<Tensor> tensors, const CatResult& shape) {
   }
 }
 
-/** The format of them all, if it is one of channels-last. */
+/** The common channels-last format of all tensors, if there is one. */
 MemoryFormat common_format(Span<Tensor> tensors) {
   if (tensors[0].dim() < 4) return MemoryFormat::Contiguous;
   const MemoryFormat format = tensors[0].suggest_memory_format();
@@ -146,7 +146,7 @@ Tensor joined(Span<Tensor> tensors, const CatResult& shape) {
     join(out, tensors, shape);
     return out;
   }
-  // Row-major with the channels behind the others.
+  // Row-major, with the channels as last dimension.
   DimVector order;
   for (int64_t d = 0; d < tensors[0].dim(); ++d)
     if (d != 1) order.push_back(d);
@@ -292,7 +292,7 @@ Tensor column_stack(Span<Tensor> tensors) {
 namespace {
 
 struct Block {
-  DimVector sizes;  // of the tensor as it came
+  DimVector sizes;  // original sizes of the tensor
   ScalarType dtype;
   int64_t row, column, rows, columns;
 

@@ -6,7 +6,7 @@
 
 namespace tercel {
 
-/** One input of a concatenation: in each row a run of bytes. */
+/** One input of a concatenation: a run of bytes in each row. */
 struct CatPart {
   const char* data;
   int64_t stride;  ///< from one row to the next, in bytes
@@ -16,7 +16,7 @@ struct CatLoop {
   const CatPart* parts;
   int64_t num_parts;
   char* out;
-  int64_t row;  ///< bytes: the sum of the runs
+  int64_t row;  ///< bytes of a row: the sum of the runs
 };
 /** Rows [begin, end). */
 using CatFn = void(const CatLoop& loop, int64_t begin, int64_t end);

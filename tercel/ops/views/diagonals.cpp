@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tercel/core/dtype_words.h"
+#include "tercel/ops/common/assign_inplace_impl.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/out.h"
@@ -20,7 +21,7 @@ constexpr int64_t kGrainBytes = 1 << 18;
 
 enum class Triangle : uint8_t { Lower, Upper };
 
-/** Copies a triangle of each matrix of x, which is contiguous, and writes zeros beside it. */
+/** Copies a triangle of each contiguous matrix of x, and zeros the rest. */
 void copy_triangle(Triangle which, const Tensor& out, const Tensor& x, int64_t diagonal) {
   const int64_t rows = x.size(-2), columns = x.size(-1);
   if (x.numel() == 0) return;
@@ -28,7 +29,7 @@ void copy_triangle(Triangle which, const Tensor& out, const Tensor& x, int64_t d
   const auto* from = static_cast<const char*>(x.data_ptr());
   auto* to = static_cast<char*>(out.data_ptr());
   const size_t row_bytes = static_cast<size_t>(columns) * item;
-  // Beyond these the triangle is all or nothing, and sums below cannot overflow.
+  // Beyond these bounds the triangle is everything or nothing; clamping also avoids overflow in the sums below.
   diagonal = std::clamp(diagonal, -rows, columns);
   parallel_for(0, x.numel() / columns, std::max<int64_t>(1, kGrainBytes / static_cast<int64_t>(row_bytes)),
                [&](int64_t first, int64_t last) {
@@ -69,12 +70,12 @@ Tensor triangle(Triangle which, const Tensor& x, int64_t diagonal) {
 
 struct DiagonalPlace {
   size_t dim1, dim2;
-  int64_t row = 0, column = 0;  ///< where the diagonal begins
+  int64_t row = 0, column = 0;  ///< start of the diagonal
 
   DiagonalPlace(const char* op, int64_t ndim, int64_t offset, int64_t d1, int64_t d2)
       : dim1(static_cast<size_t>(wrap_dim(d1, ndim, false))), dim2(static_cast<size_t>(wrap_dim(d2, ndim, false))) {
     TERCEL_CHECK(dim1 != dim2, RuntimeError, op, ": diagonal dimensions cannot be identical ", d1, ", ", d2);
-    // The distance of a diagonal that no matrix has is cut to one whose negative exists.
+    // INT64_MIN cannot be negated, and is clamped; no matrix has such a diagonal.
     if (offset >= 0)
       column = offset;
     else
@@ -144,7 +145,7 @@ const Tensor& fill_diagonal_(const Tensor& x, Scalar fill_value, bool wrap) {
   const int64_t offset = x.storage_offset(), count = std::min(rows, columns);
   fill_(as_strided(x, {count}, {step}, offset), fill_value);
   if (wrap && x.dim() == 2 && columns > 0)
-    // Every part of the diagonal begins columns + 1 rows below the one before.
+    // Each part of the diagonal begins columns + 1 rows below the previous one.
     for (int64_t top = columns + 1; top < rows; top += columns + 1)
       fill_(as_strided(x, {std::min(rows - top, columns)}, {step}, offset + top * x.stride(0)), fill_value);
   return x;

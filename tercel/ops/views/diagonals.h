@@ -1,34 +1,34 @@
-// Diagonals and triangles of matrices, and of batches of them. Names, defaults and errors are PyTorch's.
+// Diagonals and triangles of matrices and of batches of matrices. Names, defaults and errors are PyTorch's.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** A view of the diagonal of dimensions dim1 and dim2, as the last dimension; `offset` above (below if negative). */
+/** View of the diagonal of dimensions dim1 and dim2, as the last dimension; `offset` above it (below if negative). */
 TERCEL_OP_API(method, python, cheap)
 Tensor diagonal(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
-/** A vector as the diagonal of a square matrix of zeros; of a matrix the diagonal, copied. */
+/** A square matrix with a given vector as its diagonal, or a copy of the diagonal of a given matrix. */
 TERCEL_OP_API(method, python, out) Tensor diag(const Tensor& x, int64_t diagonal = 0);
-/** The last dimension as the diagonal of dimensions dim1 and dim2 of a tensor of zeros. */
+/** Zeros, with the last dimension of x as the diagonal of dimensions dim1 and dim2. */
 TERCEL_OP_API(method, python, out, no_python_out)
 Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
-/** All elements as the diagonal of a square matrix of zeros. */
+/** A square matrix with all elements of x as its diagonal. */
 TERCEL_OP_API(method, python) Tensor diagflat(const Tensor& x, int64_t offset = 0);
 /**
- * Sets the diagonal of a matrix, or of a tensor whose sizes are all the same; `wrap`: of a tall matrix it begins again
- * below its end, one row further down.
+ * Fills the diagonal of a matrix, or of a tensor whose sizes are all equal. `wrap`: in a tall matrix the diagonal
+ * restarts below its end, after one row left free.
  */
 TERCEL_OP_API(method, python_method)
 const Tensor& fill_diagonal_(const Tensor& x, Scalar fill_value, bool wrap = false);
-/** The sum of a matrix' diagonal; of integers in int64. */
+/** The sum of a matrix's diagonal; int64 for integers. */
 TERCEL_OP_API(method, python, autocast_f32) Tensor trace(const Tensor& x);
 
-/** x [..., n, m] with zeros above the diagonal. */
+/** x [..., n, m] with zeros above the given diagonal. */
 TERCEL_OP_API(method, python) Tensor tril(const Tensor& x, int64_t diagonal = 0);
 TERCEL_OP_API(method, python_method) const Tensor& tril_(const Tensor& x, int64_t diagonal = 0);
 TERCEL_API const Tensor& tril_out(const Tensor& out, const Tensor& x, int64_t diagonal = 0);
-/** x [..., n, m] with zeros below the diagonal. */
+/** x [..., n, m] with zeros below the given diagonal. */
 TERCEL_OP_API(method, python) Tensor triu(const Tensor& x, int64_t diagonal = 0);
 TERCEL_OP_API(method, python_method) const Tensor& triu_(const Tensor& x, int64_t diagonal = 0);
 TERCEL_API const Tensor& triu_out(const Tensor& out, const Tensor& x, int64_t diagonal = 0);

@@ -11,7 +11,7 @@
 
 namespace tercel {
 
-// ---- mirrored
+// ---- flip
 
 namespace {
 
@@ -69,11 +69,11 @@ Tensor rot90(const Tensor& x, int64_t k, IntSpan dims) {
   }
 }
 
-// ---- rotated
+// ---- roll
 
 namespace {
 
-/** Copies the two pieces that each dimension from `dim` on falls into. */
+/** Copies the two pieces into which each dimension from `dim` on is split. */
 void copy_rolled(const Tensor& out, const Tensor& x, const DimVector& shifts, size_t dim) {
   while (dim < shifts.size() && shifts[dim] == 0) ++dim;
   if (dim == shifts.size()) return copy_elements_out(out, x);
@@ -83,7 +83,7 @@ void copy_rolled(const Tensor& out, const Tensor& x, const DimVector& shifts, si
   copy_rolled(narrow(out, d, 0, shift), narrow(x, d, size - shift, shift), shifts, dim + 1);
 }
 
-/** Shifts lie in [0, size). */
+/** Shifts are in [0, size). */
 Tensor rolled(const Tensor& x, const DimVector& shifts, MemoryFormat format) {
   Tensor out;
   {
@@ -113,12 +113,12 @@ Tensor roll(const Tensor& x, IntSpan shifts, IntSpan dims) {
   TERCEL_CHECK(shifts.size() == dims.size(), RuntimeError, "shifts and dimensions must align. shifts: ", shifts.size(),
                ", dims:", dims.size());
   DimVector moves(x.sizes().size(), 0);
-  // As PyTorch's, which joins two pieces: channels-last stays, unless one of the pieces is empty.
+  // As in PyTorch, which concatenates two pieces: channels-last is kept, unless a piece is empty.
   MemoryFormat format = x.suggest_memory_format();
   for (size_t i = 0; i < dims.size(); ++i) {
     const auto d = static_cast<size_t>(wrap_dim(dims[i], x.dim(), false));
     const int64_t size = std::max<int64_t>(x.sizes()[d], 1);
-    // Both are below the size, which may be any number: the sum is taken the other way round.
+    // Both are below the size, which may be near INT64_MAX, so the sum avoids overflow.
     const int64_t move = (shifts[i] % size + size) % size;
     if (move == 0) format = MemoryFormat::Contiguous;
     moves[d] = moves[d] >= size - move ? moves[d] - (size - move) : moves[d] + move;
@@ -126,14 +126,14 @@ Tensor roll(const Tensor& x, IntSpan shifts, IntSpan dims) {
   return rolled(x, moves, format);
 }
 
-// ---- repeated
+// ---- repeat
 
 Tensor repeat(const Tensor& x, IntSpan repeats) {
   check_strided("repeat", x);
   const size_t n = repeats.size(), old = x.sizes().size();
   TERCEL_CHECK(n >= old, RuntimeError,
                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
-  // As [times, size, times, size, ...], in which x is expanded.
+  // View x as [times, size, times, size, ...], expanded.
   DimVector pairs, padded, sizes;
   for (size_t d = 0; d < n; ++d) {
     const int64_t size = d < n - old ? 1 : x.sizes()[d - (n - old)];
@@ -209,7 +209,7 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t
     const NoRecordGuard no_record;
     out = empty(sizes, source.options());
     const Tensor places = view(out, spread);
-    // A few elements at a time are slower than every n-th of all, several times.
+    // Copying a few elements at a time is slower than several strided copies of all elements.
     constexpr int64_t kFew = 16;
     const auto inner = static_cast<size_t>(d) + 1;
     const int64_t slice_size = numel_of(source.sizes().subspan(inner, source.sizes().size() - inner));

@@ -61,7 +61,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   TERCEL_CHECK(r >= 0, RuntimeError, "Expect a non-negative number, but got ", r);
   if (r == 0) return empty({0}, x.options());
   const int64_t n = x.numel();
-  // m choose r, with m = n, or n + r - 1; every partial product is a binomial coefficient itself.
+  // m choose r, with m = n, or n + r - 1; every partial product is itself a binomial coefficient.
   int64_t m = n, count = 0;
   TERCEL_CHECK(!with_replacement || !__builtin_add_overflow(n, r - 1, &m), RuntimeError, "combinations: ", r,
                " elements of ", n, " are too many");
@@ -81,7 +81,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
     if (!with_replacement) std::iota(chosen.begin(), chosen.end(), 0);
     for (int64_t c = 0; c < count; ++c) {
       row = std::copy(chosen.begin(), chosen.end(), row);
-      // The last place that can still move on; those after it start right behind it.
+      // The last position that can still advance; those after it restart right behind it.
       int64_t i = r - 1;
       const auto most = [&](int64_t place) { return with_replacement ? n - 1 : n - r + place; };
       while (i >= 0 && chosen[static_cast<size_t>(i)] == most(i)) --i;

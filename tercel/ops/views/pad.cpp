@@ -20,7 +20,7 @@ constexpr std::pair<PadMode, std::string_view> kModes[] = {{PadMode::Constant, "
                                                            {PadMode::Replicate, "replicate"},
                                                            {PadMode::Circular, "circular"}};
 
-/** What is put before and after each dimension; none negative. */
+/** Numbers of elements before and after each dimension; none is negative. */
 struct Border {
   PadMode mode = PadMode::Constant;
   DimVector before, after;
@@ -28,7 +28,7 @@ struct Border {
 
 int64_t as_dim(size_t d) { return static_cast<int64_t>(d); }
 
-/** Without the border in dimensions [first, ...). */
+/** The part of `out` without the border in dimensions [first, ...). */
 Tensor inside(Tensor out, const Border& border, size_t first) {
   for (size_t d = first; d < border.before.size(); ++d)
     if (border.before[d] != 0 || border.after[d] != 0)
@@ -37,8 +37,8 @@ Tensor inside(Tensor out, const Border& border, size_t first) {
 }
 
 /**
- * Calls visit(edge, source) for both edges of a dimension: what the edge, a part of `whole`, shows of the inside,
- * mirrored or repeated as the mode wants it. An edge that shows one slice is given with that slice, not expanded.
+ * Calls visit(edge, source) for both edges of a dimension: the edge is a part of `whole`, and source the part inside
+ * that it repeats or mirrors. If the edge repeats a single slice, that slice is not expanded.
  */
 template <class Visit>
 void visit_edges(const Tensor& whole, const Border& border, size_t d, Visit visit) {
@@ -76,7 +76,7 @@ Tensor with_border(const Tensor& x, const Border& border, Scalar value) {
     const NoRecordGuard no_record;
     out = empty(sizes, x.options());
     if (border.mode == PadMode::Constant) {
-      // Slabs: each border element belongs to the first dimension in which it lies outside.
+      // Slabs: each border element belongs to the first dimension in which it is outside.
       Tensor left = out;
       for (size_t d = 0; d < sizes.size(); ++d) {
         const int64_t before = border.before[d], after = border.after[d], size = x.sizes()[d];
@@ -98,7 +98,7 @@ Tensor with_border(const Tensor& x, const Border& border, Scalar value) {
   return out;
 }
 
-/** The gradient of with_border(): what the border got is added to the elements that it showed. */
+/** The gradient of with_border(): gradients of the border are added to those of the elements that it repeats. */
 Tensor without_border(const Tensor& grad, const Border& border) {
   if (border.mode == PadMode::Constant) return inside(grad, border, 0);
   Tensor out;
@@ -117,7 +117,7 @@ Tensor without_border(const Tensor& grad, const Border& border) {
   return out;
 }
 
-/** Negative numbers of `pad` as a narrower x (constant, circular) or result (others), and the rest as a border. */
+/** Pads. Negative numbers of `pad` narrow x (constant, circular) or the result (others); the rest is the border. */
 Tensor padded(const Tensor& x, IntSpan pad, PadMode mode, Scalar value) {
   const size_t ndim = x.sizes().size();
   Border border{mode, DimVector(ndim, 0), DimVector(ndim, 0)};
@@ -131,12 +131,12 @@ Tensor padded(const Tensor& x, IntSpan pad, PadMode mode, Scalar value) {
   }
   const bool narrows = std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p < 0; });
   if (!narrows) return with_border(x, border, value);
-  // Reflections and edges are those of the whole x: what they show is taken away afterwards.
+  // Reflected and replicated elements are those of the entire x, so the result is narrowed afterwards.
   if (mode == PadMode::Reflect || mode == PadMode::Replicate)
     return clone(inside(with_border(x, border, value), removed, 0), MemoryFormat::Contiguous);
   Tensor part = x;
   for (size_t d = 0; d < ndim; ++d) {
-    // More may go on one side than there is, when the other side makes up for it.
+    // One side may remove more elements than there are, if the other side adds them back.
     const int64_t size = x.sizes()[d], before = std::min(removed.before[d], size);
     const int64_t after = std::min(removed.after[d], size - before);
     border.after[d] -= removed.before[d] - before;

@@ -14,7 +14,7 @@ namespace tercel {
 
 namespace {
 
-using Order = std::array<uint8_t, 128>;  // of as many dimensions as can be
+using Order = std::array<uint8_t, 128>;  // of the maximum number of dimensions
 
 Tensor reordered(const Tensor& x, const Order& order) {
   Tensor out = alias(x);
@@ -84,7 +84,7 @@ Tensor permute(const Tensor& x, IntSpan dims) {
 
 namespace {
 
-/** For each dimension that the list names, its place in the list plus one; 0 for the others. */
+/** For each dimension in the list, its position in the list plus one; 0 for other dimensions. */
 DimVector places_of(IntSpan dims, int64_t ndim, const char* list) {
   DimVector places(static_cast<size_t>(std::max<int64_t>(ndim, 1)), 0);
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -105,7 +105,7 @@ Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination) {
   const DimVector from = places_of(source, x.dim(), "source"), to = places_of(destination, x.dim(), "destination");
   if (x.dim() == 0) return permute(x, {});
   DimVector order;
-  size_t rest = 0;  // the next dimension that stays in order
+  size_t rest = 0;  // the next dimension that keeps its order
   for (size_t d = 0; d < to.size(); ++d) {
     if (to[d] != 0) {
       order.push_back(wrap_dim(source[static_cast<size_t>(to[d] - 1)], x.dim()));

@@ -1,33 +1,33 @@
-// Views with the dimensions in another order.
+// Views with the dimensions in a different order.
 #pragma once
 
 #include "tercel/core/tensor.h"
 
 namespace tercel {
 
-/** Two dimensions exchanged. */
+/** Swaps two dimensions. */
 TERCEL_OP_API(method, python, cheap) Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
-/** transpose() by NumPy's name, and by the other one. */
+/** Aliases of transpose(). */
 TERCEL_OP_API(method, python, cheap) Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
 TERCEL_OP_API(method, python, cheap) Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
-/** The transpose of a matrix; a scalar or vector stays as it is. */
+/** The transpose of a matrix; a scalar or vector is returned unchanged. */
 TERCEL_OP_API(method, python, cheap) Tensor t(const Tensor& x);
-/** Dimensions in a new order. */
+/** Reorders the dimensions. */
 TERCEL_OP_API(method, python, cheap) Tensor permute(const Tensor& x, IntSpan dims);
-/** Dimensions `source` at the places `destination`; the others keep their order. */
+/** Moves dimensions `source` to positions `destination`; the others keep their order. */
 TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
 TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, int64_t source, int64_t destination);
-/** movedim() by NumPy's name. */
+/** Alias of movedim(), with NumPy's name. */
 TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination);
 TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
 
-/** x.T of Python: all dimensions in reverse order. */
+/** x.T in Python: all dimensions in reverse order. */
 TERCEL_OP_API(method) Tensor numpy_T(const Tensor& x);
-/** x.mT of Python: the last two dimensions exchanged; RuntimeError for a vector. */
+/** x.mT in Python: swaps the last two dimensions; RuntimeError for a vector. */
 TERCEL_OP_API(method) Tensor mT(const Tensor& x);  // NOLINT(readability-identifier-naming): PyTorch's name
-/** x.H of Python: the conjugate transpose of a matrix; RuntimeError for other numbers of dimensions but 0. */
+/** x.H in Python: the conjugate transpose of a matrix; RuntimeError unless x has 0 or 2 dimensions. */
 TERCEL_OP_API(method) Tensor matrix_H(const Tensor& x);
-/** x.mH of Python: the conjugate transpose of each matrix; RuntimeError for a vector. */
+/** x.mH in Python: the conjugate transpose of each matrix; RuntimeError for a vector. */
 TERCEL_OP_API(method) Tensor mH(const Tensor& x);  // NOLINT(readability-identifier-naming): PyTorch's name
 /** mH() as a function. */
 TERCEL_OP_API(method, python, cheap) Tensor adjoint(const Tensor& x);

@@ -1,6 +1,7 @@
 #include "tercel/ops/views/resize.h"
 
 #include "tercel/autograd/record.h"
+#include "tercel/core/alignment.h"
 #include "tercel/ops/common/operand_checks_impl.h"
 
 namespace tercel {
@@ -12,7 +13,7 @@ void check_storage(const char* op, const Tensor& x) {
   TERCEL_CHECK(x.has_storage(), RuntimeError, op, ": the tensor has no storage");
 }
 
-/** The bytes that a storage must have; RuntimeError when an element would lie before its beginning. */
+/** The number of bytes that the storage must have; RuntimeError if an element would be before its beginning. */
 size_t bytes_under(const TensorImpl& t) {
   if (t.numel() == 0) return 0;
   const Extent extent = extent_of(t.sizes(), t.strides());
@@ -26,9 +27,10 @@ size_t bytes_under(const TensorImpl& t) {
   return static_cast<size_t>(nbytes);
 }
 
-/** What can be refused is before anything changes. */
+/** Does all checks before changing anything. */
 void change(const Tensor& x, const char* op, const Storage& storage, int64_t offset, IntSpan sizes, IntSpan strides) {
   x.impl().check_metadata_change(op);
+  check_aligned(op, *storage, x.dtype());
   const auto fresh = make_intrusive<TensorImpl>(storage, x.dtype(), sizes, strides, offset);
   const size_t needed = bytes_under(*fresh);
   if (needed > storage->nbytes()) storage->resize_bytes(needed);
@@ -38,8 +40,7 @@ void change(const Tensor& x, const char* op, const Storage& storage, int64_t off
 
 void check_no_history(const char* op, const Tensor& x) {
   check_inplace(x, should_record(x));
-  TERCEL_CHECK(!should_record(x), RuntimeError, op,
-               ": the tensor is a result that gradients flow through; detach() it first");
+  TERCEL_CHECK(!should_record(x), RuntimeError, op, ": the tensor has a gradient history; detach() it first");
 }
 
 void leave_base(const Tensor& x) {
@@ -51,7 +52,7 @@ void leave_base(const Tensor& x) {
 const Tensor& resize_(const Tensor& x, IntSpan sizes, MemoryFormat format) {
   check_storage("resize_", x);
   TERCEL_CHECK(!x.requires_grad() && !should_record(x), RuntimeError, "cannot resize variables that require grad");
-  // The spans may be this tensor's own.
+  // The spans may refer to this tensor's own sizes.
   const DimVector wanted(sizes), strides = strides_for(sizes, format);
   change(x, "resize_", Storage(x.storage()), x.storage_offset(), wanted, strides);
   return x;
@@ -105,7 +106,7 @@ void swap_data(const Tensor& a, const Tensor& b) {
   check_no_history("swap_data", a);
   check_no_history("swap_data", b);
   TERCEL_CHECK(a.dtype() == b.dtype() || (!a.requires_grad() && !b.requires_grad()), RuntimeError,
-               "swap_data: a tensor that requires grad keeps its dtype, ", to_string(a.dtype()), " is not ",
+               "swap_data: a tensor that requires grad must keep its dtype: ", to_string(a.dtype()), " is not ",
                to_string(b.dtype()));
   a.impl().check_metadata_change("swap_data");
   b.impl().check_metadata_change("swap_data");

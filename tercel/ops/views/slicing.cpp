@@ -14,13 +14,13 @@ namespace tercel {
 
 namespace {
 
-/** stride * step; the stride alone where that is no number, as there is then no second element to reach. */
+/** stride * step, or stride if that overflows, since there is then no second element. */
 int64_t steps_apart(int64_t stride, int64_t step) {
   int64_t product = 0;
   return __builtin_mul_overflow(stride, step, &product) ? stride : product;
 }
 
-/** Every step-th index of a dimension; the caller has brought start and length into range. */
+/** Every step-th index of a dimension; the caller has checked the range of start and length. */
 Tensor strided_alias(const Tensor& x, size_t dim, int64_t start, int64_t length, int64_t step) {
   Geometry g(x);
   g.offset += start * g.strides[dim];
@@ -37,7 +37,7 @@ Tensor strided_part(const char* name, const Tensor& x, size_t dim, int64_t start
       [=](const Tensor& whole) { return strided_part(name, whole, dim, start, length, step); }, origin);
 }
 
-/** Gradients of the views of one op, zeros of these sizes where there is none. */
+/** Gradients of the views of one op; zeros of these sizes for those without a gradient. */
 template <class SizesOf>
 std::vector<Tensor> gradients_of_views(const BackwardCall& call, SizesOf sizes_of) {
   const uint32_t count = call.node().num_outputs();
@@ -79,7 +79,7 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
   TERCEL_CHECK(step != 0 && step != INT64_MIN, ValueError, "slice step cannot be zero");
   const auto d = static_cast<size_t>(wrap_dim(dim, x.dim()));
   const int64_t size = x.sizes()[d];
-  // Python's rule: a bound is counted from the end when negative, then clamped to what the direction can reach.
+  // Python's rule: negative bounds count from the end, then bounds are clamped to the range of the direction.
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
   const auto clamp = [&](int64_t bound) {
     if (bound < 0) bound = bound < -size ? lowest : bound + size;
@@ -121,7 +121,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
 
 namespace {
 
-/** Windows added up where they were; the reverse of unfold(), and its gradient. */
+/** Adds windows up at their original positions; the reverse of unfold(), and its gradient. */
 Tensor fold(const Tensor& windows, IntSpan sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor out;
   {
@@ -131,7 +131,7 @@ Tensor fold(const Tensor& windows, IntSpan sizes, int64_t dim, int64_t size, int
       if (size > 0) add_(out, view(windows, {}));
     } else {
       const int64_t count = windows.size(dim), last = windows.dim() - 1;
-      // Window by window, or all first elements, all second ones ...: whichever are fewer.
+      // Window by window, or first elements of all windows, second elements ...: whichever takes fewer steps.
       if (count < size) {
         for (int64_t w = 0; w < count; ++w)
           add_(narrow(out, dim, w * step, size), movedim(select(windows, dim, w), -1, dim));
@@ -174,14 +174,14 @@ Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   return out;
 }
 
-// ---- several parts
+// ---- several views
 
 namespace {
 
-/** Before a list of views is made: its length may be any number that somebody wrote down. */
+/** Checks the number of views before a list of that length is allocated. */
 void check_number_of_parts(const char* op, int64_t parts) {
   constexpr int64_t kMost = int64_t{1} << 31;
-  TERCEL_CHECK(parts <= kMost, RuntimeError, op, ": ", parts, " tensors are more than ", kMost);
+  TERCEL_CHECK(parts <= kMost, RuntimeError, op, ": ", parts, " tensors exceed the maximum of ", kMost);
 }
 
 std::vector<Tensor> room_for(const char* op, int64_t parts) {
@@ -197,7 +197,7 @@ size_t dim_to_split(const Tensor& x, int64_t dim, const char* op) {
   return static_cast<size_t>(wrap_dim(dim, x.dim()));
 }
 
-/** Parts of a dimension, of lengths that the caller has checked, as views of one op. */
+/** Parts of a dimension as views of one op; the caller has checked the lengths. */
 std::vector<Tensor> in_lengths(const char* name, const Tensor& x, std::vector<int64_t> lengths, size_t dim) {
   std::vector<Tensor> parts;
   parts.reserve(lengths.size());
@@ -229,7 +229,7 @@ std::vector<Tensor> split(const Tensor& x, IntSpan split_sizes, int64_t dim) {
                  "split_with_sizes expects split_sizes have only non-negative entries, but got "
                  "split_sizes=",
                  split_sizes);
-    left = s <= left ? left - s : -1;  // once below zero it stays there
+    left = s <= left ? left - s : -1;  // once negative, it stays negative
   }
   TERCEL_CHECK(left == 0, RuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
                " (input tensor's size at dimension ", d, "), but got split_sizes=", split_sizes);
@@ -258,7 +258,7 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   TERCEL_CHECK(chunks > 0, RuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int64_t size = x.sizes()[d];
   if (size > 0) return split(x, (size - 1) / chunks + 1, dim);
-  // Of nothing there are as many chunks as were asked for.
+  // An empty dimension gives the requested number of chunks.
   check_number_of_parts("chunk", chunks);
   return in_lengths("SplitBackward0", x, std::vector<int64_t>(static_cast<size_t>(chunks), 0), d);
 }
@@ -312,7 +312,7 @@ std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& tensor_indices_o
 
 namespace {
 
-/** The dimension that "hsplit", "vsplit" or "dsplit" splits; by `sections` of one size, if that is not null. */
+/** The dimension that "hsplit", "vsplit" or "dsplit" splits; if not null, `sections` must divide its size. */
 int64_t named_dim(const Tensor& x, const char* op, int64_t least_dims, int64_t dim, const int64_t* sections) {
   check_strided(op, x);
   TERCEL_CHECK(x.dim() >= least_dims, RuntimeError, op, "() requires a tensor with at least ", least_dims,

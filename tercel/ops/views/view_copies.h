@@ -1,5 +1,5 @@
-// Copies of what views see: the same functions, whose results own their memory, row-major. narrow_copy() copies what
-// narrow() views, and so on; split_copy() and split_with_sizes_copy() are in cat.h.
+// Copies of views: the same functions with new, row-major results. narrow_copy() copies what narrow() returns as a
+// view, and so on; split_copy() and split_with_sizes_copy() are in cat.h.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace tercel {
 
-/** What the view of the name before _copy sees, as a fresh tensor; gradients flow. */
+/** A copy of the view that is named before _copy; differentiable. */
 TERCEL_OP_API(python, out) Tensor alias_copy(const Tensor& x);
 TERCEL_OP_API(python, out)
 Tensor as_strided_copy(const Tensor& x, IntSpan size, IntSpan stride,
                        std::optional<int64_t> storage_offset = std::nullopt);
-TERCEL_OP_API(python, out) Tensor detach_copy(const Tensor& x);  ///< through which no gradient flows
+TERCEL_OP_API(python, out) Tensor detach_copy(const Tensor& x);  ///< not differentiable
 TERCEL_OP_API(python, out)
 Tensor diagonal_copy(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 TERCEL_OP_API(out) Tensor expand_copy(const Tensor& x, IntSpan sizes);

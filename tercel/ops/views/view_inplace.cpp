@@ -9,8 +9,7 @@ namespace tercel {
 namespace {
 
 /**
- * Gives x another geometry. Its history goes on with one more node; that of the tensor it views does not, as none of
- * its elements changes.
+ * Changes the geometry of x. Its history is extended by one node; that of its base is not, since no element changes.
  */
 template <class MakeBackward>
 const Tensor& regard_as(const char* name, const Tensor& x, const Geometry& g, MakeBackward make_backward) {

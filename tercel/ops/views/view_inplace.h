@@ -1,8 +1,8 @@
-// Views' geometries given to the tensor itself: its sizes and strides change, its elements do not.
+// In-place versions of views: change the sizes and strides of a tensor, not its elements.
 //
-// As every in-place op they count the version up, and refuse a leaf that requires a gradient, a view of one, and a view
-// whose op returned several (RuntimeError). A view's base, and other views of it, keep their sizes and their history.
-// A tensor made by detach() or data() is refused.
+// Like every in-place op they bump the version, and refuse a leaf that requires a gradient, a view of one, and a view
+// from an op that returns several (RuntimeError). A view's base, and other views of it, keep their sizes and history.
+// Results of detach() or data() are refused.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,7 @@
 #include "tercel/core/tensor.h"
 
 namespace tercel {
-/** Makes x itself the view of the name before the underscore. */
+/** Turns x itself into the view that is named before the underscore. */
 TERCEL_OP_API(method, python_method, cheap) const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
 TERCEL_OP_API(method, python_method, cheap) const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
 TERCEL_OP_API(method, python_method, cheap) const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);

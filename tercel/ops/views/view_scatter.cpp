@@ -10,7 +10,7 @@ namespace tercel {
 
 namespace {
 
-/** A copy of x with part(copy) replaced; an undefined source stands for zeros. */
+/** A copy of x with part(copy) replaced; an undefined source means zeros. */
 template <class Part>
 Tensor with_part(const char* name, const Tensor& x, const Tensor& src, Part part) {
   Tensor out;
@@ -78,7 +78,7 @@ Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan size, IntS
     return out;
   }
   TERCEL_CHECK(x.is_contiguous(), RuntimeError, "as_strided_scatter is currently only supported for contiguous inputs");
-  // Gradients are contiguous too, and start at their storage's beginning.
+  // Gradients are contiguous too, and start at the beginning of their storage.
   return with_part("AsStridedScatterBackward0", x, src, [g, first = x.storage_offset()](const Tensor& whole) {
     const Tensor rows = contiguous(whole);
     return as_strided(rows, g.sizes, g.strides, g.offset - first + rows.storage_offset());

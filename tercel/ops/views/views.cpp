@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tercel/core/alignment.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/common/operand_checks_impl.h"
@@ -23,7 +24,7 @@ Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan s
 
 namespace {
 
-/** The sizes themselves where they fit as they are, else what infer_size() makes of them, kept in `room`. */
+/** The given sizes if they fit as they are, else the result of infer_size(), stored in `room`. */
 IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
   int64_t product = 1;
   for (const int64_t size : sizes) {
@@ -37,7 +38,7 @@ IntSpan fitting(IntSpan sizes, int64_t numel, DimVector& room) {
   return room;
 }
 
-/** Of a contiguous tensor, under sizes that fit. */
+/** View of a contiguous tensor with sizes that fit. */
 Tensor contiguous_view(const Tensor& x, IntSpan sizes) {
   return same_elements("ViewBackward0", x, Tensor(make_intrusive<TensorImpl>(x.impl(), sizes)));
 }
@@ -61,6 +62,7 @@ Tensor detail::view_as_dtype(const Tensor& x, ScalarType dtype) {
   check_strided("view", x);
   TERCEL_CHECK(dtype != ScalarType::Undefined, RuntimeError, "view: expected a dtype but got an undefined one");
   if (dtype == x.dtype()) return x;
+  check_aligned("view", *x.storage(), dtype);
   const auto from = static_cast<int64_t>(x.itemsize()), to = static_cast<int64_t>(item_size(dtype));
   Geometry g(x);
   const auto what = [&] {
@@ -101,7 +103,7 @@ Tensor reshape(const Tensor& x, IntSpan shape) {
     return same_elements("ViewBackward0", x, full, *strides);
   Tensor out;
   {
-    // The copy belongs to nobody else: the result is no view of it.
+    // The copy has no other owner, so the result is not a view of it.
     const NoRecordGuard no_record;
     const Tensor copy = clone(x, MemoryFormat::Contiguous);
     out = Tensor(make_intrusive<TensorImpl>(copy.impl(), full));
@@ -288,7 +290,7 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
                  ") at non-singleton dimension ", d, ".  Target sizes: ", sizes, ".  Tensor sizes: ", x.sizes());
     strides[d] = out_sizes[d] == size ? x.strides()[d - lead] : 0;
   }
-  // A new dimension of size 1 has the stride that unsqueeze() gives it.
+  // A new dimension of size 1 has the stride that unsqueeze() would give it.
   for (size_t d = old == 0 ? 0 : lead; d-- > 0;)
     if (out_sizes[d] == 1) strides[d] = out_sizes[d + 1] * strides[d + 1];
   Tensor out = alias(x, out_sizes, strides, x.storage_offset());

@@ -1,8 +1,8 @@
-// Other sizes and strides over the same storage. Nothing is copied; writing to a view writes to its base.
+// Views: different sizes and strides over the same storage. Nothing is copied; writing to a view writes to its base.
 //
-// Here are the views that see all elements, and as_strided(); permute.h has those that change the order of
-// dimensions, slicing.h those that see a part. A dimension may be counted from the end (-1 is the last); one out of
-// range is an IndexError. Names, defaults and errors are PyTorch's.
+// This header has the views of all elements, and as_strided(); permute.h has those that reorder dimensions, slicing.h
+// those that select elements. Negative dimensions count from the end (-1 is the last); a dimension out of range is an
+// IndexError. Names, defaults and errors are PyTorch's.
 #pragma once
 
 #include <concepts>
@@ -18,15 +18,15 @@
 
 namespace tercel {
 
-/** The same elements in row-major order as other sizes (one may be -1); RuntimeError when that needs a copy. */
+/** The same elements in row-major order with different sizes (one may be -1); RuntimeError if that needs a copy. */
 TERCEL_OP_API(method, python_method, cheap) Tensor view(const Tensor& x, IntSpan size);
 namespace detail {
 TERCEL_API Tensor view_as_dtype(const Tensor& x, ScalarType dtype);
 }
 /**
- * The same bytes as another dtype: the last dimension grows or shrinks by the ratio of the item sizes. For items of
- * another size the last stride must be 1; for larger ones the last size, the offset and all other strides must be
- * multiples of the ratio (RuntimeError). No gradient flows. (A template, so that view(x, {}) means sizes.)
+ * Reinterprets the bytes as another dtype: the last dimension grows or shrinks by the ratio of the item sizes. If these
+ * differ, the last stride must be 1; for larger items the last size, the offset and all other strides must be multiples
+ * of the ratio (RuntimeError). Not differentiable. (A template, so that view(x, {}) means sizes.)
  */
 template <std::same_as<ScalarType> Dtype>
 Tensor view(const Tensor& x, Dtype dtype) {
@@ -36,46 +36,46 @@ Tensor view(const Tensor& x, Dtype dtype) {
 TERCEL_OP_API(method, python) Tensor reshape(const Tensor& x, IntSpan shape);
 TERCEL_OP_API(method, python_method, cheap) Tensor view_as(const Tensor& x, const Tensor& other);
 TERCEL_OP_API(method, python_method) Tensor reshape_as(const Tensor& x, const Tensor& other);
-/** Dimensions start_dim to end_dim as one. */
+/** Merges dimensions start_dim to end_dim into one. */
 TERCEL_OP_API(method, python) Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
-/** One dimension as several, of the given sizes (one may be -1), whose product is its size. */
+/** Splits a dimension into several, of the given sizes (one may be -1), whose product is its size. */
 TERCEL_OP_API(method, python, cheap) Tensor unflatten(const Tensor& x, int64_t dim, IntSpan sizes);
 /** All elements as a vector: a view if x is contiguous, else a copy. */
 TERCEL_OP_API(method, python) Tensor ravel(const Tensor& x);
 
-/** Without the dimensions of size 1. */
+/** Removes all dimensions of size 1. */
 TERCEL_OP_API(method, python, cheap) Tensor squeeze(const Tensor& x);
-/** Without that dimension if its size is 1. */
+/** Removes a dimension if its size is 1. */
 TERCEL_OP_API(method, python, cheap) Tensor squeeze(const Tensor& x, int64_t dim);
-/** Without those of the given dimensions whose size is 1; RuntimeError for a dimension named twice. */
+/** Removes those of the given dimensions whose size is 1; RuntimeError for duplicates. */
 TERCEL_OP_API(method, python, cheap) Tensor squeeze(const Tensor& x, IntSpan dim);
 inline Tensor squeeze(const Tensor& x, std::initializer_list<int64_t> dims) { return squeeze(x, IntSpan(dims)); }
-/** With a dimension of size 1 put in before `dim` (-1: at the end). */
+/** Inserts a dimension of size 1 before `dim` (-1: at the end). */
 TERCEL_OP_API(method, python, cheap) Tensor unsqueeze(const Tensor& x, int64_t dim);
 
-/** Dimensions of size 1, and new leading ones, repeated with stride 0; -1 keeps a size. */
+/** Expands dimensions of size 1, and new leading ones, with stride 0; -1 keeps a size. */
 TERCEL_OP_API(method) Tensor expand(const Tensor& x, IntSpan sizes);
 TERCEL_OP_API(method, python_method, cheap) Tensor expand_as(const Tensor& x, const Tensor& other);
-/** expand() by its other name. */
+/** Alias of expand(). */
 TERCEL_OP_API(method, python, cheap) Tensor broadcast_to(const Tensor& x, IntSpan size);
-/** Every tensor expanded to the sizes that all broadcast to; RuntimeError when there are none. */
+/** Expands all tensors to their common broadcast sizes; RuntimeError if there are none. */
 TERCEL_OP_API(python_hidden, cheap) std::vector<Tensor> broadcast_tensors(Span<Tensor> tensors);
-/** The sizes that tensors of those sizes broadcast to; RuntimeError when there are none. */
+/** The common broadcast sizes of the given shapes; RuntimeError if there are none. */
 TERCEL_API DimVector broadcast_shapes(Span<IntSpan> shapes);
 
-/** A tensor without dimensions as [1]; others as they are. */
+/** A 0-dimensional tensor as [1]; others unchanged. */
 TERCEL_OP_API(python_hidden, cheap) Tensor atleast_1d(const Tensor& x);
-/** A tensor without dimensions as [1, 1], a vector as [1, n]; others as they are. */
+/** A 0-dimensional tensor as [1, 1], a vector as [1, n]; others unchanged. */
 TERCEL_OP_API(python_hidden, cheap) Tensor atleast_2d(const Tensor& x);
-/** A tensor without dimensions as [1, 1, 1], a vector as [1, n, 1], a matrix as [m, n, 1]; others as they are. */
+/** A 0-dimensional tensor as [1, 1, 1], a vector as [1, n, 1], a matrix as [m, n, 1]; others unchanged. */
 TERCEL_OP_API(python_hidden, cheap) Tensor atleast_3d(const Tensor& x);
 TERCEL_OP_API(python_hidden, cheap) std::vector<Tensor> atleast_1d(Span<Tensor> tensors);
 TERCEL_OP_API(python_hidden, cheap) std::vector<Tensor> atleast_2d(Span<Tensor> tensors);
 TERCEL_OP_API(python_hidden, cheap) std::vector<Tensor> atleast_3d(Span<Tensor> tensors);
 
 /**
- * Any sizes and strides from an offset in the storage (default: x's own); RuntimeError when an element would lie
- * outside it.
+ * A view with any sizes and strides from an offset in the storage (default: x's own); RuntimeError if an element would
+ * be outside the storage.
  */
 TERCEL_OP_API(method, python, cheap)
 Tensor as_strided(const Tensor& x, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset = std::nullopt);

@@ -1,36 +1,26 @@
-// What makes views, and their gradients.
+// Construction of views and of their gradients.
 //
 // Note [Linear pairs]
 // The gradient of a view, or of an op that only moves elements, is a linear map, and the gradient of that map is the
-// first one again: a part is read out, its gradient is put back among zeros, the gradient of putting back is reading
-// out. So each backward here is a function that is recorded itself, with the forward as its own backward, and
-// derivatives of any order are right.
+// view again: the gradient of reading a part is writing it into zeros, and the gradient of that is reading. So each
+// backward here is a function that is itself recorded, with the forward as its backward, and derivatives of any order
+// are correct.
 #pragma once
 
 #include <utility>
 
 #include "tercel/autograd/record.h"
-#include "tercel/autograd/strided_region.h"
 #include "tercel/ops/common/copy_impl.h"
+#include "tercel/ops/common/view_geometry_impl.h"
 #include "tercel/ops/factories/factories.h"
 
 namespace tercel {
 
-/** The same storage under another geometry, which the caller has checked. */
-inline Tensor alias(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t offset) {
-  return Tensor(make_intrusive<TensorImpl>(x.impl(), sizes, strides, offset));
-}
-
-/** A view of all of x. */
-inline Tensor alias(const Tensor& x) { return Tensor(make_intrusive<TensorImpl>(&x.impl())); }
-
-/** RuntimeError for an undefined tensor, NotImplementedError for one without strides. */
-
-/** Makes `out` a view of x whose gradient is the incoming one under the old sizes. */
+/** Makes `out` a view of x whose gradient is the incoming gradient with x's sizes. */
 Tensor same_elements(const char* name, const Tensor& x, Tensor out);
 Tensor same_elements(const char* name, const Tensor& x, IntSpan sizes, IntSpan strides);
 
-/** Zeros of those sizes in which part(zeros), a view, is x. See Note [Linear pairs]. */
+/** Zeros of the given sizes in which part(zeros), a view, is set to x. See Note [Linear pairs]. */
 template <class Part>
 Tensor among_zeros(const char* name, const Tensor& x, IntSpan sizes, Part part) {
   Tensor whole;
@@ -43,7 +33,7 @@ Tensor among_zeros(const char* name, const Tensor& x, IntSpan sizes, Part part) 
   return whole;
 }
 
-/** Makes `out` a view of a part of x, as part(tensor) makes one of any tensor of x's sizes. */
+/** Makes `out` a view of a part of x, where part(tensor) selects that part of any tensor of x's sizes. */
 template <class Part>
 Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOrigin origin = ViewOrigin::Ordinary) {
   make_view(
@@ -57,23 +47,17 @@ Tensor part_of(const char* name, const Tensor& x, Tensor out, Part part, ViewOri
   return out;
 }
 
-/** Sizes, strides and offset: what a view sees of its storage. */
-struct Geometry : StridedRegion {
-  using StridedRegion::StridedRegion;
-  Tensor of(const Tensor& x) const { return alias(x, sizes, strides, offset); }
-};
-
 using DimMarks = SmallVector<bool, 8>;
-/** The dimensions that the list names; RuntimeError for one that is named twice. */
+/** Marks the dimensions in the list; RuntimeError for duplicates. */
 DimMarks marked_dims(IntSpan dims, int64_t ndim);
 
-// The geometries of views, for views and for the in-place variants alike: checked, nothing made.
+// Geometries of views, shared with the in-place variants. They check arguments and create no tensor.
 Geometry transposed(const Tensor& x, int64_t dim0, int64_t dim1);
 /** Without the marked dimensions of size 1. */
 Geometry squeezed(const Tensor& x, const DimMarks& dims);
 Geometry unsqueezed(const Tensor& x, int64_t dim);
 
-/** RuntimeError with PyTorch's sentences when an element of such a view of x would lie outside the storage. */
+/** RuntimeError with PyTorch's messages if an element of such a view of x would be outside the storage. */
 void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset);
 inline Geometry restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t storage_offset) {
   check_restrided(x, sizes, strides, storage_offset);

@@ -2,11 +2,11 @@
 //
 //   for i in 0..n, j in 0..dim: rule(weight[rows[i], j], state[rows[i], j], gradient[i, j])
 //
-// All of it goes through one function over consecutive elements, so an element's new value depends neither on its place
-// nor on the rows beside it. Operands of other dtypes than the computation's pass through buffers of kBlock elements.
+// All elements go through one function over consecutive elements, so a new value depends neither on its position nor on
+// other rows. Operands of other dtypes than the computation's pass through buffers of kBlock elements.
 //
-// What is stored is also multiplied by zero and added up: the sum is NaN if any of it is NaN or infinite, and 0 else.
-// The kernels wait for memory, so that this costs nothing, while looking for such values later reads everything again.
+// Stored values are also multiplied by zero and added up: the sum is NaN if any of them is NaN or infinite, else 0. The
+// kernels are bound by memory, so this costs nothing, while a later check would read everything again.
 #include "tercel/optim/rules.h"
 
 #include <immintrin.h>
@@ -31,8 +31,8 @@ Step<Vec<T>> step_of(const Step<double>& s) {
 }
 
 /**
- * While it lives, numbers below the least normal one count as 0. The moments of a unit that gets no gradient decay to
- * such numbers and would stay there, which makes a step slower by a factor of 2 on some processors and of 20 on others.
+ * Treats subnormal numbers as 0 while it exists. The moments of a unit without gradients decay to such numbers and
+ * would stay there, which makes a step slower by a factor of 2 on some processors and of 20 on others.
  */
 class FlushDenormals {
  public:
@@ -52,12 +52,12 @@ class FlushDenormals {
   unsigned before_;
 };
 
-/** Adds zeros to the sum, or NaN where a value is not finite. */
+/** Adds zero to the sum, or NaN if a value is not finite. */
 template <class Rule, class V>
 inline void mark(V& sum, V weight, const V* state) {
   V zero = weight * V(0);
   for (int k = 0; k < Rule::kHidden; ++k) zero = zero + state[k] * V(0);
-  sum = sum + zero;  // the only addition that waits for the vector before
+  sum = sum + zero;  // the only addition that depends on the previous vector
 }
 
 template <class V>
@@ -65,7 +65,7 @@ bool all_zero(V sum) {
   return !any(sum != V(0));
 }
 
-/** The rule on one vector; kPrepared: with prepare() before it. */
+/** Applies the rule to one vector; kPrepared: after prepare(). */
 template <class Rule, bool kPrepared, class V>
 inline void update_vector(V& w, V* s, V g, const Step<V>& h, V& sum) {
   if constexpr (kPrepared) prepare(w, g, h);
@@ -88,33 +88,33 @@ inline void update_span(T* weight, T* const* state, const T* gradient, int64_t n
   if (i < n) {
     V w = load_partial(weight + i, n - i);
     for (int k = 0; k < Rule::kStates; ++k) s[k] = load_partial(state[k] + i, n - i);
-    // Further lanes hold zeros, of which no rule makes anything else unless epsilon is 0.
+    // The other lanes are zero, and every rule keeps them zero unless epsilon is 0.
     update_vector<Rule, kPrepared>(w, s, load_partial(gradient + i, n - i), h, sum);
     store_partial(weight + i, w, n - i);
     for (int k = 0; k < Rule::kStates; ++k) store_partial(state[k] + i, s[k], n - i);
   }
 }
 
-/** How many rows ahead memory is asked for: rows lie anywhere in the table, and a miss costs as much as 16 of them. */
+/** Number of rows to prefetch ahead: rows are scattered in the table, and a miss costs as much as 16 of them. */
 constexpr int64_t kAhead = 16;
-/** Bytes of a row that are asked for; the processor itself goes on with a longer one. */
+/** Bytes of a row to prefetch; the hardware prefetches the rest of longer rows. */
 constexpr int64_t kAheadBytes = 512;
 
-/** Asks for the lines of n elements, which are to be written. */
+/** Prefetches the lines of n elements that will be written. */
 template <class T>
 inline void prefetch_row(const T* p, int64_t n) {
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T)), kMost = kAheadBytes / static_cast<int64_t>(sizeof(T));
   const int64_t end = n < kMost ? n : kMost;
   for (int64_t j = 0; j < end; j += kLine) __builtin_prefetch(p + j, 1);
-  __builtin_prefetch(p + end - 1, 1);  // a row that begins within a line ends in one more
+  __builtin_prefetch(p + end - 1, 1);  // a row that begins within a line needs one more
 }
 
-/** All operands are of T. */
+/** The kernel if all operands have type T. */
 template <class Rule, bool kPrepared, class T>
 bool native(const RuleUpdate& u) {
   const Step<Vec<T>> h = step_of<T>(u.step);
   Vec<T> sum(0);
-  // Variables of the function's own: for all the compiler knows, what is stored could change `u`.
+  // Local variables: as far as the compiler knows, stores could change `u`.
   const int64_t n = u.n, dim = u.dim, weight_stride = u.weight.stride, gradient_stride = u.gradient.stride;
   const int64_t* const rows = u.rows;
   T* const weight = static_cast<T*>(u.weight.data);
@@ -141,7 +141,7 @@ bool native(const RuleUpdate& u) {
 
 constexpr int64_t kBlock = 256;
 
-/** One operand's elements on their way through a buffer of the computation's type. */
+/** Buffers one operand's elements, converted to the computation's type. */
 template <class T>
 struct Staged {
   alignas(64) T buffer[kBlock];
@@ -154,7 +154,7 @@ struct Staged {
   void load(const RuleOperand& o, int64_t row, int64_t j, int64_t n) {
     load_conversion(o.dtype, kCompute)(buffer, at(o, row, j), n);
   }
-  /** Whether what has been stored is finite: a narrower dtype may make infinity of a large number. */
+  /** Returns whether the stored values are finite: conversion to a narrower dtype may overflow. */
   bool store(const RuleOperand& o, int64_t row, int64_t j, int64_t n) {
     void* const out = at(o, row, j);
     store_conversion(kCompute, o.dtype)(out, buffer, n);
@@ -165,7 +165,7 @@ struct Staged {
   }
 };
 
-/** Any dtypes: block by block through buffers, on which `run` works. */
+/** The kernel for mixed dtypes: processes blocks in buffers, on which `run` works. */
 template <class T>
 bool through_buffers(const RuleUpdate& u, int states, RuleUpdateFn* run) {
   Staged<T> weight, gradient, state[kMostStates];

@@ -18,7 +18,7 @@ class TERCEL_API StaticTable {
 
   /** Allocates and fills the rows; OutOfMemoryError that names the table. */
   void allocate(Generator& generator);
-  /** Takes rows that exist, contiguous float32 [rows, dim]. */
+  /** Uses existing rows, contiguous float32 [rows, dim]. */
   void set_weight(Tensor weight);
   /** Vectors [B, slots, dim] of a batch's keys, bags summed or averaged; IndexError for a key without a row. */
   Tensor lookup(const data::SparseBatch& batch) const;
@@ -27,7 +27,7 @@ class TERCEL_API StaticTable {
   int64_t first_key() const { return first_key_; }
   int64_t rows() const { return rows_; }
   int64_t dim() const { return dim_; }
-  /** [rows, dim], a leaf, whose gradient is one of rows. */
+  /** [rows, dim], a leaf with row gradients. */
   const Tensor& weight() const { return weight_; }
 
  private:

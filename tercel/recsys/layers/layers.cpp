@@ -47,18 +47,18 @@ constexpr LayerEntry entry(std::string_view type, bool joins = false) {
   return {type, &make<Type>, &check_options<Type>, joins, &show_options<Type>};
 }
 
-constexpr bool kJoins = true;
+constexpr bool kCombinesInputs = true;
 
 constexpr LayerEntry kLayers[] = {
-    entry<Add>("Add", kJoins),
+    entry<Add>("Add", kCombinesInputs),
     entry<BatchNorm>("BatchNorm"),
     entry<BinaryCrossEntropyLoss>("BinaryCrossEntropyLoss"),
-    entry<Concat>("Concat", kJoins),
+    entry<Concat>("Concat", kCombinesInputs),
     entry<Dropout>("Dropout"),
     entry<ElementwiseMultiply>("ElementwiseMultiply"),
     entry<FmOrder2>("FmOrder2"),
     entry<InnerProduct>("InnerProduct"),
-    entry<Interaction>("Interaction", kJoins),
+    entry<Interaction>("Interaction", kCombinesInputs),
     entry<Mlp>("MLP"),
     entry<MultiCross>("MultiCross"),
     entry<Relu>("ReLU"),

@@ -71,7 +71,7 @@ Slice::Slice(const Options& options, BuildContext& context) : ranges_(options.ra
   const int64_t width = context.bottoms[0].back();
   for (const auto& range : ranges_) {
     TERCEL_CHECK(range.size() == 2 && range[0] < range[1] && range[1] <= width, ConfigError, "[Slice ", context.name,
-                 "] range ", IntSpan(range), " is no [first, end) within the ", width, " columns of ",
+                 "] range ", IntSpan(range), " is not a valid [first, end) within the ", width, " columns of ",
                  shape_text(context.bottoms[0]));
     FeatureShape top = context.bottoms[0];
     top.back() = range[1] - range[0];

@@ -19,7 +19,7 @@ uint64_t ordered_bits(float x) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/** Counts pairs of rows that come in rising order. */
+/** Counts pairs of rows in ascending order of scores. */
 class PairCounter {
  public:
   void add(uint64_t row) {
@@ -44,7 +44,7 @@ class PairCounter {
 
   uint64_t score_ = 0;
   double below_ = 0, positives_ = 0, negatives_ = 0;
-  double tied_positives_ = 0, tied_negatives_ = 0;  // of the present score
+  double tied_positives_ = 0, tied_negatives_ = 0;  // of the current score
 };
 
 }  // namespace

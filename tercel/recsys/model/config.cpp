@@ -34,7 +34,11 @@ optim::OptimizerOptions read_optimizer(const Json& json, const optim::OptimizerO
 }
 
 ModelConfig parse_config(std::string_view text, std::string_view name) {
-  return config_from_json(parse_json(text, name, JsonErrors::Config), name);
+  ModelConfig config = config_from_json(parse_json(text, name, JsonErrors::Config), name);
+  const std::string& model = config.model_name;  // names a folder in runs/
+  TERCEL_CHECK(model.find('/') == std::string::npos && model != "." && model != "..", ConfigError, name,
+               ": model_name: expected the name of a folder, without '/', found '", model, "'");
+  return config;
 }
 
 ModelConfig config_from_json(const Json& json, std::string_view name) {
@@ -48,7 +52,7 @@ ModelConfig config_from_json(const Json& json, std::string_view name) {
                ": expected a list 'layers'");
   ModelConfig config;
   if (json.contains("model_name")) {
-    TERCEL_CHECK(json.at("model_name").is_string(), ConfigError, name, ": model_name: expected a text but found ",
+    TERCEL_CHECK(json.at("model_name").is_string(), ConfigError, name, ": model_name: expected a string but found ",
                  describe_json(json.at("model_name")));
     config.model_name = json.at("model_name").get<std::string>();
   }
@@ -81,7 +85,7 @@ std::string layer_name(const Json& layer) {
 
 namespace {
 
-/** A number, list or flag as in JSON; "256,128" is a list, and anything else a text. */
+/** A number, list or flag as in JSON; "256,128" is a list, and anything else a string. */
 Json json_of(std::string_view value) {
   try {
     return parse_json(value, "value", JsonErrors::Config);

@@ -36,7 +36,7 @@ struct SolverOptions : optim::LearningRateOptions {
                    Field{"batchsize_eval", &SolverOptions::batchsize_eval, "rows of a step of evaluation", at_least(1),
                          at_most(1 << 24)},
                    Field{"epochs", &SolverOptions::epochs,
-                         "how often the train rows are read; 0: once, or as often as max_iter takes", at_least(0)},
+                         "passes over the train rows; 0: one, or as many as max_iter needs", at_least(0)},
                    Field{"max_iter", &SolverOptions::max_iter, "steps after which to stop; 0: at the end of the epochs",
                          at_least(0)},
                    Field{"eval_interval", &SolverOptions::eval_interval,
@@ -44,15 +44,15 @@ struct SolverOptions : optim::LearningRateOptions {
                    Field{"checkpoint_interval", &SolverOptions::checkpoint_interval,
                          "steps between checkpoints; 0: at each evaluation", at_least(0)},
                    Field{"checkpoint_minutes", &SolverOptions::checkpoint_minutes,
-                         "minutes after which there is a checkpoint in any case; 0: never", at_least(0)},
+                         "maximum minutes between checkpoints; 0: no maximum", at_least(0)},
                    Field{"keep_checkpoints", &SolverOptions::keep_checkpoints,
-                         "last checkpoints to keep beside the best", at_least(1)},
+                         "last checkpoints to keep, in addition to the best", at_least(1)},
                    Field{"display_seconds", &SolverOptions::display_seconds,
                          "seconds between lines of metrics.jsonl about training", above(0)}),
         optim::LearningRateOptions::fields());
   }
 
-  /** How often the train rows are read; 0: as often as max_iter, which alone ends the run, takes. */
+  /** Passes over the train rows; 0: as many as max_iter needs, which alone ends the run. */
   int64_t epochs_to_read() const { return epochs > 0 ? epochs : max_iter > 0 ? 0 : 1; }
 };
 
@@ -68,8 +68,7 @@ struct DataOptions {
         Field{"shuffle_window", &DataOptions::shuffle_window, "rows that are mixed, held in memory", at_least(1),
               at_most(data::kMaxShuffleWindow)},
         Field{"num_workers", &DataOptions::num_workers, "threads that decode", at_least(1), at_most(data::kMaxWorkers)},
-        Field{"prefetch", &DataOptions::prefetch, "batches made ready ahead", at_least(1),
-              at_most(data::kMaxPrefetch)});
+        Field{"prefetch", &DataOptions::prefetch, "batches prepared ahead", at_least(1), at_most(data::kMaxPrefetch)});
   }
 };
 

@@ -17,7 +17,7 @@ constexpr std::string_view kEmbeddingTypes[] = {
     "DistributedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
     "HybridSparseEmbedding", "SparseEmbedding"};
 
-// Far beyond what can be trained; products of these do not overflow.
+// Far larger than any trainable size; products of these do not overflow.
 constexpr int64_t kMaxRow = int64_t{1} << 31, kMaxTableRows = int64_t{1} << 44;
 
 bool is_embedding(std::string_view type) {
@@ -67,8 +67,9 @@ class Builder {
                    i, "]: expected an object with a 'type' but found ", describe_json(layer));
       const std::string type = layer.at("type").get<std::string>();
       TERCEL_CHECK(
-          (type == "Data") == (i == 0), ConfigError, "layers[", i,
-          "]: ", i == 0 ? "the first layer is Data, not " : "there is one Data layer, the first; found another ", type);
+          (type == "Data") == (i == 0), ConfigError, "layers[", i, "]: ",
+          i == 0 ? "the first layer is Data, not " : "expected only one Data layer, the first, but found another ",
+          type);
       if (type == "Data")
         add_data(layer);
       else if (is_embedding(type))
@@ -76,7 +77,7 @@ class Builder {
       else
         add_layer(layer, type);
     }
-    TERCEL_CHECK(has_loss_, ConfigError, "layers: no loss; the last layer is to be BinaryCrossEntropyLoss");
+    TERCEL_CHECK(has_loss_, ConfigError, "layers: expected BinaryCrossEntropyLoss as the last layer");
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       TERCEL_CHECK(read_[t] || t == graph_.loss || graph_.tensors[t].absent, ConfigError, "layers: nothing reads '",
                    graph_.tensors[t].name, "' ", shape_text(graph_.tensors[t].shape));
@@ -155,7 +156,7 @@ class Builder {
     SparseOptions sparse;
     read_options(entry, sparse, "Data sparse");
     TERCEL_CHECK(schema_.slot_num() > 0, ConfigError, "[Data sparse ", sparse.top,
-                 "] the dataset has no categorical fields, and the model needs some");
+                 "] the model needs categorical fields, but the dataset has none");
     const int64_t slots = sparse.slot_num > 0 ? sparse.slot_num : schema_.slot_num() - next_slot_;
     TERCEL_CHECK(slots >= 1 && next_slot_ + slots <= schema_.slot_num(), ConfigError, "[Data sparse ", sparse.top,
                  "] takes ", slots, " slots but ", schema_.slot_num() - next_slot_, " of the dataset's ",
@@ -201,7 +202,7 @@ class Builder {
     const size_t bottom = find_tensor(bottoms.front(), where);
     const int64_t input = graph_.tensors[bottom].sparse_input;
     TERCEL_CHECK(input >= 0, ConfigError, where, " its bottom '", graph_.tensors[bottom].name,
-                 "' is no sparse input but ", shape_text(graph_.tensors[bottom].shape));
+                 "' is not a sparse input but ", shape_text(graph_.tensors[bottom].shape));
     const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
     const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
     const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
@@ -275,7 +276,7 @@ class Builder {
       known.push_back(candidate.type);
     }
     TERCEL_CHECK(entry, ConfigError, where, " unknown layer type '", type, "'", known_names(type, known));
-    TERCEL_CHECK(!has_loss_, ConfigError, where, " stands behind the loss, which is the last layer");
+    TERCEL_CHECK(!has_loss_, ConfigError, where, " no layer may follow the loss");
 
     GraphNode node;
     node.type = type;
@@ -301,11 +302,11 @@ class Builder {
       return;
     }
     TERCEL_CHECK(absent.empty() || entry->joins, ConfigError, where, " its bottom '", absent,
-                 "' is made of dense values alone, and the dataset has none");
+                 "' depends only on dense values, and the dataset has none");
     graph_.layers.push_back(resolved_layer(type, bottoms, tops));
     try {
       node.layer = entry->make(layer, context, graph_.layers.back());
-    } catch (const RuntimeError& e) {  // sizes that overflow, a parameter's name that another layer's has
+    } catch (const RuntimeError& e) {  // overflowing sizes, duplicate names of parameters
       throw_error<ConfigError>({where, " ", e.what()});
     }
     const std::vector<FeatureShape>& shapes = node.layer->tops();
@@ -313,8 +314,8 @@ class Builder {
                  tops.size(), " tops are named");
     for (size_t i = 0; i < tops.size(); ++i) node.tops.push_back(add_tensor(tops[i], shapes[i], where));
     if (type == "BinaryCrossEntropyLoss") {
-      TERCEL_CHECK(node.bottoms[1] == graph_.label, ConfigError, where, " its second bottom is to be the label '",
-                   graph_.tensors[graph_.label].name, "'");
+      TERCEL_CHECK(node.bottoms[1] == graph_.label, ConfigError, where, " expected the label '",
+                   graph_.tensors[graph_.label].name, "' as the second bottom");
       has_loss_ = true;
       graph_.loss = node.tops[0];
       graph_.logits = node.bottoms[0];

@@ -68,7 +68,7 @@ Model::Result Model::forward(const data::Batch& batch, bool training) {
   run_graph(s.graph, batch, {training, s.generator}, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
   Result result{std::move(s.values[s.graph.loss]), std::move(s.values[s.graph.logits])};
-  s.values.clear();  // what backward needs, it holds itself
+  s.values.clear();  // saved tensors keep what backward needs
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
@@ -40,7 +42,7 @@ TEST(Apply2, MeetsByIndexNotByShape) {
   const Tensor out = zeros({6}, kInt64);
   apply3<int64_t, const int64_t, const int64_t>(out, a, b, [](int64_t& o, int64_t x, int64_t y) { o = x + y; });
   EXPECT_EQ(values_of(out), (Values{0, 11, 22, 33, 44, 55}));
-  // Runs that end at different places: [3, 2] transposed against [2, 3].
+  // Contiguous runs of different lengths: [3, 2] transposed with [2, 3].
   Values pairs;
   apply2<const int64_t, const int64_t>(t(a), a,
                                        [&](int64_t x, int64_t y) { pairs.push_back(static_cast<double>(10 * x + y)); });
@@ -54,6 +56,18 @@ TEST(Apply2, WritesThroughViews) {
   EXPECT_EQ(values_of(x), (Values{0, 0, 1, 0, 0, 2, 3, 0, 0, 4, 5, 0}));
   EXPECT_EQ(x.version(), version + 1);
   EXPECT_EQ(y.version(), 0u);
+}
+
+TEST(Apply, CountsAVersionThoughTheFunctionThrows) {
+  const Tensor x = zeros({3});
+  const uint32_t version = x.version();
+  EXPECT_THROW(apply<float>(x,
+                            [](float& a) {
+                              a = 1;
+                              throw std::runtime_error("stop");
+                            }),
+               std::runtime_error);
+  EXPECT_EQ(x.version(), version + 1);
 }
 
 TEST(Apply2, EqualNumberOfElementsOnly) {
@@ -79,7 +93,9 @@ TEST(Apply, Refuses) {
   }
   apply<const float>(leaf, [](float x) { EXPECT_EQ(x, 3); });
   alignas(8) char bytes[16] = {};
-  EXPECT_THROW(apply<const float>(from_blob(bytes + 1, {2}), nothing), RuntimeError);
+  const Tensor odd = from_blob(bytes + 1, {8}, kUInt8);
+  EXPECT_THROW(apply<const float>(Tensor(make_intrusive<TensorImpl>(odd.storage(), kFloat32, IntSpan({2}))), nothing),
+               RuntimeError);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// References of ops that work on lines of elements along a dimension.
+// References for ops that work on lines of elements along a dimension.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace tercel::test {
 
 using Line = std::vector<double>;
 
-/** f of each line along `dim`, whose result takes the line's place; all results are of one length. */
+/** Applies f to each line along `dim`; the results, all of one length, replace the lines. */
 inline Tensor map_lines(const Tensor& x, int64_t dim, const std::function<Line(const Line&)>& f) {
   const std::vector<double> v = values_of(x);
   Sizes sizes = x.sizes().to_vector();

@@ -1,4 +1,4 @@
-// Which strides results have: examples measured with PyTorch.
+// Strides of results: examples taken from PyTorch.
 #include <gtest/gtest.h>
 
 #include "tercel/ops/common/copy.h"
@@ -61,7 +61,7 @@ TEST(MemoryFormats, PreserveKeepsDenseStrides) {
   EXPECT_EQ(strides(clone(slice(range({4, 6}), 1, 0, 6, 2))), (List{3, 1}));
   EXPECT_EQ(strides(clone(slice(t(range({6, 4})), 1, 0, 6, 2))), (List{1, 4}));
   EXPECT_EQ(strides(clone(expand(range({3, 1}), {3, 4}))), (List{4, 1}));
-  // One channel: both formats at once, and the strides say which it was made in.
+  // One channel: both formats apply, and the strides show in which one it was created.
   EXPECT_EQ(strides(clone(empty({2, 1, 4, 5}, {}, kNhwc))), (List{20, 1, 5, 1}));
   const Tensor flipped = slice(range({3, 1}), 1, INT64_MAX, INT64_MIN, -1);  // a size of 1 with a negative stride
   EXPECT_EQ(strides(clone(flipped)), (List{1, 1}));
@@ -89,7 +89,7 @@ TEST(MemoryFormats, Contiguous) {
   EXPECT_THROW(range({2, 3}).contiguous(kNhwc), RuntimeError);
 }
 
-// contiguous() asks whether the elements lie right, to() whether the strides say so.
+// contiguous() checks the order of elements, to() the strides.
 TEST(MemoryFormats, ContiguousLeavesWhatToRewrites) {
   const Tensor one_channel = range({2, 1, 4, 5}), one_pixel = range({2, 3, 1, 1});
   EXPECT_TRUE(one_channel.contiguous(kNhwc).is_same(one_channel));
@@ -111,7 +111,7 @@ TEST(MemoryFormats, To) {
   EXPECT_FALSE(copy.is_alias_of(x));
   EXPECT_EQ(values_of(copy), values_of(x));
   // With gaps: the format stays.
-  EXPECT_EQ(strides(slice(y, 0, 0, 2, 2).to(kFloat64)), (List{120, 1, 15, 3}));  // one image is dense as it is
+  EXPECT_EQ(strides(slice(y, 0, 0, 2, 2).to(kFloat64)), (List{120, 1, 15, 3}));  // a single image is dense already
   EXPECT_EQ(strides(slice(nhwc({4, 3, 4, 5}), 0, 0, 4, 2).to(kFloat64)), (List{60, 1, 15, 3}));
 }
 
@@ -120,7 +120,7 @@ TEST(MemoryFormats, ElementwiseResults) {
   EXPECT_EQ(strides(relu(y)), (List{60, 1, 15, 3}));
   EXPECT_EQ(strides(add(y, y)), (List{60, 1, 15, 3}));
   EXPECT_EQ(strides(add(y, 1)), (List{60, 1, 15, 3}));
-  // The first operand decides.
+  // The first operand determines the format.
   EXPECT_EQ(strides(add(y, x)), (List{60, 1, 15, 3}));
   EXPECT_EQ(strides(add(x, y)), (List{60, 20, 5, 1}));
   EXPECT_EQ(strides(relu(empty({0, 3, 4, 5}, {}, kNhwc))), (List{60, 20, 5, 1}));

@@ -24,7 +24,7 @@ TEST(ResultType, IsThatOfAnOperationOnBoth) {
 }
 
 TEST(ResultType, OperandsMayHaveAnyLayout) {
-  const Tensor opaque(make_intrusive<TensorImpl>(Layout::Opaque, kFloat16, kCpu, IntSpan{2, 3}));
+  const Tensor opaque(make_intrusive<TensorImpl>(kFloat16, kCpu, IntSpan{2, 3}, Layout::Opaque));
   EXPECT_EQ(result_type(opaque, ones({2, 3}, kFloat32)), kFloat32);
   EXPECT_EQ(result_type(opaque, 2.5), kFloat16);
   EXPECT_EQ(result_type(2.5, opaque), kFloat16);

@@ -1,4 +1,4 @@
-#include "tercel/ops/common/tensor_iterator.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 
 #include <gtest/gtest.h>
 
@@ -168,10 +168,10 @@ TEST(OutputLayout, KeepsTheInputsOrder) {
   const Tensor x = random({4, 3, 5}, kFloat32, -1, 1, 1);
   EXPECT_EQ(exp(x.permute({2, 0, 1})).strides(), IntSpan({1, 15, 5}));
   EXPECT_EQ(add(x.transpose(0, 2), x.transpose(0, 2)).strides(), IntSpan({1, 5, 15}));
-  // The first operand decides; one that says nothing about two dimensions leaves it to the next.
+  // The first operand determines the order; where it leaves two dimensions ambiguous, the next one does.
   EXPECT_EQ(add(x.transpose(0, 2), random({5, 3, 4}, kFloat32, 0, 1, 2)).strides(), IntSpan({1, 5, 15}));
   EXPECT_EQ(add(make({}, kFloat32, {1}), x.transpose(0, 2)).strides(), IntSpan({1, 5, 15}));
-  // What is not dense becomes dense.
+  // Layouts that are not dense become dense.
   EXPECT_EQ(exp(x.slice(2, 0, 5, 2)).strides(), IntSpan({9, 3, 1}));
   EXPECT_EQ(exp(x.transpose(0, 2).slice(0, 0, 5, 2)).strides(), IntSpan({1, 3, 9}));
   EXPECT_EQ(lt(x.transpose(0, 2), 0).strides(), IntSpan({1, 5, 15}));
@@ -194,12 +194,12 @@ TEST(ElementwiseOverlap, RefusesWhatWouldBeReadAfterItWasWritten) {
   EXPECT_EQ(message_of<RuntimeError>([&] { exp_out(x.narrow(0, 1, 3), x.narrow(0, 0, 3)); }), "exp: " + partial);
   EXPECT_EQ(message_of<RuntimeError>([&] { x.slice(1, 0, 3).copy_(x.slice(1, 1, 4)); }), "copy_: " + partial);
   EXPECT_EQ(message_of<RuntimeError>([&] { add_(x[0].expand({4, 4}), x); }), "add: " + internal);
-  // Sliding windows: not one stride is zero, yet elements coincide.
+  // Sliding windows: no stride is zero, but elements coincide.
   EXPECT_EQ(message_of<RuntimeError>([&] {
               add_(make_strided({3, 3}, {1, 1}, 0, 5, kFloat32), 1);
             }),
             "add: " + internal);
-  // Narrower elements over the same bytes, through a storage of their own.
+  // Narrower elements over the same bytes, through a separate storage.
   const Tensor alias = from_blob(x.data_ptr(), {4, 4}, TensorOptions(kFloat16));
   EXPECT_EQ(message_of<RuntimeError>([&] { exp_out(x, alias); }), "exp: " + partial);
 }
@@ -237,7 +237,7 @@ TEST(IteratorThreads, ResultDoesNotDependOnTheirNumber) {
 }
 
 TEST(Iterator, LargeOutputsAreWrittenPastTheCaches) {
-  // Large enough to be streamed, of a length and at an address that no vector divides.
+  // Large enough for streaming stores, with a length and address that are no multiples of a vector.
   const int64_t n = (int64_t{9} << 20) + 5;
   const Tensor source = empty({n + 1}), target = empty({n + 1});
   for (int64_t i = 0; i <= n; ++i) source.data<float>()[i] = static_cast<float>(i % 1000);
@@ -255,7 +255,7 @@ TEST(Iterator, LargeOutputsAreWrittenPastTheCaches) {
   EXPECT_EQ(std::memcmp(copy.data_ptr(), y, static_cast<size_t>(n) * 4), 0);
 }
 
-// Rows longer than those of a number that lies beside them.
+// Long rows combined with an operand that is constant along each row.
 TEST(Iterator, LongRowsBesideNumbers) {
   for (const ScalarType dtype : {kFloat32, kFloat64, kInt32, kInt64, kFloat16, kComplex128}) {
     const Tensor x = to(remainder(arange(3 * 9001), 100), dtype).view({3, 9001}).narrow(1, 1, 9000);
@@ -294,7 +294,7 @@ TEST(CopyElements, ConvertsEveryDtypeIntoEveryOther) {
         copy_elements_out(target, source);
         std::vector<double> want;
         for (const double v : values_of(source)) {
-          unsigned char element[8];
+          unsigned char element[16];  // of any dtype
           // Through int64 where both are integers: conversion between those wraps.
           if (is_integral(from, true) && is_integral(to, false))
             visit_all_types("test", to, [&]<class T>() {

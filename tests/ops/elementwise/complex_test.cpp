@@ -1,4 +1,4 @@
-// Complex numbers and unsigned integers where rows do not reach: promotion, products, reductions, gradients, printing.
+// Complex numbers and unsigned integers beyond the rows: promotion, products, reductions, gradients, printing.
 #include "tercel/ops/elementwise/complex.h"
 
 #include <gtest/gtest.h>

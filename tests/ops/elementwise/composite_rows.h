@@ -1,4 +1,4 @@
-// Rows of elementwise ops that are made of others, activations among them.
+// Rows of composite elementwise ops, including activations.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ Row composite_row(const char* name, F f, Function run, const std::vector<ScalarT
   row.reference = elementwise_reference(f);
   row.dtypes = dtypes;
   row.elementwise = true;
-  // 16-bit floats are rounded after each op that it is made of.
+  // 16-bit floats are rounded after each component op.
   row.ulps = 16;
   row.scale = 16;
   row.gradient_sizes.assign(row.inputs.size(), {3, 4});
@@ -116,9 +116,6 @@ inline std::vector<Row> activation_rows() {
 inline std::vector<Row> composite_rows() {
   std::vector<Row> rows = {
       composite_row(
-          "frac", [](double x) { return x - std::trunc(x); }, [](const TensorList& in) { return frac(in[0]); },
-          number_types()),
-      composite_row(
           "sgn", [](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0); },
           [](const TensorList& in) { return sgn(in[0]); }, all_types()),
       composite_row(
@@ -167,18 +164,16 @@ inline std::vector<Row> composite_rows() {
       test_row(
           "isreal", [](double) { return 1.0; }, [](const TensorList& in) { return isreal(in[0]); }, all_types()),
   };
-  rows[0].inplace = [](const TensorList& in) { frac_(in[0]); };
-  rows[0].out = [](const Tensor& out, const TensorList& in) { frac_out(out, in[0]); };
-  rows[1].inplace = [](const TensorList& in) { sgn_(in[0]); };
-  rows[1].out = [](const Tensor& out, const TensorList& in) { sgn_out(out, in[0]); };
-  rows[2].inplace = [](const TensorList& in) { deg2rad_(in[0]); };
-  rows[2].out = [](const Tensor& out, const TensorList& in) { deg2rad_out(out, in[0]); };
-  rows[6].inplace = [](const TensorList& in) { nan_to_num_(in[0]); };
-  rows[7].inplace = [](const TensorList& in) { logit_(in[0]); };
-  rows[10].inplace = [](const TensorList& in) { ldexp_(in[0], in[1]); };
-  rows[1].complex_reference = elementwise_reference<std::complex<double>>(
+  rows[0].inplace = [](const TensorList& in) { sgn_(in[0]); };
+  rows[0].out = [](const Tensor& out, const TensorList& in) { sgn_out(out, in[0]); };
+  rows[1].inplace = [](const TensorList& in) { deg2rad_(in[0]); };
+  rows[1].out = [](const Tensor& out, const TensorList& in) { deg2rad_out(out, in[0]); };
+  rows[5].inplace = [](const TensorList& in) { nan_to_num_(in[0]); };
+  rows[6].inplace = [](const TensorList& in) { logit_(in[0]); };
+  rows[9].inplace = [](const TensorList& in) { ldexp_(in[0], in[1]); };
+  rows[0].complex_reference = elementwise_reference<std::complex<double>>(
       [](std::complex<double> z) { return z == 0.0 ? z : z / std::abs(z); });
-  rows[5].complex_reference =
+  rows[4].complex_reference =
       elementwise_reference<std::complex<double>>([](std::complex<double> z) { return std::arg(z); });
   Row close = composite_row(
       "isclose", [](double a, double b) -> double { return std::abs(a - b) <= 0.5 + 0.1 * std::abs(b); },

@@ -165,7 +165,7 @@ TEST(Composite, BoundsThatAreTensors) {
             "clamp(): At least one of 'min' or 'max' must not be None");
 }
 
-TEST(Composite, FormsInPlace) {
+TEST(Composite, InPlaceVariants) {
   const Tensor x = make({3}, kInt32, {1, 2, 3});
   lt_(x, 3);
   EXPECT_EQ(values_of(x), (std::vector<double>{1, 1, 0}));
@@ -180,7 +180,7 @@ TEST(Composite, FormsInPlace) {
             (std::vector<double>{1, 9}));
   EXPECT_THROW(masked_fill(doubles({1, 2}), make({2}, kBool, {0, 1}), doubles({9})), RuntimeError);
 
-  // What backward needs of an overwritten operand is kept.
+  // Backward keeps the parts of an overwritten operand that it needs.
   const auto check = [](const Function& f) {
     Tensor leaf = doubles({0.3, 0.6});
     EXPECT_TRUE(gradcheck(f, {leaf.requires_grad_()}));

@@ -1,4 +1,4 @@
-// Gradients of elementwise ops beyond gradcheck: what is saved, in-place changes, broadcasting, mixed dtypes, numbers.
+// Gradients of elementwise ops beyond gradcheck: saved tensors, in-place changes, broadcasting, mixed dtypes, numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,7 +92,7 @@ TEST(ElementwiseGradient, WhereIgnoresTheBranchNotTaken) {
 }
 
 TEST(ElementwiseGradient, SavesOnlyWhatBackwardNeeds) {
-  // Changing what was not saved is allowed, what was saved is noticed.
+  // Changes of unsaved tensors are allowed, those of saved ones are detected.
   const Tensor x = leaf({3});
   Tensor y = random({3}, kFloat64, 1, 2, 5);
   const Tensor ones = make({3}, kFloat64, {1, 1, 1});
@@ -143,7 +143,7 @@ TEST(ElementwiseGradient, OfInPlaceOps) {
       "addcmul_", [](const Inputs& in) { return addcmul_(clone(in[0]), in[1], in[1], 2); }, two);
   check(
       "addcdiv_", [](const Inputs& in) { return addcdiv_(clone(in[0]), in[1], in[1], 2); }, two);
-  // A change of a view is a change of its base.
+  // Changing a view changes its base.
   check(
       "view",
       [](const Inputs& in) {
@@ -178,7 +178,7 @@ TEST(IntegerDivision, ByZeroIsAnError) {
   EXPECT_EQ(thrown([&] { floor_divide(x, zero); }), "floor_divide: ZeroDivisionError");
   EXPECT_EQ(thrown([&] { remainder(x, 0); }), "remainder: ZeroDivisionError");
   EXPECT_EQ(thrown([&] { fmod_(x, zero); }), "fmod: ZeroDivisionError");
-  // Nothing was written, and floating operands have an answer.
+  // Nothing was written, and floating-point operands work.
   EXPECT_EQ(values_of(x), (std::vector<double>{1, 2, 3}));
   EXPECT_TRUE(std::isinf(values_of(floor_divide(x, make({}, kFloat32, {0})))[0]));
   EXPECT_TRUE(std::isnan(values_of(remainder(make({1}, kFloat32, {1}), 0))[0]));

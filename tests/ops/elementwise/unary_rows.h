@@ -8,6 +8,8 @@
 #include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/nn/loss.h"
 #include "tests/ops/rows.h"
 
 namespace tercel::test {
@@ -25,7 +27,7 @@ Row unary_row(const char* name, F reference, double low, double high, const std:
   return row;
 }
 
-// What the public functions of an op are, for its row.
+// The public functions of an op, for its row.
 #define TERCEL_RUN(function)                                                       \
   row.run = [](const std::vector<Tensor>& in) { return tercel::function(in[0]); }; \
   row.out = [](const Tensor& out, const std::vector<Tensor>& in) { tercel::function##_out(out, in[0]); };
@@ -88,6 +90,7 @@ TERCEL_UNARY_ROW(Floor, floor, -3, 3, number_types(), std::floor(x))
 TERCEL_UNARY_ROW(Ceil, ceil, -3, 3, number_types(), std::ceil(x))
 TERCEL_UNARY_ROW(Round, round, -3, 3, number_types(), std::nearbyint(x))
 TERCEL_UNARY_ROW(Trunc, trunc, -3, 3, number_types(), std::trunc(x))
+TERCEL_UNARY_ROW(Frac, frac, -3, 3, number_types(), x - std::trunc(x))
 TERCEL_PREDICATE_ROW(IsNan, isnan, -3, 3, all_types(), x != x)
 TERCEL_PREDICATE_ROW(IsFinite, isfinite, -3, 3, all_types(), std::isfinite(std::abs(x)))
 TERCEL_PREDICATE_ROW(LogicalNot, logical_not, -1, 1, all_types(), x == 0.0)
@@ -102,7 +105,7 @@ inline Row row_of<op::Gelu>() {
   TERCEL_RUN_INPLACE(gelu)
   return row;
 }
-// Of complex numbers alone.
+// Complex numbers only.
 inline Row complex_row(const char* name, const std::function<std::complex<double>(std::complex<double>)>& reference) {
   Row row = unary_row(name, [](double x) { return x; }, -3, 3, {});
   row.complex_reference = elementwise_reference<std::complex<double>>(reference);
@@ -176,6 +179,15 @@ inline Row row_of<op::Hardswish>() {
                       {kFloat32, kFloat64, kFloat16, kBFloat16});
   row.run = [](const std::vector<Tensor>& in) { return hardswish(in[0]); };
   row.inplace = [](const std::vector<Tensor>& in) { hardswish_(in[0]); };
+  return row;
+}
+template <>
+inline Row row_of<op::LinearBeyond>() {
+  const auto reference = [](double x) { return std::abs(x) < 2 ? x * x / 4 : std::abs(x) - 1; };
+  Row row = unary_row("smooth_l1_loss_of_zero", reference, -5, 5, floating_types());
+  row.run = [](const std::vector<Tensor>& in) {
+    return smooth_l1_loss(in[0], zeros({}, in[0].dtype()), Reduction::None, 2);
+  };
   return row;
 }
 template <>

@@ -1,4 +1,4 @@
-// What bags of lookups for all slots of a batch are held to; see Note [Conformance rows].
+// Conformance rows of batched_embedding_bag(); see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tercel::test {
 
-/** Keys of bags of three slots, none beyond its table's last row. */
+/** Keys for bags of three slots, all within their table. */
 inline Tensor keys_within(const Tensor& keys, const Sizes& offsets, const Sizes& table_rows) {
   std::vector<double> values = values_of(keys);
   for (size_t bag = 0; bag + 1 < offsets.size(); ++bag)
@@ -43,7 +43,7 @@ inline Row batched_row(const std::string& name, bool several, bool one_each, Bag
   row.reference = [several, offsets, starts, mode, table_rows](const std::vector<Tensor>& in) {
     std::vector<double> out;
     for (size_t slot = 0; slot < 3; ++slot) {
-      // Of every slot's bags, those of the others too: these keys must lie in its table as well.
+      // Each table serves the bags of all slots, so all keys must be within it.
       const Tensor used = keys_within(in.back(), offsets, Sizes(3, table_rows[slot]));
       const std::vector<double> all = values_of(bag_reference(in[several ? slot : 0], used, starts, mode));
       out.resize(all.size());

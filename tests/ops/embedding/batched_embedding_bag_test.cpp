@@ -46,7 +46,7 @@ TEST(BatchedEmbeddingBag, TakesNoLargest) {
   EXPECT_EQ(message_of<NotImplementedError>([&] {
               batched_embedding_bag(random_table(3, 2), int_tensor({0}), int_tensor({0, 1}), 1, BagMode::Max);
             }),
-            "batched_embedding_bag: mode 'max' is for embedding_bag() alone");
+            "batched_embedding_bag: mode 'max' is supported only by embedding_bag()");
 }
 
 }  // namespace tercel::test

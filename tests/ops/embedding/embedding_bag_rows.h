@@ -1,4 +1,4 @@
-// What bags of lookups in one table are held to; see Note [Conformance rows].
+// Conformance rows of embedding_bag(); see Note [Conformance rows].
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@ namespace tercel::test {
 INSTANTIATE_TEST_SUITE_P(EmbeddingBag, Conformance, ::testing::ValuesIn(embedding_bag_rows()), row_name);
 
 TEST(EmbeddingBag, SumsOfLongBagsOfEveryWidth) {
-  // More indices than are fetched ahead; whole numbers, whose sums are exact.
+  // More indices than are prefetched; integers, whose sums are exact.
   const Sizes starts = {0, 3, 3, 40, 41, 141, 160};
   const Tensor index = random({200}, kInt64, 0, 29, 5);
   for (const ScalarType t : {kFloat32, kFloat64, kBFloat16}) {
@@ -96,7 +96,7 @@ TEST(EmbeddingBag, LargestOfBags) {
   EmbeddingBagOptions options;
   options.mode = BagMode::Max;
   const Tensor bags = embedding_bag(weight, int_tensor({0, 1, 2, 1}), int_tensor({0, 0, 3}), options);
-  // An empty bag; all three rows, of which 1 and 2 begin alike: the first one gets the gradient.
+  // An empty bag; all three rows, of which 1 and 2 tie in the first elements: the first one gets the gradient.
   EXPECT_EQ(values_of(bags), (std::vector<double>{0, 0, 5, 9, 5, 2}));
   EXPECT_EQ(values_of(gradient_of_sum(bags, weight).values), (std::vector<double>{0, 1, 2, 1, 0, 0}));
   EXPECT_EQ(message_of<RuntimeError>([&] {

@@ -1,4 +1,4 @@
-// What embedding() and embedding_renorm_() are held to; see Note [Conformance rows].
+// Conformance rows of embedding() and embedding_renorm_(); see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ inline Row embedding_row(const std::string& name, ScalarType index, bool sparse)
   return row;
 }
 
-/** Rows that are looked up, none longer than `most` by the 3-norm; the others as they are. */
+/** Looked-up rows with the 3-norm limited to `most`; other rows unchanged. */
 inline Row renorm_row(const std::string& name, double most) {
   Row row;
   row.name = name;

@@ -1,4 +1,4 @@
-// What tests of lookups in tables share.
+// Shared by tests of embedding lookups.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tercel::test {
 
-/** Bags of a table, by loops over doubles: weight [rows, dim], indices, where the bags begin, weights of indices. */
+/** embedding_bag by loops over doubles: weight [rows, dim], indices, bag offsets, weights of indices. */
 inline Tensor bag_reference(const Tensor& weight, const Tensor& indices, const Sizes& starts, BagMode mode,
                             const Tensor& index_weights = {}, int64_t padding = -1) {
   const std::vector<double> table = values_of(weight), index = values_of(indices);

@@ -59,7 +59,7 @@ TEST(Embedding, WrongIndicesAreNamed) {
   EXPECT_EQ(message_of<IndexError>([&] { embedding(weight, int_tensor({-1}, kInt32)); }),
             "embedding: index -1 (at position 0) is out of range for a weight of 5 rows");
   EXPECT_EQ(message_of<RuntimeError>([&] { embedding(weight, make({1}, kFloat32, {1})); }),
-            "embedding: expected indices of int64 or int32 but got [1] float32 on cpu");
+            "embedding(): Expected dtype int32/int64 for indices but got: Float");
 }
 
 TEST(Embedding, GradientsByFrequency) {

@@ -27,7 +27,7 @@ Tensor random_rows(int64_t n, int64_t low, int64_t high, uint64_t seed) {
   return rows;
 }
 
-// Whole numbers, whose sums are exact whatever the order.
+// Integers, whose sums are exact in any order.
 Tensor random_values(int64_t n, int64_t dim, ScalarType dtype, uint64_t seed) {
   const Tensor whole = random({n, dim}, kInt64, -4, 4, seed);
   return make({n, dim}, dtype, values_of(whole));
@@ -72,7 +72,7 @@ TEST(UniqueRows, SumsEqualRows) {
       {5000, 64, 0, 1'000'000},
       {5000, 131, 0, 40},
       {70000, 3, -50, 2'600'000},
-      {3000, 4, INT64_MIN, INT64_MAX},  // keys and positions that do not fit one word
+      {3000, 4, INT64_MIN, INT64_MAX},  // keys and positions that do not fit into one word
       {2000, 8, INT64_MAX - 10, INT64_MAX},
       {1000, 5, 0, 20, kFloat64},
       {1000, 70, 0, 200, kFloat16},
@@ -81,7 +81,7 @@ TEST(UniqueRows, SumsEqualRows) {
   const CpuIsa before = cpu_isa();
   for (const CpuIsa isa : isas()) {
     set_cpu_isa(isa);
-    UniqueRows unique;  // its memory is used again by cases of other sizes and dtypes
+    UniqueRows unique;  // its memory is reused by cases of other sizes and dtypes
     for (const Case& c : cases) {
       SCOPED_TRACE(::testing::Message() << to_string(isa) << " n " << c.n << " dim " << c.dim);
       const Tensor rows = random_rows(c.n, c.low, c.high, 3), values = random_values(c.n, c.dim, c.dtype, 4);
@@ -92,7 +92,7 @@ TEST(UniqueRows, SumsEqualRows) {
 }
 
 TEST(UniqueRows, AddsInTheOrderOfPositions) {
-  // 1e8 + 1 is 1e8 in float32: the order decides.
+  // 1e8 + 1 is 1e8 in float32, so the result shows the order.
   const Tensor rows = make({5}, kInt64, {2, 1, 2, 2, 1});
   const Tensor values = make({5, 1}, kFloat32, {1e8, 1, 1, -1e8, 2});
   UniqueRows unique;

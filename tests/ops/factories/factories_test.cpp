@@ -75,7 +75,7 @@ TEST(Factories, LikeAnother) {
   }
   EXPECT_EQ(values_of(full_like(x, 4)), Values(6, 4));
   EXPECT_EQ(zeros_like(t(x)).strides(), t(x).strides());
-  // What is no dense order of the dimensions becomes one.
+  // An order of dimensions that is not dense becomes dense.
   EXPECT_TRUE(empty_like(slice(x, 1, 0, 3, 2)).is_contiguous());
   EXPECT_THROW(zeros_like(Tensor()), RuntimeError);
 }

@@ -1,4 +1,4 @@
-// What Fourier transforms are held to; see Note [Conformance rows].
+// Conformance rows of Fourier transforms; see Note [Conformance rows].
 #pragma once
 
 #include <complex>
@@ -22,7 +22,7 @@ struct ComplexField {
   ComplexLine values;
 };
 
-/** f of each line along `dim`, whose result takes the line's place. */
+/** Replaces each line along `dim` by f(line). */
 inline ComplexField map_complex_lines(const ComplexField& x, size_t dim,
                                       const std::function<ComplexLine(const ComplexLine&)>& f) {
   size_t outer = 1, inner = 1;
@@ -48,7 +48,7 @@ inline std::complex<double> root_of_unity(size_t jk, size_t n, int sign) {
   return std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(jk % n) / static_cast<double>(n));
 }
 
-/** The sums themselves, of the line cut or padded to n points. */
+/** The transform by direct summation, of the line cut or padded to n points. */
 inline ComplexLine dft_of(ComplexLine x, int sign, size_t n, double scale) {
   x.resize(n);
   ComplexLine out(n);
@@ -56,7 +56,7 @@ inline ComplexLine dft_of(ComplexLine x, int sign, size_t n, double scale) {
     for (size_t j = 0; j < n; ++j) out[k] += scale * x[j] * root_of_unity(j * k, n, sign);
   return out;
 }
-/** The same for a half spectrum, of which the rest is the conjugate. */
+/** The same for a half spectrum, whose other half is the conjugate. */
 inline ComplexLine real_dft_of(ComplexLine x, int sign, size_t n, double scale) {
   x.resize(n / 2 + 1);
   x.resize(n);
@@ -94,7 +94,7 @@ struct FftCase {
   }
 };
 
-/** A row's result has the input's kind: the parts of a complex one side by side, a real one as a complex number. */
+/** Converts a row's result to the input's kind: a complex one to its parts, a real one to complex numbers. */
 inline Row fft_row(const FftCase& c) {
   Row row;
   row.name = c.name;

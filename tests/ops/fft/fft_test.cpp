@@ -1,4 +1,4 @@
-// Fourier transforms where rows do not reach: long lines, threads, errors, frequencies.
+// Fourier transforms beyond the rows: long lines, threads, errors, frequencies.
 #include "tercel/ops/fft/fft.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Fft, Conformance, ::testing::ValuesIn(fft_rows()), row_
 /** The largest distance of two tensors' elements. */
 double apart(const Tensor& a, const Tensor& b) { return max(abs(sub(a, b))).item<double>(); }
 
-/** An impulse at `at` has the transform exp(-2 pi i at k / n), whatever way is taken to it. */
+/** An impulse at `at` has the transform exp(-2 pi i at k / n) with every algorithm. */
 TEST(Fft, ImpulsesOfEveryLength) {
   for (const int64_t n :
        {1, 2, 3, 31, 64, 512, 513, 961, 1024, 1155, 1331, 2310, 4096, 65536, 1009, 5003, 600000, 524288}) {

@@ -1,4 +1,4 @@
-// What indexing is held to; see Note [Conformance rows].
+// Conformance rows of gather, take and index_select; see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@ inline Row index_row(const std::string& name, std::vector<Input> inputs, Functio
   row.reference = std::move(reference);
   row.dtypes = number_types();
   row.ulps = 0;
-  // What is filled in is real, and not every reduction is a sum.
+  // Filled-in values are real, and not every reduction is a sum.
   const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
   if (!has("fill") && !has("prod") && !has("amax") && !has("amin") && !has("index_reduce")) add_reference_by_parts(row);
   return row;

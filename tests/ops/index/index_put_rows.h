@@ -1,4 +1,4 @@
-// What changes through indices are held to; see Note [Conformance rows].
+// Conformance rows of index_put, index_add, index_copy and index_fill; see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ inline std::vector<Row> index_put_rows() {
   row.ulps = 4;
   row.scale = 60;
   rows.push_back(row);
-  // One index: of equal ones the last value stands, and the others have no gradient.
+  // One index: among duplicates the last value remains, and the others have no gradient.
   row = index_row(
       "index_copy", {x, {{1}, 0, 3, kInt32, false}, {{3, 1, 2}}},
       [](const Tensors& in) { return index_copy(in[0], -2, in[1], in[2]); },

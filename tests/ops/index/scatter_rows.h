@@ -1,4 +1,4 @@
-// What scatter and its reductions are held to; see Note [Conformance rows].
+// Conformance rows of scatter and its reductions; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ inline std::vector<Row> scatter_rows() {
     const int64_t dim = row.name == "scatter_add_rows" ? 0 : 1;
     row.inplace = [dim](const std::vector<Tensor>& in) { scatter_add_(in[0], dim, in[1], in[2]); };
   }
-  // One index a line: of equal ones the last value stands, and the others have no gradient.
+  // One index per line: among duplicates the last value remains, and the others have no gradient.
   rows.push_back(scatter_row("scatter", {4, 5}, 1, {4, 1}, kInt64,
                              [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
                                return scatter(x, dim, index, source);

@@ -1,4 +1,4 @@
-// What x[...] is held to; see Note [Conformance rows].
+// Conformance rows of x[...]; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

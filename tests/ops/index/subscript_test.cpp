@@ -65,7 +65,7 @@ TEST(Subscript, TensorsThatAreApartComeFirst) {
   EXPECT_EQ(sizes_of(x.index({Slice(), two, four})), (Sizes{2, 5}));
 }
 
-TEST(Subscript, NothingIsPicked) {
+TEST(Subscript, NothingIsSelected) {
   const Tensor x = cube(), none = empty({0}, kInt64);
   EXPECT_EQ(sizes_of(x.index({none})), (Sizes{0, 3, 4}));
   EXPECT_EQ(sizes_of(x.index({Slice(), none, none})), (Sizes{2, 0}));
@@ -180,38 +180,6 @@ TEST(Subscript, GradientOfInPlaceOnAView) {
   y.index_put_({1, make({3}, kBool, {1, 0, 1})}, make({2}, kFloat64, {7, 8}));
   sum(y * y).backward();
   EXPECT_EQ(values_of(x.grad()), (std::vector<double>{8, 16, 24, 0, 40, 0}));
-}
-
-TEST(Nonzero, IndicesInRowMajorOrder) {
-  const Tensor x = make({2, 3}, kFloat32, {0, 1.5, 0, -2, 0, NAN});
-  EXPECT_EQ(sizes_of(nonzero(x)), (Sizes{3, 2}));
-  EXPECT_EQ(values_of(nonzero(x)), (std::vector<double>{0, 1, 1, 0, 1, 2}));
-  EXPECT_EQ(values_of(nonzero(transpose(x, 0, 1))), (std::vector<double>{0, 1, 1, 0, 2, 1}));
-  EXPECT_EQ(values_of(nonzero_tuple(x)[1]), (std::vector<double>{1, 0, 2}));
-  EXPECT_EQ(sizes_of(nonzero(make({}, kInt32, {3}))), (Sizes{1, 0}));
-  EXPECT_EQ(sizes_of(nonzero(make({}, kInt32, {0}))), (Sizes{0, 0}));
-  EXPECT_EQ(nonzero_tuple(make({}, kInt32, {3})).size(), 1u);
-  EXPECT_EQ(sizes_of(nonzero(zeros({0, 4}))), (Sizes{0, 2}));
-  EXPECT_EQ(sizes_of(argwhere(x)), (Sizes{3, 2}));
-}
-
-TEST(Nonzero, AgreesWithALoopOnALargeTensor) {
-  const Tensor x = random({37, 11, 431}, kInt32, 0, 3, 5);
-  const std::vector<double> values = values_of(x);
-  std::vector<double> expected;
-  for (size_t i = 0; i < values.size(); ++i)
-    if (values[i] != 0)
-      for (const size_t part : {i / (11 * 431), i / 431 % 11, i % 431}) expected.push_back(static_cast<double>(part));
-  EXPECT_EQ(values_of(nonzero(x)), expected);
-}
-
-TEST(Nonzero, MaskedSelectBroadcasts) {
-  const Tensor x = make({2, 3}, kFloat32, {1, 2, 3, 4, 5, 6}), mask = make({3}, kBool, {1, 0, 1});
-  EXPECT_EQ(values_of(masked_select(x, mask)), (std::vector<double>{1, 3, 4, 6}));
-  EXPECT_EQ(values_of(masked_select(x.index({0}), make({2, 1}, kBool, {0, 1}))), (std::vector<double>{1, 2, 3}));
-  EXPECT_EQ(values_of(masked_select(make({}, kFloat32, {3}), make({}, kBool, {1}))), (std::vector<double>{3}));
-  EXPECT_THROW(masked_select(x, make({3}, kInt64, {1, 0, 1})), RuntimeError);
-  EXPECT_THROW(masked_select(x, make({2}, kBool, {1, 0})), RuntimeError);
 }
 
 }  // namespace tercel::test

@@ -28,7 +28,7 @@ TEST(Einsum, EmptyDimensions) {
 }
 
 TEST(Einsum, ChainsAreMultipliedInTheCheapestOrder) {
-  // From the left this would make a matrix of 10^8 elements; the vector first, and nothing is large.
+  // From the left this would create a matrix of 10^8 elements; with the vector first, no intermediate is large.
   const Tensor a = random({10000, 1}, kFloat32, -1, 1, 1), b = random({1, 10000}, kFloat32, -1, 1, 2),
                v = random({10000}, kFloat32, -1, 1, 3);
   const Tensor out = einsum("ij,jk,k->i", {a, b, v});

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kThreads[] = {1, 2, 3, 7};
 
-/** A matrix in memory of exactly its size, so that AddressSanitizer sees every step outside. */
+/** A matrix in memory of exactly its size, so that AddressSanitizer detects every access outside. */
 template <class T>
 struct Matrix {
   int64_t rows, cols, ld;
@@ -244,7 +244,7 @@ TYPED_TEST(Gemms, FewRows) {
       }
 }
 
-// The shapes of a DLRM step, with what is fused into each, for a small batch; both orders of the weights.
+// The shapes of a DLRM step, with their fused operations, for a small batch; both orders of the weights.
 TYPED_TEST(Gemms, LinearLayers) {
   unsigned seed = 0;
   const int64_t batch = 66;
@@ -340,7 +340,7 @@ TYPED_TEST(Gemms, Batched) {
   }
 }
 
-// Each element's sum runs over k in one order, so nothing depends on how the work is shared out.
+// Each element is summed over k in a fixed order, so results do not depend on the distribution of work.
 TYPED_TEST(Gemms, SameBitsForAnyNumberOfThreads) {
   for (const auto& shape :
        {Case{.m = 300, .n = 200, .k = 700, .beta = 1, .bias = true, .relu = true},
@@ -378,7 +378,7 @@ TEST(GemmThreads, SharedAndInsideOneAnother) {
 // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24 if the product is not rounded, and 0 if it is.
 TEST(Gemm, MultipliesAndAddsInOneRounding) {
   const float x = 1 + 0x1p-12f;
-  constexpr size_t k = 8;  // two that count, and zeros: smaller products do without the kernels
+  constexpr size_t k = 8;  // two nonzero terms, padded with zeros: smaller products do not use the kernels
   std::vector<float> a(k * 6, 0), b(k * 16, 0), c(6 * 16, 0);
   for (size_t i = 0; i < 6; ++i) a[k * i] = 1 + 0x1p-11f, a[k * i + 1] = x;
   for (size_t j = 0; j < 16; ++j) b[j] = -1, b[16 + j] = x;

@@ -102,7 +102,7 @@ TEST(LinalgComplex, SvdGradient) {
       return gradients_agree([part](const std::vector<Tensor>& in) { return part(linalg::svd(in[0], false)); },
                              {complex_matrices(sizes)});
     };
-    // Phases of U's and V's columns are any, but opposite: what does not depend on them has a gradient.
+    // Phases of U's and V's columns are arbitrary but opposite: functions that do not depend on them have a gradient.
     EXPECT_TRUE(agrees([](const linalg::SvdResult& f) { return f.S; }));
     EXPECT_TRUE(agrees([](const linalg::SvdResult& f) { return matmul(f.U, f.Vh); }));
     EXPECT_TRUE(agrees([](const linalg::SvdResult& f) { return abs(f.U); }));

@@ -1,4 +1,4 @@
-// Factorizations: each is held to what it promises.
+// Factorizations, checked by their definitions.
 #include <sys/wait.h>
 #include <unistd.h>
 

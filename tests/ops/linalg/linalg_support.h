@@ -1,4 +1,4 @@
-// What tests of linear algebra share.
+// Shared by tests of linear algebra.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What matrix products are held to; see Note [Conformance rows].
+// Conformance rows of matrix products; see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tercel::test {
 
-/** Row-major a [n, k] times b [k, m], the rows of the result behind those in `out`. */
+/** Row-major a [n, k] times b [k, m]; appends the rows of the result to `out`. */
 inline void append_product(std::vector<double>& out, const double* a, const double* b, size_t n, size_t k, size_t m) {
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = 0; j < m; ++j) {
@@ -19,7 +19,7 @@ inline void append_product(std::vector<double>& out, const double* a, const doub
   }
 }
 
-/** Products of the matrices in a's and b's last two dimensions; one matrix stands for a batch of the same. */
+/** Products of the matrices in a's and b's last two dimensions; a single matrix is broadcast to the batch. */
 inline Tensor matmul_reference(const Tensor& a, const Tensor& b, const Sizes& sizes) {
   const bool vector_a = a.dim() == 1, vector_b = b.dim() == 1;
   const size_t k = static_cast<size_t>(a.size(-1));
@@ -52,7 +52,7 @@ inline Row matmul_row(const std::string& name, const Sizes& a, const Sizes& b, c
 
 /**
  * beta x + alpha times the product of a [.., n, k] and b [.., k, m] with beta = 0.5, alpha = 2; x is broadcast to
- * `out`. A batch is added up where `out` has none.
+ * `out`. Batches are summed if `out` has no batch dimension.
  */
 inline Row add_row(const std::string& name, const Sizes& x, const Sizes& a, const Sizes& b, const Sizes& out,
                    Function run, std::function<void(const std::vector<Tensor>&)> inplace,
@@ -64,7 +64,7 @@ inline Row add_row(const std::string& name, const Sizes& x, const Sizes& a, cons
   row.inplace = std::move(inplace);
   row.out = std::move(out_variants);
   row.reference = [a, b, out](const std::vector<Tensor>& in) {
-    // Vectors count as a column on the right, and as a column and a row where both are.
+    // A vector is a column on the right; if both operands are vectors, a row on the left.
     Tensor left = in[1], right = in[2];
     Sizes shape = out;
     if (a.size() == 1) left = make({a[0], 1}, kFloat64, values_of(left));
@@ -87,7 +87,7 @@ inline Row add_row(const std::string& name, const Sizes& x, const Sizes& a, cons
       [](const std::vector<Tensor>& in) { name##_(in[0], in[1], in[2], 0.5, 2); },                        \
       [](const Tensor& out, const std::vector<Tensor>& in) { name##_out(out, in[0], in[1], in[2], 0.5, 2); })
 
-/** Every op of this family, and summands of other sizes. */
+/** Every op of this family, with summands of several sizes. */
 inline std::vector<Row> add_product_rows() {
   using M = Sizes;
   return {
@@ -103,7 +103,7 @@ inline std::vector<Row> add_product_rows() {
 }
 #undef TERCEL_ADD_ROW
 
-/** x + a b, where a row x goes along with the product. */
+/** x + a b with a row x, which is fused into the product. */
 inline Row bias_row() {
   Row row;
   row.name = "addmm_bias";

@@ -1,4 +1,4 @@
-// What normalization is held to; see Note [Conformance rows].
+// Conformance rows of batch normalization; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct Moments {
   std::vector<double> mean, var;  // biased
 };
 
-/** Of each channel of x [n, channels, ...]. */
+/** Statistics of each channel of x [n, channels, ...]. */
 inline Moments moments_of(const Tensor& x) {
   const size_t channels = static_cast<size_t>(x.size(1)),
                inner = static_cast<size_t>(x.numel()) / channels / static_cast<size_t>(x.size(0));
@@ -35,7 +35,7 @@ inline Row batch_norm_row(const std::string& name, const Sizes& sizes, bool trai
   row.name = name;
   row.inputs = {{sizes}};
   if (affine) row.inputs.insert(row.inputs.end(), {{{channels}}, {{channels}}});
-  // Statistics of their own for evaluation.
+  // Separate statistics for evaluation.
   const Tensor mean = random({channels}, kFloat32, -1, 1, 5), var = random({channels}, kFloat32, 0.5, 2, 6);
   row.run = [training, mean, var](const std::vector<Tensor>& in) {
     BatchNormOptions options;

@@ -26,7 +26,7 @@ TEST(BatchNorm, RunningStatisticsMove) {
 }
 
 TEST(BatchNorm, LargeMeansKeepTheirVariance) {
-  // Squares of the elements would lose it in float32.
+  // Squares of the elements would lose the variance in float32.
   std::vector<double> values;
   for (int i = 0; i < 3000; ++i) values.push_back(10000 + (i % 2 == 0 ? 1 : -1));
   BatchNormOptions options;

@@ -1,7 +1,8 @@
-// What convolutions are held to; see Note [Conformance rows].
+// Conformance rows of convolutions; see Note [Conformance rows].
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "tercel/ops/nn/conv.h"
@@ -48,6 +49,29 @@ void for_each_product(size_t n, size_t channels, size_t outputs, size_t groups, 
           }
 }
 
+/** The numbers of a convolution, from its image to its result also where it is transposed, and the result's sizes. */
+inline std::pair<ConvSizes, Sizes> conv_sizes(IntSpan x, IntSpan weight, const ConvCase& c, bool transposed) {
+  const size_t dims = x.size() - 2;
+  ConvSizes s;
+  Sizes out_sizes{x[0], transposed ? weight[1] * c.groups : weight[0]};
+  for (size_t d = 0; d < dims; ++d) {
+    const size_t at = 3 - dims + d;
+    const int64_t size = x[d + 2], kernel = weight[d + 2];
+    s.kernel[at] = static_cast<size_t>(kernel);
+    s.stride[at] = c.stride[d];
+    s.padding[at] = c.padding[d];
+    s.dilation[at] = c.dilation[d];
+    const int64_t reach = c.dilation[d] * (kernel - 1);
+    const int64_t out = transposed ? (size - 1) * c.stride[d] - 2 * c.padding[d] + reach + 1 + c.output_padding[d]
+                                   : (size + 2 * c.padding[d] - reach - 1) / c.stride[d] + 1;
+    out_sizes.push_back(out);
+    // A transposed convolution is one from its result to its input.
+    s.in[at] = static_cast<size_t>(transposed ? out : size);
+    s.out[at] = static_cast<size_t>(transposed ? size : out);
+  }
+  return {s, out_sizes};
+}
+
 inline Row conv_row(const std::string& name, const Sizes& x, const Sizes& weight, bool bias, const ConvCase& c,
                     bool transposed = false) {
   const size_t dims = x.size() - 2;
@@ -69,23 +93,7 @@ inline Row conv_row(const std::string& name, const Sizes& x, const Sizes& weight
     return conv3d(in[0], in[1], b, c.stride, c.padding, c.dilation, c.groups);
   };
   row.reference = [=](const std::vector<Tensor>& in) {
-    ConvSizes s;
-    std::vector<int64_t> out_sizes{in[0].size(0), transposed ? in[1].size(1) * c.groups : in[1].size(0)};
-    for (size_t d = 0; d < dims; ++d) {
-      const size_t at = 3 - dims + d;
-      const int64_t size = in[0].sizes()[d + 2], kernel = in[1].sizes()[d + 2];
-      s.kernel[at] = static_cast<size_t>(kernel);
-      s.stride[at] = c.stride[d];
-      s.padding[at] = c.padding[d];
-      s.dilation[at] = c.dilation[d];
-      const int64_t reach = c.dilation[d] * (kernel - 1);
-      const int64_t out = transposed ? (size - 1) * c.stride[d] - 2 * c.padding[d] + reach + 1 + c.output_padding[d]
-                                     : (size + 2 * c.padding[d] - reach - 1) / c.stride[d] + 1;
-      out_sizes.push_back(out);
-      // A transposed convolution is one from its result to its input.
-      s.in[at] = static_cast<size_t>(transposed ? out : size);
-      s.out[at] = static_cast<size_t>(transposed ? size : out);
-    }
+    const auto [s, out_sizes] = conv_sizes(in[0].sizes(), in[1].sizes(), c, transposed);
     const std::vector<double> image = values_of(in[0]), weights = values_of(in[1]);
     size_t count = 1;
     for (const int64_t v : out_sizes) count *= static_cast<size_t>(v);

@@ -1,6 +1,7 @@
 #include "tercel/ops/nn/conv.h"
 
 #include <limits>
+#include <random>
 
 #include "tercel/autograd/autograd.h"
 #include "tercel/ops/common/copy.h"
@@ -49,7 +50,7 @@ TEST(Conv, ChannelsLastInAndOut) {
   }
 }
 
-// Each channel by itself: with channels last vectors hold channels, with channels first patches do.
+// Depthwise: channels-last uses vectors of channels, channels-first uses patches.
 TEST(Conv, DepthwiseWithChannelsLast) {
   const auto gradients = [](Tensor x, Tensor w, const Tensor& b, IntSpan stride, IntSpan padding, IntSpan dilation) {
     x = x.detach(), w = w.detach();
@@ -81,6 +82,72 @@ TEST(Conv, DepthwiseWithChannelsLast) {
       }
 }
 
+// Among them results of one position with large strides, and transposed ones with pixels that no position sees.
+TEST(Conv, RandomShapesAndGradientsAgreeWithLoops) {
+  std::mt19937 bits(7);
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(bits() % static_cast<uint32_t>(most - least + 1));
+  };
+  for (int i = 0; i < 600; ++i) {
+    const bool transposed = draw(0, 2) == 0;
+    const auto dims = static_cast<size_t>(draw(1, 3));
+    ConvCase c;
+    c.groups = draw(0, 2) == 0 ? draw(2, 3) : 1;
+    // Depthwise, a few channels, or so many that other loops take over.
+    const int64_t kind = draw(0, 3),
+                  channels = kind == 0   ? 1
+                             : kind == 1 ? 40 / c.groups
+                                         : draw(1, 4),
+                  outputs = kind == 0         ? 1
+                            : draw(0, 3) == 0 ? 40
+                                              : draw(1, 4);
+    if (kind == 0) c.groups = draw(1, 20);
+    Sizes x{draw(1, 3), channels * c.groups};
+    Sizes w = transposed ? Sizes{channels * c.groups, outputs} : Sizes{outputs * c.groups, channels};
+    for (size_t d = 0; d < dims; ++d) {
+      const int64_t kernel = draw(0, 1) == 0 ? 1 : draw(2, 3);
+      c.stride.push_back(draw(0, 1) == 0 ? 1 : draw(2, 6));
+      c.padding.push_back(draw(0, 2) == 0 ? draw(1, kernel) : 0);
+      c.dilation.push_back(draw(0, 2) == 0 ? draw(2, 3) : 1);
+      c.output_padding.push_back(transposed ? draw(0, std::max(c.stride[d], c.dilation[d]) - 1) : 0);
+      const int64_t reach = c.dilation[d] * (kernel - 1);
+      int64_t least = reach + 1 - 2 * c.padding[d];
+      if (transposed) least = 1 + (2 * c.padding[d] > reach + c.output_padding[d] ? 2 * c.padding[d] : 0);
+      x.push_back(std::max<int64_t>(1, least) + (draw(0, 1) == 0 ? 0 : draw(0, 5)));
+      w.push_back(kernel);
+    }
+    const ScalarType dtype = draw(0, 1) == 0 ? kFloat32 : kFloat64;
+    const auto [s, y] = conv_sizes(x, w, c, transposed);
+    SCOPED_TRACE(str_cat({i, transposed ? " transposed x=" : " x=", IntSpan(x), " w=", IntSpan(w), " stride=",
+                          IntSpan(c.stride), " padding=", IntSpan(c.padding), " dilation=", IntSpan(c.dilation),
+                          " output_padding=", IntSpan(c.output_padding), " groups=", c.groups}));
+    const Row row = conv_row("random", x, w, false, c, transposed);
+    const auto seed = static_cast<uint64_t>(i);
+    Tensor image = random(x, dtype, -1, 1, seed), weight = random(w, dtype, -1, 1, seed + 1000);
+    const Tensor ys = random(y, dtype, -1, 1, seed + 2000);
+    if (dims > 1 && draw(0, 1) == 0)
+      image = clone(image, dims == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+    image.requires_grad_();
+    weight.requires_grad_();
+    const Tensor out = row.run({image, weight});
+    const double tolerance = dtype == kFloat32 ? 2e-4 : 1e-12;
+    expect_near(out.detach(), row.reference({image.detach(), weight.detach()}), tolerance);
+    out.backward(ys);
+    const std::vector<double> xs = values_of(image.detach()), ws = values_of(weight.detach()), gs = values_of(ys);
+    std::vector<double> of_x(xs.size(), 0), of_w(ws.size(), 0);
+    const auto n = static_cast<size_t>(x[0]), first = static_cast<size_t>(transposed ? y[1] : x[1]),
+               second = static_cast<size_t>(transposed ? x[1] : y[1]);
+    for_each_product(n, first, second, static_cast<size_t>(c.groups), s, [&](size_t in, size_t k, size_t to) {
+      if (transposed) std::swap(in, to);
+      of_x[in] += gs[to] * ws[k];
+      of_w[k] += gs[to] * xs[in];
+    });
+    expect_near(image.grad(), make(x, kFloat64, of_x), tolerance);
+    expect_near(weight.grad(), make(w, kFloat64, of_w), tolerance * 8);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Conv, StepsThatAreNeverMadeMayBeAnyNumber) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   for (const int64_t channels : {1, 16}) {
@@ -100,7 +167,7 @@ TEST(Conv, StepsThatAreNeverMadeMayBeAnyNumber) {
     expect_same(both(dot, 1, 2, kHuge), both(dot, 1, 2, 1));
     expect_same(both(window, kHuge, 0, 1), both(window, 5, 0, 1));
     expect_same(both(window, kHuge, 1, 1), both(window, 5, 1, 1));
-    // Two positions, almost as far apart as numbers go: one sees the image, the other none of it.
+    // Two positions with an almost maximal distance: one covers the image, the other none of it.
     const int64_t far = int64_t{1} << 61;
     const Tensor y = conv2d(x, dot, {}, {2 * far}, {far}, {1}, channels);
     EXPECT_EQ(y.sizes(), (IntSpan{1, channels, 2, 2}));
@@ -129,7 +196,7 @@ TEST(Conv, PaddingByName) {
   const Tensor x = random({1, 2, 6, 7}, kFloat64, -1, 1, 1), w = random({3, 2, 3, 4}, kFloat64, -1, 1, 2);
   EXPECT_EQ(conv2d(x, w, {}, {1}, NamedPadding::Same).sizes(), IntSpan({1, 3, 6, 7}));
   EXPECT_EQ(bytes_of(conv2d(x, w, {}, {1}, NamedPadding::Valid)), bytes_of(conv2d(x, w)));
-  // One more behind than before: the last four columns of a result padded by two on both sides.
+  // One more at the end than at the start: the last four columns of a result padded by two on both sides.
   const Tensor wide = conv2d(x, w, {}, {1}, {1, 2});
   const Tensor same = conv2d(x, w, {}, {1}, NamedPadding::Same);
   for (int64_t c = 0; c < 7; ++c) expect_near(same.select(3, c), wide.select(3, c + 1), 1e-12);
@@ -178,7 +245,7 @@ TEST(Conv, Errors) {
 }
 
 TEST(Conv, ManyOutputsAgreeWithChannelsLast) {
-  // Several tiles of positions; what channels last takes is another way.
+  // Several tiles of positions; channels-last uses another algorithm.
   struct Case {
     Sizes image, kernel, stride, padding, dilation;
     int64_t groups;

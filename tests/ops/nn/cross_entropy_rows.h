@@ -1,69 +1,21 @@
-// What losses of classification, distances and attention are held to; see Note [Conformance rows].
+// Conformance rows of classification losses; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "tercel/ops/nn/attention.h"
 #include "tercel/ops/nn/cross_entropy.h"
-#include "tercel/ops/nn/similarity.h"
-#include "tests/ops/rows.h"
+#include "tests/ops/nn/matrix_reference.h"
 
 namespace tercel::test {
 
-/** Rows of values, n of d each. */
-using Matrix = std::vector<std::vector<double>>;
-inline Matrix matrix_of(const Tensor& t) {
-  Matrix m;
-  const std::vector<double> values = values_of(t);
-  const auto d = static_cast<size_t>(t.size(-1));
-  for (size_t i = 0; i < values.size(); i += d)
-    m.emplace_back(values.begin() + static_cast<int64_t>(i), values.begin() + static_cast<int64_t>(i + d));
-  return m;
-}
-inline double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-inline double distance_of(const std::vector<double>& a, const std::vector<double>& b, double p) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(std::abs(a[i] - b[i] + 1e-6), p);
-  return std::pow(sum, 1 / p);
-}
-inline double cosine_of(const std::vector<double>& a, const std::vector<double>& b, double eps = 0) {
-  return dot(a, b) / std::sqrt((dot(a, a) + eps) * (dot(b, b) + eps));
-}
 inline std::vector<double> log_softmax_of(const std::vector<double>& x) {
   double sum = 0;
   for (const double v : x) sum += std::exp(v);
   std::vector<double> out;
   for (const double v : x) out.push_back(v - std::log(sum));
   return out;
-}
-
-/** An op of matrices [n, d] and a reference of their rows, with `cols` numbers in a row of the result (0: one). */
-template <class F>
-Row rows_row(const std::string& name, std::vector<Input> inputs, const Function& run, F of_row, bool mean = false) {
-  Row row;
-  row.name = name;
-  row.inputs = std::move(inputs);
-  row.run = run;
-  row.reference = [of_row, mean](const std::vector<Tensor>& in) {
-    std::vector<Matrix> m;
-    for (const Tensor& t : in) m.push_back(matrix_of(t));
-    std::vector<double> out;
-    for (size_t i = 0; i < m[0].size(); ++i) out.push_back(of_row(m, i));
-    if (!mean) return make({static_cast<int64_t>(out.size())}, kFloat64, out);
-    double sum = 0;
-    for (const double v : out) sum += v;
-    return make({}, kFloat64, {sum / static_cast<double>(out.size())});
-  };
-  row.ulps = 32;
-  row.scale = 32;
-  row.bitwise = false;
-  return row;
 }
 
 inline Row multilabel_row(const std::string& name, bool soft) {
@@ -115,7 +67,7 @@ inline std::vector<Row> cross_entropy_rows() {
           [=](M m, size_t i) { return classes[i] == 9 ? 0 : -m[0][i][classes[i]]; }),
       rows_row(
           "nll_weighted", {{sizes}}, [=](In in) { return nll_loss(in[0], target, weight, Reduction::Mean); },
-          // The sum of the weights used, 1 + 1.5 + 0.5 + 0.5 + 2, in the place of 6.
+          // Divided by the sum of the weights used, 1 + 1.5 + 0.5 + 0.5 + 2, instead of 6.
           [=](M m, size_t i) { return classes[i] == 9 ? 0 : -m[0][i][classes[i]] * weights[classes[i]] * 6 / 5.5; },
           true),
       rows_row(
@@ -180,45 +132,8 @@ inline std::vector<Row> cross_entropy_rows() {
             return soft_margin_loss(in[0], signs.view({6, 1}).to(in[0].dtype()));
           },
           [=](M m, size_t i) { return std::log1p(std::exp(-sign[i] * m[0][i][0])); }, true),
-      rows_row(
-          "cosine_similarity", {{sizes}, {sizes}}, [](In in) { return cosine_similarity(in[0], in[1]); },
-          [](M m, size_t i) { return cosine_of(m[0][i], m[1][i]); }),
-      rows_row(
-          "pairwise_distance", {{sizes}, {sizes}}, [](In in) { return pairwise_distance(in[0], in[1], 3); },
-          [](M m, size_t i) { return distance_of(m[0][i], m[1][i], 3); }),
-      rows_row(
-          "normalize", {{sizes}}, [](In in) { return normalize(in[0]).select(1, 2); },
-          [](M m, size_t i) { return m[0][i][2] / std::sqrt(dot(m[0][i], m[0][i])); }),
-      rows_row(
-          "glu", {{{6, 4}}}, [](In in) { return glu(in[0]).select(1, 1); },
-          [](M m, size_t i) { return m[0][i][1] / (1 + std::exp(-m[0][i][3])); }),
-      rows_row(
-          "one_hot", {{{6}, 0, 4, kInt64}}, [](In in) { return one_hot(in[0], 5).select(1, 2); },
-          [](M m, size_t) { return m[0][0][0]; }),
-      rows_row(
-          "attention", {{{6, 4}}, {{7, 4}}, {{7, 3}}},
-          [](In in) { return scaled_dot_product_attention(in[0], in[1], in[2], {}, 0, true).select(1, 1); },
-          [](M m, size_t i) {
-            double sum = 0, out = 0;
-            for (size_t j = 0; j <= i; ++j) {
-              const double e = std::exp(dot(m[0][i], m[1][j]) / 2);
-              sum += e;
-              out += e * m[2][j][1];
-            }
-            return out / sum;
-          }),
   };
-  for (Row& row : rows) {
-    row.dtypes = {kFloat32, kFloat64};
-    if (row.name != "one_hot") continue;
-    row.dtypes = {kInt64};
-    row.differentiable = false;
-    row.reference = [](const std::vector<Tensor>& in) {
-      std::vector<double> out;
-      for (const double v : values_of(in[0])) out.push_back(v == 2 ? 1 : 0);
-      return make({6}, kFloat64, out);
-    };
-  }
+  for (Row& row : rows) row.dtypes = {kFloat32, kFloat64};
   return rows;
 }
 

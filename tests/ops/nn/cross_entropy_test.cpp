@@ -43,10 +43,6 @@ TEST(CrossEntropyLosses, Errors) {
   TERCEL_EXPECT_THROW(binary_cross_entropy(make({1}, kFloat32, {2}), make({1}, kFloat32, {1})), RuntimeError,
                       "all elements of input should be between 0 and 1");
   TERCEL_EXPECT_THROW(triplet_margin_loss(x, x, x, 0), ValueError, "margin must be greater than 0");
-  TERCEL_EXPECT_THROW(glu(x), RuntimeError, "Halving dimension must be even, but dimension 1 is size 3");
-  TERCEL_EXPECT_THROW(one_hot(make({1}, kInt64, {-1})), RuntimeError, "Class values must be non-negative.");
-  TERCEL_EXPECT_THROW(one_hot(make({1}, kInt64, {3}), 2), RuntimeError,
-                      "Class values must be smaller than num_classes.");
 }
 
 }  // namespace tercel::test

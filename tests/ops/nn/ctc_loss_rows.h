@@ -1,4 +1,4 @@
-// What the loss of unaligned sequences is held to; see Note [Conformance rows].
+// Conformance rows of ctc_loss(); see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace tercel::test {
 
-/** -log of the probability of all paths that spell the target: every path there is, one by one. */
+/** -log of the probability of all paths that give the target, by enumerating every path. */
 inline double ctc_by_paths(const std::vector<double>& log_probs, int64_t time, int64_t classes, int64_t blank,
                            const Sizes& target) {
   double total = 0;

@@ -1,4 +1,4 @@
-// What dropout is held to; see Note [Conformance rows].
+// Conformance rows of dropout; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -13,19 +13,19 @@ namespace tercel::test {
 using DropoutOp = Tensor (*)(const Tensor& x, double p, Generator& generator);
 #define DROPOUT_OP(call) [](const Tensor& x, double p, Generator& g) { return call; }
 
-/** channels: an element goes by its slice [i, c]. alpha: what is left out becomes selu()'s limit, and all is scaled. */
+/** channels: drops slices [i, c]. alpha: dropped elements become selu()'s limit, and all are scaled. */
 inline Row dropout_row(const std::string& name, const Sizes& sizes, double p, DropoutOp op, bool channels = false,
                        bool alpha = false) {
   Row row;
   row.name = name;
   row.inputs = {{sizes}};
-  // What is left out is moved back by nearly as much as it is moved down.
+  // Dropped elements are shifted back by nearly as much as they were shifted down.
   if (alpha) row.scale = 8;
   row.run = [p, op](const std::vector<Tensor>& in) {
     Generator generator(42);
     return op(in[0], p, generator);
   };
-  // Element 64 g + 16 w + b goes by word w of Philox block 16 g + b.
+  // Element 64 g + 16 w + b uses word w of Philox block 16 g + b.
   row.reference = [p, channels, alpha](const std::vector<Tensor>& in) {
     const Philox philox{42, 0};
     const double limit = alpha ? -1.7580993408473766 : 0;

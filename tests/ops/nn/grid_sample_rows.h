@@ -1,4 +1,4 @@
-// What images at any positions are held to; see Note [Conformance rows].
+// Conformance rows of grid_sample(); see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct GridCase {
   bool align_corners = false;
 };
 
-/** A position inside, as the padding has it. */
+/** The position mapped inside the image by the padding mode. */
 inline double inside_of(const GridCase& c, double at, int64_t size) {
   const double last = static_cast<double>(size - 1), low = c.align_corners ? 0 : -0.5,
                high = c.align_corners ? last : last + 0.5;
@@ -26,7 +26,7 @@ inline double inside_of(const GridCase& c, double at, int64_t size) {
   return std::min(std::max(at, 0.0), last);
 }
 
-/** Pixels, with their weights, that make up position `at` (-1 to 1) of a dimension. */
+/** Pixels and weights for position `at` (-1 to 1) of a dimension. */
 inline std::vector<std::pair<int64_t, double>> grid_taps(const GridCase& c, double at, int64_t size) {
   const double n = static_cast<double>(size), pixel = c.align_corners ? (at + 1) / 2 * (n - 1) : ((at + 1) * n - 1) / 2;
   const auto keys = [](double d) {

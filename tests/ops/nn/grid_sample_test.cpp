@@ -15,7 +15,7 @@ TEST(GridSample, PositionsThatAreNoPlaces) {
   const Tensor x = make({1, 1, 2, 2}, kFloat64, {1, 2, 3, 4});
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor grid = make({1, 1, 3, 2}, kFloat64, {std::nan(""), 0, inf, 0, 1e300, -1e300});
-  // As in PyTorch: what is interpolated at no place is no number.
+  // As in PyTorch, interpolation at NaN gives NaN.
   const std::vector<double> between = values_of(grid_sample(x, grid));
   EXPECT_TRUE(std::isnan(between[0]) && std::isnan(between[1]));
   EXPECT_EQ(between[2], 0);

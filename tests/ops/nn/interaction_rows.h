@@ -1,4 +1,4 @@
-// What interactions are held to; see Note [Conformance rows].
+// Conformance rows of interactions; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

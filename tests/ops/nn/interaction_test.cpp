@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Interaction, Conformance, ::testing::ValuesIn(interacti
 
 namespace {
 
-// Whole numbers, so that sums are exact and every instruction set gives the same.
+// Integers, so that sums are exact and equal on every instruction set.
 Tensor whole(const Sizes& sizes, uint64_t seed) {
   return make(sizes, kFloat32, values_of(random(sizes, kInt64, -3, 3, seed)));
 }
@@ -86,7 +86,7 @@ TEST(DotInteraction, EmbeddingsAloneGoThroughAsTheyAre) {
       ASSERT_EQ(values_of(out), values_of(dot_reference(Tensor(), emb, true)));
       const Tensor incoming = whole(out.sizes().to_vector(), 3);
       const Gradient found = grad(Span<Tensor>(&out, 1), Span<Tensor>(&emb, 1), Span<Tensor>(&incoming, 1))[0];
-      // The same as the first vector with the others, and what goes through.
+      // The same as the interaction of the first vector with the others, plus the gradient of the copied part.
       const int64_t passed = slots * dim, pairs = slots * (slots - 1) / 2;
       const Tensor of_pairs = cat({zeros({3, dim}), narrow(incoming, 1, passed, pairs)}, 1);
       const Tensor first = select(emb.detach(), 1, 0), others = narrow(emb.detach(), 1, 1, slots - 1);

@@ -1,4 +1,4 @@
-// What layers are held to; see Note [Conformance rows].
+// Conformance rows of linear layers; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline Row layer_row(const std::string& name, const Sizes& x, const Sizes& weigh
                      Activation activation) {
   Row row;
   row.name = name;
-  row.twice_differentiable = transposed;  // linear() is, inner_product() is fused
+  row.twice_differentiable = transposed;  // linear() is differentiable twice; inner_product() is fused
   row.inputs = {{x}, {weight}};
   if (has_bias) row.inputs.push_back({{weight[transposed ? 0 : 1]}});
   const auto bias_of = [](const std::vector<Tensor>& in) { return in.size() > 2 ? in[2] : Tensor(); };
@@ -46,7 +46,7 @@ inline Row layer_row(const std::string& name, const Sizes& x, const Sizes& weigh
   return row;
 }
 
-/** Layers of the given widths, a ReLU behind all but perhaps the last; only every second one has a bias. */
+/** Layers of the given widths, with a ReLU after all but perhaps the last; every second one has a bias. */
 inline Row mlp_row(const std::string& name, int64_t n, const Sizes& widths, bool relu_at_end) {
   const size_t layers = widths.size() - 1;
   const auto has_bias = [](size_t layer) { return layer % 2 == 0; };

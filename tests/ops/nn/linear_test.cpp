@@ -83,7 +83,7 @@ TEST(Linear, OnlyWhatIsAskedForIsComputed) {
 }
 
 TEST(Linear, BiasGradientsOfSinglesAreSums) {
-  // A matrix of one row or column is its own transpose, which no product sums up.
+  // With one row or column the incoming gradient equals its transpose, for which products compute no sums.
   for (const int64_t batch : {1, 5})
     for (const int64_t outputs : {1, 3})
       for (const int64_t inputs : {1, 2}) {
@@ -121,7 +121,7 @@ TEST(Linear, EmptyBatches) {
   EXPECT_EQ(values_of(w.grad()), std::vector<double>(6, 0));
   EXPECT_EQ(values_of(b.grad()), std::vector<double>(2, 0));
   EXPECT_EQ(linear(empty({0, 4, 3}), empty({2, 3})).sizes(), IntSpan({0, 4, 2}));
-  // Without an input column there is the bias alone.
+  // Without input columns the result is the bias.
   EXPECT_EQ(values_of(linear(empty({2, 0}), empty({1, 0}), make({1}, kFloat32, {7}))), (std::vector<double>{7, 7}));
 }
 

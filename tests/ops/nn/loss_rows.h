@@ -1,4 +1,4 @@
-// What losses are held to; see Note [Conformance rows].
+// Conformance rows of elementwise losses; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>

@@ -31,7 +31,7 @@ TEST(BinaryCrossEntropy, GradientIsTheErrorOfTheProbability) {
   EXPECT_EQ(x.grad().sizes(), IntSpan({2, 1}));
 }
 
-// As PyTorch has them: (x - t) / max(x (1 - x), 1e-12).
+// As in PyTorch: (x - t) / max(x (1 - x), 1e-12).
 TEST(BinaryCrossEntropy, GradientOfProbabilitiesThatAreSaturated) {
   const std::vector<double> p = {0, 0, 1, 1, 0.5, 0.25, 0x1p-20}, t = {0, 1, 0, 1, 0.5, 1, 1};
   const std::vector<double> want = {0, -1e12, 1e12, 0, 0, -4, -0x1p20};

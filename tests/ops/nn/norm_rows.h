@@ -1,4 +1,4 @@
-// What normalization of samples is held to; see Note [Conformance rows].
+// Conformance rows of layer, group and instance normalization; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>

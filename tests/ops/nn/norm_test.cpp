@@ -31,7 +31,7 @@ TEST(InstanceNorm, RunningStatisticsMove) {
 
 namespace {
 
-/** Gradients by the kernel and, as they are to be differentiated, by ops. */
+/** Gradients by the kernel and, with create_graph, by ops. */
 void expect_same_gradients(const std::vector<Tensor>& inputs, const std::function<Tensor()>& run) {
   const Tensor out = run(), weight = random(out.sizes().to_vector(), out.dtype(), -1, 1, 9);
   const std::vector<Gradient> want = grad({out}, inputs, {weight}, std::nullopt, true),
@@ -55,7 +55,7 @@ TEST(Norm, GradientsOverManyRows) {
   expect_same_gradients({x}, [&] { return layer_norm(x, {37}); });
   expect_same_gradients({x, w}, [&] { return rms_norm(x, {37}, w); });
   expect_same_gradients({x}, [&] { return rms_norm(x, {37}); });
-  // A row of groups for each sample, of one element a channel and of several.
+  // Groups of each sample, with one element per channel and with several.
   const Tensor matrix = leaf({300, 12}, 4), images = leaf({9, 12, 5, 7}, 5), scale = leaf({12}, 6),
                shift = leaf({12}, 7);
   for (const Tensor& t : {matrix, images}) {

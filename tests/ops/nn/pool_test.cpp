@@ -60,7 +60,7 @@ TEST(MaxPool, IndicesNanAndEqualNumbers) {
   EXPECT_EQ(values[0], 1);
   EXPECT_TRUE(std::isnan(values[1]));
   EXPECT_EQ(values_of(out.indices), (std::vector<double>{0, 3}));
-  // The first in row-major order, though a later row comes earlier in its column.
+  // The first in row-major order, even if another one comes earlier in its column.
   const Tensor y = make({1, 2, 2}, kFloat32, {0, 3, 3, 0});
   EXPECT_EQ(values_of(max_pool2d_with_indices(y, {2}).indices), (std::vector<double>{1}));
   const double inf = std::numeric_limits<double>::infinity();
@@ -89,7 +89,7 @@ TEST(Pool, HugeWindowsAndSteps) {
                       "half of kernel size, but got kT: 2 kW: 2 kH: 2 padT: 2 padW: 2 padH: 2");
 }
 
-// Of 3 pixels a window of two, 4 apart, sees those before and behind them.
+// For 3 pixels, a window of two with distance 4 covers padding before and after them.
 TEST(MaxPool, WindowsThatSeePaddingAlone) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const Tensor& given : {ones({1, 2, 3, 3}), contiguous(ones({1, 2, 3, 3}), MemoryFormat::ChannelsLast)}) {
@@ -102,7 +102,8 @@ TEST(MaxPool, WindowsThatSeePaddingAlone) {
     EXPECT_EQ(values_of(x.grad()), std::vector<double>(18, 0));
     EXPECT_EQ(values_of(max_pool2d(given.detach(), {2}, {1}, {1}, {4})), (std::vector<double>{-inf, -inf}));
   }
-  // Rows see padding alone, columns do not; the second of three outputs sees a pixel on both sides.
+  // Windows along rows cover only padding, those along columns do not; the second of three outputs has a pixel on both
+  // sides.
   const Tensor wide = make({1, 1, 2, 4}, kFloat32, {1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_EQ(values_of(max_pool2d(wide, {2, 1}, {1}, {1, 0}, {3, 1})), std::vector<double>(4, -inf));
   EXPECT_EQ(values_of(max_pool1d(make({1, 5}, kFloat32, {1, 2, 3, 4, 5}), {2}, {1}, {1}, {4})),
@@ -152,27 +153,6 @@ TEST(Pool, Errors) {
                       "with dimension 2 being empty");
   EXPECT_EQ(max_pool2d(zeros({0, 3, 4, 4}), {2}).sizes(), IntSpan({0, 3, 2, 2}));
   EXPECT_EQ(adaptive_avg_pool2d(x, {0, 2}).sizes(), IntSpan({1, 3, 0, 2}));
-}
-
-TEST(Interpolate, Errors) {
-  const Tensor x = zeros({1, 3, 5, 5});
-  InterpolateOptions options;
-  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "either size or scale_factor should be defined");
-  options.size = {3};
-  EXPECT_EQ(interpolate(x, options).sizes(), IntSpan({1, 3, 3, 3}));
-  options.scale_factor = {2};
-  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "only one of size or scale_factor should be defined");
-  options.scale_factor = {};
-  options.align_corners = true;
-  TERCEL_EXPECT_THROW(interpolate(x, options), ValueError, "align_corners option can only be set");
-  options.mode = InterpolateMode::Linear;
-  TERCEL_EXPECT_THROW(interpolate(x, options), NotImplementedError, "Got 4D input, but linear mode needs 3D input");
-  options.mode = InterpolateMode::Bilinear;
-  options.size = {0};
-  TERCEL_EXPECT_THROW(interpolate(x, options), RuntimeError, "Input and output sizes should be greater than 0");
-  TERCEL_EXPECT_THROW(pixel_shuffle(x, 2), RuntimeError, "input.size(-3)=3 is not divisible by 4");
-  TERCEL_EXPECT_THROW(pixel_unshuffle(x, 2), RuntimeError, "input.size(-2)=5 is not divisible by 2");
-  TERCEL_EXPECT_THROW(pixel_shuffle(x, 0), RuntimeError, "expects a positive upscale_factor, but got 0");
 }
 
 }  // namespace tercel::test

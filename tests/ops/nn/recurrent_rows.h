@@ -1,4 +1,4 @@
-// What recurrent networks are held to; see Note [Conformance rows].
+// Conformance rows of recurrent networks; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -61,7 +61,7 @@ struct RecurrentCase {
   int64_t gates = 4;
   bool relu = false;
   RecurrentOptions options = {};
-  /** How long each sequence is, falling; packed, unless all are given to the op together. */
+  /** The length of each sequence, descending; packed, unless passed as one tensor. */
   Sizes lengths = {3, 3};
   bool packed = false;
   int64_t projection = 0;
@@ -86,7 +86,7 @@ inline OutputAndStates run_recurrent(const RecurrentCase& c, const Tensor& x, co
   return c.relu ? rnn_relu(x, sizes, h, weights, c.options) : rnn_tanh(x, sizes, h, weights, c.options);
 }
 
-/** Output, last h and last c in a row. */
+/** Output, last h and last c, concatenated. */
 inline Tensor recurrent_reference(const RecurrentCase& c, const std::vector<Tensor>& in) {
   using Vector = RecurrentReference::Vector;
   const RecurrentReference cell(c.gates, c.relu);
@@ -94,7 +94,7 @@ inline Tensor recurrent_reference(const RecurrentCase& c, const std::vector<Tens
                time = static_cast<size_t>(c.lengths[0]);
   const size_t first_weight = c.gates == 4 ? 3 : 2, biases = c.options.has_biases ? 2 : 0,
                each = 2 + biases + (c.projection > 0 ? 1 : 0);
-  // Where step t of sequence i stands among the rows of x.
+  // The row of x with step t of sequence i.
   const auto row = [&](size_t i, size_t t) {
     if (c.options.batch_first) return i * time + t;
     size_t at = 0;

@@ -31,12 +31,12 @@ TEST(Recurrent, RecordingChangesNoBits) {
   EXPECT_EQ(bytes_of(plain), bytes_of(recorded));
 }
 
-// One node, or, where gradients are to be differentiated, the ops that it stands for.
+// One node, or with create_graph the component ops.
 TEST(Recurrent, GradientsWithAndWithoutAGraphAgree) {
   using Layers = OutputAndStates (*)(const Tensor&, IntSpan, const Tensor&, Span<Tensor>, const RecurrentOptions&);
   for (const ScalarType t : {kFloat32, kFloat64}) {
     for (const int64_t hidden : {3, 37}) {
-      // nullptr: lstm, which takes and returns a state more.
+      // nullptr: lstm, which takes and returns one more state.
       for (const auto& kind : {std::pair<Layers, int64_t>{gru, 3}, {rnn_tanh, 1}, {rnn_relu, 1}, {nullptr, 4}}) {
         const Layers layers = kind.first;
         const int64_t gates = kind.second;

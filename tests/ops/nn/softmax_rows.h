@@ -1,4 +1,4 @@
-// What softmax is held to; see Note [Conformance rows].
+// Conformance rows of softmax; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>

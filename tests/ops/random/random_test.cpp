@@ -60,9 +60,9 @@ TEST(Random, Integers) {
 TEST(Random, UniformNumbersStayBelowTheirEnd) {
   Generator generator(10);
   for (const ScalarType t : {kFloat32, kFloat16, kBFloat16}) {
-    // What is drawn is rounded to 1 of two numbers, or 3.
-    const Values v =
-        values_of(uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258));
+    // Drawn numbers are rounded to one of two, or three.
+    const Values v = values_of(
+        uniform_(empty({10'000}, t), t == kFloat32 ? 16777216 : 256, t == kFloat32 ? 16777218 : 258, generator));
     EXPECT_EQ(*std::max_element(v.begin(), v.end()), t == kFloat16 ? 257.75 : *std::min_element(v.begin(), v.end()));
   }
   EXPECT_THROW(uniform_(empty({2}), 0, 1e39), RuntimeError);
@@ -157,7 +157,7 @@ TEST(Random, IntegersOfADtypesRange) {
   EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kUInt8), 0, 257); }),
             "to - 1 is out of bounds for unsigned char");
   EXPECT_EQ(message_of<RuntimeError>([] { random_(empty({2}, kInt16), -40000, {}); }),
-            "from is out of bounds for short");
+            "from is out of bounds for short int");
   EXPECT_THROW(random_(empty({2}, kFloat16), 0, 70000), RuntimeError);
   EXPECT_THROW(random_(empty({2}, kBool), 0, 3), RuntimeError);
   EXPECT_THROW(random_(empty({2}, kUInt64), -1, 3), RuntimeError);

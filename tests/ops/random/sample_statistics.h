@@ -1,4 +1,4 @@
-// Statistics that samples are held to.
+// Statistics for checks of samples.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ inline double variance_of(const Values& v) {
   for (const double x : v) sum += (x - mean) * (x - mean);
   return sum / static_cast<double>(v.size());
 }
-/** How far a mean of kMany numbers of this variance may be off: five standard deviations. */
+/** Allowed error of the mean of kMany numbers with this variance: five standard deviations. */
 inline double tolerance(double variance) { return 5 * std::sqrt(variance / static_cast<double>(kMany)); }
 
 }  // namespace tercel::test

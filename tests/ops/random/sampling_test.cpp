@@ -61,7 +61,7 @@ TEST(Sampling, NormalOfMeansAndDeviations) {
 
 TEST(Sampling, Poisson) {
   Generator generator(3);
-  // On both sides of where the method changes.
+  // On both sides of the switch between methods.
   for (const double rate : {0.3, 4.0, 9.9, 10.0, 35.0, 2500.0}) {
     SCOPED_TRACE(rate);
     const Values v = values_of(poisson(full({kMany}, rate, kFloat64), generator));
@@ -117,7 +117,7 @@ TEST(Sampling, MultinomialWithoutReplacement) {
   }
   EXPECT_NEAR(share(firsts, 3), 0.625, 0.02);
   EXPECT_NEAR(share(firsts, 1), 0.125, 0.02);
-  EXPECT_NEAR(share(seconds, 2), 2.0 / 3, 0.025);                              // of those that are left
+  EXPECT_NEAR(share(seconds, 2), 2.0 / 3, 0.025);                              // of the remaining ones
   EXPECT_EQ(multinomial(tensor({0.0, 1.0}), 2, false, generator).numel(), 2);  // a weight of 0 comes last
   EXPECT_EQ(multinomial(empty({0, 3}), 2).sizes(), (IntSpan{0, 2}));
 }
@@ -139,7 +139,7 @@ TEST(Sampling, GradientsAreZero) {
   const Tensor p = parameter(), rate = parameter(), mean = parameter(), stddev = parameter();
   sum(bernoulli(p) + poisson(rate) + normal(mean, stddev) + normal(mean, 1) + normal(0, stddev)).backward();
   for (const Tensor& x : {p, rate, mean, stddev}) EXPECT_EQ(values_of(x.grad()), (Values{0, 0, 0}));
-  // What is overwritten does not count any more.
+  // Overwritten elements do not count.
   const Tensor x = parameter();
   for (const auto& overwrite : std::vector<std::function<const Tensor&(const Tensor&)>>{
            [](const Tensor& y) -> const Tensor& { return uniform_(y); },

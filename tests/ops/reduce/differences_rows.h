@@ -1,4 +1,4 @@
-// What differences and integrals are held to; see Note [Conformance rows].
+// Conformance rows of differences and integrals; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -28,7 +28,7 @@ inline Line gradient_of_line(const Line& x, double h) {
   return out;
 }
 
-/** Samples y of [3, 6] at the places x of [6]; `all` keeps the integral up to each. */
+/** Samples y [3, 6] at positions x [6]; `all` keeps the integral up to each. */
 inline Row trapezoid_at_places_row(const std::string& name, bool all) {
   Row row;
   row.name = name;

@@ -62,7 +62,7 @@ TEST(Differences, Integrals) {
 TEST(Differences, Gradients) {
   const Tensor x = vector({1, 4, 9, 16, 25}, kFloat64);
   EXPECT_EQ(values_of(gradient(x)[0]), (Values{3, 4, 6, 8, 9}));
-  // Of a parabola the second order knows the derivative everywhere.
+  // Second-order differences are exact for a parabola.
   EXPECT_EQ(values_of(gradient(x, 1, {}, 2)[0]), (Values{2, 4, 6, 8, 10}));
   const Tensor places = vector({0, 1, 3, 4, 8}, kFloat64), squares = mul(places, places);
   const std::vector<double> got = values_of(gradient(squares, Span<Tensor>(&places, 1), {}, 2)[0]);

@@ -1,4 +1,4 @@
-// What reductions are held to; see Note [Conformance rows].
+// Conformance rows of reductions; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "tercel/ops/nn/softmax.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/reduce/var_std.h"
 #include "tercel/ops/reduce/vector_norms.h"
@@ -14,7 +13,7 @@
 
 namespace tercel::test {
 
-/** f of the elements along dims (all if none), as loops over doubles. */
+/** Applies f to the elements along dims (all if none), by loops over doubles. */
 inline Tensor reduce_reference(const Tensor& x, const Sizes& given, bool keepdim,
                                const std::function<double(const std::vector<double>&)>& f) {
   const Sizes sizes = x.sizes().to_vector();
@@ -151,7 +150,7 @@ inline Row renorm_row() {
     return make({5, 6}, kFloat64, v);
   };
   row.ulps = 16;
-  // What keeps norms from ending up above the bound is 1e-7 of them.
+  // The margin that keeps norms below the bound is 1e-7 of them.
   row.scale = 4;
   row.dtypes = {kFloat32, kFloat16, kBFloat16};
   row.bitwise = false;

@@ -27,7 +27,7 @@ Tensor vector(const std::vector<double>& values, ScalarType dtype = kFloat32) {
 
 double number(const Tensor& t) { return values_of(t).at(0); }
 
-/** Row-major whole numbers in [-50, 50]. */
+/** Row-major integers in [-50, 50]. */
 Tensor whole_numbers(const Sizes& sizes, ScalarType dtype) {
   Tensor t = empty(sizes, dtype);
   std::vector<double> values(static_cast<size_t>(t.numel()));
@@ -55,7 +55,7 @@ TEST(Reduce, DtypesOfResults) {
 }
 
 TEST(Reduce, EveryBlockOfLargeReductionsCounts) {
-  // Whole numbers, whose sums are exact in float32: any element that is left out or counted twice shows.
+  // Integers, whose sums are exact in float32: any omitted or repeated element changes the result.
   const std::vector<std::pair<Sizes, Sizes>> cases = {
       {{300'001}, {}},     {{3, 150'001}, {1}},     {{2500, 301}, {0}},    {{1300, 1030}, {0}},
       {{100'003, 3}, {0}}, {{40'000, 17}, {0}},     {{2, 2500, 20}, {1}},  {{70, 50, 60}, {0, 2}},
@@ -129,7 +129,7 @@ TEST(Reduce, SumOf64MillionElements) {
 }
 
 TEST(Reduce, SumsStayAccurate) {
-  // One after the other in float32, a million additions of 0.1 are off by 0.9 %.
+  // Sequential float32 addition of a million times 0.1 would be off by 0.9 %.
   const int64_t n = 1'000'000;
   const Tensor x = make({n}, kFloat32, std::vector<double>(static_cast<size_t>(n), 0.1));
   const double want = static_cast<double>(0.1f) * static_cast<double>(n);
@@ -384,6 +384,14 @@ TEST(ReduceThreads, SameBitsForAnyNumberOfThreads) {
     EXPECT_EQ(got, want) << threads;
   }
   set_num_threads(before);
+}
+
+TEST(Reduce, LogSumExpOfInfinities) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(values_of(logsumexp(make({2, 2}, kFloat64, {-inf, -inf, inf, 1}), {1})), (std::vector<double>{-inf, inf}));
+  EXPECT_DOUBLE_EQ(logsumexp(make({2}, kFloat64, {1000, 1000}), {0}).item<double>(), 1000 + std::log(2.0));
+  EXPECT_EQ(logsumexp(make({0}, kFloat64, {}), {0}).item<double>(), -inf);
+  EXPECT_EQ(logsumexp(make({2}, kInt64, {1, 1}), {0}).dtype(), kFloat32);
 }
 
 }  // namespace tercel::test

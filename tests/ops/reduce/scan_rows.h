@@ -1,4 +1,4 @@
-// What scans are held to; see Note [Conformance rows].
+// Conformance rows of scans; see Note [Conformance rows].
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ inline Line cummax_of(const Line& x) {
 inline Line cummin_of(const Line& x) {
   return running(x, INFINITY, [](double a, double b) { return b < a ? b : a; });
 }
-/** Where the last of the largest (smallest: sign -1) stands. */
+/** The index of the last maximum (sign -1: minimum). */
 inline Line where_best_of(const Line& x, double sign) {
   Line out;
   size_t best = 0;

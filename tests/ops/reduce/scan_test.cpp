@@ -97,12 +97,12 @@ TEST(Scan, RowsAreScannedAsColumns) {
 }
 
 TEST(Scan, LongRowsStayAccurate) {
-  // One after the other in float32, a million additions of 0.1 are off by 0.9 %.
+  // Sequential float32 addition of a million times 0.1 would be off by 0.9 %.
   const int64_t n = 1'000'003;
   const Tensor sums = cumsum(full({n}, 0.1), 0);
   EXPECT_FLOAT_EQ(sums[n - 1].item<float>(), 0.1f * static_cast<float>(n));
   EXPECT_FLOAT_EQ(sums[99].item<float>(), 10.f);
-  // Partial products may leave the range where the product does not.
+  // Partial products may overflow even if the product does not.
   EXPECT_EQ(values_of(cumprod(vector({1e-300, 1e200, 1e200, 1e-200}, kFloat64), 0))[2], 1e-300 * 1e200 * 1e200);
 }
 

@@ -1,4 +1,4 @@
-// What selection by rank is held to; see Note [Conformance rows].
+// Conformance rows of order statistics; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tercel::test {
 
-/** The first k in order, or where they stand. */
+/** The first k in sorted order, or their indices. */
 inline Line top_of(const Line& x, size_t k, bool largest, bool indices) {
   const std::vector<size_t> order = order_of(x, 0, 1, x.size(), largest);
   Line out;

@@ -28,7 +28,7 @@ Tensor vector(const Values& values, ScalarType dtype = kFloat32) {
   return make({static_cast<int64_t>(values.size())}, dtype, values);
 }
 
-// Three lines, each of another kind.
+// Three lines of different kinds.
 Tensor lines_of(int64_t n, ScalarType t, int kind) {
   const double inf = std::numeric_limits<double>::infinity();
   const double special[] = {0.0, -0.0, 1, -1, is_floating(t) ? kNan : 2, is_floating(t) ? -inf : 3, 0.0};
@@ -48,7 +48,7 @@ std::vector<double> gradient_of(const Tensor& out, const Tensor& x) {
 TEST(OrderStatistics, TopkOfManyShortLines) {
   for (const ScalarType t : {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kUInt8}) {
     for (const int64_t n : {1, 3, 10, 64, 256, 257}) {
-      // Lines of everything special, of the type's least number alone, and of few different ones.
+      // Lines of special values, of only the type's lowest number, and of few different numbers.
       Values values;
       for (int64_t line = 0; line < 37; ++line)
         for (const double v : values_of(select(lines_of(n, t, line % 3 == 0 ? 1 : 0), 0, line % 3)))

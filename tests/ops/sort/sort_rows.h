@@ -1,4 +1,4 @@
-// What sorting is held to; see Note [Conformance rows].
+// Conformance rows of sorting; see Note [Conformance rows].
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ inline Row sort_row(const std::string& name, const Sizes& sizes, size_t dim, boo
   return row;
 }
 
-/** The values of unique(), or for each element which of them it is. */
+/** The values of unique(), or the inverse indices. */
 inline Row unique_row(const std::string& name, const Sizes& sizes, bool inverse) {
   Row row;
   row.name = name;
@@ -89,7 +89,7 @@ inline Row unique_row(const std::string& name, const Sizes& sizes, bool inverse)
   return row;
 }
 
-/** How often each value of a run comes. */
+/** The length of each run. */
 inline Row unique_consecutive_row() {
   Row row = unique_row("unique_consecutive", {9, 5}, false);
   row.inputs = {{{9, 5}, 0, 1.4}};

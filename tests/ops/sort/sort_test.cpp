@@ -22,7 +22,7 @@ void expect_sorted(const Tensor& x, bool descending) {
   const Sorted want = sort_reference(x, 0, descending);
   const ValuesAndIndices got = sort(x, 0, descending);
   ASSERT_EQ(values_of(got.indices), want.indices);
-  // Bits, so that signs of zero and NaN count.
+  // Compares bits, so that signs of zero and NaN count.
   std::string bytes;
   const std::string all = bytes_of(x);
   for (const double i : want.indices) bytes += all.substr(static_cast<size_t>(i) * x.itemsize(), x.itemsize());
@@ -65,7 +65,7 @@ TEST(Sort, EveryLength) {
 }
 
 TEST(Sort, KeysOfAllWidths) {
-  // Integers as doubles: the reference compares doubles, so wide ones are checked for order by themselves.
+  // The reference compares doubles, so the order of wide integers is checked separately.
   for (const int64_t n : {100, 70'000, 300'000}) {
     for (const auto& [low, high] : std::vector<std::pair<int64_t, int64_t>>{
              {5, 5}, {0, 1}, {-300, 300}, {0, 5'000'000}, {INT64_MIN, INT64_MAX}, {INT64_MAX - 1000, INT64_MAX}}) {

@@ -1,4 +1,4 @@
-// Special functions by ways that are slow and of another making than the library's.
+// Special functions by slow methods that are independent of the library's.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace tercel::test {
 
 namespace reference {
 
-/** x with f(x) = y, for an f that ascends, between bounds. */
+/** x with f(x) = y, for an increasing f, between bounds. */
 template <class F>
 double inverse(F f, double y, double low, double high) {
   for (int step = 0; step < 200; ++step) {
@@ -41,7 +41,7 @@ inline double zeta(double x, double q) {
   return static_cast<double>(sum + std::pow(at, 1 - s) / (s - 1) + std::pow(at, -s) / 2 +
                              s * std::pow(at, -s - 1) / 12);
 }
-/** (1 / pi) times the integral of exp(x cos t) cos(n t) from 0 to pi, which the trapezoidal rule has exactly. */
+/** (1 / pi) times the integral of exp(x cos t) cos(n t) from 0 to pi, for which the trapezoidal rule is exact. */
 inline double bessel(int n, double x) {
   constexpr int kSteps = 200;
   long double sum = 0;
@@ -97,7 +97,7 @@ inline double erfcx(double x) {
   const long double t = x;
   return static_cast<double>(std::exp(t * t) * std::erfc(t));
 }
-/** The polynomial of degree n whose coefficients follow from p_k+1 = (a_k + b_k x) p_k - c_k p_k-1, at x. */
+/** The polynomial of degree n with the recurrence p_k+1 = (a_k + b_k x) p_k - c_k p_k-1, at x. */
 template <class Rule>
 double polynomial(double x, double n, std::vector<long double> first, Rule rule) {
   const int degree = static_cast<int>(n);

@@ -177,7 +177,7 @@ inline std::vector<Row> special_rows() {
   std::vector<Row> rows = rows_of(SpecialUnaryOps{});
   for (Row& row : rows_of(SpecialBinaryOps{})) rows.push_back(std::move(row));
   for (Row& row : rows) {
-    // Near their roots, where the reference is the less exact one.
+    // Near roots, where the reference is less accurate.
     // Values of the size of 1 that cross 0.
     if (row.name.starts_with("special_bessel") || row.name == "special_airy_ai") row.scale = 16;
     if (row.name.find("polynomial") != std::string::npos) {
@@ -188,20 +188,20 @@ inline std::vector<Row> special_rows() {
     if (row.name.find("bessel_k") != std::string::npos) row.ulps = 32;
     if (row.name == "special_airy_ai") row.differentiable = row.inputs[0].differentiable = false;
     if (row.name.find("bessel_y") != std::string::npos || row.name.find("bessel_k") != std::string::npos)
-      row.dtypes = floating_types();  // of 0 they are infinite
+      row.dtypes = floating_types();  // infinite at 0
     if (row.name == "lgamma" || row.name == "digamma" || row.name == "igammac" || row.name == "special_entr" ||
         row.name == "special_log_ndtr" || row.name == "logaddexp2" || row.name == "sinc")
       row.scale = 16;
     if (row.name.find("erfinv") != std::string::npos || row.name.find("ndtri") != std::string::npos ||
         row.name == "igamma" || row.name.starts_with("i") || row.name == "exp2")
       row.ulps = 32;
-    // Near 1/2 the reference cannot tell its arguments apart.
+    // Near 1/2 the reference cannot distinguish its arguments.
     if (row.name == "special_ndtri") row.scale = 4;
     // The reference of 0 is not quite 0.
     if (row.name.starts_with("i1")) row.scale = 1;
-    // Of whole numbers they are infinite.
+    // Infinite for integers.
     if (row.name == "erfinv" || row.name == "special_ndtri") row.dtypes = floating_types();
-    // Theirs is the standard library's at other points of the branch cuts.
+    // The standard library differs on branch cuts.
     row.complex_ulps = 64;
   }
   return rows;

@@ -1,4 +1,4 @@
-// What joining is held to; see Note [Conformance rows].
+// Conformance rows of concatenation and splitting; see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -109,7 +109,7 @@ inline std::vector<Row> cat_rows() {
             const std::vector<double> x = values_of(in[0]);
             return make({2, 2}, kFloat64, {x[2], x[3], x[4], x[5]});
           }),
-      // Every piece but the first, side by side again.
+      // All pieces except the first, concatenated again.
       cat_row(
           "split_copy", {{4, 9}},
           [](const Tensors& in) {

@@ -1,4 +1,4 @@
-// What diagonals and triangles are held to; see Note [Conformance rows].
+// Conformance rows of diagonals and triangles; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
 #include "tercel/ops/views/flip_roll_repeat.h"
 
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/pad.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
@@ -10,8 +11,6 @@
 namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(FlipRollRepeat, Conformance, ::testing::ValuesIn(flip_roll_repeat_rows()), row_name);
-INSTANTIATE_TEST_SUITE_P(Pad, Conformance, ::testing::ValuesIn(pad_rows()), row_name);
-INSTANTIATE_TEST_SUITE_P(Meshgrid, Conformance, ::testing::ValuesIn(meshgrid_rows()), row_name);
 
 namespace {
 
@@ -76,72 +75,7 @@ TEST(FlipRollRepeat, Errors) {
   TERCEL_EXPECT_THROW(repeat(x, {kHuge, 1, 1}), RuntimeError, "");
 }
 
-TEST(Pad, ValuesAndErrors) {
-  const Tensor x = arange(3).view({1, 3});
-  EXPECT_EQ(values_of(pad(x, {1, 1}, "constant", 7)), (Values{7, 0, 1, 2, 7}));
-  EXPECT_EQ(values_of(constant_pad_nd(x, {-4, 3})), (Values{0, 0}));
-  EXPECT_EQ(pad(x, {}).sizes(), IntSpan({1, 3}));
-  EXPECT_EQ(pad(empty({0, 3}), {1, 1, 2, 0}).sizes(), IntSpan({2, 5}));
-  EXPECT_EQ(pad(x, {-1, -2}).sizes(), IntSpan({1, 0}));
-  EXPECT_EQ(pad(empty({0, 2, 3}), {1, 1}, "reflect").sizes(), IntSpan({0, 2, 5}));
-  TERCEL_EXPECT_THROW(pad(x, {1}), RuntimeError, "Padding length must be divisible by 2");
-  TERCEL_EXPECT_THROW(pad(x, {1, 1, 1, 1, 1, 1}), RuntimeError, "Padding length too large");
-  TERCEL_EXPECT_THROW(pad(x, {1, 1}, "mirror"), NotImplementedError, "Unrecognised padding mode mirror");
-  TERCEL_EXPECT_THROW(pad(x, {1, 1}, "reflect", 2), RuntimeError,
-                      "Padding mode \"reflect\" doesn't take in value argument");
-  TERCEL_EXPECT_THROW(pad(x, {0, 0, 1, 1}, "reflect"), NotImplementedError,
-                      "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
-  TERCEL_EXPECT_THROW(pad(x, {3, 0}, "reflect"), RuntimeError,
-                      "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
-                      "padding (3, 0) at dimension 1 of input [1, 3]");
-  TERCEL_EXPECT_THROW(pad(x, {0, 4}, "circular"), RuntimeError, "Padding value causes wrapping around more than once.");
-  TERCEL_EXPECT_THROW(pad(empty({2, 0}), {1, 0}, "replicate"), RuntimeError, "with elements to replicate");
-  TERCEL_EXPECT_THROW(pad(x, {kHuge, kHuge}, "replicate"), RuntimeError, "does not fit 64 bits");
-  TERCEL_EXPECT_THROW(constant_pad_nd(x, {1}), RuntimeError, "Length of pad must be even but instead it equals 1");
-  TERCEL_EXPECT_THROW(constant_pad_nd(x, {1, 1, 1, 1, 1, 1}), RuntimeError,
-                      "Length of pad should be no more than twice the number of dimensions of the input.");
-  TERCEL_EXPECT_THROW(constant_pad_nd(x, {-2, -2}), RuntimeError,
-                      "The input size 3, plus negative padding -2 and -2 resulted in a negative output size, which is "
-                      "invalid. Check dimension 1 of your input.");
-  TERCEL_EXPECT_THROW(constant_pad_nd(x, {kHuge, kHuge}), RuntimeError, "");
-  TERCEL_EXPECT_THROW(constant_pad_nd(x, {INT64_MIN, INT64_MAX}), RuntimeError, "");
-}
-
-TEST(Meshgrid, ShapesAndErrors) {
-  const Tensor a = arange(2), b = arange(3), m = empty({2, 2});
-  EXPECT_EQ(meshgrid({a, b})[1].sizes(), IntSpan({2, 3}));
-  EXPECT_EQ(meshgrid({a, b}, "xy")[1].sizes(), IntSpan({3, 2}));
-  EXPECT_EQ(values_of(meshgrid({a, b}, "xy")[1]), (Values{0, 0, 1, 1, 2, 2}));
-  EXPECT_TRUE(meshgrid({a, b})[0].is_alias_of(a));
-  EXPECT_EQ(meshgrid({scalar_tensor(int64_t{1}), b})[0].sizes(), IntSpan({1, 3}));
-  TERCEL_EXPECT_THROW(meshgrid({}), RuntimeError, "meshgrid() expects a non-empty list of tensors");
-  TERCEL_EXPECT_THROW(meshgrid({a}, "yx"), RuntimeError,
-                      "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: yx");
-  TERCEL_EXPECT_THROW(meshgrid({m}), RuntimeError, "Expected 0D or 1D tensor in the tensor list but got:");
-  TERCEL_EXPECT_THROW(meshgrid({a, zeros({2})}), RuntimeError, "meshgrid() expects all tensors to have the same dtype");
-  EXPECT_TRUE(cartesian_prod({a}).is_same(a));
-  EXPECT_EQ(values_of(cartesian_prod({a, b})), (Values{0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2}));
-  TERCEL_EXPECT_THROW(cartesian_prod({a, m}), RuntimeError, "Expect a 1D vector, but got shape [2, 2]");
-
-  EXPECT_EQ(values_of(combinations(b, 2, true)), (Values{0, 0, 0, 1, 0, 2, 1, 1, 1, 2, 2, 2}));
-  EXPECT_EQ(combinations(arange(20), 18).sizes(), IntSpan({190, 18}));
-  EXPECT_EQ(combinations(b, 4).sizes(), IntSpan({0, 4}));
-  EXPECT_EQ(combinations(b, 0).sizes(), IntSpan({0}));
-  EXPECT_EQ(combinations(empty({0}), 2, true).sizes(), IntSpan({0, 2}));
-  TERCEL_EXPECT_THROW(combinations(m), RuntimeError, "Expect a 1D vector, but got shape [2, 2]");
-  TERCEL_EXPECT_THROW(combinations(b, -1), RuntimeError, "Expect a non-negative number, but got -1");
-  TERCEL_EXPECT_THROW(combinations(arange(1000), 500), RuntimeError, "are too many");
-  TERCEL_EXPECT_THROW(combinations(b, INT64_MAX, true), RuntimeError, "are too many");
-
-  EXPECT_EQ(values_of(vander(tensor({2, 3}))), (Values{2, 1, 3, 1}));
-  EXPECT_EQ(values_of(vander(tensor({2, 3}, kInt8), 3, true)), (Values{1, 2, 4, 1, 3, 9}));
-  EXPECT_EQ(vander(tensor({2, 3}, kInt8)).dtype(), kInt64);
-  EXPECT_EQ(vander(b, 0).sizes(), IntSpan({3, 0}));
-  TERCEL_EXPECT_THROW(vander(m), RuntimeError, "x must be a one-dimensional tensor.");
-  TERCEL_EXPECT_THROW(vander(a, -1), RuntimeError, "N must be non-negative.");
-}
-
-// Large enough for several threads, against what one thread gives.
+// Large enough for several threads, compared with one thread.
 TEST(FlipRollRepeatThreads, LargeResults) {
   const Tensor x = random({700, 501}, kFloat32, -1, 1, 3);
   const auto all = [&] {

@@ -1,4 +1,4 @@
-// What views in another order are held to; see Note [Conformance rows].
+// Conformance rows of permutations of dimensions; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

@@ -33,16 +33,33 @@ TEST(Resize, GrowsTheStorageAndKeepsTheElements) {
   EXPECT_EQ(sizes(x), (List{3, 2}));
   EXPECT_EQ(x.storage()->nbytes(), 48u);
   EXPECT_EQ(values_of(narrow(x, 0, 0, 2)), (Values{0, 1, 2, 3}));
-  // Whoever shares the storage sees the new memory, under the old sizes.
+  // Other tensors over the storage see the new memory, with their old sizes.
   EXPECT_TRUE(alias.is_alias_of(x));
   EXPECT_EQ(values_of(alias), (Values{0, 1, 2, 3}));
   EXPECT_EQ(alias.data_ptr(), x.data_ptr());
 }
 
+TEST(Set, MemoryIsAligned) {
+  alignas(16) char bytes[64] = {};
+  const Tensor whole = from_blob(bytes, {64}, kUInt8), odd = from_blob(bytes + 1, {32}, kUInt8);
+  const Tensor x = zeros({2});
+  for (const int64_t wanted : {8, 0})
+    TERCEL_EXPECT_THROW(set_(x, odd.storage(), 0, {wanted}), ValueError,
+                        "set_: the memory is not aligned to elements of float32. Copy it first.");
+  TERCEL_EXPECT_THROW(set_(x, odd.storage()), ValueError, "not aligned");
+  EXPECT_EQ(x.sizes(), IntSpan({2}));
+  set_(x, whole.storage());
+  EXPECT_EQ(x.sizes(), IntSpan({16}));
+  for (const ScalarType dtype : {kFloat32, kFloat16, kComplex64, kInt64})
+    TERCEL_EXPECT_THROW(view(odd, dtype), ValueError, "view: the memory is not aligned to elements of");
+  EXPECT_EQ(view(odd, kInt8).sizes(), IntSpan({32}));
+  EXPECT_EQ(view(from_blob(bytes + 8, {32}, kUInt8), kComplex128).sizes(), IntSpan({2}));
+}
+
 TEST(Resize, NeverShrinks) {
   Tensor x = arange(6);
   const void* const data = x.data_ptr();
-  set_keep_on_shrink(false);  // a matter of DeferredTensor's
+  set_keep_on_shrink(false);  // used only by DeferredTensor
   x.resize_({2});
   x.resize_({0});
   x.resize_({6});

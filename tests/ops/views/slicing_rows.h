@@ -1,4 +1,4 @@
-// What views of parts are held to; see Note [Conformance rows].
+// Conformance rows of slicing; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

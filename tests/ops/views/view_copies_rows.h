@@ -1,4 +1,4 @@
-// What copies of views are held to; see Note [Conformance rows].
+// Conformance rows of copies of views; see Note [Conformance rows].
 #pragma once
 
 #include <vector>

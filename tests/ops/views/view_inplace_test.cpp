@@ -46,7 +46,7 @@ TEST(ViewInplace, Gradients) {
   EXPECT_TRUE(gradcheck([](Inputs in) { return as_strided_(mul(in[0], 2.0), {2, 2}, {1, 1}, 1); }, {leaf({4})}));
 }
 
-// The base's elements stay where they were, so its gradient must not know of the view's new shape.
+// The base's elements do not move, so its gradient must not depend on the view's new shape.
 TEST(ViewInplace, OfAViewLeavesTheBase) {
   EXPECT_TRUE(gradcheck(
       [](Inputs in) {
@@ -57,7 +57,7 @@ TEST(ViewInplace, OfAViewLeavesTheBase) {
         return add(mul(part, in[1]), sum(base));
       },
       {leaf({4, 3}), leaf({3, 2})}));
-  // Changed in place through the turned view, then read through the base.
+  // Changed in place through the transposed view, then read through the base.
   EXPECT_TRUE(gradcheck(
       [](Inputs in) {
         const Tensor base = mul(in[0], 2.0), part = narrow(base, 0, 1, 2);
@@ -66,7 +66,7 @@ TEST(ViewInplace, OfAViewLeavesTheBase) {
         return mul(base, base);
       },
       {leaf({4, 3}), leaf({3, 2})}));
-  // The base turned under a view.
+  // The base is transposed in place under a view.
   EXPECT_TRUE(gradcheck(
       [](Inputs in) {
         const Tensor base = mul(in[0], 2.0), part = narrow(base, 0, 1, 2);

@@ -1,4 +1,4 @@
-// What tensors with a part replaced are held to; see Note [Conformance rows].
+// Conformance rows of view scatter ops; see Note [Conformance rows].
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tercel::test {
 
-/** x with some elements from src: `from` gives an index into src, or none where x stays. */
+/** x with some elements from src: `from` returns an index into src, or none where x is unchanged. */
 inline Row replaced_row(const std::string& name, const Sizes& x, const Sizes& src, Function run, const IndexMap& from) {
   Row row;
   row.name = name;

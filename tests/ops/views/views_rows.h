@@ -1,4 +1,4 @@
-// What views and copies are held to; see Note [Conformance rows].
+// Conformance rows of views and copies; see Note [Conformance rows].
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace tercel::test {
 
-/** From an index of the result to the index of x that is seen there; none where zero is. */
+/** Maps an index of the result to an index of x; none where the result is zero. */
 using IndexMap = std::function<Sizes(const Sizes&)>;
 
-/** What the result shows at each index; 0 where it shows nothing of x. */
+/** The result's element at each index; 0 if it is not an element of x. */
 inline std::vector<double> values_seen(const Tensor& x, const std::vector<double>& values_of_x, const Sizes& sizes,
                                        const IndexMap& from) {
   const DimVector strides = contiguous_strides(x.sizes());
@@ -31,7 +31,7 @@ inline std::vector<double> values_seen(const Tensor& x, const std::vector<double
   return values;
 }
 
-/** An op that shows elements of x in other places, or among zeros where `from` gives no index. */
+/** An op that places elements of x at other positions, with zeros where `from` gives no index. */
 inline Row view_row(const std::string& name, const Sizes& sizes_of_x, const Sizes& sizes, Function run,
                     const IndexMap& from) {
   Row row;
@@ -47,7 +47,7 @@ inline Row view_row(const std::string& name, const Sizes& sizes_of_x, const Size
   return row;
 }
 
-/** The same elements in row-major order; view() wants them in that order in memory too. */
+/** The same elements in row-major order; view() requires that order in memory too. */
 inline Row order_row(const std::string& name, const Sizes& sizes_of_x, const Sizes& sizes, Function run) {
   Row row = view_row(name, sizes_of_x, sizes, std::move(run), [](const Sizes& i) { return i; });
   row.reference = [sizes](const std::vector<Tensor>& in) { return make(sizes, kFloat64, values_of(in[0])); };

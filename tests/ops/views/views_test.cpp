@@ -1,4 +1,4 @@
-// Views: sizes, strides, what they share, and their gradients.
+// Views: sizes, strides, shared memory, and gradients.
 #include "tercel/ops/views/views.h"
 
 #include "tercel/ops/common/copy.h"
@@ -223,7 +223,7 @@ TEST(Views, Broadcasting) {
       }).starts_with("The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension"));
 }
 
-// What an overlapping base gets is shared among the elements that are one place in memory.
+// The gradient of an overlapping base is distributed over the elements that share a memory location.
 TEST(Views, AsStridedOfAnExpandedTensor) {
   Tensor x = range({3});
   x.requires_grad_();

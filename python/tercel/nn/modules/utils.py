@@ -1,4 +1,4 @@
-"""Helpers for who writes layers: one number or a tuple of them, and prefixes in state dicts."""
+"""Helpers for authors of layers: a number or a tuple of numbers, and prefixes in state dicts."""
 
 from collections.abc import Iterable
 
@@ -22,12 +22,12 @@ def _reverse_repeat_tuple(t, n):
 
 
 def consume_prefix_in_state_dict_if_present(state_dict, prefix):
-    """Takes the prefix away from the names in a state dict, in place, and from those of its metadata."""
+    """Removes a prefix from the names in a state dict and its metadata, in place."""
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix):]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)
     for key in list(metadata or ()):
-        # Of "module." the module itself is named "module".
+        # The metadata's name of the module itself is the prefix without its dot.
         if key and (key == prefix.replace(".", "") or key.startswith(prefix)):
             metadata[key[len(prefix):]] = metadata.pop(key)

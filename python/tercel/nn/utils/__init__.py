@@ -1,4 +1,4 @@
-"""Work on the gradients, or the values, of all parameters of a model."""
+"""Utilities for the gradients and values of all parameters of a model."""
 
 import math
 import sys
@@ -43,7 +43,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 @no_grad()
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales all gradients together so that their norm is at most max_norm; gives back what it was."""
+    """Scales all gradients by one factor so that their total norm is at most max_norm; returns the original norm."""
     parameters = _as_list(parameters)
     total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
@@ -52,9 +52,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scales all gradients together by max_norm / total_norm, unless that is more than 1."""
+    """Scales all gradients by min(1, max_norm / total_norm)."""
     factor = min(float(max_norm) / (float(total_norm) + 1e-6), 1.0)
-    if factor == 1.0:  # never so if not a number
+    if factor == 1.0:  # false for NaN
         return
     for p in _as_list(parameters):
         if p.grad is not None:
@@ -62,7 +62,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """clip_grad_norm_() by its old name, which is deprecated."""
+    """Deprecated alias of clip_grad_norm_()."""
     warnings.warn("`tercel.nn.utils.clip_grad_norm` is now deprecated in favor of `tercel.nn.utils.clip_grad_norm_`.",
                   FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
@@ -78,12 +78,12 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
 
 
 def parameters_to_vector(parameters):
-    """All parameters in a row."""
+    """All parameters concatenated to one vector."""
     return _C.cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec, parameters):
-    """Makes parameters views of such a vector."""
+    """Makes the parameters views of a vector from parameters_to_vector()."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected tercel.Tensor, but got: {type(vec)}")
     begin = 0
@@ -92,6 +92,6 @@ def vector_to_parameters(vec, parameters):
         begin += p.numel()
 
 
-# PyTorch has files for these: `from torch.nn.utils.clip_grad import clip_grad_norm_`.
+# PyTorch has a module for each: `from torch.nn.utils.clip_grad import clip_grad_norm_`.
 for _name in ("clip_grad", "convert_parameters"):
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

@@ -1,13 +1,13 @@
 """Weights that are computed from other parameters before each call of their module.
 
 Note [Computed weights]
-The parameter goes; in its place stands a plain attribute, a tensor of the graph, which a forward pre-hook renews. So the
-layer's forward() needs no change, and state dicts hold what the weight is computed from.
+The parameter is replaced by a plain attribute, a tensor of the graph, which a forward pre-hook recomputes. So the layer's
+forward() is unchanged, and state dicts contain the parameters that the weight is computed from.
 """
 
 
 class ComputedWeight:
-    """The forward pre-hook; subclasses say what it computes."""
+    """The forward pre-hook; subclasses define the computation."""
 
     kind = ""
 
@@ -16,7 +16,7 @@ class ComputedWeight:
         self.handles = []
 
     def compute_weight(self, module):
-        """The weight, of what the module holds for it."""
+        """Computes the weight from the module's parameters."""
         raise NotImplementedError(type(self).__name__)
 
     def __call__(self, module, inputs):
@@ -34,7 +34,7 @@ class ComputedWeight:
 
     @classmethod
     def check_free(cls, module, name):
-        """A RuntimeError if the parameter is computed so already."""
+        """RuntimeError if the parameter already has such a hook."""
         if cls.find(module, name) is not None:
             raise RuntimeError(f"Cannot register two {cls.kind} hooks on the same parameter {name}")
 

@@ -1,4 +1,4 @@
-"""Batch norms by running statistics, made part of the layer before them."""
+"""Fuses batch norms with running statistics into the preceding layer."""
 
 import copy
 
@@ -7,7 +7,7 @@ from tercel.nn.parameter import Parameter
 
 
 def _scale_and_shift(bias, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """By what the norm multiplies each output, and the bias that does the rest."""
+    """The factor that the norm applies to each output, and the resulting bias."""
     scale = _C.rsqrt(bn_rv + bn_eps)
     if bn_w is not None:
         scale = scale * bn_w
@@ -20,9 +20,9 @@ def _as_parameters(weight, bias, like):
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
-    """Weight and bias of the convolution that does what a convolution and a batch norm after it do.
+    """Weight and bias of the convolution equivalent to a convolution followed by a batch norm.
 
-    bn_rm and bn_rv are the running mean and variance; transpose says that the weight is a transposed convolution's.
+    bn_rm and bn_rv are the running mean and variance; transpose: the weight is that of a transposed convolution.
     """
     scale, shift = _scale_and_shift(conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     sizes = [1] * conv_w.dim()
@@ -31,7 +31,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """Weight and bias of the linear layer that does what a linear layer and a batch norm after it do."""
+    """Weight and bias of the linear layer equivalent to a linear layer followed by a batch norm."""
     scale, shift = _scale_and_shift(linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     return _as_parameters(linear_w * scale.unsqueeze(-1), shift, linear_w)
 
@@ -48,12 +48,12 @@ def _fused(layer, bn, weights, *more):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
-    """A copy of the convolution that does the batch norm's work too; both have to be in eval mode."""
+    """A copy of the convolution with the batch norm fused in; both must be in eval mode."""
     return _fused(conv, bn, fuse_conv_bn_weights, transpose)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A copy of the linear layer that does the batch norm's work too; both have to be in eval mode."""
+    """A copy of the linear layer with the batch norm fused in; both must be in eval mode."""
     if not (linear.training or bn.training) and bn.num_features not in (1, linear.out_features):
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
                              f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}")

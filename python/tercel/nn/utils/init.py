@@ -1,4 +1,4 @@
-"""Modules without first values."""
+"""Construction of modules without initialization."""
 
 import inspect
 
@@ -6,9 +6,9 @@ from tercel.nn.module import Module
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """module_cls(*args, **kwargs), but reset_parameters() is not called: whoever fills the parameters need not wait.
+    """module_cls(*args, **kwargs) without the call of reset_parameters(), for callers that fill the parameters.
 
-    Modules below it, and values that are set elsewhere, are as always.
+    Submodules, and values that are not set in reset_parameters(), are initialized as usual.
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

@@ -1,4 +1,4 @@
-"""Memory formats of the weights of convolutions."""
+"""Memory formats of convolution weights."""
 
 from tercel.nn import conv
 
@@ -11,10 +11,10 @@ def _convert(module, memory_format, layers, dims):
 
 
 def convert_conv2d_weight_memory_format(module, memory_format):
-    """Weights of all Conv2d and ConvTranspose2d of the module in a memory format; gives back the module."""
+    """Converts the weights of all Conv2d and ConvTranspose2d to a memory format; returns the module."""
     return _convert(module, memory_format, (conv.Conv2d, conv.ConvTranspose2d), 4)
 
 
 def convert_conv3d_weight_memory_format(module, memory_format):
-    """Weights of all Conv3d and ConvTranspose3d of the module in a memory format; gives back the module."""
+    """Converts the weights of all Conv3d and ConvTranspose3d to a memory format; returns the module."""
     return _convert(module, memory_format, (conv.Conv3d, conv.ConvTranspose3d), 5)

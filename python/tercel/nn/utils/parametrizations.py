@@ -1,4 +1,4 @@
-"""Parametrizations that are often wanted; see parametrize.py."""
+"""Common parametrizations; see parametrize.py."""
 
 from tercel import _C
 from tercel import linalg as _linalg
@@ -26,12 +26,12 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Makes the parameter g v / |v| of original0, its norm along the dimension (or of all, if None), and original1."""
+    """Makes the parameter g v / |v|, with g = original0, the norm per slice (or of all, if dim is None), v = original1."""
     return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
 
 class _SpectralNorm(Module):
-    """A weight over its largest singular value; a vector over its length."""
+    """Divides a weight by its largest singular value, and a vector by its norm."""
 
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
@@ -47,16 +47,16 @@ class _SpectralNorm(Module):
             u, v = _singular_vectors(matrix, eps)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
-            _power_steps(matrix.t(), v, u, 15, eps)  # a good start, for who never trains
+            _power_steps(matrix.t(), v, u, 15, eps)  # a good estimate, for modules that are never trained
 
     def forward(self, weight):
         if weight.dim() == 1:
             return _unit(weight, self.eps)
         matrix = _as_matrix(weight, self.dim)
         if self.training:
-            # Of the two vectors u moves first here, v first in the spectral norm by hooks: as in PyTorch.
+            # u is updated before v here, and v before u in spectral_norm.py, as in PyTorch.
             _power_steps(matrix.detach().t(), self._v, self._u, self.n_power_iterations, self.eps)
-        u, v = self._u.clone(), self._v.clone()  # a later call moves the buffers, which backward must not see
+        u, v = self._u.clone(), self._v.clone()  # copies, since a later call updates the buffers in place
         return weight / _C.dot(u, matrix.mv(v))
 
     def right_inverse(self, value):
@@ -75,7 +75,7 @@ _ORTHOGONAL_MAPS = ("matrix_exp", "cayley", "householder")
 
 
 def _made_orthogonal(a):
-    """The nearest choice of signs of a QR factor: it is a where a has orthonormal columns."""
+    """The Q factor with signs chosen closest to a: equal to a if a has orthonormal columns."""
     reflectors, tau = _C.geqrf(a)
     return _linalg.householder_product(reflectors, tau) * reflectors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
@@ -86,9 +86,9 @@ def _has_orthonormal_columns(q):
 
 
 class _Orthogonal(Module):
-    """A matrix with orthonormal columns, or rows if it is wide: a function of any matrix of its sizes.
+    """Maps any matrix to one with orthonormal columns, or rows if it is wide.
 
-    `base`, if there is one, is a matrix from which it starts: a value is assigned by making that the base.
+    `base`, if any, is a matrix that the result is multiplied by: assigning a value sets the base.
     """
 
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
@@ -100,7 +100,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def _square(self, x):
-        """An orthogonal matrix of the lower triangle of x [..., n, k], of which as many columns."""
+        """The first k columns of an orthogonal matrix, computed from the lower triangle of x [..., n, k]."""
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
@@ -119,7 +119,7 @@ class _Orthogonal(Module):
         if self.orthogonal_map == "householder":
             reflectors = x.tril(-1)
             tau = 2.0 / (1.0 + (reflectors * reflectors).sum(-2))
-            # What stands on the diagonal are signs.
+            # The diagonal contains signs.
             q = _linalg.householder_product(reflectors, tau) * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
         else:
             q = self._square(x)
@@ -144,11 +144,11 @@ class _Orthogonal(Module):
             return reflectors.mT if wide else reflectors
         if n == k:
             q = q.clone() if _has_orthonormal_columns(q) else _made_orthogonal(q)
-        else:  # any columns that complete it to a square
+        else:  # any columns that complete it to a square matrix
             more = _C.randn(*q.shape[:-2], n, n - k, dtype=q.dtype, device=q.device)
             q = _made_orthogonal(_C.cat([q, more], -1))
         self.base = q
-        # All maps make an identity of this.
+        # All maps turn this into the identity.
         start = _C.zeros_like(value)
         start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
@@ -157,9 +157,9 @@ class _Orthogonal(Module):
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
     """Makes a matrix [..., m, n] orthogonal (unitary if complex): orthonormal columns, or rows if m < n.
 
-    orthogonal_map: "matrix_exp" or "cayley", of a skew matrix, or "householder" reflections; matrix_exp unless given for
-    square or complex matrices, else householder. use_trivialization: whether a matrix is kept from which it starts, without
-    which only householder can be assigned to.
+    orthogonal_map: "matrix_exp" or "cayley" of a skew-symmetric matrix, or "householder" reflections; by default matrix_exp
+    for square or complex matrices, else householder. use_trivialization: whether to store a base matrix; without it values
+    can be assigned only with householder.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

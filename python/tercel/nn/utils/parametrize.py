@@ -1,9 +1,9 @@
 """Parameters that are functions of other parameters.
 
 Note [Parametrized modules]
-A parametrized tensor leaves its module: what it is computed from stands in module.parametrizations[name], a
-ParametrizationList, and the module's class becomes a subclass of its own whose property of that name computes the tensor.
-So no method of the module has to know.
+A parametrized tensor moves from its module to module.parametrizations[name], a ParametrizationList with the parameters
+that it is computed from. The module's class becomes a new subclass with a property of that name that computes the tensor.
+So the module's methods are unchanged.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_paramet
            "type_before_parametrizations"]
 
 _cache: dict = {}
-_cached = 0  # how many cached() are open
+_cached = 0  # the number of open cached() contexts
 
 
 @contextlib.contextmanager
@@ -46,9 +46,9 @@ def _check_same(what, old, new):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, in the order in which they are applied, and what they are applied to.
+    """The parametrizations of one tensor in the order of application, and the parameters that they are applied to.
 
-    That is the parameter or buffer `original`, or original0, original1 ... if the first one's right_inverse() gives several.
+    These are the parameter or buffer `original`, or original0, original1 ... if right_inverse() returns several tensors.
     """
 
     def __init__(self, modules, original, unsafe=False):
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
         return ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
 
     def right_inverse(self, value):
-        """Sets what the tensor is computed from so that it becomes the value."""
+        """Sets the original parameters so that the tensor takes the value."""
         with no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -115,7 +115,7 @@ class ParametrizationList(ModuleList):
 
 
 def _of(name):
-    """The property that stands for the tensor."""
+    """The property that computes the tensor."""
 
     def get(module):
         if not _cached:
@@ -136,7 +136,7 @@ def _no_state(module):
 
 
 def _copy(module, memo):
-    """A copy of a parametrized module has a class of its own too: its parametrizations can be removed."""
+    """Copies a parametrized module with a separate class, so that its parametrizations can be removed."""
     made = object.__new__(_subclass(type(module).__bases__[0], type(module)))
     memo[id(module)] = made
     made.__dict__.update(copy.deepcopy(module.__dict__, memo))
@@ -158,15 +158,15 @@ def is_parametrized(module, tensor_name=None):
 
 
 def type_before_parametrizations(module):
-    """The class that the module had before it was parametrized."""
+    """The module's class before parametrization."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """Makes the parameter or buffer what the module `parametrization` computes of it, after those that it has already.
+    """Applies the module `parametrization` to a parameter or buffer, after its existing parametrizations.
 
-    If the parametrization has right_inverse(), that gives the value it is computed from at first. Shape and dtype must stay
-    unless unsafe is True.
+    If the parametrization defines right_inverse(), its result is the initial original value. Shape and dtype must not
+    change unless unsafe is True.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -202,7 +202,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Makes the tensor a parameter or buffer again: with the value of now, or with the original one."""
+    """Makes the tensor a parameter or buffer again, with its current value or the original one."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     found = module.parametrizations[tensor_name]
@@ -215,7 +215,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     if leave_parametrized:
         with no_grad():
             result = getattr(module, tensor_name).detach().clone()
-        if found.is_tensor and result.dtype is value.dtype:  # optimizers that hold the original go on with it
+        if found.is_tensor and result.dtype is value.dtype:  # optimizers that refer to the original keep working
             value.data = result
         else:
             value = result

@@ -1,8 +1,8 @@
-"""Pruning: elements of parameters are multiplied by a mask before each call of their module.
+"""Pruning: multiplies parameters by a mask before each call of their module.
 
 Note [Pruned parameters]
-The parameter stays as name_orig, the mask is the buffer name_mask, and `name` is their product, a tensor of the graph that
-the pruning method, a forward pre-hook, renews. What is pruned again has one hook, a PruningContainer of all methods.
+The parameter is kept as name_orig, the mask as the buffer name_mask. `name` is their product, a tensor of the graph that
+the pruning method, a forward pre-hook, recomputes. If a parameter is pruned several times, the hook is a PruningContainer.
 """
 
 import numbers
@@ -22,10 +22,10 @@ def _hooks(module):
 
 
 class BasePruningMethod(ABC):
-    """Which elements of a tensor stay; subclasses say it in compute_mask(), and in PRUNING_TYPE what they look at.
+    """Base of pruning methods: subclasses select elements in compute_mask() and define the scope in PRUNING_TYPE.
 
-    "unstructured": the elements that still stand, as a vector; "structured": slices along `dim` that still stand;
-    "global": the whole tensor.
+    "unstructured": the remaining elements, as a vector; "structured": the remaining slices along `dim`; "global": the whole
+    tensor.
     """
 
     _tensor_name: str
@@ -35,7 +35,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """A mask of ones and zeros as large as t, of the values that say what counts; default_mask is the one so far."""
+        """A mask of ones and zeros with the sizes of t, by importance scores t; default_mask is the current mask."""
 
     def apply_mask(self, module):
         """The parameter times its mask."""
@@ -47,7 +47,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
-        """Prunes a parameter of the module, after what pruned it before; further arguments are the class's."""
+        """Prunes a parameter of the module, in addition to earlier pruning; further arguments go to the class."""
         found = {key: hook for key, hook in _hooks(module).items() if hook._tensor_name == name}
         if len(found) > 1:
             raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
@@ -64,7 +64,7 @@ class BasePruningMethod(ABC):
             mask = container.compute_mask(importance_scores, getattr(module, name + "_mask").detach().clone())
             del module._forward_pre_hooks[key]
             method = container
-        if not found:  # computed first, so that a failure leaves the module as it is
+        if not found:  # computed first, so that a failure leaves the module unchanged
             mask = method.compute_mask(importance_scores, _C.ones_like(value))
             del module._parameters[name]
             module.register_parameter(name + "_orig", value)
@@ -74,7 +74,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):
-        """t times the mask that this method computes; of no module's."""
+        """t times the mask that this method computes, without a module."""
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -82,7 +82,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, _C.ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module):
-        """Makes the masked values the parameter's."""
+        """Makes the pruning permanent: stores the masked values in the parameter."""
         name = getattr(self, "_tensor_name", None)
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -94,7 +94,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods for one parameter, in the order in which they were applied."""
+    """Several methods for one parameter, in the order of application."""
 
     PRUNING_TYPE = "container"
 
@@ -152,7 +152,7 @@ def _check_amount(amount):
 
 
 def _count(amount, size):
-    """How many of so many are pruned."""
+    """The number of elements to prune."""
     if not isinstance(amount, numbers.Integral):
         return round(amount * size)
     if amount > size:
@@ -170,7 +170,7 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """Prunes a share (float) or a number (int) of elements or slices."""
+    """Prunes a fraction (float) or a number (int) of elements or slices."""
 
     def __init__(self, amount):
         _check_amount(amount)
@@ -178,7 +178,7 @@ class _Amount(BasePruningMethod):
 
 
 class _Unstructured(_Amount):
-    """Prunes those elements for which ranks() is lowest."""
+    """Prunes the elements with the lowest ranks()."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -196,7 +196,7 @@ class _Unstructured(_Amount):
 
     @classmethod
     def apply(cls, module, name, amount, importance_scores=None):
-        """Prunes that amount of a parameter; importance_scores stand for its values."""
+        """Prunes an amount of a parameter; importance_scores replace its values."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -208,14 +208,14 @@ class RandomUnstructured(_Unstructured):
 
 
 class L1Unstructured(_Unstructured):
-    """Prunes the elements of least magnitude."""
+    """Prunes the elements with the smallest magnitude."""
 
     def ranks(self, t):
         return t.detach().abs()
 
 
 class _Structured(_Amount):
-    """Prunes the slices along a dimension for which ranks() is lowest."""
+    """Prunes the slices along a dimension with the lowest ranks()."""
 
     PRUNING_TYPE = "structured"
 
@@ -251,12 +251,12 @@ class RandomStructured(_Structured):
 
     @classmethod
     def apply(cls, module, name, amount, dim=-1):
-        """Prunes that amount of slices of a parameter."""
+        """Prunes an amount of slices of a parameter."""
         return super().apply(module, name, amount=amount, dim=dim)
 
 
 class LnStructured(_Structured):
-    """Prunes the slices along a dimension whose n-norm is least."""
+    """Prunes the slices along a dimension with the smallest n-norm."""
 
     def __init__(self, amount, n, dim=-1):
         super().__init__(amount, dim)
@@ -267,7 +267,7 @@ class LnStructured(_Structured):
 
     @classmethod
     def apply(cls, module, name, amount, n, dim, importance_scores=None):
-        """Prunes that amount of slices of a parameter; importance_scores stand for its values."""
+        """Prunes an amount of slices of a parameter; importance_scores replace its values."""
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -291,19 +291,19 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module, name):
-    """Gives a parameter what a pruned one has, and a mask of ones; gives back the module, as all of these do."""
+    """Registers a parameter as pruned, with a mask of ones; returns the module, as do all functions below."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module, name, amount):
-    """Prunes a share (float) or number (int) of a parameter's elements at random."""
+    """Prunes a fraction (float) or number (int) of a parameter's elements at random."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
-    """Prunes the elements of least magnitude, of the parameter's or of other values."""
+    """Prunes the elements with the smallest magnitude of the parameter or of importance_scores."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
@@ -315,7 +315,7 @@ def random_structured(module, name, amount, dim):
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
-    """Prunes the slices along a dimension whose n-norm is least."""
+    """Prunes the slices along a dimension with the smallest n-norm."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -327,9 +327,9 @@ def custom_from_mask(module, name, mask):
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
-    """Prunes parameters, pairs of a module and a name, as if they were one vector, by an unstructured method.
+    """Prunes parameters, given as pairs of module and name, as if they were one vector, by an unstructured method.
 
-    importance_scores: a dict from such pairs to values that stand for the parameters'. kwargs are the method's.
+    importance_scores: a dict from such pairs to values used in place of the parameters. kwargs go to the method.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -352,7 +352,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def remove(module, name):
-    """Makes the masked values the parameter's, which is pruned no more."""
+    """Makes the pruning permanent: stores the masked values and removes the hook."""
     for key, hook in _hooks(module).items():
         if hook._tensor_name == name:
             hook.remove(module)
@@ -362,5 +362,5 @@ def remove(module, name):
 
 
 def is_pruned(module):
-    """Whether the module, or one within it, is pruned."""
+    """Whether the module or a submodule is pruned."""
     return any(_hooks(part) for _, part in module.named_modules())

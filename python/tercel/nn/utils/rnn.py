@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one tensor: padded, or packed step after step."""
+"""Sequences of several lengths in one tensor: padded, or packed step by step."""
 
 import collections
 
@@ -16,9 +16,9 @@ def _select(x, dim, index):
 
 
 class PackedSequence(_Packed):
-    """data [sum of batch_sizes, ...]: what the sequences, the longest first, have at step 0, at step 1, and so on.
+    """data [sum of batch_sizes, ...]: the elements of the sequences, longest first, at step 0, at step 1, and so on.
 
-    sorted_indices says where the sequences stood before they were sorted; unsorted_indices is its inverse.
+    sorted_indices are the sequences' positions before sorting; unsorted_indices is the inverse permutation.
     """
 
     __slots__ = ()
@@ -34,41 +34,41 @@ class PackedSequence(_Packed):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def to(self, *args, **kwargs):
-        """With data by Tensor.to()."""
+        """Converts data with Tensor.to()."""
         return self._with(self.data.to(*args, **kwargs))
 
     def cpu(self):
-        """With data in main memory."""
+        """Moves data to the CPU."""
         return self.to("cpu")
 
     def double(self):
-        """With data as float64."""
+        """Converts data to float64."""
         return self._with(self.data.double())
 
     def float(self):
-        """With data as float32."""
+        """Converts data to float32."""
         return self._with(self.data.float())
 
     def half(self):
-        """With data as float16."""
+        """Converts data to float16."""
         return self._with(self.data.half())
 
     def long(self):
-        """With data as int64."""
+        """Converts data to int64."""
         return self._with(self.data.long())
 
     def int(self):
-        """With data as int32."""
+        """Converts data to int32."""
         return self._with(self.data.int())
 
     @property
     def is_cuda(self):
-        """Whether data lies on a GPU."""
+        """Whether data is on a GPU."""
         return self.data.is_cuda
 
 
 def invert_permutation(permutation):
-    """Where each index went."""
+    """The inverse of a permutation."""
     if permutation is None:
         return None
     return permutation.argsort()
@@ -124,7 +124,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
-    """Sequences [length, ...] side by side, [time, n, ...]."""
+    """Stacks sequences [length, ...] to [time, n, ...] with padding."""
     if not hasattr(sequences, "__iter__"):
         raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
                            f"{type(sequences)}")
@@ -143,7 +143,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The sequences that were padded at their ends, as a list."""
+    """The sequences without their padding, as a list."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(x.unbind(), lengths.tolist())]
 
@@ -155,5 +155,5 @@ def pack_sequence(sequences, enforce_sorted=True):
 
 
 def unpack_sequence(packed_sequences):
-    """Its sequences as a list."""
+    """The sequences of a PackedSequence as a list."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences))

@@ -1,4 +1,4 @@
-"""Weights of largest singular value one (Miyato and others, Spectral Normalization for Generative Adversarial Networks)."""
+"""Spectral normalization (Miyato et al., Spectral Normalization for Generative Adversarial Networks)."""
 
 from tercel import _C
 from tercel._C import _nn
@@ -18,20 +18,20 @@ def _unit(x, eps):
 
 
 def _singular_vectors(matrix, eps):
-    """Vectors of length one to begin with."""
+    """Initial unit vectors."""
     return [_unit(matrix.new_empty(size).normal_(0, 1), eps) for size in matrix.shape]
 
 
 @no_grad()
 def _power_steps(matrix, u, v, steps, eps):
-    """Moves u and v, in place, towards the singular vectors of the largest singular value."""
+    """Updates u and v, in place, towards the singular vectors of the largest singular value."""
     for _ in range(steps):
         v.copy_(_unit(matrix.t().mv(u), eps))
         u.copy_(_unit(matrix.mv(v), eps))
 
 
 def _default_dim(module, dim):
-    """The outputs' unless given."""
+    """The dimension; that of the outputs by default."""
     transposed = (conv.ConvTranspose1d, conv.ConvTranspose2d, conv.ConvTranspose3d)
     return dim if dim is not None else 1 if isinstance(module, transposed) else 0
 
@@ -39,7 +39,7 @@ def _default_dim(module, dim):
 class SpectralNorm(ComputedWeight):
     """Divides a weight by its largest singular value; see Note [Computed weights] in _computed.py.
 
-    The singular vectors u and v are buffers; every call in training moves them closer by the power method.
+    The singular vectors u and v are buffers; every call in training improves them by power iteration.
     """
 
     kind = "spectral_norm"
@@ -61,7 +61,7 @@ class SpectralNorm(ComputedWeight):
         matrix = _as_matrix(weight, self.dim)
         if move:
             _power_steps(matrix, u, v, self.n_power_iterations, self.eps)
-            u, v = u.clone(), v.clone()  # a later call moves the buffers, which backward must not see
+            u, v = u.clone(), v.clone()  # copies, since a later call updates the buffers in place
         return weight / _C.dot(u, matrix.mv(v))
 
     def hang_on(self, module):
@@ -69,11 +69,11 @@ class SpectralNorm(ComputedWeight):
         self.handles.append(module.register_state_dict_post_hook(self.note_version))
 
     def note_version(self, module, state_dict, prefix, local_metadata):
-        """PyTorch's mark of states that have v beside u."""
+        """PyTorch's version mark of states that contain v as well as u."""
         local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = self._version
 
     def restore(self, module):
-        """The weight of now as a parameter."""
+        """The current weight as a parameter."""
         with no_grad():
             weight = self._normalized(module, move=False).detach()
         for suffix in ("", "_u", "_v", "_orig"):
@@ -84,7 +84,7 @@ class SpectralNorm(ComputedWeight):
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides the parameter by its largest singular value, as a matrix whose rows are slices along the dimension.
 
-    The parameter is name_orig from now on, and the dimension the outputs' unless given.
+    The parameter is renamed to name_orig; the dimension is that of the outputs by default.
     """
     SpectralNorm.check_free(module, name)
     hook = SpectralNorm(name, n_power_iterations, _default_dim(module, dim), eps)
@@ -105,5 +105,5 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Makes the weight, as it is now, a parameter again."""
+    """Makes the weight a parameter again, with its current value."""
     return SpectralNorm.take_away(module, name)

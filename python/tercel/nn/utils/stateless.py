@@ -8,7 +8,7 @@ __all__ = ["functional_call"]
 
 
 def _places(module):
-    """Where each parameter and buffer of a dotted name stands: the dict that holds it, and the name there."""
+    """The location of each parameter and buffer by dotted name: the dict that contains it, and its key there."""
     for path, part in module.named_modules(remove_duplicate=False):
         for held in (part._parameters, part._buffers):
             for name in held:
@@ -52,10 +52,10 @@ def _swapped(module, values, tie_weights, strict):
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """module(*args, **kwargs) with other tensors in the places of parameters and buffers of these dotted names.
+    """Calls module(*args, **kwargs) with the given tensors in place of the parameters and buffers with these dotted names.
 
-    The module is afterwards as it was. With tie_weights, a tensor that stands in several places is replaced in all; with
-    strict, every name has to be given.
+    The module is restored afterwards. With tie_weights, a tensor registered under several names is replaced under all; with
+    strict, every name must be given.
     """
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     for name, value in parameters_and_buffers.items():

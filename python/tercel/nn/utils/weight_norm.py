@@ -1,11 +1,11 @@
-"""Weights as directions and lengths (Salimans and Kingma, Weight Normalization)."""
+"""Weight normalization: weights as direction and norm (Salimans and Kingma, Weight Normalization)."""
 
 from tercel.nn.parameter import Parameter, is_lazy
 from tercel.nn.utils._computed import ComputedWeight
 
 
 def _length(v, dim):
-    """The norm of each slice along a dimension, with the sizes of v elsewhere 1; of all of v without a dimension."""
+    """The norm of each slice along a dimension, with size 1 in the others; without a dimension, the norm of all of v."""
     if dim is None:
         return v.norm()
     slices = v.transpose(0, dim)
@@ -28,7 +28,7 @@ class WeightNorm(ComputedWeight):
         return v * (getattr(module, self.name + "_g") / _length(v, self.dim))
 
     def restore(self, module):
-        """The weight of now as a parameter."""
+        """The current weight as a parameter."""
         weight = self.compute_weight(module).detach()
         for name in (self.name, self.name + "_g", self.name + "_v"):
             delattr(module, name)
@@ -36,7 +36,7 @@ class WeightNorm(ComputedWeight):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Makes the parameter g v / |v| of parameters name_g, its norm along the dimension (or of all, if None), and name_v."""
+    """Makes the parameter g v / |v| with g = name_g, the norm per slice (or of all, if dim is None), and v = name_v."""
     WeightNorm.check_free(module, name)
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
@@ -52,5 +52,5 @@ def weight_norm(module, name="weight", dim=0):
 
 
 def remove_weight_norm(module, name="weight"):
-    """Makes the weight, as it is now, a parameter again."""
+    """Makes the weight a parameter again, with its current value."""
     return WeightNorm.take_away(module, name)

@@ -5,18 +5,18 @@
 #include <type_traits>
 #include <utility>
 
-#include "tercel/ops/common/cpu/elementwise_driver.h"
+#include "tercel/ops/common/cpu/tiled_loop.h"
 #include "tercel/ops/common/cpu/vec_math.h"
-#include "tercel/ops/common/int_math.h"
-#include "tercel/ops/common/op_list.h"
-#include "tercel/ops/elementwise/elementwise_functions.h"
+#include "tercel/ops/common/elementwise_functions_impl.h"
+#include "tercel/ops/common/int_math_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
 #include "tercel/util/complex.h"
 
 namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// A predicate's result as a number, which the tile store converts to bool.
+// A predicate's result as a number, which is converted to bool when the tile is stored.
 template <class T>
 Vec<T> as_number(Vec<T> x) {
   return x;
@@ -74,7 +74,7 @@ void vector_loop(F f, void* out_data, const void* const* in, int64_t n) {
   }
 }
 
-/** vector_loop for a long function, instantiated once: also for the last few elements. */
+/** vector_loop for long functions, which are instantiated once and also used for the last few elements. */
 template <class T, class F, size_t... kInput>
 void compact_loop(F f, void* out_data, const void* const* in, int64_t n, std::index_sequence<kInput...>) {
   using V = Vec<T>;
@@ -93,8 +93,8 @@ void compact_loop(F f, void* out_data, const void* const* in, int64_t n, std::in
   }
 }
 
-// Integers need no vector type: their arithmetic is exact in any vectorisation by the compiler. Complex numbers would
-// gain little: their functions are the C library's.
+// Integers need no vector type: their arithmetic is exact however the compiler vectorises it. Complex numbers would
+// gain little, since their functions are the C library's.
 template <int kInputs, class T, class F>
 void plain_loop(F f, void* out_data, const void* const* in, int64_t n) {
   auto* out = static_cast<T*>(out_data);
@@ -131,15 +131,15 @@ void contiguous_loop(void* out, const void* const* in, int64_t n) {
     plain_loop<kInputs, T>([](auto... v) { return as_element<T>(F{}(v...)); }, out, in, n);
 }
 
-/** An op's loops by compute type; null outside its domain. */
+/** Loops of an op by compute type; null outside its domain. */
 struct ContiguousLoops {
-  ContiguousLoop body[kNumComputes];
-  ContiguousLoop operator[](Compute c) const { return body[static_cast<int>(c)]; }
+  ContiguousLoop loops[kNumComputes];
+  ContiguousLoop operator[](Compute c) const { return loops[static_cast<int>(c)]; }
 };
 template <int kInputs, class F, bool kInteger, bool kFloat, bool kComplex>
 constexpr ContiguousLoops contiguous_loops_of() {
   ContiguousLoops out{};
-  const auto put = [&out](Compute c, ContiguousLoop body) { out.body[static_cast<int>(c)] = body; };
+  const auto put = [&out](Compute c, ContiguousLoop loop) { out.loops[static_cast<int>(c)] = loop; };
   if constexpr (kInteger) {
     put(Compute::I32, &contiguous_loop<kInputs, int32_t, F>);
     put(Compute::I64, &contiguous_loop<kInputs, int64_t, F>);

@@ -11,7 +11,7 @@ void convert_row(void* out_data, const void* in_data, int64_t n) {
   auto* out = static_cast<To*>(out_data);
   const auto* in = static_cast<const From*>(in_data);
   if constexpr (std::is_same_v<From, bool> && std::is_floating_point_v<To>) {
-    // Via a signed integer, for which there are vector conversions.
+    // Converts via a signed integer, for which there are vector conversions.
     const auto* bytes = reinterpret_cast<const uint8_t*>(in);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<To>(static_cast<int32_t>(bytes[i] != 0));

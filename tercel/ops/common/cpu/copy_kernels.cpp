@@ -1,5 +1,5 @@
-#include "tercel/ops/common/cpu/elementwise_driver.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/cpu/tiled_loop.h"
+#include "tercel/ops/common/elementwise_kernels.h"
 
 namespace tercel::TERCEL_ISA {
 

@@ -1,5 +1,5 @@
-// Sums of long arrays in enough lanes to keep the adders busy. The number of lanes does not depend on the width of a
-// vector, so that every instruction set gives the same bits.
+// Sums of long arrays in enough lanes to keep the adders busy. The number of lanes does not depend on the vector width,
+// so every instruction set gives the same bits.
 #pragma once
 
 #include "tercel/ops/common/cpu/lanes.h"
@@ -38,7 +38,7 @@ TERCEL_ALWAYS_INLINE void for_vectors(int64_t n, Step step) {
   if (i < n) step(i, PartialVector<T>{n - i});
 }
 
-/** Calls step(i, j, vector) like for_vectors(), with the index j < kSumVectors of its vector of sums. */
+/** Calls step(i, j, vector) like for_vectors(), where j < kSumVectors is the index of the vector of sums to use. */
 template <class T, class Step>
 TERCEL_ALWAYS_INLINE void for_lane_vectors(int64_t n, Step step) {
   constexpr int64_t kSize = Vec<T>::kSize;

@@ -1,4 +1,4 @@
-// Reductions over the lanes of a floating vector, within registers.
+// In-register reductions over the lanes of a floating-point vector.
 #pragma once
 
 #include <utility>
@@ -16,7 +16,7 @@ TERCEL_ALWAYS_INLINE Vec<T> exchange_halves(Vec<T> v, std::index_sequence<kLane.
   return typename Vec<T>::Batch(Register(__builtin_shufflevector(r, r, (kLane ^ kHalf)...)));
 }
 
-/** Combines all lanes, halves first, then quarters and so on; the result is in all lanes. combine must commute. */
+/** Combines all lanes, halves first, then quarters and so on; all lanes get the result. combine must commute. */
 template <int kHalf, class T, class Combine>
 TERCEL_ALWAYS_INLINE Vec<T> combine_all_lanes(Vec<T> v, Combine combine) {
   if constexpr (kHalf == 0)

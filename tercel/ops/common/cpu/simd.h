@@ -1,7 +1,7 @@
-// Vectors as the compiler knows them, of the width of the instruction set that a kernel file is compiled for.
+// Compiler vector types with the register width of the instruction set that a kernel file is compiled for.
 //
-// For kernels that move, add and multiply; what needs mathematical functions uses vec.h. `+ - * / < ?:` are operators
-// on the vector types themselves.
+// For kernels that only move, add and multiply; those that need mathematical functions use vec.h. `+ - * / < ?:` are
+// operators on the vector types themselves.
 #pragma once
 
 #include <immintrin.h>
@@ -29,13 +29,13 @@ struct SimdOf {
 };
 }  // namespace detail
 
-/** As many T as fit a register; T is a number that the processor computes with. */
+/** A register full of T; T is a type that the processor computes with. */
 template <class T>
 using Simd = typename detail::SimdOf<T, kSimdBytes>::type;
 template <class T>
 constexpr int kLanes = kSimdBytes / static_cast<int>(sizeof(T));
 
-/** What elements of type T are computed in: 16-bit floats in float, all others in themselves. */
+/** The type in which elements of type T are computed: float for 16-bit floats, otherwise T. */
 template <class T>
 using ComputeType = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
@@ -54,7 +54,7 @@ TERCEL_ALWAYS_INLINE Simd<T> broadcast(T x) {
   return x - Simd<T>{};
 }
 
-/** a * b + c, rounded once where the instruction set can. */
+/** a * b + c, rounded once if the instruction set supports it. */
 TERCEL_ALWAYS_INLINE float multiply_add(float a, float b, float c) {
 #if TERCEL_ISA_LEVEL >= 1
   return __builtin_fmaf(a, b, c);
@@ -88,7 +88,7 @@ TERCEL_ALWAYS_INLINE Simd<double> multiply_add(Simd<double> a, Simd<double> b, S
 #endif
 }
 
-/** Calls fn.template operator()<T>() for a floating dtype; the op has refused all others. */
+/** Calls fn.template operator()<T>() for a floating dtype; the op has rejected all others. */
 template <class Fn>
 TERCEL_ALWAYS_INLINE void visit_floating(ScalarType t, Fn fn) {
   switch (t) {

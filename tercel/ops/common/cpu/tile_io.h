@@ -1,6 +1,6 @@
-// Moving elements between strided memory and small contiguous tiles.
+// Moves elements between strided memory and small contiguous tiles.
 //
-// Raw moves know only the size of an element; conversion is a second, contiguous step.
+// Moves depend only on the size of an element; conversion is a second, contiguous step.
 #pragma once
 
 #include <immintrin.h>
@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tercel/ops/common/elementwise_loop.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
 
 namespace tercel::TERCEL_ISA {
 
-/** Elements of dtype `from` to those of compute type `to`, both contiguous. */
+/** Converts elements of dtype `from` to compute type `to`, both contiguous. */
 using ConvertFn = void (*)(void* out, const void* in, int64_t n);
 ConvertFn load_conversion(ScalarType from, Compute to);
-/** Elements of compute type `from` to those of dtype `to`. */
+/** Converts elements of compute type `from` to dtype `to`. */
 ConvertFn store_conversion(Compute from, ScalarType to);
 
 namespace {
@@ -27,7 +27,7 @@ T read_as(const char* p) {
   return value;
 }
 
-// An element type of each size, for moves only.
+// An element type of each size, used only for moves.
 using Item1 = uint8_t;
 using Item2 = uint16_t;
 using Item4 = uint32_t;
@@ -49,7 +49,7 @@ void gather_items(T* out, const char* in, int64_t stride, int64_t n) {
     return;
   }
   if (stride == -static_cast<int64_t>(sizeof(T))) {
-    // Reversed: with a constant stride the compiler reverses whole vectors.
+    // Reversed: the compiler reverses whole vectors if the stride is constant.
     for (int64_t k = 0; k < n; ++k) out[k] = read_as<T>(in - k * static_cast<int64_t>(sizeof(T)));
     return;
   }
@@ -72,7 +72,7 @@ void scatter_items(char* out, int64_t stride, const T* in, int64_t n) {
   for (int64_t i = 0; i < n; ++i, out += stride) std::memcpy(out, in + i, sizeof(T));
 }
 
-/** n elements of any size, `stride` bytes apart (0: one of them n times), into a row. */
+/** Copies n elements of any size, `stride` bytes apart (0: one element n times), into a row. */
 inline void gather(void* out, const char* in, int64_t stride, int64_t n, size_t item) {
   switch (item) {
     case 1: return gather_items(static_cast<Item1*>(out), in, stride, n);
@@ -149,7 +149,7 @@ template <>
 struct Transpose<Item4> {
   static constexpr int64_t kStep = 8;
   static void square(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
-    // Rows i and i + 4 share a register, so that the last exchange of halves is part of the load.
+    // Rows i and i + 4 share a register, so that the last exchange of halves is done by the load.
     __m256 r[8], t[8];
     for (int i = 0; i < 4; ++i) {
       const auto* low = reinterpret_cast<const float*>(in + i * in_stride);
@@ -199,7 +199,7 @@ struct Transpose<Item16> {
 #if TERCEL_ISA_LEVEL == 2
 /** 16 x 16 elements of 4 bytes; each row of the result is a cache line, written with a non-temporal store. */
 inline void stream_transposed(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
-  // Rows i, i + 4, i + 8 and i + 12 share a register, so that the exchange of quarters is part of the loads.
+  // Rows i, i + 4, i + 8 and i + 12 share a register, so that the exchange of quarters is done by the loads.
   const auto quarter = [](const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); };
   for (int64_t column = 0; column < 4; ++column) {
     __m512 r[4];
@@ -222,8 +222,8 @@ inline void stream_transposed(char* out, int64_t out_stride, const char* in, int
 #endif
 
 /**
- * out[j][i] = in[i][j] for i < ni, j < nj; prefetches the following rows, which the caller reads next, to the L2 cache:
- * if the stride of rows is a power of two, L1 cannot hold that many of them.
+ * out[j][i] = in[i][j] for i < ni, j < nj. Prefetches the following rows, which the caller reads next, to the L2 cache:
+ * if the row stride is a power of two, L1 cannot hold that many of them.
  */
 template <class T>
 void transpose_items(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t ni, int64_t nj) {

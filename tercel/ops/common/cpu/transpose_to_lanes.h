@@ -9,9 +9,9 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-/** columns[i][row] = element i of kLanes<T> rows of n, which lie `stride` bytes apart. */
+/** columns[i][row] = element i of row `row`, for kLanes<T> rows of n elements, `stride` bytes apart. */
 template <class T>
-void lane_columns(const char* rows, int64_t stride, int64_t n, T* columns) {
+void transpose_to_lanes(const char* rows, int64_t stride, int64_t n, T* columns) {
   using Square = Transpose<std::conditional_t<sizeof(T) == 8, Item8, Item4>>;
   constexpr int64_t kItem = static_cast<int64_t>(sizeof(T)), kWidth = kLanes<T>, kStep = Square::kStep;
   static_assert(kWidth % kStep == 0);

@@ -1,7 +1,7 @@
 // Vectors of float and double for kernels: xsimd's registers, with selected functions.
 //
-// Vec<T> and Mask<T> behave as T and bool do in a functor: operators, comparisons and the functions of vec_math.h are
-// found by argument. A kernel file is compiled once per instruction set, with TERCEL_ISA naming the namespace.
+// Vec<T> and Mask<T> behave like T and bool in a functor: operators, comparisons and the functions of vec_math.h are
+// found by argument. A kernel file is compiled once per instruction set; TERCEL_ISA names the namespace.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#include "tercel/ops/common/cpu/simd.h"
 
 namespace tercel::TERCEL_ISA {
 namespace {
@@ -30,7 +32,7 @@ struct Mask {
   explicit Mask(bool value) : v(value) {}
   friend Mask operator&(Mask a, Mask b) { return a.v & b.v; }
   friend Mask operator|(Mask a, Mask b) { return a.v | b.v; }
-  // Not xsimd's ^, which for AVX-512 gives the masks' "or" (xsimd 8.1).
+  // Not xsimd's ^, which is "or" for AVX-512 masks (xsimd 8.1).
   friend Mask operator^(Mask a, Mask b) { return (a.v | b.v) & ~(a.v & b.v); }
   friend Mask operator!(Mask a) { return ~a.v; }
   friend bool any(Mask a) { return xsimd::any(a.v); }
@@ -80,8 +82,14 @@ struct Vec {
   }
 };
 
-// The last few elements of an array, n < kSize of them; the other lanes hold zero. An element's result must not
-// depend on its position, so they use the same instructions as the others.
+/** a * b + c, rounded once where the instruction set can (xsimd's fma rounds twice with AVX-512). */
+template <class T>
+Vec<T> multiply_add(Vec<T> a, Vec<T> b, Vec<T> c) {
+  return typename Vec<T>::Batch(TERCEL_ISA::multiply_add(Simd<T>(a.v.data), Simd<T>(b.v.data), Simd<T>(c.v.data)));
+}
+
+// The last n < kSize elements of an array; the other lanes are zero. An element's result must not depend on its
+// position, so partial vectors use the same instructions as full ones.
 #if TERCEL_ISA_LEVEL == 2
 inline Vec<float> load_partial(const float* p, int64_t n) {
   return Vec<float>::Batch(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p));

@@ -1,20 +1,28 @@
-// Mathematical functions of Vec<T>, each from the library that is accurate.
+// Mathematical functions of Vec<T>, each from an accurate library.
 //
 // Note [Choice of mathematics]
 // Debian's xsimd 8.1 and SLEEF 3.5 were compared with long double over dense samples and special values;
 // tests/ops/common/vec_math_test.cpp checks the bounds below. The faster one is used if both are accurate.
 //
-// - exp: own with AVX-512's scaling by powers of two, 1 ulp, a third and a half faster than SLEEF, which others take
-// - expm1: own with AVX-512 in f32, 1.4 ulp; else SLEEF: xsimd is infinite too early, and loses the sign of zero
-// - log: own with AVX-512, 0.9 ulp; else xsimd in f32, 0.8 ulp, SLEEF in f64, where xsimd is wrong for subnormals
+// With AVX2 and AVX-512 these are our own (Note [Own mathematics]), the same bits with both; with SSE2, which has no
+// fused multiply-add, xsimd's or SLEEF's. Nanoseconds for an element on a core of an Intel Xeon with AVX-512 (family 6,
+// model 167), before with AVX2 (xsimd, SLEEF), own with AVX2, own with AVX-512:
+//
+//            f32                     f64
+//   exp      0.43  0.32  0.16        1.20  0.96  0.47    1 ulp
+//   log      0.58  0.32  0.19        2.51  2.04  0.72    0.8 ulp; xsimd is wrong for subnormal f64
+//   sin      0.72  0.31  0.23        1.59  0.80  0.52    2 ulp, for ordinary angles, as cos; else xsimd, 1.8 ulp
+//   tanh     0.93  0.80  0.25        4.13  2.94  1.08    1 ulp
+//   erf      1.03  0.76  0.25        9.22  2.51  1.05    1.3 ulp; xsimd 2.4 ulp in f32, SLEEF in f64
+//   expm1    1.55  0.51  0.26                            1.4 ulp; SLEEF in f64, as xsimd is infinite too early
+//
+// Of the tables of tanh and erf, a row of f32 takes two permutations with AVX2, of f64 loads (Note [Lookups in 16
+// intervals]): a little slower per lane than with AVX-512, and still faster than the libraries.
+//
 // - log1p: xsimd: SLEEF is infinite from 1e38 (f32) and 2.7e307 (f64) on; the sign of zero is put back
-// - sin, cos: own with AVX-512 in f32, 2 ulp, for ordinary angles; else xsimd, 1.8 ulp, a third faster than SLEEF
-// - tanh: own with AVX-512, 1.2 ulp, more than twice as fast as xsimd's 1.3 ulp, which others take
-// - erf: own with AVX-512, 1.4 ulp; else xsimd in f32, 2.4 ulp, two and a half times as fast as SLEEF, and SLEEF in
-//   f64, where xsimd is 68 ulp off, and NaN for large numbers
 // - pow, atan2, hypot: SLEEF: xsimd's are compositions of the above
 // - floor ...: SLEEF on SSE2, where xsimd loses the sign of zero; one instruction elsewhere
-// - fmod: own, exact, by the C library, lane by lane
+// - fmod: own, exact; by the C library, lane by lane, with SSE2 and for quotients of 2^23 (2^52) and more
 #pragma once
 
 #include <sleef.h>
@@ -41,22 +49,8 @@ namespace {
 using VecF = Vec<float>;
 using VecD = Vec<double>;
 
-#if TERCEL_ISA_LEVEL == 2
-// e^x = 2^n e^r with |r| <= log(2) / 2: a polynomial of degree 6, whose first two coefficients are exact. The bounds
-// lie where the result has long been 0 or infinite, and let NaN pass.
-inline VecF exp(VecF x) {
-  const auto number = [](float c) { return _mm512_set1_ps(c); };
-  const __m512 bounded = _mm512_min_ps(number(130), _mm512_max_ps(number(-150), x.v));
-  const __m512 n =
-      _mm512_roundscale_ps(_mm512_mul_ps(bounded, number(1.44269504F)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  // log(2) in two parts.
-  __m512 r = _mm512_fnmadd_ps(n, number(0.693147182F), bounded);
-  r = _mm512_fmadd_ps(n, number(1.90465430e-9F), r);
-  __m512 p = number(1.38145383e-3F);
-  for (const float c : {8.36874545e-3F, 4.16683890e-2F, 0.166665211F, 0.499999940F, 1.0F, 1.0F})
-    p = _mm512_fmadd_ps(p, r, number(c));
-  return VecF::Batch(_mm512_scalef_ps(p, n));
-}
+#if TERCEL_ISA_LEVEL >= 1
+inline VecF exp(VecF x) { return exp_of(x); }
 inline VecD exp(VecD x) { return exp_of(x); }
 inline VecF expm1(VecF x) { return expm1_of(x); }
 inline VecF log(VecF x) { return log_of(x); }
@@ -73,7 +67,7 @@ template <class T>
 Vec<T> log1p(Vec<T> x) {
   return where(x == Vec<T>(0), x, Vec<T>(xsimd::log1p(x.v)));
 }
-// Separate code for large angles, which is long and rarely used.
+// Large angles have separate code, which is long and rarely used.
 template <class T>
 [[gnu::noinline]] Vec<T> sin_of_any(Vec<T> x) {
   return xsimd::sin(x.v);
@@ -84,35 +78,33 @@ template <class T>
 }
 template <class T>
 Vec<T> sin(Vec<T> x) {
-#if TERCEL_ISA_LEVEL == 2
-  if constexpr (sizeof(T) == 4) {
-    const Mask<T> plain = is_plain_angle(x);
-    const Vec<T> sine = sine_of<false>(x);
-    return any(!plain) ? where(plain, sine, sin_of_any(x)) : sine;
-  }
-#endif
+#if TERCEL_ISA_LEVEL >= 1
+  const Mask<T> plain = is_plain_angle(x);
+  const Vec<T> sine = sine_of<false>(x);
+  return any(!plain) ? where(plain, sine, sin_of_any(x)) : sine;
+#else
   return sin_of_any(x);
+#endif
 }
 template <class T>
 Vec<T> cos(Vec<T> x) {
-#if TERCEL_ISA_LEVEL == 2
-  if constexpr (sizeof(T) == 4) {
-    const Mask<T> plain = is_plain_angle(x);
-    const Vec<T> cosine = sine_of<true>(x);
-    return any(!plain) ? where(plain, cosine, cos_of_any(x)) : cosine;
-  }
-#endif
+#if TERCEL_ISA_LEVEL >= 1
+  const Mask<T> plain = is_plain_angle(x);
+  const Vec<T> cosine = sine_of<true>(x);
+  return any(!plain) ? where(plain, cosine, cos_of_any(x)) : cosine;
+#else
   return cos_of_any(x);
+#endif
 }
-#if TERCEL_ISA_LEVEL == 2
+#if TERCEL_ISA_LEVEL >= 1
 inline VecF tanh(VecF x) { return tanh_of(x); }
-[[gnu::noinline]] inline VecD tanh(VecD x) { return tanh_of(x); }
+inline VecD tanh(VecD x) { return tanh_of(x); }
 inline VecF erf(VecF x) { return erf_of(x); }
-[[gnu::noinline]] inline VecD erf(VecD x) { return erf_of(x); }
+inline VecD erf(VecD x) { return erf_of(x); }
 #else
 template <class T>
 Vec<T> tanh(Vec<T> x) {
-  // From 20 on it is 1. Casting large numbers and NaN to integers would be undefined.
+  // The result is 1 from 20 on. Casting large numbers and NaN to integers would be undefined.
   const Vec<T> limit(20), one(1);
   const Vec<T> small = where(abs(x) < limit, x, Vec<T>(0));
   const Vec<T> rest = where(x >= limit, one, where(x <= -limit, -one, x));
@@ -150,7 +142,7 @@ TERCEL_ROUNDING(round, rint)
 TERCEL_ROUNDING(floor, _MM_FROUND_TO_NEG_INF)
 TERCEL_ROUNDING(ceil, _MM_FROUND_TO_POS_INF)
 TERCEL_ROUNDING(trunc, _MM_FROUND_TO_ZERO)
-/** To the nearest, ties to even. */
+/** Round to nearest, ties to even. */
 TERCEL_ROUNDING(round, _MM_FROUND_TO_NEAREST_INT)
 #undef TERCEL_ROUNDING
 #endif
@@ -163,7 +155,7 @@ template <class T>
 Mask<T> isfinite(Vec<T> x) {
   return abs(x) <= Vec<T>(std::numeric_limits<T>::max());
 }
-/** NaN if either is. */
+/** NaN if either operand is. */
 template <class T>
 Vec<T> maximum(Vec<T> a, Vec<T> b) {
   return where((a > b) | isnan(a), a, b);
@@ -176,9 +168,8 @@ template <class T>
 Vec<T> divide(Vec<T> a, Vec<T> b) {
   return a / b;
 }
-/** Remainder of the division towards zero: exact, with the sign of a. */
 template <class T>
-Vec<T> fmod(Vec<T> a, Vec<T> b) {
+[[gnu::noinline]] Vec<T> fmod_by_lanes(Vec<T> a, Vec<T> b) {
   alignas(64) T x[Vec<T>::kSize], y[Vec<T>::kSize];
   a.store(x);
   b.store(y);
@@ -190,13 +181,30 @@ Vec<T> fmod(Vec<T> a, Vec<T> b) {
   }
   return Vec<T>::load(x);
 }
-/** Remainder of the division towards minus infinity: it has the sign of b. */
+/** Remainder of truncating division: exact, with the sign of a. */
+template <class T>
+Vec<T> fmod(Vec<T> a, Vec<T> b) {
+#if TERCEL_ISA_LEVEL >= 1
+  // A rounded quotient that small is at most one too large. The remainder for either is a number of the type, so that a
+  // fused multiplication and addition is exact.
+  constexpr T kLimit = sizeof(T) == 4 ? T(8388608) : T(4503599627370496);  // 2^23, 2^52
+  const Vec<T> size = abs(a), by = abs(b), zero(0), quotient = trunc(size / by);
+  const Vec<T> rough = multiply_add(-quotient, by, size), rest = where(rough < zero, rough + by, rough);
+  const Vec<T> result = copysign(where(size < by, size, rest), a);
+  // NaN by 0.
+  const Mask<T> exact = (quotient < Vec<T>(kLimit)) | (by == zero);
+  return any(!exact) ? where(exact, result, fmod_by_lanes(a, b)) : result;
+#else
+  return fmod_by_lanes(a, b);
+#endif
+}
+/** Remainder of floor division: it has the sign of b. */
 template <class T>
 Vec<T> remainder(Vec<T> a, Vec<T> b) {
   const Vec<T> r = fmod(a, b), zero(0);
   return where((r != zero) & ((r < zero) ^ (b < zero)), r + b, r);
 }
-/** floor(a / b), also if the rounded quotient is larger; NaN for infinite a. */
+/** floor(a / b), also if the quotient is rounded up; NaN for infinite a. */
 template <class T>
 Vec<T> floor_divide(Vec<T> a, Vec<T> b) {
   const Vec<T> zero(0), rough = a / b;

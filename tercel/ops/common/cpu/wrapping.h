@@ -1,5 +1,4 @@
-// Arithmetic on elements in memory: integers wrap, bool uses "or" and "and", 16-bit floats are computed in
-// float32.
+// Arithmetic on elements in memory: integers wrap, bool uses logical or and and, 16-bit floats are computed in float32.
 #pragma once
 
 #include "tercel/ops/common/cpu/simd.h"
@@ -27,14 +26,14 @@ T times(T a, T b) {
     return T(static_cast<ComputeType<T>>(a) * static_cast<ComputeType<T>>(b));
 }
 
-/** The larger; NaN if either is. */
+/** The maximum; NaN if either is. */
 template <class T>
 T larger(T a, T b) {
   const auto x = static_cast<ComputeType<T>>(a), y = static_cast<ComputeType<T>>(b);
   return x > y || x != x ? a : b;
 }
 
-/** The smaller; NaN if either is. */
+/** The minimum; NaN if either is. */
 template <class T>
 T smaller(T a, T b) {
   const auto x = static_cast<ComputeType<T>>(a), y = static_cast<ComputeType<T>>(b);

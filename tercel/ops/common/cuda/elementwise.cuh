@@ -1,4 +1,4 @@
-// The one loop of an elementwise op on a GPU: a thread takes every n-th element, of any dtype and stride.
+// The only loop of elementwise ops on a GPU: a thread processes every n-th element, of any dtype and stride.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,17 +9,18 @@
 #include "tercel/core/convert.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/cuda/scalar_math.cuh"
-#include "tercel/ops/common/elementwise_loop.h"
-#include "tercel/ops/common/op_list.h"
+#include "tercel/ops/common/elementwise_loop_impl.h"
+#include "tercel/ops/common/op_list_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 
 namespace tercel::cuda {
 namespace {
 
-/** The stream that ops are queued on: the default one. */
+/** The stream on which ops are queued: the default stream. */
 inline cudaStream_t current_stream() { return nullptr; }
 
-/** Operands that are one number in host memory, as the compute type. */
+/** Operands that are single numbers in host memory, as the compute type. */
 template <class T>
 struct Numbers {
   T value[kMaxOperands];
@@ -70,7 +71,7 @@ __device__ void store(char* p, ScalarType dtype, T value) {
   }
 }
 
-// Functors calculate with numbers of these types.
+// Functors compute with scalars of these types.
 template <class T>
 using Number = std::conditional_t<std::is_integral_v<T>, Int<T>, T>;
 template <class T>
@@ -110,14 +111,14 @@ void launch(const ElementwiseLoop& loop) {
   Numbers<T> numbers{};
   for (int a = 1; a < loop.nargs; ++a)
     if ((loop.host_scalars >> a & 1) != 0) numbers.value[a] = *reinterpret_cast<const T*>(loop.data[a]);
-  const int64_t blocks = (loop.n[0] * loop.n[1] + kThreads - 1) / kThreads;
+  const int64_t blocks = ceil_div(loop.n[0] * loop.n[1], kThreads);
   elementwise_kernel<kInputs, T, F>
       <<<static_cast<unsigned>(std::min<int64_t>(blocks, kMaxBlocks)), kThreads, 0, current_stream()>>>(loop, numbers);
   const cudaError_t error = cudaGetLastError();
   TERCEL_CHECK(error == cudaSuccess, InternalError, "elementwise kernel: ", cudaGetErrorString(error));
 }
 
-/** An op's kernels, by compute type; null where its domain has none. */
+/** Kernels of an op by compute type; null outside its domain. */
 struct Launches {
   using Launch = void (*)(const ElementwiseLoop&);
   Launch launch[kNumComputes];

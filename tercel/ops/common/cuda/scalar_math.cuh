@@ -1,10 +1,10 @@
-// Numbers as functors see them on a GPU: functions of float and double under the names that functors call. To be
-// included before the functor lists, whose calls on plain numbers find only what was declared before them.
+// Scalar functions for functors on a GPU: functions of float and double under the names that functors call. Must be
+// included before the functor lists, whose calls on plain numbers find only earlier declarations.
 #pragma once
 
 #include <cmath>
 
-#include "tercel/ops/common/int_math.h"
+#include "tercel/ops/common/int_math_impl.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::op {
@@ -25,7 +25,7 @@ TERCEL_SCALAR_FUNCTION(erf, erff, erf)
 TERCEL_SCALAR_FUNCTION(floor, floorf, floor)
 TERCEL_SCALAR_FUNCTION(ceil, ceilf, ceil)
 TERCEL_SCALAR_FUNCTION(trunc, truncf, trunc)
-/** To the nearest, ties to even. */
+/** Round to nearest, ties to even. */
 TERCEL_SCALAR_FUNCTION(round, rintf, rint)
 #undef TERCEL_SCALAR_FUNCTION
 

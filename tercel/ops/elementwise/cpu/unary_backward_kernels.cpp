@@ -1,6 +1,6 @@
 #include "tercel/ops/common/cpu/contiguous_loop.h"
-#include "tercel/ops/elementwise/elementwise_functions.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_functions_impl.h"
+#include "tercel/ops/common/elementwise_kernels.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 
 namespace tercel::TERCEL_ISA {

@@ -1,7 +1,7 @@
 #include "tercel/ops/common/cuda/elementwise.cuh"
-#include "tercel/ops/elementwise/elementwise_functions.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
-// After the functions that they call on numbers.
+#include "tercel/ops/common/elementwise_functions_impl.h"
+#include "tercel/ops/common/elementwise_kernels.h"
+// Included after the functions that its ops call on numbers.
 #include "tercel/ops/elementwise/binary_ops.h"
 #include "tercel/ops/elementwise/ternary_ops.h"
 

@@ -1,6 +1,6 @@
 #include "tercel/ops/common/cuda/elementwise.cuh"
-#include "tercel/ops/elementwise/elementwise_functions.h"
-#include "tercel/ops/elementwise/elementwise_kernels.h"
+#include "tercel/ops/common/elementwise_functions_impl.h"
+#include "tercel/ops/common/elementwise_kernels.h"
 #include "tercel/ops/elementwise/ternary_ops.h"
 
 namespace tercel::cuda {

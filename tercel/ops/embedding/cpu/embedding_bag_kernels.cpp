@@ -1,10 +1,10 @@
-// Lookups in tables.
+// Table lookups.
 //
 //   gather:  for bag b:  out[b] = table[indices[b]]
 //   sum:     for bag b:  out[b] = sum over i in bag of weight[i] * table[indices[i]]   (/ count)
 //   expand:  for bag b, i in bag:  rows[n] = indices[i];  values[n++] = weight[i] * grad[b]   (/ count)
 //
-// The rows of a table lie anywhere in memory: those of the indices to come are fetched ahead.
+// Rows are scattered in memory, so those of the next indices are prefetched.
 #include "tercel/ops/embedding/embedding_bag_kernels.h"
 
 #include "tercel/ops/common/cpu/simd.h"
@@ -14,9 +14,9 @@ namespace tercel::TERCEL_ISA {
 namespace {
 
 constexpr int64_t kPrefetchAhead = 16;
-// Of sums, which take longer for a row.
+// The same for sums, which take longer per row.
 constexpr int64_t kSumAhead = 32;
-// Long rows are read in order; the hardware fetches what comes after the first lines.
+// Long rows are read sequentially, so the hardware prefetches everything after the first lines.
 constexpr int64_t kMaxPrefetchBytes = 512;
 
 template <class I>
@@ -35,7 +35,7 @@ struct Bags {
   }
 };
 
-// Checks the offsets of bags [begin, end); whether each holds one index.
+// Checks the offsets of bags [begin, end); returns whether each bag has exactly one index.
 template <class I>
 BagResult check_offsets(const Bags<I>& bags, int64_t begin, int64_t end) {
   BagResult result;
@@ -48,8 +48,8 @@ BagResult check_offsets(const Bags<I>& bags, int64_t begin, int64_t end) {
                     static_cast<std::make_unsigned_t<I>>(bags.offsets[b]) ==
                 1u;
   }
-  // An order that never falls, from 0 to the number of indices: nothing is out of range. What lies outside of this
-  // chunk is looked at by others, so both ends are checked here.
+  // If offsets never decrease, from 0 to the number of indices, all are in range. Other chunks are checked by other
+  // threads, so both ends are checked here.
   const int64_t first = bags.begin(begin), last = bags.end(end - 1);
   ordered &= first >= 0 && last <= bags.loop.num_indices && bags.begin(end - 1) <= last;
   if (!ordered) {
@@ -64,20 +64,20 @@ BagResult check_offsets(const Bags<I>& bags, int64_t begin, int64_t end) {
 }
 
 TERCEL_ALWAYS_INLINE void prefetch_row(const void* table, int64_t index, int64_t row_bytes, int64_t fetch_bytes) {
-  // An index that is out of range gives an address, which is never read: integers, as it may lie outside the table.
+  // Integers, since an index out of range gives an address outside the table, which is never read.
   const uintptr_t row =
       reinterpret_cast<uintptr_t>(table) + static_cast<uintptr_t>(index) * static_cast<uintptr_t>(row_bytes);
-  // Without a loop, whose end the processor would have to guess for each row.
+  // Unrolled: a loop's end would be mispredicted for each row.
   TERCEL_UNROLL
   for (int64_t byte = 0; byte < kMaxPrefetchBytes; byte += 64)
     if (byte < fetch_bytes) __builtin_prefetch(reinterpret_cast<const void*>(row + static_cast<uintptr_t>(byte)));
 }
 
-// Copies one row; Bytes is 0 when it is known at run time only.
+// Copies one row; Bytes is 0 if the size is known only at run time.
 template <int64_t Bytes, bool Stream>
 TERCEL_ALWAYS_INLINE void copy_row(char* to, const char* from, int64_t bytes) {
   if constexpr (Bytes == 0) {
-    if (bytes != 0) __builtin_memcpy(to, from, static_cast<size_t>(bytes));  // without columns there is no memory
+    if (bytes != 0) __builtin_memcpy(to, from, static_cast<size_t>(bytes));  // without columns the pointers may be null
   } else if constexpr (Stream) {
     for (int64_t i = 0; i < Bytes; i += 16)
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
@@ -93,7 +93,7 @@ BagResult gather_rows(const Bags<I>& bags, char* out, int64_t begin, int64_t end
   const int64_t bytes = Bytes != 0 ? Bytes : loop.dim * item, stride = loop.row_stride * item;
   const int64_t fetch = bytes < kMaxPrefetchBytes ? bytes : kMaxPrefetchBytes;
   const int64_t tables = loop.num_tables;
-  // The bags of this chunk hold one index each; those before it need not.
+  // All bags of this chunk have one index each; earlier bags need not.
   const I* indices = bags.indices + (bags.begin(begin) - begin);
   int64_t table = begin % tables, next_table = table;
   const auto fetch_ahead = [&](int64_t b) {
@@ -130,7 +130,7 @@ BagResult gather(const Bags<I>& bags, char* out, bool stream, int64_t begin, int
   }
 }
 
-// One bag, whose indices are known to be good.
+// One bag, whose indices have been checked.
 template <class T, class I>
 struct Bag {
   const T* table;
@@ -139,10 +139,10 @@ struct Bag {
   const T* weights;
   int64_t begin, end;
   int64_t padding;
-  int64_t count;  // of indices that are not padding
+  int64_t count;  // number of indices that are not padding
   bool mean;
-  // Rows of the indices that follow within [0, fetch_end), whatever their bags, are fetched by the first columns' pass:
-  // one for each that is used, as the processor is held up by as many at once as a bag has.
+  // While the first columns are summed, the rows of later indices within [0, fetch_end), in any bag, are prefetched:
+  // one for each row that is used, because the processor stalls if a bag's rows are all requested at once.
   int64_t fetch_end, fetch_bytes;
 
   TERCEL_ALWAYS_INLINE void fetch_ahead_of(int64_t i) const {
@@ -152,7 +152,7 @@ struct Bag {
   }
 };
 
-// The bag as a value, so that its fields stay in registers.
+// The bag is passed by value, so that its fields stay in registers.
 template <int N, bool kWeighted, class T, class I>
 TERCEL_ALWAYS_INLINE void sum_columns_of(const Bag<T, I> bag, int64_t column, T* out) {
   Simd<T> sum[N] = {};
@@ -183,7 +183,7 @@ void sum_columns(const Bag<T, I>& bag, int64_t column, T* out) {
     sum_columns_of<N, false>(bag, column, out);
 }
 
-// Columns [first, first + columns), at most 64, of any dtype.
+// Columns [first, first + columns), at most 64, for any dtype.
 template <class T, class I>
 void sum_few_columns(const Bag<T, I>& bag, int64_t first, int64_t columns, T* out) {
   using A = ComputeType<T>;
@@ -245,7 +245,7 @@ BagResult sum_bags(const Bags<I>& bags, T* out, int64_t begin, int64_t end) {
                   loop.mean,
                   one_table ? last : 0,
                   fetch};
-    // In several tables, a bag at a time: which table an index belongs to is known by its bag.
+    // Several tables are processed bag by bag, since the table of an index depends on its bag.
     const int64_t ahead = one_table ? fetched : bag.end + kPrefetchAhead < last ? bag.end + kPrefetchAhead : last;
     for (; fetched < ahead; ++fetched) {
       while (fetched >= bags.end(fetched_bag)) ++fetched_bag;
@@ -304,7 +304,7 @@ int64_t expand_bags(const Bags<I>& bags, const T* grad, int64_t first, int64_t s
 template <class T, class I>
 void weight_grads(const Bags<I>& bags, const T* grad, T* grads, int64_t begin, int64_t end) {
   using A = ComputeType<T>;
-  constexpr int64_t kPartial = 16;  // sums side by side, so that additions need not wait for each other
+  constexpr int64_t kPartial = 16;  // independent sums, so that additions do not wait for each other
   const BagLoop& loop = bags.loop;
   const int64_t dim = loop.dim;
   for (int64_t b = begin; b < end; ++b) {

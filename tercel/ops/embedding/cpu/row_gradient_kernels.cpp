@@ -22,7 +22,7 @@ struct Rows {
   TERCEL_ALWAYS_INLINE const T* operator[](int64_t position) const { return values + position * stride; }
 };
 
-// Columns [column, column + N * lanes) of one run's sum, in registers.
+// Columns [column, column + N * lanes) of the sum of one run, in registers.
 template <int N, class T, class Source>
 TERCEL_ALWAYS_INLINE void sum_columns(const Source& source, const Rows<T>& rows, int64_t column, int64_t begin,
                                       int64_t end, T* out) {
@@ -36,7 +36,7 @@ TERCEL_ALWAYS_INLINE void sum_columns(const Source& source, const Rows<T>& rows,
   for (int v = 0; v < N; ++v) store(out + column + v * kLanes<T>, sum[v]);
 }
 
-// A run of float or double.
+// A run of float or double values.
 template <class T, class Source>
 TERCEL_ALWAYS_INLINE void sum_run(const Source& source, const Rows<T>& rows, int64_t dim, int64_t begin, int64_t end,
                                   T* out) {
@@ -52,7 +52,7 @@ TERCEL_ALWAYS_INLINE void sum_run(const Source& source, const Rows<T>& rows, int
   }
 }
 
-// A run of 16-bit floats.
+// A run of 16-bit values.
 template <class T, class Source>
 requires(sizeof(T) == 2) void sum_run(const Source& source, const Rows<T>& rows, int64_t dim, int64_t begin,
                                       int64_t end, T* out) {

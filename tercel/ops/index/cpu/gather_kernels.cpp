@@ -1,4 +1,4 @@
-// Reading elements at indices.
+// Reads elements at indices.
 //
 //   index_select:  for slice (o, k):  out[o, k, :] = in[o, index[k], :]
 //   gather:        for line, i:       other[line, i] = indexed[line, index[line, i]]
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kPrefetchAhead = 8;
 constexpr int64_t kMaxPrefetchBytes = 512;
-// Up to this many bytes of a slice of the outer dimensions stay in the caches anyway.
+// Slices of the outer dimensions up to this many bytes stay in the caches anyway.
 constexpr int64_t kNear = 32 * 1024;
 
 /** Slices [first, last) of one outer index; kRun bytes each, or loop.run of them if that is 0. */
@@ -66,12 +66,12 @@ int64_t select_slices(const SelectLoop& loop, int64_t begin, int64_t end) {
 
 template <class I, size_t kItem>
 bool gather_items(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return for_each_element<I>(loop, begin, end,
-                             [](const char* indexed, char* other) { std::memcpy(other, indexed, kItem); });
+  return for_each_element<I, kItem>(loop, begin, end,
+                                    [](const char* indexed, char* other) { std::memcpy(other, indexed, kItem); });
 }
 
 template <class I>
-bool gather_lines(const GatherLoop& loop, int64_t begin, int64_t end) {
+bool gather_range(const GatherLoop& loop, int64_t begin, int64_t end) {
   switch (item_size(loop.dtype)) {
     case 1: return gather_items<I, 1>(loop, begin, end);
     case 2: return gather_items<I, 2>(loop, begin, end);
@@ -88,7 +88,7 @@ int64_t index_select(const SelectLoop& loop, int64_t begin, int64_t end) {
 }
 
 bool gather(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return loop.wide ? gather_lines<int64_t>(loop, begin, end) : gather_lines<int32_t>(loop, begin, end);
+  return loop.wide ? gather_range<int64_t>(loop, begin, end) : gather_range<int32_t>(loop, begin, end);
 }
 
 }  // namespace tercel::TERCEL_ISA

@@ -1,5 +1,5 @@
-// Iteration of gather and scatter over a GatherLoop: adjacent lines together, so that memory is read in order if the
-// indexed dimension is an outer one.
+// Iteration of gather and scatter over a GatherLoop: adjacent lines are processed together, so that memory is read in
+// order if the indexed dimension is an outer one.
 #pragma once
 
 #include "tercel/core/load_element.h"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kColumns = 256;
 
-// Calls visit(indexed, index, other, columns) for runs of adjacent lines; columns share all but the last dimension.
-// Stops when it returns false.
+// Calls visit(indexed, index, other, columns) for runs of adjacent lines; a run's columns differ only in the last
+// dimension. Stops when it returns false.
 template <class Visit>
 bool for_each_run(const GatherLoop& loop, int64_t begin, int64_t end, Visit visit) {
   const int last = loop.ndim - 1;
@@ -35,7 +35,8 @@ bool for_each_run(const GatherLoop& loop, int64_t begin, int64_t end, Visit visi
   return true;
 }
 
-template <class I, class Element>
+/** Calls element(indexed, other) for all of the lines; an element has kItem bytes. */
+template <class I, size_t kItem, class Element>
 bool for_each_element(const GatherLoop& loop, int64_t begin, int64_t end, Element element) {
   const int last = loop.ndim - 1;
   const int64_t indexed_step = loop.ndim > 0 ? loop.indexed_strides[last] : 0;
@@ -52,14 +53,31 @@ bool for_each_element(const GatherLoop& loop, int64_t begin, int64_t end, Elemen
     }
     return true;
   };
-  // Line by line if elements of a line are closer to each other than adjacent lines.
+  // Dense lines: strides that the compiler knows.
+  constexpr int64_t kDense = static_cast<int64_t>(kItem), kOfIndex = static_cast<int64_t>(sizeof(I));
+  const bool dense = stride == kDense && loop.other_stride == kDense && loop.index_stride == kOfIndex;
+  const auto run_dense = [&](char* indexed, const char* index, char* other) {
+    // Copies, which stores to elements cannot change.
+    const int64_t n = loop.n, bound = loop.size;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = static_cast<int64_t>(load_unaligned<I>(index + i * kOfIndex));
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(bound)) [[unlikely]]
+        return false;
+      element(indexed + at * kDense, other + i * kDense);
+    }
+    return true;
+  };
+  // Line by line if the elements of a line are closer together than adjacent lines.
   const bool by_line = loop.index_stride < index_step;
   return for_each_run(loop, begin, end, [&](char* indexed, const char* index, char* other, int64_t columns) {
     if (by_line) {
-      for (int64_t c = 0; c < columns; ++c)
-        if (!run(indexed + c * indexed_step, index + c * index_step, other + c * other_step, loop.n, 0,
-                 loop.index_stride, loop.other_stride))
+      for (int64_t c = 0; c < columns; ++c) {
+        char *to = indexed + c * indexed_step, *from = other + c * other_step;
+        const char* of_line = index + c * index_step;
+        if (!(dense ? run_dense(to, of_line, from)
+                    : run(to, of_line, from, loop.n, 0, loop.index_stride, loop.other_stride)))
           return false;
+      }
       return true;
     }
     for (int64_t i = 0; i < loop.n; ++i)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBits = 64;
 
-/** Bit i: byte i is not 0. */
+/** Bit i: whether byte i is nonzero. */
 TERCEL_ALWAYS_INLINE uint64_t bits_of(const uint8_t* truth) {
 #if TERCEL_ISA_LEVEL == 2
   const __m512i bytes = _mm512_loadu_si512(truth);

@@ -1,4 +1,4 @@
-// Writing elements at indices:  for line, i:  indexed[line, index[line, i]] = kind(itself, other[line, i])
+// Writes elements at indices:  for line, i:  indexed[line, index[line, i]] = kind(itself, other[line, i])
 #include "tercel/ops/index/scatter_kernels.h"
 
 #include "tercel/ops/common/cpu/wrapping.h"
@@ -10,8 +10,8 @@ namespace {
 
 template <class I, size_t kItem>
 bool set_items(const GatherLoop& loop, int64_t begin, int64_t end) {
-  return for_each_element<I>(loop, begin, end,
-                             [](char* indexed, const char* other) { std::memcpy(indexed, other, kItem); });
+  return for_each_element<I, kItem>(loop, begin, end,
+                                    [](char* indexed, const char* other) { std::memcpy(indexed, other, kItem); });
 }
 
 template <class I>
@@ -27,7 +27,7 @@ bool set_lines(const GatherLoop& loop, int64_t begin, int64_t end) {
 
 template <class I, class T, class Combine>
 bool combine_items(const GatherLoop& loop, int64_t begin, int64_t end, Combine combine) {
-  return for_each_element<I>(loop, begin, end, [combine](char* indexed, const char* other) {
+  return for_each_element<I, sizeof(T)>(loop, begin, end, [combine](char* indexed, const char* other) {
     const T result = combine(load_unaligned<T>(indexed), load_unaligned<T>(other));
     std::memcpy(indexed, &result, sizeof(T));
   });
@@ -43,7 +43,7 @@ bool combine_lines(ScatterKind kind, const GatherLoop& loop, int64_t begin, int6
   }
 }
 
-/** Without order; the op has rejected reductions that need one. */
+/** For types without an order; the op has rejected reductions that compare. */
 template <class I, class T>
 bool combine_complex_lines(ScatterKind kind, const GatherLoop& loop, int64_t begin, int64_t end) {
   if (kind == ScatterKind::Multiply) return combine_items<I, T>(loop, begin, end, &times<T>);

@@ -1,4 +1,4 @@
-// Blocks at offsets.
+// Copies blocks at offsets.
 //
 //   for b in before, i in n, a in after:
 //     index_get:  other[b, i, a] = (indexed[b] + offset[i])[a]
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPrefetchAhead = 8;
 constexpr int64_t kMaxPrefetchBytes = 512;
 
-/** Calls row(indexed, other) at the beginning of each innermost row of a block. */
+/** Calls row(indexed, other) for the start of each innermost row of a block. */
 template <class Row>
 void for_each_row(const IndexLoop& loop, int dim, char* indexed, char* other, const Row& row) {
   if (dim >= loop.before + loop.after - 1) return row(indexed, other);

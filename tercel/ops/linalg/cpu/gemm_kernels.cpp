@@ -24,19 +24,19 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// Rows of a strip. 16 registers: 12 sums, 2 of B, a broadcast and one for packing. AVX-512 has 32: 24 sums. Without FMA
-// a product needs one more.
+// Rows of a strip. With 16 registers: 12 sums, 2 for B, one broadcast and one for packing; without FMA a product needs
+// one more. AVX-512 has 32: 24 sums.
 constexpr int kStripRows = TERCEL_ISA_LEVEL == 2 ? 12 : TERCEL_ISA_LEVEL == 1 ? 6 : 4;
 constexpr int kPanelVectors = 2;
 template <class T>
 constexpr int kPanelCols = kPanelVectors* kLanes<T>;
-// Steps of k in one round of the inner loop. A loop of more than about 60 rounds is left with a mispredicted branch.
+// Steps of k per round of the inner loop. If a loop has more than about 60 rounds, its exit is mispredicted.
 constexpr int kRound = 8;
-// Tiles pack only where a strip's row fits a vector and a register is left for it.
+// Tiles pack only if a strip's row fits a vector and a register is left for it.
 template <class T>
 constexpr bool kTilesPack = kStripRows <= kLanes<T> && sizeof(T) == 4;
 
-// sum += x * y. As an instruction, because GCC otherwise interleaves steps of k, and then copies and spills sums.
+// sum += x * y. Inline assembly, because GCC otherwise interleaves steps of k, and then copies and spills sums.
 template <class T>
 TERCEL_ALWAYS_INLINE Simd<T> add_product(Simd<T> sum, Simd<T> x, Simd<T> y) {
 #if TERCEL_ISA_LEVEL == 0
@@ -50,7 +50,7 @@ TERCEL_ALWAYS_INLINE Simd<T> add_product(Simd<T> sum, Simd<T> x, Simd<T> y) {
   return sum;
 }
 
-// The first n elements.
+// Loads or stores the first n elements.
 template <class T>
 TERCEL_ALWAYS_INLINE Simd<T> load_part(const T* p, int n) {
   Simd<T> v{};
@@ -138,7 +138,7 @@ TERCEL_ALWAYS_INLINE void store_tile(Simd<T> (&acc)[kRows][kVectors], const Gemm
     }
   }
   using Bits = Simd<std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
-  if (s.relu) {  // by comparison, so that NaN stays
+  if (s.relu) {  // by comparison, so that NaN is kept
     for_each_vector<kRows, kVectors>(
         [&](int i, int j) { acc[i][j] = Simd<T>(Bits(acc[i][j]) & ~Bits(acc[i][j] < Simd<T>{})); });
   }
@@ -161,20 +161,20 @@ template <class T>
 struct TileArgs {
   int64_t k;
   const T* a;
-  int64_t a_step;  ///< between rows, if k runs along them, else between steps of k; not used when packed
+  int64_t a_step;  ///< between rows if k runs along them, else between steps of k; unused if packed
   const T* b;
   int64_t b_step;  ///< between steps of k
   const GemmStore<T>* store;
   int64_t row, col;  ///< of the tile in C
   int cols;
-  const T* fetch;  ///< part of C to fetch meanwhile: this tile's, or that of the tile below
+  const T* fetch;  ///< part of C to prefetch meanwhile: this tile's, or that of the tile below
   const T* fetch_mask;
   bool plain;  ///< C = A * B
   Work<T> work;
 };
 
-// kSource says how A is read. Packed: A and B both, with constant steps; Columns: both with any step, so that it also
-// serves packed strips of less than kStripRows rows.
+// kSource says how A is read. Packed: both A and B are packed, with constant steps; Columns: both with any step, so
+// that it also supports packed strips of less than kStripRows rows.
 template <class T, int kRows, int kVectors, GemmSource kSource, Packing kPacking>
 void tile(const TileArgs<T>& args) {
   constexpr bool kPacked = kSource == GemmSource::Packed;
@@ -188,7 +188,7 @@ void tile(const TileArgs<T>& args) {
     if (kAlong) asm("" : "+r"(a[i]));  // or GCC derives all 8 * kRows addresses from one, and spills them
   }
   {
-    // The end of each row: where that is another line than the beginning's, the tile to the left has fetched that.
+    // The end of each row: if it is on another line than the beginning, the tile to the left has prefetched that.
     const T* fetch = args.fetch + kVectors * kLanes<T> - 1;
     TERCEL_UNROLL
     for (int i = 0; i < kRows; ++i, fetch += args.store->ldc) __builtin_prefetch(fetch, 1);
@@ -202,7 +202,7 @@ void tile(const TileArgs<T>& args) {
   Simd<T> acc[kRows][kVectors];
   for_each_vector<kRows, kVectors>([&](int i, int j) { acc[i][j] = Simd<T>{}; });
 
-  // Step u of a round; the pointers move once a round where the steps are constant.
+  // Step u of a round; if steps are constant, the pointers advance once per round.
   const auto step = [&](int u) __attribute__((always_inline)) {
     Simd<T> bv[kVectors];
     TERCEL_UNROLL
@@ -271,7 +271,7 @@ constexpr std::array<Tile<T>, kStripRows> tiles_of(std::integer_sequence<int, kR
   return {&tile<T, kRow + 1, kVectors, kSource, Packing::None>...};
 }
 
-// The tiles for a strip of so many rows and one and two vectors of B.
+// The tiles for a strip of a given number of rows, with one and two vectors of B.
 template <class T>
 struct Tiles {
   using Rows = std::make_integer_sequence<int, kStripRows>;
@@ -348,7 +348,7 @@ void multiply(const GemmBlock<T>& block, PackTask<T>* task, int64_t tasks) {
 
 // ---- products with a vector
 
-// Four rows at once, so that each vector of x is read once for them.
+// Four rows at a time, so that each vector of x is read once for all of them.
 template <class T, int kRows>
 void dot_some_rows(int64_t cols, const T* a, int64_t lda, const T* x, T* y) {
   Simd<T> acc[kRows] = {};
@@ -411,11 +411,11 @@ void sum_rows(int64_t rows, int64_t cols, const T* a, int64_t lda, const T* x, T
 
 // ---- products of few rows, with both operands in place
 
-// Rows of A and of B whose products with each other are summed at once.
+// Rows of A and of B whose dot products are accumulated at the same time.
 constexpr int kDotRowsA = TERCEL_ISA_LEVEL == 2 ? 4 : 2;
 constexpr int kDotRowsB = 4;  // see sums_of_lanes
 
-/** The vector of elements index(0), index(1), ... of those of a and then of b. */
+/** The vector of elements index(0), index(1), ... of the concatenation of a and b. */
 template <class T, class Index, size_t... kLane>
 TERCEL_ALWAYS_INLINE Simd<T> pick(Simd<T> a, Simd<T> b, Index, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(a, b, Index{}(static_cast<int>(kLane))...);
@@ -425,7 +425,7 @@ TERCEL_ALWAYS_INLINE Simd<T> pick(Simd<T> a, Simd<T> b, Index index) {
   return pick<T>(a, b, index, std::make_index_sequence<static_cast<size_t>(kLanes<T>)>{});
 }
 
-/** out[i] = sum of v[i]'s lanes. Sums of halves of two vectors fill one, and so on. */
+/** out[i] = sum of the lanes of v[i]. Halves of two vectors are added into one vector, and so on. */
 template <class T>
 TERCEL_ALWAYS_INLINE void sums_of_lanes(const Simd<T> (&v)[4], T* out) {
   constexpr int kAll = kLanes<T>, kHalf = kAll / 2, kQuarter = kAll / 4;

@@ -7,8 +7,8 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// What a tile packs, a piece in each round of its inner loop: pairs of lines, one pair after the other and then the
-// next steps of k of all of them.
+// State of the packing by tiles, one piece per round of the inner loop: pairs of lines, one pair after another, and
+// then the next steps of k of all pairs.
 template <class T>
 struct Work {
   int64_t rounds;
@@ -17,12 +17,12 @@ struct Work {
   T* sums;
   int64_t ld;
   int64_t part_lines;
-  // From the first line, or vector, of a pair to the second.
+  // Distance from the first line, or vector, of a pair to the second.
   int64_t second_source, second_packed, second_sums;
-  // From one pair to the next, and from behind the last one to the first one's next steps.
+  // Distance from one pair to the next, and from the end of the last pair to the next steps of the first.
   int64_t next_source, next_packed, next_sums;
   int64_t wrap_source, wrap_packed, wrap_sums;
-  int64_t left, pairs;  // pairs until then; pairs in all
+  int64_t left, pairs;  // pairs until then; number of pairs
 };
 
 template <class T>
@@ -38,8 +38,8 @@ TERCEL_ALWAYS_INLINE void go_on(Work<T>& w) {
   }
 }
 
-// Copies two vectors of a row: those of two strips, or of one panel. A vector may be wider than a strip: what is too
-// much is overwritten by the next row's, or lies in the gap behind the strip.
+// Copies two vectors of a row: those of two strips, or of one panel. A vector may be wider than a strip: the excess is
+// overwritten by the next row, or goes to the gap after the strip.
 template <class T>
 TERCEL_ALWAYS_INLINE void copy_round(Work<T>& w) {
   __builtin_prefetch(w.source + w.ld);
@@ -95,8 +95,8 @@ bool is_wide(const PackTask<T>& task) {
   return task.part_lines > kLanes<T>;
 }
 
-// Pairs of vectors in a row of a task that is not transposed: as many as lie in the operand as a whole. The other lines
-// are packed one by one.
+// Pairs of vectors in a row of a task that is not transposed: those that are entirely inside the operand. The other
+// lines are packed one by one.
 template <class T>
 int64_t copied_pairs(const PackTask<T>& task) {
   const int64_t reach = is_wide(task) ? 2 * kLanes<T> : kLanes<T>;
@@ -110,7 +110,7 @@ int64_t part_count(const PackTask<T>& task) {
   return (task.lines + task.part_lines - 1) / task.part_lines;
 }
 
-// Takes up to `rounds` rounds off a task; its progress is then behind them. False when only odd pieces are left.
+// Advances a task's progress by up to `rounds` rounds. False if only incomplete pieces are left.
 template <class T>
 bool take_work(PackTask<T>& task, int64_t rounds, Work<T>& w) {
   w.ld = task.ld;
@@ -166,15 +166,16 @@ bool take_work(PackTask<T>& task, int64_t rounds, Work<T>& w) {
   return true;
 }
 
-// One line of a part, from step k on.
+// Packs one line of a part, from step k on.
 template <class T>
 void pack_line(const PackTask<T>& task, int64_t part, int64_t line, int64_t k) {
   T* packed = task.packed + part * task.part_step + line;
   const int64_t index = part * task.part_lines + line;
-  if (index >= task.lines) {  // the rest of the last panel
+  if (index >= task.lines) {  // padding of the last panel
     for (k = 0; k < task.k; ++k) packed[k * task.part_lines] = 0;
     return;
   }
+  if (k >= task.k) return;  // the source may be null
   const T* source = task.source + index * (task.transposed ? task.ld : 1);
   const int64_t step = task.transposed ? 1 : task.ld;
   T unused = 0;
@@ -195,7 +196,7 @@ void pack(PackTask<T>& task) {
       for (int64_t i = 0; i < work.rounds; ++i) copy_round(work);
     }
   }
-  // What is not part of a pair, and of transposed pairs the last steps.
+  // Lines that are not part of a pair, and the last steps of transposed pairs.
   const int64_t whole = task.k / kTransposeSteps * kTransposeSteps;
   int64_t part = 0;
   if (!task.transposed)

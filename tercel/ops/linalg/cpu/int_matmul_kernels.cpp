@@ -1,6 +1,6 @@
 // Products of integer matrices.
 //
-//   for each block of columns, small enough that its rows of B stay in the second cache:
+//   for each block of columns, small enough that its rows of B stay in the L2 cache:
 //     for each row i:  for each p:  c[i, block] += a[i, p] * b[p, block]
 #include "tercel/ops/linalg/int_matmul_kernels.h"
 

@@ -1,12 +1,12 @@
-// Batch normalization of images, a channel at a time or, with channels last, strips of channels.
+// Batch normalization of images, one channel at a time or, with channels last, strips of channels.
 //
 //   statistics:  mean = sum x / n;  var = sum (x - mean)^2 / n;  r = 1 / sqrt(var + eps)
 //   forward:     (x - mean) * (r * weight) + bias
 //   backward:    db = sum g;  dw = sum g * (x - mean) * r
-//                dx = weight * r * (g - [db + (x - mean) * r * dw] / n), without [] where the statistics are given
+//                dx = weight * r * (g - [db + (x - mean) * r * dw] / n), without [] if the statistics are given
 //
-// A channel's sums have lanes, to which its pixels are assigned cyclically, in either memory order. Lanes are added to
-// totals after a stretch, so that rounding errors do not grow with n.
+// A channel's sums are kept in lanes, to which its pixels are assigned cyclically, in either memory order. Lanes are
+// added to totals after each stretch, so that rounding errors do not grow with n.
 #include "tercel/ops/nn/batch_norm_kernels.h"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace tercel::TERCEL_ISA {
 namespace {
 
 constexpr int64_t kStretch = 8192;
-// Channels whose lanes stay in the L1 cache.
+// Number of channels whose lanes stay in the L1 cache.
 constexpr int64_t kStrip = 64;
 
-/** A number of each channel, for one channel or for the channels of a vector. */
+/** One number per channel, for a single channel or for the channels of a vector. */
 template <class T>
 struct OneChannel {
   int64_t c;
@@ -35,7 +35,7 @@ struct ChannelVector {
   TERCEL_ALWAYS_INLINE Vec<T> of(const void* values) const { return vector.load(static_cast<const T*>(values) + c); }
 };
 
-/** Calls part(image, first, count) for stretches of pixels, and end() after kStretch of them or more. */
+/** Calls part(image, first, count) for stretches of pixels, and end() after at least kStretch of them. */
 template <class Part, class End>
 TERCEL_ALWAYS_INLINE void for_stretches(const BatchNormLoop& l, Part part, End end) {
   int64_t done = 0;
@@ -51,7 +51,7 @@ TERCEL_ALWAYS_INLINE void for_stretches(const BatchNormLoop& l, Part part, End e
   if (done > 0) end();
 }
 
-/** sum[k][c - begin] = sum over channel c of what term(at, vector, channel, k) gives for the element at `at`. */
+/** sum[k][c - begin] = sum over channel c of term(at, vector, channel, k) for the element at `at`. */
 template <class T, int kCount, class Term>
 TERCEL_ALWAYS_INLINE void sum_planes(const BatchNormLoop& l, int64_t begin, int64_t end, T (&sum)[kCount][kStrip],
                                      Term term) {

@@ -1,7 +1,7 @@
-// Steps of recurrent layers, given the products.
+// Steps of recurrent layers, after the matrix products.
 //
 //   LSTM:  c' = f c + i g;  h' = o tanh(c')           with i, f, o = sigmoid(sum), g = tanh(sum)
-//   GRU:   h' = n + z (h - n)                         with r, z = sigmoid(x + h's share), n = tanh(x + r * h's share)
+//   GRU:   h' = n + z (h - n)                         with r, z = sigmoid(x + h part), n = tanh(x + r * h part)
 //   RNN:   h' = tanh(sum), or max(sum, 0)
 #include "tercel/ops/nn/cell_kernels.h"
 
@@ -55,7 +55,7 @@ TERCEL_ALWAYS_INLINE V tanh_slope(V y) {
   return V(1) - y * y;
 }
 
-/** The row of a matrix of `width` columns, if there is such a matrix. */
+/** A row of a matrix with `width` columns, or null if there is no matrix. */
 template <class T>
 T* row_of(void* matrix, int64_t row, int64_t width) {
   return matrix ? static_cast<T*>(matrix) + row * width : nullptr;
@@ -122,7 +122,7 @@ void rnn_forward(const CellLoop& l, int64_t begin, int64_t end) {
   });
 }
 
-/** The gradient of h': that of later steps, and the output's. */
+/** The gradient of h': from later steps, and from the output. */
 template <class T, class P>
 TERCEL_ALWAYS_INLINE Vec<T> gradient_of(const CellBackwardLoop& l, int64_t row, P piece) {
   const Vec<T> later = piece.get(row_of<T>(l.dh, row, l.hidden));

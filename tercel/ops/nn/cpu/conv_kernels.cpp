@@ -1,15 +1,16 @@
 // Patches of images, for convolutions and unfold.
 //
 //   channels first:  for row (c, kd, kh, kw) of the matrix:  for run of positions in one row of the output:
-//                      matrix[row][p] = image[c][position of p seen through (kd, kh, kw)]
-//   panels:          the rows of the image that positions see are copied with their padding; then for each panel, for
-//                    row (c, kh, kw) of it:  copies of runs of pixels, none of which meets a border
+//                      matrix[row][p] = image[c][pixel of position p at tap (kd, kh, kw)]
+//   panels:          the input rows that positions read are copied with padding; then for each panel, for
+//                    each of its rows (c, kh, kw):  copies of runs of pixels, without border checks
 //   channels last:   for position p:  for (kd, kh):  matrix[p][kd][kh][all kw] = a run of pixels
 #include "tercel/ops/nn/conv_kernels.h"
 
 #include <cstring>
 
 #include "tercel/ops/common/cpu/simd.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
@@ -19,18 +20,18 @@ namespace {
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Positions of one output row whose tap is inside the image: [first, last).
+// Positions [first, last) of an output row whose tap is inside the image.
 struct Inside {
   int64_t first, last;
 };
 Inside inside(int64_t in, int64_t out, int64_t stride, int64_t shift) {
   // 0 <= o * stride + shift < in
-  const int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t last = in <= shift ? 0 : (in - shift + stride - 1) / stride;
+  const int64_t first = shift >= 0 ? 0 : ceil_div(-shift, stride);
+  const int64_t last = in <= shift ? 0 : ceil_div(in - shift, stride);
   return {least(first, out), most(least(first, out), least(last, out))};
 }
 
-/** An inline copy for few vectors, for which a call would take longer. */
+/** An inline copy for a few vectors, which is faster than a call. */
 template <class T>
 TERCEL_ALWAYS_INLINE void copy_run(T* to, const T* from, int64_t count) {
   constexpr int64_t kFew = 8 * kLanes<T>;
@@ -145,8 +146,8 @@ void last(const PatchLoop& l, T* image, T* matrix, int64_t begin, int64_t end) {
 }
 
 /**
- * The rows that panels are cut from, with zeros around them. With a stride all columns 0, stride, 2 stride ... come
- * first, then all columns 1, 1 + stride ...: so the pixels of one tap are contiguous.
+ * The rows that panels are gathered from, padded with zeros. With a stride, columns 0, stride, 2 stride, ... come
+ * first, then columns 1, 1 + stride, ...: so the pixels of one tap are contiguous.
  */
 template <class T>
 void pad_rows(const PatchLoop& l, const PatchPanels& to, const T* image) {
@@ -181,7 +182,7 @@ void pad_rows(const PatchLoop& l, const PatchPanels& to, const T* image) {
 
 constexpr int64_t kMaxColumns = 64;
 
-/** Runs of a panel's positions, each within one row of outputs. */
+/** Runs of a panel's positions, each within one output row. */
 struct Runs {
   int64_t count = 0;
   int64_t to[kMaxColumns], from[kMaxColumns], length[kMaxColumns];
@@ -192,7 +193,7 @@ struct Runs {
       const int64_t most = panels.columns - done, left = l.out[2] - column;
       to[count] = done;
       from[count] = (row * l.stride[1] - panels.first_row) * panels.width + column;
-      // Behind the end the last run goes on.
+      // The last run continues past the end.
       length[count] = begin + done + left >= end ? most : least(left, most);
       done += length[count];
     }
@@ -216,7 +217,7 @@ void panels(const PatchLoop& l, const PatchPanels& p, const T* image, T* matrix,
             const T* from = tap + runs.from[r];
             T* to = row + runs.to[r];
             const int64_t length = runs.length[r];
-            // Whole vectors: excess elements are overwritten by the next run or row, or lie in the gap.
+            // Whole vectors: excess elements are overwritten by the next run or row, or go to the gap.
             for (int64_t i = 0; i < length; i += kLanes<T>) store(to + i, load(from + i));
           }
         }

@@ -1,8 +1,8 @@
-// Depthwise convolutions, channels last.
+// Depthwise convolutions, channels-last.
 //
 //   forward:  for row of positions, vector of channels, few positions o:
-//               acc[o] = bias;  for tap k that sees pixels p[o]:  acc[o] += x[p[o]] * w[k];  y[o] = acc[o]
-//   input:    for position o, block of channels:  for tap k that sees a pixel p:  x[p] += y[o] * w[k]
+//               acc[o] = bias;  for tap k with pixels p[o]:  acc[o] += x[p[o]] * w[k];  y[o] = acc[o]
+//   input:    for position o, block of channels:  for tap k with a pixel p:  x[p] += y[o] * w[k]
 //   weight:   for row of positions, block, k:  acc = 0;  for o in the row:  acc += y[o] * x[p];  w[k] += acc
 #include <type_traits>
 
@@ -20,7 +20,7 @@ constexpr int kBlockVectors = 4;
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Channels that do not fill a vector are computed without vectors.
+// Channels that do not fill a vector are computed one by one.
 template <class V, class T>
 TERCEL_ALWAYS_INLINE V get(const T* p) {
   V v;
@@ -32,7 +32,7 @@ TERCEL_ALWAYS_INLINE void put(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof(V));
 }
 
-/** Calls fn.operator()<V, count>(channel) for blocks of `count` V's that make up channels [begin, end). */
+/** Calls fn.operator()<V, count>(channel) for blocks of `count` V's that cover channels [begin, end). */
 template <class T, class Fn>
 TERCEL_ALWAYS_INLINE void for_each_block(int64_t begin, int64_t end, Fn fn) {
   int64_t c = begin;
@@ -42,7 +42,7 @@ TERCEL_ALWAYS_INLINE void for_each_block(int64_t begin, int64_t end, Fn fn) {
   for (; c < end; ++c) fn.template operator()<T, 1>(c);
 }
 
-/** Calls fn.operator()<V>(channel) for the vectors V that make up channels [begin, end). */
+/** Calls fn.operator()<V>(channel) for the vectors V that cover channels [begin, end). */
 template <class T, class Fn>
 TERCEL_ALWAYS_INLINE void for_each_vector(int64_t begin, int64_t end, Fn fn) {
   int64_t c = begin;
@@ -50,7 +50,7 @@ TERCEL_ALWAYS_INLINE void for_each_vector(int64_t begin, int64_t end, Fn fn) {
   for (; c < end; ++c) fn.template operator()<T>(c);
 }
 
-/** Taps [first, last) of a dimension that see a pixel from a position, and the pixel of tap 0, which may not exist. */
+/** Taps [first, last) of a dimension that read a pixel at a position, and the pixel of tap 0, which may not exist. */
 struct Taps {
   int64_t first, last, pixel;
 
@@ -65,7 +65,7 @@ struct Taps {
   }
 };
 
-/** Calls visit(tap, pixel) for the taps of a position that see a pixel. */
+/** Calls visit(tap, pixel) for the taps of a position that are inside the image. */
 template <class Visit>
 TERCEL_ALWAYS_INLINE void for_each_tap(const DepthwiseLoop& l, const Taps& depth, const Taps& height, const Taps& width,
                                        Visit visit) {
@@ -91,7 +91,7 @@ TERCEL_ALWAYS_INLINE void for_each_position(const DepthwiseLoop& l, Visit visit)
   }
 }
 
-/** Positions of an output row whose taps of the last dimension all see a pixel: [first, last). */
+/** Positions [first, last) of an output row whose taps of the last dimension are all inside the image. */
 struct Interior {
   int64_t first, last;
 
@@ -103,11 +103,12 @@ struct Interior {
   }
 };
 
-/** A vector of channels at kCount positions of a row, which have the same taps; `width` is that of the first. */
+/** A vector of channels at kCount positions of a row with the same taps; `width` is that of the first one. */
 template <class V, int kCount, class T>
 TERCEL_ALWAYS_INLINE void sum_taps(const DepthwiseLoop& l, const T* x, const T* weight, const T* bias, T* y,
                                    const Taps& depth, const Taps& height, const Taps& width) {
-  const int64_t step = l.stride[2] * l.channels;
+  // A stride that no second position uses may be any number.
+  const int64_t step = kCount > 1 ? l.stride[2] * l.channels : 0;
   V acc[kCount];
   TERCEL_UNROLL
   for (int o = 0; o < kCount; ++o) acc[o] = bias ? get<V>(bias) : V{};

@@ -4,7 +4,7 @@
 //                 out[64 g + i] = words[i] < threshold ? 0 : x * scale
 #include "tercel/ops/nn/dropout_kernels.h"
 
-#include "tercel/ops/random/cpu/philox_lanes.h"
+#include "tercel/ops/common/cpu/philox_lanes.h"
 
 namespace tercel::TERCEL_ISA {
 

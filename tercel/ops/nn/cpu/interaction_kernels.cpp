@@ -1,4 +1,4 @@
-// Interactions of a sample's features.
+// Feature interactions.
 //
 //   dot:      Z = [mlp; emb] or emb alone, n x d;  T = Z transposed
 //             for blocks of rows i, of columns j < i:  G[i][j] = sum over k of Z[i][k] * T[k][j], in registers
@@ -54,7 +54,7 @@ void multiply_rows(int r, const T* rows, int64_t stride, const T* columns, int64
   }
 }
 
-// Rows that are multiplied with that many vectors of columns, of `left` ones: sums and columns stay in registers.
+// Number of rows to multiply with a number of vectors of columns, out of `left`: sums and columns stay in registers.
 int rows_at_once(int64_t vectors, int64_t left) {
   const int most = vectors <= 1 ? 8 : (vectors <= 3 ? 4 : 2);
   return left >= most ? most : (left >= 4 && most > 4 ? 4 : (left >= 2 && most >= 2 ? 2 : 1));
@@ -111,7 +111,7 @@ void forward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
     T* pair = out + loop.passed;
     T* const last = pair + pairs;
     for (int64_t i = 1; i <= slots;) {
-      // Rows with the same number of vectors to the left of the diagonal.
+      // Rows with the same number of vectors left of the diagonal.
       const int64_t vectors = ceil_div(i, kLane);
       const int64_t left = (vectors * kLane < slots ? vectors * kLane : slots) - i + 1;
       const int r = rows_at_once(vectors, left);
@@ -155,7 +155,7 @@ void backward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
     const T* pair = out_grad + loop.passed;
     const T* const last = pair + pairs;
     for (int64_t i = 1; i < n; ++i) {
-      // A last vector reads too far and writes wrong numbers to the diagonal and beyond; later rows overwrite them.
+      // The last vector reads too far and writes wrong numbers to the diagonal and beyond; later rows overwrite them.
       T* row = grads + i * ld;
       const int64_t used = ceil_div(i, kLane);
       if (pair + used * kLane <= last)

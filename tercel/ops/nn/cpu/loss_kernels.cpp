@@ -1,7 +1,7 @@
 // Losses with their derivatives, in one pass.
 //
 //   e = exp(-|x|)
-//   loss = x * ((x >= 0 ? 1 : 0) - y) + log1p(e), which has no difference of infinities
+//   loss = x * ((x >= 0 ? 1 : 0) - y) + log1p(e), which subtracts no infinities
 //   grad = (x >= 0 ? 1 : e) / (1 + e) - y
 #include "tercel/ops/nn/loss_kernels.h"
 

@@ -3,7 +3,7 @@
 //   forward:   mean = sum(x) / n;  rstd = 1 / sqrt(sum((x - mean)^2) / n + eps);  out = (x - mean) * rstd * w + b
 //   backward:  h = (x - mean) * rstd;  g = grad * w;  out = rstd * (g - sum(g) / n - h * sum(g * h) / n)
 //              dw = sum over rows of grad * h;  db = sum over rows of grad
-// Without centring, mean = 0 and the term sum(g) / n is left out.
+// Without centring, mean = 0 and the term sum(g) / n is dropped.
 #include "tercel/ops/nn/norm_kernels.h"
 
 #include <cmath>
@@ -82,7 +82,7 @@ struct RowGradient : Row<T> {
     dw = sums(l.weight_sums, at);
     db = sums(l.bias_sums, at);
   }
-  /** Sums of this row's block, cleared by the first row of the block. */
+  /** Sums of the block that contains this row; the first row of a block clears them. */
   T* sums(void* all, int64_t at) const {
     if (!all) return nullptr;
     T* to = static_cast<T*>(all) + at;
@@ -95,7 +95,7 @@ struct RowGradient : Row<T> {
     return (v.load(p, m) - m) * s;
   }
 
-  /** A weight for each element. */
+  /** One weight per element. */
   void by_element() const {
     if (out) {
       LaneSums<T> shifts, slopes;
@@ -116,7 +116,7 @@ struct RowGradient : Row<T> {
     if (db) for_vectors<T>(n, [&](int64_t i, auto v) { v.store(db + i, v.load(db + i) + v.load(g + i)); });
   }
 
-  /** A weight, or none, for each piece. */
+  /** One weight, or none, per piece. */
   void by_piece() const {
     const int64_t pieces = w || dw || db ? parts : 1, length = n / pieces;
     T shift = 0, slope = 0;

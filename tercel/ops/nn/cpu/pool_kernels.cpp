@@ -1,7 +1,7 @@
-// Pooling and resampling of images.
+// Pooling and resizing of images.
 //
-//   for each row of the output:   combine the input rows that its window sees, element by element;
-//                                 combine the elements of that one row that each output sees.
+//   for each row of the output:   combine the input rows in its window, element by element;
+//                                 combine the elements of the resulting row in each output's window.
 //
 // The first loop is over contiguous elements in both memory formats, so a window costs its height plus its width, not
 // its area.
@@ -17,13 +17,13 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Whether v replaces the largest so far: NaN always does.
+// Whether v replaces the current maximum: NaN always does.
 template <class T>
 TERCEL_ALWAYS_INLINE bool beats(T v, T best) {
   return v > best || v != v;
 }
 
-// Largest of the rows, and which row of the image it was in.
+// Maximum over rows, and the image row that contained it.
 template <class T>
 void take_row(const T* row, int32_t number, int64_t count, T* best, int32_t* rows) {
 #pragma GCC ivdep
@@ -84,7 +84,7 @@ void max_rows(const MaxPoolLoop& l, void* scratch, int64_t begin, int64_t end) {
           const int64_t other = start + k * l.step[2];
           const T w = best[other * l.inner + c];
           const int32_t other_row = rows[other * l.inner + c];
-          // For ties the first in row-major order.
+          // For ties, the first in row-major order wins.
           if (beats(w, v) || (w == v && other_row < row)) {
             v = w;
             row = other_row;
@@ -122,7 +122,7 @@ TERCEL_ALWAYS_INLINE void add_times(T* to, const T* from, T factor, int64_t coun
   }
 }
 
-/** sums[0 .. n) = the sums over rows of `width`; n is that of kCount vectors, or less than that of one. */
+/** sums[0 .. n) = the sums over rows of `width`; n is kCount vectors, or less than one vector. */
 template <int kCount, class T>
 TERCEL_ALWAYS_INLINE void add_rows(const T* x, int64_t rows, int64_t width, T* sums, int64_t n) {
   using V = Vec<T>;
@@ -140,7 +140,7 @@ TERCEL_ALWAYS_INLINE void add_rows(const T* x, int64_t rows, int64_t width, T* s
   }
 }
 
-/** Sums of whole images: over rows, then halves of a row are added; the same order in both memory formats. */
+/** Sums of whole images: over rows, then halves of a row are added; in the same order in both memory formats. */
 template <class T>
 void sum_images(const SeparableResizeLoop& l, T* sums, int64_t begin, int64_t end) {
   constexpr int64_t kSize = Vec<T>::kSize;

@@ -3,15 +3,15 @@
 //   m = max x;  s = sum exp(x - m);  softmax: exp(x - m) / s;  log: x - (m + log s)
 //   backward, from the result y:  softmax: y * (g - sum(g * y));  log: g - exp(y) * sum(g)
 //
-// For rows (inner = 1) vectors run along n; otherwise across columns, of which a strip is processed at a time. Sums are
-// computed for stretches of n and then added to totals, so that rounding errors do not grow with n. The maximum ignores
-// NaN, which reaches the results through the sum.
+// For rows (inner = 1) vectors run along n; otherwise across columns, in strips. Sums are computed for stretches of n
+// and then added to totals, so that rounding errors do not grow with n. The maximum ignores NaN, which reaches the
+// results through the sum.
 //
 // Note [Softmax of long columns]
-// Columns that do not fit the cache are read twice: once for m and s together, once for the result. If an element
-// exceeds m by more than kMargin it becomes the new m, and the sum so far is scaled by exp(old m - m): as
-// that is at most exp(-kMargin), the errors of old scalings fade. Elements exceed m by at most kMargin, so the rounding
-// errors of the differences are those of numbers of that size.
+// Columns that do not fit the cache are read twice: once for both m and s, once for the result. If an element exceeds m
+// by more than kMargin it becomes the new m, and the sum so far is scaled by exp(old m - m), which is at most
+// exp(-kMargin), so the errors of earlier scalings fade. Elements exceed m by at most kMargin, so the rounding errors
+// of the differences are those of numbers of that size.
 #include "tercel/ops/nn/softmax_kernels.h"
 
 #include "tercel/ops/common/cpu/lanes.h"
@@ -63,7 +63,7 @@ Vec<T> sum_of_lanes(Vec<T> v) {
   return combine_all_lanes(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
-// Sum over vectors [0, n) of value(i, load, store), in stretches. What is not there counts as value of `fill`.
+// Sum over vectors [0, n) of value(i, load, store), in stretches. Missing lanes have the value of `fill`.
 template <class T, class Value>
 TERCEL_ALWAYS_INLINE Vec<T> sum_over(int64_t n, T fill, Value value) {
   using V = Vec<T>;
@@ -109,7 +109,7 @@ class Writer {
   alignas(64) T tile_[kTile];
 };
 
-// A row that fits a vector.
+// A row that fits in a vector.
 template <class T>
 Vec<T> load_row(const T* x, int64_t n) {
   return n == Vec<T>::kSize ? Vec<T>::load(x) : load_partial(x, n, Vec<T>(kLowest<T>));
@@ -147,7 +147,7 @@ void softmax_row(const T* x, T* out, int64_t n, T* kept, Writer<T>& writer) {
     writer.write(out, n, [&](int64_t i, auto load) { return exp(load(x + i) - top) / sum; });
 }
 
-// Rows [0, count), count <= kLogRows, whose logarithms are taken together.
+// Rows [0, count), count <= kLogRows, whose logarithms are computed together.
 template <class T>
 constexpr int64_t kLogRows = Vec<T>::kSize;
 template <class T>
@@ -205,7 +205,7 @@ struct Columns {
   void fill(T* values, T value) const {
     for (int64_t c = 0; c < width; ++c) values[c] = value;
   }
-  // total += part, with the rounding error in `lost`.
+  // total += part; `lost` accumulates the rounding errors.
   void add_part() {
     for_each_vector<T>(width, T(0), [&](int64_t c, auto load, auto store) {
       const V before = load(total + c), more = load(part + c) - load(lost + c), after = before + more;
@@ -227,7 +227,7 @@ struct Columns {
   TERCEL_ALWAYS_INLINE void add_rows(int64_t begin, int64_t end, Value value) {
     for (int64_t r = begin; r < end; ++r)
       for_each_vector<T>(width, T(0), [&](int64_t c, auto load, auto store) {
-        // In this order: value() may rescale the sum.
+        // This order is needed, since value() may rescale the sum.
         const V more = value(r, c, load, store);
         store(part + c, load(part + c) + more);
       });
@@ -292,7 +292,7 @@ struct Columns {
     store(limit + c, where(raised, value + V(T(kMargin)), before));
     for (T* sum : {part, total, lost}) store(sum + c, load(sum + c) * factor);
   }
-  // The hardware does not prefetch rows that are pages apart. Nothing is read beyond the last one.
+  // The hardware does not prefetch rows that are pages apart. Prefetching beyond the last row reads nothing.
   static void fetch(const T* p) { _mm_prefetch(p, _MM_HINT_T0); }
 
   void write_logs(const T* x, T* out, int64_t n, int64_t stride) {
@@ -351,7 +351,7 @@ template <class T>
 void log_softmax(const SoftmaxLoop& loop, int64_t begin, int64_t end, Writer<T>& writer) {
   const T* x = static_cast<const T*>(loop.x);
   T* out = static_cast<T*>(loop.out);
-  // Long rows would leave the cache before they are read again.
+  // Long rows would be evicted from the cache before they are read again.
   const int64_t together = loop.n * kLogRows<T> * static_cast<int64_t>(sizeof(T)) <= kKeptBytes / 2 ? kLogRows<T> : 1;
   for (int64_t r = begin; r < end; r += together)
     log_softmax_rows(x + r * loop.n, out + r * loop.n, loop.n, end - r < together ? end - r : together, writer);

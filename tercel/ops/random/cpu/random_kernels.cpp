@@ -1,4 +1,4 @@
-// Random bits, uniform and normal numbers, as loops over small arrays that the compiler vectorises.
+// Random bits, uniform and normal numbers, as loops over small arrays for the compiler to vectorise.
 //
 //   log(2^e m):  e log 2 + 2 artanh(s),  s = (m - 1) / (m + 1),  sqrt(1/2) <= m < sqrt(2),  as a power series
 //   cos, sin(2 pi t):  quarter turns q = round(4 t), then power series at 2 pi (t - q / 4), at most pi / 4
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tercel/ops/random/cpu/philox_lanes.h"
+#include "tercel/ops/common/cpu/philox_lanes.h"
 #include "tercel/util/macros.h"
 
 namespace tercel::TERCEL_ISA {
@@ -15,7 +15,7 @@ namespace tercel::TERCEL_ISA {
 namespace {
 
 constexpr int kLanesOfBlocks = static_cast<int>(kRandomLanes);
-// Pairs of normal numbers that are computed together.
+// Pairs of normal numbers computed together.
 constexpr int kPairs = static_cast<int>(kNormalsTogether) / 2;
 
 template <class To, class From>
@@ -71,7 +71,7 @@ TERCEL_ALWAYS_INLINE float log_of(float x) {
 TERCEL_ALWAYS_INLINE double log_of(double x) {
   constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd;
   const auto bits = same_bits<int64_t>(x);
-  // 32 bits wide, since every instruction set has such conversions and shifts.
+  // In 32 bits, since every instruction set has 32-bit conversions and shifts.
   const auto exponent = static_cast<int32_t>(static_cast<uint64_t>(bits - kRootHalf + (int64_t{1} << 62)) >> 52) - 1024;
   const auto m = same_bits<double>(bits - static_cast<int64_t>(exponent) * (int64_t{1} << 52));
   const double s = (m - 1) / (m + 1);

@@ -1,7 +1,7 @@
-// The largest or smallest element along a dimension, and its first index.
+// Maximum or minimum along a dimension, and the index of its first occurrence.
 //
 //   rows:     for each tile of the row:  b = best of tile;  if b is better than best: best = b, where = the tile
-//             then find it in that tile
+//             then search for it in that tile
 //   short:    rows in the lanes of vectors, then as columns
 //   columns:  for each row r:  for each column c:  if x[r][c] is better than best[c]: best[c] = x[r][c], where[c] = r
 #include "tercel/ops/common/cpu/transpose_to_lanes.h"
@@ -12,7 +12,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-// Elements of a row searched at a time; rows that need conversion use the pieces of a RowReader.
+// Elements of a row searched at a time; rows that need conversion are read in tiles of a RowReader.
 constexpr int64_t kTile = 4096;
 
 template <class Op, class T>
@@ -35,12 +35,6 @@ T best_of(const T* x, int64_t n) {
 template <class T>
 bool is_nan(T x) {
   return x != x;
-}
-
-template <class Op, class T>
-bool is_better(T a, T b) {
-  constexpr bool kLargest = std::is_same_v<Op, op::Max>;
-  return (kLargest ? a > b : a < b) || (is_nan(a) && !is_nan(b));
 }
 
 template <class T>
@@ -71,7 +65,7 @@ void short_rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   for (int64_t next = begin; next < end; next += kWidth) {
     // The last vector overlaps the one before.
     const int64_t row = next + kWidth <= end ? next : end - kWidth;
-    lane_columns(loop.in + row * loop.kept_strides[0], loop.kept_strides[0], loop.size, columns);
+    transpose_to_lanes(loop.in + row * loop.kept_strides[0], loop.kept_strides[0], loop.size, columns);
     V value = V::load(columns), at(0);
     for (int64_t i = 1; i < loop.size; ++i) {
       const V x = V::load(columns + i * kWidth);
@@ -110,7 +104,7 @@ void rows(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
     int64_t where = 0;
     for (int64_t first = 0; first < loop.size; first += step) {
       const T here = best_of<Op>(tile(first, size_from(first)), size_from(first));
-      if (first == 0 || is_better<Op>(here, best)) {
+      if (first == 0 || Op::better(here, best)) {
         best = here;
         where = first;
       }
@@ -126,7 +120,7 @@ template <class Op, class T>
 void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
   using V = AnyVec<T>;
   constexpr int64_t kWidth = RowReader<T>::kMax, kSize = V::kSize;
-  // Row numbers are stored as T, relative to the start of a block in which all of them are exact.
+  // Row indices are stored as T, relative to the start of a block within which all of them are exact.
   constexpr int64_t kBlock = 1 << 20;
   const RowReader<T> reader(loop.dtype, loop.compute);
   const int64_t columns = loop.kept_sizes[0], column_stride = loop.kept_strides[0];
@@ -141,7 +135,7 @@ void columns(const ArgReduceLoop& loop, int64_t begin, int64_t end) {
     const Odometer kept(loop.num_kept - 1, loop.kept_sizes + 1, task / strips);
     const char* in = loop.in + kept.offset(loop.kept_strides + 1) + first * column_stride;
     const int64_t vectors = ceil_div(width, kSize);
-    // A partial last vector is read from the tile, to not read beyond the end of the row.
+    // A partial last vector is read from the tile, to avoid reading beyond the end of the row.
     const bool direct = reader.direct(column_stride) && width % kSize == 0;
     for (int64_t i = width; i < vectors * kSize; ++i) tile[i] = T(0);
     for (int64_t start = 0; start < loop.size; start += kBlock) {

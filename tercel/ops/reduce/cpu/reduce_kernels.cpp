@@ -5,6 +5,7 @@
 //               for 4 rows at a time:  sums[:] = combine(sums[:], (r0 + r1) + (r2 + r3)[:])
 //               every 128 rows sums are added to a second row of sums, and reset
 #include "tercel/ops/reduce/cpu/reduce_vec.h"
+#include "tercel/util/ceil_div.h"
 
 namespace tercel::TERCEL_ISA {
 
@@ -70,7 +71,7 @@ class Cascade {
   uint64_t count_ = 0;
 };
 
-// Contiguous rows of one leaf each.
+// Contiguous rows of at most one leaf each.
 template <class Op, class T>
 void short_rows(const ReduceLoop& loop, int64_t begin, int64_t end) {
   Odometer kept(loop.num_kept, loop.kept_sizes, begin);
@@ -147,7 +148,7 @@ class Strip {
   static constexpr int64_t kWidth = RowReader<T>::kMax;
   static constexpr int64_t kSize = V::kSize;
 
-  // A partial last vector overlaps the one before it: it has separate sums, of which only the last lanes are used. A
+  // A partial last vector overlaps the one before it. It has separate sums, of which only the last lanes are used. A
   // strip narrower than a vector is read through tiles, which are wide enough.
   explicit Strip(int64_t width) : width_(width) {
     vectors_ = width / kSize;
@@ -220,7 +221,7 @@ void columns(const ReduceLoop& loop, int64_t begin, int64_t end) {
   using S = Strip<Op, T>;
   const RowReader<T> reader(loop.dtype, loop.compute);
   const int64_t columns = loop.kept_sizes[0], column_stride = loop.kept_strides[0];
-  const int64_t strips = (columns + S::kWidth - 1) / S::kWidth;
+  const int64_t strips = ceil_div(columns, S::kWidth);
   const bool in_line = loop.num_reduced == 1;
   int64_t outer_count = 1;
   for (int d = 1; d < loop.num_kept; ++d) outer_count *= loop.kept_sizes[d];
@@ -278,7 +279,7 @@ constexpr Kernels kernels_of() {
   if constexpr (!is_floating_only<Op>) {
     put<Op, int32_t>(out, Compute::I32);
     put<Op, int64_t>(out, Compute::I64);
-    // Ops that do not compare give the same bits as for int64.
+    // Ops that do not compare elements give the same bits as for int64.
     put<Op, std::conditional_t<is_ordering<Op>, uint64_t, int64_t>>(out, Compute::U64);
   }
   if constexpr (takes_complex_elements<Op>) {

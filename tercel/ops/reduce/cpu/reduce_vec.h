@@ -1,4 +1,4 @@
-// Shared by reductions: vectors of any compute type, and iteration over strided memory.
+// Helpers of reductions: vectors of any compute type, and iteration over strided memory.
 #pragma once
 
 #include "tercel/ops/common/cpu/int_vec.h"
@@ -53,7 +53,7 @@ TERCEL_ALWAYS_INLINE IntVec<T> fold_lanes(IntVec<T> x, std::index_sequence<kLane
         Op::combine(x, IntVec<T>(Simd<T>(__builtin_shufflevector(x.v, x.v, (kLane ^ kHalf)...)))), lanes);
 }
 
-/** Combines a vector's lanes to one number. */
+/** Combines the lanes of a vector to one number. */
 template <class Op, class T>
 T combine_lanes(AnyVec<T> x) {
   using V = AnyVec<T>;
@@ -117,7 +117,7 @@ void visit_real_compute(Compute compute, Fn fn) {
   }
 }
 
-/** Elements of any dtype and stride, as a row of T. */
+/** Reads elements of any dtype and stride as a row of T. */
 template <class T>
 struct RowReader {
   static constexpr int64_t kMax = 4096 / static_cast<int64_t>(sizeof(T));
@@ -127,7 +127,7 @@ struct RowReader {
   RowReader(ScalarType dtype, Compute compute)
       : item(static_cast<int64_t>(item_size(dtype))),
         convert(dtype == native_dtype(compute) ? nullptr : load_conversion(dtype, compute)) {}
-  /** Whether the elements are a contiguous row of T in memory. */
+  /** Whether the elements are already a contiguous row of T in memory. */
   bool direct(int64_t stride) const { return !convert && stride == item; }
   /** Reads n <= kMax elements into the tile. */
   void read(T* tile, const char* in, int64_t stride, int64_t n) const {

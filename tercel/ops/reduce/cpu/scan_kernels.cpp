@@ -17,7 +17,7 @@ namespace tercel::TERCEL_ISA {
 
 namespace {
 
-/** Accumulator type: twice the width, so that the error of a sum of n float32 is half a unit, not n. */
+/** Accumulator type: twice the width, so that the error of a sum of n float32 numbers is half a unit, not n. */
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
@@ -37,7 +37,7 @@ TERCEL_ALWAYS_INLINE A multiply(A a, A b) {
     return a * b;
 }
 
-/** Common base of running sums, products etc. with a wider accumulator. */
+/** Common base of cumulative sums, products etc. with a wider accumulator. */
 template <class T>
 struct WideScan {
   using Element = T;
@@ -72,7 +72,7 @@ struct LogSumExpScan : WideScan<T> {
   static Total combine(Total a, Total b) {
     if (a != a || b != b) return a + b;
     const Total high = a > b ? a : b, low = a > b ? b : a;
-    // Equal infinities have no difference.
+    // Equal infinities cannot be subtracted.
     return std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
   }
 };
@@ -90,7 +90,7 @@ struct ExtremeScan {
     T value;
     int64_t index;
   };
-  static constexpr bool kRuns = false;
+  static constexpr bool kRuns = false, kLargestFirst = kLargest;
   static Total identity() {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>)
@@ -115,7 +115,7 @@ constexpr bool kIsExtreme = requires(typename Op::Total total) {
   total.index;
 };
 
-/** One row; elements are numbered in the order of the scan. */
+/** One row; elements are numbered in scan order. */
 template <class Op, bool kReverse>
 struct RowScan {
   using T = typename Op::Element;
@@ -137,7 +137,7 @@ struct RowScan {
   TERCEL_ALWAYS_INLINE Total read(int64_t i) const { return Op::lift(x[place(i)], place(i)); }
   TERCEL_ALWAYS_INLINE void write(int64_t i, Total total) const { Op::store(loop, out, start, place(i), total); }
 
-  /** Elements [i, end) of a running extreme: most vectors of a row do not change it. */
+  /** Elements [i, end) of a cumulative extremum: most vectors of a row do not change it. */
   template <bool kStore>
   Total extreme_block(int64_t i, int64_t end, Total best) const {
     using Count = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
@@ -161,7 +161,7 @@ struct RowScan {
     return best;
   }
 
-  /** Total of elements [i, end); with kStore, stores the scan, including the total before i. */
+  /** Total of elements [i, end); with kStore, writes the scan, including the total before i. */
   template <bool kStore>
   Total block(int64_t i, int64_t end, Total before) const {
     if constexpr (kIsExtreme<Op>) return extreme_block<kStore>(i, end, before);
@@ -233,7 +233,7 @@ struct RowScan {
   }
 };
 
-/** Four rows at once, so that none waits for another's last sum. */
+/** Four rows at once, so that their dependent additions overlap. */
 template <class Op, bool kReverse>
 void scan_short_rows(const ScanLoop& loop, int64_t row) {
   using T = typename Op::Element;
@@ -253,7 +253,7 @@ void scan_short_rows(const ScanLoop& loop, int64_t row) {
 template <class Op, bool kReverse>
 void scan_rows(const ScanLoop& loop, int64_t begin, int64_t end) {
   static_assert(sizeof(typename Op::Total) <= kScanCarryBytes);
-  // Gives the same sums: elements of a partial tile are added one by one.
+  // Gives the same sums, since elements of a partial tile are added one by one.
   if (loop.phase == ScanPhase::Whole && loop.n < RowScan<Op, kReverse>::kTile)
     for (; begin + 4 <= end; begin += 4) scan_short_rows<Op, kReverse>(loop, begin);
   for (int64_t task = begin; task < end; ++task) {
@@ -269,7 +269,7 @@ void scan_rows(const ScanLoop& loop, int64_t begin, int64_t end) {
   }
 }
 
-/** Scans the rows of a strip of columns, with one total for each column. */
+/** Scans the rows of a strip of columns, with one total per column. */
 template <class Op>
 void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
   using T = typename Op::Element;
@@ -278,7 +278,6 @@ void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
   if constexpr (kIsExtreme<Op>) {
     alignas(64) T best[kMaxScanStrip];
     alignas(64) int64_t where[kMaxScanStrip];
-    constexpr bool kLargest = std::is_same_v<Op, ExtremeScan<T, true>>;
     for (int64_t c = 0; c < width; ++c) {
       best[c] = Op::identity().value;
       where[c] = 0;
@@ -289,7 +288,7 @@ void scan_strip(const ScanLoop& loop, int64_t offset, int64_t width) {
       int64_t* indices = loop.indices + offset + r * loop.inner;
 #pragma GCC ivdep
       for (int64_t c = 0; c < width; ++c) {
-        const bool take = takes_place<kLargest>(best[c], row[c]);
+        const bool take = takes_place<Op::kLargestFirst>(best[c], row[c]);
         best[c] = take ? row[c] : best[c];
         where[c] = take ? r : where[c];
         values[c] = best[c];

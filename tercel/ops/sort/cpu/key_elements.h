@@ -59,7 +59,7 @@ TERCEL_ALWAYS_INLINE decltype(auto) visit_sorted(const SortedKeys& sorted, Fn fn
   return fn(PackedKeys{static_cast<const uint64_t*>(sorted.elements), sorted.position_bits});
 }
 
-/** The caller's key. */
+/** The original key. */
 TERCEL_ALWAYS_INLINE int64_t original_key(const SortedKeys& sorted, uint64_t key) {
   const uint64_t base = static_cast<uint64_t>(sorted.base);
   return static_cast<int64_t>(sorted.descending ? base - key : base + key);

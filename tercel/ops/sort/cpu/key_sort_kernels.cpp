@@ -15,7 +15,7 @@ template <class Source>
 void count_digits(const Source& source, const RadixPass& pass, int64_t begin, int64_t end, uint32_t* counts) {
   const uint64_t mask = (uint64_t{1} << pass.digit_bits) - 1;
   const int shift = pass.shift;
-  // Adjacent elements often have the same digit: two tables avoid waiting for the previous addition.
+  // Adjacent elements often have the same digit: with two tables, an addition need not wait for the previous one.
   uint32_t odd[1 << kMaxDigitBits];
   __builtin_memset(odd, 0, (size_t{1} << pass.digit_bits) * sizeof(uint32_t));
   int64_t i = begin;
@@ -36,7 +36,7 @@ void scatter_digits(const Source& source, const RadixPass& pass, int64_t begin, 
     target[offsets[(source.key(i) >> shift) & mask]++] = source.template element<Element>(i);
 }
 
-// Writes the keys as K, in the order of `source`.
+// Writes keys as K, in the order of `source`.
 template <class K, class Element>
 void sort_few_of(const RawKeys& source, int64_t n, K turn, Element* elements) {
   alignas(64) K keys[kFewKeys + kKeySlack / static_cast<int64_t>(sizeof(K))];

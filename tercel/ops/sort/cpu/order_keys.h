@@ -1,4 +1,4 @@
-// Maps elements to integers in the same order: NaN last, both zeros equal.
+// Maps elements to integers with the same order: NaN last, both zeros equal.
 #pragma once
 
 #include <cstring>
@@ -9,11 +9,11 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-/** A signed integer of 32 or 64 bits for every element of type T. */
+/** Type of the keys of elements of type T: a signed integer of 32 or 64 bits. */
 template <class T>
 using OrderKey = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
-// Positive floats have the order of their bits, negative ones the reverse order.
+// Positive floats are ordered like their bits, negative floats in reverse.
 template <class T, class Bits>
 OrderKey<T> float_key(T x) {
   const auto value = static_cast<ComputeType<T>>(x);
@@ -25,7 +25,7 @@ OrderKey<T> float_key(T x) {
   return value != value ? OrderKey<T>{kMagnitude} : (value == 0 ? 0 : OrderKey<T>{key});
 }
 
-// Converts between the orders of unsigned and signed keys.
+// Converts between unsigned and signed keys, keeping the order.
 template <class T>
 constexpr T kTopBit = T(T{1} << (sizeof(T) * 8 - 1));
 template <class T>
@@ -45,7 +45,7 @@ OrderKey<T> order_key(T x) {
     return float_key<T, int16_t>(x);
 }
 
-/** The integer that a key was made from. */
+/** The integer from which a key was computed. */
 template <class T>
 T from_key(int64_t key) {
   if constexpr (kFillsKey<T>)

@@ -1,9 +1,9 @@
-// Ranks among integer keys K, int32_t or int64_t.
+// Selection by rank among integer keys K, int32_t or int64_t.
 //
 // Note [Order statistics of keys]
-// The ranks of few keys are computed by counting the smaller ones for each, without branches. Among many keys, the key
-// of a rank is found digit by digit from the top: the keys are counted by their first differing bits, and those in the
-// bucket of the rank are kept. Arrays of keys have room for a vector after their end, since vectors read beyond it.
+// For few keys, the rank of each is computed by counting the smaller ones, without branches. For many keys, the key of
+// a rank is found digit by digit from the top: keys are counted by their first differing bits, and those in the bucket
+// of the rank are kept. Arrays of keys have room for a vector after their end, since vectors read beyond it.
 #pragma once
 
 #include "tercel/ops/common/cpu/simd.h"
@@ -12,10 +12,10 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-/** Bytes behind the end of an array of keys that may be read, and written where it is a target. */
+/** Bytes after the end of an array of keys that may be read, and written if it is a target. */
 constexpr int64_t kKeySlack = 64;
 
-/** Bit i: lane i of a is less than that of b. */
+/** Bit i: whether lane i of a is less than that of b. */
 template <class K>
 TERCEL_ALWAYS_INLINE uint32_t less_bits(Simd<K> a, Simd<K> b) {
 #if TERCEL_ISA_LEVEL == 2
@@ -36,7 +36,7 @@ TERCEL_ALWAYS_INLINE uint32_t less_bits(Simd<K> a, Simd<K> b) {
 #endif
 }
 
-/** counts + 1 in the lanes in which a is less than b. */
+/** counts, plus 1 in the lanes in which a is less than b. */
 template <class K>
 TERCEL_ALWAYS_INLINE Simd<K> count_less(Simd<K> counts, Simd<K> a, Simd<K> b) {
 #if TERCEL_ISA_LEVEL == 2
@@ -51,7 +51,7 @@ TERCEL_ALWAYS_INLINE Simd<K> count_less(Simd<K> counts, Simd<K> a, Simd<K> b) {
 #endif
 }
 
-/** Calls visit(i, bits) for each vector of keys, n of them: bit b says whether key i + b is chosen(vector). */
+/** Calls visit(i, bits) for each vector of n keys: bit b says whether key i + b is chosen(vector). */
 template <class K, class Chosen, class Visit>
 TERCEL_ALWAYS_INLINE void for_each_chosen(const K* keys, int64_t n, Chosen chosen, Visit visit) {
   constexpr int64_t kSize = kLanes<K>;
@@ -62,7 +62,7 @@ TERCEL_ALWAYS_INLINE void for_each_chosen(const K* keys, int64_t n, Chosen chose
   }
 }
 
-/** Bits of the vectors' keys that are at most `bound`. */
+/** Bits of the keys in a vector that are at most `bound`. */
 template <class K>
 TERCEL_ALWAYS_INLINE auto at_most(K bound) {
   const Simd<K> limit = broadcast(bound);
@@ -80,7 +80,7 @@ TERCEL_ALWAYS_INLINE auto equal_to(K key) {
   };
 }
 
-/** positions[] = positions of keys of at most `bound`, in order; returns their number. Has room for n and a vector. */
+/** Writes the positions of keys up to `bound`, in order; returns their number. Needs room for n and a vector. */
 template <class K>
 int64_t find_at_most(const K* keys, int64_t n, K bound, uint32_t* positions) {
   int64_t found = 0;
@@ -126,7 +126,7 @@ int64_t find_equal(const K* keys, K key, int64_t which) {
   }
 }
 
-/** ranks[i] = how many of the n <= kFewKeys keys are less than key i. Has room for a vector more. */
+/** ranks[i] = the number of the n <= kFewKeys keys that are less than key i. Needs room for a vector more. */
 template <class K>
 void count_ranks(const K* keys, int64_t n, K* ranks) {
   constexpr int64_t kSize = kLanes<K>;
@@ -149,7 +149,7 @@ void count_ranks(const K* keys, int64_t n, K* ranks) {
   store(ranks + i, less);
 }
 
-/** Calls visit(i, place) for each of few keys, with its place in a stable order. */
+/** Calls visit(i, place) for each of few keys, with its position in a stable sort. */
 template <class K, class Visit>
 TERCEL_ALWAYS_INLINE void for_each_place(const K* keys, int64_t n, Visit visit) {
   alignas(64) K ranks[kFewKeys + 2 * kLanes<K>];
@@ -184,7 +184,7 @@ void range_of_keys(const K* keys, int64_t n, K& least, K& most) {
   }
 }
 
-/** How keys differ from the least of them, above `shift`: what they are counted by. */
+/** Digit of a key above `shift`, of its distance from the smallest key; keys are counted by it. */
 template <class K>
 struct KeyDigit {
   using Bits = std::make_unsigned_t<K>;
@@ -196,7 +196,7 @@ struct KeyDigit {
   }
 };
 
-/** kept[] = the keys with this digit; how many. It may be `keys`, and has room for a vector more. */
+/** Copies the keys with this digit to kept; returns their number. May be in place; needs room for a vector more. */
 template <class K>
 int64_t keep_digit(const K* keys, int64_t n, KeyDigit<K> digit, uint32_t value, K* kept) {
   int64_t count = 0;
@@ -229,7 +229,7 @@ int64_t keep_digit(const K* keys, int64_t n, KeyDigit<K> digit, uint32_t value, 
   return count;
 }
 
-/** Counts of digits; in four tables, so that an addition need not wait for the one before where neighbours are alike.
+/** Counts of digits, in four tables, so that an addition need not wait for the previous one if adjacent keys are alike.
  */
 template <int kBits, class K>
 void count_key_digits(const K* keys, int64_t n, KeyDigit<K> digit, uint32_t* counts) {
@@ -248,10 +248,10 @@ void count_key_digits(const K* keys, int64_t n, KeyDigit<K> digit, uint32_t* cou
 }
 
 constexpr int kManyKeyBits = 11, kKeyBits = 8;
-/** Keys that are worth counting by more bits. */
+/** Number of keys from which more bits are counted at a time. */
 constexpr int64_t kManyKeys = 8192;
 
-/** The key number `rank`, counted from 0, of n in order. `scratch` has room for n and a vector. */
+/** The key of rank `rank`, counted from 0, among n. `scratch` has room for n and a vector. */
 template <class K>
 KeyOfRank<K> key_of_rank(const K* keys, int64_t n, int64_t rank, K* scratch) {
   uint32_t counts[1 << kManyKeyBits];

@@ -1,10 +1,10 @@
-// Elements of lines by their rank.
+// Elements of lines selected by rank.
 //
-//   top:   for each piece of the line:  bound = what the k-th best is no worse than
-//                                       candidates += elements of the piece that are no worse than the bound
-//                                       if there are many candidates: the best k of them stay
-//          few of short lines: several lines at once (topk_lanes.h)
-//   rank:  the key of that rank (Note [Order statistics of keys]), then the place where it stands
+//   top:   for each piece of the line:  bound = a key that the k-th best does not exceed
+//                                       candidates += elements of the piece up to the bound
+//                                       if there are many candidates: keep the best k of them
+//          short lines, small k: several lines at once (topk_lanes.h)
+//   rank:  the key of that rank (Note [Order statistics of keys]), then its position
 #include "tercel/ops/sort/order_statistics_kernels.h"
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace {
 template <class K>
 constexpr int64_t kRoom = kKeySlack / static_cast<int64_t>(sizeof(K));
 
-// Keys of n elements; reversed order if `flip`.
+// Keys of n elements; in reverse order if `flip`.
 template <class T>
 void write_keys(const void* in, int64_t n, bool flip, OrderKey<T>* keys) {
   const auto* x = static_cast<const T*>(in);
@@ -36,10 +36,10 @@ void take(void* values, const void* line, const int64_t* indices, int64_t k) {
   for (int64_t j = 0; j < k; ++j) static_cast<T*>(values)[j] = load_element(static_cast<const T*>(line) + indices[j]);
 }
 
-// Elements that are their own keys.
+// Up to this many elements are all candidates.
 constexpr int64_t kOrderedAtOnce = 64;
 
-/** Functions that depend on the dtype; the rest is compiled for two types of keys only. */
+/** Functions that depend on the dtype; all other code is compiled for only two types of keys. */
 template <class K>
 struct Elements {
   int64_t item;
@@ -117,7 +117,7 @@ class Top {
       });
   }
 
-  // Candidates, in order of position.
+  // Collects candidates, in order of position.
   void collect(const std::byte* in) {
     alignas(64) uint32_t found[kOrderStatisticPiece + 16];
     const int64_t k = loop_.k;
@@ -131,7 +131,7 @@ class Top {
         where_[count_++] = first + found[i];
       }
       if (count_ < 2 * k || loop_.n <= kOrderStatisticPiece) return true;
-      // Later candidates must be better than the worst one kept: equal ones come after it.
+      // Later candidates must be better than the worst one kept, since equal ones come after it.
       const K worst = keep_best();
       if (worst == std::numeric_limits<K>::min()) return false;
       bound = worst - 1;
@@ -139,12 +139,12 @@ class Top {
     });
   }
 
-  // A key that at least k of the m do not exceed.
+  // A bound that at least k of the m keys do not exceed.
   K first_bound(const K* keys, int64_t m) {
     const int64_t k = loop_.k;
     if (k > m || m <= kOrderedAtOnce) return std::numeric_limits<K>::max();
     if (2 * k > kGroups || m < 2 * kGroups) return key_of_rank(keys, m, k - 1, copies_).key;
-    // As many keys as there are groups with a least key below the bound.
+    // At least as many keys are within the bound as groups have their minimum within it.
     alignas(64) K least[kGroups + kRoom<K>];
     Simd<K> group[4];
     for (int64_t g = 0; g < 4; ++g) group[g] = load(keys + g * kLanes<K>);
@@ -158,7 +158,7 @@ class Top {
     return key_of_rank_in_few(least, kGroups, k - 1).key;
   }
 
-  // The best k candidates stay, k < count_; the worst of their keys.
+  // Keeps the best k candidates, k < count_; returns the worst of their keys.
   K keep_best() {
     const KeyOfRank<K> worst = key_of_rank(best_, count_, loop_.k - 1, copies_);
     int64_t equal = loop_.k - worst.less, kept = 0;
@@ -182,7 +182,7 @@ class Top {
   int64_t count_ = 0;
 };
 
-/** Lines side by side, if these are short, many enough, and few of their elements wanted. */
+/** Processes lines in parallel lanes, if they are short, there are enough of them, and k is small. */
 template <class K>
 bool topk_side_by_side(const TopkLoop& loop, const Elements<K>& elements, int64_t begin, int64_t end) {
   constexpr int64_t kWidth = kLanes<K>;

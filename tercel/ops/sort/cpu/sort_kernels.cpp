@@ -1,4 +1,4 @@
-// Converts elements to the integers that are sorted, and back.
+// Converts elements to integers for sorting, and back.
 #include "tercel/ops/sort/sort_kernels.h"
 #include "tercel/core/load_element.h"
 #include "tercel/ops/sort/cpu/key_elements.h"
@@ -26,7 +26,7 @@ void write_result(const SortResult& result, const Source& source, int64_t begin,
   if constexpr (std::is_integral_v<T>) {
     for (int64_t i = begin; i < end; ++i) values[i] = from_key<T>(original_key(result.sorted, source.key(i)));
   } else {
-    // Keys do not preserve the sign of zero or the payload of NaN.
+    // Elements are copied, since keys do not preserve the sign of zero or the payload of NaN.
     for (int64_t i = begin; i < end; ++i) {
       if (i + kPrefetchAhead < end) __builtin_prefetch(in + source.position(i + kPrefetchAhead));
       values[i] = in[source.position(i)];

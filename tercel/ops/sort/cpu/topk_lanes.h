@@ -1,7 +1,7 @@
-// The few best keys of short lines, with one line per vector lane.
+// The few best keys of short lines, one line per vector lane.
 //
-//   for element i of the lines:  if its key is less than the last of the best in any line:
-//     for place j from the last:  best[j] = key < best[j - 1] ? best[j - 1] : key < best[j] ? key : best[j]
+//   for element i of the lines:  if its key is less than the worst kept key in any line:
+//     for position j from the last:  best[j] = key < best[j - 1] ? best[j - 1] : key < best[j] ? key : best[j]
 #pragma once
 
 #include "tercel/ops/common/cpu/transpose_to_lanes.h"
@@ -10,10 +10,10 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-/** As many of the best as are kept in registers, and elements of a line that is short. */
+/** Maximum number of keys kept in registers, and maximum length of a short line. */
 constexpr int64_t kMaxInLanes = 10, kShortLine = 256;
 
-/** Inserts key into `count` sorted ones, after equal ones; drops the last. */
+/** Inserts key into `count` sorted keys, after equal ones; drops the last. */
 template <class K>
 TERCEL_ALWAYS_INLINE void insert_key(Simd<K>* best, Simd<K>* at, int count, Simd<K> key, Simd<K> position) {
   TERCEL_UNROLL
@@ -27,15 +27,15 @@ TERCEL_ALWAYS_INLINE void insert_key(Simd<K>* best, Simd<K>* at, int count, Simd
   at[0] = first ? position : at[0];
 }
 
-/** keys[j], where[j] = the key in place j of kLanes<K> lines of n keys, and its position; equal ones in their order. */
+/** keys[j], where[j] = the j-th key of kLanes<K> lines of n keys, and its position; equal keys keep their order. */
 template <int kDepth, class K>
 void best_in_lanes(const K* columns, int64_t n, K* keys, K* where) {
   Simd<K> best[kDepth], at[kDepth];
-  // Without a guess of what is worst: the keys may be that.
+  // Starts without sentinels: keys may have any value.
   TERCEL_UNROLL
   for (int i = 0; i < kDepth; ++i) {
     const Simd<K> key = load(columns + i * kLanes<K>), position = broadcast(static_cast<K>(i));
-    // Behind all of them, and before those that are greater.
+    // Appends the key, then moves it before greater ones.
     best[i] = key;
     at[i] = position;
     if (i > 0) {
@@ -56,16 +56,16 @@ void best_in_lanes(const K* columns, int64_t n, K* keys, K* where) {
   }
 }
 
-/** The depth that finds k, of those that there are. */
+/** The smallest available depth for k. */
 constexpr int64_t lanes_depth(int64_t k) { return k <= 3 ? k : k <= 5 ? 5 : kMaxInLanes; }
 
-/** indices[line][j] = where key j in order stands, of kLanes<K> contiguous lines of lanes_depth(k) to kShortLine. */
+/** indices[line][j] = position of the j-th key, for kLanes<K> contiguous lines of lanes_depth(k) to kShortLine keys. */
 template <class K>
 void top_of_lanes(const K* lines, int64_t n, int64_t k, int64_t* indices) {
   constexpr int64_t kWidth = kLanes<K>;
   alignas(64) K columns[kShortLine * kWidth];
   alignas(64) K keys[kMaxInLanes * kWidth], where[kMaxInLanes * kWidth];
-  lane_columns(reinterpret_cast<const char*>(lines), n * static_cast<int64_t>(sizeof(K)), n, columns);
+  transpose_to_lanes(reinterpret_cast<const char*>(lines), n * static_cast<int64_t>(sizeof(K)), n, columns);
   switch (lanes_depth(k)) {
     case 1: best_in_lanes<1>(columns, n, keys, where); break;
     case 2: best_in_lanes<2>(columns, n, keys, where); break;

@@ -1,5 +1,5 @@
-// Special ops: most loops are compiled once (special_bodies.cpp); vector loops and the tile drivers for each
-// instruction set.
+// Special ops: most loops are compiled once (special_loops.cpp); this file has vector loops and the tiled loops, for
+// each instruction set.
 #include "tercel/ops/special/special_kernels.h"
 #include "tercel/ops/common/cpu/contiguous_loop.h"
 #include "tercel/ops/special/special_unary_ops.h"
@@ -7,10 +7,10 @@
 namespace tercel::TERCEL_ISA {
 namespace {
 
-// Some of float32 are own functions, with every instruction set or with one.
+// Some float32 functions are Tercel's own, on all instruction sets or on one.
 #define TERCEL_SLEEF_UNARY(name, ulp)                                                                 \
   [[maybe_unused]] inline VecF name(VecF x) { return VecF::Batch(TERCEL_SLEEF_F32(name, ulp)(x.v)); } \
-  inline VecD name(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(name, ulp)(x.v)); }
+  [[maybe_unused]] inline VecD name(VecD x) { return VecD::Batch(TERCEL_SLEEF_F64(name, ulp)(x.v)); }
 namespace sleef {
 TERCEL_SLEEF_UNARY(tan, u10)
 TERCEL_SLEEF_UNARY(asin, u10)
@@ -25,9 +25,9 @@ TERCEL_SLEEF_UNARY(lgamma, u10)
 }  // namespace sleef
 #undef TERCEL_SLEEF_UNARY
 
-/** For ordinary angles AVX-512 has an own function. */
+/** AVX2 and AVX-512 have a faster function for moderate angles. */
 inline VecF tan(VecF x) {
-#if TERCEL_ISA_LEVEL == 2
+#if TERCEL_ISA_LEVEL >= 1
   const Mask<float> plain = is_plain_angle(x);
   const VecF own = tan_of(x);
   return any(!plain) ? where(plain, own, sleef::tan(x)) : own;
@@ -39,18 +39,29 @@ inline VecF tan(VecF x) {
 /** SLEEF's f64 version loses the sign of subnormal numbers. */
 inline VecD tan(VecD x) { return where(abs(x) < VecD(1e-100), x, sleef::tan(x)); }
 
+#if TERCEL_ISA_LEVEL >= 1
+template <class T>
+Vec<T> log2(Vec<T> x) {
+  return log2_of(x);
+}
+template <class T>
+Vec<T> log10(Vec<T> x) {
+  return log10_of(x);
+}
+inline VecF erfc(VecF x) { return erfc_of(x); }
+#else
+using sleef::erfc, sleef::log10, sleef::log2;
+#endif
+
 /** 4 ulp: x times polynomials in the logarithm of 1 - x^2 and in its root. */
 inline Vec<float> erfinv(Vec<float> x) {
   const Vec<float> one(1), w = -log((one - x) * (one + x)), w1 = w - Vec<float>(2.5F), w2 = sqrt(w) - Vec<float>(3);
-  const Vec<float> near = polynomial(w1, 2.853505e-8, 3.437274e-7, -3.5288626e-6, -4.3967852e-6, 2.186022e-4,
-                                     -1.2537075e-3, -4.1777077e-3, 2.4664073e-1, 1.5014094);
-  const Vec<float> far = polynomial(w2, -1.2161005e-4, 5.1069e-5, 1.2394497e-3, -3.623053e-3, 5.7906583e-3,
-                                    -7.6358453e-3, 9.430891e-3, 1.0016748, 2.832977);
+  const Vec<float> near = polynomial(w1, kErfinvNearF), far = polynomial(w2, kErfinvFarF);
   const Vec<float> inside = x * where(w < Vec<float>(5), near, far);
   return where(abs(x) == one, x / (one - abs(x)), inside);
 }
 
-// One loop for all functions, since they are long, and mostly calls.
+// One loop, which calls the function by pointer: functions are long, and mostly calls themselves.
 template <class T>
 [[gnu::noinline]] void loop_of(Vec<T> (*f)(Vec<T>), void* out, const void* const* in, int64_t n) {
   compact_loop<T>(f, out, in, n, std::make_index_sequence<1>());
@@ -84,14 +95,10 @@ constexpr VectorLoops kVectorLoops[] = {
     TERCEL_LOOPS(Acos, sleef::acos, sleef::acos),
     TERCEL_LOOPS(Atan, atan_of, sleef::atan),
     TERCEL_LOOPS(Atanh, sleef::atanh, sleef::atanh),
-#if TERCEL_ISA_LEVEL == 2
-    TERCEL_LOOPS(Log2, log2_of, sleef::log2),
-#else
-    TERCEL_LOOPS(Log2, sleef::log2, sleef::log2),
-#endif
-    TERCEL_LOOPS(Log10, sleef::log10, sleef::log10),
+    TERCEL_LOOPS(Log2, log2, log2),
+    TERCEL_LOOPS(Log10, log10, log10),
     TERCEL_LOOPS(Exp2, sleef::exp2, sleef::exp2),
-    TERCEL_LOOPS(Erfc, sleef::erfc, sleef::erfc),
+    TERCEL_LOOPS(Erfc, erfc, sleef::erfc),
     TERCEL_LOOPS(Lgamma, sleef::lgamma, sleef::lgamma),
     loops_of<special::op::Erfinv>(TERCEL_FUNCTION(erfinv), nullptr),
 };

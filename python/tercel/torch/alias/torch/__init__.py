@@ -1,4 +1,4 @@
-"""torch, in a process that was started by one in which torch is Tercel: its search path leads here."""
+"""torch in a process started by one in which torch is Tercel: its sys.path contains this folder."""
 
 from tercel.torch import install
 

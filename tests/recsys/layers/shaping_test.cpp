@@ -1,0 +1,81 @@
+#include "tercel/recsys/layers/shaping.h"
+
+#include "tests/recsys/layers/layer_support.h"
+
+namespace tercel::recsys {
+namespace {
+
+TEST(ConcatLayer, JoinsAlongItsAxis) {
+  const Tensor a = make({2, 1}, kFloat64, {1, 2}), b = make({2, 2}, kFloat64, {10, 11, 20, 21});
+  Built layer("Concat", {{1}, {2}, {1}});
+  expect_near(values_of(layer.run({a, b, a})), {1, 10, 11, 1, 2, 20, 21, 2});
+  EXPECT_TRUE(layer.gradients({a, b, numbers({2, 1})}));
+  const Tensor c = make({1, 2, 1}, kFloat64, {1, 2}), d = make({1, 2, 2}, kFloat64, {3, 4, 5, 6});
+  Built last("Concat", {{2, 1}, {2, 2}}, R"({"axis": 2})");
+  EXPECT_EQ(IntSpan(last.layer->tops()[0]), IntSpan({2, 3}));
+  expect_near(values_of(last.run({c, d})), {1, 3, 4, 2, 5, 6});
+  refuses("Concat", {{2, 1}, {2, 2}}, "{}",
+          "[Concat x] expected inputs that differ in axis 1 only but got [batch, 2, 1], [batch, 2, 2]");
+  refuses("Concat", {{2}, {2, 2}}, "{}", "but got [batch, 2], [batch, 2, 2]");
+  refuses("Concat", {{2}}, R"({"axis": 2})", "[Concat x] expected inputs with an axis 2 but got [batch, 2]");
+}
+
+TEST(SliceLayer, CopiesRangesThatMayOverlap) {
+  const Tensor x = make({2, 4}, kFloat64, {1, 2, 3, 4, 5, 6, 7, 8});
+  Built layer("Slice", {{4}}, R"({"ranges": [[0, 2], [1, 4], [3, 4]]})");
+  const std::vector<Tensor> tops = layer.forward({x});
+  ASSERT_EQ(tops.size(), 3u);
+  expect_near(values_of(tops[0]), {1, 2, 5, 6});
+  expect_near(values_of(tops[1]), {2, 3, 4, 6, 7, 8});
+  expect_near(values_of(tops[2]), {4, 8});
+  for (size_t top = 0; top < 3; ++top) EXPECT_TRUE(layer.gradients({x}, top));
+  Built deep("Slice", {{2, 3}}, R"({"ranges": [[1, 3]]})");
+  expect_near(values_of(deep.run({make({1, 2, 3}, kFloat64, {1, 2, 3, 4, 5, 6})})), {2, 3, 5, 6});
+  refuses("Slice", {{4}}, R"({"ranges": [[0, 2], [2, 5]]})",
+          "[Slice x] range [2, 5] is not a valid [first, end) within the 4 columns of [batch, 4]");
+  refuses("Slice", {{4}}, R"({"ranges": [[2, 2]]})", "[Slice x] range [2, 2]");
+  refuses("Slice", {{4}}, R"({"ranges": [[2]]})", "[Slice x] range [2]");
+  refuses("Slice", {{4}}, R"({"ranges": []})", "ranges");
+  refuses("Slice", {{4}}, R"({"ranges": [[-1, 2]]})", "ranges");
+  refuses("Slice", {{4}, {4}}, R"({"ranges": [[0, 2]]})", "but got [batch, 4], [batch, 4]");
+}
+
+TEST(ReshapeLayer, KeepsRowsApart) {
+  const Tensor x = numbers({2, 3, 4});
+  const auto shape_of = [](const char* options, const FeatureShape& bottom) {
+    return Built("Reshape", {bottom}, options).layer->tops()[0];
+  };
+  EXPECT_EQ(IntSpan(shape_of("{}", {3, 4})), IntSpan({12}));
+  EXPECT_EQ(IntSpan(shape_of(R"({"leading_dim": 12})", {3, 4})), IntSpan({12}));
+  EXPECT_EQ(IntSpan(shape_of(R"({"leading_dim": 2, "time_step": 6})", {3, 4})), IntSpan({6, 2}));
+  EXPECT_EQ(IntSpan(shape_of(R"({"shape": [-1, 2, 6]})", {3, 4})), IntSpan({2, 6}));
+  EXPECT_EQ(IntSpan(shape_of(R"({"selected": [2, 0]})", {3, 4})), IntSpan({8}));
+  EXPECT_EQ(IntSpan(shape_of(R"({"selected": [2, 0], "shape": [-1, 2, 4]})", {3, 4})), IntSpan({2, 4}));
+  for (const char* options : {"{}", R"({"leading_dim": 2, "time_step": 6})", R"({"shape": [-1, 2, 6]})"}) {
+    Built layer("Reshape", {{3, 4}}, options);
+    EXPECT_EQ(values_of(layer.run({x})), values_of(x));
+    EXPECT_TRUE(layer.gradients({x}));
+  }
+  Built selected("Reshape", {{3, 2}}, R"({"selected": [2, 0, 2]})");
+  const Tensor y = make({2, 3, 2}, kFloat64, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  expect_near(values_of(selected.run({y})), {5, 6, 1, 2, 5, 6, 11, 12, 7, 8, 11, 12});
+  EXPECT_TRUE(selected.gradients({y}));
+}
+
+TEST(ReshapeLayer, Refusals) {
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 4})",
+          "[Reshape x] expected an input with 4 elements in a row but got [batch, 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5, "time_step": 2})", "10 elements in a row");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 5]})", "an input whose rows have the shape [-1, 5]");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [2, 12]})", "[2, 12]");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1]})", "[-1]");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, -1]})", "[-1, -1]");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 4294967296, 4]})", "[-1, 4294967296, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"selected": [3]})", "[Reshape x] slot 3 of an input of 3 slots");
+  refuses("Reshape", {{4}}, R"({"selected": [0]})",
+          "an input [batch, slots, n] to select slots from but got [batch, 4]");
+  refuses("Reshape", {{4}, {4}}, "{}", "one input");
+}
+
+}  // namespace
+}  // namespace tercel::recsys

@@ -1,0 +1,191 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "tercel/recsys/metrics/accuracy.h"
+#include "tercel/recsys/metrics/auc.h"
+#include "tercel/recsys/metrics/calibration.h"
+#include "tercel/recsys/metrics/log_loss.h"
+#include "tercel/util/error.h"
+#include "tercel/util/parallel.h"
+#include "tests/support/errors.h"
+
+namespace tercel::recsys {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using Floats = std::vector<float>;
+
+template <class M>
+double value_of(const Floats& logits, const Floats& labels) {
+  M metric;
+  metric.add(logits, labels);
+  return metric.value();
+}
+
+struct Rows {
+  Floats logits, labels;
+};
+
+/** Rows with `levels` different scores (0: any number), the higher the likelier a 1. */
+Rows random_rows(size_t n, int levels, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  Rows rows;
+  for (size_t i = 0; i < n; ++i) {
+    const float score = normal(random);
+    rows.logits.push_back(levels > 0 ? std::round(score * static_cast<float>(levels) / 4) : score);
+    rows.labels.push_back(normal(random) < score - 1 ? 1.0f : 0.0f);
+  }
+  return rows;
+}
+
+/** Every pair of a positive and a negative row, one by one. */
+double naive_auc(const Rows& rows) {
+  double above = 0, pairs = 0;
+  for (size_t i = 0; i < rows.logits.size(); ++i)
+    for (size_t j = 0; j < rows.logits.size(); ++j)
+      if (rows.labels[i] == 1 && rows.labels[j] == 0) {
+        pairs += 1;
+        above += rows.logits[i] > rows.logits[j] ? 1 : rows.logits[i] == rows.logits[j] ? 0.5 : 0;
+      }
+  return above / pairs;
+}
+
+TEST(Auc, CountsEveryPairAndTiesHalf) {
+  EXPECT_EQ(value_of<Auc>({1, 2, 3, 4}, {0, 0, 1, 1}), 1);
+  EXPECT_EQ(value_of<Auc>({1, 2, 3, 4}, {1, 1, 0, 0}), 0);
+  EXPECT_EQ(value_of<Auc>({1, 3, 2, 4}, {0, 0, 1, 1}), 0.75);
+  EXPECT_EQ(value_of<Auc>({5, 5, 5}, {0, 1, 1}), 0.5);
+  for (const int levels : {0, 3, 10, 100})
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const Rows rows = random_rows(700, levels, seed);
+      EXPECT_DOUBLE_EQ(value_of<Auc>(rows.logits, rows.labels), naive_auc(rows)) << levels << " levels, seed " << seed;
+    }
+}
+
+TEST(Auc, ExtremeScores) {
+  // In ascending order; both zeros are one score.
+  const Floats logits = {-kInfinity, -3e38f, -1e-45f, -0.0f, 0.0f, 1e-45f, 3e38f, kInfinity};
+  const Floats labels = {0, 1, 0, 1, 0, 1, 0, 1};
+  EXPECT_DOUBLE_EQ(value_of<Auc>(logits, labels), naive_auc({logits, labels}));
+  EXPECT_EQ(value_of<Auc>({-0.0f, 0.0f}, {1, 0}), 0.5);
+}
+
+TEST(Auc, UndefinedIsNan) {
+  EXPECT_TRUE(std::isnan(value_of<Auc>({}, {})));
+  EXPECT_TRUE(std::isnan(value_of<Auc>({1, 2}, {1, 1})));
+  EXPECT_TRUE(std::isnan(value_of<Auc>({1, 2}, {0, 0})));
+  EXPECT_TRUE(std::isnan(value_of<Auc>({1, kNan, 2}, {1, 0, 0})));
+}
+
+// More than one internal block, with ties across them. The reference counts by score.
+TEST(AucThreads, ManyRows) {
+  const int64_t threads = num_threads();
+  for (const int levels : {50, 20'000}) {
+    const Rows rows = random_rows(900'000, levels, 9);
+    std::map<float, std::pair<double, double>> by_score;
+    for (size_t i = 0; i < rows.logits.size(); ++i)
+      (rows.labels[i] == 1 ? by_score[rows.logits[i]].first : by_score[rows.logits[i]].second) += 1;
+    double above = 0, positives = 0, negatives = 0;
+    for (const auto& [score, counts] : by_score) {
+      above += counts.first * (negatives + counts.second / 2);
+      positives += counts.first;
+      negatives += counts.second;
+    }
+    for (const int64_t n : {1, 3}) {
+      set_num_threads(n);
+      EXPECT_DOUBLE_EQ(value_of<Auc>(rows.logits, rows.labels), above / (positives * negatives)) << levels;
+    }
+  }
+  set_num_threads(threads);
+}
+
+TEST(LogLoss, IsTheMeanSurprise) {
+  const Rows rows = random_rows(1000, 0, 4);
+  double sum = 0;
+  for (size_t i = 0; i < rows.logits.size(); ++i) {
+    const double p = 1 / (1 + std::exp(-static_cast<double>(rows.logits[i])));
+    sum -= rows.labels[i] == 1 ? std::log(p) : std::log1p(-p);
+  }
+  EXPECT_NEAR(value_of<LogLoss>(rows.logits, rows.labels), sum / 1000, 1e-14);
+  EXPECT_DOUBLE_EQ(value_of<LogLoss>({0}, {1}), std::log(2.0));
+  EXPECT_NEAR(value_of<LogLoss>({std::log(3.0f)}, {0.25f}), -(0.25 * std::log(0.75) + 0.75 * std::log(0.25)), 1e-7)
+      << "labels may be probabilities";
+}
+
+TEST(LogLoss, ExtremeLogits) {
+  EXPECT_DOUBLE_EQ(value_of<LogLoss>({1000}, {0}), 1000);
+  EXPECT_DOUBLE_EQ(value_of<LogLoss>({-1000}, {1}), 1000);
+  EXPECT_EQ(value_of<LogLoss>({1000}, {1}), 0);
+  EXPECT_EQ(value_of<LogLoss>({-1000}, {0}), 0);
+  EXPECT_NEAR(value_of<LogLoss>({40}, {1}), std::exp(-40.0), 1e-30) << "not rounded to 0";
+  EXPECT_EQ(value_of<LogLoss>({kInfinity}, {1}), 0);
+  EXPECT_EQ(value_of<LogLoss>({-kInfinity}, {0}), 0);
+  EXPECT_EQ(value_of<LogLoss>({kInfinity}, {0}), kInfinity);
+  EXPECT_TRUE(std::isnan(value_of<LogLoss>({kNan}, {0})));
+  EXPECT_TRUE(std::isnan(value_of<LogLoss>({kNan}, {1})));
+  EXPECT_TRUE(std::isnan(value_of<LogLoss>({}, {})));
+}
+
+TEST(Accuracy, ThresholdIsOneHalf) {
+  EXPECT_EQ(value_of<Accuracy>({-1, 0, 1e-30f, 5}, {0, 0, 1, 0}), 0.75);
+  EXPECT_EQ(value_of<Accuracy>({kInfinity, -kInfinity}, {1, 0}), 1);
+  EXPECT_TRUE(std::isnan(value_of<Accuracy>({1, kNan}, {1, 0})));
+  EXPECT_TRUE(std::isnan(value_of<Accuracy>({}, {})));
+}
+
+TEST(Calibration, MeanProbabilityByMeanLabel) {
+  EXPECT_DOUBLE_EQ(value_of<Calibration>({0, 0, 0, 0}, {1, 0, 0, 0}), 2);
+  EXPECT_DOUBLE_EQ(value_of<Calibration>({-kInfinity, kInfinity}, {1, 0}), 1);
+  EXPECT_TRUE(std::isnan(value_of<Calibration>({0, 0}, {0, 0}))) << "no label is 1";
+  EXPECT_TRUE(std::isnan(value_of<Calibration>({0, kNan}, {0, 1})));
+  EXPECT_TRUE(std::isnan(value_of<Calibration>({}, {})));
+}
+
+TEST(Metrics, NamesAreFixed) {
+  std::vector<std::string> names;
+  for (const auto& metric : make_metrics()) names.emplace_back(metric->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"auc", "log_loss", "accuracy", "calibration"}));
+}
+
+TEST(Metrics, BatchesDoNotMatter) {
+  const Rows rows = random_rows(10'000, 50, 2);
+  for (size_t m = 0; m < make_metrics().size(); ++m) {
+    const auto whole = std::move(make_metrics()[m]), pieces = std::move(make_metrics()[m]);
+    whole->add(rows.logits, rows.labels);
+    std::mt19937_64 random(3);
+    for (size_t at = 0; at < rows.logits.size();) {
+      const size_t n = std::min<size_t>(random() % 700, rows.logits.size() - at);
+      pieces->add({rows.logits.data() + at, n}, {rows.labels.data() + at, n});
+      at += n;
+      if (random() % 4 == 0) static_cast<void>(pieces->value());  // reading does not change the state
+    }
+    EXPECT_EQ(pieces->value(), whole->value()) << whole->name();
+    EXPECT_EQ(pieces->value(), whole->value()) << "a second time";
+  }
+}
+
+TEST(Metrics, ResetForgetsEverything) {
+  for (const auto& metric : make_metrics()) {
+    metric->add(Floats{1, kNan, 3}, Floats{0, 1, 0});
+    EXPECT_TRUE(std::isnan(metric->value())) << metric->name();
+    metric->reset();
+    EXPECT_TRUE(std::isnan(metric->value())) << metric->name();
+    metric->add(Floats{-1, 1}, Floats{0, 1});
+    EXPECT_FALSE(std::isnan(metric->value())) << metric->name();
+  }
+}
+
+TEST(Metrics, UnequalLengthsAreRefused) {
+  for (const auto& metric : make_metrics())
+    TERCEL_EXPECT_THROW(metric->add(Floats{1, 2}, Floats{1}), ValueError,
+                        std::string(metric->name()) + ": 2 logits for 1 labels");
+}
+
+}  // namespace
+}  // namespace tercel::recsys
