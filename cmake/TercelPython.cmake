@@ -23,7 +23,7 @@ add_custom_command(OUTPUT ${op_docs}
     ${PROJECT_SOURCE_DIR}/tools/op_headers.py ${PROJECT_SOURCE_DIR}/tools/public_headers.py
   COMMENT "Reading what the headers say of the ops" VERBATIM)
 
-# The entries of ops that Python only passes arguments to.
+# The entries that only pass arguments to ops.
 set(op_entries ${PROJECT_BINARY_DIR}/generated/python/src/op_entries.cpp)
 add_custom_command(OUTPUT ${op_entries}
   COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_op_entries.py ${PROJECT_SOURCE_DIR} ${op_entries}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the entries of the Python package that only pass arguments on: ops with a column `python` (Note [Derived
+"""Generates the entries of the Python package that only pass arguments on: ops with a column `python` (Note [Derived
 entries] in tercel/core/op.h).
 
     tools/make_op_entries.py ROOT OUT      # OUT: op_entries.cpp
@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from op_headers import PREFIXES, Table  # noqa: E402
 
-# Where the function of an op of a namespace stands.
+# The entry flag of the module that has the functions of a namespace.
 PLACES = {"tercel": "kFunction", "tercel::linalg": "kLinalg", "tercel::fft": "kFft"}
 # C++ parameter type: (Python's type, what the entry's function takes); parameters are passed as they are.
 TYPES = {
@@ -36,13 +36,13 @@ OPTIONS = ("dtype dtype=None, layout layout=None, device device=None, bool pin_m
 
 
 def literal(type_, default):
-    """A default of C++ as Python writes it."""
+    """A C++ default in Python syntax."""
     if type_ == "bool":
         return default.capitalize()
     if type_ == "double":
         if not re.fullmatch(r"[-\d.e /]+", default):
             raise ValueError(f"the default '{default}' is no number")
-        return repr(float(eval(default)))  # noqa: S307, a quotient of numbers at most
+        return repr(float(eval(default)))  # noqa: S307, at most a quotient of numbers
     if type_ == "std::string_view":
         return '""' if default == "{}" else default
     if type_ == "IntSpan":
@@ -87,7 +87,7 @@ class Parameter:
 
 
 class Entry:
-    """The entry of an op; ValueError where none can be derived."""
+    """The entry of an op; ValueError if none can be derived."""
 
     def __init__(self, table, op):
         self.table, self.op = table, op
@@ -122,7 +122,7 @@ class Entry:
         return f"{self.name}({', '.join(shown)})"
 
     def order(self):
-        """Overloads of a name are tried in this order: a number would take a tensor without dimensions."""
+        """Overloads of a name are tried in this order: a number parameter would also take a 0-dimensional tensor."""
         return self.name, [not parameter.taken.startswith("const Tensor&") for parameter in self.parameters]
 
     def flags(self):

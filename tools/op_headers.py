@@ -30,7 +30,7 @@ PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 class Op:
     """A declaration: namespace "tercel" or below, name, result type, parameters [(type, name, default or None)].
 
-    `keyword`: the first parameter that Python takes by keyword only, or None."""
+    `keyword`: the first keyword-only parameter in Python, or None."""
 
     def __init__(self, header, namespace, columns, result, name, parameters):
         keywords = [c.removeprefix(KEYWORD) for c in columns if c.startswith(KEYWORD)]

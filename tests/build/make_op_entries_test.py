@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/make_op_entries.py writes the entries of the Python package from declarations."""
+"""tools/make_op_entries.py generates entries of the Python package from declarations."""
 
 import pathlib
 import subprocess

@@ -9,7 +9,7 @@ namespace tercel::test {
 
 namespace {
 
-/** A tensor whose elements only a library could find. */
+/** A tensor of the same sizes whose layout has no strides. */
 Tensor opaque_like(const Tensor& t) {
   return Tensor(make_intrusive<TensorImpl>(t.dtype(), t.device(), t.sizes(), Layout::Opaque));
 }
