@@ -7,18 +7,16 @@
 import concurrent.futures
 import os
 import pathlib
-import resource
+import re
 import subprocess
 import sys
-import tempfile
 
 import compile_commands
 from compile_commands import ROOT
 
 FOLDERS = ("tercel", "cli", "tests", "benchmarks", "fuzz")
 UMBRELLA = ROOT / "tercel" / "tercel.h"
-UMBRELLA_LIMIT_S = 1.0
-UMBRELLA_LIMIT_RATIO = 2.2
+UMBRELLA_LIMIT_MB = 165
 
 
 def headers_of_project():
@@ -45,30 +43,27 @@ def compile_alone(header, commands):
     return header, result.returncode, result.stderr
 
 
-def cpu_seconds(header, commands):
-    """CPU seconds to compile a header, best of three; None if compilation fails."""
-    times = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        _, code, _ = compile_alone(header, commands)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if code != 0:
-            return None
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(times)
+def compiler_megabytes(header, commands):
+    """Memory that the compiler allocates for a header; None if compilation fails or the compiler does not say."""
+    command = command_for(header, commands)
+    line = [command.compiler, *command.flags, "-fsyntax-only", "-ftime-report", "-x", "c++", "-include", str(header)]
+    result = subprocess.run([*line, os.devnull], cwd=command.folder, capture_output=True, text=True, check=False)
+    total = re.search(r"^ TOTAL .*?(\d+)([kM])$", result.stderr, re.MULTILINE)
+    if result.returncode != 0 or not total:
+        return None
+    return int(total.group(1)) / (1024 if total.group(2) == "k" else 1)
 
 
 def check_umbrella(commands):
-    """At most a second; on a slow or busy machine, the same multiple of standard headers' time as on a fast one."""
-    ours = cpu_seconds(UMBRELLA, commands)
-    if ours is None:
+    """
+    At most a second, judged by the compiler's memory: it goes with the time, but does not depend on the load of the
+    machine. 156 MB took 0.9 s on a Xeon of 2.6 GHz, where <memory>, <string> and <vector> took 65 MB and 0.35 s.
+    """
+    used = compiler_megabytes(UMBRELLA, commands)
+    if used is None:
         return True  # reported with the other headers
-    with tempfile.NamedTemporaryFile("w", suffix=".h") as standard:
-        standard.write("#include <memory>\n#include <string>\n#include <vector>\n")
-        standard.flush()
-        base = cpu_seconds(pathlib.Path(standard.name), commands)
-    print(f"{UMBRELLA.relative_to(ROOT)}: {ours:.2f} s, standard headers: {base:.2f} s")
-    return ours < UMBRELLA_LIMIT_S or ours < UMBRELLA_LIMIT_RATIO * base
+    print(f"{UMBRELLA.relative_to(ROOT)}: {used:.0f} MB of the compiler's memory, at most {UMBRELLA_LIMIT_MB}")
+    return used <= UMBRELLA_LIMIT_MB
 
 
 def main():
@@ -84,7 +79,7 @@ def main():
                 print(f"{header.relative_to(ROOT)} does not compile alone:\n{errors}", file=sys.stderr)
     if UMBRELLA in headers and not check_umbrella(commands):
         failed += 1
-        print(f"{UMBRELLA.relative_to(ROOT)} takes {UMBRELLA_LIMIT_S} s or more to compile", file=sys.stderr)
+        print(f"{UMBRELLA.relative_to(ROOT)} takes a second or more to compile", file=sys.stderr)
     print(f"{len(headers)} headers, {failed} refused")
     return 1 if failed else 0
 

@@ -1,5 +1,7 @@
 #include "tercel/ops/common/apply.h"
 
+#include "tercel/autograd/record.h"
+
 namespace tercel::detail {
 
 ElementCursor::ElementCursor(const Tensor& t) : position_(static_cast<std::byte*>(t.data_ptr())) {

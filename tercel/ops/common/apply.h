@@ -9,11 +9,11 @@
 //   apply2<float, const int64_t>(scores, labels, [&](float& s, int64_t l) { ... });
 #pragma once
 
-#include <algorithm>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
-#include "tercel/autograd/record.h"
+#include "tercel/core/tensor.h"
 
 namespace tercel {
 
@@ -48,7 +48,8 @@ void apply_together(const char* op, F& f, std::index_sequence<I...>, const std::
   ((std::is_const_v<T> ? void() : t.impl().bump_version()), ...);
   ElementCursor cursors[] = {ElementCursor(t)...};
   for (int64_t left = numel; left > 0;) {
-    const int64_t count = std::min({left, cursors[I].run()...});
+    int64_t count = left;
+    ((count = cursors[I].run() < count ? cursors[I].run() : count), ...);
     std::byte* at[] = {cursors[I].position()...};
     for (int64_t i = 0; i < count; ++i) {
       f(*reinterpret_cast<T*>(at[I])...);

@@ -1,5 +1,6 @@
 #include "tercel/ops/random/sampling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
