@@ -44,13 +44,15 @@ def compile_alone(header, commands):
 
 
 def compiler_megabytes(header, commands):
-    """Memory that the compiler allocates for a header; None if compilation fails or the compiler does not say."""
+    """Memory that the compiler allocates for a header; None if compilation fails."""
     command = command_for(header, commands)
     line = [command.compiler, *command.flags, "-fsyntax-only", "-ftime-report", "-x", "c++", "-include", str(header)]
     result = subprocess.run([*line, os.devnull], cwd=command.folder, capture_output=True, text=True, check=False)
     total = re.search(r"^ TOTAL .*?(\d+)([kM])$", result.stderr, re.MULTILINE)
-    if result.returncode != 0 or not total:
+    if result.returncode != 0:
         return None
+    if not total:
+        sys.exit(f"check_headers: {command.compiler} -ftime-report names no total memory; g++ does")
     return int(total.group(1)) / (1024 if total.group(2) == "k" else 1)
 
 
