@@ -46,7 +46,8 @@ void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContex
   for (const GraphNode& node : graph.nodes) {
     const ProfileRange range(node.name.c_str(), RangeKind::Annotation);
     if (!node.layer) {
-      values[node.tops[0]] = graph.tables[node.table].lookup(batch.sparse[static_cast<size_t>(node.sparse_input)]);
+      values[node.tops[0]] = graph.tables[node.table].lookup(
+          batch.input(graph.sparse_inputs[static_cast<size_t>(node.sparse_input)].name));
     } else {
       if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
       bottoms.clear();
