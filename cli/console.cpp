@@ -63,14 +63,17 @@ void print_message(std::string_view kind, std::string_view color, std::string_vi
   for (char& c : line)
     if (c == '\n' || c == '\r') c = ' ';
   const bool colored = is_colored(STDERR_FILENO);
-  write(stderr, str_cat({"tercel: ", colored ? color : "", kind, ":", colored ? "\033[0m " : " ", printable_lines(line),
-                         "\n"}));
+  write(stderr, str_cat({"tercel: ", colored ? color : "", kind, ":", colored && !color.empty() ? "\033[0m " : " ",
+                         printable_lines(line), "\n"}));
 }
 
 }  // namespace
 
 void print_warning(const CommonOptions& common, std::string_view message) {
   if (!common.quiet) print_message("warning", "\033[33m", message);
+}
+void print_note(const CommonOptions& common, std::string_view message) {
+  if (!common.quiet) print_message("note", "", message);
 }
 void print_error(std::string_view message) { print_message("error", "\033[31m", message); }
 

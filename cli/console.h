@@ -25,6 +25,8 @@ void print_exactly(std::string_view text);
 
 /** Prints "tercel: warning: ..." on stderr; with quiet, nowhere. */
 void print_warning(const CommonOptions& common, std::string_view message);
+/** Prints "tercel: note: ..." on stderr, unless quiet: standard output may be for data. */
+void print_note(const CommonOptions& common, std::string_view message);
 
 /** Prints "tercel: error: ..." on stderr, on one line whatever the message contains. */
 void print_error(std::string_view message);

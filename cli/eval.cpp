@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/metric_text.h"
+#include "cli/model_report.h"
 #include "tercel/data/dataset.h"
 #include "tercel/recsys/prediction.h"
 #include "tercel/util/format.h"
@@ -37,7 +38,7 @@ int run_eval(CommandLine& line) {
   use_threads(flags.threads, common);
 
   recsys::LoadedModel model = recsys::load_model(model_path);
-  for (const std::string& warning : model.warnings) print_warning(common, warning);
+  report_model(common, model);
   const data::Dataset dataset = data::load_dataset(data_path);
   if (const std::string difference = recsys::check_dataset_fits(model, dataset); !difference.empty())
     print_warning(common, str_cat({dataset.folder, ": ", difference}));

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/model_report.h"
 #include "tercel/data/dataset.h"
 #include "tercel/io/npy.h"
 #include "tercel/recsys/prediction.h"
@@ -74,7 +75,7 @@ int run_predict(CommandLine& line) {
   use_threads(flags.threads, common);
 
   recsys::LoadedModel model = recsys::load_model(model_path);
-  for (const std::string& warning : model.warnings) print_warning(common, warning);
+  report_model(common, model);
   std::optional<io::NpyWriter> npy_file;
   std::optional<AtomicFile> csv_file;
   if (npy) npy_file.emplace(flags.out);

@@ -23,11 +23,19 @@ add_custom_command(OUTPUT ${op_docs}
     ${PROJECT_SOURCE_DIR}/tools/op_headers.py ${PROJECT_SOURCE_DIR}/tools/public_headers.py
   COMMENT "Reading what the headers say of the ops" VERBATIM)
 
+# The entries that only pass arguments to ops.
+set(op_entries ${PROJECT_BINARY_DIR}/generated/python/src/op_entries.cpp)
+add_custom_command(OUTPUT ${op_entries}
+  COMMAND Python::Interpreter -B ${PROJECT_SOURCE_DIR}/tools/make_op_entries.py ${PROJECT_SOURCE_DIR} ${op_entries}
+  DEPENDS ${op_headers} ${PROJECT_SOURCE_DIR}/tools/make_op_entries.py ${PROJECT_SOURCE_DIR}/tools/op_headers.py
+    ${PROJECT_SOURCE_DIR}/tools/public_headers.py
+  COMMENT "Binding the table of ops" VERBATIM)
+
 # The interpreter may well be newer than nanobind's sources expect of warnings: those are not ours.
 nanobind_build_library(nanobind-static AS_SYSINCLUDE)
 
 file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
-add_library(tercel_python MODULE ${python_sources} ${op_docs})
+add_library(tercel_python MODULE ${python_sources} ${op_docs} ${op_entries})
 target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel)
 set(python_package ${PROJECT_BINARY_DIR}/python/tercel)
 set_target_properties(tercel_python PROPERTIES

@@ -13,7 +13,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from op_headers import PREFIXES, Table  # noqa: E402
+from op_headers import PREFIXES, Table, without_comments  # noqa: E402
 
 RESULT = re.compile(r"Tensor|const Tensor&|Scalar|\w+And\w+|UniqueValues|Histogram|std::vector<Tensor>")
 VARIANT = re.compile(r"(_out|_)$")
@@ -46,7 +46,7 @@ NO_ROW_OPS = {
 
 
 def ops_without_row(root, table):
-    rows = "\n".join(path.read_text() for path in sorted((root / "tests/ops").rglob("*_rows.h")))
+    rows = "\n".join(without_comments(path.read_text()) for path in sorted((root / "tests/ops").rglob("*_rows.h")))
     called = set(re.findall(r"\b(\w+)\(", rows))
     # Rows of functor lists name the function as a macro argument.
     called |= set(re.findall(r"\bTERCEL_(?:\w*ROW\(\w+, |RUN\()(\w+)", rows))

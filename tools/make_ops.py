@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Generates code from the table of ops (tools/op_headers.py): methods of Tensor, out variants, autocast policies.
+"""Generates code from the table of ops (tools/op_headers.py): methods of Tensor, out variants, autocast policies, layouts.
+Entries of the Python package: tools/make_op_entries.py.
 
     tools/make_ops.py ROOT OUT
 
 OUT/tercel/core/tensor_methods.h, OUT/tercel/ops/tensor_methods.cpp, OUT/tercel/ops/out_variants.h and out_variants.cpp,
-OUT/python/src/autocast_ops.inc.
+OUT/python/src/autocast_ops.inc and layout_any_ops.inc.
 """
 
 import pathlib
@@ -224,23 +225,33 @@ def out_variants(table):
     return header, source
 
 
-def autocast_ops(table):
-    """{"linalg_inv", AutocastPolicy::Float32}: a line for each op with an autocast column, by its name in Python."""
-    policies = {}
+def columns_by_name(table, of):
+    """{name in Python: the column among `of` that all overloads have, or None}"""
+    found = {}
     for op in table.ops:
         # In-place ops and out variants return references to the caller's tensors.
         if op.result == TENSOR or op.namespace not in PREFIXES:
             continue
-        columns = sorted(op.columns & set(AUTOCAST))
-        first = policies.setdefault(PREFIXES[op.namespace] + op.name, columns)
+        columns = sorted(op.columns & of)
+        first = found.setdefault(PREFIXES[op.namespace] + op.name, columns)
         if len(columns) > 1 or first != columns:
-            raise SystemExit(f"{op.header}: {op.name}() has the columns {columns or 'of no autocast'}; expected one, the same "
+            raise SystemExit(f"{op.header}: {op.name}() has the columns {columns} among {sorted(of)}; expected one, the same "
                              f"for all overloads, but another has {first}")
     for space, scope, name in table.using:  # linalg::matmul is matmul
-        if space in PREFIXES and scope == "tercel::" and policies.get(name):
-            policies[PREFIXES[space] + name] = policies[name]
-    return "".join(f'{{"{name}", AutocastPolicy::{AUTOCAST[columns[0]]}}},\n'
-                   for name, columns in sorted(policies.items()) if columns)
+        if space in PREFIXES and scope == "tercel::" and found.get(name):
+            found[PREFIXES[space] + name] = found[name]
+    return {name: columns[0] if columns else None for name, columns in sorted(found.items())}
+
+
+def autocast_ops(table):
+    """{"linalg_inv", AutocastPolicy::Float32}: a line for each op with an autocast column, by its name in Python."""
+    return "".join(f'{{"{name}", AutocastPolicy::{AUTOCAST[column]}}},\n'
+                   for name, column in columns_by_name(table, set(AUTOCAST)).items() if column)
+
+
+def layout_any_ops(table):
+    """The names in Python of ops whose operands may have any layout, a line for each."""
+    return "".join(f'"{name}",\n' for name, column in columns_by_name(table, {"layout_any"}).items() if column)
 
 
 def main():
@@ -251,7 +262,8 @@ def main():
     variants_h, variants_cpp = out_variants(table)
     for name, text in {"tercel/core/tensor_methods.h": methods_h, "tercel/ops/tensor_methods.cpp": methods_cpp,
                        "tercel/ops/out_variants.h": variants_h, "tercel/ops/out_variants.cpp": variants_cpp,
-                       "python/src/autocast_ops.inc": autocast_ops(table)}.items():
+                       "python/src/autocast_ops.inc": autocast_ops(table),
+                       "python/src/layout_any_ops.inc": layout_any_ops(table)}.items():
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unchanged files keep their modification time, so that nothing is recompiled.

@@ -20,16 +20,22 @@ USING = re.compile(r"\busing ((?:\w+::)+)(\w+);")
 PARAMETER = re.compile(r"^(?P<type>.*?[&\s>])(?P<name>\w+)(?:\s*=\s*(?P<default>.*))?$", re.DOTALL)
 # Policies of amp.autocast for operands, with their names in python/src/autocast.h.
 AUTOCAST = {"autocast_f32": "Float32", "autocast_first": "First", "autocast_lower": "Lower", "autocast_widest": "Widest"}
-COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", *AUTOCAST}
+PYTHON = {"python", "python_function", "python_hidden", "python_method", "python_nn", "no_python_out", "cheap"}
+COLUMNS = {"method", "out", "out_apart", "out_dtype", "out_exact", "layout_any", *PYTHON, *AUTOCAST}
+KEYWORD = "keyword = "
 # Prefixes of ops' names in Python, by namespace.
 PREFIXES = {"tercel": "", "tercel::linalg": "linalg_", "tercel::fft": "fft_"}
 
 
 class Op:
-    """A declaration: namespace "tercel" or below, name, result type, parameters [(type, name, default or None)]."""
+    """A declaration: namespace "tercel" or below, name, result type, parameters [(type, name, default or None)].
+
+    `keyword`: the first keyword-only parameter in Python, or None."""
 
     def __init__(self, header, namespace, columns, result, name, parameters):
-        self.header, self.namespace, self.columns = header, namespace, columns
+        keywords = [c.removeprefix(KEYWORD) for c in columns if c.startswith(KEYWORD)]
+        self.keyword = keywords[0] if keywords else None
+        self.header, self.namespace, self.columns = header, namespace, {c for c in columns if not c.startswith(KEYWORD)}
         self.result, self.name, self.parameters = result, name, parameters
 
 
@@ -116,11 +122,11 @@ class Table:
     def read(self, header, text):
         spaces = namespaces(text)
         for match in OP.finditer(text):
-            columns = set(split(match["columns"] or ""))
-            if columns - COLUMNS:
-                raise ValueError(f"{match['name']}(): unknown columns {sorted(columns - COLUMNS)}; known: {sorted(COLUMNS)}")
-            self.ops.append(Op(header, namespace_at(spaces, match.start()), columns, " ".join(match["result"].split()),
-                               match["name"], parameters_of(match["parameters"])))
+            op = Op(header, namespace_at(spaces, match.start()), split(match["columns"] or ""),
+                    " ".join(match["result"].split()), match["name"], parameters_of(match["parameters"]))
+            if op.columns - COLUMNS:
+                raise ValueError(f"{op.name}(): unknown columns {sorted(op.columns - COLUMNS)}; known: {sorted(COLUMNS)}")
+            self.ops.append(op)
         for name, names in STRUCT.findall(text):
             self.fields[name] = re.findall(r"\w+(?=[,;])", names)
         self.using += [(namespace_at(spaces, match.start()), match[1], match[2]) for match in USING.finditer(text)]

@@ -56,7 +56,8 @@ void clear_casts() {
 
 bool is_16_bit(ScalarType type) { return type == kBFloat16 || type == kFloat16; }
 bool takes_part(const Tensor& x) {
-  return x.defined() && x.device().is_cpu() && (x.dtype() == kFloat32 || is_16_bit(x.dtype()));
+  return x.defined() && x.device().is_cpu() && x.layout() == Layout::Strided &&
+         (x.dtype() == kFloat32 || is_16_bit(x.dtype()));
 }
 
 bool is_kept(const Tensor& x, ScalarType dtype) {

@@ -11,6 +11,10 @@
 
 namespace tercel::python {
 
+void Call::check_layout(Layout layout) const {
+  if (!op.takes_any_layout()) refuse_layout(op.name(), layout);
+}
+
 Tensor Operand::as_tensor() const {
   if (tensor) return *tensor;
   // At full width: a number promotes by its category only.

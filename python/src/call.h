@@ -25,10 +25,11 @@ enum Flags : unsigned {
   kMethod = 2,    ///< Tensor.name
   kBoth = 3,
   kCheap = 4,
-  kNn = 8,        ///< tercel._C._nn.name, from which tercel.nn.functional takes it
-  kLinalg = 16,   ///< tercel._C._linalg.name of an entry linalg_name
-  kSpecial = 32,  ///< tercel._C._special.name of an entry special_name
-  kFft = 64,      ///< tercel._C._fft.name of an entry fft_name
+  kNn = 8,           ///< tercel._C._nn.name, from which tercel.nn.functional takes it
+  kLinalg = 16,      ///< tercel._C._linalg.name of an entry linalg_name
+  kSpecial = 32,     ///< tercel._C._special.name of an entry special_name
+  kFft = 64,         ///< tercel._C._fft.name of an entry fft_name
+  kAnyLayout = 128,  ///< operands of all overloads may have any layout; ops with the column layout_any need no flag
 };
 
 class Op;
@@ -40,6 +41,15 @@ struct Call {
   bool has_out = false;  ///< results are written to tensors of the caller
 
   PyObject* operator[](size_t i) const { return arguments.values[i]; }
+  /** The operand; NotImplementedError for a layout that the op does not take (Note [Layouts] in tercel/core/op.h). */
+  const Tensor& checked(const Tensor& operand) const {
+    if (operand.layout() != Layout::Strided) [[unlikely]]
+      check_layout(operand.layout());
+    return operand;
+  }
+
+ private:
+  [[gnu::cold]] void check_layout(Layout layout) const;
 };
 
 using Invoke = PyObject* (*)(const Call&);
@@ -51,6 +61,9 @@ struct Entry {
   unsigned flags;
   const char* doc;
 };
+
+/** The list as a span, empty if there is none. */
+inline IntSpan span_of(const std::optional<DimVector>& list) { return list ? IntSpan(*list) : IntSpan(); }
 
 /** A tensor or a number, as the second operand of x + y. */
 struct Operand {
@@ -88,14 +101,14 @@ struct From<const Tensor&> {
   using Value = const Tensor&;
   static const Tensor& get(const Call& c, size_t i) {
     static const Tensor undefined;
-    return c[i] == Py_None ? undefined : tensor_of(c[i]);
+    return c[i] == Py_None ? undefined : c.checked(tensor_of(c[i]));
   }
 };
 template <>
 struct From<Operand> {
   using Value = Operand;
   static Operand get(const Call& c, size_t i) {
-    if (is_tensor(c[i])) return {&tensor_of(c[i]), Scalar()};
+    if (is_tensor(c[i])) return {&c.checked(tensor_of(c[i])), Scalar()};
     return {nullptr, to_scalar(c[i])};
   }
 };
@@ -144,9 +157,16 @@ struct From<Generator&> : FromObject<Generator&, to_generator> {};
 template <>
 struct From<const Storage&> : FromObject<const Storage&, to_storage> {};
 template <>
-struct From<const std::vector<Tensor>&> : FromObject<std::vector<Tensor>, to_tensors> {};
+struct From<std::vector<Tensor>> {
+  using Value = std::vector<Tensor>;
+  static Value get(const Call& c, size_t i) {
+    Value tensors = to_tensors(c[i]);
+    for (const Tensor& t : tensors) c.checked(t);
+    return tensors;
+  }
+};
 template <>
-struct From<std::vector<Tensor>> : FromObject<std::vector<Tensor>, to_tensors> {};
+struct From<const std::vector<Tensor>&> : From<std::vector<Tensor>> {};
 template <>
 struct From<const std::vector<double>&> : FromObject<std::vector<double>, to_floats> {};
 template <>

@@ -55,11 +55,12 @@ NB_MODULE(_C, m) {
   register_return_types(m);
   register_profile(m);
   set_warning_handler(warn);
+  // Overloads are tried in this order.
   for (const Span<Entry>& table :
-       {pointwise_ops(),      elementwise_ops(), activation_ops(), factory_ops(), view_ops(),    rearrange_ops(),
-        reduce_ops(),         order_ops(),       copy_ops(),       data_ops(),    complex_ops(), product_ops(),
-        linear_algebra_ops(), fft_ops(),         index_ops(),      random_ops(),  nn_ops(),      loss_ops(),
-        recurrent_ops(),      autograd_ops(),    optim_ops()})
+       {elementwise_ops(),    composite_ops(), derived_ops(), activation_ops(), factories_ops(), views_ops(),
+        reduce_ops(),         sort_ops(),      copy_ops(),    data_ops(),       complex_ops(),   matmul_ops(),
+        linear_algebra_ops(), fft_ops(),       index_ops(),   random_ops(),     nn_ops(),        loss_ops(),
+        recurrent_ops(),      autograd_ops(),  optim_ops()})
     add_ops(m, table);
   finish_ops(m);
   register_item();
@@ -67,6 +68,10 @@ NB_MODULE(_C, m) {
   m.def("_set_package_name", [](const std::string& name) { g_package_name = name; });
   m.def("_version", [] { return std::string(version()); });
   m.def("_allocated_bytes", [] { return cpu_allocator_stats().allocated_bytes; });
+  // For tests: no op makes a tensor of such a layout.
+  m.def("_opaque_tensor", [](nb::handle sizes) {
+    return nb::steal(wrap(Tensor(make_intrusive<TensorImpl>(kFloat32, kCpu, to_ints(sizes.ptr()), Layout::Opaque))));
+  });
   m.def("_cpu_capability", [] {
     return cpu_isa() == CpuIsa::Avx512 ? "AVX512" : cpu_isa() == CpuIsa::Avx2 ? "AVX2" : "DEFAULT";
   });

@@ -1,5 +1,6 @@
 #include "python/src/op.h"
 
+#include <algorithm>
 #include <map>
 
 #include "python/src/op_docs.h"
@@ -140,6 +141,14 @@ nb::list describe_ops() {
   return all;
 }
 
+/** Whether the op of that name has the column layout_any. */
+bool has_layout_any(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+#include "python/src/layout_any_ops.inc"
+  };
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 /** The aliases of an operation and of its in-place variant. */
 void add_aliases() {
   for (const OpAlias& alias : op_aliases())
@@ -156,7 +165,8 @@ void add_aliases() {
 
 }  // namespace
 
-Op::Op(std::string name, const Op& other, unsigned flags) : name_(std::move(name)), autocast_(other.autocast_) {
+Op::Op(std::string name, const Op& other, unsigned flags)
+    : name_(std::move(name)), autocast_(other.autocast_), takes_any_layout_(other.takes_any_layout_) {
   for (const Overload& o : other.overloads_) {
     if (flags != 0 && (o.entry.flags & (kFunction | kSpecial)) == 0) continue;
     Overload& own = overloads_.emplace_back(Overload{Signature(o.signature, name_), o.entry});
@@ -169,6 +179,7 @@ void Op::add(const Entry& e) {
   TERCEL_CHECK(signature.parameters().size() == e.parameters, RuntimeError, "the C++ function for ", e.signature,
                " takes ", e.parameters, " parameters");
   overloads_.push_back({std::move(signature), e});
+  if ((e.flags & kAnyLayout) != 0 || has_layout_any(name_)) takes_any_layout_ = true;
 }
 
 PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept {
@@ -187,7 +198,7 @@ PyObject* Op::call(PyObject* const* args, size_t count, PyObject* keywords, unsi
       }
       return o.entry.invoke(c);
     }
-    if (PyObject* result = call_old_form(*this, args, count, keywords, place)) return result;
+    if (PyObject* result = call_deprecated_signature(*this, args, count, keywords, place)) return result;
     explain(args, count, keywords, place);
   } catch (...) {
     set_error_from_exception();

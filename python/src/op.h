@@ -28,6 +28,8 @@ class Op {
 
   const std::string& name() const { return name_; }
   const std::vector<Overload>& overloads() const { return overloads_; }
+  /** Operands need not be strided. */
+  bool takes_any_layout() const { return takes_any_layout_; }
   void add(const Entry& entry);
   /** A new reference, or null with the error set. `place`: the flag of the overloads to search. */
   PyObject* call(PyObject* const* args, size_t count, PyObject* keywords, unsigned place) const noexcept;
@@ -38,6 +40,7 @@ class Op {
 
   std::string name_;
   AutocastPolicy autocast_;
+  bool takes_any_layout_ = false;
   std::vector<Overload> overloads_;
 };
 
@@ -45,7 +48,8 @@ class Op {
  * Calls the operation with a deprecated argument order of PyTorch, after a warning (op_deprecated.cpp); null if the
  * arguments do not match one, or with the error set.
  */
-PyObject* call_old_form(const Op& op, PyObject* const* args, size_t count, PyObject* keywords, unsigned place);
+PyObject* call_deprecated_signature(const Op& op, PyObject* const* args, size_t count, PyObject* keywords,
+                                    unsigned place);
 
 void register_op_type(nb::module_& m);
 /** Puts the entries' functions into the module and its parts _nn, _linalg, _special and _fft, their methods into
@@ -61,19 +65,20 @@ struct OpAlias {
 };
 Span<OpAlias> op_aliases();
 
-// The tables, one per family: python/src/ops_<family>.cpp.
-Span<Entry> pointwise_ops();
+// The tables of entries: those derived from the table of ops (tools/make_op_entries.py), and by family the hand-written
+// ones of python/src/ops_<family>.cpp.
+Span<Entry> derived_ops();
 Span<Entry> elementwise_ops();
+Span<Entry> composite_ops();
 Span<Entry> activation_ops();
-Span<Entry> factory_ops();
-Span<Entry> view_ops();
-Span<Entry> rearrange_ops();
+Span<Entry> factories_ops();
+Span<Entry> views_ops();
 Span<Entry> reduce_ops();
-Span<Entry> order_ops();
+Span<Entry> sort_ops();
 Span<Entry> copy_ops();
 Span<Entry> data_ops();
 Span<Entry> complex_ops();
-Span<Entry> product_ops();
+Span<Entry> matmul_ops();
 Span<Entry> linear_algebra_ops();
 Span<Entry> fft_ops();
 Span<Entry> index_ops();

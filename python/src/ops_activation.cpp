@@ -72,22 +72,6 @@ Span<Entry> activation_ops() {
           },
           kNn),
       entry(
-          "threshold(Tensor input, Scalar threshold, Scalar value, *, Tensor out=None)",
-          [](const Tensor& x, Scalar limit, Scalar value, const Tensor& out) {
-            return into("threshold", out, threshold(x, limit, value));
-          },
-          kFunction),
-      entry(
-          "threshold_(Tensor input, Scalar threshold, Scalar value)",
-          [](const Tensor& x, Scalar limit, Scalar value) -> Tensor { return threshold_(x, limit, value); },
-          kFunction | kNn),
-      entry(
-          "softplus(Tensor input, Scalar beta=1, Scalar threshold=20, *, Tensor out=None)",
-          [](const Tensor& x, Scalar beta, Scalar limit, const Tensor& out) {
-            return into("softplus", out, softplus(x, beta, limit));
-          },
-          kNn),
-      entry(
           "gelu(Tensor input, *, str approximate=\"none\", Tensor out=None)",
           [](const Tensor& x, std::string_view approximate, const Tensor& out) {
             return into("gelu", out, gelu(x, approximate));
@@ -97,40 +81,11 @@ Span<Entry> activation_ops() {
           "logsigmoid(Tensor input, *, Tensor out=None)",
           [](const Tensor& x, const Tensor& out) { return into("log_sigmoid_forward", out, logsigmoid(x)); }, kNn),
       entry(
-          "tanhshrink(Tensor input)", [](const Tensor& x) { return tanhshrink(x); }, kNn),
-      entry(
-          "hardshrink(Tensor input, float lambd=0.5, *, Tensor out=None)",
-          [](const Tensor& x, double lambda, const Tensor& out) {
-            return into("hardshrink", out, hardshrink(x, lambda));
-          },
-          kBoth | kNn),
-      entry(
-          "softshrink(Tensor input, float lambd=0.5, *, Tensor out=None)",
-          [](const Tensor& x, double lambda, const Tensor& out) {
-            return into("softshrink", out, softshrink(x, lambda));
-          },
-          kNn),
-      entry(
-          "prelu(Tensor input, Tensor weight)", [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); },
-          kBoth | kNn),
-      entry(
           "rrelu(Tensor input" TERCEL_SLOPES ", bool inplace=False)",
           [](const Tensor& x, double lower, double upper, bool training, bool in_place) -> Tensor {
             return in_place ? rrelu_(x, lower, upper, training) : rrelu(x, lower, upper, training);
           },
           kNn),
-      entry(
-          "rrelu(Tensor input" TERCEL_SLOPES ", Generator? generator=None)",
-          [](const Tensor& x, double lower, double upper, bool training, Generator& g) {
-            return rrelu(x, lower, upper, training, g);
-          },
-          kFunction),
-      entry(
-          "rrelu_(Tensor input" TERCEL_SLOPES ", Generator? generator=None)",
-          [](const Tensor& x, double lower, double upper, bool training, Generator& g) -> Tensor {
-            return rrelu_(x, lower, upper, training, g);
-          },
-          kFunction | kNn),
   };
   return table;
 }

@@ -2,7 +2,7 @@
 #include "python/src/op.h"
 #include "python/src/out.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 
 namespace tercel::python {
 
@@ -32,33 +32,6 @@ Span<Entry> complex_ops() {
             return into_complex("polar", out, polar(abs, angle));
           },
           kFunction, "abs * (cos(angle) + sin(angle) i); both of the same floating dtype."),
-      entry(
-          "view_as_real(Tensor input)", [](const Tensor& x) { return view_as_real(x); }, kFunction | kCheap,
-          "Real and imaginary parts in a new last dimension of size 2; a view."),
-      entry(
-          "view_as_complex(Tensor input)", [](const Tensor& x) { return view_as_complex(x); }, kFunction | kCheap,
-          "The pairs along the last dimension as complex numbers; a view."),
-      entry(
-          "real(Tensor input)", [](const Tensor& x) { return real(x); }, kFunction | kCheap,
-          "The real part, a view; a real tensor itself."),
-      entry(
-          "imag(Tensor input)", [](const Tensor& x) { return imag(x); }, kFunction | kCheap,
-          "The imaginary part, a view."),
-      entry(
-          "conj(Tensor input)", [](const Tensor& x) { return conj(x); }, kBoth,
-          "The complex conjugate, computed eagerly; a real tensor itself."),
-      entry(
-          "conj_physical(Tensor input, *, Tensor out=None)",
-          [](const Tensor& x, const Tensor& out) { return into("conj_physical", out, conj_physical(x)); }, kBoth,
-          "The complex conjugate in a new tensor."),
-      entry(
-          "conj_physical_(Tensor input)", [](const Tensor& x) -> Tensor { return conj_physical_(x); }, kBoth),
-      entry(
-          "angle(Tensor input, *, Tensor out=None)",
-          [](const Tensor& x, const Tensor& out) { return into("angle", out, angle(x)); }, kBoth,
-          "The angle of a complex number in (-pi, pi]; pi or 0 for a real one."),
-      entry(
-          "isreal(Tensor input)", [](const Tensor& x) { return isreal(x); }, kBoth, "Whether the imaginary part is 0."),
       // Conjugates and negatives are computed eagerly, so no tensor is ever a lazy one.
       entry(
           "is_conj(Tensor input)", [](const Tensor&) { return false; }, kAsk),

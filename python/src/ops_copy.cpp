@@ -6,7 +6,6 @@
 #include "tercel/core/load_element.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/views/resize.h"
-#include "tercel/ops/views/views.h"
 
 namespace tercel::python {
 
@@ -75,10 +74,9 @@ PyObject* stride(const Tensor& x, std::optional<int64_t> dim) {
 
 Span<Entry> copy_ops() {
   constexpr unsigned kAsk = kBoth | kCheap, kAskMethod = kMethod | kCheap;
+  constexpr unsigned kDescribe = kAsk | kAnyLayout, kDescribeMethod = kAskMethod | kAnyLayout;
   static const Entry table[] = {
-      entry(
-          "clone(Tensor input, *, memory_format memory_format=None)",
-          [](const Tensor& x, std::optional<MemoryFormat> f) { return clone(x, f.value_or(MemoryFormat::Preserve)); }),
+
       entry(
           "contiguous(Tensor input, memory_format memory_format=None)",
           [](const Tensor& x, std::optional<MemoryFormat> f) {
@@ -99,7 +97,6 @@ Span<Entry> copy_ops() {
                            " dimensions.");
               return copy_(x, *value.tensor);
             }),
-      entry("zero_(Tensor input)", [](const Tensor& x) -> Tensor { return zero_(x); }),
       entry(
           "to(Tensor input, dtype dtype, bool non_blocking=False, bool copy=False, *, memory_format "
           "memory_format=None)",
@@ -149,22 +146,23 @@ Span<Entry> copy_ops() {
           "An array over the tensor's memory."),
       entry(
           "size(Tensor input, int? dim=None)",
-          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return size(x, dim); }, kAskMethod),
+          [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return size(x, dim); }, kDescribeMethod),
       entry(
           "stride(Tensor input, int? dim=None)",
           [](const Tensor& x, std::optional<int64_t> dim) -> PyObject* { return stride(x, dim); }, kAskMethod),
       entry(
-          "dim(Tensor input)", [](const Tensor& x) { return x.dim(); }, kAskMethod),
+          "dim(Tensor input)", [](const Tensor& x) { return x.dim(); }, kDescribeMethod),
       entry(
-          "ndimension(Tensor input)", [](const Tensor& x) { return x.dim(); }, kAskMethod),
+          "ndimension(Tensor input)", [](const Tensor& x) { return x.dim(); }, kDescribeMethod),
       entry(
-          "numel(Tensor input)", [](const Tensor& x) { return x.numel(); }, kAsk),
+          "numel(Tensor input)", [](const Tensor& x) { return x.numel(); }, kDescribe),
       entry(
-          "nelement(Tensor input)", [](const Tensor& x) { return x.numel(); }, kAskMethod),
+          "nelement(Tensor input)", [](const Tensor& x) { return x.numel(); }, kDescribeMethod),
       entry(
           "storage_offset(Tensor input)", [](const Tensor& x) { return x.storage_offset(); }, kAskMethod),
       entry(
-          "element_size(Tensor input)", [](const Tensor& x) { return static_cast<int64_t>(x.itemsize()); }, kAskMethod),
+          "element_size(Tensor input)", [](const Tensor& x) { return static_cast<int64_t>(x.itemsize()); },
+          kDescribeMethod),
       entry(
           "data_ptr(Tensor input)",
           [](const Tensor& x) -> PyObject* {
@@ -190,12 +188,12 @@ Span<Entry> copy_ops() {
           },
           kAskMethod),
       entry(
-          "is_floating_point(Tensor input)", [](const Tensor& x) { return x.is_floating_point(); }, kAsk),
+          "is_floating_point(Tensor input)", [](const Tensor& x) { return x.is_floating_point(); }, kDescribe),
       entry(
-          "is_complex(Tensor input)", [](const Tensor& x) { return x.is_complex(); }, kAsk),
+          "is_complex(Tensor input)", [](const Tensor& x) { return x.is_complex(); }, kDescribe),
       entry(
           "is_signed(Tensor input)", [](const Tensor& x) { return !is_unsigned(x.dtype()) && x.dtype() != kBool; },
-          kAsk),
+          kDescribe),
       entry(
           "is_nonzero(Tensor input)",
           [](const Tensor& x) {
@@ -216,18 +214,18 @@ Span<Entry> copy_ops() {
           [](const Tensor& x, const Tensor& other) { return x.is_set_to(other); }, kAskMethod),
       entry(
           "is_same_size(Tensor input, Tensor other)",
-          [](const Tensor& x, const Tensor& other) { return x.sizes() == other.sizes(); }, kAsk),
+          [](const Tensor& x, const Tensor& other) { return x.sizes() == other.sizes(); }, kDescribe),
       entry(
-          "_is_view(Tensor input)", [](const Tensor& x) { return view_base(x).defined(); }, kAskMethod),
+          "_is_view(Tensor input)", [](const Tensor& x) { return view_base(x).defined(); }, kDescribeMethod),
       entry(
-          "is_distributed(Tensor input)", [](const Tensor&) { return false; }, kAsk),
+          "is_distributed(Tensor input)", [](const Tensor&) { return false; }, kDescribe),
       entry(
-          "is_pinned(Tensor input)", [](const Tensor&) { return false; }, kAskMethod),
+          "is_pinned(Tensor input)", [](const Tensor&) { return false; }, kDescribeMethod),
       entry(
-          "has_names(Tensor input)", [](const Tensor&) { return false; }, kAskMethod),
+          "has_names(Tensor input)", [](const Tensor&) { return false; }, kDescribeMethod),
       entry(
           "get_device(Tensor input)",
-          [](const Tensor& x) -> int64_t { return x.device().is_cpu() ? -1 : x.device().index; }, kAsk),
+          [](const Tensor& x) -> int64_t { return x.device().is_cpu() ? -1 : x.device().index; }, kDescribe),
       entry(
           "untyped_storage(Tensor input)", [](const Tensor& x) -> PyObject* { return from_storage(x.storage()); },
           kAskMethod, "The bytes that the tensor views."),
@@ -240,9 +238,6 @@ Span<Entry> copy_ops() {
           "set_(Tensor input, Storage source)",
           [](const Tensor& x, PyObject* source) -> Tensor { return set_(x, storage_of_dtype(source, x.dtype())); },
           kAskMethod),
-      entry(
-          "set_(Tensor input, Tensor source)",
-          [](const Tensor& x, const Tensor& source) -> Tensor { return set_(x, source); }, kAskMethod),
       entry(
           "set_(Tensor input)", [](const Tensor& x) -> Tensor { return set_(x, create_storage(kCpu), 0, {0}); },
           kAskMethod),

@@ -1,256 +1,229 @@
-// Elementwise operations outside the lists of functors: with parameters, with three tensors, and composite ones.
+// Elementwise operations in families, generated from the library's lists of functors.
+#include <algorithm>
+#include <string>
+
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/core/dtype_words.h"
-#include "tercel/ops/common/copy.h"
-#include "tercel/ops/common/overlap_checks_impl.h"
-#include "tercel/ops/common/promotion.h"
+#include "tercel/ops/common/tensor_iterator_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
-#include "tercel/ops/elementwise/ternary.h"
+#include "tercel/ops/elementwise/binary_ops.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
+#include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/special/special.h"
+#include "tercel/ops/special/special_binary_ops.h"
+#include "tercel/ops/special/special_unary_ops.h"
 
 namespace tercel::python {
 
 namespace {
 
-using Number = std::optional<double>;
-using Rounding = std::optional<std::string_view>;
+/** Operations that refuse an `out` of another dtype even if the result could be cast. */
+constexpr std::string_view kSameDtype[] = {"ceil", "floor", "frac", "neg", "round", "sgn", "sign", "trunc"};
 
-/** Calls f with the tensor or the number. */
-template <class F>
-decltype(auto) with_operand(const Operand& o, F f) {
-  return o.is_tensor() ? f(*o.tensor) : f(o.scalar);
+void check_unary_out(const char* op, const Tensor& out, const Tensor& x) {
+  const bool same = std::find(std::begin(kSameDtype), std::end(kSameDtype), op) != std::end(kSameDtype);
+  TERCEL_CHECK(!same || out.dtype() == x.dtype(), RuntimeError, "Found dtype ", legacy_name(out.dtype()),
+               " but expected ", legacy_name(x.dtype()));
 }
 
-std::optional<Tensor> bound(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
+#define TERCEL_PREDICATE_ENTRY(name, Functor)                                                          \
+  entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) -> Tensor { \
+    if (!out.defined()) [[likely]]                                                                     \
+      return name(x);                                                                                  \
+    check_unary_out(#name, out, x);                                                                    \
+    return name##_out(out, x);                                                                         \
+  }),
+#define TERCEL_UNARY_ENTRIES(name, Functor) \
+  TERCEL_PREDICATE_ENTRY(name, Functor)     \
+  entry(#name "_(Tensor input)", [](const Tensor& x) -> Tensor { return name##_(x); }),
 
-/** Converts a uint8 condition, used by older programs, to bool, with a warning. */
-Tensor condition_of(const Tensor& condition) {
-  if (condition.dtype() != kUInt8) return condition;
-  warn(
-      "where received a uint8 condition tensor. This behavior is deprecated. Use a boolean "
-      "condition instead.");
-  return to(condition, kBool);
+/** The operands of an operation that may be numbers, and the name of the second. */
+struct BinarySignature {
+  enum class First : uint8_t { Tensor, Number, Either };
+
+  const char* name;
+  const char* second = "other";
+  const char* second_type = "Tensor|Scalar";
+  First first = First::Tensor;
+};
+constexpr BinarySignature kPlainSignature = {nullptr};
+constexpr BinarySignature kBinarySignatures[] = {
+    {.name = "pow", .second = "exponent", .first = BinarySignature::First::Number},
+    {.name = "remainder", .first = BinarySignature::First::Number},
+    {.name = "bitwise_and", .first = BinarySignature::First::Number},
+    {.name = "bitwise_or", .first = BinarySignature::First::Number},
+    {.name = "bitwise_xor", .first = BinarySignature::First::Number},
+    {.name = "bitwise_left_shift", .first = BinarySignature::First::Number},
+    {.name = "bitwise_right_shift", .first = BinarySignature::First::Number},
+    {.name = "xlogy", .first = BinarySignature::First::Number},
+    {.name = "special_xlog1py", .first = BinarySignature::First::Number},
+    {.name = "special_zeta", .first = BinarySignature::First::Number},
+    {.name = "special_chebyshev_polynomial_t", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_chebyshev_polynomial_u", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_chebyshev_polynomial_v", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_chebyshev_polynomial_w", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_hermite_polynomial_h", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_hermite_polynomial_he", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_laguerre_polynomial_l", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_legendre_polynomial_p", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_shifted_chebyshev_polynomial_t", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_shifted_chebyshev_polynomial_u", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_shifted_chebyshev_polynomial_v", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "special_shifted_chebyshev_polynomial_w", .second = "n", .first = BinarySignature::First::Number},
+    {.name = "mul", .first = BinarySignature::First::Either},
+    {.name = "div", .first = BinarySignature::First::Either},
+    {.name = "floor_divide", .first = BinarySignature::First::Either},
+    {.name = "maximum", .second_type = "Tensor"},
+    {.name = "minimum", .second_type = "Tensor"},
+    {.name = "fmax", .second_type = "Tensor"},
+    {.name = "fmin", .second_type = "Tensor"},
+    {.name = "atan2", .second_type = "Tensor"},
+    {.name = "hypot", .second_type = "Tensor"},
+    {.name = "logaddexp", .second_type = "Tensor"},
+    {.name = "logaddexp2", .second_type = "Tensor"},
+    {.name = "heaviside", .second = "values", .second_type = "Tensor"},
+    {.name = "nextafter", .second_type = "Tensor"},
+    {.name = "gcd", .second_type = "Tensor"},
+    {.name = "lcm", .second_type = "Tensor"},
+    {.name = "igamma", .second_type = "Tensor"},
+    {.name = "igammac", .second_type = "Tensor"},
+    {.name = "logical_and", .second_type = "Tensor"},
+    {.name = "logical_or", .second_type = "Tensor"},
+    {.name = "logical_xor", .second_type = "Tensor"},
+};
+
+const BinarySignature& signature_of(std::string_view name) {
+  for (const BinarySignature& signature : kBinarySignatures)
+    if (signature.name == name) return signature;
+  return kPlainSignature;
 }
 
-Tensor select(const Tensor& given, const Operand& a, const Operand& b) {
-  const Tensor condition = condition_of(given);
-  if (a.is_tensor()) return with_operand(b, [&](const auto& y) { return where(condition, *a.tensor, y); });
-  return with_operand(b, [&](const auto& y) { return where(condition, a.scalar, y); });
+// The calls of operations with two operands: name_call(a, b, out).
+#define TERCEL_BINARY_CALL(name, Functor)                                                            \
+  Tensor name##_call(const Tensor& x, const Operand& other, const Tensor& out) {                     \
+    if (!out.defined()) [[likely]]                                                                   \
+      return other.is_tensor() ? name(x, *other.tensor) : name(x, other.scalar);                     \
+    return other.is_tensor() ? name##_out(out, x, *other.tensor) : name##_out(out, x, other.scalar); \
+  }                                                                                                  \
+  Tensor name##_call(const Operand& x, const Operand& other, const Tensor& out) {                    \
+    if (!x.is_tensor() && other.is_tensor() && !out.defined()) return name(x.scalar, *other.tensor); \
+    return name##_call(x.as_tensor(), other, out);                                                   \
+  }
+TERCEL_BINARY_OPS(TERCEL_BINARY_CALL)
+TERCEL_SPECIAL_BINARY_OPS(TERCEL_BINARY_CALL)
+TERCEL_COMPARE_OPS(TERCEL_BINARY_CALL)
+#undef TERCEL_BINARY_CALL
+
+/** The entries of an operation of two operands; their signatures are names that add_entries() completes. */
+struct BinaryEntries {
+  Entry result, number_first, in_place;
+};
+#define TERCEL_BINARY_ENTRIES(name, Functor)                                                                      \
+  {entry(#name, [](const Tensor& x, Operand other, const Tensor& out) { return name##_call(x, other, out); }),    \
+   entry(                                                                                                         \
+       #name, [](Operand x, Operand other, const Tensor& out) { return name##_call(x, other, out); }, kFunction), \
+   entry(                                                                                                         \
+       #name "_",                                                                                                 \
+       [](const Tensor& x, Operand other) -> Tensor {                                                             \
+         return other.is_tensor() ? name##_(x, *other.tensor) : name##_(x, other.scalar);                         \
+       },                                                                                                         \
+       kMethod)},
+
+/** A string that lives as long as the table. */
+const char* keep(std::string text) { return (new std::string(std::move(text)))->c_str(); }
+
+void add_entries(BinaryEntries op, std::vector<Entry>& table) {
+  const BinarySignature& signature = signature_of(op.result.signature);
+  const std::string second = str_cat({signature.second_type, " ", signature.second});
+  const auto add = [&table](Entry e, std::string_view rest) {
+    e.signature = keep(str_cat({e.signature, "(", rest, ")"}));
+    table.push_back(e);
+  };
+  const bool any_two = signature.first == BinarySignature::First::Either;
+  if (any_two) op.result.flags = kMethod;
+  add(op.result, str_cat({"Tensor input, ", second, ", *, Tensor out=None"}));
+  if (any_two)
+    add(op.number_first, str_cat({"Tensor|Scalar input, ", second, ", *, Tensor out=None"}));
+  else if (signature.first == BinarySignature::First::Number)
+    add(op.number_first, str_cat({"Scalar input, Tensor ", signature.second, ", *, Tensor out=None"}));
+  add(op.in_place, str_cat({"Tensor input, ", second}));
 }
 
-/** clamp() with numbers as bounds. */
-Tensor clamped(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
-  TERCEL_CHECK(low || high, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
-  return !high ? clamp_min(x, *low) : !low ? clamp_max(x, *high) : clamp(x, *low, *high);
-}
-Tensor clamped_in_place(const Tensor& x, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
-  TERCEL_CHECK(low || high, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
-  return !high ? clamp_min_(x, *low) : !low ? clamp_max_(x, *high) : clamp_(x, *low, *high);
+/** Operations that PyTorch has only in its module `special`, without in-place variants. */
+void move_special(std::vector<Entry>& table) {
+  std::vector<Entry> kept;
+  for (Entry e : table) {
+    const std::string_view text(e.signature);
+    const std::string_view name = text.substr(0, text.find('('));
+    const bool in_place = name.back() == '_';
+    const std::string_view base = in_place ? name.substr(0, name.size() - 1) : name;
+    const bool unprefixed = base == "i0e" || base == "i1" || base == "i1e";
+    if (unprefixed || base.starts_with("special_")) {
+      if (in_place) continue;
+      if (unprefixed) e.signature = keep(str_cat({"special_", text}));
+      e.flags = kSpecial;
+    }
+    kept.push_back(e);
+  }
+  table = std::move(kept);
 }
 
-/** RuntimeError where `out` overlaps an operand in part. */
-void check_out(const char* op, const Tensor& out, std::initializer_list<const Tensor*> operands) {
-  if (!out.defined()) return;
-  for (const Tensor* operand : operands) check_overlap(op, out, *operand);
-}
-
-// x + value * a * b, or x + value * a / b.
-#define TERCEL_ADDC_ENTRIES(name)                                                                   \
-  entry(#name "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor out=None)", \
-        [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value, const Tensor& out) {    \
-          check_out(#name, out, {&x, &a, &b});                                                      \
-          return into(#name, out, name(x, a, b, value));                                            \
-        }),                                                                                         \
-      entry(                                                                                        \
-          #name "_(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",               \
-          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) -> Tensor {           \
-            return name##_(x, a, b, value);                                                         \
-          },                                                                                        \
+bool is_one(const Scalar& s) { return s.category() == TypeCategory::Integral && s.to_int64() == 1; }
+/** add and sub, whose alpha is not in the lists. */
+#define TERCEL_SCALED_ENTRIES(name)                                                                              \
+  entry(                                                                                                         \
+      #name "(Tensor input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)",                           \
+      [](const Tensor& x, Operand other, Scalar alpha, const Tensor& out) -> Tensor {                            \
+        return is_one(alpha) ? name##_call(x, other, out) : into(#name, out, name(x, other.as_tensor(), alpha)); \
+      },                                                                                                         \
+      kMethod),                                                                                                  \
+      entry(                                                                                                     \
+          #name "(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor out=None)",                \
+          [](Operand x, Operand other, Scalar alpha, const Tensor& out) -> Tensor {                              \
+            return is_one(alpha) ? name##_call(x, other, out)                                                    \
+                                 : into(#name, out, name(x.as_tensor(), other.as_tensor(), alpha));              \
+          },                                                                                                     \
+          kFunction),                                                                                            \
+      entry(                                                                                                     \
+          #name "_(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",                                       \
+          [](const Tensor& x, Operand other, Scalar alpha) -> Tensor {                                           \
+            if (is_one(alpha)) return other.is_tensor() ? name##_(x, *other.tensor) : name##_(x, other.scalar);  \
+            return name##_(x, other.as_tensor(), alpha);                                                         \
+          },                                                                                                     \
           kMethod)
 
-// One bound: a number or a tensor.
-#define TERCEL_BOUND_ENTRIES(name, word, low, high)                                                          \
-  entry(#name "(Tensor input, Tensor|Scalar " #word ", *, Tensor out=None)",                                 \
-        [](const Tensor& x, Operand limit, const Tensor& out) {                                              \
-          if (!limit.is_tensor()) return into(#name, out, name(x, limit.scalar));                            \
-          [[maybe_unused]] const std::optional<Tensor> given = *limit.tensor, none;                          \
-          return into(#name, out, clamp(x, low, high));                                                      \
-        }),                                                                                                  \
-      entry(#name "_(Tensor input, Tensor|Scalar " #word ")", [](const Tensor& x, Operand limit) -> Tensor { \
-        if (!limit.is_tensor()) return name##_(x, limit.scalar);                                             \
-        [[maybe_unused]] const std::optional<Tensor> given = *limit.tensor, none;                            \
-        return clamp_(x, low, high);                                                                         \
-      })
-
-// A predicate: its result is bool, also in `out`.
-#define TERCEL_QUESTION_ENTRY(name)                                                          \
-  entry(#name "(Tensor input, *, Tensor out=None)", [](const Tensor& x, const Tensor& out) { \
-    TERCEL_CHECK(!out.defined() || out.dtype() == kBool, RuntimeError,                       \
-                 #name " does not support non-boolean outputs.");                            \
-    return into(#name, out, name(x));                                                        \
-  })
-#define TERCEL_PLAIN_ENTRY(name) entry(#name "(Tensor input)", [](const Tensor& x) { return name(x); })
-#define TERCEL_OUT_ENTRY(name)                      \
-  entry(#name "(Tensor input, *, Tensor out=None)", \
-        [](const Tensor& x, const Tensor& out) { return into(#name, out, name(x)); })
+std::vector<Entry> family_entries() {
+  // clang-format off
+  const Entry unary[] = {
+      TERCEL_SCALED_ENTRIES(add),
+      TERCEL_SCALED_ENTRIES(sub),
+      TERCEL_UNARY_OPS(TERCEL_UNARY_ENTRIES)
+      TERCEL_SPECIAL_UNARY_OPS(TERCEL_UNARY_ENTRIES)
+      TERCEL_UNARY_PREDICATES(TERCEL_PREDICATE_ENTRY)
+      TERCEL_UNARY_ENTRIES(sgn, )
+      TERCEL_UNARY_ENTRIES(deg2rad, )
+      TERCEL_UNARY_ENTRIES(rad2deg, )
+  };
+  const BinaryEntries binary[] = {
+      TERCEL_BINARY_OPS(TERCEL_BINARY_ENTRIES)
+      TERCEL_SPECIAL_BINARY_OPS(TERCEL_BINARY_ENTRIES)
+      TERCEL_COMPARE_OPS(TERCEL_BINARY_ENTRIES)
+  };
+  // clang-format on
+  std::vector<Entry> table(std::begin(unary), std::end(unary));
+  for (const BinaryEntries& op : binary) {
+    const std::string_view name(op.result.signature);
+    if (name != "add" && name != "sub") add_entries(op, table);
+  }
+  move_special(table);
+  return table;
+}
 
 }  // namespace
 
 Span<Entry> elementwise_ops() {
-  static const Entry table[] = {
-      TERCEL_PLAIN_ENTRY(isinf),
-      TERCEL_QUESTION_ENTRY(isposinf),
-      TERCEL_QUESTION_ENTRY(isneginf),
-      TERCEL_QUESTION_ENTRY(signbit),
-      TERCEL_OUT_ENTRY(bitwise_not),
-      TERCEL_PLAIN_ENTRY(positive),
-      entry(
-          "bitwise_not_(Tensor input)", [](const Tensor& x) -> Tensor { return bitwise_not_(x); }, kMethod),
-      entry(
-          "logical_not_(Tensor input)", [](const Tensor& x) -> Tensor { return logical_not_(x); }, kMethod),
-      entry("clamp(Tensor input, Scalar min=None, Scalar max=None, *, Tensor out=None)",
-            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, const Tensor& out) {
-              return into("clamp", out, clamped(x, low, high));
-            }),
-      entry("clamp_(Tensor input, Scalar min=None, Scalar max=None)",
-            [](const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
-              return clamped_in_place(x, low, high);
-            }),
-      entry("clamp(Tensor input, Tensor min=None, Tensor max=None, *, Tensor out=None)",
-            [](const Tensor& x, const Tensor& low, const Tensor& high, const Tensor& out) {
-              return into("clamp", out, clamp(x, bound(low), bound(high)));
-            }),
-      entry("clamp_(Tensor input, Tensor min=None, Tensor max=None)",
-            [](const Tensor& x, const Tensor& low, const Tensor& high) -> Tensor {
-              return clamp_(x, bound(low), bound(high));
-            }),
-      TERCEL_BOUND_ENTRIES(clamp_min, min, given, none),
-      TERCEL_BOUND_ENTRIES(clamp_max, max, none, given),
-      entry("div(Tensor|Scalar input, Tensor|Scalar other, *, str? rounding_mode, Tensor out=None)",
-            [](Operand x, Operand other, Rounding rounding, const Tensor& out) {
-              const Tensor a = x.as_tensor();
-              return into("div", out, with_operand(other, [&](const auto& y) { return div(a, y, rounding); }));
-            }),
-      entry(
-          "div_(Tensor input, Tensor|Scalar other, *, str? rounding_mode)",
-          [](const Tensor& x, Operand other, Rounding rounding) -> Tensor {
-            return with_operand(other, [&](const auto& y) -> const Tensor& { return div_(x, y, rounding); });
-          },
-          kMethod),
-      entry(
-          "result_type(Tensor|Scalar tensor1, Tensor|Scalar tensor2)",
-          [](Operand a, Operand b) {
-            return with_operand(
-                b, [&](const auto& y) { return a.is_tensor() ? result_type(*a.tensor, y) : result_type(a.scalar, y); });
-          },
-          kFunction | kCheap, "The dtype of the result of an operation on both."),
-      entry("rsub(Tensor input, Tensor|Scalar other, *, Scalar alpha=1)",
-            [](const Tensor& x, Operand other, Scalar alpha) { return rsub(x, other.as_tensor(), alpha); }),
-      entry("ldexp(Tensor input, Tensor other, *, Tensor out=None)",
-            [](const Tensor& x, const Tensor& y, const Tensor& out) { return into("ldexp", out, ldexp(x, y)); }),
-      entry("ldexp_(Tensor input, Tensor other)",
-            [](const Tensor& x, const Tensor& y) -> Tensor { return ldexp_(x, y); }),
-      entry("float_power(Tensor input, Tensor|Scalar exponent, *, Tensor out=None)",
-            [](const Tensor& x, Operand y, const Tensor& out) {
-              const Tensor result = with_operand(y, [&](const auto& e) { return float_power(x, e); });
-              TERCEL_CHECK(!out.defined() || out.dtype() == result.dtype(), RuntimeError,
-                           "the output given to float_power has dtype ", legacy_name(out.dtype()),
-                           " but the operation's result requires dtype ", legacy_name(result.dtype()));
-              return into("float_power", out, result);
-            }),
-      entry(
-          "float_power(Scalar input, Tensor exponent, *, Tensor out=None)",
-          [](Scalar x, const Tensor& y, const Tensor& out) { return into("float_power", out, float_power(x, y)); },
-          kFunction),
-      entry(
-          "float_power_(Tensor input, Tensor|Scalar exponent)",
-          [](const Tensor& x, Operand y) -> Tensor {
-            return with_operand(y, [&](const auto& e) -> const Tensor& { return float_power_(x, e); });
-          },
-          kMethod),
-      entry(
-          "round(Tensor input, *, int decimals, Tensor out=None)",
-          [](const Tensor& x, int64_t decimals, const Tensor& out) { return into("round", out, round(x, decimals)); }),
-      entry("round_(Tensor input, *, int decimals)",
-            [](const Tensor& x, int64_t decimals) -> Tensor { return round_(x, decimals); }),
-      entry("frexp(Tensor input, *, Tensor[] out=None)",
-            [](const Tensor& x, const std::optional<std::vector<Tensor>>& out) {
-              const MantissaAndExponent parts = frexp(x);
-              if (out && out->size() == 2) {
-                TERCEL_CHECK((*out)[0].dtype() == x.dtype(), RuntimeError, "frexp() expects mantissa to have dtype ",
-                             cpp_type_name(x.dtype()), " but got ", cpp_type_name((*out)[0].dtype()));
-                TERCEL_CHECK((*out)[1].dtype() == kInt32, RuntimeError,
-                             "frexp() expects exponent to have int dtype but got ", cpp_type_name((*out)[1].dtype()));
-              }
-              return into("frexp", out, Named<2>{{"mantissa", "exponent"}, {parts.mantissa, parts.exponent}});
-            }),
-      entry("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out=None)",
-            [](const Tensor& x, Number nan, Number posinf, Number neginf, const Tensor& out) {
-              TERCEL_CHECK(!out.defined() || out.dtype() == x.dtype(), RuntimeError,
-                           "nan_to_num: dtype of out: ", legacy_name(out.dtype()),
-                           " should be same as input: ", legacy_name(x.dtype()));
-              return into("nan_to_num", out, nan_to_num(x, nan.value_or(0), posinf, neginf));
-            }),
-      entry("nan_to_num_(Tensor input, float? nan=None, float? posinf=None, float? neginf=None)",
-            [](const Tensor& x, Number nan, Number posinf, Number neginf) -> Tensor {
-              return nan_to_num_(x, nan.value_or(0), posinf, neginf);
-            }),
-      entry("logit(Tensor input, float? eps=None, *, Tensor out=None)",
-            [](const Tensor& x, Number eps, const Tensor& out) { return into("logit", out, logit(x, eps)); }),
-      entry("logit_(Tensor input, float? eps=None)",
-            [](const Tensor& x, Number eps) -> Tensor { return logit_(x, eps); }),
-      entry(
-          "polygamma(int n, Tensor input, *, Tensor out=None)",
-          [](int64_t n, const Tensor& x, const Tensor& out) { return into("polygamma", out, polygamma(n, x)); },
-          kFunction),
-      entry(
-          "polygamma(Tensor input, int n)", [](const Tensor& x, int64_t n) { return polygamma(n, x); }, kMethod),
-      entry(
-          "polygamma_(Tensor input, int n)", [](const Tensor& x, int64_t n) -> Tensor { return polygamma_(x, n); },
-          kMethod),
-      entry("mvlgamma(Tensor input, int p, *, Tensor out=None)",
-            [](const Tensor& x, int64_t p, const Tensor& out) { return into("mvlgamma", out, mvlgamma(x, p)); }),
-      entry(
-          "mvlgamma_(Tensor input, int p)", [](const Tensor& x, int64_t p) -> Tensor { return mvlgamma_(x, p); },
-          kMethod),
-      entry("isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
-            [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-              return isclose(a, b, rtol, atol, equal_nan);
-            }),
-      entry("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
-            [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-              return allclose(a, b, rtol, atol, equal_nan);
-            }),
-      entry("equal(Tensor input, Tensor other)", [](const Tensor& a, const Tensor& b) { return equal(a, b); }),
-      entry(
-          "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other, *, Tensor out=None)",
-          [](const Tensor& condition, Operand a, Operand b, const Tensor& out) {
-            return into("where", out, select(condition, a, b));
-          },
-          kFunction, "input where the condition is true, else other."),
-      entry(
-          "where(Tensor input, Tensor condition, Tensor|Scalar other)",
-          [](const Tensor& x, const Tensor& condition, Operand b) {
-            return select(condition, {&x, Scalar()}, b);
-          },
-          kMethod),
-      entry("lerp(Tensor input, Tensor end, Tensor|Scalar weight, *, Tensor out=None)",
-            [](const Tensor& a, const Tensor& b, Operand weight, const Tensor& out) {
-              check_out("lerp", out, {&a, &b, weight.is_tensor() ? weight.tensor : &a});
-              return into("lerp", out, with_operand(weight, [&](const auto& w) { return lerp(a, b, w); }));
-            }),
-      entry(
-          "lerp_(Tensor input, Tensor end, Tensor|Scalar weight)",
-          [](const Tensor& a, const Tensor& b, Operand weight) -> Tensor {
-            return with_operand(weight, [&](const auto& w) -> const Tensor& { return lerp_(a, b, w); });
-          },
-          kMethod),
-      TERCEL_ADDC_ENTRIES(addcmul),
-      TERCEL_ADDC_ENTRIES(addcdiv),
-  };
+  static const auto table = family_entries();
   return table;
 }
 

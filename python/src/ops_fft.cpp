@@ -1,20 +1,16 @@
-// Fourier transforms: tercel.fft, stft and istft.
+// Fourier transforms: tercel.fft.
 #include "tercel/ops/fft/fft.h"
 
 #include "python/src/factory.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
-#include "tercel/ops/fft/stft.h"
 
 namespace tercel::python {
 
 namespace {
 
 using Dims = std::optional<DimVector>;
-using Answer = std::optional<bool>;
 using Norm = std::optional<std::string_view>;
-
-#define TERCEL_FRAMES "int? hop_length=None, int? win_length=None, Tensor? window=None"
 
 std::string_view mode(Norm norm) { return norm.value_or("backward"); }
 
@@ -63,28 +59,6 @@ Span<Entry> fft_ops() {
                         [&](TensorOptions t) { return fft::rfftfreq(n, d, t); });
           },
           kFft, "The sample frequencies of rfft()."),
-      entry(
-          "fft_fftshift(Tensor input, int[1]? dim=None)",
-          [](const Tensor& x, const Dims& dims) { return fft::fftshift(x, dims); }, kFft,
-          "Rolls dimensions so that frequency 0 is in the middle."),
-      entry(
-          "fft_ifftshift(Tensor input, int[1]? dim=None)",
-          [](const Tensor& x, const Dims& dims) { return fft::ifftshift(x, dims); }, kFft,
-          "The inverse of fftshift()."),
-      entry("stft(Tensor input, int n_fft, " TERCEL_FRAMES
-            ", bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
-            "return_complex=None, bool? align_to_window=None)",
-            [](const Tensor& x, int64_t n_fft, fft::Length hop, fft::Length frame, const Tensor& window, bool center,
-               std::string_view pad_mode, bool normalized, Answer onesided, Answer return_complex, Answer align) {
-              return stft(x, n_fft, hop, frame, window, center, pad_mode, normalized, onesided, return_complex, align);
-            }),
-      entry("istft(Tensor input, int n_fft, " TERCEL_FRAMES
-            ", bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
-            "return_complex=False)",
-            [](const Tensor& x, int64_t n_fft, fft::Length hop, fft::Length frame, const Tensor& window, bool center,
-               bool normalized, Answer onesided, fft::Length length, bool return_complex) {
-              return istft(x, n_fft, hop, frame, window, center, normalized, onesided, length, return_complex);
-            }),
   };
   return table;
 }

@@ -3,7 +3,7 @@
 #include "python/src/out.h"
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/index_put.h"
@@ -115,60 +115,11 @@ Span<Entry> index_ops() {
             return scatter_(x, dim, index, value);
           },
           kMethod),
-      entry("scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
-              return into("scatter_add", out, scatter_add(x, dim, index, source));
-            }),
-      entry(
-          "scatter_add_(Tensor input, int dim, Tensor index, Tensor src)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
-            return scatter_add_(x, dim, index, source);
-          },
-          kMethod),
       TERCEL_REDUCING_ENTRIES(scatter_reduce, "src") TERCEL_REDUCING_ENTRIES(index_reduce, "source")
-          entry("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor out=None)",
-                [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha,
-                   const Tensor& out) { return into("index_add", out, index_add(x, dim, index, source, alpha)); }),
-      entry(
-          "index_add_(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) -> Tensor {
-            return index_add_(x, dim, index, source, alpha);
-          },
-          kMethod),
-      entry("index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& out) {
-              return into("index_copy", out, index_copy(x, dim, index, source));
-            }),
-      entry(
-          "index_copy_(Tensor input, int dim, Tensor index, Tensor source)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) -> Tensor {
-            return index_copy_(x, dim, index, source);
-          },
-          kMethod),
-      entry("index_fill(Tensor input, int dim, Tensor index, Tensor value, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value, const Tensor& out) {
-              return into("index_fill", out, index_fill(x, dim, index, value));
-            }),
-      entry(
-          "index_fill_(Tensor input, int dim, Tensor index, Tensor value)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) -> Tensor {
-            return index_fill_(x, dim, index, value);
-          },
-          kMethod),
-      entry("index_fill(Tensor input, int dim, Tensor index, Scalar value, *, Tensor out=None)",
-            [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value, const Tensor& out) {
-              return into("index_fill", out, index_fill(x, dim, index, value));
-            }),
-      entry(
-          "index_fill_(Tensor input, int dim, Tensor index, Scalar value)",
-          [](const Tensor& x, int64_t dim, const Tensor& index, Scalar value) -> Tensor {
-            return index_fill_(x, dim, index, value);
-          },
-          kMethod),
-      entry("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
-            [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
-              return index_put(x, indices_of(indices), values, accumulate);
-            }),
+          entry("index_put(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
+                [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) {
+                  return index_put(x, indices_of(indices), values, accumulate);
+                }),
       entry("index_put_(Tensor input, Tensor[] indices, Tensor values, bool accumulate=False)",
             [](const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate) -> Tensor {
               return index_put_(x, indices_of(indices), values, accumulate);
@@ -180,16 +131,6 @@ Span<Entry> index_ops() {
                            legacy_name(x.dtype()), " and out.dtype = ", legacy_name(out.dtype()));
               return into("take", out, take(x, index));
             }),
-      entry("put(Tensor input, Tensor index, Tensor source, bool accumulate=False)",
-            [](const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {
-              return put(x, index, source, accumulate);
-            }),
-      entry(
-          "put_(Tensor input, Tensor index, Tensor source, bool accumulate=False)",
-          [](const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) -> Tensor {
-            return put_(x, index, source, accumulate);
-          },
-          kMethod),
       entry("take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor out=None)",
             [](const Tensor& x, const Tensor& indices, std::optional<int64_t> dim, const Tensor& out) {
               return into("take_along_dim", out, dim ? take_along_dim(x, indices, *dim) : take_along_dim(x, indices));
@@ -233,7 +174,6 @@ Span<Entry> index_ops() {
             }),
       entry("nonzero(Tensor input, *, Tensor out=None)",
             [](const Tensor& x, const Tensor& out) { return nonzero_into(out, x); }),
-      entry("argwhere(Tensor input)", [](const Tensor& x) { return argwhere(x); }),
       entry(
           "where(Tensor condition)", [](const Tensor& x) { return nonzero_tuple(x); }, kFunction),
   };

@@ -105,34 +105,6 @@ Span<Entry> random_ops() {
              std::optional<MemoryFormat> f) { return make_randint_like(x, low, high, g, o, f); },
           kFunction, "Integers in [low, high)."),
       entry(
-          "uniform_(Tensor input, float from=0.0, float to=1.0" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double low, double high, Generator& g) -> Tensor { return uniform_(x, low, high, g); },
-          kMethod),
-      entry(
-          "normal_(Tensor input, float mean=0.0, float std=1.0" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double mean, double std, Generator& g) -> Tensor { return normal_(x, mean, std, g); },
-          kMethod),
-      entry(
-          "log_normal_(Tensor input, float mean=1.0, float std=2.0" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double mean, double std, Generator& g) -> Tensor { return log_normal_(x, mean, std, g); },
-          kMethod),
-      entry(
-          "exponential_(Tensor input, float lambd=1.0" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double lambda, Generator& g) -> Tensor { return exponential_(x, lambda, g); }, kMethod),
-      entry(
-          "cauchy_(Tensor input, float median=0.0, float sigma=1.0" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double median, double sigma, Generator& g) -> Tensor {
-            return cauchy_(x, median, sigma, g);
-          },
-          kMethod),
-      entry(
-          "geometric_(Tensor input, float p" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double p, Generator& g) -> Tensor { return geometric_(x, p, g); }, kMethod),
-      entry(
-          "random_(Tensor input" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, Generator& g) -> Tensor { return random_(x, g); }, kMethod,
-          "Integers from 0 to the largest up to which the dtype represents every integer."),
-      entry(
           "random_(Tensor input, int to" TERCEL_RANDOM_INPLACE,
           [](const Tensor& x, int64_t high, Generator& g) -> Tensor { return fill_random(x, 0, high, g); }, kMethod),
       entry(
@@ -141,12 +113,6 @@ Span<Entry> random_ops() {
             return fill_random(x, low, high, g);
           },
           kMethod, "Integers in [from, to)."),
-      entry(
-          "bernoulli_(Tensor input, Tensor p" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, const Tensor& p, Generator& g) -> Tensor { return bernoulli_(x, p, g); }, kMethod),
-      entry(
-          "bernoulli_(Tensor input, float p=0.5" TERCEL_RANDOM_INPLACE,
-          [](const Tensor& x, double p, Generator& g) -> Tensor { return bernoulli_(x, p, g); }, kMethod),
       entry(
           "bernoulli(Tensor input" TERCEL_GENERATOR ", Tensor out=None)",
           [](const Tensor& p, Generator& g, const Tensor& out) -> Tensor {
@@ -158,24 +124,6 @@ Span<Entry> random_ops() {
       entry("bernoulli(Tensor input, float p" TERCEL_RANDOM_INPLACE,
             [](const Tensor& x, double p, Generator& g) -> Tensor { return bernoulli_(empty_like(x), p, g); }),
       entry(
-          "normal(Tensor mean, Tensor std" TERCEL_GENERATOR ", Tensor out=None)",
-          [](const Tensor& mean, const Tensor& std, Generator& g, const Tensor& out) {
-            return into("normal", out, normal(mean, std, g));
-          },
-          kFunction),
-      entry(
-          "normal(Tensor mean, float std=1.0" TERCEL_GENERATOR ", Tensor out=None)",
-          [](const Tensor& mean, double std, Generator& g, const Tensor& out) {
-            return into("normal", out, normal(mean, std, g));
-          },
-          kFunction),
-      entry(
-          "normal(float mean, Tensor std" TERCEL_GENERATOR ", Tensor out=None)",
-          [](double mean, const Tensor& std, Generator& g, const Tensor& out) {
-            return into("normal", out, normal(mean, std, g));
-          },
-          kFunction),
-      entry(
           "normal(float mean, float std, int[] size" TERCEL_RANDOM_FACTORY,
           [](double mean, double std, const DimVector& size, Generator& g, const Tensor& out,
              FactoryOptions o) -> Tensor {
@@ -186,13 +134,6 @@ Span<Entry> random_ops() {
             return requires_grad ? fresh.requires_grad_() : fresh;
           },
           kFunction, "Normal random numbers with the given means and standard deviations."),
-      entry(
-          "poisson(Tensor input, Generator? generator=None)",
-          [](const Tensor& rate, Generator& g) { return poisson(rate, g); }, kFunction,
-          "Poisson random numbers with the rates in `input`."),
-      entry(
-          "binomial(Tensor count, Tensor prob, Generator? generator=None)",
-          [](const Tensor& count, const Tensor& p, Generator& g) { return binomial(count, p, g); }, kFunction),
       entry(
           "multinomial(Tensor input, int num_samples, bool replacement=False" TERCEL_GENERATOR ", Tensor out=None)",
           [](const Tensor& weights, int64_t samples, bool replacement, Generator& g, const Tensor& out) {

@@ -46,6 +46,10 @@ Tensor into(const char* op, const Tensor& out, const Tensor& result) {
   return out.defined() ? put_out(op, out, result) : result;
 }
 
+Tensor into_exact(const char* op, const Tensor& out, const Tensor& result) {
+  return out.defined() ? put_linalg_out(op, out, result) : result;
+}
+
 std::vector<Tensor> into(const char* op, const std::vector<Tensor>& out, Span<Tensor> results) {
   TERCEL_CHECK(out.size() == results.size(), TypeError, op, "() expected a tuple of ", results.size(),
                " elements for out");

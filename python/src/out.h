@@ -42,4 +42,13 @@ Named<N> into(const char* op, const std::optional<std::vector<Tensor>>& out, Nam
 }
 ValuesAndIndices into(const char* op, const std::optional<std::vector<Tensor>>& out, const ValuesAndIndices& result);
 
+/** into() for ops whose `out` must have the result's dtype (column out_exact of the table of ops). */
+Tensor into_exact(const char* op, const Tensor& out, const Tensor& result);
+template <size_t N>
+Named<N> into_exact(const char* op, const std::optional<std::vector<Tensor>>& out, Named<N> result) {
+  for (size_t i = 0; out && i < std::min(N, out->size()); ++i)
+    check_linalg_out(op, (*out)[i], result.values[i], result.names[i]);
+  return into(op, out, std::move(result));
+}
+
 }  // namespace tercel::python

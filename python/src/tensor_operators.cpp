@@ -9,7 +9,7 @@
 #include "python/src/data.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/matmul.h"
 #include "tercel/ops/special/special.h"

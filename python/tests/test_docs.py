@@ -78,7 +78,7 @@ def test_texts_of_operations():
     assert says(tc.exp) == "e to the power input.", words
     assert says(tc.Tensor.exp_) == "e to the power input. In place; returns input."
     assert says(tc.arctan2) == says(tc.atan2) == "The angle of the point (other, input), in (-pi, pi]."
-    assert says(tc.narrow) == "The elements start to start + length (exclusive) of a dimension; a view."
+    assert says(tc.flip) == "Reverses the order of elements along the given dimensions."
     assert tc.exp.__doc__.startswith("exp(Tensor input")
 
 

@@ -48,6 +48,10 @@ std::string_view to_string(Layout layout) {
   return "unknown";
 }
 
+void refuse_layout(std::string_view op, Layout layout) {
+  throw_error<NotImplementedError>({op, ": not implemented for layout ", to_string(layout)});
+}
+
 std::string_view to_string(MemoryFormat format) {
   switch (format) {
     case MemoryFormat::Contiguous: return "contiguous";

@@ -11,6 +11,23 @@
 //   out_apart  the same, for an op with a rule of where `out` may lie (ops/common/out.cpp)
 //   out_exact  the same; dtypes must agree, as they must for all of namespace linalg
 //   out_dtype  in addition: the parameter `ScalarType` defaults to the dtype of `out`
+//
+// Note [Derived entries]
+// An op with one of these columns is bound to Python without a handwritten entry (tools/make_op_entries.py). Names,
+// types and defaults of the Python parameters are those of the declaration, so parameters have PyTorch's names; only a
+// first tensor `x` or `a` is called input, and `b` after an `a` other. Ops with an out variant have `out=None`.
+// Overloads with a tensor come before those with a number in its place, because a 0-dimensional tensor is also a
+// number.
+//
+//   python           a function of tercel, of tercel.linalg or of tercel.fft, by namespace; with `method` and a tensor
+//                    as first parameter also a method of Tensor
+//   python_function  only the function
+//   python_method    a method of Tensor
+//   python_nn        a function of tercel.nn.functional
+//   python_hidden    tercel._C._name, for the Python files of the package
+//   keyword = name   this parameter and those after it are keyword-only
+//   no_python_out    no `out` in Python, as in PyTorch's function
+//   cheap            computes nothing (views, queries): a call keeps the GIL
 #pragma once
 
 #include "tercel/util/export.h"
@@ -26,3 +43,10 @@
 //   autocast_f32     16-bit operands become float32
 //   autocast_widest  operands become the widest dtype among them, at most float32
 //   autocast_first   operands become the dtype of the first
+//
+// Note [Layouts]
+// Operands are strided: an op throws NotImplementedError "op: not implemented for layout ..." for tensors of another
+// layout (layout.h) before it reads anything. Front ends call check_strided(), or TensorIterator, which does; calls
+// from Python check all operands before the op runs (call.h).
+//
+//   layout_any   operands may have any layout, as the op looks only at sizes, dtype and device

@@ -17,6 +17,7 @@ bool Tensor::is_set_to(const Tensor& other) const {
 }
 
 void Tensor::refuse_data(ScalarType wanted) const {
+  if (layout() != Layout::Strided) refuse_layout("data", layout());
   TERCEL_CHECK(dtype() == wanted, RuntimeError, "Tensor type mismatch, caller expects elements to be ",
                to_string(wanted), ", while tensor contains ", to_string(dtype()), ". ");
   throw_error<RuntimeError>({"Cannot access data pointer of Tensor that doesn't have storage"});

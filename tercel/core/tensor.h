@@ -223,6 +223,13 @@ inline void check_defined(const char* op, const Tensor& t, const char* argument)
                "' but got an undefined one");
 }
 
+/** Throws unless the tensor is defined (RuntimeError) and strided (NotImplementedError); Note [Layouts] in op.h. */
+inline void check_strided(const char* op, const Tensor& t, const char* argument = "self") {
+  check_defined(op, t, argument);
+  if (t.layout() != Layout::Strided) [[unlikely]]
+    refuse_layout(op, t.layout());
+}
+
 /** Uninitialised, row-major. OutOfMemoryError if there is not enough memory. */
 TERCEL_API Tensor empty(IntSpan sizes, TensorOptions options = {});
 /** The same in a memory format; RuntimeError for Preserve, or if it does not fit the number of dimensions. */

@@ -50,7 +50,9 @@ inline TensorImpl::TensorImpl(Storage&& storage, ScalarType dtype, size_t ndim)
     set_flag(kInference, true);
 }
 
-TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes) : TensorImpl(dtype, device, sizes.size()) {
+TensorImpl::TensorImpl(ScalarType dtype, Device device, IntSpan sizes, Layout layout)
+    : TensorImpl(dtype, device, sizes.size()) {
+  layout_ = layout;
   set_row_major(sizes);
 }
 
@@ -77,7 +79,8 @@ TensorImpl::TensorImpl(const TensorImpl& base, IntSpan sizes) : TensorImpl(base.
   share_version(base);
 }
 
-TensorImpl::TensorImpl(const TensorImpl* whole) : TensorImpl(Storage(whole->storage_), whole->dtype_, whole->ndim_) {
+TensorImpl::TensorImpl(const TensorImpl* whole) : TensorImpl(whole->dtype_, whole->device_, size_t{whole->ndim_}) {
+  storage_ = whole->storage_;
   const size_t n = ndim_;
   const int64_t *size = whole->dims(), *stride = size + whole->capacity();
   int64_t *own_size = dims(), *own_stride = own_size + capacity();
@@ -108,7 +111,9 @@ TensorImpl::~TensorImpl() {
 
 /** data() of a tensor that may have no storage. */
 void* TensorImpl::checked_data() const {
+  if (layout_ != Layout::Strided) refuse_layout("data", layout_);
   if (numel_ == 0) return nullptr;
+  TERCEL_CHECK(storage_.defined(), RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage");
   const Extent extent = extent_of(sizes(), strides());
   const auto item = static_cast<int64_t>(itemsize());
   const auto nbytes = static_cast<int64_t>(storage_->nbytes());

@@ -68,8 +68,8 @@ TERCEL_API extern constinit thread_local bool t_inference_mode [[gnu::tls_model(
 
 class TERCEL_API TensorImpl final : public intrusive_ptr_target {
  public:
-  /** Row-major, without storage. */
-  TensorImpl(ScalarType dtype, Device device, IntSpan sizes);
+  /** Row-major, without storage; data() throws NotImplementedError unless the layout is strided. */
+  TensorImpl(ScalarType dtype, Device device, IntSpan sizes, Layout layout = Layout::Strided);
   /** Row-major over the start of the storage. */
   TensorImpl(Storage storage, ScalarType dtype, IntSpan sizes);
   /** Any geometry, as many strides as sizes; the caller has checked that it lies inside the storage. */
@@ -100,9 +100,9 @@ class TERCEL_API TensorImpl final : public intrusive_ptr_target {
 
   bool has_storage() const { return storage_.defined(); }
   const Storage& storage() const { return storage_; }
-  /** First element; null when there are no elements. RuntimeError when the storage has become too small. */
+  /** First element, or null if there is none. RuntimeError if the storage is missing or too small. */
   void* data() const {
-    if (numel_ == 0 || storage_->shrunk()) [[unlikely]]
+    if (numel_ == 0 || !storage_.defined() || storage_->shrunk()) [[unlikely]]
       return checked_data();
     return static_cast<std::byte*>(storage_->data()) + storage_offset_ * static_cast<int64_t>(itemsize());
   }

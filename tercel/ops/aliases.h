@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/nn/softmax.h"
@@ -137,14 +137,14 @@ TERCEL_OP_API(out) inline Tensor special_round(const Tensor& x, int64_t decimals
 TERCEL_OP_API(method, out_apart) inline Tensor max(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 TERCEL_OP_API(method, out_apart) inline Tensor min(const Tensor& a, const Tensor& b) { return minimum(a, b); }
 /** linalg::inv(). */
-TERCEL_OP_API(method, out_exact, autocast_f32) inline Tensor inverse(const Tensor& a) { return linalg::inv(a); }
+TERCEL_OP_API(method, python, out_exact, autocast_f32) inline Tensor inverse(const Tensor& a) { return linalg::inv(a); }
 /** linalg::pinv(), which drops singular values up to rcond times the largest one. */
 TERCEL_OP_API(method, autocast_f32) inline Tensor pinverse(const Tensor& a, double rcond = 1e-15) {
   return linalg::pinv(a, 0.0, rcond);
 }
 /** linalg::householder_product(). */
-TERCEL_OP_API(method, out_exact, autocast_f32) inline Tensor orgqr(const Tensor& a, const Tensor& tau) {
-  return linalg::householder_product(a, tau);
+TERCEL_OP_API(method, python, out_exact, autocast_f32) inline Tensor orgqr(const Tensor& a, const Tensor& input2) {
+  return linalg::householder_product(a, input2);
 }
 using linalg::det;
 using linalg::matrix_exp;

@@ -11,7 +11,7 @@
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"

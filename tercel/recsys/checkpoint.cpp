@@ -231,6 +231,12 @@ std::vector<std::string> list_checkpoints(const std::string& folder) {
   return all;
 }
 
+std::optional<int64_t> last_step(const std::string& folder) {
+  const std::vector<std::string> all = list_checkpoints(folder);
+  if (all.empty()) return std::nullopt;
+  return std::stoll(file_name(all.back()).substr(kPrefix.size()));
+}
+
 std::vector<std::string> rank_checkpoints(const std::string& folder) {
   struct Candidate {
     std::string folder, rows;

@@ -118,6 +118,8 @@ class TERCEL_API Checkpoint {
 TERCEL_API bool is_checkpoint_folder(const std::string& folder);
 /** Folders of the checkpoints in a folder, by ascending step; none if it does not exist. */
 TERCEL_API std::vector<std::string> list_checkpoints(const std::string& folder);
+/** The step of the last one, intact or not, from its name; none if there are none. */
+TERCEL_API std::optional<int64_t> last_step(const std::string& folder);
 /**
  * The same, best first: by descending AUC, ties by ascending step; then those not evaluated on the rows of the last
  * evaluation, by descending step. Only the evaluations are read: any of them may be damaged.

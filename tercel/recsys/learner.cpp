@@ -10,6 +10,7 @@
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::recsys {
@@ -18,8 +19,15 @@ namespace {
 
 std::vector<optim::Optimizer> make_table_optimizers(Model& model) {
   std::vector<optim::Optimizer> all;
-  for (size_t t = 0; t < model.tables().size(); ++t)
-    all.emplace_back(model.table_optimizers()[t], model.tables()[t].weight());
+  for (size_t t = 0; t < model.tables().size(); ++t) {
+    const StaticTable& table = model.tables()[t];
+    try {
+      all.emplace_back(model.table_optimizers()[t], table.weight());
+    } catch (const OutOfMemoryError& e) {
+      throw_error<OutOfMemoryError>(
+          {"embedding table '", table.name(), "' (", table.rows(), " rows of ", table.dim(), "): ", e.what()});
+    }
+  }
   return all;
 }
 
@@ -85,7 +93,7 @@ float Learner::train(const data::Batch& batch, double learning_rate, int64_t ste
     const Tensor loss = forward(batch, step);
     value = loss.item<float>();
     const ProfileRange range("backward", RangeKind::Annotation);
-    loss.backward();
+    name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
   } catch (...) {
     restore_forward_state();
     for (const StaticTable& table : model_.tables()) clear_gradient(table.weight());
@@ -93,14 +101,19 @@ float Learner::train(const data::Batch& batch, double learning_rate, int64_t ste
   }
   const ProfileRange range("update", RangeKind::Annotation);
   updating_ = true;
+  name_batch_without_memory([] { return "update"; }, batch.rows, /*training=*/true,
+                            [&] { update(learning_rate, step); });
+  updating_ = false;
+  return value;
+}
+
+void Learner::update(double learning_rate, int64_t step) {
   dense_.update_dense(model_.parameters().gradients(), learning_rate, step);
   for (size_t t = 0; t < tables_.size(); ++t) {
     const Tensor& weight = model_.tables()[t].weight();
     if (const Gradient g = gradient_of(weight); g.defined()) tables_[t].update_rows(g, learning_rate, step);
     clear_gradient(weight);
   }
-  updating_ = false;
-  return value;
 }
 
 void Learner::check_finite(int64_t step) {

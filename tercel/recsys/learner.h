@@ -39,6 +39,7 @@ class TERCEL_API Learner {
 
  private:
   Tensor forward(const data::Batch& batch, int64_t step);
+  void update(double learning_rate, int64_t step);
   void keep_forward_state();
   void restore_forward_state();
 

@@ -80,8 +80,10 @@ LoadedModel load_model(const std::string& path) {
     tables[t].set_weight(
         checkpoint.map(table_file(t), tables[t].name(), kFloat32, {tables[t].rows(), tables[t].dim()}));
   checkpoint.read_some(dense_file(model));
-  return {identity.config,     identity.data,          run_of(path),       std::move(model),
-          checkpoint.folder(), checkpoint.info().step, std::move(warnings)};
+  const int64_t step = checkpoint.info().step;
+  const int64_t last = is_checkpoint_folder(path) ? step : last_step(RunFolder(path).checkpoints()).value_or(step);
+  return {identity.config,     identity.data, run_of(path), std::move(model),
+          checkpoint.folder(), step,          last,         std::move(warnings)};
 }
 
 std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset) {

@@ -24,7 +24,8 @@ struct LoadedModel {
   Model model;
   std::string checkpoint;  ///< folder of the checkpoint that it comes from
   int64_t step = 0;
-  std::vector<std::string> warnings;  ///< about damaged checkpoints that were skipped
+  int64_t last_step = 0;  ///< of the run's last checkpoint, intact or not; `step` if a checkpoint was given
+  std::vector<std::string> warnings = {};  ///< about damaged checkpoints that were skipped
 };
 
 /** Whether a folder is that of a run or of a checkpoint. */

@@ -86,7 +86,7 @@ struct Trainer::State {
   std::vector<std::string> warnings;
   bool new_train_rows = false;
   std::optional<Checkpoint> resumed;  // until it has been read
-  Learner learner;
+  std::optional<Learner> learner;     // none if a stop was requested while the model was initialised
   File metrics_file;
   MetricValues last_metrics;
   int64_t step = 0, first_step = 0;  // first_step: those before the first on these train rows
@@ -105,8 +105,9 @@ struct Trainer::State {
         checkpoints(folder.checkpoints(), cfg.solver.keep_checkpoints),
         identity(identity_of_run(cfg, built, set)),
         resumed(open_resumed(built, resume, new_data)),
-        learner(initialized(std::move(built)), cfg),
-        position(reader.position()) {}
+        position(reader.position()) {
+    if (built.initialize(cfg.solver.seed, [] { return stop_signal() == 0; })) learner.emplace(std::move(built), cfg);
+  }
 
   RunFolder checked_folder(const std::string& path) const {
     TERCEL_CHECK(config.solver.batchsize <= reader.epoch_rows(), ConfigError, "solver: batchsize is ",
@@ -133,11 +134,6 @@ struct Trainer::State {
     return checkpoint;
   }
 
-  Model initialized(Model model) const {
-    model.initialize(config.solver.seed);
-    return model;
-  }
-
   int64_t total_steps() const {
     const int64_t epochs = reader.options().epochs;  // 0: unlimited
     int64_t all = 0;
@@ -155,7 +151,7 @@ struct Trainer::State {
   /** An update's NaN shows in the loss only one step later: called before evaluating or saving. */
   void check_finite() {
     if (checked_at == step) return;
-    learner.check_finite(step);
+    learner->check_finite(step);
     checked_at = step;
   }
 
@@ -170,11 +166,11 @@ struct Trainer::State {
     state.step = step;
     state.threads = num_threads();
     state.first_step = first_step;
-    state.generator_seed = learner.model().generator().state().seed;
-    state.generator_offset = learner.model().generator().state().offset;
+    state.generator_seed = learner->model().generator().state().seed;
+    state.generator_offset = learner->model().generator().state().offset;
     state.position = position;
-    checkpoints.save({step, learner.model().fingerprint()}, identity, dump_json_line(write_options(state)),
-                     learner.files());
+    checkpoints.save({step, learner->model().fingerprint()}, identity, dump_json_line(write_options(state)),
+                     learner->files());
     saved_at = step;
     if (evaluated_at == step) note_evaluation();
     saved_time = Clock::now();
@@ -245,7 +241,7 @@ struct Trainer::State {
       if (is_saved()) return "; " + saved_text();
       if (saving && lock->is_in_place()) {
         problem = "could not be saved";
-      } else if (!learner.is_whole()) {
+      } else if (!learner->is_whole()) {
         problem = "is lost, as the error came in the middle of an update";
       } else {
         save([](const Progress&) {});
@@ -267,8 +263,8 @@ struct Trainer::State {
 
   void resume(const Checkpoint& checkpoint) {
     const std::string& checkpoint_folder = checkpoint.folder();
-    checkpoint.check_fingerprint(learner.model().fingerprint());
-    for (const CheckpointFile& file : learner.files()) checkpoint.read(file);
+    checkpoint.check_fingerprint(learner->model().fingerprint());
+    for (const CheckpointFile& file : learner->files()) checkpoint.read(file);
     TrainerState state;
     try {
       read_options(parse_json(checkpoint.state(), checkpoint_folder, JsonErrors::Data), state, checkpoint_folder);
@@ -278,7 +274,7 @@ struct Trainer::State {
     if (!new_train_rows) position = state.position;
     reader.seek(position);
     first_step = new_train_rows ? state.step : state.first_step;
-    learner.model().generator().set_state({state.generator_seed, state.generator_offset});
+    learner->model().generator().set_state({state.generator_seed, state.generator_offset});
     step = saved_at = state.step;
     const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
     if (evaluation && evaluation->rows == data::digest_of(identity.data, data::PartName::Test)) {
@@ -304,7 +300,7 @@ struct Trainer::State {
     const ProfileRange range("evaluate", RangeKind::Annotation);
     check_finite();
     MetricValues metrics =
-        evaluate(learner.model(), dataset, data::PartName::Test, config, [](int64_t) { return stop_signal() == 0; });
+        evaluate(learner->model(), dataset, data::PartName::Test, config, [](int64_t) { return stop_signal() == 0; });
     if (metrics.empty()) return false;
     last_metrics = std::move(metrics);
     evaluated_at = step;
@@ -326,6 +322,10 @@ Trainer::Trainer(const ModelConfig& config, const data::Dataset& dataset, const 
                  NewData new_data)
     : state_(std::make_unique<State>(config, dataset, folder, resume, new_data, Model(config, dataset.schema))) {
   State& s = *state_;
+  if (!s.learner) {
+    if (s.resumed) s.step = s.saved_at = s.resumed->info().step;
+    return;
+  }
   if (s.resumed) {
     s.resume(*s.resumed);
     s.resumed.reset();
@@ -352,6 +352,10 @@ TrainEnd Trainer::run(Observer observer) {
 }
 
 TrainEnd Trainer::State::run(Observer observer) {
+  if (!learner) {
+    lock->remove();
+    return TrainEnd::Stopped;
+  }
   const SolverOptions& solver = config.solver;
   const int64_t total = total_steps(), per_epoch = reader.epoch_batches();
   const auto due = [&](int64_t interval) {
@@ -376,7 +380,7 @@ TrainEnd Trainer::State::run(Observer observer) {
         step > 0 && solver.checkpoint_minutes > 0 && seconds_since(saved_time) >= 60 * solver.checkpoint_minutes;
     if ((step > 0 && take_save_request()) || long_ago) save(observer);
     if (stop_signal() != 0 || step >= total || !next(batch)) break;
-    const double loss = learner.train(batch, optim::learning_rate(solver, step + 1), step + 1);
+    const double loss = learner->train(batch, optim::learning_rate(solver, step + 1), step + 1);
     ++step;
     position = reader.position();
     rows += batch.rows;
@@ -416,7 +420,10 @@ TrainEnd Trainer::State::run(Observer observer) {
   return done ? TrainEnd::Done : TrainEnd::Stopped;
 }
 
-Model& Trainer::model() { return state_->learner.model(); }
+Model& Trainer::model() {
+  TERCEL_CHECK(state_->learner, RuntimeError, "trainer: a stop was requested while the model was initialised");
+  return state_->learner->model();
+}
 int64_t Trainer::step() const { return state_->step; }
 std::optional<std::string> Trainer::last_checkpoint() const { return state_->checkpoints.latest(); }
 const MetricValues& Trainer::last_metrics() const { return state_->last_metrics; }

@@ -53,7 +53,8 @@ class TERCEL_API Trainer {
   /**
    * Prepares a run. Never: the folder must not hold checkpoints; Auto: resumes from the last intact one, if there is
    * one and check_resume() accepts it; accepted differences are in warnings(). Throws ConfigError, DataError or
-   * IoError; a second trainer on the folder is an error.
+   * IoError; a second trainer on the folder is an error. When stop_signal() is set while tables are initialised, that
+   * ends early, nothing is written, and run() returns Stopped at once.
    */
   Trainer(const ModelConfig& config, const data::Dataset& dataset, const std::string& folder, Resume resume,
           NewData new_data = NewData::Refuse);
@@ -68,6 +69,7 @@ class TERCEL_API Trainer {
    * new folder there, or beside it.
    */
   TrainEnd run(Observer observer);
+  /** RuntimeError if it was not initialised, because a stop was requested. */
   Model& model();
   int64_t step() const;
   /** Folder of the last checkpoint of the run; none before the first. */

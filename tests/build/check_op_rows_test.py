@@ -36,6 +36,11 @@ class CheckOpRows(unittest.TestCase):
         self.assertIn("tercel/ops/x/x.h: topk() has no row", text)
         self.assertNotIn("softmax", text)
 
+    def test_a_comment_is_no_row(self):
+        code, text = self.check("softmax(in[0], 1);  // topk(in[0], 2)\n/* topk(in[0], 2) */")
+        self.assertEqual(code, 1)
+        self.assertIn("tercel/ops/x/x.h: topk() has no row", text)
+
     def test_variants_with_a_rule(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)

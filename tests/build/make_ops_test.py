@@ -117,6 +117,11 @@ class MakeOps(unittest.TestCase):
                          '{"addmm", AutocastPolicy::Lower}, {"inverse", AutocastPolicy::Float32}, '
                          '{"linalg_cholesky", AutocastPolicy::Float32},')
 
+    def test_layouts(self):
+        self.assertEqual(self.make(HEADER)[2]["layout_any_ops.inc"], "")
+        files = self.make("namespace tercel {\nTERCEL_OP_API(layout_any) ScalarType result_type(const Tensor& x);\n}\n")[2]
+        self.assertEqual(files["layout_any_ops.inc"], '"result_type",')
+
     def assert_refused(self, declaration, message):
         code, text, files = self.make(f"namespace tercel {{\n{declaration}\n}}\n")
         self.assertEqual((code, files), (1, {}))
@@ -128,7 +133,7 @@ class MakeOps(unittest.TestCase):
         self.assert_refused("TERCEL_OP_API(method) Tensor f(int64_t n);", "f() has the column 'method' but no parameter")
         self.assert_refused("TERCEL_OP_API(out) bool f(const Tensor& x);", "f() has an out column, but its result is bool")
         self.assert_refused("TERCEL_OP_API(autocast_f32) Tensor f(const Tensor& x); TERCEL_API Tensor f(int64_t n);",
-                            "f() has the columns of no autocast; expected one, the same for all overloads")
+                            "f() has the columns [] among ['autocast_f32', ")
         self.assert_refused("TERCEL_OP_API(out) Tensor f(const Tensor&);", "cannot read the parameter")
 
 

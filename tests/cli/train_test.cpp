@@ -237,6 +237,9 @@ TEST_F(TrainCommands, ADamagedCheckpointIsPassedOver) {
     const Outcome outcome = run({command, root_ / "run", root_ / "data"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err.find(says), 0u) << outcome.err;
+    const std::string note = "tercel: note: the checkpoint of step 5 is used; the last one of the run is of step 10\n";
+    EXPECT_TRUE(outcome.err.ends_with(note)) << outcome.err;
+    EXPECT_EQ(run({command, root_ / "run/checkpoints/step-000000000005", root_ / "data"}).err, "");
   }
   const Outcome info = run({"info", root_ / "run"});
   EXPECT_EQ(info.code, 0);

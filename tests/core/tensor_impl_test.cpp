@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tercel/core/tensor.h"
 #include "tercel/util/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/failing_allocator.h"
@@ -106,11 +107,23 @@ TEST(TensorImpl, WithoutStorage) {
   const Impl t = make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3});
   EXPECT_FALSE(t->has_storage());
   EXPECT_EQ(t->numel(), 6);
+  EXPECT_THROW(t->data(), RuntimeError);
   EXPECT_EQ(t->version(), 0u);
   t->bump_version();
   t->set_storage(storage_of(12));
   EXPECT_TRUE(t->has_storage());
   EXPECT_EQ(t->data(), t->storage()->data());
+}
+
+TEST(TensorImpl, OfAnotherLayoutHasNoAddress) {
+  const Tensor t(make_intrusive<TensorImpl>(kInt64, kCpu, IntSpan{2, 3}, Layout::Coo));
+  EXPECT_EQ(t.layout(), Layout::Coo);
+  EXPECT_EQ(t.sizes(), (V{2, 3}));
+  EXPECT_FALSE(t.has_storage());
+  EXPECT_THROW(t.data_ptr(), NotImplementedError);
+  EXPECT_THROW(t.data<int64_t>(), NotImplementedError);
+  EXPECT_THROW(check_strided("op", t), NotImplementedError);
+  EXPECT_EQ(t.impl().shallow_copy(false, true)->layout(), Layout::Coo);
 }
 
 TEST(TensorImpl, WeakHandleKeepsNoStorage) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/ops/elementwise/binary_rows.h"
-#include "tests/ops/elementwise/pointwise_rows.h"
+#include "tests/ops/elementwise/composite_rows.h"
 #include "tests/ops/elementwise/unary_rows.h"
 #include "tests/ops/embedding/batched_embedding_bag_rows.h"
 #include "tests/ops/embedding/embedding_bag_rows.h"
@@ -59,7 +59,7 @@ inline std::vector<Row> all_rows() {
   std::vector<Row> all;
   for (const auto rows : {unary_rows,
                           special_rows,
-                          pointwise_rows,
+                          composite_rows,
                           activation_rows,
                           binary_rows,
                           compare_rows,

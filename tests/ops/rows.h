@@ -67,6 +67,8 @@ struct Row {
   bool elementwise = false;
   /** The result has the same bits for every placement; false if the op may choose another summation order. */
   bool bitwise = true;
+  /** The op has the column layout_any. */
+  bool layout_any = false;
   /** The in-place variant; empty if there is none. */
   std::function<void(const std::vector<Tensor>&)> inplace;
   /** The out variant; empty if there is none. */

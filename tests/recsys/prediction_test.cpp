@@ -185,6 +185,7 @@ TEST(LoadModel, TakesTheBestCheckpointOrTheGivenOne) {
     const LoadedModel model = load_model(folder);
     EXPECT_EQ(model.checkpoint, folder);
     EXPECT_EQ(model.step, Checkpoint(folder).info().step);
+    EXPECT_EQ(model.last_step, model.step) << "of a given checkpoint";
   }
   const auto auc = [](const std::string& folder) { return Checkpoint(folder).evaluation()->metrics.at(0).value; };
   const bool first = auc(all[0]) >= auc(all[1]);
@@ -277,6 +278,8 @@ TEST(LoadModel, PassesOverADamagedCheckpoint) {
   std::filesystem::resize_file(all[1] + "/table-0.safetensors", 100);
   const LoadedModel model = load_model(root / "run");
   EXPECT_EQ(model.checkpoint, all[0]);
+  EXPECT_EQ(model.step, 1);
+  EXPECT_EQ(model.last_step, 2);
   ASSERT_EQ(model.warnings.size(), 1u);
   EXPECT_NE(model.warnings[0].find(all[1] + "/table-0.safetensors: expected"), std::string::npos) << model.warnings[0];
 }

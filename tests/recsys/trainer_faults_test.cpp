@@ -6,16 +6,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/recsys/checkpoint.h"
+#include "tercel/recsys/learner.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/file_hook.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
+#include "tests/support/failing_allocator.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::recsys {
@@ -133,6 +136,116 @@ TEST(TrainerFaults, AStopBeforeTheFirstStepLeavesNothing) {
   EXPECT_FALSE(trainer.last_checkpoint());
   EXPECT_EQ(differences(before, root.tree()), "");
   EXPECT_TRUE(take_save_request());
+}
+
+/** Requests a stop when memory of a size is allocated, and notes every size afterwards. */
+class StoppingAllocator final : public Allocator {
+ public:
+  explicit StoppingAllocator(size_t nbytes) : stop_at_(nbytes) {}
+  DataPtr allocate(size_t nbytes) override {
+    if (stop_signal() != 0) later_.push_back(nbytes);
+    if (nbytes == stop_at_) request_stop(SIGTERM);
+    return cpu_allocator().allocate(nbytes);
+  }
+  const std::vector<size_t>& later() const { return later_; }
+
+ private:
+  size_t stop_at_;
+  std::vector<size_t> later_;
+};
+
+TEST(TrainerFaults, AStopWhileTablesAreInitialisedEndsThat) {
+  const CleanProcess clean;
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  train_five(root, dataset, "five");
+  const Tree before = root.tree();
+  Model model(stateful_config(), dataset.schema);
+  const auto bytes = [&](size_t t) {
+    return static_cast<size_t>(model.tables()[t].rows() * model.tables()[t].dim()) * sizeof(float);
+  };
+  const auto stop_in_first_table = [&](const char* run, Resume resume) {
+    StoppingAllocator allocator(bytes(0));
+    const tercel::test::ScopedAllocator scope(allocator);
+    Trainer trainer(stateful_config(), dataset, root / run, resume);
+    EXPECT_EQ(stop_signal(), SIGTERM);
+    for (const size_t nbytes : allocator.later()) EXPECT_NE(nbytes, bytes(1)) << "the second table was allocated";
+    EXPECT_EQ(trainer.run(ignore), TrainEnd::Stopped);
+    EXPECT_EQ(trainer.step(), resume == Resume::Auto ? 5 : 0);
+    EXPECT_EQ(trainer.last_checkpoint().has_value(), resume == Resume::Auto);
+    EXPECT_THROW(trainer.model(), RuntimeError);
+    request_stop(0);
+  };
+  stop_in_first_table("run", Resume::Never);
+  EXPECT_EQ(differences(before, root.tree()), "");
+  EXPECT_FALSE(exists(root / "run"));
+  stop_in_first_table("five", Resume::Auto);
+  EXPECT_EQ(differences(before, root.tree()), "");
+}
+
+TEST(TrainerFaults, ATableIsInitialisedInPartsWithTheNumbersOfTheWhole) {
+  constexpr int64_t kRows = (int64_t{1} << 21) + 5, kDim = 3;  // two parts
+  for (const nn::Init& init : {nn::Init::uniform(0.5), nn::Init::normal(0.5)}) {
+    StaticTable table("t", 0, kRows, kDim, BagMode::Sum, init);
+    Generator parts(7), whole(7);
+    ASSERT_TRUE(table.allocate(parts, [] { return true; }));
+    const Tensor expected = empty({kRows, kDim});
+    nn::initialize(expected, init, whole);
+    EXPECT_TRUE(values_of(table.weight()) == values_of(expected));
+    EXPECT_EQ(parts.state(), whole.state());
+    StaticTable stopped("t", 0, kRows, kDim, BagMode::Sum, init);
+    int64_t asked = 0;
+    EXPECT_FALSE(stopped.allocate(parts, [&] { return ++asked < 2; }));
+    EXPECT_EQ(asked, 2);
+    EXPECT_FALSE(stopped.weight().defined());
+  }
+}
+
+TEST(TrainerFaults, LackOfMemoryNamesTheLayerAndTheBatch) {
+  const CleanProcess clean;
+  set_num_threads(1);
+  const TemporaryFolder root;
+  const data::Dataset dataset = small_dataset(root, 400);
+  const ModelConfig config = stateful_config();
+  Model model(config, dataset.schema);
+  model.initialize(1);
+  data::ReaderOptions options;
+  options.batch_size = 64;
+  options.inputs = model.sparse_inputs();
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  data::Batch batch;
+  ASSERT_TRUE(reader.next(batch));
+  Learner learner(std::move(model), config);
+  learner.train(batch, 0.01, 1);
+  tercel::test::FailingAllocator allocator;
+  const tercel::test::ScopedAllocator scope(allocator);
+  // The messages without the place in the allocator.
+  const auto failures = [&](const std::function<void()>& f) {
+    std::set<std::string> found;
+    for (int64_t n = 1;; ++n) {
+      allocator.fail_call(n);
+      try {
+        f();
+      } catch (const OutOfMemoryError& e) {
+        const std::string text = e.what();
+        EXPECT_NE(text.find("out of memory: this was call"), std::string::npos) << text;
+        found.insert(text.substr(0, text.find(": a batch of")) + " |" + text.substr(text.rfind(';') + 1));
+        EXPECT_NE(text.find(": a batch of 64 rows: "), std::string::npos) << text;
+        continue;
+      }
+      allocator.fail_call(0);
+      return found;
+    }
+  };
+  const std::string train = " | a smaller solver.batchsize needs less memory";
+  const std::string eval = " | a smaller solver.batchsize_eval needs less memory";
+  const std::set<std::string> in_eval = failures([&] { learner.model().forward(batch, /*training=*/false); });
+  EXPECT_TRUE(in_eval.contains("[LocalizedSlotSparseEmbeddingHash e1]" + eval)) << testing::PrintToString(in_eval);
+  EXPECT_TRUE(in_eval.contains("[MLP logit]" + eval)) << testing::PrintToString(in_eval);
+  for (const std::string& text : in_eval) EXPECT_TRUE(text.starts_with("[") && text.ends_with(eval)) << text;
+  const std::set<std::string> in_train = failures([&] { learner.train(batch, 0.01, 2); });
+  EXPECT_TRUE(in_train.contains("[MLP logit]" + train)) << testing::PrintToString(in_train);
+  EXPECT_TRUE(in_train.contains("backward" + train)) << testing::PrintToString(in_train);
 }
 
 /** Starts another trainer in the moment before one takes the lock. */
@@ -284,7 +397,7 @@ TEST(TrainerFaults, KeysOutsideATableNameTheirPlace) {
   model.initialize(1);
   expect_place(message_of<DataError>(
       [&] { evaluate(model, dataset, data::PartName::Test, config(3), [](int64_t) { return true; }); }));
-  LoadedModel loaded{config(3), data::identity_of(dataset), "", std::move(model), "", 0, {}};
+  LoadedModel loaded{config(3), data::identity_of(dataset), "", std::move(model), "", 0, 0, {}};
   expect_place(message_of<DataError>([&] { predict(loaded, dataset, data::PartName::Test, [](Span<float>) {}); }));
   Trainer trainer(config(4), dataset, root / "run", Resume::Never);
   EXPECT_EQ(trainer.run(ignore), TrainEnd::Done);

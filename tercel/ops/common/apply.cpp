@@ -29,9 +29,8 @@ void ElementCursor::advance(int64_t count) {
 }
 
 void check_apply(const char* op, const Tensor& t, ScalarType dtype, size_t alignment, bool writes, int64_t numel) {
-  check_defined(op, t, "tensor");
-  TERCEL_CHECK(t.layout() == Layout::Strided && t.device().is_cpu(), NotImplementedError, op,
-               ": expected a strided tensor on the CPU, got ", describe(t));
+  check_strided(op, t, "tensor");
+  TERCEL_CHECK(t.device().is_cpu(), NotImplementedError, op, ": expected a tensor on the CPU, got ", describe(t));
   TERCEL_CHECK(t.dtype() == dtype, RuntimeError, op, ": Tensor type mismatch, caller expects elements to be ",
                to_string(dtype), ", while tensor contains ", to_string(t.dtype()), ". ");
   TERCEL_CHECK(t.numel() == numel, RuntimeError, op,

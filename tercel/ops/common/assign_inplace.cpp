@@ -4,7 +4,7 @@
 namespace tercel {
 
 const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& result) {
-  check_defined(op, x, "out");
+  check_strided(op, x, "out");
   TERCEL_CHECK(x.sizes() == result.sizes(), RuntimeError, op, ": Bad in-place call: input tensor size ", x.sizes(),
                " and output tensor size ", result.sizes(), " should match");
   TERCEL_CHECK(can_cast(result.dtype(), x.dtype()), RuntimeError, op, ": result type ",

@@ -12,7 +12,7 @@ const Tensor& assign_inplace(const char* op, const Tensor& x, const Tensor& resu
 /** x = f(x), recorded like f. RuntimeError if the result cannot be cast to x's dtype. */
 template <class F>
 const Tensor& assign_inplace(const char* op, const Tensor& x, F f) {
-  check_defined(op, x, "self");
+  check_strided(op, x);
   // Backward needs the overwritten value.
   const Tensor result = f(should_record(x) ? clone(x) : x);
   TERCEL_CHECK(can_cast(result.dtype(), x.dtype()), RuntimeError, op, ": result type ", to_string(result.dtype()),

@@ -5,7 +5,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/reduce/reduce.h"

@@ -24,23 +24,23 @@ auto convert_back(ScalarType dtype) {
 
 }  // namespace
 
-Tensor clone(const Tensor& x, MemoryFormat format) {
-  check_defined("clone", x, "self");
-  Tensor out = empty_like(x, format);
+Tensor clone(const Tensor& x, MemoryFormat memory_format) {
+  check_strided("clone", x);
+  Tensor out = empty_like(x, memory_format);
   copy_elements_out(out, x);
   if (should_record(x)) record("CloneBackward0", out, {x}, convert_back(x.dtype()));
   return out;
 }
 
 Tensor contiguous(const Tensor& x, MemoryFormat format) {
-  check_defined("contiguous", x, "self");
+  check_strided("contiguous", x);
   TERCEL_CHECK(format != MemoryFormat::Preserve, RuntimeError,
                "preserve memory format is unsupported by the contiguous operator");
   return x.is_contiguous(format) ? x : clone(x, format);
 }
 
 Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
-  check_defined("to", x, "self");
+  check_strided("to", x);
   const bool preserves = format == MemoryFormat::Preserve;
   if (!copy && x.dtype() == dtype && (preserves || x.suggest_memory_format() == format)) return x;
   TensorOptions options = x.options();
@@ -55,8 +55,8 @@ Tensor to(const Tensor& x, ScalarType dtype, bool copy, MemoryFormat format) {
 Tensor to(const Tensor& x, MemoryFormat format) { return to(x, x.dtype(), false, format); }
 
 const Tensor& copy_(const Tensor& x, const Tensor& source) {
-  check_defined("copy_", x, "self");
-  check_defined("copy_", source, "src");
+  check_strided("copy_", x);
+  check_strided("copy_", source, "src");
   const bool records = should_record(x, source) && x.is_differentiable();
   check_inplace(x, records);
   copy_elements_out(x, source);
@@ -88,7 +88,7 @@ void fill_elements(const Tensor& x, Scalar value) {
 }
 
 const Tensor& fill_(const Tensor& x, Scalar value) {
-  check_defined("fill_", x, "self");
+  check_strided("fill_", x);
   const bool records = should_record(x);
   check_inplace(x, records);
   fill_elements(x, value);
@@ -117,7 +117,7 @@ const Tensor& zero_(const Tensor& x) {
 }
 
 Scalar item(const Tensor& x) {
-  check_defined("item", x, "self");
+  check_strided("item", x);
   TERCEL_CHECK(x.numel() == 1, RuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
   return visit_all_types("item", x.dtype(), [&]<class T> { return Scalar(load_element(x.data<T>())); });
 }

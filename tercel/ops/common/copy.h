@@ -6,7 +6,8 @@
 namespace tercel {
 
 /** Returns a copy. Preserve keeps the dimension order in memory of a dense tensor. */
-TERCEL_OP_API(method) Tensor clone(const Tensor& x, MemoryFormat format = MemoryFormat::Preserve);
+TERCEL_OP_API(method, python, keyword = memory_format)
+Tensor clone(const Tensor& x, MemoryFormat memory_format = MemoryFormat::Preserve);
 /** Returns x itself if it is contiguous in the format, else a contiguous copy; RuntimeError for Preserve. */
 TERCEL_OP_API(method) Tensor contiguous(const Tensor& x, MemoryFormat format = MemoryFormat::Contiguous);
 /**
@@ -20,7 +21,7 @@ TERCEL_OP_API(method) Tensor to(const Tensor& x, MemoryFormat format);
 TERCEL_OP_API(method) const Tensor& copy_(const Tensor& x, const Tensor& source);
 /** Sets every element to the value, converted to x's dtype. */
 TERCEL_OP_API(method) const Tensor& fill_(const Tensor& x, Scalar value);
-TERCEL_OP_API(method) const Tensor& zero_(const Tensor& x);
+TERCEL_OP_API(method, python) const Tensor& zero_(const Tensor& x);
 /** The value of a one-element tensor; RuntimeError for any other size. */
 TERCEL_API Scalar item(const Tensor& x);
 

@@ -16,14 +16,14 @@ constexpr ElementwiseRule kFillRule{.op = "fill_", .complex = true, .converts = 
 
 void copy_elements_out(const Tensor& dst, const Tensor& src) {
   const ProfileRange range("copy", RangeKind::Op);
-  check_defined("copy_", dst, "self");
+  check_strided("copy_", dst);
   const OperandRef inputs[] = {src};
   TensorIterator(kCopyRule, inputs, dst).run(copy_kernels, 0);
 }
 
 void fill_elements_out(const Tensor& dst, const Tensor& value) {
   const ProfileRange range("fill", RangeKind::Op);
-  check_defined("fill_", dst, "self");
+  check_strided("fill_", dst);
   const OperandRef inputs[] = {value};
   TensorIterator(kFillRule, inputs, dst).run(copy_kernels, 0);
 }

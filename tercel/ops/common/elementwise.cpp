@@ -14,13 +14,13 @@ void elementwise_converted(const Tensor& out, const ElementwiseRule& rule, const
 }
 
 bool takes_result(const char* op, const Tensor& out, Span<OperandRef> inputs) {
-  check_defined(op, out, "out");
+  check_strided(op, out, "out");
   bool is_input = false;
   DimVector sizes;
   for (const OperandRef& input : inputs) {
     const Tensor* t = input.tensor();
     if (!t) continue;
-    check_defined(op, *t, "input");
+    check_strided(op, *t, "input");
     is_input |= out.is_same(*t);
     sizes = sizes.empty() ? DimVector(t->sizes()) : broadcast_sizes(sizes, t->sizes());
   }

@@ -10,12 +10,11 @@ void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
 
 void check_on_cpu(const char* op, const Tensor& x) {
   TERCEL_CHECK(x.device().is_cpu(), NotImplementedError, op, ": not implemented for device ", to_string(x.device()));
-  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
-               to_string(x.layout()));
+  check_strided(op, x);
 }
 
 void check_index_dtype(const char* op, const Tensor& index, const char* name) {
-  check_defined(op, index, name);
+  check_strided(op, index, name);
   TERCEL_CHECK(index.dtype() == kInt64 || index.dtype() == kInt32, RuntimeError, op,
                "(): Expected dtype int32/int64 for ", name, " but got: ", scalar_type_word(index.dtype()));
 }
@@ -27,12 +26,12 @@ void check_channels(const char* op, const Tensor& t, const char* name, int64_t c
 }
 
 void check_floating_point(const char* op, const Tensor& x, const char* name) {
-  check_defined(op, x, name);
+  check_strided(op, x, name);
   if (!x.is_floating_point()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
 }
 
 void check_real(const char* op, const Tensor& x, const char* name) {
-  check_defined(op, x, name);
+  check_strided(op, x, name);
   if (x.is_complex()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
 }
 

@@ -5,12 +5,6 @@
 
 namespace tercel {
 
-/** Throws unless x is defined (RuntimeError) and strided (NotImplementedError). */
-inline void check_strided(const char* op, const Tensor& x) {
-  check_defined(op, x, "self");
-  TERCEL_CHECK(x.layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
-               to_string(x.layout()));
-}
 /** NotImplementedError for a tensor that is not strided or not on the CPU. */
 void check_on_cpu(const char* op, const Tensor& x);
 /** RuntimeError unless both dtypes are the same: "op: expected scalar type Float but found Double". */

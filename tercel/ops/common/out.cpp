@@ -45,7 +45,7 @@ constexpr const char* kResizeAdvice =
 
 /** The checks of put_out(). */
 void check_out(const char* op, const Tensor& out, const Tensor& result) {
-  check_defined(op, out, "out");
+  check_strided(op, out, "out");
   check_out_gradients(op, result);
   check_out_gradients(op, out);
   TERCEL_CHECK(can_cast(result.dtype(), out.dtype()), RuntimeError, "result type ", scalar_type_word(result.dtype()),
@@ -121,7 +121,7 @@ void check_out_gradients(const char* op, const Tensor& x) {
 }
 
 void prepare_out(const char* op, const Tensor& out, IntSpan sizes) {
-  check_defined(op, out, "out");
+  check_strided(op, out, "out");
   check_out_gradients(op, out);
   if (out.sizes() == sizes) return;
   if (out.numel() > 0)
@@ -144,8 +144,8 @@ std::vector<Tensor> put_out(const char* op, Span<Tensor> out, Span<Tensor> resul
 }
 
 ValuesAndIndices put_out(const char* op, const Tensor& values, const Tensor& indices, const ValuesAndIndices& result) {
-  check_defined(op, values, "values");
-  check_defined(op, indices, "indices");
+  check_strided(op, values, "values");
+  check_strided(op, indices, "indices");
   check_out_dtype(values, result.values);
   check_out_dtype(indices, result.indices);
   put_out(op, {values, indices}, {result.values, result.indices});
@@ -172,14 +172,14 @@ void check_linalg_out(const char* name_of_op, const Tensor& out, const Tensor& r
 }
 
 const Tensor& put_linalg_out(const char* op, const Tensor& out, const Tensor& result) {
-  check_defined(op, out, "out");
+  check_strided(op, out, "out");
   check_linalg_out(op, out, result, "result");
   return put_out(op, out, result);
 }
 
 void put_linalg_out(const char* op, Span<Tensor> out, Span<Tensor> results, Span<const char*> parts) {
   for (size_t i = 0; i < out.size(); ++i) {
-    check_defined(op, out[i], parts[i]);
+    check_strided(op, out[i], parts[i]);
     check_linalg_out(op, out[i], results[i], parts[i]);
   }
   put_out(op, out, results);

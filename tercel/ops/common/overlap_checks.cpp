@@ -24,7 +24,10 @@ ByteLayout byte_layout(const Tensor& t) {
           t.sizes(), t.strides()};
 }
 
-Overlap share_elements(const Tensor& out, const Tensor& in) {
+Overlap share_elements(const char* op, const Tensor& out, const Tensor& in) {
+  for (const Tensor* t : {&out, &in})
+    if (t->layout() != Layout::Strided) [[unlikely]]
+      refuse_layout(op, t->layout());
   if (out.numel() == 0 || in.numel() == 0) return Overlap::None;
   if (out.is_same(in)) return Overlap::Full;
   if (!out.is_alias_of(in) && disjoint(storage_range(out), storage_range(in))) return Overlap::None;
@@ -41,11 +44,11 @@ Overlap share_elements(const Tensor& out, const Tensor& in) {
 }  // namespace
 
 void check_overlap(const char* op, const Tensor& out, const Tensor& in) {
-  if (share_elements(out, in) == Overlap::Partial) refuse_shared(op);
+  if (share_elements(op, out, in) == Overlap::Partial) refuse_shared(op);
 }
 
 void check_apart(const char* op, const Tensor& out, const Tensor& in) {
-  if (share_elements(out, in) != Overlap::None) refuse_shared(op);
+  if (share_elements(op, out, in) != Overlap::None) refuse_shared(op);
 }
 
 void check_no_internal_overlap(const char* op, const Tensor& out) {

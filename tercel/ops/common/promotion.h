@@ -6,9 +6,9 @@
 namespace tercel {
 
 /** The dtype in which an op on both operands computes. */
-TERCEL_API ScalarType result_type(const Tensor& a, const Tensor& b);
-TERCEL_API ScalarType result_type(const Tensor& a, Scalar b);
-TERCEL_API ScalarType result_type(Scalar a, const Tensor& b);
-TERCEL_API ScalarType result_type(Scalar a, Scalar b);
+TERCEL_OP_API(layout_any) ScalarType result_type(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(layout_any) ScalarType result_type(const Tensor& a, Scalar b);
+TERCEL_OP_API(layout_any) ScalarType result_type(Scalar a, const Tensor& b);
+TERCEL_OP_API(layout_any) ScalarType result_type(Scalar a, Scalar b);
 
 }  // namespace tercel

@@ -9,7 +9,7 @@
 
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/binary_ops.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/special/special.h"

@@ -201,8 +201,7 @@ void TensorIterator::check_operands(const char* op, Span<OperandRef> inputs, con
     const Tensor* t = input.tensor();
     if (!t) continue;
     TERCEL_CHECK(t->defined(), RuntimeError, op, ": expected a tensor but got an undefined one");
-    TERCEL_CHECK(t->layout() == Layout::Strided, NotImplementedError, op, ": not implemented for layout ",
-                 to_string(t->layout()));
+    if (t->layout() != Layout::Strided) refuse_layout(op, t->layout());
     if (!leader || (leader != &out && leader->dim() == 0 && leader->device().is_cpu())) leader = t;
   }
   device_ = leader ? leader->device() : kCpu;
@@ -416,8 +415,7 @@ void TensorIterator::plan(const ElementwiseRule& rule, Span<OperandRef> inputs, 
   ScalarType result = result_dtype(rule, common_);
   const bool output_given = out.defined();
   if (output_given) {
-    TERCEL_CHECK(out.layout() == Layout::Strided, NotImplementedError, rule.op, ": not implemented for layout ",
-                 to_string(out.layout()));
+    check_strided(rule.op, out, "out");
     TERCEL_CHECK(rule.converts || can_cast(result, out.dtype()), RuntimeError, rule.op, ": result type ",
                  scalar_type_word(result), " can't be cast to the desired output type ", scalar_type_word(out.dtype()));
     result = out.dtype();

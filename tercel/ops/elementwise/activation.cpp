@@ -9,7 +9,7 @@
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise_impl.h"
+#include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -21,7 +21,7 @@ namespace tercel {
 namespace {
 
 Tensor floating(const char* op, const Tensor& x) {
-  check_defined(op, x, "self");
+  check_strided(op, x);
   if (!x.is_floating_point()) refuse_dtype(str_cat({op, "_cpu"}), x.dtype());
   return x;
 }
@@ -29,7 +29,7 @@ Tensor floating(const char* op, const Tensor& x) {
 }  // namespace
 
 Tensor hardtanh(const Tensor& x, Scalar min_val, Scalar max_val) {
-  check_defined("hardtanh", x, "self");
+  check_strided("hardtanh", x);
   TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "Bool inputs not supported for hardtanh");
   if (is_integral(x.dtype(), false)) {
     const int64_t least = is_unsigned(x.dtype()) ? 0 : std::numeric_limits<int64_t>::min();
@@ -73,7 +73,7 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
   floating("prelu", x);
-  check_defined("prelu", weight, "weight");
+  check_strided("prelu", weight, "weight");
   TERCEL_CHECK(x.dtype() == weight.dtype(), RuntimeError, "prelu: Type promoting not supported. Got ",
                to_string(x.dtype()), " and ", to_string(weight.dtype()));
   TERCEL_CHECK(weight.dim() <= 1, RuntimeError,
@@ -105,7 +105,7 @@ Tensor rrelu(const Tensor& x, double lower, double upper, bool training, Generat
 }
 
 Tensor threshold(const Tensor& x, Scalar limit, Scalar value) {
-  check_defined("threshold", x, "self");
+  check_strided("threshold", x);
   // Both numbers are converted to x's dtype, and truncated for integers.
   const auto number = [&](Scalar s) {
     check_number_fits(x.dtype(), s);

@@ -38,21 +38,23 @@ TERCEL_OP_API(out) Tensor logsigmoid(const Tensor& x);
 /** gelu(x), or its tanh approximation if `approximate` is "tanh"; RuntimeError unless that is "none" or "tanh". */
 TERCEL_OP_API(out) Tensor gelu(const Tensor& x, std::string_view approximate);
 /** x where positive, else weight * x, with one weight or one per channel (dimension 1; RuntimeError otherwise). */
-TERCEL_OP_API(method, autocast_lower) Tensor prelu(const Tensor& x, const Tensor& weight);
+TERCEL_OP_API(method, python, python_nn, autocast_lower) Tensor prelu(const Tensor& x, const Tensor& weight);
 /** x where positive, else slope * x: the slope is drawn per element in training, else the mean of both bounds. */
-TERCEL_API Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
-                        Generator& generator = default_generator());
-TERCEL_API const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
-                                Generator& generator = default_generator());
+TERCEL_OP_API(python)
+Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+             Generator& generator = default_generator());
+TERCEL_OP_API(python, python_nn)
+const Tensor& rrelu_(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+                     Generator& generator = default_generator());
 /** x where it exceeds the threshold, else `value`. */
-TERCEL_OP_API(out) Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
-TERCEL_API const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);
+TERCEL_OP_API(python, out) Tensor threshold(const Tensor& x, Scalar threshold, Scalar value);
+TERCEL_OP_API(python, python_nn) const Tensor& threshold_(const Tensor& x, Scalar threshold, Scalar value);
 /** x where |x| exceeds lambd, else 0. */
-TERCEL_OP_API(method, out) Tensor hardshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(method, python, python_nn, out) Tensor hardshrink(const Tensor& x, double lambd = 0.5);
 /** x shrunk towards 0 by lambd, and 0 where |x| <= lambd. RuntimeError for a negative lambd. */
-TERCEL_OP_API(out) Tensor softshrink(const Tensor& x, double lambd = 0.5);
+TERCEL_OP_API(python_nn, out) Tensor softshrink(const Tensor& x, double lambd = 0.5);
 /** x - tanh(x). */
-TERCEL_API Tensor tanhshrink(const Tensor& x);
+TERCEL_OP_API(python_nn) Tensor tanhshrink(const Tensor& x);
 
 }  // namespace tercel
 

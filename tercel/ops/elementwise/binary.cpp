@@ -199,7 +199,7 @@ Tensor binary(const BinaryInfo& info, const Pair& in) {
 
 const Tensor& binary_inplace(const BinaryInfo& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
-  check_defined(info.rule.op, a, "self");
+  check_strided(info.rule.op, a);
   const bool records = should_record(in[0], in[1]) && a.is_differentiable();
   check_inplace(a, records);
   if (records) [[unlikely]]
@@ -418,8 +418,8 @@ Scalar negative(Scalar alpha) {
 }
 
 void check_alpha(const char* op, const Tensor& a, const Tensor& b, Scalar alpha) {
-  check_defined(op, a, "self");
-  check_defined(op, b, "other");
+  check_strided(op, a);
+  check_strided(op, b, "other");
   TERCEL_CHECK(alpha.category() != TypeCategory::Bool || (a.dtype() == kBool && b.dtype() == kBool), RuntimeError, op,
                ": Boolean alpha only supported for Boolean results.");
   TERCEL_CHECK(alpha.is_integral() || a.is_differentiable() || b.is_differentiable(), RuntimeError, op,

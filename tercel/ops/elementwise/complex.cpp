@@ -30,8 +30,8 @@ Tensor of_one(const Tensor& x) {
 
 template <class F>
 void check_parts(const Tensor& a, const Tensor& b) {
-  check_defined(F::name, a, "self");
-  check_defined(F::name, b, "other");
+  check_strided(F::name, a);
+  check_strided(F::name, b, "other");
   TERCEL_CHECK((a.dtype() == kFloat32 || a.dtype() == kFloat64) && b.is_floating_point(), NotImplementedError,
                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_type_word(a.dtype()),
                " and ", scalar_type_word(b.dtype()));
@@ -136,23 +136,23 @@ Tensor view_as_complex(const Tensor& x) {
 }
 
 Tensor real(const Tensor& x) {
-  check_defined("real", x, "self");
+  check_strided("real", x);
   return x.is_complex() ? select(view_as_real(x), -1, 0) : x;
 }
 
 Tensor imag(const Tensor& x) {
-  check_defined("imag", x, "self");
+  check_strided("imag", x);
   TERCEL_CHECK(x.is_complex(), TypeError, "imag is not implemented for tensors with non-complex dtypes.");
   return select(view_as_real(x), -1, 1);
 }
 
 Tensor conj(const Tensor& x) {
-  check_defined("conj", x, "self");
+  check_strided("conj", x);
   return x.is_complex() ? conj_physical(x) : x;
 }
 
 Tensor conj_physical(const Tensor& x) {
-  check_defined("conj_physical", x, "self");
+  check_strided("conj_physical", x);
   if (!x.is_complex()) return clone(x);
   Tensor out = of_one<op::Conj>(x);
   if (should_record(x))
@@ -161,7 +161,7 @@ Tensor conj_physical(const Tensor& x) {
 }
 
 const Tensor& conj_physical_(const Tensor& x) {
-  check_defined("conj_physical_", x, "self");
+  check_strided("conj_physical_", x);
   const bool records = should_record(x);
   check_inplace(x, records);
   if (!x.is_complex()) return x;

@@ -17,19 +17,19 @@ TERCEL_OP_API(autocast_f32) Tensor polar(const Tensor& abs, const Tensor& angle)
 TERCEL_API const Tensor& polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);
 
 /** A view of the real and imaginary parts, in a new last dimension of size 2. */
-TERCEL_API Tensor view_as_real(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor view_as_real(const Tensor& x);
 /**
  * A view of pairs of float32 or float64 along the last dimension as complex numbers. RuntimeError unless that dimension
  * has size 2 and stride 1, and all other strides and the offset are even.
  */
-TERCEL_OP_API(autocast_f32) Tensor view_as_complex(const Tensor& x);
+TERCEL_OP_API(python, cheap, autocast_f32) Tensor view_as_complex(const Tensor& x);
 /** A view of the real part; a real tensor is returned as is. */
-TERCEL_API Tensor real(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor real(const Tensor& x);
 /** A view of the imaginary part; RuntimeError for a real tensor. */
-TERCEL_API Tensor imag(const Tensor& x);
+TERCEL_OP_API(python, cheap) Tensor imag(const Tensor& x);
 /** A copy with the complex conjugates; a real tensor is returned as is. */
-TERCEL_OP_API(method) Tensor conj(const Tensor& x);
-TERCEL_OP_API(method, out_apart) Tensor conj_physical(const Tensor& x);
-TERCEL_OP_API(method) const Tensor& conj_physical_(const Tensor& x);
+TERCEL_OP_API(method, python) Tensor conj(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart) Tensor conj_physical(const Tensor& x);
+TERCEL_OP_API(method, python) const Tensor& conj_physical_(const Tensor& x);
 
 }  // namespace tercel

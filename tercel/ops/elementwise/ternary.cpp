@@ -30,7 +30,7 @@ void run_inplace(const Tensor& x, Span<OperandRef> inputs) {
 }
 
 Tensor select(const Tensor& condition, OperandRef a, OperandRef b) {
-  check_defined("where", condition, "condition");
+  check_strided("where", condition, "condition");
   TERCEL_CHECK(condition.dtype() == kBool, RuntimeError,
                "where expected condition to be a boolean tensor, but got a tensor with dtype ",
                scalar_type_word(condition.dtype()));
@@ -78,8 +78,8 @@ auto addc_backward(const Tensor& x, const Tensor& a, const Tensor& b, Scalar val
 
 template <class F>
 void check_addc(const Tensor& a, const Tensor& b) {
-  check_defined(F::name, a, "tensor1");
-  check_defined(F::name, b, "tensor2");
+  check_strided(F::name, a, "tensor1");
+  check_strided(F::name, b, "tensor2");
   if constexpr (F::divides)
     TERCEL_CHECK(a.is_differentiable() || b.is_differentiable(), RuntimeError,
                  "Integer division with addcdiv is no longer supported: divide by trunc(tensor1 / tensor2) or convert "
@@ -99,7 +99,7 @@ Scalar factor_of(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value
 
 template <class F>
 Tensor addc(const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
-  check_defined(F::name, x, "self");
+  check_strided(F::name, x);
   check_addc<F>(a, b);
   const Scalar value = factor_of<F>(x, a, b, number);
   const OperandRef inputs[] = {x, a, b, value};
@@ -111,7 +111,7 @@ Tensor addc(const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
 
 template <class F>
 const Tensor& addc_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar number) {
-  check_defined(F::name, x, "self");
+  check_strided(F::name, x);
   check_addc<F>(a, b);
   const Scalar value = factor_of<F>(x, a, b, number);
   const bool records = should_record(x, a, b) && x.is_differentiable();
@@ -154,12 +154,12 @@ Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
 namespace {
 
 void check_lerp(const Tensor& a, const Tensor& b, const Tensor* weight) {
-  check_defined("lerp", a, "self");
-  check_defined("lerp", b, "end");
+  check_strided("lerp", a);
+  check_strided("lerp", b, "end");
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "lerp: expected dtype ", cpp_type_name(a.dtype()),
                " for `end` but got dtype ", cpp_type_name(b.dtype()));
   if (!weight) return;
-  check_defined("lerp", *weight, "weight");
+  check_strided("lerp", *weight, "weight");
   // A 0-dimensional weight is treated as a number.
   TERCEL_CHECK(a.dtype() == weight->dtype() || weight->dim() == 0, RuntimeError, "lerp: expected dtype ",
                cpp_type_name(a.dtype()), " for `weight` but got dtype ", cpp_type_name(weight->dtype()));
@@ -204,17 +204,17 @@ const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight) {
   return a;
 }
 
-Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return addc<op::Addcmul>(x, a, b, value);
+Tensor addcmul(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return addc<op::Addcmul>(x, tensor1, tensor2, value);
 }
-const Tensor& addcmul_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return addc_<op::Addcmul>(x, a, b, value);
+const Tensor& addcmul_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return addc_<op::Addcmul>(x, tensor1, tensor2, value);
 }
-Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return addc<op::Addcdiv>(x, a, b, value);
+Tensor addcdiv(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return addc<op::Addcdiv>(x, tensor1, tensor2, value);
 }
-const Tensor& addcdiv_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) {
-  return addc_<op::Addcdiv>(x, a, b, value);
+const Tensor& addcdiv_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return addc_<op::Addcdiv>(x, tensor1, tensor2, value);
 }
 
 }  // namespace tercel

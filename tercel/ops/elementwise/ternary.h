@@ -15,11 +15,15 @@ TERCEL_OP_API(method, out) Tensor lerp(const Tensor& a, const Tensor& b, const T
 TERCEL_OP_API(method, out) Tensor lerp(const Tensor& a, const Tensor& b, Scalar weight);
 TERCEL_OP_API(method) const Tensor& lerp_(const Tensor& a, const Tensor& b, Scalar weight);
 
-/** x + value * a * b, in one pass. */
-TERCEL_OP_API(method, out) Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
-TERCEL_OP_API(method) const Tensor& addcmul_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
-/** x + value * a / b, in one pass. */
-TERCEL_OP_API(method, out) Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
-TERCEL_OP_API(method) const Tensor& addcdiv_(const Tensor& x, const Tensor& a, const Tensor& b, Scalar value = 1);
+/** x + value * tensor1 * tensor2, in one pass. */
+TERCEL_OP_API(method, out)
+Tensor addcmul(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1);
+TERCEL_OP_API(method, python_method, keyword = value)
+const Tensor& addcmul_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1);
+/** x + value * tensor1 / tensor2, in one pass. */
+TERCEL_OP_API(method, out)
+Tensor addcdiv(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1);
+TERCEL_OP_API(method, python_method, keyword = value)
+const Tensor& addcdiv_(const Tensor& x, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1);
 
 }  // namespace tercel

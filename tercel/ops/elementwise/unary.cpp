@@ -10,7 +10,7 @@
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/common/tensor_expression_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise_impl.h"
+#include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 
 namespace tercel {
@@ -111,7 +111,7 @@ Tensor unary(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
 }
 
 const Tensor& unary_inplace(const UnaryInfo& info, const Tensor& x, const Parameters& p = {}) {
-  check_defined(info.rule.op, x, "self");
+  check_strided(info.rule.op, x);
   TERCEL_CHECK(!info.rule.real || !x.is_complex(), RuntimeError, "In-place ", info.rule.op,
                " is not supported for complex tensors.");
   const bool records = should_record(x);
@@ -151,9 +151,11 @@ TERCEL_UNARY_PREDICATES(TERCEL_DEFINE_UNARY)
 #undef TERCEL_DEFINE_UNARY
 #undef TERCEL_DEFINE_UNARY_INPLACE
 
-Tensor leaky_relu(const Tensor& x, Scalar slope) { return unary(kInfo<op::LeakyRelu>, x, {{slope}, 1}); }
-const Tensor& leaky_relu_(const Tensor& x, Scalar slope) {
-  return unary_inplace(kInfo<op::LeakyRelu>, x, {{slope}, 1});
+Tensor leaky_relu(const Tensor& x, Scalar negative_slope) {
+  return unary(kInfo<op::LeakyRelu>, x, {{negative_slope}, 1});
+}
+const Tensor& leaky_relu_(const Tensor& x, Scalar negative_slope) {
+  return unary_inplace(kInfo<op::LeakyRelu>, x, {{negative_slope}, 1});
 }
 Tensor hardswish_of_floats(const Tensor& x) { return unary(kInfo<op::Hardswish>, x); }
 Tensor nan_to_num_of_floats(const Tensor& x, double nan, double largest) {
@@ -209,7 +211,7 @@ const Tensor& clamp_max_(const Tensor& x, Scalar high) {
 }
 
 Tensor bitwise_not(const Tensor& x) {
-  check_defined("bitwise_not", x, "self");
+  check_strided("bitwise_not", x);
   if (x.is_differentiable()) refuse_dtype("bitwise_not_cpu", x.dtype());
   return x.dtype() == kBool ? logical_not(x) : bitwise_xor(x, -1);
 }

@@ -69,11 +69,11 @@ TERCEL_UNARY_PREDICATE(isfinite)
 /** Whether x is zero. */
 TERCEL_UNARY_PREDICATE(logical_not)
 
-/** x where positive, else slope * x. */
-TERCEL_OP_API(out) Tensor leaky_relu(const Tensor& x, Scalar slope = 0.01);
-TERCEL_API const Tensor& leaky_relu_(const Tensor& x, Scalar slope = 0.01);
+/** x where positive, else negative_slope * x. */
+TERCEL_OP_API(out) Tensor leaky_relu(const Tensor& x, Scalar negative_slope = 0.01);
+TERCEL_API const Tensor& leaky_relu_(const Tensor& x, Scalar negative_slope = 0.01);
 /** log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds the threshold. */
-TERCEL_OP_API(out) Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
+TERCEL_OP_API(python_nn, out) Tensor softplus(const Tensor& x, Scalar beta = 1, Scalar threshold = 20);
 /** min(max(x, low), high); NaN is kept. The gradient passes where low < x < high, and is 0 elsewhere. */
 TERCEL_OP_API(method, out_apart) Tensor clamp(const Tensor& x, Scalar low, Scalar high);
 TERCEL_OP_API(method) const Tensor& clamp_(const Tensor& x, Scalar low, Scalar high);
@@ -84,7 +84,7 @@ TERCEL_OP_API(method) const Tensor& clamp_min_(const Tensor& x, Scalar low);
 TERCEL_OP_API(method, out_apart) Tensor clamp_max(const Tensor& x, Scalar high);
 TERCEL_OP_API(method) const Tensor& clamp_max_(const Tensor& x, Scalar high);
 /** Bitwise not; logical not for bool. Integers and bool only. */
-TERCEL_OP_API(method, out_apart) Tensor bitwise_not(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart) Tensor bitwise_not(const Tensor& x);
 
 inline Tensor operator-(const Tensor& x) { return neg(x); }
 

@@ -37,7 +37,7 @@ Tensor plain_embedding(const Tensor& weight, const Tensor& indices, std::optiona
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int64_t> padding_idx, bool sparse,
                  bool scale_grad_by_freq) {
-  check_defined("embedding", weight, "weight");
+  check_strided("embedding", weight, "weight");
   if (!weight.is_floating_point()) {
     check_index_dtype("embedding", indices, "indices");
     return plain_embedding(weight, indices, padding_idx);

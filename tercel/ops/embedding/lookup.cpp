@@ -62,7 +62,7 @@ void LookupOperands::fill(const Lookup& lookup) {
 }
 
 void check_table(const char* op, const Tensor& weight) {
-  check_defined(op, weight, "weight");
+  check_strided(op, weight, "weight");
   TERCEL_CHECK(weight.dim() == 2, RuntimeError, op, ": 'weight' must be 2-D, but got ", describe(weight));
   TERCEL_CHECK(weight.is_floating_point(), RuntimeError, op, ": expected a floating weight but got ", describe(weight));
 }

@@ -40,7 +40,7 @@ bool is_row_major(const Tensor& x) {
 }  // namespace
 
 Tensor empty_like(const Tensor& x, TensorOptions options, MemoryFormat format) {
-  check_defined("empty_like", x, "self");
+  check_strided("empty_like", x);
   if (format != MemoryFormat::Preserve) return empty(x.sizes(), options, format);
   if (is_row_major(x)) return empty(x.sizes(), options);
   return empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), options);
@@ -201,7 +201,7 @@ Tensor eye(int64_t n, int64_t m, TensorOptions options) {
 }
 
 Tensor scalar_tensor(Scalar value) { return full({}, value); }
-Tensor scalar_tensor(Scalar value, TensorOptions options) { return full({}, value, options); }
+Tensor scalar_tensor(Scalar s, TensorOptions options) { return full({}, s, options); }
 
 namespace {
 

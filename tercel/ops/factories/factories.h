@@ -48,7 +48,7 @@ TERCEL_OP_API(out) Tensor eye(int64_t n, int64_t m = -1, TensorOptions options =
 
 /** A 0-dimensional tensor. */
 TERCEL_API Tensor scalar_tensor(Scalar value);
-TERCEL_API Tensor scalar_tensor(Scalar value, TensorOptions options);
+TERCEL_OP_API(python) Tensor scalar_tensor(Scalar s, TensorOptions options);
 
 namespace detail {
 /** A nested braced list of numbers, as in tensor({{1, 2}, {3, 4}}). */

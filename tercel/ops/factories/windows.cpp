@@ -30,28 +30,29 @@ constexpr double kTurn = 6.283185307179586477;
 
 }  // namespace
 
-Tensor bartlett_window(int64_t length, bool periodic, TensorOptions options) {
-  return make_window("bartlett_window", length, periodic, options, [](double x) { return 1 - std::abs(2 * x - 1); });
+Tensor bartlett_window(int64_t window_length, bool periodic, TensorOptions options) {
+  return make_window("bartlett_window", window_length, periodic, options,
+                     [](double x) { return 1 - std::abs(2 * x - 1); });
 }
 
-Tensor blackman_window(int64_t length, bool periodic, TensorOptions options) {
-  return make_window("blackman_window", length, periodic, options,
+Tensor blackman_window(int64_t window_length, bool periodic, TensorOptions options) {
+  return make_window("blackman_window", window_length, periodic, options,
                      [](double x) { return 0.42 - 0.5 * std::cos(kTurn * x) + 0.08 * std::cos(2 * kTurn * x); });
 }
 
-Tensor hamming_window(int64_t length, bool periodic, double alpha, double beta, TensorOptions options) {
-  return make_window("hamming_window", length, periodic, options,
+Tensor hamming_window(int64_t window_length, bool periodic, double alpha, double beta, TensorOptions options) {
+  return make_window("hamming_window", window_length, periodic, options,
                      [=](double x) { return alpha - beta * std::cos(kTurn * x); });
 }
 
-Tensor hann_window(int64_t length, bool periodic, TensorOptions options) {
-  return make_window("hann_window", length, periodic, options,
+Tensor hann_window(int64_t window_length, bool periodic, TensorOptions options) {
+  return make_window("hann_window", window_length, periodic, options,
                      [](double x) { return 0.5 - 0.5 * std::cos(kTurn * x); });
 }
 
-Tensor kaiser_window(int64_t length, bool periodic, double beta, TensorOptions options) {
+Tensor kaiser_window(int64_t window_length, bool periodic, double beta, TensorOptions options) {
   const double top = special::i0(beta);
-  return make_window("kaiser_window", length, periodic, options, [=](double x) {
+  return make_window("kaiser_window", window_length, periodic, options, [=](double x) {
     const double t = 2 * x - 1;
     return special::i0(beta * std::sqrt(std::max(0.0, 1 - t * t))) / top;
   });

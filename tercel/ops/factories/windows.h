@@ -9,15 +9,17 @@
 namespace tercel {
 
 /** Triangular window, 0 at its ends. */
-TERCEL_API Tensor bartlett_window(int64_t length, bool periodic = true, TensorOptions options = {});
+TERCEL_OP_API(python) Tensor bartlett_window(int64_t window_length, bool periodic = true, TensorOptions options = {});
 /** 0.42 - 0.5 cos(x) + 0.08 cos(2x). */
-TERCEL_API Tensor blackman_window(int64_t length, bool periodic = true, TensorOptions options = {});
+TERCEL_OP_API(python) Tensor blackman_window(int64_t window_length, bool periodic = true, TensorOptions options = {});
 /** alpha - beta cos(x). */
-TERCEL_API Tensor hamming_window(int64_t length, bool periodic = true, double alpha = 0.54, double beta = 0.46,
-                                 TensorOptions options = {});
+TERCEL_OP_API(python)
+Tensor hamming_window(int64_t window_length, bool periodic = true, double alpha = 0.54, double beta = 0.46,
+                      TensorOptions options = {});
 /** 0.5 - 0.5 cos(x). */
-TERCEL_API Tensor hann_window(int64_t length, bool periodic = true, TensorOptions options = {});
+TERCEL_OP_API(python) Tensor hann_window(int64_t window_length, bool periodic = true, TensorOptions options = {});
 /** I0(beta sqrt(1 - x^2)) / I0(beta), x from -1 to 1. */
-TERCEL_API Tensor kaiser_window(int64_t length, bool periodic = true, double beta = 12, TensorOptions options = {});
+TERCEL_OP_API(python)
+Tensor kaiser_window(int64_t window_length, bool periodic = true, double beta = 12, TensorOptions options = {});
 
 }  // namespace tercel

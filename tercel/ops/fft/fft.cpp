@@ -146,7 +146,7 @@ Tensor along(Tensor x, const TransformDims& shape, size_t count, bool inverse) {
 }
 
 Tensor complex_n(const char* op, const Tensor& x, const Axes& axes, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const Tensor in = in_complex(x);
   const TransformDims shape(x, axes);
   const double scale = scale_of(norm, shape.points(), !inverse);
@@ -157,7 +157,7 @@ Tensor complex_n(const char* op, const Tensor& x, const Axes& axes, std::string_
 }
 
 Tensor half_n(const char* op, const Tensor& x, const Axes& axes, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   TERCEL_CHECK(!x.is_complex(), TypeError, op, " expects a real-valued input tensor, but got ",
                scalar_type_word(x.dtype()));
   const Tensor in = to(x, checked_dtype(x, false));
@@ -170,7 +170,7 @@ Tensor half_n(const char* op, const Tensor& x, const Axes& axes, std::string_vie
 }
 
 Tensor real_n(const char* op, const Tensor& x, const Axes& axes, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const Tensor in = in_complex(x);
   TransformDims shape(x, axes);
   const size_t count = shape.dims.size();
@@ -182,7 +182,7 @@ Tensor real_n(const char* op, const Tensor& x, const Axes& axes, std::string_vie
 }
 
 Tensor complex_1(const char* op, const Tensor& x, Length length, int64_t d, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const Tensor in = in_complex(x);
   const int64_t dim = dim_of(x, d), n = length.value_or(x.size(dim));
   check_length(n);
@@ -190,7 +190,7 @@ Tensor complex_1(const char* op, const Tensor& x, Length length, int64_t d, std:
 }
 
 Tensor half_1(const char* op, const Tensor& x, Length length, int64_t d, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   TERCEL_CHECK(!x.is_complex(), TypeError, op, " expects a real input tensor, but got ", scalar_type_word(x.dtype()));
   const Tensor in = to(x, checked_dtype(x, false));
   const int64_t dim = dim_of(x, d), n = length.value_or(x.size(dim));
@@ -199,7 +199,7 @@ Tensor half_1(const char* op, const Tensor& x, Length length, int64_t d, std::st
 }
 
 Tensor real_1(const char* op, const Tensor& x, Length length, int64_t d, std::string_view norm, bool inverse) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const Tensor in = in_complex(x);
   const int64_t dim = dim_of(x, d), n = length.value_or(2 * (x.size(dim) - 1));
   check_length(n);
@@ -221,7 +221,7 @@ Tensor frequencies(const char* op, int64_t count, int64_t n, double d, TensorOpt
 }
 
 Tensor shifted(const Tensor& x, const std::optional<DimVector>& given, const char* op, bool back) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   DimVector dims, shifts;
   if (given) {
     for (const int64_t d : *given) dims.push_back(wrap_dim(d, x.dim()));
@@ -258,7 +258,7 @@ Tensor fftfreq(int64_t n, double d, TensorOptions options) {
 Tensor rfftfreq(int64_t n, double d, TensorOptions options) {
   return frequencies("rfftfreq", n / 2 + 1, n, d, options, n / 2 + 1);
 }
-Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dims) { return shifted(x, dims, "fftshift", false); }
-Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dims) { return shifted(x, dims, "ifftshift", true); }
+Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dim) { return shifted(x, dim, "fftshift", false); }
+Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dim) { return shifted(x, dim, "ifftshift", true); }
 
 }  // namespace tercel::fft

@@ -66,9 +66,9 @@ TERCEL_OP_API(out) Tensor ihfft2(const Tensor& x, const Axes& axes = last_two(),
 TERCEL_OP_API(out) Tensor fftfreq(int64_t n, double d = 1, TensorOptions options = {});
 /** Frequencies of rfft(): 0, 1, ..., n / 2 divided by n d. */
 TERCEL_OP_API(out) Tensor rfftfreq(int64_t n, double d = 1, TensorOptions options = {});
-/** Rotates the points so that frequency 0 is in the middle, along `dims` (all by default). */
-TERCEL_API Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dims = std::nullopt);
+/** Rotates the points so that frequency 0 is in the middle, along `dim` (all by default). */
+TERCEL_OP_API(python) Tensor fftshift(const Tensor& x, const std::optional<DimVector>& dim = std::nullopt);
 /** Inverse of fftshift(). */
-TERCEL_API Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dims = std::nullopt);
+TERCEL_OP_API(python) Tensor ifftshift(const Tensor& x, const std::optional<DimVector>& dim = std::nullopt);
 
 }  // namespace tercel::fft

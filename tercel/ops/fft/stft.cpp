@@ -86,7 +86,7 @@ std::string_view norm_of(bool normalized) { return normalized ? "ortho" : "backw
 Tensor stft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
             const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided,
             std::optional<bool> return_complex, std::optional<bool> align_to_window) {
-  check_defined("stft", given, "input");
+  check_strided("stft", given, "input");
   if (!window.defined())
     warn(
         "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage. "
@@ -152,7 +152,7 @@ void check_inverse(const FrameCall& call, bool half, bool return_complex) {
 Tensor istft(const Tensor& given, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
              const Tensor& window, bool center, bool normalized, std::optional<bool> onesided,
              std::optional<int64_t> length, bool return_complex) {
-  check_defined("istft", given, "input");
+  check_strided("istft", given, "input");
   if (!window.defined())
     warn(
         "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft "

@@ -17,7 +17,7 @@ namespace tercel {
  * hop_length. `normalized` divides by sqrt(n_fft). For real input the result is pairs of real numbers, with a warning,
  * unless return_complex is given. RuntimeError for inconsistent sizes.
  */
-TERCEL_OP_API(autocast_f32)
+TERCEL_OP_API(python_function, python_method, autocast_f32)
 Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
             std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
             std::string_view pad_mode = "reflect", bool normalized = false, std::optional<bool> onesided = {},
@@ -28,9 +28,10 @@ Tensor stft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = 
  * Overlapping frames are multiplied by the window, added, and divided by the sum of the squared window, which must not
  * be 0 anywhere (RuntimeError). `length` trims or zero-pads the signal.
  */
-TERCEL_API Tensor istft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
-                        std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
-                        bool normalized = false, std::optional<bool> onesided = {}, std::optional<int64_t> length = {},
-                        bool return_complex = false);
+TERCEL_OP_API(python_function, python_method)
+Tensor istft(const Tensor& x, int64_t n_fft, std::optional<int64_t> hop_length = {},
+             std::optional<int64_t> win_length = {}, const Tensor& window = {}, bool center = true,
+             bool normalized = false, std::optional<bool> onesided = {}, std::optional<int64_t> length = {},
+             bool return_complex = false);
 
 }  // namespace tercel

@@ -112,7 +112,7 @@ void check_empty_select(const Tensor& index, int64_t size) {
 }  // namespace
 
 Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
-  check_defined("index_select", x, "x");
+  check_strided("index_select", x, "x");
   check_index("index_select", index);
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "index_select(): Index is supposed to be a vector, but got ",
                describe(index));
@@ -133,7 +133,7 @@ Tensor index_select(const Tensor& x, int64_t d, const Tensor& index) {
 
 Tensor gather(const Tensor& x, int64_t d, const Tensor& index) {
   const ProfileRange range("gather", RangeKind::Op);
-  check_defined("gather", x, "x");
+  check_strided("gather", x, "x");
   check_index("gather", index);
   const int64_t dim = wrap_dim(d, x.dim());
   if (index.numel() != 0) check_index_sizes("gather", index, x, "input", dim, false);
@@ -153,8 +153,8 @@ Tensor gather(const Tensor& x, int64_t d, const Tensor& index) {
 namespace {
 
 Tensor filled(const char* op, const Tensor& x, const Tensor& mask, Scalar value) {
-  check_defined(op, x, "x");
-  check_defined(op, mask, "mask");
+  check_strided(op, x, "x");
+  check_strided(op, mask, "mask");
   TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ",
                cpp_type_name(mask.dtype()));
   check_number_fits(x.dtype(), value);

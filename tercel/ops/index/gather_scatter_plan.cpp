@@ -56,7 +56,7 @@ GatherScatterPlan make_plan(const Tensor& indexed, int64_t dim, const Tensor& in
 }  // namespace
 
 void check_index(const char* op, const Tensor& index) {
-  check_defined(op, index, "index");
+  check_strided(op, index, "index");
   if (index.numel() != 0) check_index_dtype(op, index);
 }
 

@@ -49,7 +49,7 @@ struct Place {
   Tensor index;
 
   Place(const char* op, const Tensor& changed, int64_t d, const Tensor& at) {
-    check_defined(op, changed, "self");
+    check_strided(op, changed);
     check_index_dtype(op, at);
     dim = wrap_dim(d, changed.dim());
     x = as_vector(changed);
@@ -71,7 +71,7 @@ bool same_sizes_but(int64_t dim, IntSpan a, IntSpan b) {
 const Tensor& index_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
   const char* op = "index_add_";
   const Place place(op, x, dim, index);
-  check_defined(op, source, "source");
+  check_strided(op, source, "source");
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, op, "(): Index is supposed to be a vector, but got ", describe(index));
   TERCEL_CHECK(source.dtype() == x.dtype(), RuntimeError, op,
                "(): self and source must have the same scalar type, but got ", to_string(x.dtype()), " and ",
@@ -99,7 +99,7 @@ const Tensor& index_add_(const Tensor& x, int64_t dim, const Tensor& index, cons
 const Tensor& index_copy_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
   const char* op = "index_copy_";
   const Place place(op, x, dim, index);
-  check_defined(op, source, "source");
+  check_strided(op, source, "source");
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, op, "(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
   TERCEL_CHECK(source.dim() != 0 || index.numel() == 1, IndexError, op,
                "(): When source is scalar, index should have one element (got ", index.numel(), ")");
@@ -134,7 +134,7 @@ void check_fill_category(const Tensor& x, ScalarType value) {
 const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
   const char* op = "index_fill_";
   const Place place(op, x, dim, index);
-  check_defined(op, value, "value");
+  check_strided(op, value, "value");
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, "Index has to be a vector/scalar");
   TERCEL_CHECK(value.dim() == 0, RuntimeError, op, " only supports a 0-dimensional value tensor, but got tensor with ",
                value.dim(), " dimension(s).");
@@ -151,7 +151,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, con
 }
 
 const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
-  check_defined("index_fill_", x, "self");
+  check_strided("index_fill_", x);
   check_fill_category(x, value.dtype());
   check_number_fits(x.dtype(), value);
   // In x's dtype, since the default dtype would round float64 and int64 numbers.
@@ -160,7 +160,7 @@ const Tensor& index_fill_(const Tensor& x, int64_t dim, const Tensor& index, Sca
 
 #define TERCEL_ON_A_COPY(name, parameters, ...) \
   Tensor name parameters {                      \
-    check_defined(#name, x, "self");            \
+    check_strided(#name, x);                    \
     return name##_(clone(x), __VA_ARGS__);      \
   }
 TERCEL_ON_A_COPY(index_add, (const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha),
@@ -174,15 +174,15 @@ TERCEL_ON_A_COPY(put, (const Tensor& x, const Tensor& index, const Tensor& sourc
                  accumulate)
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
-  check_defined("masked_scatter", x, "self");
-  check_defined("masked_scatter", mask, "mask");
+  check_strided("masked_scatter", x);
+  check_strided("masked_scatter", mask, "mask");
   return masked_scatter_(clone(expand(x, broadcast_sizes(x.sizes(), mask.sizes())), MemoryFormat::Contiguous), mask,
                          source);
 }
 #undef TERCEL_ON_A_COPY
 
 Tensor take(const Tensor& x, const Tensor& index) {
-  check_defined("take", x, "self");
+  check_strided("take", x);
   check_index_dtype("take", index);
   TERCEL_CHECK(x.numel() > 0 || index.numel() == 0, IndexError, "take(): tried to take from an empty tensor");
   // A 0-dimensional index would count as an integer, and its result would be a view.
@@ -216,8 +216,8 @@ std::vector<TensorIndex> unravelled(const Tensor& numbers, const Tensor& x) {
 
 const Tensor& put_(const Tensor& x, const Tensor& index, const Tensor& source, bool accumulate) {
   const char* op = "put_";
-  check_defined(op, x, "self");
-  check_defined(op, source, "source");
+  check_strided(op, x);
+  check_strided(op, source, "source");
   check_index_dtype(op, index);
   TERCEL_CHECK(source.dtype() == x.dtype(), RuntimeError, op,
                "(): self and source expected to have the same dtype, but got self.dtype = ", to_string(x.dtype()),
@@ -233,8 +233,8 @@ const Tensor& put_(const Tensor& x, const Tensor& index, const Tensor& source, b
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& indices, int64_t dim) {
-  check_defined("take_along_dim", x, "self");
-  check_defined("take_along_dim", indices, "indices");
+  check_strided("take_along_dim", x);
+  check_strided("take_along_dim", indices, "indices");
   TERCEL_CHECK(x.dim() == indices.dim(), RuntimeError,
                "take_along_dim(): input and indices should have the same number of dimensions, but got ", x.dim(),
                " dimensions for input, and ", indices.dim(), " dimensions for indices");
@@ -255,16 +255,16 @@ Tensor take_along_dim(const Tensor& x, const Tensor& indices, int64_t dim) {
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& indices) {
-  check_defined("take_along_dim", x, "self");
-  check_defined("take_along_dim", indices, "indices");
+  check_strided("take_along_dim", x);
+  check_strided("take_along_dim", indices, "indices");
   return take_along_dim(reshape(x, {-1}), reshape(indices, {-1}), 0);
 }
 
 const Tensor& masked_scatter_(const Tensor& x, const Tensor& mask, const Tensor& source) {
   const char* op = "masked_scatter_";
-  check_defined(op, x, "self");
-  check_defined(op, mask, "mask");
-  check_defined(op, source, "source");
+  check_strided(op, x);
+  check_strided(op, mask, "mask");
+  check_strided(op, source, "source");
   TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, op, " only supports boolean masks, but got mask with dtype ",
                to_string(mask.dtype()));
   TERCEL_CHECK(x.dtype() == source.dtype(), RuntimeError,

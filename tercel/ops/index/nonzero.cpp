@@ -102,18 +102,18 @@ Tensor nonzero_rows(const Tensor& x) {
 }  // namespace
 
 Tensor nonzero(const Tensor& x) {
-  check_defined("nonzero", x, "input");
+  check_strided("nonzero", x, "input");
   if (x.dim() == 0) return argwhere(x);
   return transpose(nonzero_rows(x), 0, 1);
 }
 
 std::vector<Tensor> nonzero_tuple(const Tensor& x) {
-  check_defined("nonzero", x, "input");
+  check_strided("nonzero", x, "input");
   return unbind(nonzero_rows(x.dim() == 0 ? view(x.detach(), {1}) : x), 0);
 }
 
 Tensor argwhere(const Tensor& x) {
-  check_defined("argwhere", x, "input");
+  check_strided("argwhere", x, "input");
   if (x.dim() > 0) return nonzero(x);
   return empty({nonzero_rows(view(x.detach(), {1})).size(1), 0}, kInt64);
 }
@@ -134,8 +134,8 @@ Tensor elements_where(const Tensor& x, const Tensor& mask) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  check_defined("masked_select", x, "input");
-  check_defined("masked_select", mask, "mask");
+  check_strided("masked_select", x, "input");
+  check_strided("masked_select", mask, "mask");
   TERCEL_CHECK(mask.dtype() == kBool, RuntimeError, "masked_select: expected BoolTensor for mask, but got ",
                describe(mask));
   const DimVector sizes = broadcast_sizes(x.sizes(), mask.sizes());

@@ -24,8 +24,8 @@ constinit const KernelTable<ScatterFn> scatter_kernels = TERCEL_CPU_KERNELS(scat
 
 /** Checks the arguments before anything is written; returns the wrapped dimension. */
 int64_t check_scatter(const char* op, const Tensor& x, int64_t d, const Tensor& index, const Tensor& source) {
-  check_defined(op, x, "self");
-  check_defined(op, source, "src");
+  check_strided(op, x);
+  check_strided(op, source, "src");
   check_index(op, index);
   const int64_t dim = wrap_dim(d, x.dim());
   TERCEL_CHECK(source.dtype() == x.dtype(), RuntimeError, op, "(): Expected self.dtype to be equal to src.dtype, got ",
@@ -83,29 +83,29 @@ const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, const 
   return scatter_op("scatter", "ScatterBackward0", ScatterKind::Set, x, dim, index, source);
 }
 
-const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  return scatter_op("scatter_add", "ScatterAddBackward0", ScatterKind::Add, x, dim, index, source);
+const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter_op("scatter_add", "ScatterAddBackward0", ScatterKind::Add, x, dim, index, src);
 }
 
 const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
-  check_defined("scatter", x, "self");
+  check_strided("scatter", x);
   check_index("scatter", index);
   return scatter_(x, dim, index, expand(scalar_tensor(value, TensorOptions(x.dtype(), x.device())), index.sizes()));
 }
 
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  check_defined("scatter", x, "self");
+  check_strided("scatter", x);
   return scatter_(clone(x), dim, index, source);
 }
 
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
-  check_defined("scatter", x, "self");
+  check_strided("scatter", x);
   return scatter_(clone(x), dim, index, value);
 }
 
-Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-  check_defined("scatter_add", x, "self");
-  return scatter_add_(clone(x), dim, index, source);
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  check_strided("scatter_add", x);
+  return scatter_add_(clone(x), dim, index, src);
 }
 
 // ---- reductions
@@ -278,7 +278,7 @@ const Tensor& scatter_reduce_(const Tensor& x, int64_t d, const Tensor& index, c
 
 Tensor scatter_reduce(const Tensor& x, int64_t d, const Tensor& index, const Tensor& source, ScatterReduction reduction,
                       bool include_self) {
-  check_defined("scatter_reduce", x, "self");
+  check_strided("scatter_reduce", x);
   Tensor out;
   {
     const NoRecordGuard no_record;
@@ -296,8 +296,8 @@ Tensor scatter_reduce(const Tensor& x, int64_t d, const Tensor& index, const Ten
 const Tensor& index_reduce_(const Tensor& x, int64_t d, const Tensor& index, const Tensor& source,
                             ScatterReduction reduction, bool include_self) {
   const char* op = "index_reduce";
-  check_defined(op, x, "self");
-  check_defined(op, source, "source");
+  check_strided(op, x);
+  check_strided(op, source, "source");
   check_index(op, index);
   TERCEL_CHECK(index.dim() <= 1, RuntimeError, op, "(): Index is supposed to be a vector, but got ", describe(index));
   const auto dim = static_cast<size_t>(wrap_dim(d, x.dim()));
@@ -314,7 +314,7 @@ const Tensor& index_reduce_(const Tensor& x, int64_t d, const Tensor& index, con
 
 Tensor index_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, ScatterReduction reduction,
                     bool include_self) {
-  check_defined("index_reduce", x, "self");
+  check_strided("index_reduce", x);
   return index_reduce_(clone(x), dim, index, source, reduction, include_self);
 }
 

@@ -20,11 +20,11 @@ TERCEL_OP_API(method) const Tensor& scatter_(const Tensor& x, int64_t dim, const
 /** out[index] = value. */
 TERCEL_OP_API(method, out_apart) Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
 TERCEL_OP_API(method) const Tensor& scatter_(const Tensor& x, int64_t dim, const Tensor& index, Scalar value);
-/** out[index] += source. */
-TERCEL_OP_API(method, out_apart)
-Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
-TERCEL_OP_API(method)
-const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);
+/** out[index] += src. */
+TERCEL_OP_API(method, python, out_apart)
+Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
+TERCEL_OP_API(method, python_method)
+const Tensor& scatter_add_(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 
 enum class ScatterReduction : uint8_t { Sum, Product, Mean, Maximum, Minimum };
 /** Parses "sum", "prod", "mean", "amax" or "amin"; RuntimeError for other names. */

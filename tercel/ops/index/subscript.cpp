@@ -43,7 +43,7 @@ int64_t dims_indexed_by(Span<TensorIndex> items) {
   for (const TensorIndex& item : items) {
     if (item.kind() == TensorIndex::Kind::Integer || item.kind() == TensorIndex::Kind::Slice) ++dims;
     if (item.kind() == TensorIndex::Kind::Tensor) {
-      check_defined("index", item.tensor(), "indices");
+      check_strided("index", item.tensor(), "indices");
       dims += is_mask(item.tensor()) ? item.tensor().dim() : 1;
     }
   }
@@ -61,7 +61,7 @@ Tensor select_item(const Tensor& x, int64_t dim, int64_t index, int64_t original
 }
 
 Basic apply_basic(const Tensor& x, Span<TensorIndex> items) {
-  check_defined("index", x, "self");
+  check_strided("index", x);
   const int64_t indexed = dims_indexed_by(items);
   const bool one_integer = items.size() == 1 && items[0].kind() == TensorIndex::Kind::Integer;
   TERCEL_CHECK(indexed <= x.dim() || one_integer, IndexError, "too many indices for tensor of dimension ", x.dim());
@@ -465,7 +465,7 @@ Tensor index(const Tensor& x, Span<TensorIndex> items) {
 }
 
 const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& value) {
-  check_defined("index_put_", value, "values");
+  check_strided("index_put_", value, "values");
   const Basic basic = apply_basic(x, items);
   if (!basic.advanced) {
     const Tensor source = without_lead(value);
@@ -478,12 +478,12 @@ const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, const Tensor& v
 }
 
 const Tensor& set_item(const Tensor& x, Span<TensorIndex> items, Scalar value) {
-  check_defined("index_put_", x, "self");
+  check_strided("index_put_", x);
   return set_item(x, items, scalar_tensor(value, TensorOptions(x.dtype(), x.device())));
 }
 
 const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate) {
-  check_defined("index_put_", values, "values");
+  check_strided("index_put_", values, "values");
   const Basic basic = apply_basic(x, items);
   if (accumulate)
     put_at(basic.view, basic.tensors, values, true);
@@ -493,7 +493,7 @@ const Tensor& index_put_(const Tensor& x, Span<TensorIndex> items, const Tensor&
 }
 
 Tensor index_put(const Tensor& x, Span<TensorIndex> items, const Tensor& values, bool accumulate) {
-  check_defined("index_put", x, "self");
+  check_strided("index_put", x);
   return index_put_(clone(x), items, values, accumulate);
 }
 

@@ -20,7 +20,7 @@ namespace {
 Tensor scaled(Tensor x, Scalar factor) { return equals(factor, 1) ? std::move(x) : mul(x, factor); }
 
 void check_summand(const char* op, const Tensor& x, const Tensor& a) {
-  check_defined(op, x, "self");
+  check_strided(op, x);
   check_on_cpu(op, x);
   TERCEL_CHECK(x.dtype() == a.dtype(), RuntimeError, op, ": self and mat2 must have the same dtype, but got ",
                scalar_type_word(x.dtype()), " and ", scalar_type_word(a.dtype()));
@@ -82,28 +82,28 @@ Tensor recorded(const char* op, const char* backward_name, const Tensor& x, cons
 
 }  // namespace
 
-Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  check_mm("addmm", a, b, "mat1");
-  check_summand("addmm", x, a);
-  return recorded("addmm", "AddmmBackward0", x, a, b, beta, alpha);
+Tensor addmm(const Tensor& x, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  check_mm("addmm", mat1, mat2, "mat1");
+  check_summand("addmm", x, mat1);
+  return recorded("addmm", "AddmmBackward0", x, mat1, mat2, beta, alpha);
 }
 
-Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  check_bmm("baddbmm", a, b);
-  check_summand("baddbmm", x, a);
-  return recorded("baddbmm", "BaddbmmBackward0", x, a, b, beta, alpha);
+Tensor baddbmm(const Tensor& x, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  check_bmm("baddbmm", batch1, batch2);
+  check_summand("baddbmm", x, batch1);
+  return recorded("baddbmm", "BaddbmmBackward0", x, batch1, batch2, beta, alpha);
 }
 
-Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
-  check_defined("addmv", x, "self");
-  check_defined("addmv", a, "mat");
-  check_defined("addmv", v, "vec");
-  TERCEL_CHECK(a.dim() == 2 && v.dim() == 1 && x.dim() <= 1, RuntimeError,
-               "addmv: vector + matrix @ vector expected, got ", x.dim(), ", ", a.dim(), ", ", v.dim());
-  TERCEL_CHECK(a.size(1) == v.size(0) && (x.numel() == a.size(0) || x.numel() == 1), RuntimeError,
-               "addmv: size mismatch, got input (", x.numel(), "), mat (", a.size(0), "x", a.size(1), "), vec (",
-               v.size(0), ")");
-  return squeeze(addmm(unsqueeze(expand(x, {a.size(0)}), 1), a, unsqueeze(v, 1), beta, alpha), 1);
+Tensor addmv(const Tensor& x, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) {
+  check_strided("addmv", x);
+  check_strided("addmv", mat, "mat");
+  check_strided("addmv", vec, "vec");
+  TERCEL_CHECK(mat.dim() == 2 && vec.dim() == 1 && x.dim() <= 1, RuntimeError,
+               "addmv: vector + matrix @ vector expected, got ", x.dim(), ", ", mat.dim(), ", ", vec.dim());
+  TERCEL_CHECK(mat.size(1) == vec.size(0) && (x.numel() == mat.size(0) || x.numel() == 1), RuntimeError,
+               "addmv: size mismatch, got input (", x.numel(), "), mat (", mat.size(0), "x", mat.size(1), "), vec (",
+               vec.size(0), ")");
+  return squeeze(addmm(unsqueeze(expand(x, {mat.size(0)}), 1), mat, unsqueeze(vec, 1), beta, alpha), 1);
 }
 
 namespace {
@@ -120,26 +120,27 @@ void check_factor(const char* op, Scalar factor, const char* name, ScalarType re
 
 }  // namespace
 
-Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  check_defined("addr", x, "self");
-  check_defined("addr", a, "vec1");
-  check_defined("addr", b, "vec2");
-  TERCEL_CHECK(a.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
-  TERCEL_CHECK(b.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
-  const ScalarType type = promote_types(promote_types(a.dtype(), b.dtype()), x.dtype());
+Tensor addr(const Tensor& x, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
+  check_strided("addr", x);
+  check_strided("addr", vec1, "vec1");
+  check_strided("addr", vec2, "vec2");
+  TERCEL_CHECK(vec1.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec1, but got ", vec1.dim(), "-D");
+  TERCEL_CHECK(vec2.dim() == 1, RuntimeError, "addr: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  const ScalarType type = promote_types(promote_types(vec1.dtype(), vec2.dtype()), x.dtype());
   check_factor("addr", beta, "beta", type);
   check_factor("addr", alpha, "alpha", type);
-  const Tensor summand = expand(x, {a.size(0), b.size(0)});
-  const Tensor product = scaled(outer(a, b), alpha);
+  const Tensor summand = expand(x, {vec1.size(0), vec2.size(0)});
+  const Tensor product = scaled(outer(vec1, vec2), alpha);
   return equals(beta, 0) ? product : add(scaled(summand, beta), product);
 }
 
-Tensor addbmm(const Tensor& x, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-  check_bmm("addbmm", a, b);
-  check_summand("addbmm", x, a);
+Tensor addbmm(const Tensor& x, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  check_bmm("addbmm", batch1, batch2);
+  check_summand("addbmm", x, batch1);
   // The sum over the batch is one product whose inner dimension is the batch times the inner dimension.
-  const int64_t inner = a.size(0) * a.size(2);
-  return addmm(x, reshape(transpose(a, 0, 1), {a.size(1), inner}), reshape(b, {inner, b.size(2)}), beta, alpha);
+  const int64_t inner = batch1.size(0) * batch1.size(2);
+  return addmm(x, reshape(transpose(batch1, 0, 1), {batch1.size(1), inner}), reshape(batch2, {inner, batch2.size(2)}),
+               beta, alpha);
 }
 
 #define TERCEL_ADD_VARIANTS(name)                                                                             \

@@ -77,25 +77,25 @@ Tensor cholesky(const Tensor& a, bool upper) { return cholesky_ex(a, upper, true
 
 }  // namespace linalg
 
-Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
-  linalg::check_square("cholesky_solve", factor, "A");
-  check_defined("cholesky_solve", b, "self");
-  TERCEL_CHECK(b.dim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", b.dim(),
+Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper) {
+  linalg::check_square("cholesky_solve", input2, "A");
+  check_strided("cholesky_solve", input);
+  TERCEL_CHECK(input.dim() >= 2, RuntimeError, "b should have at least 2 dimensions, but has ", input.dim(),
                " dimensions instead");
-  check_same_dtype("cholesky_solve", b, factor);
-  TERCEL_CHECK(b.size(-2) == factor.size(-2), RuntimeError,
-               "Incompatible matrix sizes for cholesky_solve: each A matrix is ", factor.size(-1), " by ",
-               factor.size(-1), " but each b matrix is ", b.size(-2), " by ", b.size(-1));
-  const Tensor l = upper ? adjoint(factor) : factor;
-  return linalg::solve_triangular(adjoint(l), linalg::solve_triangular(l, b, false), true);
+  check_same_dtype("cholesky_solve", input, input2);
+  TERCEL_CHECK(input.size(-2) == input2.size(-2), RuntimeError,
+               "Incompatible matrix sizes for cholesky_solve: each A matrix is ", input2.size(-1), " by ",
+               input2.size(-1), " but each b matrix is ", input.size(-2), " by ", input.size(-1));
+  const Tensor l = upper ? adjoint(input2) : input2;
+  return linalg::solve_triangular(adjoint(l), linalg::solve_triangular(l, input, false), true);
 }
 
-Tensor cholesky_inverse(const Tensor& factor, bool upper) {
-  linalg::check_square("cholesky_inverse", factor, "A");
-  if (factor.numel() > 0) {
+Tensor cholesky_inverse(const Tensor& input, bool upper) {
+  linalg::check_square("cholesky_inverse", input, "A");
+  if (input.numel() > 0) {
     const NoRecordGuard no_record;
-    const Tensor zeros = contiguous(eq(diagonal(factor, 0, -2, -1), 0));
-    const int64_t n = factor.size(-1);
+    const Tensor zeros = contiguous(eq(diagonal(input, 0, -2, -1), 0));
+    const int64_t n = input.size(-1);
     const auto* found = static_cast<const bool*>(zeros.data_ptr());
     for (int64_t i = 0; i < zeros.numel(); ++i)
       if (found[i])
@@ -103,7 +103,7 @@ Tensor cholesky_inverse(const Tensor& factor, bool upper) {
             "cholesky_inverse", select(zeros, -1, 0), i / n,
             str_cat({"The diagonal element ", i % n + 1, " is zero, the inversion could not be completed."}));
   }
-  return cholesky_solve(eye(factor.size(-1), -1, factor.options()), factor, upper);
+  return cholesky_solve(eye(input.size(-1), -1, input.options()), input, upper);
 }
 
 }  // namespace tercel

@@ -5,7 +5,7 @@
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -41,17 +41,17 @@ Tensor cofactors(const Tensor& a) {
 
 }  // namespace
 
-Tensor det(const Tensor& a) {
-  check_square("linalg.det", a);
+Tensor det(const Tensor& A) {
+  check_square("linalg.det", A);
   Tensor out;
   {
     const NoRecordGuard no_record;
-    const LuFactorExResult factors = lu_factor_ex(a);
-    out = mul(prod(diagonal(factors.LU, 0, -2, -1), {-1}), parity(factors.pivots, a.dtype()));
+    const LuFactorExResult factors = lu_factor_ex(A);
+    out = mul(prod(diagonal(factors.LU, 0, -2, -1), {-1}), parity(factors.pivots, A.dtype()));
   }
-  if (should_record(a))
-    record("LinalgDetBackward0", out, {a}, [a = SavedTensor(a), out = SavedTensor::output(out)](BackwardCall& call) {
-      const Tensor matrices = a.get();
+  if (should_record(A))
+    record("LinalgDetBackward0", out, {A}, [A = SavedTensor(A), out = SavedTensor::output(out)](BackwardCall& call) {
+      const Tensor matrices = A.get();
       const Tensor& g = call.grad();
       const bool regular = item(all(ne(out.get(call), 0))).to_bool();
       if (regular)
@@ -62,28 +62,28 @@ Tensor det(const Tensor& a) {
   return out;
 }
 
-SlogdetResult slogdet(const Tensor& a) {
-  check_square("linalg.slogdet", a);
+SlogdetResult slogdet(const Tensor& A) {
+  check_square("linalg.slogdet", A);
   SlogdetResult out;
   {
     const NoRecordGuard no_record;
-    const LuFactorExResult factors = lu_factor_ex(a);
+    const LuFactorExResult factors = lu_factor_ex(A);
     const Tensor d = diagonal(factors.LU, 0, -2, -1);
-    out.sign = mul(prod(sgn(d), {-1}), parity(factors.pivots, a.dtype()));
+    out.sign = mul(prod(sgn(d), {-1}), parity(factors.pivots, A.dtype()));
     out.logabsdet = sum(log(abs(d)), {-1});
   }
-  if (should_record(a)) {
+  if (should_record(A)) {
     const Tensor outs[] = {out.sign, out.logabsdet};
-    record_outputs("LinalgSlogdetBackward0", outs, {a},
-                   [a = SavedTensor(a), sign = SavedTensor::output(out.sign)](BackwardCall& call) {
+    record_outputs("LinalgSlogdetBackward0", outs, {A},
+                   [A = SavedTensor(A), sign = SavedTensor::output(out.sign)](BackwardCall& call) {
                      // Where differentiable, a real sign is constant; a complex one is e^{i phi}.
                      Tensor g = call.grad(1);
-                     if (a.get().is_complex() && call.grad(0).defined()) {
+                     if (A.get().is_complex() && call.grad(0).defined()) {
                        const Tensor turn = imag(mul(conj(call.grad(0)), sign.get(call)));
                        g = complex(g.defined() ? g : zeros_like(turn), neg(turn));
                      }
                      call.set(0,
-                              g.defined() ? mul(adjoint(inv_ex(a.get()).inverse), per_matrix(g)) : zeros_like(a.get()));
+                              g.defined() ? mul(adjoint(inv_ex(A.get()).inverse), per_matrix(g)) : zeros_like(A.get()));
                    });
   }
   return out;

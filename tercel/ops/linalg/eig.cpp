@@ -2,7 +2,7 @@
 #include "tercel/autograd/record.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/linalg/lapack_impl.h"

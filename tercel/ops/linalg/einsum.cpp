@@ -362,7 +362,7 @@ Tensor evaluate(const Equation& equation, Span<Tensor> tensors) {
                "einsum(): fewer operands were provided than specified in the equation");
   std::vector<int64_t> ellipsis_dims;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    check_defined("einsum", tensors[i], "operands");
+    check_strided("einsum", tensors[i], "operands");
     check_on_cpu("einsum", tensors[i]);
     if (i > 0) check_same_dtype("einsum", tensors[0], tensors[i]);
     ellipsis_dims.push_back(ellipsis_dims_of(equation.inputs[i], tensors[i], i));

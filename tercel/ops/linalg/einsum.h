@@ -15,7 +15,7 @@ namespace tercel {
  * size 1 broadcasts. More than two operands are multiplied pairwise, in the cheapest order for up to eight of them,
  * else in a greedy order. RuntimeError with PyTorch's messages.
  */
-TERCEL_OP_API(autocast_lower) Tensor einsum(std::string_view equation, Span<Tensor> operands);
+TERCEL_OP_API(python_hidden, autocast_lower) Tensor einsum(std::string_view equation, Span<Tensor> operands);
 
 /** The ellipsis in a list of subscripts. */
 constexpr int64_t kEllipsis = -1;

@@ -54,34 +54,34 @@ LdlFactorResult ldl_factor(const Tensor& a, bool hermitian) {
   return {std::move(out.LD), std::move(out.pivots)};
 }
 
-Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian) {
   constexpr const char* kOp = "linalg.ldl_solve";
-  check_square(kOp, ld, "LD");
-  check_matrices(kOp, b, "B");
-  check_defined(kOp, pivots, "pivots");
-  TERCEL_CHECK(ld.dtype() == b.dtype(), RuntimeError, kOp, ": LD dtype ", scalar_type_word(ld.dtype()),
-               " does not match b dtype ", scalar_type_word(b.dtype()));
-  TERCEL_CHECK(b.size(-2) == ld.size(-1), RuntimeError, kOp,
-               ": Incompatible shapes of A and B for the equation AX = B (", ld.size(-2), "x", ld.size(-1), " and ",
-               b.size(-2), "x", b.size(-1), ")");
+  check_square(kOp, LD, "LD");
+  check_matrices(kOp, B, "B");
+  check_strided(kOp, pivots, "pivots");
+  TERCEL_CHECK(LD.dtype() == B.dtype(), RuntimeError, kOp, ": LD dtype ", scalar_type_word(LD.dtype()),
+               " does not match b dtype ", scalar_type_word(B.dtype()));
+  TERCEL_CHECK(B.size(-2) == LD.size(-1), RuntimeError, kOp,
+               ": Incompatible shapes of A and B for the equation AX = B (", LD.size(-2), "x", LD.size(-1), " and ",
+               B.size(-2), "x", B.size(-1), ")");
   TERCEL_CHECK(pivots.dtype() == kInt32, RuntimeError, kOp, ": Expected pivots to be integers. Got ",
                scalar_type_word(pivots.dtype()));
-  TERCEL_CHECK(pivots.sizes() == ld.sizes().subspan(0, ld.sizes().size() - 1), RuntimeError, kOp,
+  TERCEL_CHECK(pivots.sizes() == LD.sizes().subspan(0, LD.sizes().size() - 1), RuntimeError, kOp,
                ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
                " instead");
   Tensor out;
-  const int64_t n = ld.size(-1);
-  const DimVector batch = broadcast_sizes(batch_sizes(ld), batch_sizes(b));
+  const int64_t n = LD.size(-1);
+  const DimVector batch = broadcast_sizes(batch_sizes(LD), batch_sizes(B));
   const auto with_batch = [&](std::initializer_list<int64_t> rest) {
     DimVector sizes(batch);
     for (const int64_t s : rest) sizes.push_back(s);
     return sizes;
   };
-  const Tensor right = expand(b, with_batch({n, b.size(-1)}));
+  const Tensor right = expand(B, with_batch({n, B.size(-1)}));
   {
     const NoRecordGuard no_record;
     out = copy_columns(right);
-    const Tensor factors = copy_columns(expand(ld, with_batch({n, n}))),
+    const Tensor factors = copy_columns(expand(LD, with_batch({n, n}))),
                  order = contiguous(expand(pivots, with_batch({n})));
     if (out.numel() > 0) {
       const auto* places = order.data<int32_t>();
@@ -95,23 +95,23 @@ Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool h
                      ": a negative pivot must be followed by another one, but pivot ", i % n, " is ", places[i]);
         ++i;
       }
-      const int size = lapack::to_int(kOp, n), columns = lapack::to_int(kOp, b.size(-1));
+      const int size = lapack::to_int(kOp, n), columns = lapack::to_int(kOp, B.size(-1));
       const Columns matrices(factors), sides(out);
       lapack::require(kOp);
-      visit_lapack_types(kOp, b.dtype(), [&]<class T> {
+      visit_lapack_types(kOp, B.dtype(), [&]<class T> {
         for_each_matrix(sides.count, static_cast<double>(n * n * columns), [&](int64_t i) {
           lapack::sytrs(hermitian, /*upper=*/false, size, columns, matrices.at<T>(i), places + i * n, sides.at<T>(i));
         });
       });
     }
   }
-  if (should_record(right, ld))
-    record("LinalgLdlSolveBackward0", out, {right, ld},
-           [ld = SavedTensor(ld), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
+  if (should_record(right, LD))
+    record("LinalgLdlSolveBackward0", out, {right, LD},
+           [LD = SavedTensor(LD), pivots = SavedTensor(pivots), hermitian](BackwardCall& call) {
              TERCEL_CHECK(!call.needs(1), NotImplementedError,
                           "the derivative for 'LD' of 'linalg_ldl_solve' is not implemented.");
              // The adjoint of a symmetric matrix is its conjugate.
-             const Tensor factors = hermitian ? ld.get() : conj(ld.get());
+             const Tensor factors = hermitian ? LD.get() : conj(LD.get());
              call.set(0, ldl_solve(factors, pivots.get(), call.grad(), hermitian));
            });
   return out;

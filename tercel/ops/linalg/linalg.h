@@ -35,15 +35,15 @@ struct CholeskyResult {
   Tensor info;
 };
 /** L with L L^H = a, or U = L^H if upper; only one triangle of a is read, and a must be positive definite. */
-TERCEL_OP_API(method, out, autocast_f32) Tensor cholesky(const Tensor& a, bool upper = false);
-TERCEL_OP_API(out, autocast_f32)
+TERCEL_OP_API(method, python, out, autocast_f32, keyword = upper) Tensor cholesky(const Tensor& a, bool upper = false);
+TERCEL_OP_API(python, out, autocast_f32, keyword = upper)
 CholeskyResult cholesky_ex(const Tensor& a, bool upper = false, bool check_errors = false);
 
 struct QrResult {
   Tensor Q, R;
 };
-/** a [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": only R, Q is empty. */
-TERCEL_OP_API(out, autocast_f32) QrResult qr(const Tensor& a, std::string_view mode = "reduced");
+/** A [m, n] = Q R. mode "reduced": Q [m, k], k = min(m, n); "complete": Q [m, m]; "r": only R, Q is empty. */
+TERCEL_OP_API(python, out, autocast_f32) QrResult qr(const Tensor& A, std::string_view mode = "reduced");
 
 struct SvdResult {
   Tensor U, S, Vh;
@@ -68,8 +68,8 @@ struct EigResult {
  * a = V diag(w) V^-1 of any square matrix; w and V are complex, and V's columns have norm 1. The gradient is defined if
  * all eigenvalues are distinct and the loss does not depend on the phase of an eigenvector (RuntimeError).
  */
-TERCEL_OP_API(out, autocast_f32) EigResult eig(const Tensor& a);
-TERCEL_OP_API(out, autocast_f32) Tensor eigvals(const Tensor& a);
+TERCEL_OP_API(python, out, autocast_f32) EigResult eig(const Tensor& a);
+TERCEL_OP_API(python, out, autocast_f32) Tensor eigvals(const Tensor& a);
 
 struct LuFactorResult {
   Tensor LU, pivots;
@@ -81,33 +81,36 @@ struct LuResult {
   Tensor P, L, U;
 };
 /** L below and U above the diagonal of one matrix, and pivots (int32, counted from 1). */
-TERCEL_OP_API(out) LuFactorResult lu_factor(const Tensor& a, bool pivot = true);
-TERCEL_OP_API(out) LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot = true, bool check_errors = false);
-/** a = P L U. */
-TERCEL_OP_API(out) LuResult lu(const Tensor& a, bool pivot = true);
-/** X with A X = b (or X A = b if not left), from lu_factor(A); with `adjoint` for A^H instead of A. */
-TERCEL_OP_API(out_apart)
-Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left = true, bool adjoint = false);
+TERCEL_OP_API(python, out, keyword = pivot) LuFactorResult lu_factor(const Tensor& A, bool pivot = true);
+TERCEL_OP_API(python, out, keyword = pivot)
+LuFactorExResult lu_factor_ex(const Tensor& A, bool pivot = true, bool check_errors = false);
+/** A = P L U. */
+TERCEL_OP_API(python, out, keyword = pivot) LuResult lu(const Tensor& A, bool pivot = true);
+/** X with A X = B (or X A = B if not left), from lu_factor(A); with `adjoint` for A^H instead of A. */
+TERCEL_OP_API(python, out_apart, keyword = left)
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left = true, bool adjoint = false);
 
 struct SolveExResult {
   Tensor result, info;
 };
-/** X with a X = b (or X a = b if not left); b contains matrices, or vectors if its sizes are a's without the last. */
-TERCEL_OP_API(out, autocast_f32) Tensor solve(const Tensor& a, const Tensor& b, bool left = true);
-TERCEL_OP_API(out)
-SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left = true, bool check_errors = false);
+/** X with A X = B (or X A = B if not left); B contains matrices, or vectors if its sizes are A's without the last. */
+TERCEL_OP_API(python, out, autocast_f32, keyword = left)
+Tensor solve(const Tensor& A, const Tensor& B, bool left = true);
+TERCEL_OP_API(python, out, keyword = left)
+SolveExResult solve_ex(const Tensor& A, const Tensor& B, bool left = true, bool check_errors = false);
 /**
- * The same for a triangle of a; unitriangular: its diagonal is taken as ones. A zero diagonal gives infinities. b may
+ * The same for a triangle of a; unitriangular: its diagonal is taken as ones. A zero diagonal gives infinities. B may
  * have a dtype that a's can represent.
  */
-TERCEL_OP_API(out_apart)
-Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left = true, bool unitriangular = false);
+TERCEL_OP_API(python, out_apart, keyword = upper)
+Tensor solve_triangular(const Tensor& a, const Tensor& B, bool upper, bool left = true, bool unitriangular = false);
 /** The inverse of square matrices. LinAlgError if one is singular; inv_ex() returns a nonzero info instead. */
 struct InvExResult {
   Tensor inverse, info;
 };
-TERCEL_OP_API(out, autocast_f32) Tensor inv(const Tensor& a);
-TERCEL_OP_API(out, autocast_f32) InvExResult inv_ex(const Tensor& a, bool check_errors = false);
+TERCEL_OP_API(python, out, autocast_f32) Tensor inv(const Tensor& A);
+TERCEL_OP_API(python, out, autocast_f32, keyword = check_errors)
+InvExResult inv_ex(const Tensor& A, bool check_errors = false);
 /** Tolerance for zero: one number, one per matrix (real, broadcast), or the default. */
 struct TERCEL_API Tolerance {
   Tolerance() = default;
@@ -126,10 +129,10 @@ Tensor pinv(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol =
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };
-TERCEL_OP_API(method, out) Tensor det(const Tensor& a);
+TERCEL_OP_API(method, python, out) Tensor det(const Tensor& A);
 /** Sign (0 if singular, det / |det| if complex) and logarithm of the magnitude (-inf if singular) of the determinant.
  */
-TERCEL_OP_API(method, out) SlogdetResult slogdet(const Tensor& a);
+TERCEL_OP_API(method, python, out) SlogdetResult slogdet(const Tensor& A);
 
 struct LstsqResult {
   Tensor solution, residuals, rank, singular_values;
@@ -148,11 +151,11 @@ LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond 
 TERCEL_OP_API(out, autocast_f32)
 Tensor matrix_rank(const Tensor& a, const Tolerance& atol = {}, const Tolerance& rtol = {}, bool hermitian = false);
 /** The matrix exponential of square matrices. */
-TERCEL_OP_API(method) Tensor matrix_exp(const Tensor& a);
+TERCEL_OP_API(method, python) Tensor matrix_exp(const Tensor& a);
 
-/** (sum |x|^ord)^(1/ord) over dims (empty: all); ord 0 counts nonzero elements, +-inf give the extreme |x|. */
-TERCEL_OP_API(out)
-Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dims = {}, bool keepdim = false,
+/** (sum |x|^ord)^(1/ord) over dim (empty: all); ord 0 counts nonzero elements, +-inf give the extreme |x|. */
+TERCEL_OP_API(python, out, keyword = dtype)
+Tensor vector_norm(const Tensor& x, double ord = 2, IntSpan dim = {}, bool keepdim = false,
                    ScalarType dtype = ScalarType::Undefined);
 /** ord +-1: largest (smallest) sum of a column's magnitudes; +-inf: of a row's; +-2: largest (smallest) singular value.
  */
@@ -186,59 +189,63 @@ struct LdlFactorExResult {
   Tensor LD, pivots, info;
 };
 /** Bunch-Kaufman factorization a = L D L^T (hermitian: L D L^H), for ldl_solve(); not differentiable. */
-TERCEL_OP_API(out) LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
-TERCEL_OP_API(out) LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
-/** X with A X = b from ldl_factor(A); differentiable in b. */
-TERCEL_OP_API(out) Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian = false);
+TERCEL_OP_API(python, out, keyword = hermitian) LdlFactorResult ldl_factor(const Tensor& a, bool hermitian = false);
+TERCEL_OP_API(python, out, keyword = hermitian)
+LdlFactorExResult ldl_factor_ex(const Tensor& a, bool hermitian = false, bool check_errors = false);
+/** X with A X = B from ldl_factor(A); differentiable in B. */
+TERCEL_OP_API(python, out, keyword = hermitian)
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian = false);
 
 /** X with tensordot(X, a, a.dim() - ind) the identity; a's first `ind` sizes must have the product of the others. */
-TERCEL_OP_API(out, autocast_f32) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
+TERCEL_OP_API(python, out, autocast_f32) Tensor tensorinv(const Tensor& a, int64_t ind = 2);
 /** X with tensordot(a, X) = b, after the dimensions `dims` of a are moved to its end. */
-TERCEL_OP_API(out, autocast_f32) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
+TERCEL_OP_API(python, out, autocast_f32) Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims = {});
 /** The first columns of the product of reflectors I - tau v v^H stored in a [m, n], as by geqrf(); tau [k], k <= n. */
-TERCEL_OP_API(out, autocast_f32) Tensor householder_product(const Tensor& a, const Tensor& tau);
+TERCEL_OP_API(python, out, autocast_f32) Tensor householder_product(const Tensor& a, const Tensor& tau);
 
 }  // namespace tercel::linalg
 
 namespace tercel {
 
-/** X with A X = b, given the Cholesky factor of A. */
-TERCEL_OP_API(method, out_exact, autocast_f32)
-Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper = false);
+/** X with A X = input, given the Cholesky factor of A. */
+TERCEL_OP_API(method, python, out_exact, autocast_f32)
+Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper = false);
 /** The inverse of A, given its Cholesky factor. */
-TERCEL_OP_API(method, out_exact, autocast_f32) Tensor cholesky_inverse(const Tensor& factor, bool upper = false);
+TERCEL_OP_API(method, python, out_exact, autocast_f32) Tensor cholesky_inverse(const Tensor& input, bool upper = false);
 
 struct TriangularSolveResult {
   Tensor solution, cloned_coefficient;
 };
-/** X with op(a) X = b for a triangle of a, and a copy of a. */
-TERCEL_OP_API(method, out_exact, autocast_f32)
-TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper = true, bool transpose = false,
+/** X with op(A) X = input for a triangle of A, and a copy of A. */
+TERCEL_OP_API(method, python, out_exact, autocast_f32)
+TriangularSolveResult triangular_solve(const Tensor& input, const Tensor& A, bool upper = true, bool transpose = false,
                                        bool unitriangular = false);
 struct LuUnpackResult {
   Tensor P, L, U;
 };
 /** P, L and U from the results of lu_factor(); those not requested are empty. */
-TERCEL_OP_API(out_exact)
-LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data = true, bool unpack_pivots = true);
+TERCEL_OP_API(python, out_exact)
+LuUnpackResult lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data = true,
+                         bool unpack_pivots = true);
 struct GeqrfResult {
   Tensor a, tau;
 };
 /** R above and Householder reflectors below the diagonal of one matrix; not differentiable. */
-TERCEL_OP_API(method, out_exact, autocast_f32) GeqrfResult geqrf(const Tensor& x);
+TERCEL_OP_API(method, python, out_exact, autocast_f32) GeqrfResult geqrf(const Tensor& x);
 /**
  * Multiplies `other` by the full Q that geqrf() stores in a and tau, or by its adjoint (transpose): Q other, or other Q
  * if not left.
  */
-TERCEL_OP_API(out_exact, autocast_f32)
+TERCEL_OP_API(python_function, python_method, out_exact, autocast_f32)
 Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false);
 struct OlderSvdResult {
   Tensor U, S, V;
 };
 /** The older form of linalg::svd(): V instead of Vh, reduced matrices if `some`; zeros without compute_uv. */
-TERCEL_OP_API(out_exact, autocast_f32) OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
+TERCEL_OP_API(python_function, python_method, out_exact, autocast_f32)
+OlderSvdResult svd(const Tensor& a, bool some = true, bool compute_uv = true);
 /** The logarithm of the determinant; NaN if the determinant is real and negative. */
-TERCEL_OP_API(method) Tensor logdet(const Tensor& a);
+TERCEL_OP_API(method, python) Tensor logdet(const Tensor& a);
 
 }  // namespace tercel
 // NOLINTEND(readability-identifier-naming)

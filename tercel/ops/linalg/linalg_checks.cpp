@@ -19,7 +19,7 @@ LinAlgError::~LinAlgError() = default;
 namespace linalg {
 
 void check_matrices(const char* op, const Tensor& a, const char* name) {
-  check_defined(op, a, name);
+  check_strided(op, a, name);
   check_on_cpu(op, a);
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, op, ": The input tensor ", name, " must have at least 2 dimensions.");
   TERCEL_CHECK(a.is_differentiable(), NotImplementedError, op,

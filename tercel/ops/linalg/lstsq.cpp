@@ -68,7 +68,7 @@ LstsqResult plain_lstsq(const Tensor& a, const Tensor& b, double rcond, lapack::
 LstsqResult lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond, std::string_view driver_name) {
   constexpr const char* kOp = "linalg.lstsq";
   check_matrices(kOp, a, "input");
-  check_defined(kOp, b, "other");
+  check_strided(kOp, b, "other");
   check_on_cpu(kOp, b);
   TERCEL_CHECK(b.dim() >= 1, RuntimeError, kOp, ": other must have at least 1 dimension.");
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, kOp,

@@ -169,23 +169,23 @@ std::string zero_pivot_sentence(int32_t k) {
 
 }  // namespace
 
-LuFactorExResult lu_factor_ex(const Tensor& a, bool pivot, bool check_errors) {
-  check_matrices("linalg.lu_factor_ex", a);
-  LuFactorExResult out = factor("linalg.lu_factor_ex", a, pivot);
+LuFactorExResult lu_factor_ex(const Tensor& A, bool pivot, bool check_errors) {
+  check_matrices("linalg.lu_factor_ex", A);
+  LuFactorExResult out = factor("linalg.lu_factor_ex", A, pivot);
   if (check_errors) check_info("linalg.lu_factor_ex", out.info, zero_pivot_sentence);
   return out;
 }
 
-LuFactorResult lu_factor(const Tensor& a, bool pivot) {
-  check_matrices("linalg.lu_factor", a);
-  LuFactorExResult out = factor("linalg.lu_factor", a, pivot);
+LuFactorResult lu_factor(const Tensor& A, bool pivot) {
+  check_matrices("linalg.lu_factor", A);
+  LuFactorExResult out = factor("linalg.lu_factor", A, pivot);
   check_info("linalg.lu_factor", out.info, zero_pivot_sentence);
   return {std::move(out.LU), std::move(out.pivots)};
 }
 
-LuResult lu(const Tensor& a, bool pivot) {
-  check_matrices("linalg.lu", a);
-  const LuFactorExResult factors = factor("linalg.lu", a, pivot);
+LuResult lu(const Tensor& A, bool pivot) {
+  check_matrices("linalg.lu", A);
+  const LuFactorExResult factors = factor("linalg.lu", A, pivot);
   LuUnpackResult parts = lu_unpack(factors.LU, factors.pivots, true, pivot);
   return {std::move(parts.P), std::move(parts.L), std::move(parts.U)};
 }
@@ -202,47 +202,48 @@ Tensor solve_factored(const Tensor& lu, const Tensor& pivots, const Tensor& b, b
   return take_rows(triangular(factors, y, /*upper=*/true, true), row_order(kLuSolve, pivots, n, true));
 }
 
-Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint_of) {
-  check_square("linalg.lu_solve", lu, "LU");
-  check_matrices("linalg.lu_solve", b, "B");
-  check_right_side("linalg.lu_solve", lu, b, left);
-  check_defined("linalg.lu_solve", pivots, "pivots");
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint_of) {
+  check_square("linalg.lu_solve", LU, "LU");
+  check_matrices("linalg.lu_solve", B, "B");
+  check_right_side("linalg.lu_solve", LU, B, left);
+  check_strided("linalg.lu_solve", pivots, "pivots");
   TERCEL_CHECK(pivots.dtype() == kInt32, RuntimeError,
                "linalg.lu_solve: pivots should be a Tensor of scalar type int32. Got ",
                scalar_type_word(pivots.dtype()));
-  TERCEL_CHECK(pivots.sizes() == lu.sizes().subspan(0, lu.sizes().size() - 1), RuntimeError,
+  TERCEL_CHECK(pivots.sizes() == LU.sizes().subspan(0, LU.sizes().size() - 1), RuntimeError,
                "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix; got ",
-               pivots.sizes(), " for ", lu.sizes());
-  if (!left) return adjoint(lu_solve(lu, pivots, adjoint(b), true, !adjoint_of));
-  Tensor factors = lu, right = b;
+               pivots.sizes(), " for ", LU.sizes());
+  if (!left) return adjoint(lu_solve(LU, pivots, adjoint(B), true, !adjoint_of));
+  Tensor factors = LU, right = B;
   broadcast_batches(factors, right);
-  return solve_factored(factors, expand(pivots, batch_sizes(factors, {lu.size(-1)})), right, adjoint_of);
+  return solve_factored(factors, expand(pivots, batch_sizes(factors, {LU.size(-1)})), right, adjoint_of);
 }
 
 }  // namespace linalg
 
-LuUnpackResult lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
-  check_defined("lu_unpack", lu, "LU_data");
-  TERCEL_CHECK(lu.dim() >= 2, RuntimeError, "lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
+LuUnpackResult lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots, bool unpack_data, bool unpack_pivots) {
+  check_strided("lu_unpack", LU_data, "LU_data");
+  TERCEL_CHECK(LU_data.dim() >= 2, RuntimeError,
+               "lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
   LuUnpackResult out;
-  const int64_t m = lu.size(-2), k = std::min(m, lu.size(-1));
+  const int64_t m = LU_data.size(-2), k = std::min(m, LU_data.size(-1));
   if (unpack_pivots) {
-    check_defined("lu_unpack", pivots, "LU_pivots");
+    check_strided("lu_unpack", LU_pivots, "LU_pivots");
     TERCEL_CHECK(
-        pivots.dtype() == kInt32, RuntimeError,
+        LU_pivots.dtype() == kInt32, RuntimeError,
         "lu_unpack: LU_pivots is expected to be a tensor of dtype int32, as linalg.lu_factor returns it, but got ",
-        scalar_type_word(pivots.dtype()));
-    const DimVector expected = linalg::batch_sizes(lu, {k});
-    TERCEL_CHECK(pivots.sizes() == IntSpan(expected), RuntimeError, "lu_unpack: expected LU_pivots of sizes ",
-                 IntSpan(expected), " but got ", pivots.sizes());
+        scalar_type_word(LU_pivots.dtype()));
+    const DimVector expected = linalg::batch_sizes(LU_data, {k});
+    TERCEL_CHECK(LU_pivots.sizes() == IntSpan(expected), RuntimeError, "lu_unpack: expected LU_pivots of sizes ",
+                 IntSpan(expected), " but got ", LU_pivots.sizes());
     const NoRecordGuard no_record;
-    const Tensor order = linalg::row_order(linalg::kLuUnpack, pivots, m, true);
-    out.P = linalg::take_rows(expand(eye(m, -1, lu.options()), linalg::batch_sizes(lu, {m, m})), order);
+    const Tensor order = linalg::row_order(linalg::kLuUnpack, LU_pivots, m, true);
+    out.P = linalg::take_rows(expand(eye(m, -1, LU_data.options()), linalg::batch_sizes(LU_data, {m, m})), order);
   } else {
-    out.P = empty({0}, lu.options());
+    out.P = empty({0}, LU_data.options());
   }
-  out.L = unpack_data ? linalg::lower_of(lu) : empty({0}, lu.options());
-  out.U = unpack_data ? linalg::upper_of(lu) : empty({0}, lu.options());
+  out.L = unpack_data ? linalg::lower_of(LU_data) : empty({0}, LU_data.options());
+  out.U = unpack_data ? linalg::upper_of(LU_data) : empty({0}, LU_data.options());
   return out;
 }
 

@@ -104,8 +104,8 @@ Tensor product_of(const char* op, const Tensor& a, const Tensor& b, IntSpan size
 Tensor plain_mm(const Tensor& a, const Tensor& b) { return product_of("mm", a, b, {a.size(0), b.size(1)}); }
 
 void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_name) {
-  check_defined(op, a, a_name);
-  check_defined(op, b, "mat2");
+  check_strided(op, a, a_name);
+  check_strided(op, b, "mat2");
   TERCEL_CHECK(a.dim() == 2, RuntimeError, op, ": ", a_name, " must be a matrix, got ", a.dim(), "-D tensor");
   TERCEL_CHECK(b.dim() == 2, RuntimeError, op, ": mat2 must be a matrix, got ", b.dim(), "-D tensor");
   TERCEL_CHECK(a.size(1) == b.size(0), RuntimeError, op, ": mat1 and mat2 shapes cannot be multiplied (", a.size(0),
@@ -116,8 +116,8 @@ void check_mm(const char* op, const Tensor& a, const Tensor& b, const char* a_na
 }
 
 void check_bmm(const char* op, const Tensor& a, const Tensor& b) {
-  check_defined(op, a, "batch1");
-  check_defined(op, b, "batch2");
+  check_strided(op, a, "batch1");
+  check_strided(op, b, "batch2");
   TERCEL_CHECK(a.dim() == 3, RuntimeError, op, ": batch1 must be a 3D tensor");
   TERCEL_CHECK(b.dim() == 3, RuntimeError, op, ": batch2 must be a 3D tensor");
   TERCEL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), RuntimeError, op,
@@ -161,34 +161,36 @@ Tensor shared_bmm(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Tensor mm(const Tensor& a, const Tensor& b) {
-  check_mm("mm", a, b, "self");
+Tensor mm(const Tensor& input, const Tensor& mat2) {
+  check_mm("mm", input, mat2, "self");
   Tensor out;
   {
     const NoRecordGuard no_record;
-    out = plain_mm(a, b);
+    out = plain_mm(input, mat2);
   }
-  if (should_record(a, b))
-    record("MmBackward0", out, {a, b},
-           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b)](BackwardCall& call) {
-             if (call.needs(0)) call.set(0, mm(call.grad(), conj(t(b.get()))));
-             if (call.needs(1)) call.set(1, mm(conj(t(a.get())), call.grad()));
+  if (should_record(input, mat2))
+    record("MmBackward0", out, {input, mat2},
+           [input = SavedTensor::when(is_tracked(mat2), input),
+            mat2 = SavedTensor::when(is_tracked(input), mat2)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, mm(call.grad(), conj(t(mat2.get()))));
+             if (call.needs(1)) call.set(1, mm(conj(t(input.get())), call.grad()));
            });
   return out;
 }
 
-Tensor bmm(const Tensor& a, const Tensor& b) {
-  check_bmm("bmm", a, b);
+Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  check_bmm("bmm", input, mat2);
   Tensor out;
   {
     const NoRecordGuard no_record;
-    out = plain_bmm(a, b);
+    out = plain_bmm(input, mat2);
   }
-  if (should_record(a, b))
-    record("BmmBackward0", out, {a, b},
-           [a = SavedTensor::when(is_tracked(b), a), b = SavedTensor::when(is_tracked(a), b)](BackwardCall& call) {
-             if (call.needs(0)) call.set(0, bmm(call.grad(), conj(transpose(b.get(), 1, 2))));
-             if (call.needs(1)) call.set(1, bmm(conj(transpose(a.get(), 1, 2)), call.grad()));
+  if (should_record(input, mat2))
+    record("BmmBackward0", out, {input, mat2},
+           [input = SavedTensor::when(is_tracked(mat2), input),
+            mat2 = SavedTensor::when(is_tracked(input), mat2)](BackwardCall& call) {
+             if (call.needs(0)) call.set(0, bmm(call.grad(), conj(transpose(mat2.get(), 1, 2))));
+             if (call.needs(1)) call.set(1, bmm(conj(transpose(input.get(), 1, 2)), call.grad()));
            });
   return out;
 }
@@ -207,8 +209,8 @@ DimVector CommonBatch::of_matrices(int64_t n, int64_t m) const {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  check_defined("matmul", a, "self");
-  check_defined("matmul", b, "other");
+  check_strided("matmul", a);
+  check_strided("matmul", b, "other");
   TERCEL_CHECK(a.dim() > 0 && b.dim() > 0, RuntimeError,
                "matmul: both arguments to matmul need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(),
                "D");
@@ -235,44 +237,45 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return view(bmm(joined(batch.a), joined(batch.b)), batch.of_matrices(a.size(-2), b.size(-1)));
 }
 
-Tensor mv(const Tensor& a, const Tensor& v) {
-  check_defined("mv", a, "self");
-  check_defined("mv", v, "vec");
-  TERCEL_CHECK(a.dim() == 2 && v.dim() == 1, RuntimeError, "mv: vector + matrix @ vector expected, got 1, ", a.dim(),
-               ", ", v.dim());
-  TERCEL_CHECK(a.size(1) == v.size(0), RuntimeError, "mv: size mismatch, got input (", a.size(0), "), mat (", a.size(0),
-               "x", a.size(1), "), vec (", v.size(0), ")");
-  return squeeze(mm(a, unsqueeze(v, 1)), 1);
+Tensor mv(const Tensor& input, const Tensor& vec) {
+  check_strided("mv", input);
+  check_strided("mv", vec, "vec");
+  TERCEL_CHECK(input.dim() == 2 && vec.dim() == 1, RuntimeError, "mv: vector + matrix @ vector expected, got 1, ",
+               input.dim(), ", ", vec.dim());
+  TERCEL_CHECK(input.size(1) == vec.size(0), RuntimeError, "mv: size mismatch, got input (", input.size(0), "), mat (",
+               input.size(0), "x", input.size(1), "), vec (", vec.size(0), ")");
+  return squeeze(mm(input, unsqueeze(vec, 1)), 1);
 }
 
-Tensor dot(const Tensor& a, const Tensor& b) {
-  check_defined("dot", a, "self");
-  check_defined("dot", b, "tensor");
-  TERCEL_CHECK(a.dim() == 1 && b.dim() == 1, RuntimeError, "dot: 1D tensors expected, but got ", a.dim(), "D and ",
-               b.dim(), "D tensors");
-  TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, "dot : expected both vectors to have same dtype, but found ",
-               scalar_type_word(a.dtype()), " and ", scalar_type_word(b.dtype()));
-  TERCEL_CHECK(a.size(0) == b.size(0), RuntimeError, "dot: inconsistent tensor size, expected tensor ", a.sizes(),
-               " and src ", b.sizes(), " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
-               " elements respectively");
-  if (!a.is_differentiable()) return to(sum(mul(a, b)), a.dtype());
-  return reshape(mm(unsqueeze(a, 0), unsqueeze(b, 1)), IntSpan());
+Tensor dot(const Tensor& input, const Tensor& tensor) {
+  check_strided("dot", input);
+  check_strided("dot", tensor, "tensor");
+  TERCEL_CHECK(input.dim() == 1 && tensor.dim() == 1, RuntimeError, "dot: 1D tensors expected, but got ", input.dim(),
+               "D and ", tensor.dim(), "D tensors");
+  TERCEL_CHECK(input.dtype() == tensor.dtype(), RuntimeError,
+               "dot : expected both vectors to have same dtype, but found ", scalar_type_word(input.dtype()), " and ",
+               scalar_type_word(tensor.dtype()));
+  TERCEL_CHECK(input.size(0) == tensor.size(0), RuntimeError, "dot: inconsistent tensor size, expected tensor ",
+               input.sizes(), " and src ", tensor.sizes(), " to have the same number of elements, but got ",
+               input.numel(), " and ", tensor.numel(), " elements respectively");
+  if (!input.is_differentiable()) return to(sum(mul(input, tensor)), input.dtype());
+  return reshape(mm(unsqueeze(input, 0), unsqueeze(tensor, 1)), IntSpan());
 }
 
 Tensor vdot(const Tensor& a, const Tensor& b) {
-  check_defined("vdot", a, "self");
+  check_strided("vdot", a);
   return dot(conj(a), b);
 }
 
-Tensor outer(const Tensor& a, const Tensor& b) {
-  check_defined("outer", a, "self");
-  check_defined("outer", b, "vec2");
-  TERCEL_CHECK(a.dim() == 1, RuntimeError, "outer: Expected 1-D argument self, but got ", a.dim(), "-D");
-  TERCEL_CHECK(b.dim() == 1, RuntimeError, "outer: Expected 1-D argument vec2, but got ", b.dim(), "-D");
-  return mul(unsqueeze(a, 1), b);
+Tensor outer(const Tensor& input, const Tensor& vec2) {
+  check_strided("outer", input);
+  check_strided("outer", vec2, "vec2");
+  TERCEL_CHECK(input.dim() == 1, RuntimeError, "outer: Expected 1-D argument self, but got ", input.dim(), "-D");
+  TERCEL_CHECK(vec2.dim() == 1, RuntimeError, "outer: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  return mul(unsqueeze(input, 1), vec2);
 }
 
-Tensor ger(const Tensor& a, const Tensor& b) { return outer(a, b); }
+Tensor ger(const Tensor& input, const Tensor& vec2) { return outer(input, vec2); }
 
 #define TERCEL_PRODUCT_OUT(name)                                                  \
   const Tensor& name##_out(const Tensor& out, const Tensor& a, const Tensor& b) { \

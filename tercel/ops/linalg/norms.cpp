@@ -22,7 +22,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
-  check_defined(op, x, "x");
+  check_strided(op, x, "x");
   TERCEL_CHECK(x.is_differentiable(), NotImplementedError, op,
                ": Expected a floating point or complex tensor as input. Got ", scalar_type_word(x.dtype()));
   if (dtype == ScalarType::Undefined) return x;
@@ -37,8 +37,8 @@ Tensor floating(const char* op, const Tensor& x, ScalarType dtype) {
 
 }  // namespace
 
-Tensor vector_norm(const Tensor& input, double ord, IntSpan dims, bool keepdim, ScalarType dtype) {
-  return tercel::norm(floating("linalg.vector_norm", input, dtype), ord, dims, keepdim);
+Tensor vector_norm(const Tensor& input, double ord, IntSpan dim, bool keepdim, ScalarType dtype) {
+  return tercel::norm(floating("linalg.vector_norm", input, dtype), ord, dim, keepdim);
 }
 
 namespace {
@@ -111,7 +111,7 @@ Tensor matrix_norm(const Tensor& input, std::string_view ord, IntSpan dims, bool
 namespace {
 
 void check_norm_dims(const Tensor& x, IntSpan dims, bool has_order) {
-  check_defined("linalg.norm", x, "A");
+  check_strided("linalg.norm", x, "A");
   TERCEL_CHECK(dims.size() <= 2, RuntimeError, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ",
                dims);
   TERCEL_CHECK(!dims.empty() || !has_order || x.dim() == 1 || x.dim() == 2, RuntimeError,

@@ -62,7 +62,7 @@ Tolerance::Tolerance(const std::optional<double>& number) {
 Tolerance::Tolerance(Tensor numbers) : value(std::move(numbers)) {}
 
 Tensor pinv(const Tensor& a, const Tolerance& atol, const Tolerance& rtol, bool hermitian) {
-  check_defined("linalg.pinv", a, "A");
+  check_strided("linalg.pinv", a, "A");
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, "linalg.pinv(", scalar_type_word(a.dtype()), "{", a.sizes(),
                "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   check_matrices("linalg.pinv", a);

@@ -24,8 +24,8 @@
 namespace tercel {
 
 Tensor inner(const Tensor& a, const Tensor& b) {
-  check_defined("inner", a, "self");
-  check_defined("inner", b, "other");
+  check_strided("inner", a);
+  check_strided("inner", b, "other");
   check_same_dtype("inner", a, b);
   if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
   TERCEL_CHECK(a.size(-1) == b.size(-1), RuntimeError,
@@ -41,8 +41,8 @@ const Tensor& inner_out(const Tensor& out, const Tensor& a, const Tensor& b) {
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
-  check_defined("tensordot", a, "a");
-  check_defined("tensordot", b, "b");
+  check_strided("tensordot", a, "a");
+  check_strided("tensordot", b, "b");
   TERCEL_CHECK(dims >= 0, RuntimeError, "tensordot expects dims >= 0, but got dims=", dims);
   TERCEL_CHECK(dims <= a.dim() && dims <= b.dim(), RuntimeError,
                "tensordot expects dims < ndim_a + 1 and ndim_b + 1, but got dims=", dims, " for tensors of ", a.dim(),
@@ -55,26 +55,27 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
   return tensordot(a, b, IntSpan(last), IntSpan(first));
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b) {
-  check_defined("tensordot", a, "self");
-  check_defined("tensordot", b, "other");
-  TERCEL_CHECK(dims_a.size() == dims_b.size(), RuntimeError, "tensordot: both dimension lists should have same length");
+Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_self, IntSpan dims_other) {
+  check_strided("tensordot", a);
+  check_strided("tensordot", b, "other");
+  TERCEL_CHECK(dims_self.size() == dims_other.size(), RuntimeError,
+               "tensordot: both dimension lists should have same length");
   check_same_dtype("tensordot", a, b);
   const size_t na = a.sizes().size(), nb = b.sizes().size();
   std::vector<bool> used_a(na, false), used_b(nb, false);
   DimVector order_a, order_b, sizes;
   // A dimension of size 1 on one side matches any size on the other, which is summed over first.
   Tensor left = a, right = b;
-  for (size_t i = 0; i < dims_a.size(); ++i) {
-    const auto da = static_cast<size_t>(wrap_dim(dims_a[i], a.dim(), false)),
-               db = static_cast<size_t>(wrap_dim(dims_b[i], b.dim(), false));
+  for (size_t i = 0; i < dims_self.size(); ++i) {
+    const auto da = static_cast<size_t>(wrap_dim(dims_self[i], a.dim(), false)),
+               db = static_cast<size_t>(wrap_dim(dims_other[i], b.dim(), false));
     TERCEL_CHECK(!used_a[da] && !used_b[db], RuntimeError, "tensordot: dim ", used_a[da] ? da : db,
                  " appears multiple times in the list of dims");
     used_a[da] = used_b[db] = true;
     const int64_t size_a = a.sizes()[da], size_b = b.sizes()[db];
     TERCEL_CHECK(size_a == size_b || size_a == 1 || size_b == 1, RuntimeError,
-                 "tensordot: contracted dimensions need to match, but first has size ", size_a, " in dim ", dims_a[i],
-                 " and second has size ", size_b, " in dim ", dims_b[i]);
+                 "tensordot: contracted dimensions need to match, but first has size ", size_a, " in dim ",
+                 dims_self[i], " and second has size ", size_b, " in dim ", dims_other[i]);
     if (size_a == 1 && size_b != 1) right = sum(right, {static_cast<int64_t>(db)}, true, right.dtype());
     if (size_b == 1 && size_a != 1) left = sum(left, {static_cast<int64_t>(da)}, true, left.dtype());
   }
@@ -85,11 +86,11 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
     sizes.push_back(a.sizes()[d]);
     rows *= a.sizes()[d];
   }
-  for (const int64_t d : dims_a) {
+  for (const int64_t d : dims_self) {
     order_a.push_back(wrap_dim(d, a.dim()));
     inner_size *= left.size(d);
   }
-  for (const int64_t d : dims_b) order_b.push_back(wrap_dim(d, b.dim()));
+  for (const int64_t d : dims_other) order_b.push_back(wrap_dim(d, b.dim()));
   for (size_t d = 0; d < nb; ++d) {
     if (used_b[d]) continue;
     order_b.push_back(static_cast<int64_t>(d));
@@ -102,8 +103,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_
 }
 
 Tensor kron(const Tensor& a, const Tensor& b) {
-  check_defined("kron", a, "self");
-  check_defined("kron", b, "other");
+  check_strided("kron", a);
+  check_strided("kron", b, "other");
   // a gets a dimension of size 1 after each of its dimensions, b before each: the product interleaves the sizes.
   const size_t n = std::max(a.sizes().size(), b.sizes().size());
   DimVector sizes_a, sizes_b, sizes;
@@ -126,8 +127,8 @@ Tensor kron(const Tensor& a, const Tensor& b) {
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, int64_t dim) {
-  check_defined("linalg.cross", a, "input");
-  check_defined("linalg.cross", b, "other");
+  check_strided("linalg.cross", a, "input");
+  check_strided("linalg.cross", b, "other");
   TERCEL_CHECK(a.dim() == b.dim(), RuntimeError, "linalg.cross: inputs must have the same number of dimensions.");
   const int64_t d = wrap_dim(dim, a.dim());
   TERCEL_CHECK(a.dim() > 0 && a.size(d) == 3 && b.size(d) == 3, RuntimeError, "linalg.cross: inputs dimension ", dim,
@@ -139,29 +140,31 @@ Tensor cross(const Tensor& a, const Tensor& b, int64_t dim) {
   return stack(parts, d);
 }
 
-Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {
-  check_defined("bilinear", a, "input1");
-  check_defined("bilinear", b, "input2");
-  check_defined("bilinear", weight, "weight");
-  TERCEL_CHECK(a.dim() >= 1 && a.dim() == b.dim(), RuntimeError, "bilinear(): input dimensions do not match: got ",
-               a.dim(), " and ", b.dim());
-  TERCEL_CHECK(a.sizes().subspan(0, a.sizes().size() - 1) == b.sizes().subspan(0, b.sizes().size() - 1), RuntimeError,
-               "bilinear(): input batch dimensions do not match: got ", a.sizes(), " and ", b.sizes());
-  TERCEL_CHECK(weight.dim() == 3 && a.size(-1) == weight.size(1), RuntimeError,
-               "bilinear(): input1 size does not match weight size: got ", a.size(-1), " but expected ",
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
+  check_strided("bilinear", input1, "input1");
+  check_strided("bilinear", input2, "input2");
+  check_strided("bilinear", weight, "weight");
+  TERCEL_CHECK(input1.dim() >= 1 && input1.dim() == input2.dim(), RuntimeError,
+               "bilinear(): input dimensions do not match: got ", input1.dim(), " and ", input2.dim());
+  TERCEL_CHECK(
+      input1.sizes().subspan(0, input1.sizes().size() - 1) == input2.sizes().subspan(0, input2.sizes().size() - 1),
+      RuntimeError, "bilinear(): input batch dimensions do not match: got ", input1.sizes(), " and ", input2.sizes());
+  TERCEL_CHECK(weight.dim() == 3 && input1.size(-1) == weight.size(1), RuntimeError,
+               "bilinear(): input1 size does not match weight size: got ", input1.size(-1), " but expected ",
                weight.dim() == 3 ? weight.size(1) : -1);
-  TERCEL_CHECK(b.size(-1) == weight.size(2), RuntimeError, "bilinear(): input2 size does not match weight size: got ",
-               b.size(-1), " but expected ", weight.size(2));
+  TERCEL_CHECK(input2.size(-1) == weight.size(2), RuntimeError,
+               "bilinear(): input2 size does not match weight size: got ", input2.size(-1), " but expected ",
+               weight.size(2));
   TERCEL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), RuntimeError,
                "bilinear(): bias size does not match weight size: got ", bias.defined() ? bias.sizes() : IntSpan(),
                " but expected ", weight.size(0));
-  const int64_t n = numel_of(a.sizes().subspan(0, a.sizes().size() - 1));
+  const int64_t n = numel_of(input1.sizes().subspan(0, input1.sizes().size() - 1));
   const int64_t outputs = weight.size(0), size_a = weight.size(1), size_b = weight.size(2);
-  const Tensor x = reshape(a, {n, size_a}), y = reshape(b, {n, size_b});
+  const Tensor x = reshape(input1, {n, size_a}), y = reshape(input2, {n, size_b});
   // [n, size_a] times [size_a, outputs * size_b], then a product with y for each row.
   const Tensor left =
       reshape(mm(x, reshape(permute(weight, {1, 0, 2}), {size_a, outputs * size_b})), {n, outputs, size_b});
-  DimVector sizes(a.sizes());
+  DimVector sizes(input1.sizes());
   sizes.back() = outputs;
   const Tensor product = reshape(bmm(left, unsqueeze(y, 2)), sizes);
   return bias.defined() ? add(product, bias) : product;
@@ -208,7 +211,7 @@ class Chain {
 Tensor linalg::multi_dot(Span<Tensor> tensors) {
   const size_t n = tensors.size();
   TERCEL_CHECK(n >= 2, RuntimeError, "multi_dot(): expected at least 2 tensors but got ", n);
-  for (const Tensor& t : tensors) check_defined("multi_dot", t, "tensors");
+  for (const Tensor& t : tensors) check_strided("multi_dot", t, "tensors");
   std::vector<Tensor> matrices(tensors.begin(), tensors.end());
   const bool row = matrices.front().dim() == 1, column = matrices.back().dim() == 1;
   if (row) matrices.front() = unsqueeze(matrices.front(), 0);
@@ -236,15 +239,15 @@ Tensor linalg::multi_dot(Span<Tensor> tensors) {
 Tensor chain_matmul(Span<Tensor> matrices) {
   TERCEL_CHECK(!matrices.empty(), RuntimeError, "chain_matmul(): Expected one or more matrices");
   for (const Tensor& m : matrices) {
-    check_defined("chain_matmul", m, "matrices");
+    check_strided("chain_matmul", m, "matrices");
     TERCEL_CHECK(m.dim() == 2, RuntimeError, "chain_matmul(): Tensor dimension is ", m.dim(), ", expected 2 instead.");
   }
   return matrices.size() == 1 ? matrices[0] : linalg::multi_dot(matrices);
 }
 
 Tensor linalg::vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
-  check_defined("linalg.vecdot", a, "x");
-  check_defined("linalg.vecdot", b, "y");
+  check_strided("linalg.vecdot", a, "x");
+  check_strided("linalg.vecdot", b, "y");
   TERCEL_CHECK(a.is_differentiable(), NotImplementedError,
                "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
                scalar_type_word(a.dtype()));
@@ -253,7 +256,7 @@ Tensor linalg::vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
 }
 
 Tensor matrix_power(const Tensor& a, int64_t n) {
-  check_defined("linalg.matrix_power", a, "A");
+  check_strided("linalg.matrix_power", a, "A");
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, "linalg.matrix_power: The input tensor A must have at least 2 dimensions.");
   TERCEL_CHECK(a.size(-1) == a.size(-2), RuntimeError,
                "linalg.matrix_power: A must be batches of square matrices, but they are ", a.size(-2), " by ",
@@ -272,7 +275,7 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
 }
 
 Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
-  check_defined("cov", x, "input");
+  check_strided("cov", x, "input");
   TERCEL_CHECK(x.dim() <= 2, RuntimeError,
                "cov(): expected input to have two or fewer dimensions but got an input with ", x.dim(), " dimensions");
   TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "cov(): bool dtype is not supported for input");
@@ -327,7 +330,7 @@ Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Te
 }
 
 Tensor corrcoef(const Tensor& x) {
-  check_defined("corrcoef", x, "input");
+  check_strided("corrcoef", x, "input");
   TERCEL_CHECK(x.dim() <= 2, RuntimeError,
                "corrcoef(): expected input to have two or fewer dimensions but got an input with ", x.dim(),
                " dimensions");

@@ -7,20 +7,23 @@
 namespace tercel {
 
 /** Inner products over the last dimension of both: a [..., k], b [...', k] give [..., ...']; scalars multiply. */
-TERCEL_OP_API(method, autocast_lower) Tensor inner(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python, autocast_lower) Tensor inner(const Tensor& a, const Tensor& b);
 TERCEL_API const Tensor& inner_out(const Tensor& out, const Tensor& a, const Tensor& b);
 /** Contracts the last `dims` dimensions of a with the first of b. */
 TERCEL_OP_API(out, autocast_lower) Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
-/** Contracts dims_a[i] of a with dims_b[i] of b; a's remaining dimensions come before those of b. */
-TERCEL_OP_API(out, autocast_lower) Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_a, IntSpan dims_b);
+/** Contracts dims_self[i] of a with dims_other[i] of b; a's remaining dimensions come before those of b. */
+TERCEL_OP_API(python_hidden, out, autocast_lower)
+Tensor tensordot(const Tensor& a, const Tensor& b, IntSpan dims_self, IntSpan dims_other);
 /** Kronecker product: every element of a times all of b; sizes multiply. */
-TERCEL_OP_API(method, out_apart) Tensor kron(const Tensor& a, const Tensor& b);
+TERCEL_OP_API(method, python, out_apart) Tensor kron(const Tensor& a, const Tensor& b);
 /** Cross product of vectors of 3 elements along a dimension; the other dimensions are broadcast. */
 TERCEL_OP_API(method, out_apart) Tensor cross(const Tensor& a, const Tensor& b, int64_t dim = -1);
-/** sum_ij a_i weight_oij b_j + bias_o: a [..., n], b [..., m], weight [out, n, m], bias [out] or undefined. */
-TERCEL_API Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = Tensor());
+/** sum_ij input1_i weight_oij input2_j + bias_o: input1 [..., n], input2 [..., m], weight [out, n, m], bias [out] or
+ * undefined. */
+TERCEL_OP_API(python, python_nn)
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = Tensor());
 /** The product of matrices, evaluated in the cheapest order. */
-TERCEL_OP_API(out, autocast_lower) Tensor chain_matmul(Span<Tensor> matrices);
+TERCEL_OP_API(python_hidden, out, autocast_lower) Tensor chain_matmul(Span<Tensor> matrices);
 /** a [..., n, n] to an integer power; negative powers are those of the inverse. */
 TERCEL_OP_API(method, out) Tensor matrix_power(const Tensor& a, int64_t n);
 /**
@@ -36,7 +39,7 @@ TERCEL_OP_API(method) Tensor corrcoef(const Tensor& x);
 namespace linalg {
 
 /** The product of two or more matrices, evaluated in the cheapest order; the first and the last may be vectors. */
-TERCEL_OP_API(out, autocast_lower) Tensor multi_dot(Span<Tensor> matrices);
+TERCEL_OP_API(python, out, autocast_lower) Tensor multi_dot(Span<Tensor> tensors);
 /** Inner products along a dimension, with a conjugated; the other dimensions are broadcast. */
 TERCEL_OP_API(out, autocast_lower) Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1);
 using tercel::cross;

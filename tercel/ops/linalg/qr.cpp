@@ -97,23 +97,23 @@ Tensor qr_gradient(const Tensor& g_q, const Tensor& g_r, const Tensor& q, const 
 
 }  // namespace
 
-QrResult qr(const Tensor& a, std::string_view mode) {
-  check_matrices("linalg.qr", a);
+QrResult qr(const Tensor& A, std::string_view mode) {
+  check_matrices("linalg.qr", A);
   TERCEL_CHECK(mode == "reduced" || mode == "complete" || mode == "r", RuntimeError, "qr received unrecognized mode '",
                mode, "' but expected one of 'reduced' (default), 'r', or 'complete'");
-  const int64_t m = a.size(-2), k = std::min(m, a.size(-1));
+  const int64_t m = A.size(-2), k = std::min(m, A.size(-1));
   const int64_t columns = mode == "complete" ? m : k;
   QrResult out;
   {
     const NoRecordGuard no_record;
-    const GeqrfResult factors = plain_geqrf("linalg.qr", a);
+    const GeqrfResult factors = plain_geqrf("linalg.qr", A);
     out.R = triu(narrow(factors.a, -2, 0, columns));
-    out.Q = mode == "r" ? empty({0}, a.options()) : product_of_reflectors("linalg.qr", factors.a, factors.tau, columns);
+    out.Q = mode == "r" ? empty({0}, A.options()) : product_of_reflectors("linalg.qr", factors.a, factors.tau, columns);
   }
-  if (!should_record(a)) return out;
+  if (!should_record(A)) return out;
   const bool differentiable = mode != "r" && columns == k;
   const Tensor outs[] = {out.Q, out.R};
-  record_outputs("LinalgQrBackward0", outs, {a},
+  record_outputs("LinalgQrBackward0", outs, {A},
                  [q = SavedTensor::output(out.Q), r = SavedTensor::output(out.R, 1), differentiable,
                   is_r = mode == "r"](BackwardCall& call) {
                    TERCEL_CHECK(!is_r, RuntimeError,
@@ -129,7 +129,7 @@ QrResult qr(const Tensor& a, std::string_view mode) {
 Tensor householder_product(const Tensor& a, const Tensor& tau) {
   constexpr const char* kOp = "linalg.householder_product";
   check_matrices(kOp, a, "input");
-  check_defined(kOp, tau, "tau");
+  check_strided(kOp, tau, "tau");
   TERCEL_CHECK(a.size(-2) >= a.size(-1), RuntimeError, kOp,
                ": input.shape[-2] must be greater than or equal to input.shape[-1]");
   TERCEL_CHECK(tau.dim() == a.dim() - 1, RuntimeError, kOp,
@@ -166,9 +166,9 @@ namespace {
 
 void check_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool left) {
   constexpr const char* kOp = "ormqr";
-  check_defined(kOp, a, "input");
-  check_defined(kOp, tau, "tau");
-  check_defined(kOp, other, "other");
+  check_strided(kOp, a, "input");
+  check_strided(kOp, tau, "tau");
+  check_strided(kOp, other, "other");
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, kOp, ": input must have at least 2 dimensions.");
   TERCEL_CHECK(other.dim() >= 2, RuntimeError, kOp, ": other must have at least 2 dimensions.");
   TERCEL_CHECK(tau.dim() == a.dim() - 1, RuntimeError, kOp,

@@ -54,11 +54,11 @@ Tensor triangular(const Tensor& a, const Tensor& b, bool upper, bool unit) {
   return out;
 }
 
-Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
+Tensor solve_triangular(const Tensor& a, const Tensor& B, bool upper, bool left, bool unitriangular) {
   check_square("linalg.solve_triangular", a);
-  Tensor right = b;
-  if (b.defined() && b.dtype() != a.dtype() && promote_types(a.dtype(), b.dtype()) == a.dtype())
-    right = to(b, a.dtype());
+  Tensor right = B;
+  if (B.defined() && B.dtype() != a.dtype() && promote_types(a.dtype(), B.dtype()) == a.dtype())
+    right = to(B, a.dtype());
   check_matrices("linalg.solve_triangular", right, "B");
   check_right_side("linalg.solve_triangular", a, right, left);
   if (!left) return adjoint(solve_triangular(adjoint(a), adjoint(right), !upper, true, unitriangular));
@@ -69,15 +69,17 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
 
 }  // namespace linalg
 
-TriangularSolveResult triangular_solve(const Tensor& b, const Tensor& a, bool upper, bool transposed,
+TriangularSolveResult triangular_solve(const Tensor& input, const Tensor& A, bool upper, bool transposed,
                                        bool unitriangular) {
-  check_defined("triangular_solve", a, "A");
-  TERCEL_CHECK(b.dim() >= 2, RuntimeError, "triangular_solve: Expected b to have at least 2 dimensions, but it has ",
-               b.dim(), " dimensions instead");
-  TERCEL_CHECK(a.dim() >= 2, RuntimeError, "triangular_solve: Expected A to have at least 2 dimensions, but it has ",
-               a.dim(), " dimensions instead");
-  return {linalg::solve_triangular(transposed ? transpose(a, -2, -1) : a, b, upper != transposed, true, unitriangular),
-          clone(a)};
+  check_strided("triangular_solve", A, "A");
+  TERCEL_CHECK(input.dim() >= 2, RuntimeError,
+               "triangular_solve: Expected b to have at least 2 dimensions, but it has ", input.dim(),
+               " dimensions instead");
+  TERCEL_CHECK(A.dim() >= 2, RuntimeError, "triangular_solve: Expected A to have at least 2 dimensions, but it has ",
+               A.dim(), " dimensions instead");
+  return {
+      linalg::solve_triangular(transposed ? transpose(A, -2, -1) : A, input, upper != transposed, true, unitriangular),
+      clone(A)};
 }
 
 namespace linalg {
@@ -126,7 +128,7 @@ Tensor solve_matrices(const char* op, const Tensor& a, const Tensor& b, Tensor& 
 
 Tensor solve_any(const char* op, const Tensor& a, const Tensor& b, bool left, Tensor& info) {
   check_square(op, a);
-  check_defined(op, b, "B");
+  check_strided(op, b, "B");
   const bool vector = is_vector_case(a, b);
   TERCEL_CHECK(!vector || left, RuntimeError, op,
                ": Vector broadcasting of the left hand side is not supported for left=False");
@@ -140,43 +142,43 @@ Tensor solve_any(const char* op, const Tensor& a, const Tensor& b, bool left, Te
 
 }  // namespace
 
-Tensor solve(const Tensor& a, const Tensor& b, bool left) {
+Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   Tensor info;
-  Tensor out = solve_any("linalg.solve", a, b, left, info);
+  Tensor out = solve_any("linalg.solve", A, B, left, info);
   check_info("linalg.solve", info, singular_sentence);
   return out;
 }
 
-SolveExResult solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
+SolveExResult solve_ex(const Tensor& A, const Tensor& B, bool left, bool check_errors) {
   SolveExResult out;
-  out.result = solve_any("linalg.solve", a, b, left, out.info);
+  out.result = solve_any("linalg.solve", A, B, left, out.info);
   if (check_errors) check_info("linalg.solve_ex", out.info, singular_sentence);
   return out;
 }
 
-InvExResult inv_ex(const Tensor& a, bool check_errors) {
-  check_square("linalg.inv", a);
+InvExResult inv_ex(const Tensor& A, bool check_errors) {
+  check_square("linalg.inv", A);
   InvExResult out;
   {
     const NoRecordGuard no_record;
-    const LuFactorExResult factors = plain_lu("linalg.inv", a, true);
+    const LuFactorExResult factors = plain_lu("linalg.inv", A, true);
     out.info = factors.info;
-    const Tensor identity = expand(eye(a.size(-1), -1, a.options()), a.sizes());
+    const Tensor identity = expand(eye(A.size(-1), -1, A.options()), A.sizes());
     out.inverse = solve_factored(factors.LU, factors.pivots, identity, false);
   }
   if (check_errors) check_info("linalg.inv", out.info, inverse_sentence);
-  if (should_record(a))
-    record("LinalgInvExBackward0", out.inverse, {a}, [inverse = SavedTensor::output(out.inverse)](BackwardCall& call) {
+  if (should_record(A))
+    record("LinalgInvExBackward0", out.inverse, {A}, [inverse = SavedTensor::output(out.inverse)](BackwardCall& call) {
       const Tensor i = adjoint(inverse.get(call));
       call.set(0, neg(matmul(i, matmul(call.grad(), i))));
     });
   return out;
 }
 
-Tensor inv(const Tensor& a) { return inv_ex(a, true).inverse; }
+Tensor inv(const Tensor& A) { return inv_ex(A, true).inverse; }
 
 Tensor tensorinv(const Tensor& a, int64_t ind) {
-  check_defined("linalg.tensorinv", a, "A");
+  check_strided("linalg.tensorinv", a, "A");
   TERCEL_CHECK(ind > 0, RuntimeError, "Expected a strictly positive integer for 'ind'");
   const size_t cut = std::min(static_cast<size_t>(ind), a.sizes().size());
   const IntSpan front = a.sizes().subspan(0, cut), back = a.sizes().subspan(cut, a.sizes().size() - cut);
@@ -190,8 +192,8 @@ Tensor tensorinv(const Tensor& a, int64_t ind) {
 }
 
 Tensor tensorsolve(const Tensor& a, const Tensor& b, IntSpan dims) {
-  check_defined("linalg.tensorsolve", a, "A");
-  check_defined("linalg.tensorsolve", b, "B");
+  check_strided("linalg.tensorsolve", a, "A");
+  check_strided("linalg.tensorsolve", b, "B");
   Tensor moved = a;
   if (!dims.empty()) {
     DimVector order, last;

@@ -19,9 +19,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     const Tensor& attn_mask, double dropout_p, bool is_causal,
                                     std::optional<double> scale, bool enable_gqa) {
   constexpr const char* kOp = "scaled_dot_product_attention";
-  check_defined(kOp, query, "query");
-  check_defined(kOp, key, "key");
-  check_defined(kOp, value, "value");
+  check_strided(kOp, query, "query");
+  check_strided(kOp, key, "key");
+  check_strided(kOp, value, "value");
   TERCEL_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2, RuntimeError, kOp,
                ": Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): ", query.dim(),
                ", key.dim(): ", key.dim(), " and value.dim(): ", value.dim(), " instead.");

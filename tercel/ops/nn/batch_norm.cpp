@@ -202,7 +202,7 @@ struct Backward {
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, const BatchNormOptions& options) {
   const ProfileRange range("batch_norm", RangeKind::Op);
-  check_defined(kOp, x, "x");
+  check_strided(kOp, x, "x");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, kOp, ": expected x [n, channels, ...] but got ", describe(x));
   const int64_t channels = x.size(1);

@@ -303,8 +303,8 @@ Tensor convolve_integers(const Arguments& a, const Tensor& x, const Tensor& weig
 }
 
 Tensor convolve(const Arguments& a, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_defined(a.op, x, "input");
-  check_defined(a.op, weight, "weight");
+  check_strided(a.op, x, "input");
+  check_strided(a.op, weight, "weight");
   const int64_t dims = static_cast<int64_t>(a.dims);
   TERCEL_CHECK(x.dim() == dims + 1 || x.dim() == dims + 2, RuntimeError, "Expected ", dims + 1, "D (unbatched) or ",
                dims + 2, "D (batched) input to ", a.op, ", but got input of size: ", x.sizes());
@@ -344,8 +344,8 @@ Tensor convolve_named(const char* op, size_t dims, const Tensor& x, const Tensor
   if (padding == NamedPadding::Valid) return convolve(op, dims, x, weight, bias, stride, {0}, dilation, groups);
   for (const int64_t s : stride)
     TERCEL_CHECK(s == 1, RuntimeError, "padding='same' is not supported for strided convolutions");
-  check_defined(op, x, "input");
-  check_defined(op, weight, "weight");
+  check_strided(op, x, "input");
+  check_strided(op, weight, "weight");
   const Arguments a = make_arguments(op, dims, false, stride, {0}, dilation, {0}, groups);
   TERCEL_CHECK(weight.dim() == static_cast<int64_t>(dims) + 2 && x.dim() >= static_cast<int64_t>(dims) + 1,
                RuntimeError, "Expected ", dims + 2, "-dimensional input for ", dims + 2, "-dimensional weight ",

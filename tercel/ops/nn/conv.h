@@ -14,13 +14,13 @@
 namespace tercel {
 
 /** weight [out, channels / groups, kernel...], bias [out] or undefined. */
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
               IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
               IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
               IntSpan padding = {0}, IntSpan dilation = {1}, int64_t groups = 1);
 /** Padding by name: Valid is none; Same keeps the spatial sizes and requires a stride of 1 (RuntimeError). */
@@ -39,15 +39,15 @@ Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntSpan
               IntSpan dilation = {1}, int64_t groups = 1);
 
 /** The gradient of a convolution with respect to its input, as an op: weight [channels, out / groups, kernel...]. */
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
                         IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
                         IntSpan dilation = {1});
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
                         IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
                         IntSpan dilation = {1});
-TERCEL_OP_API(autocast_lower)
+TERCEL_OP_API(python, python_nn, autocast_lower)
 Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntSpan stride = {1},
                         IntSpan padding = {0}, IntSpan output_padding = {0}, int64_t groups = 1,
                         IntSpan dilation = {1});

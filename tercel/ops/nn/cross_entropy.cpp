@@ -25,8 +25,8 @@ namespace {
 int64_t class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 void check_classes(const Tensor& x, const Tensor& target, const Tensor& weight) {
-  check_defined("nll_loss", x, "input");
-  check_defined("nll_loss", target, "target");
+  check_strided("nll_loss", x, "input");
+  check_strided("nll_loss", target, "target");
   TERCEL_CHECK(x.dim() >= 1, ValueError, "Expected 1 or more dimensions (got 0)");
   TERCEL_CHECK(target.dtype() == kInt64, RuntimeError, "expected scalar type Long but found ",
                scalar_type_word(target.dtype()));
@@ -107,9 +107,9 @@ Tensor probability_loss(const Tensor& x, const Tensor& target, const Tensor& wei
 }
 
 void check_three(const char* op, const Tensor& a, const Tensor& b, const Tensor& target) {
-  check_defined(op, a, "input1");
-  check_defined(op, b, "input2");
-  check_defined(op, target, "target");
+  check_strided(op, a, "input1");
+  check_strided(op, b, "input2");
+  check_strided(op, target, "target");
 }
 
 }  // namespace
@@ -123,8 +123,8 @@ Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Red
 
 Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction,
                      int64_t ignore_index, double label_smoothing) {
-  check_defined("cross_entropy", x, "input");
-  check_defined("cross_entropy", target, "target");
+  check_strided("cross_entropy", x, "input");
+  check_strided("cross_entropy", target, "target");
   TERCEL_CHECK(label_smoothing >= 0 && label_smoothing <= 1, RuntimeError,
                "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   TERCEL_CHECK(x.dim() >= 1, ValueError, "Expected 1 or more dimensions (got 0)");
@@ -147,8 +147,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
                          Reduction reduction) {
   TERCEL_CHECK(p == 1 || p == 2, ValueError, "only p == 1 and p == 2 supported");
   TERCEL_CHECK(!weight.defined() || weight.dim() == 1, ValueError, "weight must be one-dimensional");
-  check_defined("multi_margin_loss", x, "input");
-  check_defined("multi_margin_loss", target, "target");
+  check_strided("multi_margin_loss", x, "input");
+  check_strided("multi_margin_loss", target, "target");
   if (x.dim() == 0) return multi_margin_loss(unsqueeze(x, 0), target, p, margin, weight, reduction);
   TERCEL_CHECK(x.dim() <= 2 && x.size(-1) > 0, RuntimeError,
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
@@ -165,8 +165,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, int64_t p, doubl
 }
 
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  check_defined("multilabel_margin_loss", x, "input");
-  check_defined("multilabel_margin_loss", target, "target");
+  check_strided("multilabel_margin_loss", x, "input");
+  check_strided("multilabel_margin_loss", target, "target");
   TERCEL_CHECK(x.dim() <= 2 && (x.dim() == 0 || x.size(-1) > 0), RuntimeError,
                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
   const bool one_number = x.dim() == 0 && target.dim() == 1 && target.numel() == 1;
@@ -197,16 +197,16 @@ Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction r
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight, Reduction reduction) {
-  check_defined("multilabel_soft_margin_loss", x, "input");
-  check_defined("multilabel_soft_margin_loss", target, "target");
+  check_strided("multilabel_soft_margin_loss", x, "input");
+  check_strided("multilabel_soft_margin_loss", target, "target");
   Tensor losses = neg(add(mul(target, logsigmoid(x)), mul(sub(1, target), logsigmoid(neg(x)))));
   if (weight.defined()) losses = mul(losses, weight);
   return reduce_loss(mean(losses, {-1}), reduction);
 }
 
 Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, Reduction reduction) {
-  check_defined("hinge_embedding_loss", x, "input");
-  check_defined("hinge_embedding_loss", target, "target");
+  check_strided("hinge_embedding_loss", x, "input");
+  check_strided("hinge_embedding_loss", target, "target");
   const Tensor far = where(ne(target, 1), relu(sub(margin, x)), 0), near = where(ne(target, -1), x, 0);
   return reduce_loss(add(far, near), reduction);
 }
@@ -254,8 +254,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 
 Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  check_defined("soft_margin_loss", x, "input");
-  check_defined("soft_margin_loss", target, "target");
+  check_strided("soft_margin_loss", x, "input");
+  check_strided("soft_margin_loss", target, "target");
   const Tensor wrongness = mul(neg(x), target);
   if (wrongness.is_complex()) return reduce_loss(log1p(exp(wrongness)), reduction);
   return reduce_loss(softplus(wrongness), reduction);

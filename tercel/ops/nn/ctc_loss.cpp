@@ -187,8 +187,8 @@ Batch make_batch(const Tensor& log_probs, const Tensor& targets, IntSpan input_l
 
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntSpan input_lengths, IntSpan target_lengths,
                 int64_t blank, Reduction reduction, bool zero_infinity) {
-  check_defined("ctc_loss", log_probs, "log_probs");
-  check_defined("ctc_loss", targets, "targets");
+  check_strided("ctc_loss", log_probs, "log_probs");
+  check_strided("ctc_loss", targets, "targets");
   TERCEL_CHECK(log_probs.dim() == 2 || log_probs.dim() == 3, RuntimeError,
                "ctc_loss: expected log_probs [time, n, classes] or [time, classes] but got ", log_probs.sizes());
   if (log_probs.dim() == 2) {

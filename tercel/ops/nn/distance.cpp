@@ -68,8 +68,8 @@ Tensor euclidean(const Tensor& a, const Tensor& b, bool by_product) {
 }  // namespace
 
 Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
-  check_defined("cdist", a, "x1");
-  check_defined("cdist", b, "x2");
+  check_strided("cdist", a, "x1");
+  check_strided("cdist", b, "x2");
   TERCEL_CHECK(a.dim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X1 got: ", a.dim(), "D");
   TERCEL_CHECK(b.dim() >= 2, RuntimeError, "cdist only supports at least 2D tensors, X2 got: ", b.dim(), "D");
   TERCEL_CHECK(a.is_floating_point(), RuntimeError,
@@ -96,7 +96,7 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p, CdistMode mode) {
 }
 
 Tensor pdist(const Tensor& x, double p) {
-  check_defined("pdist", x, "self");
+  check_strided("pdist", x);
   TERCEL_CHECK(x.dim() == 2, RuntimeError, "pdist only supports 2D tensors, got: ", x.dim(), "D");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, "pdist only supports floating-point dtypes");
   TERCEL_CHECK(p >= 0, RuntimeError, "pdist only supports non-negative p values");
@@ -121,8 +121,8 @@ Tensor pdist(const Tensor& x, double p) {
 }
 
 Tensor dist(const Tensor& a, const Tensor& b, double p) {
-  check_defined("dist", a, "self");
-  check_defined("dist", b, "other");
+  check_strided("dist", a);
+  check_strided("dist", b, "other");
   const auto has_distance = [](const Tensor& t) { return t.is_floating_point() || t.is_complex(); };
   TERCEL_CHECK(has_distance(a) || has_distance(b), RuntimeError,
                "dist only supports floating-point dtypes, got: ", scalar_type_word(a.dtype()), " and ",

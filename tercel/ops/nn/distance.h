@@ -16,7 +16,7 @@ enum class CdistMode : uint8_t {
 TERCEL_OP_API(autocast_f32)
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, CdistMode mode = CdistMode::UseMmIfNecessary);
 /** The same for all pairs of rows i < j of x [n, d], as a vector. */
-TERCEL_API Tensor pdist(const Tensor& x, double p = 2);
+TERCEL_OP_API(python, python_nn) Tensor pdist(const Tensor& x, double p = 2);
 /** The p-norm of a - b, broadcast. */
 TERCEL_OP_API(method, out) Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
 

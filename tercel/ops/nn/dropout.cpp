@@ -81,7 +81,7 @@ Tensor alpha_dropped(const Tensor& x, const Tensor& ones, double p, Generator& g
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check_defined("dropout", x, "x");
+  check_strided("dropout", x, "x");
   check_probability(p);
   if (!training || p == 0) return x;
   if (p == 1 && !x.is_differentiable()) return zeros_like(x);
@@ -95,21 +95,21 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator& generator) {
 }
 
 Tensor feature_dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check_defined("feature_dropout", x, "x");
+  check_strided("feature_dropout", x, "x");
   check_probability(p);
   if (!training || p == 0) return x;
   return mul(x, dropout(channels_of(x), p, true, generator));
 }
 
 Tensor alpha_dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check_defined("alpha_dropout", x, "x");
+  check_strided("alpha_dropout", x, "x");
   check_probability(p);
   if (!training || p == 0) return x;
   return alpha_dropped(x, ones(x.sizes(), TensorOptions(x.dtype(), x.device())), p, generator);
 }
 
 Tensor feature_alpha_dropout(const Tensor& x, double p, bool training, Generator& generator) {
-  check_defined("feature_alpha_dropout", x, "x");
+  check_strided("feature_alpha_dropout", x, "x");
   check_probability(p);
   if (!training || p == 0) return x;
   return alpha_dropped(x, channels_of(x), p, generator);

@@ -83,8 +83,8 @@ std::vector<Tap> taps_of(const Tensor& at, int64_t size, const GridRule& rule) {
 
 void check_grid(const Tensor& x, const Tensor& grid, GridMode mode) {
   constexpr const char* kOp = "grid_sampler(): ";
-  check_defined("grid_sample", x, "input");
-  check_defined("grid_sample", grid, "grid");
+  check_strided("grid_sample", x, "input");
+  check_strided("grid_sample", grid, "grid");
   TERCEL_CHECK((x.dim() == 4 || x.dim() == 5) && x.dim() == grid.dim(), RuntimeError, kOp,
                "expected 4D or 5D input and grid with same number of dimensions, but got input with sizes ", x.sizes(),
                " and grid with sizes ", grid.sizes());
@@ -153,7 +153,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, GridMode mode, GridPaddi
 }
 
 Tensor affine_grid(const Tensor& theta, IntSpan size, bool align_corners) {
-  check_defined("affine_grid", theta, "theta");
+  check_strided("affine_grid", theta, "theta");
   TERCEL_CHECK(theta.is_floating_point(), ValueError, "Expected theta to have floating point type, but got ",
                to_string(theta.dtype()));
   TERCEL_CHECK(size.size() == 4 || size.size() == 5, NotImplementedError,

@@ -59,7 +59,7 @@ bool is_float_or_double(const Tensor& x) { return x.dtype() == kFloat32 || x.dty
 }  // namespace
 
 Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan padding, IntSpan stride) {
-  check_defined("im2col", x, "input");
+  check_strided("im2col", x, "input");
   TERCEL_CHECK(x.dim() == 3 || x.dim() == 4, RuntimeError,
                "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
                "input, but got: ",
@@ -88,7 +88,7 @@ Tensor im2col(const Tensor& x, IntSpan kernel_size, IntSpan dilation, IntSpan pa
 
 Tensor col2im(const Tensor& x, IntSpan output_size, IntSpan kernel_size, IntSpan dilation, IntSpan padding,
               IntSpan stride) {
-  check_defined("col2im", x, "input");
+  check_strided("col2im", x, "input");
   TERCEL_CHECK(x.dim() == 2 || x.dim() == 3, RuntimeError,
                "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
                "input, but got: ",

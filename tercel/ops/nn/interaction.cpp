@@ -85,7 +85,7 @@ void run(const KernelTable<FmFn>& kernels, const FmLoop& loop, const Tensor& x) 
 Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
   const ProfileRange range("dot_interaction", RangeKind::Op);
   constexpr const char* kOp = "dot_interaction";
-  check_defined(kOp, emb, "emb");
+  check_strided(kOp, emb, "emb");
   if (mlp.defined()) {
     TERCEL_CHECK(mlp.is_floating_point() && mlp.dtype() == emb.dtype() && mlp.device() == emb.device(), RuntimeError,
                  kOp, ": expected floating mlp and emb of one dtype but got ", describe(mlp), " and ", describe(emb));
@@ -147,7 +147,7 @@ Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad) {
 Tensor fm_order2(const Tensor& x, int64_t dim) {
   const ProfileRange range("fm_order2", RangeKind::Op);
   constexpr const char* kOp = "fm_order2";
-  check_defined(kOp, x, "x");
+  check_strided(kOp, x, "x");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, kOp, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.dim() == 2 && dim > 0 && x.size(1) % dim == 0, RuntimeError, kOp, ": expected x [batch, slots * ", dim,
                "] but got ", describe(x));

@@ -14,6 +14,6 @@ namespace tercel {
 TERCEL_API Tensor dot_interaction(const Tensor& mlp, const Tensor& emb, bool pad = false);
 
 /** x [batch, slots * dim] -> [batch, dim]: half of (sum over slots)^2 - sum over slots of squares. */
-TERCEL_API Tensor fm_order2(const Tensor& x, int64_t dim);
+TERCEL_OP_API(python_nn) Tensor fm_order2(const Tensor& x, int64_t dim);
 
 }  // namespace tercel

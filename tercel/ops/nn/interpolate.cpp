@@ -141,7 +141,7 @@ Tensor interpolated_pixels(const Tensor& x, const InterpolateOptions& options) {
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
   constexpr const char* kOp = "interpolate";
-  check_defined(kOp, x, "input");
+  check_strided(kOp, x, "input");
   const int64_t dims = x.dim() - 2;
   TERCEL_CHECK(dims >= 1 && dims <= 3, NotImplementedError,
                "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", x.dim(),
@@ -215,7 +215,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
 }
 
 Tensor pixel_shuffle(const Tensor& x, int64_t r) {
-  check_defined("pixel_shuffle", x, "input");
+  check_strided("pixel_shuffle", x, "input");
   TERCEL_CHECK(x.dim() >= 3, RuntimeError,
                "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.dim(),
                " dimension(s)");
@@ -236,7 +236,7 @@ Tensor pixel_shuffle(const Tensor& x, int64_t r) {
 }
 
 Tensor pixel_unshuffle(const Tensor& x, int64_t r) {
-  check_defined("pixel_unshuffle", x, "input");
+  check_strided("pixel_unshuffle", x, "input");
   TERCEL_CHECK(x.dim() >= 3, RuntimeError,
                "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", x.dim(),
                " dimension(s)");

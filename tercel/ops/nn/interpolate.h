@@ -39,8 +39,8 @@ struct InterpolateOptions {
 TERCEL_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
 /** [..., c * r * r, h, w] to [..., c, h * r, w * r]: r * r channels become a block of pixels. */
-TERCEL_API Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
+TERCEL_OP_API(python, python_nn) Tensor pixel_shuffle(const Tensor& x, int64_t upscale_factor);
 /** The reverse of pixel_shuffle(). */
-TERCEL_API Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
+TERCEL_OP_API(python, python_nn) Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
 
 }  // namespace tercel

@@ -26,6 +26,7 @@ Tensor through_relu(const Tensor& g, const Tensor& y) {
 
 /** activation(x w + b); w [in, out] may have any strides. */
 Tensor forward_layer(const char* op, const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
+  if (bias.defined()) check_strided(op, bias, "bias");
   Tensor out = empty({x.size(0), w.size(1)}, x.options());
   const Tensor row = bias.defined() ? contiguous(bias.detach()) : bias;
   const MatrixOperand left(x), right(w);
@@ -134,8 +135,8 @@ struct Chain {
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_defined("linear", x, "input");
-  check_defined("linear", weight, "weight");
+  check_strided("linear", x, "input");
+  check_strided("linear", weight, "weight");
   TERCEL_CHECK((weight.dim() == 2 || weight.dim() == 1) && x.dim() >= 1, RuntimeError,
                "linear: expected input [..., in] and weight [out, in] or [in] but got ", x.sizes(), " and ",
                weight.sizes());
@@ -185,14 +186,14 @@ Tensor inner_product(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 
 Tensor mlp(const Tensor& x, Span<Tensor> weights, Span<Tensor> biases, Span<Activation> activations) {
   const char* op = weights.size() == 1 ? "inner_product" : "mlp";
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   TERCEL_CHECK(x.dim() == 2, RuntimeError, op, ": expected input [n, in] but got ", x.sizes());
   const size_t n = weights.size();
   TERCEL_CHECK(n > 0 && biases.size() == n && activations.size() == n, RuntimeError, op, ": ", n, " weights, ",
                biases.size(), " biases and ", activations.size(), " activations");
   bool records = should_record(x);
   for (size_t i = 0; i < n; ++i) {
-    check_defined(op, weights[i], "weight");
+    check_strided(op, weights[i], "weight");
     records |= should_record(weights[i], biases[i]);
   }
   Chain chain;

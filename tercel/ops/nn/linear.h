@@ -15,7 +15,8 @@ constexpr auto enum_names(Activation) {
 }
 
 /** x [..., in] weight^T + bias; weight [out, in] (PyTorch's layout) or [in]; bias [out] or undefined. */
-TERCEL_OP_API(out, autocast_lower) Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
+TERCEL_OP_API(python_nn, out, autocast_lower)
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 
 /** activation(x [n, in] weight + bias); weight [in, out] (HugeCTR's layout), bias [out] or undefined. */
 TERCEL_API Tensor inner_product(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),

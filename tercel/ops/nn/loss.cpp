@@ -23,8 +23,8 @@ constinit const KernelTable<LossFn> cross_entropy_kernels = TERCEL_CPU_KERNELS(b
 constexpr int64_t kGrainElements = 8192;
 
 void check_target(const char* op, const Tensor& x, const Tensor& target) {
-  check_defined(op, x, "x");
-  check_defined(op, target, "target");
+  check_strided(op, x, "x");
+  check_strided(op, target, "target");
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, op, ": expected floating x but got ", describe(x));
   TERCEL_CHECK(x.sizes() == target.sizes(), RuntimeError, op, ": Target size (", target.sizes(),
                ") must be the same as input size (", x.sizes(), ")");
@@ -36,8 +36,8 @@ ScalarType compute_dtype(const Tensor& x) { return native_dtype(compute_of(x.dty
 constexpr double kLeastDivisor = 1e-12;
 
 void check_pair(const char* op, const Tensor& x, const Tensor& target) {
-  check_defined(op, x, "input");
-  check_defined(op, target, "target");
+  check_strided(op, x, "input");
+  check_strided(op, target, "target");
 }
 
 /** Half the squared difference of x and target if that is less than `limit`, linear beyond, times `scale`. */
@@ -215,7 +215,7 @@ Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool log_input, b
 Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Tensor& var, bool full, double eps,
                          Reduction reduction) {
   check_pair("gaussian_nll_loss", x, target);
-  check_defined("gaussian_nll_loss", var, "var");
+  check_strided("gaussian_nll_loss", var, "var");
   Tensor spread = var;
   if (var.sizes() != x.sizes()) {
     // One variance per sample, with or without a last dimension of size 1.

@@ -164,7 +164,7 @@ Tensor norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias
 }
 
 Rows last_dims(const char* op, const Tensor& x, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   TERCEL_CHECK(!shape.empty(), RuntimeError,
                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                "normalized_shape = ",
@@ -223,7 +223,7 @@ Tensor rms_norm(const Tensor& x, IntSpan normalized_shape, const Tensor& given_w
 }
 
 Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
-  check_defined("group_norm", x, "input");
+  check_strided("group_norm", x, "input");
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, "Expected at least 2 dimensions for input tensor but received ", x.dim());
   const int64_t channels = x.size(1);
   TERCEL_CHECK(num_groups > 0, RuntimeError, "Expected num groups to be greater than 0, got ", num_groups);
@@ -244,7 +244,7 @@ Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, con
 
 Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                      const Tensor& bias, bool use_input_stats, double momentum, double eps) {
-  check_defined("instance_norm", x, "input");
+  check_strided("instance_norm", x, "input");
   TERCEL_CHECK(x.dim() >= 3, RuntimeError, "instance_norm: expected input [n, channels, ...] but got ", x.sizes());
   TERCEL_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), RuntimeError,
                "Expected running_mean and running_var to be defined when use_input_stats is false");
@@ -270,7 +270,7 @@ Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& 
 }
 
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double k) {
-  check_defined("local_response_norm", x, "input");
+  check_strided("local_response_norm", x, "input");
   TERCEL_CHECK(x.dim() >= 3, ValueError, "Expected 3D or higher dimensionality input (got ", x.dim(), " dimensions)");
   TERCEL_CHECK(size > 0 && (x.is_floating_point() || x.dtype() == kInt64), RuntimeError,
                "local_response_norm: expected floating x and size > 0");

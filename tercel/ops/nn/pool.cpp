@@ -8,7 +8,7 @@
 #include "tercel/core/dtype_words.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/index/scatter.h"
@@ -59,7 +59,7 @@ bool pools(std::string_view op, ScalarType dtype, bool own_loop) {
 }
 
 void check_input(const char* op, const Tensor& x, size_t dims, bool own_loop) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const int64_t least = static_cast<int64_t>(dims) + 1;
   bool fits = x.dim() == least || x.dim() == least + 1, empty = false;
   for (int64_t d = std::max<int64_t>(x.dim() - least, 0); d < x.dim(); ++d) {
@@ -177,7 +177,7 @@ Pooling make_pooling(const char* op, size_t dims, const Tensor& x, IntSpan kerne
 }
 
 Pooling make_adaptive(const char* op, size_t dims, const Tensor& x, IntSpan output_size, bool averages = false) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const int64_t least = static_cast<int64_t>(dims) + 1;
   TERCEL_CHECK(output_size.size() == 1 || output_size.size() == dims, RuntimeError, op, "(): output_size must be ",
                dims, " numbers but got ", output_size);

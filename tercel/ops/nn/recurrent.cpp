@@ -46,7 +46,7 @@ HiddenAndCell step(CellKind kind, const Tensor& input_gates, const HiddenAndCell
 void check_weights(const char* op, CellKind kind, const CellWeights& w, int64_t input, int64_t out, int64_t hidden) {
   const int64_t gates = gates_of(kind) * hidden;
   const auto check = [&](const char* name, const Tensor& weight, IntSpan sizes) {
-    check_defined(op, weight, name);
+    check_strided(op, weight, name);
     TERCEL_CHECK(weight.sizes() == sizes, RuntimeError, op, ": expected ", name, " ", sizes, " for a hidden size of ",
                  hidden, " but got ", weight.sizes());
   };
@@ -61,22 +61,22 @@ void check_weights(const char* op, CellKind kind, const CellWeights& w, int64_t 
 
 HiddenAndCell cell(const char* op, CellKind kind, const Tensor& x, const HiddenAndCell& state,
                    const CellWeights& weights) {
-  check_defined(op, x, "input");
-  check_defined(op, state.h, "hx");
+  check_strided(op, x, "input");
+  check_strided(op, state.h, "hx");
   TERCEL_CHECK((x.dim() == 1 || x.dim() == 2) && state.h.dim() == x.dim(), RuntimeError, op,
                ": expected input [n, in] and hx [n, hidden], or vectors, but got ", x.sizes(), " and ",
                state.h.sizes());
   TERCEL_CHECK(x.dim() == 1 || x.size(0) == state.h.size(0), RuntimeError, "Input batch size ", x.size(0),
                " doesn't match hidden0 batch size ", state.h.size(0));
   if (kind == CellKind::Lstm) {
-    check_defined(op, state.c, "cx");
+    check_strided(op, state.c, "cx");
     TERCEL_CHECK(state.c.dim() == x.dim() && (x.dim() == 1 || state.c.size(0) == x.size(0)), RuntimeError, op,
                  ": expected one cell state per input ", x.sizes(), " but got ", state.c.sizes());
   }
-  check_defined(op, weights.weight_ih, "weight_ih");
+  check_strided(op, weights.weight_ih, "weight_ih");
   TERCEL_CHECK(weights.weight_ih.dim() == 2 && x.size(-1) == weights.weight_ih.size(1), RuntimeError,
                "input has inconsistent input_size: got ", x.size(-1), " expected ", weights.weight_ih.size(-1));
-  check_defined(op, weights.weight_hh, "weight_hh");
+  check_strided(op, weights.weight_hh, "weight_hh");
   TERCEL_CHECK(weights.weight_hh.dim() == 2 && state.h.size(-1) == weights.weight_hh.size(1), RuntimeError,
                "hidden0 has inconsistent hidden_size: got ", state.h.size(-1), ", expected ",
                weights.weight_hh.size(-1));
@@ -194,9 +194,9 @@ OutputAndStates run_packed(const char* op, CellKind kind, const Tensor& x, IntSp
 
 void check_operands(const char* op, CellKind kind, const Tensor& x, const Tensor& h, const Tensor& c,
                     const RecurrentOptions& options, int64_t dims) {
-  check_defined(op, x, "input");
-  check_defined(op, h, "hx");
-  if (kind == CellKind::Lstm) check_defined(op, c, "cx");
+  check_strided(op, x, "input");
+  check_strided(op, h, "hx");
+  if (kind == CellKind::Lstm) check_strided(op, c, "cx");
   TERCEL_CHECK(x.dim() == dims && h.dim() == 3 && (kind != CellKind::Lstm || c.dim() == 3), RuntimeError, op,
                ": expected an input of ", dims, " dimensions and states of 3 but got ", x.sizes(), " and ", h.sizes());
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, op, ": expected a floating input but got ", describe(x));

@@ -76,7 +76,7 @@ Tensor recorded_gradient(const Tensor& g, const Tensor& y, int64_t dim, bool log
 Tensor softmax_of(const char* op, const char* backward_name, const Tensor& unconverted, int64_t d, bool log,
                   ScalarType asked) {
   const ProfileRange range(op, RangeKind::Op);
-  check_defined(op, unconverted, "x");
+  check_strided(op, unconverted, "x");
   const Tensor x = asked == ScalarType::Undefined ? unconverted : to(unconverted, asked);
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError, "\"", op, "_lastdim_kernel_impl\" not implemented for '",
                scalar_type_word(x.dtype()), "'");

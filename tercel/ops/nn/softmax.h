@@ -9,8 +9,10 @@ namespace tercel {
  * exp(x) / sum(exp(x)) along a dimension, without overflow. x is floating (NotImplementedError), or is first converted
  * to the given floating dtype.
  */
-TERCEL_OP_API(method, out) Tensor softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python, python_nn, out)
+Tensor softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** x - log(sum(exp(x))); dtypes as for softmax(). */
-TERCEL_OP_API(method, out) Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python, python_nn, out)
+Tensor log_softmax(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 
 }  // namespace tercel

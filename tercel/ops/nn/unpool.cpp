@@ -62,8 +62,8 @@ DimVector unpooled_sizes(const char* op, IntSpan pooled, const DimVector& kernel
 
 Tensor max_unpool(const char* op, size_t dims, const Tensor& x, const Tensor& indices, IntSpan kernel_size,
                   IntSpan stride_list, IntSpan padding, IntSpan output_size) {
-  check_defined(op, x, "input");
-  check_defined(op, indices, "indices");
+  check_strided(op, x, "input");
+  check_strided(op, indices, "indices");
   const DimVector kernel = each(op, "kernel_size", kernel_size, dims),
                   stride = each(op, "stride", stride_list.empty() ? kernel_size : stride_list, dims);
   TERCEL_CHECK(*std::min_element(stride.begin(), stride.end()) > 0, RuntimeError,
@@ -150,7 +150,7 @@ Tensor pixels_of_windows(const Tensor& samples, IntSpan sizes, const DimVector& 
 
 ValuesAndIndices fractional(const char* op, size_t dims, const Tensor& x, IntSpan kernel_size, IntSpan output_size,
                             Tensor samples) {
-  check_defined(op, x, "input");
+  check_strided(op, x, "input");
   const DimVector window = each(op, "kernel_size", kernel_size, dims), out = each(op, "output_size", output_size, dims);
   check_fractional(op, x, window, out);
   const auto count = static_cast<int64_t>(dims);

@@ -14,13 +14,13 @@ namespace tercel {
  * Puts each element where max_pool1d() found it, and zeros elsewhere. output_size (spatial or all sizes) defaults to
  * the windows' span; others must give as many windows (ValueError). An empty stride is the kernel's size.
  */
-TERCEL_OP_API(autocast_f32)
+TERCEL_OP_API(python_nn, autocast_f32)
 Tensor max_unpool1d(const Tensor& x, const Tensor& indices, IntSpan kernel_size, IntSpan stride = {},
                     IntSpan padding = {0}, IntSpan output_size = {});
-TERCEL_OP_API(autocast_f32)
+TERCEL_OP_API(python_nn, autocast_f32)
 Tensor max_unpool2d(const Tensor& x, const Tensor& indices, IntSpan kernel_size, IntSpan stride = {},
                     IntSpan padding = {0}, IntSpan output_size = {});
-TERCEL_OP_API(autocast_f32)
+TERCEL_OP_API(python_nn, autocast_f32)
 Tensor max_unpool3d(const Tensor& x, const Tensor& indices, IntSpan kernel_size, IntSpan stride = {},
                     IntSpan padding = {0}, IntSpan output_size = {});
 

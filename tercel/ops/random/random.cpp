@@ -184,25 +184,24 @@ void check_permutation(int64_t n, ScalarType type) {
 
 }  // namespace
 
-const Tensor& uniform_(const Tensor& x, double low, double high, Generator& generator) {
+const Tensor& uniform_(const Tensor& x, double from, double to, Generator& generator) {
   check_random("uniform_", x);
   visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
-    TERCEL_CHECK(std::abs(low) <= highest<T>(), RuntimeError, "from is out of bounds for ",
+    TERCEL_CHECK(std::abs(from) <= highest<T>(), RuntimeError, "from is out of bounds for ",
                  cpp_type_name(scalar_type_of<T>()));
-    TERCEL_CHECK(std::abs(high) <= highest<T>(), RuntimeError, "to is out of bounds for ",
+    TERCEL_CHECK(std::abs(to) <= highest<T>(), RuntimeError, "to is out of bounds for ",
                  cpp_type_name(scalar_type_of<T>()));
-    TERCEL_CHECK(low <= high, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", low,
-                 " > to=", high);
-    TERCEL_CHECK(high - low <= highest<T>(), RuntimeError, "uniform_ expects to-from <= std::numeric_limits<",
-                 cpp_type_name(scalar_type_of<T>()), ">::max(), but found to=", high, " and from=", low,
+    TERCEL_CHECK(from <= to, RuntimeError, "uniform_ expects to return a [from, to) range, but found from=", from,
+                 " > to=", to);
+    TERCEL_CHECK(to - from <= highest<T>(), RuntimeError, "uniform_ expects to-from <= std::numeric_limits<",
+                 cpp_type_name(scalar_type_of<T>()), ">::max(), but found to=", to, " and from=", from,
                  " which result in to-from to exceed the limit");
   });
-  const auto low32 = static_cast<float>(low), span32 = static_cast<float>(high - low),
-             high32 = static_cast<float>(high);
+  const auto low32 = static_cast<float>(from), span32 = static_cast<float>(to - from), high32 = static_cast<float>(to);
   visit_floating_types("uniform_", real_dtype(x.dtype()), [&]<class T> {
     if constexpr (std::is_same_v<T, double>)
       fill_by_words<T, 2>(x, generator, [=](const uint32_t* words, int64_t count, T* out) {
-        kUniformF64[kCpu](words, count, low, high - low, high, out);
+        kUniformF64[kCpu](words, count, from, to - from, to, out);
       });
     else
       fill_by_words<T, 1>(x, generator, [=](const uint32_t* words, int64_t count, T* out) {
@@ -216,17 +215,17 @@ const Tensor& uniform_(const Tensor& x, double low, double high, Generator& gene
   return record_overwritten("UniformBackward0", x);
 }
 
-const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
+const Tensor& normal_(const Tensor& x, double mean, double std, Generator& generator) {
   check_random("normal_", x);
-  TERCEL_CHECK(stddev >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", stddev);
+  TERCEL_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std);
   // The mean of complex numbers is real, and each is two generated numbers.
   const bool pairs = is_complex(x.dtype());
-  if (pairs) stddev *= std::sqrt(0.5);
+  if (pairs) std *= std::sqrt(0.5);
   const double second_mean = pairs ? 0 : mean;
   visit_floating_types("normal_", real_dtype(x.dtype()), [&]<class T> {
     fill_from_normal<T>(x, generator, [=]<class Number>(const Number* normal, int64_t count, T* out) {
       const auto first = static_cast<Number>(mean), second = static_cast<Number>(second_mean);
-      const auto factor = static_cast<Number>(stddev);
+      const auto factor = static_cast<Number>(std);
       int64_t i = 0;
       for (; i + 2 <= count; i += 2) {
         out[i] = T(first + factor * normal[i]);
@@ -238,26 +237,26 @@ const Tensor& normal_(const Tensor& x, double mean, double stddev, Generator& ge
   return record_overwritten("NormalBackward0", x);
 }
 
-const Tensor& log_normal_(const Tensor& x, double mean, double stddev, Generator& generator) {
+const Tensor& log_normal_(const Tensor& x, double mean, double std, Generator& generator) {
   check_random("log_normal_", x);
-  TERCEL_CHECK(stddev > 0, RuntimeError, "log_normal_ expects std > 0.0, but found std=", stddev);
+  TERCEL_CHECK(std > 0, RuntimeError, "log_normal_ expects std > 0.0, but found std=", std);
   visit_floating_types("log_normal_", x.dtype(), [&]<class T> {
     fill_from_normal<T>(x, generator, [=]<class Number>(const Number* normal, int64_t count, T* out) {
-      for (int64_t i = 0; i < count; ++i) out[i] = convert<T>(std::exp(mean + stddev * static_cast<double>(normal[i])));
+      for (int64_t i = 0; i < count; ++i) out[i] = convert<T>(std::exp(mean + std * static_cast<double>(normal[i])));
     });
   });
   return record_overwritten("LogNormalBackward0", x);
 }
 
-const Tensor& exponential_(const Tensor& x, double lambda, Generator& generator) {
+const Tensor& exponential_(const Tensor& x, double lambd, Generator& generator) {
   check_random("exponential_", x);
-  TERCEL_CHECK(lambda > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
+  TERCEL_CHECK(lambd > 0, RuntimeError, "exponential_ expects lambda > 0.0, but found lambda=", lambd);
   check_continuous("Exponential", x);
   // float16 would round the smallest number to 0.
   const double least = x.dtype() == kFloat16 ? 0x1p-24 : 0;
   visit_floating_types("exponential_", x.dtype(), [&]<class T> {
     fill_from_uniform<true, T>(x, generator,
-                               [=](double log_u) { return std::max(-log_u / lambda, std::isinf(lambda) ? 0 : least); });
+                               [=](double log_u) { return std::max(-log_u / lambd, std::isinf(lambd) ? 0 : least); });
   });
   return record_overwritten("ExponentialBackward0", x);
 }

@@ -44,30 +44,31 @@ TERCEL_API Tensor randint_like(const Tensor& x, int64_t low, int64_t high, Tenso
                                MemoryFormat format = MemoryFormat::Preserve,
                                Generator& generator = default_generator());
 
-/** Fills with uniform numbers in [low, high). */
-TERCEL_OP_API(method)
-const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1, Generator& generator = default_generator());
+/** Fills with uniform numbers in [from, to). */
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& uniform_(const Tensor& x, double from = 0, double to = 1, Generator& generator = default_generator());
 /** Fills with normal numbers; for complex numbers, each part has half of the variance. */
-TERCEL_OP_API(method)
-const Tensor& normal_(const Tensor& x, double mean = 0, double stddev = 1, Generator& generator = default_generator());
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& normal_(const Tensor& x, double mean = 0, double std = 1, Generator& generator = default_generator());
 /** Fills with log-normal numbers. */
-TERCEL_OP_API(method)
-const Tensor& log_normal_(const Tensor& x, double mean = 1, double stddev = 2,
-                          Generator& generator = default_generator());
-/** Fills with exponentially distributed numbers, density lambda * exp(-lambda * x); never 0 for a finite rate. */
-TERCEL_OP_API(method)
-const Tensor& exponential_(const Tensor& x, double lambda = 1, Generator& generator = default_generator());
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& log_normal_(const Tensor& x, double mean = 1, double std = 2, Generator& generator = default_generator());
+/** Fills with exponentially distributed numbers, density lambd * exp(-lambd * x); never 0 for a finite rate. */
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& exponential_(const Tensor& x, double lambd = 1, Generator& generator = default_generator());
 /** Fills with Cauchy-distributed numbers. */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& cauchy_(const Tensor& x, double median = 0, double sigma = 1, Generator& generator = default_generator());
 /** Fills with geometrically distributed numbers: attempts (1 or more) until a first success of probability p. */
-TERCEL_OP_API(method) const Tensor& geometric_(const Tensor& x, double p, Generator& generator = default_generator());
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& geometric_(const Tensor& x, double p, Generator& generator = default_generator());
 /** Fills with ones with the given probability, else zeros. */
-TERCEL_OP_API(method)
+TERCEL_OP_API(method, python_method, keyword = generator)
 const Tensor& bernoulli_(const Tensor& x, double p = 0.5, Generator& generator = default_generator());
 
 /** Fills with integers from 0 to the dtype's maximum, or for floating dtypes, to the end of its exact integers. */
-TERCEL_OP_API(method) const Tensor& random_(const Tensor& x, Generator& generator = default_generator());
+TERCEL_OP_API(method, python_method, keyword = generator)
+const Tensor& random_(const Tensor& x, Generator& generator = default_generator());
 /** Fills with integers in [low, high), or from low to the upper end of random_(x). */
 TERCEL_OP_API(method)
 const Tensor& random_(const Tensor& x, int64_t low, std::optional<int64_t> high,

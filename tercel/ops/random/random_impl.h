@@ -26,7 +26,7 @@ inline uint64_t high_half(PhiloxBlock b) { return random_u64(b.word[2], b.word[3
 inline double open_uniform(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 inline void check_random(const char* op, const Tensor& x) {
-  check_defined(op, x, "self");
+  check_strided(op, x);
   check_inplace(x, x.requires_grad());
 }
 

@@ -209,54 +209,54 @@ const Tensor& bernoulli_(const Tensor& x, const Tensor& p, Generator& generator)
   return detail::record_overwritten("BernoulliBackward0", x);
 }
 
-Tensor normal(const Tensor& mean, double stddev, Generator& generator) {
-  check_defined("normal", mean, "mean");
-  TERCEL_CHECK(stddev >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", stddev);
-  const Tensor out = scaled_normal(mean.sizes(), mean, stddev, generator);
+Tensor normal(const Tensor& mean, double std, Generator& generator) {
+  check_strided("normal", mean, "mean");
+  TERCEL_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std);
+  const Tensor out = scaled_normal(mean.sizes(), mean, std, generator);
   record_constant("NormalBackward1", out, mean);
   return out;
 }
 
-Tensor normal(double mean, const Tensor& stddev, Generator& generator) {
-  check_defined("normal", stddev, "std");
-  const Tensor out = normal(full_like(stddev.detach(), mean), stddev.detach(), generator);
-  record_constant("NormalBackward2", out, stddev);
+Tensor normal(double mean, const Tensor& std, Generator& generator) {
+  check_strided("normal", std, "std");
+  const Tensor out = normal(full_like(std.detach(), mean), std.detach(), generator);
+  record_constant("NormalBackward2", out, std);
   return out;
 }
 
-Tensor normal(const Tensor& mean, const Tensor& stddev, Generator& generator) {
-  check_defined("normal", mean, "mean");
-  check_defined("normal", stddev, "std");
-  TERCEL_CHECK(!is_complex(stddev.dtype()), RuntimeError, "normal expects standard deviation to be non-complex");
-  TERCEL_CHECK(stddev.numel() == 0 || all_within(values_of(stddev), 0, kInfinity), RuntimeError,
+Tensor normal(const Tensor& mean, const Tensor& std, Generator& generator) {
+  check_strided("normal", mean, "mean");
+  check_strided("normal", std, "std");
+  TERCEL_CHECK(!is_complex(std.dtype()), RuntimeError, "normal expects standard deviation to be non-complex");
+  TERCEL_CHECK(std.numel() == 0 || all_within(values_of(std), 0, kInfinity), RuntimeError,
                "normal expects all elements of std >= 0.0");
-  const Tensor out = scaled_normal(broadcast_sizes(mean.sizes(), stddev.sizes()), mean, stddev, generator);
-  if (should_record(mean, stddev))
-    record("NormalBackward3", out, {mean, stddev},
-           [mean_like = TensorMeta(mean), stddev_like = TensorMeta(stddev)](BackwardCall& call) {
+  const Tensor out = scaled_normal(broadcast_sizes(mean.sizes(), std.sizes()), mean, std, generator);
+  if (should_record(mean, std))
+    record("NormalBackward3", out, {mean, std},
+           [mean_like = TensorMeta(mean), stddev_like = TensorMeta(std)](BackwardCall& call) {
              if (call.needs(0)) call.set(0, detail::zeros_like(mean_like));
              if (call.needs(1)) call.set(1, detail::zeros_like(stddev_like));
            });
   return out;
 }
 
-Tensor poisson(const Tensor& rate, Generator& generator) {
-  check_floating_point("poisson", rate, "self");
-  const Tensor rates = values_of(rate);
+Tensor poisson(const Tensor& input, Generator& generator) {
+  check_floating_point("poisson", input, "self");
+  const Tensor rates = values_of(input);
   TERCEL_CHECK(all_within(rates, 0, std::numeric_limits<double>::max()), RuntimeError,
                "invalid Poisson rate, expected rate to be non-negative");
   const double* at = rates.data<double>();
-  const Tensor out = draw_each(rate.sizes(), rate.dtype(), generator,
+  const Tensor out = draw_each(input.sizes(), input.dtype(), generator,
                                [at](int64_t i, ElementDraws& draws) { return draw_poisson(at[i], draws); });
-  record_constant("PoissonBackward0", out, rate);
+  record_constant("PoissonBackward0", out, input);
   return out;
 }
 
-Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator) {
+Tensor binomial(const Tensor& count, const Tensor& prob, Generator& generator) {
   check_floating_point("binomial", count, "count");
-  check_floating_point("binomial", p, "prob");
-  const DimVector sizes = broadcast_sizes(count.sizes(), p.sizes());
-  const Tensor counts = values_of(expand(count.detach(), sizes)), chances = values_of(expand(p.detach(), sizes));
+  check_floating_point("binomial", prob, "prob");
+  const DimVector sizes = broadcast_sizes(count.sizes(), prob.sizes());
+  const Tensor counts = values_of(expand(count.detach(), sizes)), chances = values_of(expand(prob.detach(), sizes));
   TERCEL_CHECK(all_within(counts, 0, std::numeric_limits<double>::max()), RuntimeError,
                "binomial expects all elements of count to be non-negative");
   TERCEL_CHECK(all_within(chances, 0, 1), RuntimeError, "binomial expects all elements of prob to be in [0, 1]");
@@ -264,12 +264,12 @@ Tensor binomial(const Tensor& count, const Tensor& p, Generator& generator) {
   const Tensor out = draw_each(sizes, count.dtype(), generator, [n, at](int64_t i, ElementDraws& draws) {
     return draw_binomial(std::floor(n[i]), at[i], draws);
   });
-  record_not_implemented("NotImplemented", {out}, {count, p}, "binomial");
+  record_not_implemented("NotImplemented", {out}, {count, prob}, "binomial");
   return out;
 }
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator& generator) {
-  check_defined("multinomial", weights, "self");
+  check_strided("multinomial", weights);
   TERCEL_CHECK(weights.dim() == 1 || weights.dim() == 2, RuntimeError, "prob_dist must be 1 or 2 dim");
   TERCEL_CHECK(is_floating(weights.dtype()), RuntimeError,
                "multinomial only supports floating-point dtypes for input, got: ", scalar_type_word(weights.dtype()));

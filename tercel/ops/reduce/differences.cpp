@@ -33,7 +33,7 @@ void check_prepend_append(const Tensor& x, const Tensor& joined, int64_t dim) {
 
 /** The coordinates of samples, shaped to broadcast with the samples. */
 Tensor places_along(const char* op, const Tensor& y, const Tensor& x, int64_t dim) {
-  check_defined(op, x, "x");
+  check_strided(op, x, "x");
   TERCEL_CHECK(y.dtype() != kBool && x.dtype() != kBool, NotImplementedError, op,
                ": received a bool input for `x` or `y`, but bool is not supported");
   if (x.dim() == 1) {
@@ -55,7 +55,7 @@ Tensor areas(const Tensor& y, int64_t dim, const Tensor& widths) {
 Tensor widths_of(const Tensor& x, int64_t dim) { return sub(without_first(x, dim), without_last(x, dim)); }
 
 int64_t samples_dim(const char* op, const Tensor& y, int64_t dim) {
-  check_defined(op, y, "y");
+  check_strided(op, y, "y");
   TERCEL_CHECK(y.dtype() != kBool, NotImplementedError, op,
                ": received a bool input for `y`, but bool is not supported");
   return wrap_dim(dim, y.dim(), false);
@@ -74,7 +74,7 @@ int64_t same_from_the_end(const Tensor& x, const Tensor& y, int64_t dim) { retur
 }  // namespace
 
 Tensor diff(const Tensor& input, int64_t n, int64_t d, const Tensor& prepend, const Tensor& append) {
-  check_defined("diff", input, "x");
+  check_strided("diff", input, "x");
   TERCEL_CHECK(input.dim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
   TERCEL_CHECK(n >= 0, RuntimeError, "order must be non-negative but got ", n);
   const int64_t dim = wrap_dim(d, input.dim());
@@ -130,7 +130,7 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t d) {
 namespace {
 
 DimVector gradient_dims(const Tensor& x, IntSpan given, int64_t edge_order) {
-  check_defined("gradient", x, "x");
+  check_strided("gradient", x, "x");
   TERCEL_CHECK(edge_order == 1 || edge_order == 2, RuntimeError,
                "gradient() only supports edge_order=1 and edge_order=2, but got ", edge_order);
   DimVector dims;

@@ -11,7 +11,7 @@
 #include "tercel/ops/common/operand_checks_impl.h"
 #include "tercel/ops/common/promotion_impl.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
 #include "tercel/ops/index/index_put.h"
@@ -124,7 +124,7 @@ int64_t interval_of(const double* edges, int64_t bins, double x) {
 }  // namespace
 
 Tensor bincount(const Tensor& given, const Tensor& weights, int64_t minlength) {
-  check_defined("bincount", given, "x");
+  check_strided("bincount", given, "x");
   if (!is_integral(given.dtype(), false)) refuse_dtype("bincount_cpu", given.dtype());
   TERCEL_CHECK(minlength >= 0, RuntimeError, "minlength should be >= 0");
   const Tensor x = contiguous(to(given, kInt64));
@@ -186,7 +186,7 @@ Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar max) {
 
 Histogram histogram(const Tensor& given, const Tensor& bins, const Tensor& weight, bool density) {
   check_floating_point("histogram", given);
-  check_defined("histogram", bins, "bins");
+  check_strided("histogram", bins, "bins");
   TERCEL_CHECK(bins.dtype() == given.dtype(), RuntimeError,
                "histogramdd(): input tensor and bins tensors should have the same dtype, but got input with "
                "dtype ",
@@ -300,7 +300,7 @@ HistogramDd histogramdd(const Tensor& x, IntSpan bins, Span<double> range, const
 }
 
 HistogramDd histogramdd(const Tensor& x, int64_t bins, Span<double> range, const Tensor& weight, bool density) {
-  check_defined("histogramdd", x, "input");
+  check_strided("histogramdd", x, "input");
   const DimVector each(static_cast<size_t>(x.dim() > 0 ? x.size(-1) : 0), bins);
   return histogramdd(x, IntSpan(each), range, weight, density);
 }

@@ -14,14 +14,15 @@ namespace tercel {
  * weights, sums of the corresponding weights: float32 for float32 weights, else float64. RuntimeError for negative
  * numbers, NotImplementedError for floating-point x.
  */
-TERCEL_OP_API(method, out) Tensor bincount(const Tensor& x, const Tensor& weights = Tensor(), int64_t minlength = 0);
+TERCEL_OP_API(method, python, out, no_python_out)
+Tensor bincount(const Tensor& x, const Tensor& weights = Tensor(), int64_t minlength = 0);
 
 /**
  * Counts elements in each of `bins` intervals of equal width from min to max (if these are equal, the minimum and
  * maximum of x); the last interval is closed. Elements outside and NaN are ignored. x is floating
  * (NotImplementedError), the result has its dtype. RuntimeError for bounds that are not finite or not in order.
  */
-TERCEL_OP_API(method, out) Tensor histc(const Tensor& x, int64_t bins = 100, Scalar min = 0, Scalar max = 0);
+TERCEL_OP_API(method, python, out) Tensor histc(const Tensor& x, int64_t bins = 100, Scalar min = 0, Scalar max = 0);
 
 struct Histogram {
   Tensor hist;       ///< [bins]

@@ -36,7 +36,7 @@ DimVector kept_as_one(IntSpan sizes, DimMask mask) {
 namespace reduction {
 
 DimMask dim_mask(const char* op, const Tensor& x, IntSpan dims) {
-  check_defined(op, x, "x");
+  check_strided(op, x, "x");
   const int64_t ndim = x.dim();
   TERCEL_CHECK(ndim <= 64, RuntimeError, op, ": only tensors with up to 64 dims are supported, not ", ndim);
   if (dims.empty()) return ndim == 64 ? ~DimMask{0} : (DimMask{1} << ndim) - 1;
@@ -254,7 +254,7 @@ Tensor extreme(const char* name, const char* backward_name, const Tensor& x, Dim
 template <class Op>
 ValuesAndIndices extreme_with_index(const char* name, const char* backward_name, const Tensor& x, int64_t d,
                                     bool keepdim) {
-  check_defined(name, x, "x");
+  check_strided(name, x, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   check_not_empty(name, x, dim_mask(name, x, {dim}), false);
   check_no_complex(name, x);
@@ -277,7 +277,7 @@ template <class Op>
 Tensor arg_extreme(const char* name, const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   const NoRecordGuard no_record;
   if (dim) return extreme_with_index<Op>(name, "", x, *dim, keepdim).indices;
-  check_defined(name, x, "x");
+  check_strided(name, x, "x");
   check_no_complex(name, x);
   TERCEL_CHECK(x.numel() != 0, IndexError, name, "(): Expected reduction dim to be specified for input.numel() == 0.");
   Tensor indices;
@@ -303,18 +303,18 @@ TERCEL_WHOLE_OUT(prod)
 #undef TERCEL_WHOLE_OUT
 
 Tensor sum(const Tensor& x) { return sum_of(x, dim_mask("sum", x, {}), false, ScalarType::Undefined); }
-Tensor sum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
-  return sum_of(x, dim_mask("sum", x, dims), keepdim, dtype);
+Tensor sum(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  return sum_of(x, dim_mask("sum", x, dim), keepdim, dtype);
 }
-Tensor nansum(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
-  return nansum_of(x, dim_mask("nansum", x, dims), keepdim, dtype);
+Tensor nansum(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  return nansum_of(x, dim_mask("nansum", x, dim), keepdim, dtype);
 }
 Tensor mean(const Tensor& x) { return mean_of(x, dim_mask("mean", x, {}), false, ScalarType::Undefined); }
-Tensor mean(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
-  return mean_of(x, dim_mask("mean", x, dims), keepdim, dtype);
+Tensor mean(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  return mean_of(x, dim_mask("mean", x, dim), keepdim, dtype);
 }
-Tensor nanmean(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
-  const DimMask mask = dim_mask("nanmean", x, dims);
+Tensor nanmean(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  const DimMask mask = dim_mask("nanmean", x, dim);
   TERCEL_CHECK(x.is_floating_point(), NotImplementedError,
                "nanmean(): expected input to have floating point or complex dtype but got ",
                scalar_type_word(x.dtype()));
@@ -322,17 +322,17 @@ Tensor nanmean(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
   return div(nansum_of(x, mask, keepdim, dtype), count);
 }
 Tensor prod(const Tensor& x) { return prod_of(x, dim_mask("prod", x, {}), false, ScalarType::Undefined); }
-Tensor prod(const Tensor& x, IntSpan dims, bool keepdim, ScalarType dtype) {
-  return prod_of(x, dim_mask("prod", x, dims), keepdim, dtype);
+Tensor prod(const Tensor& x, IntSpan dim, bool keepdim, ScalarType dtype) {
+  return prod_of(x, dim_mask("prod", x, dim), keepdim, dtype);
 }
 
 Tensor max(const Tensor& x) { return extreme<op::Max>("max", "MaxBackward0", x, dim_mask("max", x, {}), false, true); }
 Tensor min(const Tensor& x) { return extreme<op::Min>("min", "MinBackward0", x, dim_mask("min", x, {}), false, true); }
-Tensor amax(const Tensor& x, IntSpan dims, bool keepdim) {
-  return extreme<op::Max>("amax", "AmaxBackward0", x, dim_mask("amax", x, dims), keepdim, dims.empty());
+Tensor amax(const Tensor& x, IntSpan dim, bool keepdim) {
+  return extreme<op::Max>("amax", "AmaxBackward0", x, dim_mask("amax", x, dim), keepdim, dim.empty());
 }
-Tensor amin(const Tensor& x, IntSpan dims, bool keepdim) {
-  return extreme<op::Min>("amin", "AminBackward0", x, dim_mask("amin", x, dims), keepdim, dims.empty());
+Tensor amin(const Tensor& x, IntSpan dim, bool keepdim) {
+  return extreme<op::Min>("amin", "AminBackward0", x, dim_mask("amin", x, dim), keepdim, dim.empty());
 }
 
 ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim) {
@@ -349,7 +349,7 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
 }
 
 MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  check_defined("aminmax", x, "x");
+  check_strided("aminmax", x, "x");
   if (dim) {
     const DimMask mask = dim_mask("aminmax", x, {*dim});
     return {extreme<op::Min>("aminmax", "AminmaxBackward0", x, mask, keepdim, false),
@@ -363,24 +363,20 @@ MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
           extreme<op::Max>("aminmax", "AminmaxBackward0", x, mask, keepdim, true)};
 }
 
-Tensor count_nonzero(const Tensor& x, IntSpan dims, bool keepdim) {
-  const DimMask mask = dim_mask("count_nonzero", x, dims);
+Tensor count_nonzero(const Tensor& x, IntSpan dim, bool keepdim) {
+  const DimMask mask = dim_mask("count_nonzero", x, dim);
   const NoRecordGuard no_record;
   return reduce(op_index<op::Sum>, Compute::I64, ne(x, 0), mask, keepdim);
 }
 
 Tensor any(const Tensor& x) { return test_of<op::Any>(x, dim_mask("any", x, {}), false); }
-Tensor any(const Tensor& x, IntSpan dims, bool keepdim) {
-  return test_of<op::Any>(x, dim_mask("any", x, dims), keepdim);
-}
+Tensor any(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::Any>(x, dim_mask("any", x, dim), keepdim); }
 Tensor all(const Tensor& x) { return test_of<op::All>(x, dim_mask("all", x, {}), false); }
-Tensor all(const Tensor& x, IntSpan dims, bool keepdim) {
-  return test_of<op::All>(x, dim_mask("all", x, dims), keepdim);
-}
+Tensor all(const Tensor& x, IntSpan dim, bool keepdim) { return test_of<op::All>(x, dim_mask("all", x, dim), keepdim); }
 
-Tensor logsumexp(const Tensor& given, IntSpan dims, bool keepdim) {
-  const DimMask mask = dim_mask("logsumexp", given, dims);
-  if (given.is_complex()) return complex_logsumexp(given, dims, keepdim);
+Tensor logsumexp(const Tensor& given, IntSpan dim, bool keepdim) {
+  const DimMask mask = dim_mask("logsumexp", given, dim);
+  if (given.is_complex()) return complex_logsumexp(given, dim, keepdim);
   const Tensor x = given.is_floating_point() ? given : to(given, default_dtype());
   const size_t ndim = x.sizes().size();
   Tensor out;

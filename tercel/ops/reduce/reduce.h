@@ -20,29 +20,29 @@ namespace tercel {
 TERCEL_OP_API(method) Tensor sum(const Tensor& x);
 TERCEL_API const Tensor& sum_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype)
-Tensor sum(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor sum(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The sum, ignoring NaN. */
 TERCEL_OP_API(method, out, out_dtype)
-Tensor nansum(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor nansum(const Tensor& x, IntSpan dim = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The mean of floating or complex numbers (RuntimeError for others unless a dtype is given). NaN for no elements. */
 TERCEL_OP_API(method) Tensor mean(const Tensor& x);
 TERCEL_API const Tensor& mean_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype)
-Tensor mean(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor mean(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The mean, ignoring NaN, of floating-point numbers (RuntimeError). */
-TERCEL_OP_API(method, out, out_dtype)
-Tensor nanmean(const Tensor& x, IntSpan dims = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python, out, out_dtype, keyword = dtype)
+Tensor nanmean(const Tensor& x, IntSpan dim = {}, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 /** The product; int64 for integers and bool, except uint64. 1 for no elements. */
 TERCEL_OP_API(method, autocast_f32) Tensor prod(const Tensor& x);
 TERCEL_API const Tensor& prod_out(const Tensor& out, const Tensor& x);
 TERCEL_OP_API(method, out, out_dtype, autocast_f32)
-Tensor prod(const Tensor& x, IntSpan dims, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
+Tensor prod(const Tensor& x, IntSpan dim, bool keepdim = false, ScalarType dtype = ScalarType::Undefined);
 
 /** The maximum; NaN if there is one. RuntimeError for no elements. Equal elements share the gradient. */
 TERCEL_OP_API(method, out_apart) Tensor max(const Tensor& x);
 TERCEL_OP_API(method, out_apart) Tensor min(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor amax(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
-TERCEL_OP_API(method, out) Tensor amin(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor amax(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor amin(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 
 /** The maximum along a dimension and the index of its first occurrence; NaN counts as the maximum. IndexError if the
  * size is 0. */
@@ -63,19 +63,19 @@ struct MinAndMax {
   Tensor min, max;
 };
 /** amin() and amax() along one dimension, or over all. RuntimeError for no elements. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart, keyword = dim)
 MinAndMax aminmax(const Tensor& x, std::optional<int64_t> dim = std::nullopt, bool keepdim = false);
 
 /** The number of nonzero elements (including NaN), int64. */
-TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dims = {}, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor count_nonzero(const Tensor& x, IntSpan dim = {}, bool keepdim = false);
 /** Whether any element is nonzero (NaN is); the result is bool, or uint8 for uint8. */
 TERCEL_OP_API(method, out) Tensor any(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor any(const Tensor& x, IntSpan dim, bool keepdim = false);
 /** Whether all elements are nonzero; the result is bool, or uint8 for uint8. */
 TERCEL_OP_API(method, out) Tensor all(const Tensor& x);
-TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor all(const Tensor& x, IntSpan dim, bool keepdim = false);
 
 /** log(sum(exp(x))) without overflow; of integers in float32. -inf for no elements. */
-TERCEL_OP_API(method, out) Tensor logsumexp(const Tensor& x, IntSpan dims, bool keepdim = false);
+TERCEL_OP_API(method, python, out) Tensor logsumexp(const Tensor& x, IntSpan dim, bool keepdim = false);
 
 }  // namespace tercel

@@ -177,7 +177,7 @@ Tensor product_scan(const Tensor& x, int64_t dim) {
 }
 
 ValuesAndIndices extreme_scan(const char* op, const char* backward_name, ScanOp scan_op, const Tensor& x, int64_t d) {
-  check_defined(op, x, "x");
+  check_strided(op, x, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   ValuesAndIndices out;
   if (x.dim() == 0 && x.is_complex()) return {clone(x), zeros({}, kInt64)};  // a single number needs no comparison
@@ -210,7 +210,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& x, const Tensor& 
 
 const Tensor& in_place(const char* op, const Tensor& x, ScalarType dtype, Tensor (*scan)(const Tensor&, int64_t),
                        int64_t d) {
-  check_defined(op, x, "self");
+  check_strided(op, x);
   TERCEL_CHECK(dtype == ScalarType::Undefined || dtype == x.dtype(), RuntimeError,
                "Bad in-place call: input tensor dtype ", scalar_type_word(x.dtype()), " and output tensor dtype ",
                scalar_type_word(dtype), " should match");
@@ -223,7 +223,7 @@ const Tensor& in_place(const char* op, const Tensor& x, ScalarType dtype, Tensor
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t dim, ScalarType dtype) {
-  check_defined("cumsum", x, "x");
+  check_strided("cumsum", x, "x");
   return sum_scan(converted(x, dtype), wrap_dim(dim, x.dim()), false);
 }
 const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype) {
@@ -232,7 +232,7 @@ const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype) {
 }
 
 Tensor cumprod(const Tensor& x, int64_t dim, ScalarType dtype) {
-  check_defined("cumprod", x, "x");
+  check_strided("cumprod", x, "x");
   return product_scan(converted(x, dtype), wrap_dim(dim, x.dim()));
 }
 const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype) {
@@ -248,7 +248,7 @@ ValuesAndIndices cummin(const Tensor& x, int64_t dim) {
 }
 
 Tensor logcumsumexp(const Tensor& x, int64_t d) {
-  check_defined("logcumsumexp", x, "x");
+  check_strided("logcumsumexp", x, "x");
   if (!x.is_floating_point() && !x.is_complex()) refuse_dtype("logcumsumexp_out_cpu", x.dtype());
   const int64_t dim = wrap_dim(d, x.dim());
   if (x.is_complex()) return complex_logcumsumexp(x, dim);

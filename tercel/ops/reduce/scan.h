@@ -12,13 +12,15 @@
 namespace tercel {
 
 /** out[i] = x[0] + ... + x[i] along a dimension. The in-place variant keeps x's dtype and accepts no other. */
-TERCEL_OP_API(method, out_apart, out_dtype)
+TERCEL_OP_API(method, python, out_apart, out_dtype, keyword = dtype)
 Tensor cumsum(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
-TERCEL_OP_API(method) const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python_method, keyword = dtype)
+const Tensor& cumsum_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** out[i] = x[0] * ... * x[i] along a dimension. */
-TERCEL_OP_API(method, out_apart, out_dtype)
+TERCEL_OP_API(method, python, out_apart, out_dtype, keyword = dtype)
 Tensor cumprod(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
-TERCEL_OP_API(method) const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
+TERCEL_OP_API(method, python_method, keyword = dtype)
+const Tensor& cumprod_(const Tensor& x, int64_t dim, ScalarType dtype = ScalarType::Undefined);
 /** The maximum of x[0] to x[i] and the index of its last occurrence; NaN from the first NaN on. */
 TERCEL_OP_API(method, out) ValuesAndIndices cummax(const Tensor& x, int64_t dim);
 /** The minimum of x[0] to x[i] and the index of its last occurrence; NaN from the first NaN on. */

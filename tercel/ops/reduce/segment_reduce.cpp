@@ -131,7 +131,7 @@ Tensor gradient_of_products(const Tensor& gradient, const Tensor& rows, double i
 
 Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor& given_lengths, const Tensor& indices,
                       const Tensor& offsets, int64_t d, bool unsafe, std::optional<double> initial) {
-  check_defined("segment_reduce", data, "data");
+  check_strided("segment_reduce", data, "data");
   TERCEL_CHECK(data.is_floating_point(), NotImplementedError, "segment_reduce(): expected floating data but got ",
                describe(data));
   const int64_t axis = wrap_dim(d, data.dim(), false);

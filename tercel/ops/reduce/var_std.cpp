@@ -93,15 +93,15 @@ Tensor with_mean_gradient(const Moment& moment, const Tensor& grad, const Tensor
 
 }  // namespace
 
-Tensor var(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  return var_of(Moment("std and var", x, dims, correction, keepdim), x);
+Tensor var(const Tensor& x, IntSpan dim, double correction, bool keepdim) {
+  return var_of(Moment("std and var", x, dim, correction, keepdim), x);
 }
-Tensor std(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  return std_of(Moment("std and var", x, dims, correction, keepdim), x);
+Tensor std(const Tensor& x, IntSpan dim, double correction, bool keepdim) {
+  return std_of(Moment("std and var", x, dim, correction, keepdim), x);
 }
-VarAndMean var_mean(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  const Moment moment("var_mean", x, dims, correction, keepdim);
-  const auto [spread, center] = without_history(x, dims, keepdim, [&] { return var_of(moment, x); });
+VarAndMean var_mean(const Tensor& x, IntSpan dim, double correction, bool keepdim) {
+  const Moment moment("var_mean", x, dim, correction, keepdim);
+  const auto [spread, center] = without_history(x, dim, keepdim, [&] { return var_of(moment, x); });
   if (should_record(x)) {
     const Tensor outs[] = {spread, center};
     record_outputs("VarMeanBackward0", outs, {x}, [x = SavedTensor(x), moment](BackwardCall& call) {
@@ -112,9 +112,9 @@ VarAndMean var_mean(const Tensor& x, IntSpan dims, double correction, bool keepd
   }
   return {spread, center};
 }
-StdAndMean std_mean(const Tensor& x, IntSpan dims, double correction, bool keepdim) {
-  const Moment moment("std_mean", x, dims, correction, keepdim);
-  const auto [spread, center] = without_history(x, dims, keepdim, [&] { return std_of(moment, x); });
+StdAndMean std_mean(const Tensor& x, IntSpan dim, double correction, bool keepdim) {
+  const Moment moment("std_mean", x, dim, correction, keepdim);
+  const auto [spread, center] = without_history(x, dim, keepdim, [&] { return std_of(moment, x); });
   if (should_record(x)) {
     const Tensor outs[] = {spread, center};
     record_outputs("StdMeanBackward0", outs, {x},

@@ -11,17 +11,17 @@
 namespace tercel {
 
 /** Mean squared distance from the mean, with divisor n - correction. */
-TERCEL_OP_API(method, out) Tensor var(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor var(const Tensor& x, IntSpan dim = {}, double correction = 1, bool keepdim = false);
 /** Square root of the variance; its gradient is 0 where it is 0. */
-TERCEL_OP_API(method, out) Tensor std(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
+TERCEL_OP_API(method, out) Tensor std(const Tensor& x, IntSpan dim = {}, double correction = 1, bool keepdim = false);
 /** A variance or standard deviation, and the mean. */
 struct VarAndMean {
   Tensor var, mean;
 };
-TERCEL_OP_API(out) VarAndMean var_mean(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
+TERCEL_OP_API(out) VarAndMean var_mean(const Tensor& x, IntSpan dim = {}, double correction = 1, bool keepdim = false);
 struct StdAndMean {
   Tensor std, mean;
 };
-TERCEL_OP_API(out) StdAndMean std_mean(const Tensor& x, IntSpan dims = {}, double correction = 1, bool keepdim = false);
+TERCEL_OP_API(out) StdAndMean std_mean(const Tensor& x, IntSpan dim = {}, double correction = 1, bool keepdim = false);
 
 }  // namespace tercel

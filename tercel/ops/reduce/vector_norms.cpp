@@ -73,12 +73,12 @@ Tensor norm_of(const Tensor& x, double p, DimMask mask, bool keepdim) {
 }  // namespace
 
 Tensor norm(const Tensor& x, double p) { return norm_of(x, p, dim_mask("norm", x, {}), false); }
-Tensor norm(const Tensor& x, double p, IntSpan dims, bool keepdim) {
-  return norm_of(x, p, dim_mask("norm", x, dims), keepdim);
+Tensor norm(const Tensor& x, double p, IntSpan dim, bool keepdim) {
+  return norm_of(x, p, dim_mask("norm", x, dim), keepdim);
 }
 
 Tensor renorm(const Tensor& x, double p, int64_t d, double maxnorm) {
-  check_defined("renorm", x, "x");
+  check_strided("renorm", x, "x");
   TERCEL_CHECK(p > 0, RuntimeError, "renorm: non-positive-norm not supported");
   TERCEL_CHECK(maxnorm >= 0, RuntimeError, "renorm: expected maxnorm to be >= 0 but got ", maxnorm);
   TERCEL_CHECK(x.dim() > 1, RuntimeError, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");

@@ -125,7 +125,7 @@ ValuesAndIndices of_rank(const Lines& lines, RankOf of, int64_t rank = 0) {
 RankOf median_rank(bool ignore_nan) { return ignore_nan ? RankOf::MedianOfNumbers : RankOf::MedianOrNan; }
 
 Tensor median_of_all(const char* op, const char* backward_name, const Tensor& x, bool ignore_nan) {
-  check_defined(op, x, "x");
+  check_strided(op, x, "x");
   Tensor out;
   {
     const NoRecordGuard no_record;
@@ -163,7 +163,7 @@ bool is_alone(const Tensor& x, int64_t dim) { return x.dim() == 0 && x.is_comple
 }  // namespace
 
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool sorted) {
-  check_defined("topk", x, "x");
+  check_strided("topk", x, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   TERCEL_CHECK(k >= 0 && k <= (x.dim() == 0 ? 1 : x.size(dim)), RuntimeError, "selected index k out of range");
   if (x.dim() != 0 && (k == 0 || x.numel() == 0)) {
@@ -194,7 +194,7 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t d, bool largest, bool 
 }
 
 ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
-  check_defined("kthvalue", x, "x");
+  check_strided("kthvalue", x, "x");
   if (is_alone(x, dim) && k == 1) return {clone(x), zeros({}, kInt64)};
   const Lines lines("kthvalue", x, dim);
   TERCEL_CHECK(k > 0 && k <= lines.length(), RuntimeError, "kthvalue(): selected number k out of range for dimension ",
@@ -205,18 +205,18 @@ ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim)
 Tensor median(const Tensor& x) { return median_of_all("median", "MedianBackward0", x, false); }
 Tensor nanmedian(const Tensor& x) { return median_of_all("nanmedian", "NanmedianBackward0", x, true); }
 ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim) {
-  check_defined("median", x, "x");
+  check_strided("median", x, "x");
   const Lines lines("median", x, dim);
   return lines.finish("MedianBackward1", of_rank(lines, median_rank(false)), keepdim);
 }
 ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
-  check_defined("nanmedian", x, "x");
+  check_strided("nanmedian", x, "x");
   const Lines lines("nanmedian", x, dim);
   return lines.finish("NanmedianBackward1", of_rank(lines, median_rank(true)), keepdim);
 }
 
 ValuesAndIndices mode(const Tensor& x, int64_t dim, bool keepdim) {
-  check_defined("mode", x, "x");
+  check_strided("mode", x, "x");
   if (is_alone(x, dim)) return {clone(x), zeros({}, kInt64)};
   const Lines lines("mode", x, dim);
   const int64_t n = lines.length();

@@ -11,18 +11,18 @@
 namespace tercel {
 
 /** The k largest (or smallest) along a dimension, best first if `sorted`. RuntimeError if there are fewer than k. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart)
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true);
 /** The k-th smallest along a dimension, counted from 1. RuntimeError if k is out of range. */
-TERCEL_OP_API(method, out_apart)
+TERCEL_OP_API(method, python, out_apart)
 ValuesAndIndices kthvalue(const Tensor& x, int64_t k, int64_t dim = -1, bool keepdim = false);
 
 /** The median (the lower of two); NaN if there is one, and for no elements. Equal elements share the gradient. */
-TERCEL_OP_API(method, out) Tensor median(const Tensor& x);
-TERCEL_OP_API(method, out) ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, python, out, no_python_out) Tensor median(const Tensor& x);
+TERCEL_OP_API(method, python, out) ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim = false);
 /** The median, ignoring NaN; NaN if all elements are NaN. */
-TERCEL_OP_API(method, out) Tensor nanmedian(const Tensor& x);
-TERCEL_OP_API(method, out) ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
+TERCEL_OP_API(method, python, out, no_python_out) Tensor nanmedian(const Tensor& x);
+TERCEL_OP_API(method, python, out) ValuesAndIndices nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
 /** The most frequent value along a dimension (the smallest if several are) and the index of its last occurrence. */
 TERCEL_OP_API(method, out_apart) ValuesAndIndices mode(const Tensor& x, int64_t dim = -1, bool keepdim = false);
 

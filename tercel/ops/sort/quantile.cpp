@@ -29,8 +29,8 @@ Interpolation parse_interpolation(std::string_view name) {
 }
 
 void check_operands(const Tensor& x, const Tensor& q) {
-  check_defined("quantile", x, "x");
-  check_defined("quantile", q, "q");
+  check_strided("quantile", x, "x");
+  check_strided("quantile", q, "q");
   TERCEL_CHECK(x.numel() > 0, RuntimeError, "quantile() input tensor must be non-empty");
   TERCEL_CHECK(q.dim() <= 1, RuntimeError, "quantile() q must be a scalar or 1D tensor");
   TERCEL_CHECK(x.dtype() == kFloat32 || x.dtype() == kFloat64, RuntimeError,
@@ -93,7 +93,7 @@ Tensor quantile_of(const Tensor& given, const Tensor& q, std::optional<int64_t> 
 }
 
 Tensor number_like(const Tensor& x, double q) {
-  check_defined("quantile", x, "x");
+  check_strided("quantile", x, "x");
   TERCEL_CHECK(q >= 0 && q <= 1, RuntimeError, "quantile() q must be in the range [0, 1] but got ", q);
   return scalar_tensor(q, TensorOptions(x.is_floating_point() ? x.dtype() : kFloat32));
 }

@@ -139,43 +139,43 @@ Tensor search_in(const Tensor& given_sequence, const Tensor& given_values, Scala
 }
 
 void check_boundaries(const Tensor& boundaries) {
-  check_defined("bucketize", boundaries, "boundaries");
+  check_strided("bucketize", boundaries, "boundaries");
   TERCEL_CHECK(boundaries.dim() == 1, RuntimeError, "boundaries tensor must be 1 dimension, but got dim(",
                boundaries.dim(), ")");
 }
 
 }  // namespace
 
-Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool out_int32, bool right, std::string_view side,
+Tensor searchsorted(const Tensor& sequence, const Tensor& input, bool out_int32, bool right, std::string_view side,
                     const Tensor& sorter) {
-  check_defined("searchsorted", sequence, "sorted_sequence");
-  check_defined("searchsorted", values, "values");
+  check_strided("searchsorted", sequence, "sorted_sequence");
+  check_strided("searchsorted", input, "values");
   const bool after = resolve_side(right, side);
   check_on_cpu("searchsorted", sequence);
-  check_on_cpu("searchsorted", values);
-  check_shapes(sequence, values, out_int32);
+  check_on_cpu("searchsorted", input);
+  check_shapes(sequence, input, out_int32);
   check_sorter(sequence, sorter);
-  warn_of_copy(values, "input value", "input value");
+  warn_of_copy(input, "input value", "input value");
   warn_of_copy(sequence, "boundary", "boundary");
   warn_of_copy(sorter, "sorter", "sorter");
-  return search_in(sequence, values, promote_types(sequence.dtype(), values.dtype()), out_int32, after, sorter);
+  return search_in(sequence, input, promote_types(sequence.dtype(), input.dtype()), out_int32, after, sorter);
 }
 
-Tensor searchsorted(const Tensor& sequence, Scalar value, bool out_int32, bool right, std::string_view side,
+Tensor searchsorted(const Tensor& sequence, Scalar input, bool out_int32, bool right, std::string_view side,
                     const Tensor& sorter) {
-  check_defined("searchsorted", sequence, "sorted_sequence");
+  check_strided("searchsorted", sequence, "sorted_sequence");
   // An integer is compared in the sequence's dtype; a fraction among integers needs float64.
-  const ScalarType dtype = value.is_floating() && !sequence.is_floating_point() ? kFloat64 : sequence.dtype();
-  return searchsorted(sequence, scalar_tensor(value, TensorOptions(dtype)), out_int32, right, side, sorter);
+  const ScalarType dtype = input.is_floating() && !sequence.is_floating_point() ? kFloat64 : sequence.dtype();
+  return searchsorted(sequence, scalar_tensor(input, TensorOptions(dtype)), out_int32, right, side, sorter);
 }
 
-Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32, bool right) {
+Tensor bucketize(const Tensor& input, const Tensor& boundaries, bool out_int32, bool right) {
   check_boundaries(boundaries);
-  return searchsorted(boundaries, values, out_int32, right);
+  return searchsorted(boundaries, input, out_int32, right);
 }
-Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32, bool right) {
+Tensor bucketize(Scalar input, const Tensor& boundaries, bool out_int32, bool right) {
   check_boundaries(boundaries);
-  return searchsorted(boundaries, value, out_int32, right);
+  return searchsorted(boundaries, input, out_int32, right);
 }
 
 namespace {
@@ -209,8 +209,8 @@ Tensor is_in_complex(const Tensor& wanted, const Tensor& tests) {
 }  // namespace
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
-  check_defined("isin", elements, "elements");
-  check_defined("isin", test_elements, "test_elements");
+  check_strided("isin", elements, "elements");
+  check_strided("isin", test_elements, "test_elements");
   const NoRecordGuard no_record;
   const int64_t n = test_elements.numel();
   if (n == 0) return full(elements.sizes(), invert, TensorOptions(kBool, elements.device()));
@@ -224,12 +224,12 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   return invert ? ne(found, wanted) : eq(found, wanted);
 }
 Tensor isin(const Tensor& elements, Scalar test_element, bool, bool invert) {
-  check_defined("isin", elements, "elements");
+  check_strided("isin", elements, "elements");
   const NoRecordGuard no_record;
   return invert ? ne(elements, test_element) : eq(elements, test_element);
 }
 Tensor isin(Scalar element, const Tensor& test_elements, bool assume_unique, bool invert) {
-  check_defined("isin", test_elements, "test_elements");
+  check_strided("isin", test_elements, "test_elements");
   return isin(scalar_tensor(element, TensorOptions(promote_types(element.dtype(), test_elements.dtype()))),
               test_elements, assume_unique, invert);
 }

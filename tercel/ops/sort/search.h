@@ -13,16 +13,17 @@ namespace tercel {
  * values with the same leading sizes. `sorter` (int64, the sequences' sizes) gives the order in which the sequences are
  * ascending. The result is int64, or int32 if requested. RuntimeError for mismatched shapes.
  */
-TERCEL_OP_API(out)
-Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& values, bool out_int32 = false, bool right = false,
+TERCEL_OP_API(python, out, keyword = out_int32)
+Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input, bool out_int32 = false, bool right = false,
                     std::string_view side = {}, const Tensor& sorter = Tensor());
-TERCEL_OP_API(out)
-Tensor searchsorted(const Tensor& sorted_sequence, Scalar value, bool out_int32 = false, bool right = false,
+TERCEL_OP_API(python, out, keyword = out_int32)
+Tensor searchsorted(const Tensor& sorted_sequence, Scalar input, bool out_int32 = false, bool right = false,
                     std::string_view side = {}, const Tensor& sorter = Tensor());
 /** searchsorted() of the values in a vector of boundaries. */
-TERCEL_OP_API(out)
-Tensor bucketize(const Tensor& values, const Tensor& boundaries, bool out_int32 = false, bool right = false);
-TERCEL_OP_API(out) Tensor bucketize(Scalar value, const Tensor& boundaries, bool out_int32 = false, bool right = false);
+TERCEL_OP_API(python, out, keyword = out_int32)
+Tensor bucketize(const Tensor& input, const Tensor& boundaries, bool out_int32 = false, bool right = false);
+TERCEL_OP_API(python, out, keyword = out_int32)
+Tensor bucketize(Scalar input, const Tensor& boundaries, bool out_int32 = false, bool right = false);
 
 /** Whether each element is (or, with `invert`, is not) among the test elements. NaN never is. */
 TERCEL_OP_API(out_apart)

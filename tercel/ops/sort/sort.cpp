@@ -71,7 +71,7 @@ Tensor sort_along(const Tensor& x, int64_t dim, bool descending, Tensor* values)
 }  // namespace
 
 ValuesAndIndices sort(const Tensor& x, int64_t d, bool descending) {
-  check_defined("sort", x, "x");
+  check_strided("sort", x, "x");
   const int64_t dim = wrap_dim(d, x.dim());
   ValuesAndIndices out;
   out.indices = sort_along(x, dim, descending, &out.values);
@@ -80,7 +80,7 @@ ValuesAndIndices sort(const Tensor& x, int64_t d, bool descending) {
 }
 
 Tensor argsort(const Tensor& x, int64_t d, bool descending) {
-  check_defined("argsort", x, "x");
+  check_strided("argsort", x, "x");
   return sort_along(x, wrap_dim(d, x.dim()), descending, nullptr);
 }
 

@@ -11,6 +11,6 @@ TERCEL_OP_API(method, out_apart) ValuesAndIndices sort(const Tensor& x, int64_t 
 /** The indices that sort a dimension, int64. */
 TERCEL_OP_API(method, out) Tensor argsort(const Tensor& x, int64_t dim = -1, bool descending = false);
 /** sort() along the first dimension, values only. */
-TERCEL_OP_API(method, out_apart) Tensor msort(const Tensor& x);
+TERCEL_OP_API(method, python, out_apart) Tensor msort(const Tensor& x);
 
 }  // namespace tercel

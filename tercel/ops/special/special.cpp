@@ -111,7 +111,7 @@ Tensor unary(const Info& info, const Tensor& x) {
 }
 
 const Tensor& unary_inplace(const Info& info, const Tensor& x) {
-  check_defined(info.rule.op, x, "self");
+  check_strided(info.rule.op, x);
   const bool records = should_record(x);
   check_inplace(x, records);
   SavedTensor saved;
@@ -195,7 +195,7 @@ Tensor binary(const Info& info, const Pair& in) {
 
 const Tensor& binary_inplace(const Info& info, const Pair& in) {
   const Tensor& a = *in[0].tensor();
-  check_defined(info.rule.op, a, "self");
+  check_strided(info.rule.op, a);
   const bool records = records_binary(info, in, a);
   check_inplace(a, records);
   if (!records) {

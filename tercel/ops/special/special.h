@@ -72,8 +72,8 @@ TERCEL_UNARY_FUNCTION(special_airy_ai)
 TERCEL_UNARY_FUNCTION(special_erfcx)
 
 /** The n-th derivative of digamma. RuntimeError for a negative n. */
-TERCEL_OP_API(method) Tensor polygamma(int64_t n, const Tensor& x);
-TERCEL_OP_API(method) const Tensor& polygamma_(const Tensor& x, int64_t n);
+TERCEL_OP_API(method, python) Tensor polygamma(int64_t n, const Tensor& x);
+TERCEL_OP_API(method, python_method) const Tensor& polygamma_(const Tensor& x, int64_t n);
 TERCEL_API const Tensor& polygamma_out(const Tensor& out, int64_t n, const Tensor& x);
 
 /** Regularised incomplete gamma functions P(a, x) and Q(a, x), for a, x >= 0. Not differentiable in a. */

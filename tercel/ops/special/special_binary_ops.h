@@ -186,7 +186,7 @@ struct DivTrunc {
 namespace tercel {
 
 #define TERCEL_LIST_ENTRY(function, Functor) , special::op::Functor
-/** The list with two more, whose public functions are written out in special.cpp and pointwise.cpp. */
+/** The list with two more, whose public functions are written out in special.cpp and composite.cpp. */
 using SpecialBinaryOps =
     OpListAfter<void TERCEL_SPECIAL_BINARY_OPS(TERCEL_LIST_ENTRY), special::op::Polygamma, special::op::DivTrunc>;
 #undef TERCEL_LIST_ENTRY

@@ -61,11 +61,11 @@ void check_restrided(const Tensor& x, IntSpan sizes, IntSpan strides, int64_t st
     check_thoroughly(x, sizes, strides, storage_offset);
 }
 
-Tensor as_strided(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
+Tensor as_strided(const Tensor& x, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset) {
   check_strided("as_strided", x);
   const int64_t offset = storage_offset.value_or(x.storage_offset());
-  check_restrided(x, sizes, strides, offset);
-  Tensor out = alias(x, sizes, strides, offset);
+  check_restrided(x, size, stride, offset);
+  Tensor out = alias(x, size, stride, offset);
   make_view("AsStridedBackward0", out, x, [&] {
     return [base = Geometry(x), g = Geometry(out)](BackwardCall& call) {
       call.set(0, as_strided_backward(call.grad(), g, base, false));

@@ -41,7 +41,7 @@ CatResult cat_result(const char* op, Span<Tensor> tensors, int64_t dim) {
   const Tensor* first = nullptr;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    check_defined(op, t, "tensors");
+    check_strided(op, t, "tensors");
     TERCEL_CHECK(t.dim() > 0, RuntimeError, op, "(): zero-dimensional tensor (at position ", i,
                  ") cannot be concatenated");
     TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError, op, "(): expected all tensors on one device but got ",
@@ -226,7 +226,7 @@ Tensor concat(Span<Tensor> tensors, int64_t dim) { return cat(tensors, dim); }
 Tensor concatenate(Span<Tensor> tensors, int64_t dim) { return cat(tensors, dim); }
 
 const Tensor& cat_out(const Tensor& out, Span<Tensor> tensors, int64_t d) {
-  check_defined("cat", out, "out");
+  check_strided("cat", out, "out");
   const CatResult shape = cat_result("cat", tensors, d);
   TERCEL_CHECK(can_cast(shape.dtype, out.dtype()), RuntimeError,
                "cat(): input types can't be cast to the desired output type ", scalar_type_word(out.dtype()));
@@ -252,7 +252,7 @@ namespace {
 
 void check_list(const char* op, Span<Tensor> tensors) {
   TERCEL_CHECK(!tensors.empty(), RuntimeError, op, " expects a non-empty TensorList");
-  for (const Tensor& t : tensors) check_defined(op, t, "tensors");
+  for (const Tensor& t : tensors) check_strided(op, t, "tensors");
 }
 
 }  // namespace
@@ -308,7 +308,7 @@ Tensor block_diag(Span<Tensor> tensors) {
   ScalarType dtype = ScalarType::Undefined;
   bool records = false;
   for (const Tensor& t : tensors) {
-    check_defined("block_diag", t, "tensors");
+    check_strided("block_diag", t, "tensors");
     TERCEL_CHECK(t.dim() <= 2, RuntimeError, "block_diag(): Input tensors must have 2 or fewer dimensions. Input ",
                  blocks.size(), " has ", t.dim(), " dimensions");
     TERCEL_CHECK(t.device() == tensors[0].device(), RuntimeError,

@@ -52,7 +52,7 @@ void copy_triangle(Triangle which, const Tensor& out, const Tensor& x, int64_t d
 
 Tensor triangle(Triangle which, const Tensor& x, int64_t diagonal) {
   const char* op = which == Triangle::Lower ? "tril" : "triu";
-  check_defined(op, x, "self");
+  check_strided(op, x);
   check_on_cpu(op, x);
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, op, ": input tensor must have at least 2 dimensions");
   Tensor out;
@@ -107,7 +107,7 @@ Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
 }
 
 Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  check_defined("diag_embed", x, "self");
+  check_strided("diag_embed", x);
   check_on_cpu("diag_embed", x);
   TERCEL_CHECK(x.dim() >= 1, RuntimeError, "diag_embed: expected a tensor of at least 1 dimension");
   const DiagonalPlace place("diag_embed", x.dim() + 1, offset, dim1, dim2);
@@ -123,7 +123,7 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
 }
 
 Tensor diag(const Tensor& x, int64_t offset) {
-  check_defined("diag", x, "self");
+  check_strided("diag", x);
   TERCEL_CHECK(x.dim() == 1 || x.dim() == 2, RuntimeError, "diag(): Supports 1D or 2D tensors. Got ", x.dim(), "D");
   if (x.dim() == 1) return diag_embed(x, offset);
   return clone(diagonal(x, offset), MemoryFormat::Contiguous);
@@ -131,9 +131,9 @@ Tensor diag(const Tensor& x, int64_t offset) {
 
 Tensor diagflat(const Tensor& x, int64_t offset) { return diag_embed(reshape(x, {-1}), offset); }
 
-const Tensor& fill_diagonal_(const Tensor& x, Scalar value, bool wrap) {
+const Tensor& fill_diagonal_(const Tensor& x, Scalar fill_value, bool wrap) {
   const char* op = "fill_diagonal_";
-  check_defined(op, x, "self");
+  check_strided(op, x);
   TERCEL_CHECK(x.dim() >= 2, RuntimeError, op, ": dimensions must larger than 1, but got ", x.dim());
   const int64_t rows = x.size(0), columns = x.size(1);
   int64_t step = 0;
@@ -143,16 +143,16 @@ const Tensor& fill_diagonal_(const Tensor& x, Scalar value, bool wrap) {
     step += x.stride(d);
   }
   const int64_t offset = x.storage_offset(), count = std::min(rows, columns);
-  fill_(as_strided(x, {count}, {step}, offset), value);
+  fill_(as_strided(x, {count}, {step}, offset), fill_value);
   if (wrap && x.dim() == 2 && columns > 0)
     // Each part of the diagonal begins columns + 1 rows below the previous one.
     for (int64_t top = columns + 1; top < rows; top += columns + 1)
-      fill_(as_strided(x, {std::min(rows - top, columns)}, {step}, offset + top * x.stride(0)), value);
+      fill_(as_strided(x, {std::min(rows - top, columns)}, {step}, offset + top * x.stride(0)), fill_value);
   return x;
 }
 
 Tensor trace(const Tensor& x) {
-  check_defined("trace", x, "self");
+  check_strided("trace", x);
   TERCEL_CHECK(x.dim() == 2, RuntimeError, "trace: expected a matrix, but got tensor with dim ", x.dim());
   return sum(diagonal(x));
 }

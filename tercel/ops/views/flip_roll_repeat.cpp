@@ -227,7 +227,7 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t
 Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim,
                          std::optional<int64_t> output_size) {
   check_strided("repeat_interleave", x);
-  check_defined("repeat_interleave", repeats, "repeats");
+  check_strided("repeat_interleave", repeats, "repeats");
   if (!dim) return repeat_interleave(reshape(x, {-1 * (x.numel() != 0)}), repeats, 0, output_size);
   const Tensor source = atleast_1d(x);
   const int64_t d = wrap_dim(*dim, source.dim()), size = source.size(d);

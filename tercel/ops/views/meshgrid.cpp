@@ -20,7 +20,7 @@ std::vector<Tensor> meshgrid(Span<Tensor> tensors, std::string_view indexing) {
                "meshgrid(): indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   DimVector sizes;
   for (const Tensor& x : tensors) {
-    check_defined("meshgrid", x, "tensors");
+    check_strided("meshgrid", x, "tensors");
     TERCEL_CHECK(x.dim() <= 1, RuntimeError,
                  "meshgrid(): Expected 0D or 1D tensor in the tensor list but got: ", describe(x));
     TERCEL_CHECK(x.dtype() == tensors[0].dtype(), RuntimeError,
@@ -46,7 +46,7 @@ std::vector<Tensor> meshgrid(Span<Tensor> tensors, std::string_view indexing) {
 Tensor cartesian_prod(Span<Tensor> tensors) {
   TERCEL_CHECK(!tensors.empty(), RuntimeError, "meshgrid() expects a non-empty list of tensors, but got an empty one");
   for (const Tensor& x : tensors) {
-    check_defined("cartesian_prod", x, "tensors");
+    check_strided("cartesian_prod", x, "tensors");
     TERCEL_CHECK(x.dim() == 1, RuntimeError, "Expect a 1D vector, but got shape ", x.sizes());
   }
   if (tensors.size() == 1) return tensors[0];
@@ -56,7 +56,7 @@ Tensor cartesian_prod(Span<Tensor> tensors) {
 }
 
 Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
-  check_defined("combinations", x, "input");
+  check_strided("combinations", x, "input");
   TERCEL_CHECK(x.dim() == 1, RuntimeError, "Expect a 1D vector, but got shape ", x.sizes());
   TERCEL_CHECK(r >= 0, RuntimeError, "Expect a non-negative number, but got ", r);
   if (r == 0) return empty({0}, x.options());
@@ -94,7 +94,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
-  check_defined("vander", x, "x");
+  check_strided("vander", x, "x");
   TERCEL_CHECK(x.dim() == 1, RuntimeError, "x must be a one-dimensional tensor.");
   const int64_t columns = n.value_or(x.numel());
   TERCEL_CHECK(columns >= 0, RuntimeError, "N must be non-negative.");

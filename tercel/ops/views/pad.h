@@ -18,6 +18,6 @@ namespace tercel {
 TERCEL_API Tensor pad(const Tensor& x, IntSpan pad, std::string_view mode = "constant",
                       std::optional<Scalar> value = std::nullopt);
 /** pad() in constant mode. */
-TERCEL_API Tensor constant_pad_nd(const Tensor& x, IntSpan pad, Scalar value = 0);
+TERCEL_OP_API(python) Tensor constant_pad_nd(const Tensor& x, IntSpan pad, Scalar value = 0);
 
 }  // namespace tercel

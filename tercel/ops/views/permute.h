@@ -6,20 +6,20 @@
 namespace tercel {
 
 /** Swaps two dimensions. */
-TERCEL_OP_API(method) Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python, cheap) Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 /** Aliases of transpose(). */
-TERCEL_OP_API(method) Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
-TERCEL_OP_API(method) Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python, cheap) Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
+TERCEL_OP_API(method, python, cheap) Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
 /** The transpose of a matrix; a scalar or vector is returned unchanged. */
-TERCEL_OP_API(method) Tensor t(const Tensor& x);
+TERCEL_OP_API(method, python, cheap) Tensor t(const Tensor& x);
 /** Reorders the dimensions. */
-TERCEL_OP_API(method) Tensor permute(const Tensor& x, IntSpan dims);
+TERCEL_OP_API(method, python, cheap) Tensor permute(const Tensor& x, IntSpan dims);
 /** Moves dimensions `source` to positions `destination`; the others keep their order. */
-TERCEL_OP_API(method) Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
-TERCEL_OP_API(method) Tensor movedim(const Tensor& x, int64_t source, int64_t destination);
+TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, IntSpan source, IntSpan destination);
+TERCEL_OP_API(method, python, cheap) Tensor movedim(const Tensor& x, int64_t source, int64_t destination);
 /** Alias of movedim(), with NumPy's name. */
-TERCEL_OP_API(method) Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination);
-TERCEL_OP_API(method) Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
+TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, IntSpan source, IntSpan destination);
+TERCEL_OP_API(method, python, cheap) Tensor moveaxis(const Tensor& x, int64_t source, int64_t destination);
 
 /** x.T in Python: all dimensions in reverse order. */
 TERCEL_OP_API(method) Tensor numpy_T(const Tensor& x);
@@ -30,6 +30,6 @@ TERCEL_OP_API(method) Tensor matrix_H(const Tensor& x);
 /** x.mH in Python: the conjugate transpose of each matrix; RuntimeError for a vector. */
 TERCEL_OP_API(method) Tensor mH(const Tensor& x);  // NOLINT(readability-identifier-naming): PyTorch's name
 /** mH() as a function. */
-TERCEL_OP_API(method) Tensor adjoint(const Tensor& x);
+TERCEL_OP_API(method, python, cheap) Tensor adjoint(const Tensor& x);
 
 }  // namespace tercel

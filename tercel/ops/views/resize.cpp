@@ -9,9 +9,8 @@ namespace tercel {
 namespace {
 
 void check_storage(const char* op, const Tensor& x) {
-  check_defined(op, x, "self");
-  TERCEL_CHECK(x.layout() == Layout::Strided && x.has_storage(), NotImplementedError, op,
-               ": not implemented for layout ", to_string(x.layout()));
+  check_strided(op, x);
+  TERCEL_CHECK(x.has_storage(), RuntimeError, op, ": the tensor has no storage");
 }
 
 /** The number of bytes that the storage must have; RuntimeError if an element would be before its beginning. */
@@ -64,11 +63,11 @@ const Tensor& resize_(const Tensor& x, IntSpan sizes) {
 }
 
 const Tensor& resize_as_(const Tensor& x, const Tensor& other) {
-  check_defined("resize_as_", other, "the_template");
+  check_strided("resize_as_", other, "the_template");
   return resize_(x, other.sizes());
 }
 const Tensor& resize_as_(const Tensor& x, const Tensor& other, MemoryFormat format) {
-  check_defined("resize_as_", other, "the_template");
+  check_strided("resize_as_", other, "the_template");
   return resize_(x, other.sizes(), format == MemoryFormat::Preserve ? other.suggest_memory_format() : format);
 }
 

@@ -27,7 +27,7 @@ const Tensor& set_(const Tensor& x, const Storage& source, int64_t storage_offse
 /** The entire storage as one dimension. */
 TERCEL_OP_API(method) const Tensor& set_(const Tensor& x, const Storage& source);
 /** Uses storage, offset, sizes and strides of another tensor of the same dtype. */
-TERCEL_OP_API(method) const Tensor& set_(const Tensor& x, const Tensor& source);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& set_(const Tensor& x, const Tensor& source);
 
 /** Exchanges storage, dtype, offset, sizes and strides of two tensors. */
 TERCEL_API void swap_data(const Tensor& a, const Tensor& b);

@@ -67,7 +67,7 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
-  check_defined("narrow", start, "start");
+  check_strided("narrow", start, "start");
   TERCEL_CHECK(start.dim() == 0 && is_integral(start.dtype(), false), RuntimeError,
                "start must be an 0-dim integral Tensor.");
   return narrow(x, dim, item(start).to_int64(), length);
@@ -149,9 +149,9 @@ Tensor fold(const Tensor& windows, IntSpan sizes, int64_t dim, int64_t size, int
 
 }  // namespace
 
-Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
+Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   check_strided("unfold", x);
-  const int64_t d = wrap_dim(dim, x.dim());
+  const int64_t d = wrap_dim(dimension, x.dim());
   const int64_t most = x.dim() == 0 ? 1 : x.sizes()[static_cast<size_t>(d)];
   TERCEL_CHECK(size >= 0, RuntimeError, "size is ", size, " but must be >= 0");
   TERCEL_CHECK(size <= most, RuntimeError, "maximum size for tensor at dimension ", d, " is ", most, " but size is ",
@@ -221,19 +221,19 @@ std::vector<Tensor> in_lengths(const char* name, const Tensor& x, std::vector<in
 
 }  // namespace
 
-std::vector<Tensor> split(const Tensor& x, IntSpan sizes, int64_t dim) {
+std::vector<Tensor> split(const Tensor& x, IntSpan split_sizes, int64_t dim) {
   const size_t d = dim_to_split(x, dim, "split");
   int64_t left = x.sizes()[d];
-  for (const int64_t s : sizes) {
+  for (const int64_t s : split_sizes) {
     TERCEL_CHECK(s >= 0, RuntimeError,
                  "split_with_sizes expects split_sizes have only non-negative entries, but got "
                  "split_sizes=",
-                 sizes);
+                 split_sizes);
     left = s <= left ? left - s : -1;  // once negative, it stays negative
   }
   TERCEL_CHECK(left == 0, RuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", x.sizes()[d],
-               " (input tensor's size at dimension ", d, "), but got split_sizes=", sizes);
-  return in_lengths("SplitWithSizesBackward0", x, {sizes.begin(), sizes.end()}, d);
+               " (input tensor's size at dimension ", d, "), but got split_sizes=", split_sizes);
+  return in_lengths("SplitWithSizesBackward0", x, {split_sizes.begin(), split_sizes.end()}, d);
 }
 std::vector<Tensor> split_with_sizes(const Tensor& x, IntSpan split_sizes, int64_t dim) {
   return split(x, split_sizes, dim);
@@ -292,9 +292,9 @@ std::vector<Tensor> tensor_split(const Tensor& x, IntSpan indices, int64_t dim) 
   return parts;
 }
 
-std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& indices_or_sections, int64_t dim) {
-  const Tensor& given = indices_or_sections;
-  check_defined("tensor_split", given, "indices_or_sections");
+std::vector<Tensor> tensor_split(const Tensor& x, const Tensor& tensor_indices_or_sections, int64_t dim) {
+  const Tensor& given = tensor_indices_or_sections;
+  check_strided("tensor_split", given, "indices_or_sections");
   TERCEL_CHECK(given.device().is_cpu(), RuntimeError,
                "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on ",
                to_string(given.device()));

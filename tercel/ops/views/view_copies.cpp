@@ -14,8 +14,8 @@ Tensor copied(const Tensor& view) { return clone(view, MemoryFormat::Contiguous)
 }  // namespace
 
 Tensor alias_copy(const Tensor& x) { return copied(x); }
-Tensor as_strided_copy(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
-  return copied(as_strided(x, sizes, strides, storage_offset));
+Tensor as_strided_copy(const Tensor& x, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset) {
+  return copied(as_strided(x, size, stride, storage_offset));
 }
 Tensor detach_copy(const Tensor& x) { return copied(x.detach()); }
 Tensor diagonal_copy(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -39,10 +39,10 @@ std::vector<Tensor> unbind_copy(const Tensor& x, int64_t dim) {
   for (Tensor& part : out) part = copied(part);
   return out;
 }
-Tensor unfold_copy(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
-  return copied(unfold(x, dim, size, step));
+Tensor unfold_copy(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
+  return copied(unfold(x, dimension, size, step));
 }
 Tensor unsqueeze_copy(const Tensor& x, int64_t dim) { return copied(unsqueeze(x, dim)); }
-Tensor view_copy(const Tensor& x, IntSpan sizes) { return copied(reshape(x, sizes)); }
+Tensor view_copy(const Tensor& x, IntSpan size) { return copied(reshape(x, size)); }
 
 }  // namespace tercel

@@ -52,9 +52,9 @@ const Tensor& squeeze_(const Tensor& x) {
   return regard_as("SqueezeBackward0", x, squeezed(x, DimMarks(x.sizes().size(), true)));
 }
 const Tensor& squeeze_(const Tensor& x, int64_t dim) { return squeeze_(x, IntSpan(&dim, 1)); }
-const Tensor& squeeze_(const Tensor& x, IntSpan dims) {
+const Tensor& squeeze_(const Tensor& x, IntSpan dim) {
   check_strided("squeeze_", x);
-  return regard_as("SqueezeBackward0", x, squeezed(x, marked_dims(dims, x.dim())));
+  return regard_as("SqueezeBackward0", x, squeezed(x, marked_dims(dim, x.dim())));
 }
 
 const Tensor& unsqueeze_(const Tensor& x, int64_t dim) {
@@ -62,9 +62,9 @@ const Tensor& unsqueeze_(const Tensor& x, int64_t dim) {
   return regard_as("UnsqueezeBackward0", x, unsqueezed(x, dim));
 }
 
-const Tensor& as_strided_(const Tensor& x, IntSpan sizes, IntSpan strides, std::optional<int64_t> storage_offset) {
+const Tensor& as_strided_(const Tensor& x, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset) {
   check_strided("as_strided_", x);
-  const Geometry g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
+  const Geometry g = restrided(x, size, stride, storage_offset.value_or(x.storage_offset()));
   return regard_as("AsStridedBackward0", x, g, [&] {
     return
         [base = Geometry(x), g](BackwardCall& call) { call.set(0, as_strided_backward(call.grad(), g, base, false)); };

@@ -12,19 +12,19 @@
 
 namespace tercel {
 /** Turns x itself into the view that is named before the underscore. */
-TERCEL_OP_API(method) const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
-TERCEL_OP_API(method) const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
-TERCEL_OP_API(method) const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);
-TERCEL_OP_API(method) const Tensor& t_(const Tensor& x);
-TERCEL_OP_API(method) const Tensor& squeeze_(const Tensor& x);
-TERCEL_OP_API(method) const Tensor& squeeze_(const Tensor& x, int64_t dim);
-TERCEL_OP_API(method) const Tensor& squeeze_(const Tensor& x, IntSpan dims);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& transpose_(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& swapaxes_(const Tensor& x, int64_t axis0, int64_t axis1);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& swapdims_(const Tensor& x, int64_t dim0, int64_t dim1);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& t_(const Tensor& x);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& squeeze_(const Tensor& x);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& squeeze_(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, python_method, cheap) const Tensor& squeeze_(const Tensor& x, IntSpan dim);
 inline const Tensor& squeeze_(const Tensor& x, std::initializer_list<int64_t> dims) {
   return squeeze_(x, IntSpan(dims));
 }
-TERCEL_OP_API(method) const Tensor& unsqueeze_(const Tensor& x, int64_t dim);
-TERCEL_OP_API(method)
-const Tensor& as_strided_(const Tensor& x, IntSpan sizes, IntSpan strides,
+TERCEL_OP_API(method, python_method, cheap) const Tensor& unsqueeze_(const Tensor& x, int64_t dim);
+TERCEL_OP_API(method, python_method, cheap)
+const Tensor& as_strided_(const Tensor& x, IntSpan size, IntSpan stride,
                           std::optional<int64_t> storage_offset = std::nullopt);
 
 }  // namespace tercel

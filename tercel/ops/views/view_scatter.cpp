@@ -61,11 +61,11 @@ Tensor diagonal_scatter(const Tensor& x, const Tensor& src, int64_t offset, int6
                    [=](const Tensor& whole) { return diagonal(whole, offset, dim1, dim2); });
 }
 
-Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan sizes, IntSpan strides,
+Tensor as_strided_scatter(const Tensor& x, const Tensor& src, IntSpan size, IntSpan stride,
                           std::optional<int64_t> storage_offset) {
   check_strided("as_strided_scatter", x);
   check_strided("as_strided_scatter", src);
-  const Geometry base(x), g = restrided(x, sizes, strides, storage_offset.value_or(x.storage_offset()));
+  const Geometry base(x), g = restrided(x, size, stride, storage_offset.value_or(x.storage_offset()));
   if (!should_record(x, src)) {
     const auto items = static_cast<int64_t>(x.storage()->nbytes() / x.itemsize());
     const Tensor storage = clone(alias(x, {items}, {1}, 0));

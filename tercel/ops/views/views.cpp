@@ -45,10 +45,10 @@ Tensor contiguous_view(const Tensor& x, IntSpan sizes) {
 
 }  // namespace
 
-Tensor view(const Tensor& x, IntSpan sizes) {
+Tensor view(const Tensor& x, IntSpan size) {
   check_strided("view", x);
   DimVector room;
-  const IntSpan full = fitting(sizes, x.numel(), room);
+  const IntSpan full = fitting(size, x.numel(), room);
   if (x.is_contiguous() && x.numel() > 0) [[likely]]
     return contiguous_view(x, full);
   const auto strides = view_strides(x.sizes(), x.strides(), full);
@@ -93,10 +93,10 @@ Tensor detail::view_as_dtype(const Tensor& x, ScalarType dtype) {
   return out;
 }
 
-Tensor reshape(const Tensor& x, IntSpan sizes) {
+Tensor reshape(const Tensor& x, IntSpan shape) {
   check_strided("reshape", x);
   DimVector room;
-  const IntSpan full = fitting(sizes, x.numel(), room);
+  const IntSpan full = fitting(shape, x.numel(), room);
   if (x.is_contiguous() && x.numel() > 0) [[likely]]
     return contiguous_view(x, full);
   if (const auto strides = view_strides(x.sizes(), x.strides(), full))
@@ -115,11 +115,11 @@ Tensor reshape(const Tensor& x, IntSpan sizes) {
 }
 
 Tensor view_as(const Tensor& x, const Tensor& other) {
-  check_defined("view_as", other, "other");
+  check_strided("view_as", other, "other");
   return view(x, other.sizes());
 }
 Tensor reshape_as(const Tensor& x, const Tensor& other) {
-  check_defined("reshape_as", other, "other");
+  check_strided("reshape_as", other, "other");
   return reshape(x, other.sizes());
 }
 
@@ -219,9 +219,9 @@ Tensor squeeze(const Tensor& x) {
   return without(x, DimMarks(x.sizes().size(), true));
 }
 Tensor squeeze(const Tensor& x, int64_t dim) { return squeeze(x, IntSpan(&dim, 1)); }
-Tensor squeeze(const Tensor& x, IntSpan dims) {
+Tensor squeeze(const Tensor& x, IntSpan dim) {
   check_strided("squeeze", x);
-  return without(x, marked_dims(dims, x.dim()));
+  return without(x, marked_dims(dim, x.dim()));
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
@@ -301,15 +301,15 @@ Tensor expand(const Tensor& x, IntSpan sizes) {
 }
 
 Tensor expand_as(const Tensor& x, const Tensor& other) {
-  check_defined("expand_as", other, "other");
+  check_strided("expand_as", other, "other");
   return expand(x, other.sizes());
 }
-Tensor broadcast_to(const Tensor& x, IntSpan sizes) { return expand(x, sizes); }
+Tensor broadcast_to(const Tensor& x, IntSpan size) { return expand(x, size); }
 
 std::vector<Tensor> broadcast_tensors(Span<Tensor> tensors) {
   DimVector sizes;
   for (const Tensor& tensor : tensors) {
-    check_defined("broadcast_tensors", tensor, "tensors");
+    check_strided("broadcast_tensors", tensor, "tensors");
     sizes = broadcast_sizes(sizes, tensor.sizes());
   }
   return each(tensors, [&sizes](const Tensor& x) { return expand(x, sizes); });

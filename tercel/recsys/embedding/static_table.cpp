@@ -1,7 +1,10 @@
 #include "tercel/recsys/embedding/static_table.h"
 
+#include <algorithm>
+
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/embedding/batched_embedding_bag.h"
+#include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 
@@ -9,14 +12,24 @@ StaticTable::StaticTable(std::string name, int64_t first_key, int64_t rows, int6
                          nn::Init init)
     : name_(std::move(name)), first_key_(first_key), rows_(rows), dim_(dim), combiner_(combiner), init_(init) {}
 
-void StaticTable::allocate(Generator& generator) {
+bool StaticTable::allocate(Generator& generator, FunctionRef<bool()> go_on) {
+  Tensor weight;
   try {
-    weight_ = empty({rows_, dim_});
+    weight = empty({rows_, dim_});
   } catch (const OutOfMemoryError& e) {
     throw_error<OutOfMemoryError>({"embedding table '", name_, "' (", rows_, " rows of ", dim_, "): ", e.what()});
   }
-  nn::initialize(weight_, init_, generator);
+  // A generator's next range begins at a multiple of four numbers: with parts of such a size the numbers are those of
+  // one call for the whole table.
+  constexpr int64_t kPart = int64_t{1} << 22;
+  const Tensor flat = weight.view({-1});
+  for (int64_t start = 0; start < flat.numel(); start += kPart) {
+    if (!go_on()) return false;
+    nn::initialize(flat.narrow(0, start, std::min(kPart, flat.numel() - start)), init_, generator);
+  }
+  weight_ = std::move(weight);
   weight_.requires_grad_();
+  return true;
 }
 
 void StaticTable::set_weight(Tensor weight) {

@@ -7,6 +7,7 @@
 #include "tercel/data/batch.h"
 #include "tercel/nn/init.h"
 #include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
 
@@ -16,8 +17,11 @@ class TERCEL_API StaticTable {
   /** Not allocated yet. */
   StaticTable(std::string name, int64_t first_key, int64_t rows, int64_t dim, BagMode combiner, nn::Init init);
 
-  /** Allocates and fills the rows; OutOfMemoryError that names the table. */
-  void allocate(Generator& generator);
+  /**
+   * Allocates and fills the rows, in parts of 16 MiB while go_on() is true; returns whether all are filled, and has no
+   * rows otherwise. OutOfMemoryError names the table.
+   */
+  bool allocate(Generator& generator, FunctionRef<bool()> go_on);
   /** Uses existing rows, contiguous float32 [rows, dim]. */
   void set_weight(Tensor weight);
   /** Vectors [B, slots, dim] of a batch's keys, bags summed or averaged; IndexError for a key without a row. */

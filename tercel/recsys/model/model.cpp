@@ -3,6 +3,7 @@
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/profile.h"
@@ -25,16 +26,37 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 void Model::initialize(uint64_t seed) {
+  initialize(seed, [] { return true; });
+}
+
+bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
   Generator generator(seed);
   state_->parameters.allocate(kFloat32, generator);
-  for (StaticTable& table : state_->graph.tables) table.allocate(generator);
+  for (StaticTable& table : state_->graph.tables)
+    if (!go_on() || !table.allocate(generator, go_on)) return false;
   // Dropout has a separate random sequence.
   state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
+  return true;
 }
 
 void Model::allocate_parameters() { state_->parameters.allocate(kFloat32); }
 
 namespace {
+
+/** Sets the node's tops. */
+void run_node(const Graph& graph, const GraphNode& node, const data::Batch& batch, const ForwardContext& context,
+              std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops) {
+  if (!node.layer) {
+    values[node.tops[0]] =
+        graph.tables[node.table].lookup(batch.input(graph.sparse_inputs[static_cast<size_t>(node.sparse_input)].name));
+    return;
+  }
+  bottoms.clear();
+  for (const size_t t : node.bottoms) bottoms.push_back(values[t]);
+  tops.assign(node.tops.size(), Tensor());
+  node.layer->forward(bottoms, tops, context);
+  for (size_t i = 0; i < tops.size(); ++i) values[node.tops[i]] = std::move(tops[i]);
+}
 
 /** Runs the nodes in order; after each, calls `watch`, which decides whether to continue. */
 template <class Watch>
@@ -45,17 +67,10 @@ void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContex
   values[graph.dense] = batch.dense;
   for (const GraphNode& node : graph.nodes) {
     const ProfileRange range(node.name.c_str(), RangeKind::Annotation);
-    if (!node.layer) {
-      values[node.tops[0]] = graph.tables[node.table].lookup(
-          batch.input(graph.sparse_inputs[static_cast<size_t>(node.sparse_input)].name));
-    } else {
-      if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
-      bottoms.clear();
-      for (const size_t t : node.bottoms) bottoms.push_back(values[t]);
-      tops.assign(node.tops.size(), Tensor());
-      node.layer->forward(bottoms, tops, context);
-      for (size_t i = 0; i < tops.size(); ++i) values[node.tops[i]] = std::move(tops[i]);
-    }
+    if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
+    const auto describe = [&] { return str_cat({"[", node.type, " ", node.name, "]"}); };
+    name_batch_without_memory(describe, batch.rows, context.training,
+                              [&] { run_node(graph, node, batch, context, values, bottoms, tops); });
     if (!watch(node)) break;
   }
   bottoms.clear();

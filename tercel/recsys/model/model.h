@@ -12,6 +12,7 @@
 #include "tercel/nn/parameter_arena.h"
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/model/config.h"
+#include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
 
@@ -25,6 +26,9 @@ class TERCEL_API Model {
 
   /** Allocates parameters and tables and draws their initial values. */
   void initialize(uint64_t seed);
+  /** The same while go_on() is true, which is asked regularly; false if it ended early: the model is not usable then.
+   */
+  bool initialize(uint64_t seed, FunctionRef<bool()> go_on);
   /** Allocates parameters, filled with zeros, before loading values; tables are set by StaticTable::set_weight().
    */
   void allocate_parameters();
@@ -33,7 +37,7 @@ class TERCEL_API Model {
     Tensor loss;    ///< scalar; undefined when the batch was given without labels
     Tensor logits;  ///< [B, 1]
   };
-  /** One pass; `training` records gradients and runs dropout. */
+  /** One pass; `training` records gradients and runs dropout. OutOfMemoryError names the layer and the batch size. */
   Result forward(const data::Batch& batch, bool training);
   /**
    * The first layer whose output has a NaN or an infinity in a training pass over this batch, as "MLP top"; empty if

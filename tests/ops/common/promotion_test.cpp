@@ -23,4 +23,11 @@ TEST(ResultType, IsThatOfAnOperationOnBoth) {
   EXPECT_FALSE(can_cast(kFloat32, kInt64));
 }
 
+TEST(ResultType, OperandsMayHaveAnyLayout) {
+  const Tensor opaque(make_intrusive<TensorImpl>(kFloat16, kCpu, IntSpan{2, 3}, Layout::Opaque));
+  EXPECT_EQ(result_type(opaque, ones({2, 3}, kFloat32)), kFloat32);
+  EXPECT_EQ(result_type(opaque, 2.5), kFloat16);
+  EXPECT_EQ(result_type(2.5, opaque), kFloat16);
+}
+
 }  // namespace tercel::test

@@ -10,7 +10,7 @@
 #include "tercel/core/dispatch.h"
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/special/special.h"
 #include "tests/support/tensors.h"

@@ -5,7 +5,7 @@
 
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/elementwise/unary_ops.h"
 #include "tercel/ops/factories/factories.h"
@@ -186,7 +186,7 @@ inline Row row_of<op::LinearBeyond>() {
   const auto reference = [](double x) { return std::abs(x) < 2 ? x * x / 4 : std::abs(x) - 1; };
   Row row = unary_row("smooth_l1_loss_of_zero", reference, -5, 5, floating_types());
   row.run = [](const std::vector<Tensor>& in) {
-    return smooth_l1_loss(in[0], zeros({}, in[0].options()), Reduction::None, 2);
+    return smooth_l1_loss(in[0], zeros({}, in[0].dtype()), Reduction::None, 2);
   };
   return row;
 }

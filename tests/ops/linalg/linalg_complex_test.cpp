@@ -3,7 +3,7 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/linalg/linalg.h"
 #include "tercel/ops/linalg/products.h"

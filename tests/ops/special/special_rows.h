@@ -6,7 +6,7 @@
 #include <complex>
 #include <numeric>
 
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/special/special.h"
 #include "tercel/ops/special/special_binary_ops.h"
 #include "tercel/ops/special/special_unary_ops.h"

@@ -1,4 +1,4 @@
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@
 #include "tercel/ops/common/sum_to_size.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise_impl.h"
+#include "tercel/ops/elementwise/composite_impl.h"
 #include "tercel/ops/elementwise/ternary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
@@ -36,7 +36,7 @@ Tensor no_bools(const Tensor& x) { return zeros(x.sizes(), TensorOptions(kBool, 
 }  // namespace
 
 Tensor sgn(const Tensor& x) {
-  check_defined("sgn", x, "self");
+  check_strided("sgn", x);
   if (!x.is_complex()) return sign(x);
   const Tensor size = abs(x), zero = eq(size, 0);
   // Divides by 1 where the size is zero, so that the gradient there is not NaN.
@@ -60,13 +60,13 @@ TERCEL_DEFINE_VARIANTS(rad2deg)
 #undef TERCEL_DEFINE_VARIANTS
 
 Tensor positive(const Tensor& x) {
-  check_defined("positive", x, "self");
+  check_strided("positive", x);
   TERCEL_CHECK(x.dtype() != kBool, NotImplementedError, "The `+` operator, on a bool tensor is not supported.");
   return x;
 }
 
 Tensor angle(const Tensor& x) {
-  check_defined("angle", x, "self");
+  check_strided("angle", x);
   if (x.is_complex()) return atan2(imag(x), real(x));
   const Tensor floating = x.is_floating_point() ? x : to(x, default_dtype());
   // Multiplying x by zero keeps NaN and the history.
@@ -74,7 +74,7 @@ Tensor angle(const Tensor& x) {
 }
 
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
-  check_defined("nan_to_num", x, "self");
+  check_strided("nan_to_num", x);
   if (x.is_complex())
     return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
   if (!x.is_floating_point()) return clone(x);
@@ -120,7 +120,7 @@ const Tensor& logit_(const Tensor& x, std::optional<double> eps) {
 }
 
 Tensor signbit(const Tensor& x) {
-  check_defined("signbit", x, "self");
+  check_strided("signbit", x);
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "signbit is not implemented for complex tensors.");
   const NoRecordGuard no_record;
   if (!x.is_floating_point()) return lt(x, 0);
@@ -128,23 +128,23 @@ Tensor signbit(const Tensor& x) {
 }
 
 Tensor isinf(const Tensor& x) {
-  check_defined("isinf", x, "self");
+  check_strided("isinf", x);
   const NoRecordGuard no_record;
   if (x.is_complex()) return logical_or(isinf(real(x)), isinf(imag(x)));
   return x.is_floating_point() ? eq(abs(x), kInf) : no_bools(x);
 }
 Tensor isposinf(const Tensor& x) {
-  check_defined("isposinf", x, "self");
+  check_strided("isposinf", x);
   TERCEL_CHECK(!x.is_complex(), TypeError, "isposinf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, kInf) : no_bools(x);
 }
 Tensor isneginf(const Tensor& x) {
-  check_defined("isneginf", x, "self");
+  check_strided("isneginf", x);
   TERCEL_CHECK(!x.is_complex(), TypeError, "isneginf does not support complex inputs.");
   return x.is_floating_point() ? eq(x, -kInf) : no_bools(x);
 }
 Tensor isreal(const Tensor& x) {
-  check_defined("isreal", x, "self");
+  check_strided("isreal", x);
   const NoRecordGuard no_record;
   return x.is_complex() ? eq(imag(x), 0) : logical_not(no_bools(x));
 }
@@ -178,7 +178,7 @@ Tensor truncated_quotient(const Tensor& a, const B& b) {
 
 template <class B>
 Tensor divide(const Tensor& a, const B& b, std::optional<std::string_view> mode) {
-  check_defined("div", a, "self");
+  check_strided("div", a);
   if (!mode) return div(a, b);
   if (*mode == "floor") return floor_divide(a, b);
   TERCEL_CHECK(*mode == "trunc", RuntimeError,
@@ -210,8 +210,8 @@ Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) { return sub(b, a, a
 Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) { return sub(b, equals(alpha, 1) ? a : mul(a, alpha)); }
 
 Tensor ldexp(const Tensor& a, const Tensor& b) {
-  check_defined("ldexp", a, "self");
-  check_defined("ldexp", b, "other");
+  check_strided("ldexp", a);
+  check_strided("ldexp", b, "other");
   if (!is_integral(b.dtype(), false) || a.is_complex()) return mul(a, pow(2.0, b));
   // 2^b in two factors of float64: 2^b alone may overflow or underflow where the product does not.
   const ScalarType result = a.is_floating_point() ? a.dtype() : default_dtype();
@@ -219,8 +219,8 @@ Tensor ldexp(const Tensor& a, const Tensor& b) {
   return to(mul(mul(to(a, kFloat64), pow(2.0, half)), pow(2.0, sub(exponent, half))), result);
 }
 const Tensor& ldexp_(const Tensor& a, const Tensor& b) {
-  check_defined("ldexp_", a, "self");
-  check_defined("ldexp_", b, "other");
+  check_strided("ldexp_", a);
+  check_strided("ldexp_", b, "other");
   TERCEL_CHECK(a.is_differentiable(), RuntimeError, "ldexp can't be cast to the desired output type ",
                scalar_type_word(a.dtype()));
   return assign_inplace("ldexp_", a, [&](const Tensor& before) { return ldexp(before, b); });
@@ -233,24 +233,24 @@ Tensor widest(const Tensor& x) { return to(x, x.is_complex() ? kComplex128 : kFl
 }  // namespace
 
 Tensor float_power(const Tensor& a, const Tensor& b) {
-  check_defined("float_power", a, "self");
-  check_defined("float_power", b, "exponent");
+  check_strided("float_power", a);
+  check_strided("float_power", b, "exponent");
   return pow(widest(a), widest(b));
 }
 Tensor float_power(const Tensor& a, Scalar b) {
-  check_defined("float_power", a, "self");
+  check_strided("float_power", a);
   return pow(widest(a), b);
 }
-Tensor float_power(Scalar a, const Tensor& b) {
-  check_defined("float_power", b, "exponent");
-  return pow(a, widest(b));
+Tensor float_power(Scalar input, const Tensor& exponent) {
+  check_strided("float_power", exponent, "exponent");
+  return pow(input, widest(exponent));
 }
 
 namespace {
 
 template <class B>
 const Tensor& float_power_into(const Tensor& a, const B& b, bool complex_exponent) {
-  check_defined("float_power_", a, "self");
+  check_strided("float_power_", a);
   const ScalarType wanted = a.is_complex() || complex_exponent ? kComplex128 : kFloat64;
   TERCEL_CHECK(a.dtype() == wanted, RuntimeError, "the base given to float_power_ has dtype ",
                scalar_type_word(a.dtype()), " but the operation's result requires dtype ", scalar_type_word(wanted));
@@ -260,13 +260,13 @@ const Tensor& float_power_into(const Tensor& a, const B& b, bool complex_exponen
 }  // namespace
 
 const Tensor& float_power_(const Tensor& a, const Tensor& b) {
-  check_defined("float_power_", b, "exponent");
+  check_strided("float_power_", b, "exponent");
   return float_power_into(a, widest(b), b.is_complex());
 }
 const Tensor& float_power_(const Tensor& a, Scalar b) { return float_power_into(a, b, b.is_complex()); }
 
 Tensor round(const Tensor& x, int64_t decimals) {
-  check_defined("round", x, "self");
+  check_strided("round", x);
   if (decimals == 0) return round(x);
   if (!x.is_floating_point()) refuse_dtype("round_cpu", x.dtype());
   const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
@@ -277,7 +277,7 @@ const Tensor& round_(const Tensor& x, int64_t decimals) {
 }
 
 MantissaAndExponent frexp(const Tensor& x) {
-  check_defined("frexp", x, "self");
+  check_strided("frexp", x);
   TERCEL_CHECK(x.is_floating_point(), RuntimeError, "frexp() only supports floating-point dtypes, but got ",
                scalar_type_word(x.dtype()));
   check_on_cpu("frexp", x);
@@ -315,8 +315,8 @@ const Tensor& mvlgamma_(const Tensor& x, int64_t p) {
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  check_defined("isclose", a, "self");
-  check_defined("isclose", b, "other");
+  check_strided("isclose", a);
+  check_strided("isclose", b, "other");
   TERCEL_CHECK(a.dtype() == b.dtype(), RuntimeError, scalar_type_word(a.dtype()), " did not match ",
                scalar_type_word(b.dtype()));
   TERCEL_CHECK(rtol >= 0, RuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
@@ -339,15 +339,15 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 }
 
 bool equal(const Tensor& a, const Tensor& b) {
-  check_defined("equal", a, "self");
-  check_defined("equal", b, "other");
+  check_strided("equal", a);
+  check_strided("equal", b, "other");
   if (a.sizes() != b.sizes()) return false;
   const NoRecordGuard no_record;
   return item(all(eq(a, b))).to_bool();
 }
 
 Tensor clamp(const Tensor& x, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
-  check_defined("clamp", x, "self");
+  check_strided("clamp", x);
   TERCEL_CHECK(!x.is_complex(), NotImplementedError, "clamp is not supported for complex types");
   const bool lower = min && min->defined(), upper = max && max->defined();
   TERCEL_CHECK(lower || upper, RuntimeError, "clamp(): At least one of 'min' or 'max' must not be None");
@@ -403,8 +403,8 @@ Tensor where(const Tensor& condition, Scalar a, Scalar b) {
 namespace {
 
 void check_fill(const char* op, const Tensor& x, const Tensor& value) {
-  check_defined(op, x, "self");
-  check_defined(op, value, "value");
+  check_strided(op, x);
+  check_strided(op, value, "value");
   TERCEL_CHECK(value.dim() == 0, RuntimeError, op, " only supports a 0-dimensional value tensor, but got tensor with ",
                value.dim(), " dimension(s).");
   if (value.is_complex() && !x.is_complex()) check_number_fits(x.dtype(), item(value));
@@ -438,11 +438,11 @@ const Tensor& lerp_(const Tensor& a, const Tensor& b, const Tensor& weight) {
 
 #define TERCEL_DEFINE_COMPARE(name)                         \
   const Tensor& name##_(const Tensor& a, const Tensor& b) { \
-    check_defined(#name "_", a, "self");                    \
+    check_strided(#name "_", a);                            \
     return copy_(a, name(a, b));                            \
   }                                                         \
   const Tensor& name##_(const Tensor& a, Scalar b) {        \
-    check_defined(#name "_", a, "self");                    \
+    check_strided(#name "_", a);                            \
     return copy_(a, name(a, b));                            \
   }
 TERCEL_DEFINE_COMPARE(eq)
@@ -456,11 +456,11 @@ TERCEL_DEFINE_COMPARE(logical_or)
 TERCEL_DEFINE_COMPARE(logical_xor)
 #undef TERCEL_DEFINE_COMPARE
 const Tensor& logical_not_(const Tensor& x) {
-  check_defined("logical_not_", x, "self");
+  check_strided("logical_not_", x);
   return copy_(x, logical_not(x));
 }
 const Tensor& bitwise_not_(const Tensor& x) {
-  check_defined("bitwise_not_", x, "self");
+  check_strided("bitwise_not_", x);
   return copy_(x, bitwise_not(x));
 }
 

@@ -6,7 +6,7 @@
 
 #include "tercel/ops/elementwise/activation.h"
 #include "tercel/ops/elementwise/complex.h"
-#include "tercel/ops/elementwise/pointwise.h"
+#include "tercel/ops/elementwise/composite.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tests/ops/rows.h"
 
@@ -15,7 +15,7 @@ namespace tercel::test {
 using TensorList = std::vector<Tensor>;
 
 template <class F>
-Row pointwise_row(const char* name, F f, Function run, const std::vector<ScalarType>& dtypes = floating_types(),
+Row composite_row(const char* name, F f, Function run, const std::vector<ScalarType>& dtypes = floating_types(),
                   double low = -3, double high = 3) {
   Row row;
   row.name = name;
@@ -33,7 +33,7 @@ Row pointwise_row(const char* name, F f, Function run, const std::vector<ScalarT
 }
 
 inline Row test_row(const char* name, double (*f)(double), Function run, const std::vector<ScalarType>& dtypes) {
-  Row row = pointwise_row(name, f, std::move(run), dtypes);
+  Row row = composite_row(name, f, std::move(run), dtypes);
   row.differentiable = false;
   return row;
 }
@@ -42,50 +42,50 @@ inline double held(double x, double low, double high) { return std::min(std::max
 
 inline std::vector<Row> activation_rows() {
   std::vector<Row> rows = {
-      pointwise_row(
+      composite_row(
           "hardtanh", [](double x) { return held(x, -1, 2); },
           [](const TensorList& in) { return hardtanh(in[0], -1, 2); }),
-      pointwise_row(
+      composite_row(
           "relu6", [](double x) { return held(x, 0, 6); }, [](const TensorList& in) { return relu6(in[0]); },
           floating_types(), -9, 9),
-      pointwise_row(
+      composite_row(
           "hardsigmoid", [](double x) { return held(x + 3, 0, 6) / 6; },
           [](const TensorList& in) { return hardsigmoid(in[0]); }, floating_types(), -5, 5),
-      pointwise_row(
+      composite_row(
           "hardswish", [](double x) { return x * held(x + 3, 0, 6) / 6; },
           [](const TensorList& in) { return hardswish(in[0]); }, floating_types(), -5, 5),
-      pointwise_row(
+      composite_row(
           "elu", [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); },
           [](const TensorList& in) { return elu(in[0], 0.5); }),
-      pointwise_row(
+      composite_row(
           "selu", [](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); },
           [](const TensorList& in) { return selu(in[0]); }),
-      pointwise_row(
+      composite_row(
           "celu", [](double x) { return x > 0 ? x : 0.5 * std::expm1(x / 0.5); },
           [](const TensorList& in) { return celu(in[0], 0.5); }),
-      pointwise_row(
+      composite_row(
           "rrelu", [](double x) { return x > 0 ? x : 0.4 * x; },
           [](const TensorList& in) { return rrelu(in[0], 0.2, 0.6); }),
-      pointwise_row(
+      composite_row(
           "mish", [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
           [](const TensorList& in) { return mish(in[0]); }),
-      pointwise_row(
+      composite_row(
           "logsigmoid", [](double x) { return -std::log1p(std::exp(-x)); },
           [](const TensorList& in) { return logsigmoid(in[0]); }),
-      pointwise_row(
+      composite_row(
           "gelu_tanh",
           [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); },
           [](const TensorList& in) { return gelu(in[0], "tanh"); }),
-      pointwise_row(
+      composite_row(
           "threshold", [](double x) { return x > 0.5 ? x : 7; },
           [](const TensorList& in) { return threshold(in[0], 0.5, 7); }),
-      pointwise_row(
+      composite_row(
           "hardshrink", [](double x) { return std::abs(x) > 0.5 ? x : 0; },
           [](const TensorList& in) { return hardshrink(in[0]); }),
-      pointwise_row(
+      composite_row(
           "softshrink", [](double x) { return x > 0.5 ? x - 0.5 : (x < -0.5 ? x + 0.5 : 0); },
           [](const TensorList& in) { return softshrink(in[0]); }),
-      pointwise_row(
+      composite_row(
           "tanhshrink", [](double x) { return x - std::tanh(x); },
           [](const TensorList& in) { return tanhshrink(in[0]); }),
   };
@@ -99,7 +99,7 @@ inline std::vector<Row> activation_rows() {
   rows[7].inplace = [](const TensorList& in) { rrelu_(in[0], 0.2, 0.6); };
   rows[8].inplace = [](const TensorList& in) { mish_(in[0]); };
   rows[11].inplace = [](const TensorList& in) { threshold_(in[0], 0.5, 7); };
-  Row prelu_row = pointwise_row(
+  Row prelu_row = composite_row(
       "prelu", [](double x, double weight) { return x > 0 ? x : x * weight; },
       [](const TensorList& in) { return prelu(in[0], in[1]); });
   prelu_row.elementwise = false;
@@ -113,44 +113,44 @@ inline std::vector<Row> activation_rows() {
   return rows;
 }
 
-inline std::vector<Row> pointwise_rows() {
+inline std::vector<Row> composite_rows() {
   std::vector<Row> rows = {
-      pointwise_row(
+      composite_row(
           "sgn", [](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0); },
           [](const TensorList& in) { return sgn(in[0]); }, all_types()),
-      pointwise_row(
+      composite_row(
           "deg2rad", [](double x) { return x * M_PI / 180; }, [](const TensorList& in) { return deg2rad(in[0]); },
           all_types()),
-      pointwise_row(
+      composite_row(
           "rad2deg", [](double x) { return x * 180 / M_PI; }, [](const TensorList& in) { return rad2deg(in[0]); },
           all_types()),
-      pointwise_row(
+      composite_row(
           "positive", [](double x) { return x; }, [](const TensorList& in) { return positive(in[0]); }, number_types()),
-      pointwise_row(
+      composite_row(
           "angle", [](double x) { return x < 0 ? M_PI : 0; }, [](const TensorList& in) { return angle(in[0]); },
           all_types()),
-      pointwise_row(
+      composite_row(
           "nan_to_num", [](double x) { return x; }, [](const TensorList& in) { return nan_to_num(in[0]); },
           all_types()),
-      pointwise_row(
+      composite_row(
           "logit", [](double x) { return std::log(x / (1 - x)); }, [](const TensorList& in) { return logit(in[0]); },
           {kFloat32, kFloat64}, 0.05, 0.95),
-      pointwise_row(
+      composite_row(
           "true_divide", [](double a, double b) { return a / b; },
           [](const TensorList& in) { return true_divide(in[0], in[1]); }, number_types(), 1, 5),
-      pointwise_row(
+      composite_row(
           "rsub", [](double a, double b) { return b - 2 * a; },
           [](const TensorList& in) { return rsub(in[0], in[1], 2); }, number_types()),
-      pointwise_row(
+      composite_row(
           "ldexp", [](double a, double b) { return a * std::exp2(b); },
           [](const TensorList& in) { return ldexp(in[0], in[1]); }, {kFloat32, kFloat64}),
-      pointwise_row(
+      composite_row(
           "float_power", [](double a, double b) { return std::pow(a, b); },
           [](const TensorList& in) { return float_power(in[0], in[1]); }, {kFloat64, kFloat32, kInt64}, 1, 3),
-      pointwise_row(
+      composite_row(
           "clamp_tensors", [](double x, double bound) { return held(x, -std::abs(bound), std::abs(bound)); },
           [](const TensorList& in) { return clamp(in[0], neg(abs(in[1])), abs(in[1])); }, floating_types()),
-      pointwise_row(
+      composite_row(
           "clip", [](double x) { return held(x, -1, 2); }, [](const TensorList& in) { return clip(in[0], -1, 2); }),
       test_row(
           "signbit", [](double x) -> double { return x < 0; }, [](const TensorList& in) { return signbit(in[0]); },
@@ -175,24 +175,24 @@ inline std::vector<Row> pointwise_rows() {
       [](std::complex<double> z) { return z == 0.0 ? z : z / std::abs(z); });
   rows[4].complex_reference =
       elementwise_reference<std::complex<double>>([](std::complex<double> z) { return std::arg(z); });
-  Row close = pointwise_row(
+  Row close = composite_row(
       "isclose", [](double a, double b) -> double { return std::abs(a - b) <= 0.5 + 0.1 * std::abs(b); },
       [](const TensorList& in) { return isclose(in[0], in[1], 0.1, 0.5); }, {kFloat64, kInt64, kUInt8});
   close.differentiable = false;
   rows.push_back(close);
-  Row rounded = pointwise_row(
+  Row rounded = composite_row(
       "round_decimals", [](double x) { return std::nearbyint(x * 10) / 10; },
       [](const TensorList& in) { return round(in[0], 1); }, {kFloat64});
   rounded.inplace = [](const TensorList& in) { round_(in[0], 1); };
   rows.push_back(rounded);
-  rows.push_back(pointwise_row(
+  rows.push_back(composite_row(
       "frexp_mantissa", [](double x) { return x == 0 ? x : x / std::exp2(std::ilogb(x) + 1); },
       [](const TensorList& in) { return frexp(in[0]).mantissa; }));
   Row exponents = test_row(
       "frexp_exponent", [](double x) -> double { return x == 0 ? 0 : std::ilogb(x) + 1; },
       [](const TensorList& in) { return frexp(in[0]).exponent; }, floating_types());
   rows.push_back(exponents);
-  Row gamma = pointwise_row(
+  Row gamma = composite_row(
       "mvlgamma",
       [](double x) { return 1.5 * std::log(M_PI) + std::lgamma(x) + std::lgamma(x - 0.5) + std::lgamma(x - 1); },
       [](const TensorList& in) { return mvlgamma(in[0], 3); }, {kFloat32, kFloat64}, 2, 5);

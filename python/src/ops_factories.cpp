@@ -3,7 +3,6 @@
 
 #include "python/src/factory.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/factories/windows.h"
 #include "tercel/ops/views/resize.h"
 #include "tercel/ops/views/views.h"
 
@@ -81,7 +80,7 @@ constexpr const char* kRangeAdvice =
 
 }  // namespace
 
-Span<Entry> factory_ops() {
+Span<Entry> factories_ops() {
   static const Entry table[] = {
       entry(
           "empty(int[] size, *, Tensor out=None, memory_format memory_format=None, " TERCEL_FACTORY_OPTIONS ")",
@@ -217,29 +216,6 @@ Span<Entry> factory_ops() {
             return made("eye", out, o, default_dtype(), [&](TensorOptions to) { return eye(n, m, to); });
           },
           kFunction),
-      entry(
-          "bartlett_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, bool p, FactoryOptions o) { return bartlett_window(n, p, o.resolve()); }, kFunction),
-      entry(
-          "blackman_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, bool p, FactoryOptions o) { return blackman_window(n, p, o.resolve()); }, kFunction),
-      entry(
-          "hann_window(int window_length, bool periodic=True, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, bool p, FactoryOptions o) { return hann_window(n, p, o.resolve()); }, kFunction),
-      entry(
-          "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float "
-          "beta=0.46, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, bool p, double alpha, double beta, FactoryOptions o) {
-            return hamming_window(n, p, alpha, beta, o.resolve());
-          },
-          kFunction),
-      entry(
-          "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](int64_t n, bool p, double beta, FactoryOptions o) { return kaiser_window(n, p, beta, o.resolve()); },
-          kFunction),
-      entry(
-          "scalar_tensor(Scalar s, *, " TERCEL_FACTORY_OPTIONS ")",
-          [](Scalar s, FactoryOptions o) { return scalar_tensor(s, o.resolve()); }, kFunction),
   };
   return table;
 }

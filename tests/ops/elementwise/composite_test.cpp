@@ -1,11 +1,11 @@
-// Special values and variants of the elementwise ops of pointwise.h, special.h and activation.h.
-#include "tercel/ops/elementwise/pointwise.h"
+// Special values and variants of the elementwise ops of composite.h, special.h and activation.h.
+#include "tercel/ops/elementwise/composite.h"
 
 #include <cmath>
 
 #include "tercel/ops/ops.h"
 #include "tests/ops/conformance.h"
-#include "tests/ops/elementwise/pointwise_rows.h"
+#include "tests/ops/elementwise/composite_rows.h"
 #include "tests/ops/special/special_rows.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
@@ -13,7 +13,7 @@
 namespace tercel::test {
 
 INSTANTIATE_TEST_SUITE_P(Special, Conformance, ::testing::ValuesIn(special_rows()), row_name);
-INSTANTIATE_TEST_SUITE_P(Pointwise, Conformance, ::testing::ValuesIn(pointwise_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Composite, Conformance, ::testing::ValuesIn(composite_rows()), row_name);
 INSTANTIATE_TEST_SUITE_P(Activation, Conformance, ::testing::ValuesIn(activation_rows()), row_name);
 
 namespace {
@@ -94,7 +94,7 @@ TEST(Special, IntegersAtTheEnds) {
   EXPECT_THROW(gcd(doubles({1}), doubles({1})), NotImplementedError);
 }
 
-TEST(Pointwise, Division) {
+TEST(Composite, Division) {
   const Tensor a = make({4}, kInt64, {-7, 7, -7, 7}), b = make({4}, kInt64, {2, 2, -2, -2});
   EXPECT_EQ(values_of(div(a, b, "trunc")), (std::vector<double>{-3, 3, 3, -3}));
   EXPECT_EQ(values_of(div(a, b, "floor")), (std::vector<double>{-4, 3, 3, -4}));
@@ -107,7 +107,7 @@ TEST(Pointwise, Division) {
   EXPECT_EQ(values_of(rsub(make({2}, kInt64, {1, 2}), 10)), (std::vector<double>{9, 8}));
 }
 
-TEST(Pointwise, Closeness) {
+TEST(Composite, Closeness) {
   const Tensor a = doubles({1, kInf, kNan, 0}), b = doubles({1 + 1e-6, kInf, kNan, 1e-9});
   EXPECT_EQ(values_of(isclose(a, b)), (std::vector<double>{1, 1, 0, 1}));
   EXPECT_EQ(values_of(isclose(a, b, 1e-5, 1e-8, true)), (std::vector<double>{1, 1, 1, 1}));
@@ -123,7 +123,7 @@ TEST(Pointwise, Closeness) {
             "Double did not match Float");
 }
 
-TEST(Pointwise, SpecialNumbers) {
+TEST(Composite, SpecialNumbers) {
   const Tensor x = doubles({kInf, -kInf, kNan, -0.0, 1});
   EXPECT_EQ(values_of(isinf(x)), (std::vector<double>{1, 1, 0, 0, 0}));
   EXPECT_EQ(values_of(isposinf(x)), (std::vector<double>{1, 0, 0, 0, 0}));
@@ -142,7 +142,7 @@ TEST(Pointwise, SpecialNumbers) {
   EXPECT_EQ(values_of(isreal(make_complex({2}, kComplex64, {{1, 0}, {0, 1}}))), (std::vector<double>{1, 0}));
 }
 
-TEST(Pointwise, ActivationsOfSpecialNumbers) {
+TEST(Composite, ActivationsOfSpecialNumbers) {
   const Tensor x = doubles({-kInf, kInf, kNan, -3, 3, 1}).requires_grad_();
   const Tensor out = hardswish(x);
   const std::vector<double> y = values_of(out);
@@ -155,7 +155,7 @@ TEST(Pointwise, ActivationsOfSpecialNumbers) {
   EXPECT_EQ(values_of(prelu(z, slope)), values_of(prelu(z, slope.detach().requires_grad_())));
 }
 
-TEST(Pointwise, BoundsThatAreTensors) {
+TEST(Composite, BoundsThatAreTensors) {
   const Tensor x = doubles({-2, 0, 5, kNan});
   EXPECT_EQ(values_of(clamp(x, doubles({-1}), std::nullopt))[0], -1);
   EXPECT_EQ(values_of(clamp(x, std::nullopt, doubles({1})))[2], 1);
@@ -165,7 +165,7 @@ TEST(Pointwise, BoundsThatAreTensors) {
             "clamp(): At least one of 'min' or 'max' must not be None");
 }
 
-TEST(Pointwise, InPlaceVariants) {
+TEST(Composite, InPlaceVariants) {
   const Tensor x = make({3}, kInt32, {1, 2, 3});
   lt_(x, 3);
   EXPECT_EQ(values_of(x), (std::vector<double>{1, 1, 0}));
