@@ -83,7 +83,7 @@ int run_criteo(CommandLine& line) {
   line.arguments("IN", kInputHelp, in);
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
-  const FormatFlags format(line);
+  FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example("tercel convert criteo train.txt.gz data --min-count 4 --test-every 10");
@@ -103,7 +103,7 @@ int run_csv(CommandLine& line) {
   line.arguments("IN", kInputHelp, in);
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
-  const FormatFlags format(line);
+  FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example(
@@ -117,10 +117,10 @@ int run_csv(CommandLine& line) {
 
 /** The format that the command is named after. */
 const data::FormatEntry& format_of(const CommandLine& line) {
-  const std::string_view command = line.command();
+  const std::string_view word = line.name().substr(line.name().rfind(' ') + 1);
   for (const data::FormatEntry& entry : data::dataset_formats())
-    if (command.ends_with(entry.name)) return entry;
-  throw_error<InternalError>({"convert: no format for ", command});
+    if (entry.name == word) return entry;
+  throw_error<InternalError>({"convert: no format for ", line.command()});
 }
 
 /** Describes files of other tools. */

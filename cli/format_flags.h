@@ -15,14 +15,19 @@ class FormatFlags {
  public:
   /** Adds the flags. The format is looked up in the words before they are parsed: its own flags depend on it. */
   explicit FormatFlags(CommandLine& line);
+  FormatFlags(const FormatFlags&) = delete;
+  FormatFlags& operator=(const FormatFlags&) = delete;
 
-  std::shared_ptr<const data::DatasetFormat> format() const { return format_; }
+  /** With the options that parse() set. */
+  std::shared_ptr<const data::DatasetFormat> format() const;
 
  private:
   struct Choice {
     std::string format = "norm";
 
-    static constexpr auto fields() { return std::tuple(Field{"format", &Choice::format, "format of the data files"}); }
+    static constexpr auto fields() {
+      return std::tuple(Field{"format", &Choice::format, "format of the data files; its own options are below"});
+    }
   };
 
   Choice choice_;

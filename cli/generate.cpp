@@ -37,7 +37,7 @@ int run_generate(CommandLine& line) {
   CommonOptions common;
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
-  const FormatFlags format(line);
+  FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example("tercel generate data --preset criteo --rows 1000000 --seed 1");

@@ -125,6 +125,7 @@ void BatchBuffer::prepare_input(size_t input, int64_t rows, Span<Tensor> uniform
   sparse.slot_num = shape.slot_num;
   sparse.hotness = shape_->uniform ? common_hotness(shape) : 0;
   sparse.order = shape_->bag_order;
+  if (!shape.key_weights) sparse.key_weights = Tensor();  // of the reader that used the batch before
   const int64_t num_offsets = rows * shape.slot_num + 1;
   const Decoded target = decoded(input);
   Input& out = inputs[input];

@@ -1,5 +1,6 @@
 #include "tercel/data/batch_reader.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -16,7 +17,17 @@ namespace {
 
 constexpr std::string_view kOwner = "reader";
 
+void check_distinct(std::string_view option, std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  TERCEL_CHECK(twice == names.end(), ConfigError, "[", kOwner, "] option '", option, "': the name '", printable(*twice),
+               "' occurs twice");
+}
+
 void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) {
+  std::vector<std::string_view> names;
+  for (const SparseInput& input : inputs) names.push_back(input.name);
+  check_distinct("inputs", std::move(names));
   // By subtraction, which cannot overflow for any requested numbers of slots.
   int64_t left = schema.slot_num();
   for (const SparseInput& input : inputs) {
@@ -29,22 +40,33 @@ void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) 
                " slots in all, found ", schema.slot_num() - left);
 }
 
-/** i32 keys and offsets must hold every key that rows may have, and the number of keys of a batch. */
-void check_narrow_keys(const Schema& schema, const ReaderOptions& options) {
+/** Rows of the rank's part of a whole batch. */
+int64_t part_rows(const ReaderOptions& options, int64_t rows) {
+  const BatchSequence::Rules rules{options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
+  return BatchSequence::part_of(rules, {0, std::min(options.batch_size, rows)}).count;
+}
+
+/** ConfigError unless i32 keys and offsets hold every key that rows may have, and the number of keys of a part. */
+void check_narrow_keys(const Schema& schema, const ReaderOptions& options, int64_t rows) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const auto refuse = [](auto expected, auto found) {
+    throw_error<ConfigError>({"[", kOwner, "] option 'narrow_keys': expected ", expected, ", found ", found});
+  };
   size_t slot = 0;
-  for (const SparseInput& input : options.inputs)
+  for (const SparseInput& input : options.inputs) {
+    int64_t row_nnz = 0;
     for (int64_t s = 0; s < input.slot_num; ++s, ++slot) {
       const Slot& of = schema.slots[slot];
       const int64_t end = of.size > 0 ? of.first_key + of.size : input.num_keys;
-      TERCEL_CHECK(end > 0 && end - 1 <= kMost, ConfigError, "[", kOwner,
-                   "] option 'narrow_keys': expected keys of slot '", printable(of.name), "' up to ", kMost, ", found ",
-                   end > 0 ? str_cat({"keys up to ", end - 1}) : std::string("that any may occur"));
+      if (end <= 0 || end - 1 > kMost)
+        refuse(str_cat({"keys of slot '", printable(of.name), "' up to ", kMost}),
+               end > 0 ? str_cat({"keys up to ", end - 1}) : std::string("that any may occur"));
+      row_nnz += of.hotness;
     }
-  int64_t nnz = 0;
-  TERCEL_CHECK(!__builtin_mul_overflow(options.batch_size, schema.max_nnz(), &nnz) && nnz <= kMost, ConfigError, "[",
-               kOwner, "] option 'narrow_keys': expected at most ", kMost, " keys in a batch, found ",
-               options.batch_size, " rows of up to ", schema.max_nnz());
+    if (row_nnz > 0 && rows > kMost / row_nnz)
+      refuse(str_cat({"at most ", kMost, " keys in a batch of input '", printable(input.name), "'"}),
+             str_cat({rows, " rows of up to ", row_nnz}));
+  }
 }
 
 }  // namespace
@@ -71,6 +93,7 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   if (state.options.inputs.empty() && state.schema.slot_num() > 0)
     state.options.inputs.push_back({"keys", state.schema.slot_num()});
   check_inputs(state.schema, state.options.inputs);
+  check_distinct("columns", {options.columns.begin(), options.columns.end()});
   const DataPart& part = dataset.part(part_name);
   const std::string where =
       str_cat({dataset.folder.empty() ? part.file_list : dataset.folder, ": ", to_string(part_name)});
@@ -79,12 +102,11 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
     for (const DataFile& file : part.files) verify_file(dataset, file);
   TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
                options.ranks, ", the number of ranks, found ", options.rank);
-  if (options.narrow_keys) check_narrow_keys(state.schema, state.options);
-  TERCEL_ASSERT(dataset.format);
-  state.source = dataset.format->open(
+  state.source = dataset.checked_format().open(
       dataset, part, {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
+  if (options.narrow_keys) check_narrow_keys(state.schema, state.options, part_rows(options, rows));
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
                "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
                ", as drop_last leaves out short batches, found ", options.batch_size);
@@ -99,7 +121,7 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   if (state.shape.uniform)
     for (size_t i = 0; i < state.shape.inputs.size(); ++i)
       state.uniform_offsets.push_back(
-          uniform_row_offsets(state.shape, i, ceil_div(std::min(options.batch_size, rows), options.ranks)));
+          uniform_row_offsets(state.shape, i, part_rows(options, rows)));
   state.sequence.emplace(*state.order, state.rules, 0, 0);
 }
 

@@ -72,6 +72,7 @@ class Converter {
         progress_(progress),
         target_(folder, replace ? kDatasetFile : std::string_view()) {
     TERCEL_CHECK(!sources.empty(), ConfigError, "convert: expected files to convert, found none");
+    TERCEL_CHECK(options_.format, ConfigError, "convert: expected a format, such as norm_format(), found none");
     TERCEL_CHECK(std::count(sources.begin(), sources.end(), kStandardInput) <= 1, ConfigError,
                  "convert: expected the standard input ('-') once, found it more often");
     for (const std::string& source : sources)

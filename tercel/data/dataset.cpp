@@ -49,8 +49,6 @@ void check_moments(std::string_view owner, const Dataset& dataset) {
 
 void check_dataset(const Dataset& dataset, std::string_view owner) {
   dataset.schema.check(owner);
-  TERCEL_ASSERT(dataset.format);
-  dataset.format->check_schema(dataset.schema, owner);
   TERCEL_CHECK(!dataset.train.files.empty(), ConfigError, owner, ": train: expected at least one file, found none");
   check_moments(owner, dataset);
   if (!dataset.conversion || !dataset.conversion->vocabulary) return;
@@ -105,6 +103,10 @@ std::shared_ptr<const DatasetFormat> format_from_json(const Json& json, const st
                printable(dump_json_line(json)));
   std::shared_ptr<DatasetFormat> format = make_format(json[kFormatName].get<std::string>(), printable(owner));
   detail::read_options(json, format->option_table(), format->options(), owner, {kFormatName});
+  // Descriptions have every option: a default in place of a lost one would read other rows.
+  for (const OptionField& field : format->option_table())
+    TERCEL_CHECK(json.contains(field.name), DataError, "[", printable(owner), "] option '", field.name, "': expected ",
+                 option_type_text(field), ", found nothing");
   return format;
 }
 
@@ -183,6 +185,11 @@ const std::string* Conversion::setting(std::string_view name) const {
   return found == settings.end() ? nullptr : &found->value;
 }
 
+const DatasetFormat& Dataset::checked_format() const {
+  TERCEL_CHECK(format, ConfigError, "dataset: expected a format, such as norm_format(), found none");
+  return *format;
+}
+
 std::string Dataset::path_of(const FileRecord& file) const {
   return folder.empty() ? file.path : join_path(folder, file.path);
 }
@@ -190,7 +197,7 @@ std::string Dataset::path_of(const FileRecord& file) const {
 std::string dataset_to_json(const Dataset& dataset) {
   check_dataset(dataset, kDatasetFile);
   Json json = write_options(Head{});
-  json[std::string(kFormat)] = format_to_json(*dataset.format);
+  json[std::string(kFormat)] = format_to_json(dataset.checked_format());
   json[std::string(kSchema)] = write_options(dataset.schema);
   json[std::string(kTrain)] = part_to_json(dataset.train);
   if (!dataset.test.files.empty()) json[std::string(kTest)] = part_to_json(dataset.test);
@@ -223,7 +230,7 @@ Dataset load_dataset(const std::string& path) {
   dataset.folder = is_folder ? path : parent_path(path);
   for (const DataPart* part : {&dataset.train, &dataset.test})
     for (const DataFile& file : part->files) check_size(dataset, file);
-  dataset.format->check_sizes(dataset);
+  dataset.checked_format().check_sizes(dataset);
   if (dataset.conversion && dataset.conversion->vocabulary) {
     check_size(dataset, *dataset.conversion->vocabulary);
     check_in_folder(dataset, *dataset.conversion->vocabulary);

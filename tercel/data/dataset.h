@@ -138,6 +138,8 @@ struct Dataset {
   DataPart test;  // no files: there is no test part
   std::optional<Conversion> conversion;
 
+  /** The format; ConfigError if there is none. */
+  TERCEL_API const DatasetFormat& checked_format() const;
   const DataPart& part(PartName name) const { return name == PartName::Train ? train : test; }
   /** The path of a file of the dataset. */
   std::string path_of(const FileRecord& file) const;

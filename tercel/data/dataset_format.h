@@ -37,17 +37,15 @@ class TERCEL_API DatasetFormat {
   virtual const void* options() const = 0;
   virtual void* options() = 0;
 
-  /** ConfigError that starts with `owner` unless files can hold rows of a valid schema. */
-  virtual void check_schema(const Schema& schema, std::string_view owner) const = 0;
   /** DataError for the first file whose size is impossible for its number of rows; opens none. */
   virtual void check_sizes(const Dataset& dataset) const = 0;
-  /** Bytes that files with so many rows take at most, or about that; INT64_MAX for more. */
+  /** Bytes that so many rows take at most, without headers; INT64_MAX for more. */
   virtual int64_t estimate_bytes(const Schema& schema, int64_t rows) const = 0;
 
   /** Opens the files of a part; DataError for files that do not fit the description. */
   virtual std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
                                              const SourceOptions& options) const = 0;
-  /** Creates missing folders. ConfigError for a schema that check_schema() refuses or invalid options. */
+  /** Creates missing folders. ConfigError for a schema whose rows files cannot hold, or invalid options. */
   virtual std::unique_ptr<DatasetWriter> create_writer(const Schema& schema, const WriterOptions& options) const = 0;
 };
 

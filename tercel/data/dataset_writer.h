@@ -28,8 +28,9 @@ class TERCEL_API DatasetWriter {
 
   /**
    * Appends rows: labels [rows, label_dim], dense [rows, dense_dim], nnz [rows, slot_num] (null: `hotness` keys in
-   * every slot), and the concatenated keys of all slots of all rows. ValueError that names the row for a value that
-   * RowRules or the format refuses; rows before the bad one are written.
+   * every slot), and the concatenated keys of all slots of all rows. ValueError that names the row for a label that is
+   * neither 0 nor 1 (with binary_labels), a value that is not finite, more keys than the slot's hotness, a key outside
+   * its slot's range or too large for the files; rows before the bad one are written.
    */
   virtual void write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz,
                      const int64_t* keys) = 0;

@@ -113,6 +113,7 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
                "[generate] expected at least 1 row in the train part, found rows = ", options.rows,
                " and test_fraction = ", options.test_fraction);
   const ClickModelSpec spec = spec_of(options);
+  TERCEL_CHECK(options.format, ConfigError, "[generate] expected a format, such as norm_format(), found none");
   check_room(folder, schema_of(spec), options);
   check_memory(spec, schema_of(spec));
   AtomicDir target(folder, replace ? kDatasetFile : std::string_view());

@@ -58,7 +58,8 @@ Prefetcher::Prefetcher(RecordSource& source, const BatchShape& shape, const RowO
   // Windows in use by the workers, and one that is being loaded.
   const int64_t window_rows = (order.rows() + order.num_windows() - 1) / order.num_windows();
   const int64_t in_work = options.num_workers * std::min(rules_.batch_size, order.rows());
-  windows_.resize(static_cast<size_t>(2 + (in_work - 1) / window_rows));
+  const int64_t prepared_ahead = source.prepares() ? options.num_workers - 1 : 0;
+  windows_.resize(static_cast<size_t>(2 + (in_work - 1) / window_rows + prepared_ahead));
   for (WindowPlace& place : windows_) place.window = source.make_window();
   batches_.resize(static_cast<size_t>(std::max(options.prefetch, options.num_workers)));
   start(options.num_workers);
@@ -96,13 +97,25 @@ void Prefetcher::stop() noexcept {
 void Prefetcher::load_windows() {
   for (; !to_load_.done(); to_load_.next_epoch()) {
     const EpochPlan plan = to_load_.plan();
-    for (int64_t window = plan.first_window; window < plan.end_window; ++window)
+    bool used = false;
+    for (int64_t window = plan.first_window; window < plan.end_window; ++window) {
+      if (count_uses(plan, window) == 0) continue;
+      used = true;
       if (!load_window(plan, window)) return;
+    }
+    // A whole epoch without rows of this rank: all others are the same.
+    if (!used && plan.begin == 0) return;
   }
 }
 
-int64_t Prefetcher::count_uses(const EpochPlan& plan, int64_t begin, int64_t end) const {
-  const int64_t size = rules_.batch_size;
+RowRange Prefetcher::rows_of(const EpochPlan& plan, int64_t window) const {
+  const int64_t begin = std::max(order_.window_begin(plan.epoch, window), plan.begin);
+  return {begin, std::min(order_.window_end(plan.epoch, window), plan.end) - begin};
+}
+
+int64_t Prefetcher::count_uses(const EpochPlan& plan, int64_t window) const {
+  const RowRange rows = rows_of(plan, window);
+  const int64_t begin = rows.begin, end = rows.begin + rows.count, size = rules_.batch_size;
   const auto uses = [&](int64_t batch) {
     const int64_t first = plan.begin + batch * size;
     const RowRange part = BatchSequence::part_of(rules_, {first, std::min(size, plan.end - first)});
@@ -119,10 +132,7 @@ int64_t Prefetcher::count_uses(const EpochPlan& plan, int64_t begin, int64_t end
 
 bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
   const int64_t number = plan.first_window_number + window - plan.first_window;
-  const int64_t first = std::max(order_.window_begin(plan.epoch, window), plan.begin);
-  const int64_t end = std::min(order_.window_end(plan.epoch, window), plan.end);
-  const int64_t uses = count_uses(plan, first, end);
-  if (uses == 0) return true;  // no row is in this rank's parts
+  const int64_t last = rows_of(plan, window).begin + rows_of(plan, window).count - 1;
   WindowPlace& place = window_place(number);
   {
     std::unique_lock lock(mutex_);
@@ -140,13 +150,14 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
     error = std::current_exception();
   }
   const bool good = error == nullptr;
-  // Regardless of the rows that the source reports: some batch must get the error, since no further window follows.
-  if (!good) target.rows = std::min(target.rows, end - 1 - order_.window_begin(plan.epoch, window));
+  // Regardless of the rows that the source reports: the batch with the last row must get the error, if it is not the one
+  // of a later window, since no further window follows.
+  if (!good) target.rows = std::min(target.rows, last - order_.window_begin(plan.epoch, window));
   target.error = std::move(error);
   {
     const std::lock_guard lock(mutex_);
     place.number = number;
-    place.uses = uses;
+    place.uses = count_uses(plan, window);
     place.state = WindowState::Loaded;
     if (!good) {
       failed_window_ = number;
@@ -160,27 +171,35 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
 const Window* Prefetcher::wait_for_window(int64_t number) {
   WindowPlace& place = window_place(number);
   std::unique_lock lock(mutex_);
-  window_ready_.wait(lock, [&] {
-    const bool is_there = place.state == WindowState::Loaded || place.state == WindowState::Ready;
-    return stop_ || number > failed_window_ || (is_there && place.number == number);
-  });
-  if (stop_) return nullptr;
-  if (number > failed_window_) std::rethrow_exception(load_error_);
-  if (place.state == WindowState::Ready) return place.window.get();
-  place.state = WindowState::Preparing;
-  lock.unlock();
-  Window& window = *place.window;
+  for (;;) {
+    if (stop_) return nullptr;
+    if (number > failed_window_) std::rethrow_exception(load_error_);
+    if (place.state == WindowState::Ready && place.number == number) return place.window.get();
+    // Instead of waiting, it prepares the oldest window that nobody prepares.
+    WindowPlace* oldest = nullptr;
+    for (WindowPlace& other : windows_)
+      if (other.state == WindowState::Loaded && (oldest == nullptr || other.number < oldest->number)) oldest = &other;
+    if (oldest == nullptr) {
+      window_ready_.wait(lock);
+      continue;
+    }
+    oldest->state = WindowState::Preparing;
+    lock.unlock();
+    prepare(*oldest->window);
+    lock.lock();
+    oldest->state = WindowState::Ready;
+    window_ready_.notify_all();
+  }
+}
+
+void Prefetcher::prepare(Window& window) const {
+  if (window.error && (window.rows == 0 || order_.is_shuffled())) return;  // no row of it is decoded
   try {
     source_.prepare(window);
   } catch (...) {
     window.rows = 0;
-    window.error = std::current_exception();
+    if (!window.error) window.error = std::current_exception();
   }
-  lock.lock();
-  place.state = WindowState::Ready;
-  lock.unlock();
-  window_ready_.notify_all();
-  return &window;
 }
 
 void Prefetcher::release_window(int64_t number) {

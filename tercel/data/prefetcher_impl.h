@@ -1,9 +1,9 @@
 // The threads between a source of records and the consumer of batches.
 //
 // Note [Prefetching]
-// One thread loads windows in order, into a ring of a few. Workers claim batches in order; the first that needs a
-// window prepares it, and each decodes its batch from the windows that hold its rows, and puts it into a second ring,
-// from which the consumer takes them in order. What a batch holds depends on its number alone, so the number of workers
+// One thread loads windows in order, into a ring of a few. Workers claim batches in order; one that would wait for a
+// window prepares the oldest loaded one. Each decodes its batch from the windows that hold its rows, and puts it into a
+// second ring, from which the consumer takes them in order. What a batch holds depends on its number alone, so the number of workers
 // cannot change it. A window's place in its ring is free again when the last batch that has rows of it is decoded. The
 // oldest incomplete batch needs the oldest windows, so it never waits for a place, regardless of the sizes of the
 // rings.
@@ -114,11 +114,14 @@ class Prefetcher {
   /** False if the thread is to end. */
   bool load_window(const EpochPlan& plan, int64_t window);
   void decode_batches();
-  /** Batches that have rows of places [begin, end) of an epoch in the rank's part. */
-  int64_t count_uses(const EpochPlan& plan, int64_t begin, int64_t end) const;
+  /** The rows of a window that the plan delivers. */
+  RowRange rows_of(const EpochPlan& plan, int64_t window) const;
+  /** Batches that have rows of the window in the rank's part. */
+  int64_t count_uses(const EpochPlan& plan, int64_t window) const;
   void decode_batch(const EpochPlan& plan, const RowRange& part, BatchBuffer& out, std::exception_ptr& error);
-  /** Waits until it is loaded, and prepares it if no other worker has; null if the threads are to stop. */
+  /** Waits until it is loaded and prepared, and prepares loaded ones meanwhile; null if the threads are to stop. */
   const Window* wait_for_window(int64_t number);
+  void prepare(Window& window) const;
   void release_window(int64_t number);
   WindowPlace& window_place(int64_t number) { return windows_[static_cast<size_t>(number) % windows_.size()]; }
   BatchPlace& batch_place(int64_t number) { return batches_[static_cast<size_t>(number) % batches_.size()]; }

@@ -1,4 +1,4 @@
-// Data files as readers see them: local ones, or those of another file system.
+// Data files as readers see them. There are local ones only; those of other file systems will implement RandomAccessFile.
 #pragma once
 
 #include <cstdint>

@@ -43,8 +43,9 @@ struct Places {
 
 /**
  * A part's rows in one format. An implementer guarantees that load() may run at the same time as any number of
- * prepare() and decode() of other windows, that any bytes in the files lead to rows or to a DataError, and that the
- * rows do not depend on the windows they are read in.
+ * prepare() and decode() of other windows, that any bytes in the files lead to a DataError or to rows that follow
+ * RowRules (of the schema, and of the inputs and binary_labels in SourceOptions), and that the rows do not depend on the
+ * windows they are read in. Readers rely on the rules: narrow keys are not checked again.
  */
 class RecordSource {
  public:
@@ -60,9 +61,12 @@ class RecordSource {
    * it throws. Called by one thread at a time; returns early, with any content, once `stop` is set.
    */
   virtual void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) = 0;
+  /** Whether prepare() does anything. */
+  virtual bool prepares() const { return false; }
   /**
-   * Work on a loaded window that needs no order, such as decompression: called once, before the first decode(), by the
-   * thread that needs the window first. An error counts as one of the first row.
+   * Work on a loaded window that needs no order, such as decompression: called once, before the first decode(), by any
+   * thread, while others prepare other windows. If load() threw after window.rows rows, those are prepared, unless none
+   * of them will be decoded. An error counts as one of the first row.
    */
   virtual void prepare(Window& window) const;
   /** Called with the places of a batch in order, by one thread per batch. */

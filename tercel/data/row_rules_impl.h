@@ -23,6 +23,7 @@ class RowRules {
     uint64_t key_range;
     int64_t hotness;
 
+    bool allows(int64_t count) const { return count >= 0 && count <= hotness; }
     bool has(int64_t key) const { return static_cast<uint64_t>(key) - first_key <= key_range; }
   };
 

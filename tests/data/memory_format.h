@@ -24,11 +24,13 @@ inline float key_weight_of(int64_t key) { return static_cast<float>(key) / 8; }
 struct MemoryOptions {
   std::vector<int64_t> window_rows = {1, 7, 64, 3};  // repeated until the rows end
   int64_t bad_window = -1;                           // prepare() of the window that begins with this row throws
+  int64_t bad_row = -1;                              // load() throws when it comes to this row
   bool key_weights = false;
 
   static constexpr auto fields() {
     return std::tuple(Field{"window_rows", &MemoryOptions::window_rows, "rows of each window", at_least(1)},
                       Field{"bad_window", &MemoryOptions::bad_window, "first row of a window that cannot be prepared"},
+                      Field{"bad_row", &MemoryOptions::bad_row, "a row that cannot be loaded"},
                       Field{"key_weights", &MemoryOptions::key_weights, "whether keys have weights"});
   }
 };
@@ -78,10 +80,15 @@ class MemorySource final : public RecordSource {
     window.rows = 0;
     window.numbers.clear();
     for (const RowRange& range : ranges)
-      for (int64_t i = 0; i < range.count; ++i, ++window.rows) window.numbers.push_back(~(range.begin + i));
+      for (int64_t i = 0; i < range.count; ++i, ++window.rows) {
+        if (range.begin + i == options_.bad_row) throw DataError("memory: a bad row");
+        window.numbers.push_back(~(range.begin + i));
+      }
   }
+  bool prepares() const override { return true; }
   void prepare(Window& target) const override {
     auto& window = static_cast<MemoryWindow&>(target);
+    TERCEL_CHECK(!window.numbers.empty(), InternalError, "memory: an empty window is prepared");
     if (~window.numbers.front() == options_.bad_window) throw DataError("memory: a bad window");
     for (int64_t& number : window.numbers) number = ~number;  // twice would undo it
     ++memory_->prepared;
@@ -141,7 +148,6 @@ class MemoryFormat final : public DatasetFormat {
   OptionTable option_table() const override { return tercel::option_table<MemoryOptions>(); }
   const void* options() const override { return &options_; }
   void* options() override { return &options_; }
-  void check_schema(const Schema&, std::string_view) const override {}
   void check_sizes(const Dataset&) const override {}
   int64_t estimate_bytes(const Schema&, int64_t) const override { return 0; }
   std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart&,

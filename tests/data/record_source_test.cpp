@@ -1,6 +1,7 @@
 // What the readers promise to sources, seen by one that counts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -30,8 +31,12 @@ TEST(RecordSourceThreads, WindowsOfAnySizesArePreparedOnce) {
         options.num_workers = workers;
         options.epochs = 2;
         BatchReader reader(dataset, PartName::Train, options);
-        Rows rows = read_rest(reader);
-        ASSERT_EQ(rows.count, 400);
+        Rows twice = read_rest(reader);
+        ASSERT_EQ(twice.count, 400);
+        const std::vector<int64_t>& keys = data.memory->rows.keys;
+        EXPECT_TRUE(std::equal(keys.begin(), keys.end(), twice.keys.begin()));
+        EXPECT_TRUE(std::equal(keys.rbegin(), keys.rend(), twice.keys.rbegin()));
+        EXPECT_EQ(twice.keys.size(), 2 * keys.size());
         const MemorySource source(data.memory, {.window_rows = sizes}, data.schema, {});
         EXPECT_EQ(data.memory->prepared, 2 * source.windows().count());
       }
@@ -52,6 +57,88 @@ TEST(RecordSourceThreads, AnErrorOfAWindowIsThatOfItsFirstBatch) {
     }
     for (int again = 0; again < 2; ++again) TERCEL_EXPECT_THROW(reader.next(batch), DataError, "a bad window");
   }
+}
+
+// Of an error in a window, each rank hears at its first batch that has or follows the row.
+TEST(RecordSourceThreads, AnErrorOfLoadingEndsEveryRank) {
+  const Case data;
+  for (const bool shuffle : {false, true})
+    for (const int64_t ranks : {1, 3})
+      for (int64_t rank = 0; rank < ranks; ++rank)
+        for (const int64_t workers : {1, 4}) {
+          ReaderOptions options;
+          options.batch_size = 12;
+          options.num_workers = workers;
+          options.shuffle = shuffle;
+          options.shuffle_block = 2;
+          options.shuffle_window = 10;
+          options.rank = rank;
+          options.ranks = ranks;
+          options.epochs = 2;
+          BatchReader reader(data.dataset({.window_rows = {5, 2, 20}, .bad_row = 100}), PartName::Train, options);
+          Batch batch;
+          int64_t last = -1;
+          const auto read_all = [&] {
+            while (reader.next(batch)) last = batch.global_row;
+          };
+          TERCEL_EXPECT_THROW(read_all(), DataError, "a bad row");
+          if (!shuffle) EXPECT_LE(last, 100);
+        }
+}
+
+TEST(RecordSourceThreads, ARankWithoutRowsCanBeStopped) {
+  const Case data(3);
+  for (const int64_t epochs : {0, 2}) {
+    ReaderOptions options;
+    options.batch_size = 3;
+    options.ranks = 4;
+    options.rank = 0;
+    options.epochs = epochs;
+    BatchReader reader(data.dataset(), PartName::Train, options);
+    Batch batch;
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(reader.next(batch));
+      EXPECT_EQ(batch.rows, 0);
+      EXPECT_EQ(batch.global_rows, 3);
+      EXPECT_EQ(batch.input("keys").row_offsets.numel(), 1);
+    }
+    reader.rewind();
+    ASSERT_TRUE(reader.next(batch));
+  }
+}
+
+TEST(RecordSource, ABatchMayGoThroughSeveralReaders) {
+  const Case data;
+  Batch batch;
+  for (const bool weighted : {true, false, true, false})
+    for (const BagOrder order : {BagOrder::SlotMajor, BagOrder::SampleMajor})
+      for (const bool narrow : {true, false}) {
+        ReaderOptions options;
+        options.batch_size = 16;
+        options.bag_order = order;
+        options.narrow_keys = narrow;
+        BatchReader reader(data.dataset({.key_weights = weighted}), PartName::Train, options);
+        for (int i = 0; i < 3; ++i) {
+          ASSERT_TRUE(reader.next(batch));
+          const SparseBatch& input = batch.input("keys");
+          EXPECT_EQ(input.order, order);
+          EXPECT_EQ(input.keys.dtype(), narrow ? kInt32 : kInt64);
+          EXPECT_EQ(input.key_weights.defined(), weighted);
+          if (weighted) EXPECT_EQ(input.key_weights.numel(), input.keys.numel());
+        }
+      }
+}
+
+TEST(RecordSource, NamesOfInputsAndColumnsAreDistinct) {
+  const Case data;
+  ReaderOptions options;
+  options.inputs = {{"a", 1}, {"a", 1}};
+  TERCEL_EXPECT_THROW(BatchReader(data.dataset(), PartName::Train, options), ConfigError,
+                      "option 'inputs': the name 'a' occurs twice");
+  options.inputs.clear();
+  options.columns = {"time", "time"};
+  TERCEL_EXPECT_THROW(BatchReader(data.dataset(), PartName::Train, options), ConfigError,
+                      "option 'columns': the name 'time' occurs twice");
 }
 
 TEST(RecordSource, ColumnsAndWeightsOfKeysFollowTheirRows) {

@@ -25,18 +25,6 @@ class NormFormat final : public DatasetFormat {
   const void* options() const override { return &options_; }
   void* options() override { return &options_; }
 
-  void check_schema(const Schema& schema, std::string_view owner) const override {
-    const int64_t largest = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
-                                              options_.key_type, CheckMode::None);
-    TERCEL_CHECK(largest <= std::numeric_limits<int32_t>::max(), ConfigError, owner,
-                 ": expected records of less than 2 GiB, found ", largest, " bytes");
-    for (const Slot& slot : schema.slots)
-      TERCEL_CHECK(
-          slot.size == 0 || static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),
-          ConfigError, owner, ": slot '", printable(slot.name), "': expected keys up to ", max_key(options_.key_type),
-          ", which fit in ", to_string(options_.key_type), ", found keys up to ", slot.first_key + slot.size - 1);
-  }
-
   void check_sizes(const Dataset& dataset) const override {
     const NormLayout layout(dataset.schema, options_, false);
     for (const DataPart* part : {&dataset.train, &dataset.test})
@@ -57,11 +45,25 @@ class NormFormat final : public DatasetFormat {
 
   std::unique_ptr<DatasetWriter> create_writer(const Schema& schema, const WriterOptions& options) const override {
     schema.check(name());
-    check_schema(schema, name());
+    check_writable(schema);
     return std::make_unique<NormWriter>(schema, options_, options);
   }
 
  private:
+  /** Schemas of files that are read may be generous: actual records count. */
+  void check_writable(const Schema& schema) const {
+    const int64_t largest = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
+                                              options_.key_type, CheckMode::None);
+    TERCEL_CHECK(largest <= std::numeric_limits<int32_t>::max(), ConfigError, name(),
+                 ": expected records of less than 2 GiB, found ", largest, " bytes");
+    for (const Slot& slot : schema.slots)
+      TERCEL_CHECK(
+          slot.size == 0 || static_cast<uint64_t>(slot.first_key + slot.size - 1) <= max_key(options_.key_type),
+          ConfigError, name(), ": slot '", printable(slot.name), "': expected keys up to ", max_key(options_.key_type),
+          ", which fit in ", to_string(options_.key_type), ", found keys up to ", slot.first_key + slot.size - 1);
+  }
+
+
   NormOptions options_;
 };
 
@@ -108,7 +110,6 @@ Dataset dataset_from_norm_files(const NormSpec& spec) {
   }
   schema.set_consecutive_keys();
   schema.check(kOwner);
-  dataset.format->check_schema(schema, kOwner);
   const NormLayout layout(schema, options, false);
   dataset.train = part_from_list(spec.train_list, layout);
   if (!spec.test_list.empty()) dataset.test = part_from_list(spec.test_list, layout);

@@ -20,7 +20,7 @@
 
 namespace tercel::data {
 
-/** Width of the keys in a file, which the file does not record. Keys in batches are always i64. */
+/** Width of the keys in a file, which the file does not record. */
 enum class KeyType : uint8_t { U32, I64 };
 
 /** Framing of header and records: none, or a length before and a checksum after each. */

@@ -111,7 +111,7 @@ void check_norm_record(const NormLayout& layout, Span<std::byte> bytes, const Cu
     const RowRules::SlotRule& rule = rules.slots()[s];
     const int64_t offset = cursor.position();
     const int64_t nnz = cursor.read<int32_t>("key count");
-    if (nnz < 0 || nnz > rule.hotness || (exact && nnz != rule.hotness))
+    if (!rule.allows(nnz) || (exact && nnz != rule.hotness))
       cursor.fail_at(offset, str_cat({rules.expected_count(s, exact), exact ? ", as the size of the file says" : ""}),
                      str_cat({nnz}));
     for (int64_t i = 0; i < nnz; ++i) {

@@ -224,7 +224,7 @@ int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
   for (const RowRules::SlotRule& slot : layout_.rules.slots()) {
     if (at + 4 > end) return 0;
     const int64_t nnz = load_unaligned<int32_t>(record + at);
-    if (nnz < 0 || nnz > slot.hotness) return -1;
+    if (!slot.allows(nnz)) return -1;
     at += 4 + nnz * key_size;
   }
   const int64_t size = at + (layout_.framed() ? 1 : 0);

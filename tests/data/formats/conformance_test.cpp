@@ -64,7 +64,8 @@ class FormatConformance : public testing::TestWithParam<size_t> {
   void for_each_kind(Check check) const {
     for (const bool ragged : {false, true}) {
       SCOPED_TRACE(ragged ? "ragged" : "uniform");
-      const Schema schema = make_schema(2, {1, 3, 2});
+      // Rows of 8 KiB, so that 300 of them are more than one read.
+      const Schema schema = make_schema(2000, {1, 3, 2});
       const Rows rows = make_rows(schema, 300, ragged);
       const TemporaryFolder folder;
       check(cases()[GetParam()].make(folder, schema, rows), rows);
