@@ -158,7 +158,7 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
     const std::lock_guard lock(mutex_);
     place.number = number;
     place.uses = count_uses(plan, window);
-    place.state = WindowState::Loaded;
+    place.state = source_.prepares() ? WindowState::Loaded : WindowState::Ready;
     if (!good) {
       failed_window_ = number;
       load_error_ = target.error;
