@@ -1,10 +1,13 @@
 #include "tercel/data/batch_reader.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
-#include "tercel/data/norm_source_impl.h"
 #include "tercel/data/prefetcher_impl.h"
+#include "tercel/data/record_source_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -14,7 +17,17 @@ namespace {
 
 constexpr std::string_view kOwner = "reader";
 
+void check_distinct(std::string_view option, std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  TERCEL_CHECK(twice == names.end(), ConfigError, "[", kOwner, "] option '", option, "': the name '", printable(*twice),
+               "' occurs twice");
+}
+
 void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) {
+  std::vector<std::string_view> names;
+  for (const SparseInput& input : inputs) names.push_back(input.name);
+  check_distinct("inputs", std::move(names));
   // By subtraction, which cannot overflow for any requested numbers of slots.
   int64_t left = schema.slot_num();
   for (const SparseInput& input : inputs) {
@@ -27,12 +40,33 @@ void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) 
                " slots in all, found ", schema.slot_num() - left);
 }
 
-std::unique_ptr<RecordSource> open_source(const Dataset& dataset, const DataPart& part, const ReaderOptions& options) {
-  switch (dataset.format) {
-    case DataFormat::Norm:
-      return std::make_unique<NormSource>(dataset, part, options.inputs, options.binary_labels, options.shuffle);
+/** Rows of the rank's part of a whole batch. */
+int64_t part_rows(const ReaderOptions& options, int64_t rows) {
+  const BatchSequence::Rules rules{options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
+  return BatchSequence::part_of(rules, {0, std::min(options.batch_size, rows)}).count;
+}
+
+/** ConfigError unless i32 keys and offsets hold every key that rows may have, and the number of keys of a part. */
+void check_narrow_keys(const Schema& schema, const ReaderOptions& options, int64_t rows) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const auto refuse = [](auto expected, auto found) {
+    throw_error<ConfigError>({"[", kOwner, "] option 'narrow_keys': expected ", expected, ", found ", found});
+  };
+  size_t slot = 0;
+  for (const SparseInput& input : options.inputs) {
+    int64_t row_nnz = 0;
+    for (int64_t s = 0; s < input.slot_num; ++s, ++slot) {
+      const Slot& of = schema.slots[slot];
+      const int64_t end = of.size > 0 ? of.first_key + of.size : input.num_keys;
+      if (end <= 0 || end - 1 > kMost)
+        refuse(str_cat({"keys of slot '", printable(of.name), "' up to ", kMost}),
+               end > 0 ? str_cat({"keys up to ", end - 1}) : std::string("that any may occur"));
+      row_nnz += of.hotness;
+    }
+    if (row_nnz > 0 && rows > kMost / row_nnz)
+      refuse(str_cat({"at most ", kMost, " keys in a batch of input '", printable(input.name), "'"}),
+             str_cat({rows, " rows of up to ", row_nnz}));
   }
-  throw_error<InternalError>({"reader: no source for format ", to_string(dataset.format)});
 }
 
 }  // namespace
@@ -41,6 +75,7 @@ struct BatchReader::State {
   ReaderOptions options;
   Schema schema;
   std::unique_ptr<RecordSource> source;
+  BatchShape shape;
   std::optional<RowOrder> order;
   std::vector<Tensor> uniform_offsets;
   BatchSequence::Rules rules;
@@ -58,27 +93,35 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   if (state.options.inputs.empty() && state.schema.slot_num() > 0)
     state.options.inputs.push_back({"keys", state.schema.slot_num()});
   check_inputs(state.schema, state.options.inputs);
+  check_distinct("columns", {options.columns.begin(), options.columns.end()});
   const DataPart& part = dataset.part(part_name);
   const std::string where =
       str_cat({dataset.folder.empty() ? part.file_list : dataset.folder, ": ", to_string(part_name)});
   TERCEL_CHECK(!part.files.empty(), DataError, printable(where), ": expected files of rows, found none");
   if (options.verify_checksums)
     for (const DataFile& file : part.files) verify_file(dataset, file);
-  state.source = open_source(dataset, part, state.options);
+  TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
+               options.ranks, ", the number of ranks, found ", options.rank);
+  state.source = dataset.checked_format().open(
+      dataset, part, {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
+  if (options.narrow_keys) check_narrow_keys(state.schema, state.options, part_rows(options, rows));
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
                "] option 'batch_size': expected at most ", rows, ", the rows of ", printable(where),
                ", as drop_last leaves out short batches, found ", options.batch_size);
   if (options.shuffle)
     state.order = RowOrder::shuffled(rows, options.seed, options.shuffle_window, options.shuffle_block);
   else
-    state.order = RowOrder::in_order(rows, state.source->rows_per_read());
-  const BatchShape& shape = state.source->shape();
-  if (shape.uniform)
-    for (const BatchShape::Input& input : shape.inputs)
-      state.uniform_offsets.push_back(uniform_row_offsets(input, std::min(options.batch_size, rows)));
-  state.rules = {options.batch_size, options.epochs, options.drop_last};
+    state.order = RowOrder::in_order(state.source->windows());
+  state.rules = {options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
+  state.shape = state.source->shape();
+  state.shape.bag_order = options.bag_order;
+  state.shape.key_dtype = options.narrow_keys ? kInt32 : kInt64;
+  if (state.shape.uniform)
+    for (size_t i = 0; i < state.shape.inputs.size(); ++i)
+      state.uniform_offsets.push_back(
+          uniform_row_offsets(state.shape, i, part_rows(options, rows)));
   state.sequence.emplace(*state.order, state.rules, 0, 0);
 }
 
@@ -89,7 +132,7 @@ bool BatchReader::next(Batch& batch) {
   if (state.sequence->done()) return false;
   if (!state.prefetcher) {
     const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
-    state.prefetcher.reset(new Prefetcher(*state.source, *state.order, state.uniform_offsets, options,
+    state.prefetcher.reset(new Prefetcher(*state.source, state.shape, *state.order, state.uniform_offsets, options,
                                           state.sequence->plan().epoch, state.sequence->row()));
   }
   state.prefetcher->take(batch);

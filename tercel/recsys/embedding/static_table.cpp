@@ -41,6 +41,9 @@ void StaticTable::set_weight(Tensor weight) {
 }
 
 Tensor StaticTable::lookup(const data::SparseBatch& batch) const {
+  TERCEL_CHECK(batch.order == data::BagOrder::SampleMajor, RuntimeError, "embedding table '", name_,
+               "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
+               to_string(batch.order));
   const Tensor rows = first_key_ == 0 ? batch.keys : sub(batch.keys, first_key_);
   return batched_embedding_bag(weight_, rows, batch.row_offsets, batch.slot_num, combiner_);
 }
