@@ -112,7 +112,8 @@ int main(int argc, char** argv) {
     Tensor keys = randint(0, rows, {batch_size, tables});
     int64_t* k = keys.data<int64_t>();
     for (int64_t i = 0; i < keys.numel(); ++i) k[i] += i % tables * rows;
-    batch.sparse.push_back({tables, 1, offsets, keys.reshape({-1})});
+    batch.sparse.push_back(
+        {.name = "keys", .slot_num = tables, .hotness = 1, .row_offsets = offsets, .keys = keys.reshape({-1})});
   }
 
   int64_t step = 0;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tercel/data/batch_reader.h"
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/file.h"
 #include "tercel/util/philox.h"
 
@@ -44,16 +44,13 @@ double cpu_seconds() {
 Dataset make_dataset(const std::string& folder, int64_t rows, KeyType key_type, CheckMode check_mode, uint64_t empty) {
   Dataset dataset;
   dataset.folder = folder;
-  dataset.key_type = key_type;
-  dataset.check_mode = check_mode;
+  dataset.format = norm_format({key_type, check_mode});
   dataset.schema.dense_dim = kDense;
   for (int64_t s = 0; s < kSlots; ++s) dataset.schema.slots.push_back({"C" + std::to_string(s), 100000, 0, 1});
   dataset.schema.set_consecutive_keys();
-  NormWriterOptions options;
+  WriterOptions options;
   options.folder = folder;
-  options.key_type = key_type;
-  options.check_mode = check_mode;
-  NormWriter writer(dataset.schema, options);
+  const std::unique_ptr<DatasetWriter> writer = dataset.format->create_writer(dataset.schema, options);
   const Philox random{42, 0};
   std::vector<float> dense(kDense);
   std::vector<int32_t> nnz(kSlots);
@@ -69,9 +66,9 @@ Dataset make_dataset(const std::string& folder, int64_t rows, KeyType key_type, 
       nnz[static_cast<size_t>(s)] = block.word[1] % 1000 < empty ? 0 : 1;
       if (nnz[static_cast<size_t>(s)] == 1) keys.push_back(s * 100000 + block.word[0] % 100000);
     }
-    writer.write(1, &label, dense.data(), nnz.data(), keys.data());
+    writer->write(1, &label, dense.data(), nnz.data(), keys.data());
   }
-  dataset.train = writer.finish();
+  dataset.train = writer->finish();
   return dataset;
 }
 

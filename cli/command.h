@@ -59,6 +59,8 @@ class CommandLine {
   void options(S& options) {
     add_options(option_table<S>(), &options);
   }
+  /** The same for a struct that is known by its table only. */
+  void options(OptionTable table, void* values) { add_options(table, values); }
   /** A flag that may be repeated; values are not parsed. */
   void repeated(std::string_view flag, std::string_view help, std::vector<std::string>& values) {
     repeated_.push_back({flag, help, &values});

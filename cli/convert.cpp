@@ -1,11 +1,15 @@
 #include "tercel/data/convert.h"
 
 #include <chrono>
+#include <iterator>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/format_flags.h"
 #include "cli/part_summary.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
@@ -79,10 +83,12 @@ int run_criteo(CommandLine& line) {
   line.arguments("IN", kInputHelp, in);
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
+  const FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example("tercel convert criteo train.txt.gz data --min-count 4 --test-every 10");
   if (!line.parse()) return 0;
+  options.format = format.format();
   return report(out, flags, common, [&](ConvertProgressFunction progress) {
     return data::convert_criteo(in, out, options, flags.force, progress);
   });
@@ -97,31 +103,42 @@ int run_csv(CommandLine& line) {
   line.arguments("IN", kInputHelp, in);
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
+  const FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example(
       "tercel convert csv people.csv data --label income --positive '>50K' --dense age,hours --categorical job,sex");
   if (!line.parse()) return 0;
+  options.format = format.format();
   return report(out, flags, common, [&](ConvertProgressFunction progress) {
     return data::convert_csv(in, out, options, flags.force, progress);
   });
 }
 
-int run_norm(CommandLine& line) {
+/** The format that the command is named after. */
+const data::FormatEntry& format_of(const CommandLine& line) {
+  const std::string_view command = line.command();
+  for (const data::FormatEntry& entry : data::dataset_formats())
+    if (command.ends_with(entry.name)) return entry;
+  throw_error<InternalError>({"convert: no format for ", command});
+}
+
+/** Describes files of other tools. */
+int run_describe(CommandLine& line) {
+  const data::FormatEntry& entry = format_of(line);
+  const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
   std::string out;
-  data::NormSpec spec;
   ConvertFlags flags;
   CommonOptions common;
   line.argument("OUT", "folder of the new dataset", out);
-  line.options(spec);
+  line.options(spec->option_table(), spec->options());
   line.options(flags);
   line.options(common);
-  line.example(
-      "tercel convert norm data --train-list train.txt --test-list test.txt --dense-dim 13 --nnz-per-slot 1,1,2 "
-      "--slot-size-array 1000,500,20 --key-type i64");
+  const std::string example = str_cat({line.name(), " data ", entry.example});
+  line.example(example);
   if (!line.parse()) return 0;
   prepare_output_folder(out, flags.force);
-  const data::Dataset dataset = data::describe_norm_files(spec, out, flags.force);
+  const data::Dataset dataset = data::describe_files(spec->describe(), out, flags.force);
   print_text(common, str_cat({"wrote ", printable(out), ": ", format_count(dataset.train.rows()), " train rows and ",
                               format_count(dataset.test.rows()), " test rows of ", schema_text(dataset.schema),
                               "; the files stay where they are\n"}));
@@ -135,14 +152,18 @@ int run_norm(CommandLine& line) {
   return 0;
 }
 
-constexpr Command kFormats[] = {
+constexpr Command kTextFormats[] = {
     {"criteo", "Criteo's click logs: label, 13 integers, 26 categories, separated by tabs", run_criteo},
     {"csv", "any table of text with a label", run_csv},
-    {"norm", "Norm files of HugeCTR's tools, which stay as they are and get a description", run_norm},
 };
 
 }  // namespace
 
-int run_convert(CommandLine& line) { return line.dispatch(kFormats); }
+int run_convert(CommandLine& line) {
+  std::vector<Command> commands(std::begin(kTextFormats), std::end(kTextFormats));
+  for (const data::FormatEntry& entry : data::dataset_formats())
+    commands.push_back({entry.name, entry.summary, run_describe});
+  return line.dispatch(commands);
+}
 
 }  // namespace tercel::cli

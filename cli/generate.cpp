@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/format_flags.h"
 #include "cli/part_summary.h"
 #include "tercel/util/format.h"
 #include "tercel/util/json_impl.h"
@@ -36,10 +37,12 @@ int run_generate(CommandLine& line) {
   CommonOptions common;
   line.argument("OUT", "folder of the new dataset", out);
   line.options(options);
+  const FormatFlags format(line);
   line.options(flags);
   line.options(common);
   line.example("tercel generate data --preset criteo --rows 1000000 --seed 1");
   if (!line.parse()) return 0;
+  options.format = format.format();
   prepare_output_folder(out, flags.force);
   use_threads(flags.threads, common);
 

@@ -24,16 +24,15 @@ Json describe_part(const data::DataPart& part) {
 }
 
 Json describe_dataset(const data::Dataset& dataset) {
-  Json json{{"kind", "dataset"},
-            {"format", to_string(dataset.format)},
-            {"key_type", to_string(dataset.key_type)},
-            {"check_mode", to_string(dataset.check_mode)},
-            {"labels", dataset.schema.label_dim},
-            {"dense_dim", dataset.schema.dense_dim},
-            {"slots", dataset.schema.slot_num()},
-            {"keys", dataset.schema.num_keys()},
-            {"slot_size_array", dataset.schema.slot_size_array()},
-            {"train", describe_part(dataset.train)}};
+  Json json{{"kind", "dataset"}, {"format", dataset.format->name()}};
+  for (const OptionField& field : dataset.format->option_table())
+    json[std::string(field.name)] = option_text(field, dataset.format->options());
+  json.update({{"labels", dataset.schema.label_dim},
+               {"dense_dim", dataset.schema.dense_dim},
+               {"slots", dataset.schema.slot_num()},
+               {"keys", dataset.schema.num_keys()},
+               {"slot_size_array", dataset.schema.slot_size_array()},
+               {"train", describe_part(dataset.train)}});
   if (dataset.test.rows() > 0) json["test"] = describe_part(dataset.test);
   if (dataset.conversion) {
     json["made_by"] = dataset.conversion->tool + ", tercel " + dataset.conversion->tercel_version;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tercel/data/batch_reader.h"
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 
@@ -27,11 +27,10 @@ using tercel::data::DataPart;
 using tercel::data::Dataset;
 using tercel::data::KeyType;
 using tercel::data::NormSpec;
-using tercel::data::NormWriter;
-using tercel::data::NormWriterOptions;
 using tercel::data::PartName;
 using tercel::data::ReaderOptions;
 using tercel::data::SparseBatch;
+using tercel::data::WriterOptions;
 
 /** A folder for the life of the program. */
 struct WorkFolder {
@@ -86,19 +85,18 @@ Outcome read_all(const Dataset& dataset, const ReaderOptions& options) {
   return outcome;
 }
 
-void check_writes_the_same(const Dataset& dataset, const Outcome& read, const uint8_t* data, size_t size) {
-  NormWriterOptions options;
+void check_writes_the_same(const Dataset& dataset, CheckMode mode, const Outcome& read, const uint8_t* data,
+                           size_t size) {
+  WriterOptions options;
   options.folder = work_folder();
   options.prefix = "out-";
-  options.key_type = dataset.key_type;
-  options.check_mode = dataset.check_mode;
   options.rows_per_file = std::max<int64_t>(1, read.rows);
-  NormWriter writer(dataset.schema, options);
-  writer.write(read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data());
-  const DataPart part = writer.finish();
+  const auto writer = dataset.format->create_writer(dataset.schema, options);
+  writer->write(read.rows, read.labels.data(), read.dense.data(), read.nnz.data(), read.keys.data());
+  const DataPart part = writer->finish();
   const std::string written = tercel::read_file(options.folder + "/" + part.files[0].path, int64_t{1} << 30);
   // Reserved bytes of the header may have any value.
-  const size_t header = dataset.check_mode == CheckMode::Sum ? 69 : 64;
+  const size_t header = mode == CheckMode::Sum ? 69 : 64;
   const std::string expected(reinterpret_cast<const char*>(data), size);
   if (written.size() != size || written.substr(header) != expected.substr(header)) std::abort();
 }
@@ -138,7 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (one.error.empty()) {
         if (one.nnz != many.nnz || one.keys != many.keys || one.rows != shuffled.rows) std::abort();
         if (one.keys.size() != shuffled.keys.size()) std::abort();
-        check_writes_the_same(dataset, one, data, size);
+        check_writes_the_same(dataset, spec.check_mode, one, data, size);
       }
     }
   } catch (const DataError&) {

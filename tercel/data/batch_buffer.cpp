@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <type_traits>
+#include <utility>
 
 #include "tercel/data/batch_buffer_impl.h"
 #include "tercel/util/error.h"
@@ -25,72 +28,181 @@ void remake(Tensor& tensor, IntSpan sizes, ScalarType dtype) {
     tensor = empty(sizes, dtype);
 }
 
+/** Number of keys of a row with full slots. */
+int64_t row_nnz(const BatchShape::Input& input) {
+  return std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0});
+}
+
+/** The hotness of all slots if it is the same, else 0. */
+int64_t common_hotness(const BatchShape::Input& input) {
+  const int64_t first = input.hotness.empty() ? 0 : input.hotness.front();
+  return std::all_of(input.hotness.begin(), input.hotness.end(), [first](int64_t h) { return h == first; }) ? first : 0;
+}
+
+template <class T>
+void fill_uniform_offsets(const BatchShape::Input& input, BagOrder order, int64_t rows, T* out) {
+  int64_t offset = 0;
+  *out++ = 0;
+  const auto next = [&](int64_t hotness) { *out++ = static_cast<T>(offset += hotness); };
+  if (order == BagOrder::SampleMajor) {
+    for (int64_t row = 0; row < rows; ++row)
+      for (const int64_t hotness : input.hotness) next(hotness);
+  } else {
+    for (const int64_t hotness : input.hotness)
+      for (int64_t row = 0; row < rows; ++row) next(hotness);
+  }
+}
+
+/** Keys and weights of an input, and where its bags begin. */
+template <class Key>
+struct Bags {
+  Key* row_offsets;  // null: not written
+  Key* keys;
+  float* weights;  // null: there are none
+};
+
+/** Copies bags from the order of rows to that of slots, or only converts them. */
+template <class Key>
+void copy_bags(const Bags<const int64_t>& from, BagOrder order, int64_t rows, int64_t slots, const Bags<Key>& to) {
+  int64_t next = 0;
+  if (to.row_offsets) to.row_offsets[0] = 0;
+  const auto copy = [&](int64_t source, int64_t target) {
+    for (int64_t k = from.row_offsets[source]; k < from.row_offsets[source + 1]; ++k, ++next) {
+      to.keys[next] = static_cast<Key>(from.keys[k]);
+      if (to.weights) to.weights[next] = from.weights[k];
+    }
+    if (to.row_offsets) to.row_offsets[target + 1] = static_cast<Key>(next);
+  };
+  if (order == BagOrder::SampleMajor) {
+    for (int64_t bag = 0; bag < rows * slots; ++bag) copy(bag, bag);
+  } else {
+    for (int64_t slot = 0; slot < slots; ++slot)
+      for (int64_t row = 0; row < rows; ++row) copy(row * slots + slot, slot * rows + row);
+  }
+}
+
 }  // namespace
 
-Tensor uniform_row_offsets(const BatchShape::Input& input, int64_t rows) {
-  Tensor result = empty({rows * input.slot_num + 1}, kInt64);
-  int64_t* out = result.data<int64_t>();
-  int64_t offset = 0;
-  *out++ = offset;
-  for (int64_t row = 0; row < rows; ++row)
-    for (const int64_t hotness : input.hotness) *out++ = offset += hotness;
+Tensor uniform_row_offsets(const BatchShape& shape, size_t input, int64_t rows) {
+  Tensor result = empty({rows * shape.inputs[input].slot_num + 1}, shape.key_dtype);
+  if (shape.key_dtype == kInt64)
+    fill_uniform_offsets(shape.inputs[input], shape.bag_order, rows, result.data<int64_t>());
+  else
+    fill_uniform_offsets(shape.inputs[input], shape.bag_order, rows, result.data<int32_t>());
   return result;
 }
 
+BatchBuffer::Decoded BatchBuffer::decoded(size_t input) {
+  SparseBatch& sparse = shape_->as_decoded() ? batch.sparse[input] : own_[input];
+  return {sparse.row_offsets, sparse.keys, sparse.key_weights};
+}
+
 void BatchBuffer::prepare(int64_t rows, const BatchShape& shape, Span<Tensor> uniform_offsets) {
-  uniform_ = shape.uniform;
+  shape_ = &shape;
   batch.rows = rows;
   remake(batch.labels, {rows, shape.label_dim}, kFloat32);
   remake(batch.dense, {rows, shape.dense_dim}, kFloat32);
   labels = static_cast<float*>(batch.labels.data_ptr());
   dense = static_cast<float*>(batch.dense.data_ptr());
-  batch.sparse.resize(shape.inputs.size());
-  inputs.assign(shape.inputs.size(), Input{});
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const BatchShape::Input& input = shape.inputs[i];
-    SparseBatch& sparse = batch.sparse[i];
-    const int64_t first = input.hotness.empty() ? 0 : input.hotness.front();
-    const bool equal =
-        std::all_of(input.hotness.begin(), input.hotness.end(), [first](int64_t h) { return h == first; });
-    sparse.slot_num = input.slot_num;
-    sparse.hotness = uniform_ && equal ? first : 0;
-    const int64_t num_offsets = rows * input.slot_num + 1;
-    if (uniform_) {
-      const Tensor& all = uniform_offsets[i];
-      sparse.row_offsets = all.numel() == num_offsets
-                               ? all
-                               : Tensor(make_intrusive<TensorImpl>(all.storage(), kInt64, IntSpan({num_offsets})));
-      int64_t row_nnz = 0;
-      for (const int64_t hotness : input.hotness) row_nnz += hotness;
-      inputs[i].nnz = rows * row_nnz;
-      remake(sparse.keys, {inputs[i].nnz}, kInt64);
-      inputs[i].keys = static_cast<int64_t*>(sparse.keys.data_ptr());
-      inputs[i].capacity = inputs[i].nnz;
-    } else {
-      remake(sparse.row_offsets, {num_offsets}, kInt64);
-      inputs[i].row_offsets = sparse.row_offsets.data<int64_t>();
-      inputs[i].row_offsets[0] = 0;
-      if (!is_ours(sparse.keys, kInt64, 1)) sparse.keys = empty({0}, kInt64);
-      inputs[i].keys = static_cast<int64_t*>(sparse.keys.storage()->data());
-      inputs[i].capacity = static_cast<int64_t>(sparse.keys.storage()->nbytes() / sizeof(int64_t));
-    }
+  batch.columns.resize(shape.columns.size());
+  columns.clear();
+  for (size_t c = 0; c < shape.columns.size(); ++c) {
+    RowColumn& column = batch.columns[c];
+    column.name = shape.columns[c].name;
+    remake(column.values, {rows}, shape.columns[c].dtype);
+    columns.push_back(column.values.data_ptr());
   }
+  batch.sparse.resize(shape.inputs.size());
+  own_.resize(shape.as_decoded() ? 0 : shape.inputs.size());
+  inputs.assign(shape.inputs.size(), Input{});
+  for (size_t i = 0; i < inputs.size(); ++i) prepare_input(i, rows, uniform_offsets);
+}
+
+void BatchBuffer::prepare_input(size_t input, int64_t rows, Span<Tensor> uniform_offsets) {
+  const BatchShape::Input& shape = shape_->inputs[input];
+  SparseBatch& sparse = batch.sparse[input];
+  sparse.name = shape.name;
+  sparse.slot_num = shape.slot_num;
+  sparse.hotness = shape_->uniform ? common_hotness(shape) : 0;
+  sparse.order = shape_->bag_order;
+  const int64_t num_offsets = rows * shape.slot_num + 1;
+  const Decoded target = decoded(input);
+  Input& out = inputs[input];
+  if (shape_->uniform) {
+    const Tensor& all = uniform_offsets[input];
+    if (all.numel() == num_offsets)
+      sparse.row_offsets = all;
+    else if (sparse.order == BagOrder::SampleMajor)
+      sparse.row_offsets = Tensor(make_intrusive<TensorImpl>(all.storage(), all.dtype(), IntSpan({num_offsets})));
+    else
+      sparse.row_offsets = uniform_row_offsets(*shape_, input, rows);
+    out.nnz = rows * row_nnz(shape);
+    remake(target.keys, {out.nnz}, kInt64);
+    out.capacity = out.nnz;
+    if (shape.key_weights) remake(target.key_weights, {out.nnz}, kFloat32);
+  } else {
+    remake(target.row_offsets, {num_offsets}, kInt64);
+    out.row_offsets = target.row_offsets.data<int64_t>();
+    out.row_offsets[0] = 0;
+    if (!is_ours(target.keys, kInt64, 1)) target.keys = empty({0}, kInt64);
+    out.capacity = static_cast<int64_t>(target.keys.storage()->nbytes() / sizeof(int64_t));
+    if (shape.key_weights && !is_ours(target.key_weights, kFloat32, out.capacity))
+      target.key_weights = empty({out.capacity}, kFloat32);
+  }
+  out.keys = static_cast<int64_t*>(target.keys.storage()->data());
+  out.key_weights = shape.key_weights ? static_cast<float*>(target.key_weights.storage()->data()) : nullptr;
 }
 
 void BatchBuffer::reserve_keys(size_t input, int64_t count) {
-  Input& target = inputs[input];
-  if (count <= target.capacity) return;
-  const int64_t capacity = std::max(count, target.capacity + target.capacity / 2);
-  Tensor keys = empty({capacity}, kInt64);
-  if (target.nnz > 0) std::memcpy(keys.data<int64_t>(), target.keys, static_cast<size_t>(target.nnz) * sizeof(int64_t));
-  batch.sparse[input].keys = std::move(keys);
-  target.keys = batch.sparse[input].keys.data<int64_t>();
-  target.capacity = capacity;
+  Input& out = inputs[input];
+  if (count <= out.capacity) return;
+  const Decoded target = decoded(input);
+  const int64_t capacity = std::max(count, out.capacity + out.capacity / 2);
+  const auto grow = [&](Tensor& tensor, auto*& values) {
+    Tensor larger = empty({capacity}, tensor.dtype());
+    if (out.nnz > 0) std::memcpy(larger.data_ptr(), values, static_cast<size_t>(out.nnz) * sizeof(*values));
+    tensor = std::move(larger);
+    values = static_cast<std::remove_reference_t<decltype(values)>>(tensor.data_ptr());
+  };
+  grow(target.keys, out.keys);
+  if (shape_->inputs[input].key_weights) grow(target.key_weights, out.key_weights);
+  out.capacity = capacity;
+}
+
+void BatchBuffer::arrange(size_t input) {
+  const BatchShape::Input& shape = shape_->inputs[input];
+  const Input& from = inputs[input];
+  SparseBatch& to = batch.sparse[input];
+  remake(to.keys, {from.nnz}, shape_->key_dtype);
+  if (shape.key_weights) remake(to.key_weights, {from.nnz}, kFloat32);
+  if (!shape_->uniform) remake(to.row_offsets, {batch.rows * shape.slot_num + 1}, shape_->key_dtype);
+  // Sources write no offsets where all batches have the same: those of the order of rows are made once.
+  Tensor& offsets = own_[input].row_offsets;
+  if (shape_->uniform && (!offsets.defined() || offsets.numel() < batch.rows * shape.slot_num + 1)) {
+    offsets = empty({batch.rows * shape.slot_num + 1}, kInt64);
+    fill_uniform_offsets(shape, BagOrder::SampleMajor, batch.rows, offsets.data<int64_t>());
+  }
+  const Bags<const int64_t> decoded{offsets.data<int64_t>(), from.keys, from.key_weights};
+  const auto copy = [&]<class Key>(Key*) {
+    copy_bags(decoded, to.order, batch.rows, shape.slot_num,
+              Bags<Key>{shape_->uniform ? nullptr : to.row_offsets.data<Key>(), static_cast<Key*>(to.keys.data_ptr()),
+                        shape.key_weights ? static_cast<float*>(to.key_weights.data_ptr()) : nullptr});
+  };
+  if (shape_->key_dtype == kInt64)
+    copy(static_cast<int64_t*>(nullptr));
+  else
+    copy(static_cast<int32_t*>(nullptr));
 }
 
 void BatchBuffer::finish() {
-  if (uniform_) return;
-  for (size_t i = 0; i < inputs.size(); ++i) batch.sparse[i].keys.impl().set_sizes_contiguous({inputs[i].nnz});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!shape_->as_decoded()) {
+      arrange(i);
+    } else if (!shape_->uniform) {
+      batch.sparse[i].keys.impl().set_sizes_contiguous({inputs[i].nnz});
+      if (shape_->inputs[i].key_weights) batch.sparse[i].key_weights.impl().set_sizes_contiguous({inputs[i].nnz});
+    }
+  }
 }
 
 }  // namespace tercel::data

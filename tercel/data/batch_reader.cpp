@@ -1,10 +1,12 @@
 #include "tercel/data/batch_reader.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 
-#include "tercel/data/norm_source_impl.h"
 #include "tercel/data/prefetcher_impl.h"
+#include "tercel/data/record_source_impl.h"
+#include "tercel/util/ceil_div.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -27,12 +29,22 @@ void check_inputs(const Schema& schema, const std::vector<SparseInput>& inputs) 
                " slots in all, found ", schema.slot_num() - left);
 }
 
-std::unique_ptr<RecordSource> open_source(const Dataset& dataset, const DataPart& part, const ReaderOptions& options) {
-  switch (dataset.format) {
-    case DataFormat::Norm:
-      return std::make_unique<NormSource>(dataset, part, options.inputs, options.binary_labels, options.shuffle);
-  }
-  throw_error<InternalError>({"reader: no source for format ", to_string(dataset.format)});
+/** i32 keys and offsets must hold every key that rows may have, and the number of keys of a batch. */
+void check_narrow_keys(const Schema& schema, const ReaderOptions& options) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  size_t slot = 0;
+  for (const SparseInput& input : options.inputs)
+    for (int64_t s = 0; s < input.slot_num; ++s, ++slot) {
+      const Slot& of = schema.slots[slot];
+      const int64_t end = of.size > 0 ? of.first_key + of.size : input.num_keys;
+      TERCEL_CHECK(end > 0 && end - 1 <= kMost, ConfigError, "[", kOwner,
+                   "] option 'narrow_keys': expected keys of slot '", printable(of.name), "' up to ", kMost, ", found ",
+                   end > 0 ? str_cat({"keys up to ", end - 1}) : std::string("that any may occur"));
+    }
+  int64_t nnz = 0;
+  TERCEL_CHECK(!__builtin_mul_overflow(options.batch_size, schema.max_nnz(), &nnz) && nnz <= kMost, ConfigError, "[",
+               kOwner, "] option 'narrow_keys': expected at most ", kMost, " keys in a batch, found ",
+               options.batch_size, " rows of up to ", schema.max_nnz());
 }
 
 }  // namespace
@@ -41,6 +53,7 @@ struct BatchReader::State {
   ReaderOptions options;
   Schema schema;
   std::unique_ptr<RecordSource> source;
+  BatchShape shape;
   std::optional<RowOrder> order;
   std::vector<Tensor> uniform_offsets;
   BatchSequence::Rules rules;
@@ -64,7 +77,12 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   TERCEL_CHECK(!part.files.empty(), DataError, printable(where), ": expected files of rows, found none");
   if (options.verify_checksums)
     for (const DataFile& file : part.files) verify_file(dataset, file);
-  state.source = open_source(dataset, part, state.options);
+  TERCEL_CHECK(options.rank < options.ranks, ConfigError, "[", kOwner, "] option 'rank': expected one below ",
+               options.ranks, ", the number of ranks, found ", options.rank);
+  if (options.narrow_keys) check_narrow_keys(state.schema, state.options);
+  TERCEL_ASSERT(dataset.format);
+  state.source = dataset.format->open(
+      dataset, part, {state.options.inputs, state.options.columns, options.binary_labels, options.shuffle});
   const int64_t rows = state.source->rows();
   TERCEL_CHECK(rows > 0, DataError, printable(where), ": expected rows, found 0 in ", part.files.size(), " files");
   TERCEL_CHECK(!options.drop_last || options.batch_size <= rows, ConfigError, "[", kOwner,
@@ -73,12 +91,15 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   if (options.shuffle)
     state.order = RowOrder::shuffled(rows, options.seed, options.shuffle_window, options.shuffle_block);
   else
-    state.order = RowOrder::in_order(rows, state.source->rows_per_read());
-  const BatchShape& shape = state.source->shape();
-  if (shape.uniform)
-    for (const BatchShape::Input& input : shape.inputs)
-      state.uniform_offsets.push_back(uniform_row_offsets(input, std::min(options.batch_size, rows)));
-  state.rules = {options.batch_size, options.epochs, options.drop_last};
+    state.order = RowOrder::in_order(state.source->windows());
+  state.rules = {options.batch_size, options.epochs, options.drop_last, options.rank, options.ranks};
+  state.shape = state.source->shape();
+  state.shape.bag_order = options.bag_order;
+  state.shape.key_dtype = options.narrow_keys ? kInt32 : kInt64;
+  if (state.shape.uniform)
+    for (size_t i = 0; i < state.shape.inputs.size(); ++i)
+      state.uniform_offsets.push_back(
+          uniform_row_offsets(state.shape, i, ceil_div(std::min(options.batch_size, rows), options.ranks)));
   state.sequence.emplace(*state.order, state.rules, 0, 0);
 }
 
@@ -89,7 +110,7 @@ bool BatchReader::next(Batch& batch) {
   if (state.sequence->done()) return false;
   if (!state.prefetcher) {
     const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
-    state.prefetcher.reset(new Prefetcher(*state.source, *state.order, state.uniform_offsets, options,
+    state.prefetcher.reset(new Prefetcher(*state.source, state.shape, *state.order, state.uniform_offsets, options,
                                           state.sequence->plan().epoch, state.sequence->row()));
   }
   state.prefetcher->take(batch);

@@ -8,6 +8,11 @@
 // it determine a reader's position.
 //
 // Batches end where an epoch ends, so the last one may be short.
+//
+// Note [Parts of ranks]
+// Several readers, one per rank of a job, share the rows: each is asked for the same batches (of batch_size rows in
+// all), and delivers its part of each, consecutive rows that start where those of the rank before it end. Parts differ
+// by one row at most; of a short batch, a part may be empty. The order of rows does not depend on the number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +23,14 @@
 
 #include "tercel/data/batch.h"
 #include "tercel/data/dataset.h"
+#include "tercel/data/sparse_input.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
 namespace tercel::data {
 
 /** Limits of ReaderOptions. */
-constexpr int64_t kMaxShuffleWindow = 1 << 26, kMaxWorkers = 1024, kMaxPrefetch = 1024;
-
-/** Some consecutive slots that a batch holds together: HugeCTR's DataReaderSparseParam. */
-struct SparseInput {
-  std::string name;
-  int64_t slot_num = 1;
-  std::string table = {};
-  int64_t num_keys = 0;
-
-  static constexpr auto fields() {
-    return std::tuple(Field{"name", &SparseInput::name, "name of the input"},
-                      Field{"slot_num", &SparseInput::slot_num, "slots that it takes", at_least(1)},
-                      Field{"table", &SparseInput::table, "table that the keys are for, to be named in errors"},
-                      Field{"num_keys", &SparseInput::num_keys,
-                            "keys of slots without a size must be below this, 0 if any may occur", at_least(0)});
-  }
-};
+constexpr int64_t kMaxShuffleWindow = 1 << 26, kMaxWorkers = 1024, kMaxPrefetch = 1024, kMaxRanks = 1 << 20;
 
 struct ReaderOptions {
   int64_t batch_size = 1024;
@@ -54,6 +44,11 @@ struct ReaderOptions {
   int64_t prefetch = 2;
   bool binary_labels = true;
   bool verify_checksums = false;
+  BagOrder bag_order = BagOrder::SampleMajor;
+  bool narrow_keys = false;
+  int64_t rank = 0;
+  int64_t ranks = 1;
+  std::vector<std::string> columns;
   std::vector<SparseInput> inputs;
 
   static constexpr auto fields() {
@@ -74,6 +69,11 @@ struct ReaderOptions {
         Field{"binary_labels", &ReaderOptions::binary_labels, "refuse labels other than 0 and 1"},
         Field{"verify_checksums", &ReaderOptions::verify_checksums,
               "read each file once before the start, to compare its checksum"},
+        Field{"bag_order", &ReaderOptions::bag_order, "order of the bags in a batch"},
+        Field{"narrow_keys", &ReaderOptions::narrow_keys, "keys and row offsets are i32, not i64"},
+        Field{"rank", &ReaderOptions::rank, "which part of each batch is read, from 0", at_least(0)},
+        Field{"ranks", &ReaderOptions::ranks, "parts that each batch is cut into", at_least(1), at_most(kMaxRanks)},
+        Field{"columns", &ReaderOptions::columns, "further columns of the files that batches have"},
         Field{"inputs", &ReaderOptions::inputs, "how slots are grouped; empty: all in one"});
   }
 };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <memory>
 #include <utility>
 
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/conversion_settings_impl.h"
 #include "tercel/data/row_encoder.h"
 #include "tercel/data/text_table.h"
 #include "tercel/data/token_table_impl.h"
@@ -107,8 +107,7 @@ class Converter {
     ConvertResult result;
     const RowEncoder encoder = make_encoder(result);
     Dataset& dataset = result.dataset;
-    dataset.key_type = options_.key_type;
-    dataset.check_mode = options_.check_mode;
+    dataset.format = options_.format;
     fill_schema(dataset.schema, encoder.vocabulary());
     fill_conversion(dataset.conversion.emplace(), encoder, std::move(settings));
     write_rows(encoder, result);
@@ -214,22 +213,20 @@ class Converter {
     record.checksum = checksum_to_hex(file_checksum(path));
   }
 
-  NormWriterOptions writer_options(const char* part) const {
-    NormWriterOptions options;
+  std::unique_ptr<DatasetWriter> make_writer(const Schema& schema, const char* part) const {
+    WriterOptions options;
     options.folder = target_.temporary_path();
     options.prefix = str_cat({part, "/part-"});
     options.file_list = str_cat({part, ".txt"});
     options.rows_per_file = options_.rows_per_file;
-    options.key_type = options_.key_type;
-    options.check_mode = options_.check_mode;
-    return options;
+    return options_.format->create_writer(schema, options);
   }
 
   void write_rows(const RowEncoder& encoder, ConvertResult& result) {
     Dataset& dataset = result.dataset;
-    NormWriter train(dataset.schema, writer_options("train"));
-    std::optional<NormWriter> test;
-    if (survey_.train_rows < survey_.rows) test.emplace(dataset.schema, writer_options("test"));
+    const std::unique_ptr<DatasetWriter> train = make_writer(dataset.schema, "train");
+    std::unique_ptr<DatasetWriter> test;
+    if (survey_.train_rows < survey_.rows) test = make_writer(dataset.schema, "test");
 
     EncodedText text(encoder, format_, sources_);
     std::vector<float> labels(kBatchRows), dense(static_cast<size_t>(kBatchRows * encoder.dense_dim()));
@@ -245,9 +242,9 @@ class Converter {
         for (int64_t i = begin; i < end; ++i) clicks += labels[static_cast<size_t>(i)] != 0 ? 1 : 0;
         // A file that grew meanwhile may have test rows now; detected below.
         if (!is_test || test) {
-          (is_test ? *test : train)
-              .write(end - begin, labels.data() + begin, dense.data() + begin * encoder.dense_dim(), nullptr,
-                     keys.data() + begin * encoder.slot_num());
+          (is_test ? test : train)
+              ->write(end - begin, labels.data() + begin, dense.data() + begin * encoder.dense_dim(), nullptr,
+                      keys.data() + begin * encoder.slot_num());
         }
         begin = end;
       }
@@ -255,7 +252,7 @@ class Converter {
       report(2, text.table());
     }
     check_unchanged(text.table());
-    dataset.train = train.finish();
+    dataset.train = train->finish();
     if (test) dataset.test = test->finish();
   }
 
@@ -277,14 +274,6 @@ class Converter {
   AtomicDir target_;
   Survey survey_;
 };
-
-template <class Options>
-std::vector<Conversion::Setting> settings_of(const Options& options) {
-  std::vector<Conversion::Setting> settings;
-  for (const OptionField& field : option_table<Options>())
-    settings.push_back({std::string(field.name), option_text(field, &options)});
-  return settings;
-}
 
 }  // namespace
 

@@ -29,7 +29,7 @@ struct ConvertResult {
 };
 
 /**
- * Converts Criteo's text to a dataset of Norm files in a folder, which appears when it is complete. Sources are files,
+ * Converts Criteo's text to a dataset in a folder, which appears when it is complete. Sources are files,
  * gzip or plain, or "-" for the standard input, which is saved beside the folder meanwhile. The first pass counts
  * categories and computes moments, of train rows only; the second one writes. Categories get ids from 1 on by
  * descending count, then by their bytes. With `replace`, the folder may hold a dataset already. Exceptions from

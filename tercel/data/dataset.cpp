@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
-#include "tercel/data/file_list.h"
-#include "tercel/data/norm_layout_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
@@ -19,39 +16,25 @@ namespace tercel::data {
 
 namespace {
 
-constexpr int64_t kJsonVersion = 1;
+constexpr int64_t kJsonVersion = 2;
 
-/** Entries of dataset.json beside the schema and the parts. */
+/** Entries of dataset.json besides those that are objects. */
 struct Head {
-  DataFormat format = DataFormat::Norm;
   int64_t version = kJsonVersion;
-  KeyType key_type = KeyType::I64;
-  CheckMode check_mode = CheckMode::Sum;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"format", &Head::format, "format of the data files", required()},
-                      Field{"version", &Head::version, "of this description", required()},
-                      Field{"key_type", &Head::key_type, "width of the keys in the files", required()},
-                      Field{"check_mode", &Head::check_mode, "framing of the records", required()});
+    return std::tuple(Field{"version", &Head::version, "of this description", required()});
   }
 };
 
+constexpr std::string_view kFormat = "format";
+constexpr std::string_view kFormatName = "name";
 constexpr std::string_view kSchema = "schema";
 constexpr std::string_view kTrain = "train";
 constexpr std::string_view kTest = "test";
 constexpr std::string_view kConversion = "conversion";
 constexpr std::string_view kTruth = "truth";
 constexpr std::string_view kVocabulary = "vocabulary";
-
-void check_names(std::string_view owner, std::string_view what, const std::vector<std::string>& names, int64_t dim) {
-  TERCEL_CHECK(names.empty() || static_cast<int64_t>(names.size()) == dim, ConfigError, owner, ": ", what,
-               ": expected no names or ", dim, ", found ", names.size());
-  std::vector<std::string_view> sorted(names.begin(), names.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  TERCEL_CHECK(twice == sorted.end(), ConfigError, owner, ": ", what, ": the name '", printable(*twice),
-               "' occurs twice");
-}
 
 void check_moments(std::string_view owner, const Dataset& dataset) {
   if (!dataset.conversion) return;
@@ -66,6 +49,8 @@ void check_moments(std::string_view owner, const Dataset& dataset) {
 
 void check_dataset(const Dataset& dataset, std::string_view owner) {
   dataset.schema.check(owner);
+  TERCEL_ASSERT(dataset.format);
+  dataset.format->check_schema(dataset.schema, owner);
   TERCEL_CHECK(!dataset.train.files.empty(), ConfigError, owner, ": train: expected at least one file, found none");
   check_moments(owner, dataset);
   if (!dataset.conversion || !dataset.conversion->vocabulary) return;
@@ -108,6 +93,21 @@ Conversion conversion_from_json(const Json& json, const std::string& owner) {
   return conversion;
 }
 
+Json format_to_json(const DatasetFormat& format) {
+  Json json{{kFormatName, format.name()}};
+  json.update(detail::write_options(format.option_table(), format.options()));
+  return json;
+}
+
+std::shared_ptr<const DatasetFormat> format_from_json(const Json& json, const std::string& owner) {
+  const bool named = json.is_object() && json.contains(kFormatName) && json[kFormatName].is_string();
+  TERCEL_CHECK(named, DataError, "[", printable(owner), "] expected an object with the name of a format, found ",
+               printable(dump_json_line(json)));
+  std::shared_ptr<DatasetFormat> format = make_format(json[kFormatName].get<std::string>(), printable(owner));
+  detail::read_options(json, format->option_table(), format->options(), owner, {kFormatName});
+  return format;
+}
+
 /** Before any other entry is read: those of another version may be unknown. */
 void check_version(const Json& json, const std::string& name) {
   const auto entry = [](const Json& object, std::string_view key) {
@@ -124,14 +124,12 @@ Dataset parse_dataset(std::string_view text, const std::string& name) {
   const Json json = parse_json(text, name, JsonErrors::Data);
   check_version(json, name);
   Head head;
-  read_options(json, head, name, {kSchema, kTrain, kTest, kConversion});
-  for (const std::string_view key : {kSchema, kTrain})
+  read_options(json, head, name, {kFormat, kSchema, kTrain, kTest, kConversion});
+  for (const std::string_view key : {kFormat, kSchema, kTrain})
     TERCEL_CHECK(json.contains(key), DataError, "[", printable(name), "] option '", key,
                  "': expected an object, found nothing");
   Dataset dataset;
-  dataset.format = head.format;
-  dataset.key_type = head.key_type;
-  dataset.check_mode = head.check_mode;
+  dataset.format = format_from_json(json[std::string(kFormat)], name + ": format");
   read_options(json[std::string(kSchema)], dataset.schema, name + ": schema");
   dataset.train = part_from_json(json[std::string(kTrain)], name + ": train");
   if (json.contains(kTest)) dataset.test = part_from_json(json[std::string(kTest)], name + ": test");
@@ -165,71 +163,7 @@ void check_in_folder(const Dataset& dataset, const FileRecord& file) {
                ": expected a file in the dataset's folder, found a link to ", printable(real.string()));
 }
 
-DataPart part_from_norm_list(const std::string& list, const NormLayout& layout) {
-  DataPart part;
-  part.file_list = list;
-  for (const std::string& path : read_file_list(list)) {
-    const File file = File::open_read(path);
-    DataFile record;
-    record.path = path;
-    record.bytes = file.size();
-    record.rows = read_norm_header(file, layout);
-    check_norm_size(path, record.bytes, record.rows, layout);
-    part.files.push_back(std::move(record));
-  }
-  return part;
-}
-
 }  // namespace
-
-int64_t Schema::max_nnz() const {
-  int64_t sum = 0;
-  for (const Slot& slot : slots) sum += slot.hotness;
-  return sum;
-}
-
-int64_t Schema::num_keys() const {
-  int64_t end = 0;
-  for (const Slot& slot : slots) {
-    if (slot.size == 0) return 0;
-    end = std::max(end, slot.first_key + slot.size);
-  }
-  return end;
-}
-
-std::vector<int64_t> Schema::slot_size_array() const {
-  std::vector<int64_t> sizes;
-  for (const Slot& slot : slots) sizes.push_back(slot.size);
-  return sizes;
-}
-
-void Schema::set_consecutive_keys() {
-  int64_t next = 0;
-  for (Slot& slot : slots) {
-    TERCEL_CHECK(slot.size >= 0 && slot.size <= std::numeric_limits<int64_t>::max() - next, ConfigError, "slot '",
-                 printable(slot.name), "': ", slot.size, " keys behind ", next, " do not fit in 64 bits");
-    slot.first_key = slot.size > 0 ? next : 0;
-    next += slot.size;
-  }
-}
-
-void Schema::check(std::string_view name) const {
-  check_options(*this, name);
-  TERCEL_CHECK(slot_num() <= kMaxDim, ConfigError, name, ": slots: expected at most ", kMaxDim, ", found ", slot_num());
-  check_names(name, "label_names", label_names, label_dim);
-  check_names(name, "dense_names", dense_names, dense_dim);
-  std::vector<std::string> names;
-  for (const Slot& slot : slots) {
-    names.push_back(slot.name);
-    TERCEL_CHECK(slot.hotness <= kMaxHotness, ConfigError, name, ": slot '", printable(slot.name),
-                 "': hotness: expected at most ", kMaxHotness, ", found ", slot.hotness);
-    TERCEL_CHECK(slot.size > 0 || slot.first_key == 0, ConfigError, name, ": slot '", printable(slot.name),
-                 "': expected first_key 0 where size is 0, found ", slot.first_key);
-    TERCEL_CHECK(slot.first_key <= std::numeric_limits<int64_t>::max() - slot.size, ConfigError, name, ": slot '",
-                 printable(slot.name), "': ", slot.size, " keys from ", slot.first_key, " on do not fit in 64 bits");
-  }
-  check_names(name, "slots", names, slot_num());
-}
 
 int64_t DataPart::rows() const {
   int64_t sum = 0;
@@ -255,11 +189,8 @@ std::string Dataset::path_of(const FileRecord& file) const {
 
 std::string dataset_to_json(const Dataset& dataset) {
   check_dataset(dataset, kDatasetFile);
-  Head head;
-  head.format = dataset.format;
-  head.key_type = dataset.key_type;
-  head.check_mode = dataset.check_mode;
-  Json json = write_options(head);
+  Json json = write_options(Head{});
+  json[std::string(kFormat)] = format_to_json(*dataset.format);
   json[std::string(kSchema)] = write_options(dataset.schema);
   json[std::string(kTrain)] = part_to_json(dataset.train);
   if (!dataset.test.files.empty()) json[std::string(kTest)] = part_to_json(dataset.test);
@@ -290,13 +221,9 @@ Dataset load_dataset(const std::string& path) {
                ", found none in it");
   Dataset dataset = dataset_from_json(read_file(description, JsonLimits{}.max_bytes), description);
   dataset.folder = is_folder ? path : parent_path(path);
-  const NormLayout layout(dataset.schema, dataset.key_type, dataset.check_mode, false);
-  for (const DataPart* part : {&dataset.train, &dataset.test}) {
-    for (const DataFile& file : part->files) {
-      check_size(dataset, file);
-      check_norm_size(dataset.path_of(file), file.bytes, file.rows, layout);
-    }
-  }
+  for (const DataPart* part : {&dataset.train, &dataset.test})
+    for (const DataFile& file : part->files) check_size(dataset, file);
+  dataset.format->check_sizes(dataset);
   if (dataset.conversion && dataset.conversion->vocabulary) {
     check_size(dataset, *dataset.conversion->vocabulary);
     check_in_folder(dataset, *dataset.conversion->vocabulary);
@@ -313,36 +240,7 @@ void verify_file(const Dataset& dataset, const FileRecord& file) {
                ", found ", found, ": the content has changed");
 }
 
-Dataset dataset_from_norm_files(const NormSpec& spec) {
-  constexpr std::string_view kOwner = "norm";
-  check_options(spec, kOwner);
-  Dataset dataset;
-  dataset.key_type = spec.key_type;
-  dataset.check_mode = spec.check_mode;
-  Schema& schema = dataset.schema;
-  schema.label_dim = spec.label_dim;
-  schema.dense_dim = spec.dense_dim;
-  const size_t slot_num = spec.nnz_per_slot.size();
-  TERCEL_CHECK(spec.slot_size_array.empty() || spec.slot_size_array.size() == slot_num, ConfigError, "[", kOwner,
-               "] option 'slot_size_array': expected none or ", slot_num, " sizes, one for each slot, found ",
-               spec.slot_size_array.size());
-  for (size_t s = 0; s < slot_num; ++s) {
-    Slot slot;
-    slot.name = str_cat({"slot", s});
-    slot.size = spec.slot_size_array.empty() ? 0 : spec.slot_size_array[s];
-    slot.hotness = spec.nnz_per_slot[s];
-    schema.slots.push_back(std::move(slot));
-  }
-  schema.set_consecutive_keys();
-  schema.check(kOwner);
-  const NormLayout layout(schema, spec.key_type, spec.check_mode, false);
-  dataset.train = part_from_norm_list(spec.train_list, layout);
-  if (!spec.test_list.empty()) dataset.test = part_from_norm_list(spec.test_list, layout);
-  return dataset;
-}
-
-Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace) {
-  Dataset dataset = dataset_from_norm_files(spec);
+Dataset describe_files(Dataset dataset, const std::string& folder, bool replace) {
   const auto locate = [&](std::string& path) {
     TERCEL_CHECK(is_utf8(path), ConfigError, printable(path), ": expected a path in UTF-8, as descriptions require");
     if (replace) check_outside(folder, path);

@@ -6,72 +6,23 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "tercel/data/norm_format.h"
+#include "tercel/data/dataset_format.h"
+#include "tercel/data/schema.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
 
 namespace tercel::data {
 
-enum class DataFormat : uint8_t { Norm };
-
-constexpr auto enum_names(DataFormat) { return std::to_array<EnumName<DataFormat>>({{DataFormat::Norm, "norm"}}); }
-
 /** Name of the description in a dataset's folder. */
 constexpr std::string_view kDatasetFile = "dataset.json";
-
-/** One categorical field. */
-struct Slot {
-  std::string name;
-  int64_t size = 0;       // its keys lie in [first_key, first_key + size); 0: any key may occur
-  int64_t first_key = 0;  // 0 where size is 0
-  int64_t hotness = 1;    // most keys that a row has in this slot (HugeCTR's nnz_per_slot)
-
-  static constexpr auto fields() {
-    return std::tuple(Field{"name", &Slot::name, "name of the field", required()},
-                      Field{"size", &Slot::size, "number of its keys, 0 if any key may occur", at_least(0)},
-                      Field{"first_key", &Slot::first_key, "its smallest key", at_least(0)},
-                      Field{"hotness", &Slot::hotness, "most keys that a row has in it", at_least(1)});
-  }
-  friend bool operator==(const Slot&, const Slot&) = default;
-};
-
-/** Content of a row, independent of the file format. */
-struct Schema {
-  int64_t label_dim = 1;
-  int64_t dense_dim = 0;
-  std::vector<std::string> label_names;  // label_dim of them, or none
-  std::vector<std::string> dense_names;  // dense_dim of them, or none
-  std::vector<Slot> slots;
-
-  int64_t slot_num() const { return static_cast<int64_t>(slots.size()); }
-  /** Sum of the slots' hotness: most keys of a row. */
-  int64_t max_nnz() const;
-  /** Rows that one table for all slots needs: the end of the last key range; 0 if a slot's size is unknown. */
-  int64_t num_keys() const;
-  /** HugeCTR's slot_size_array; a 0 where a slot's size is unknown. */
-  std::vector<int64_t> slot_size_array() const;
-  /** Sets first_key of each slot to the sum of the sizes before it. */
-  void set_consecutive_keys();
-  /** ConfigError "<name>: ..." unless dims, names, ranges and hotness make sense. */
-  void check(std::string_view name) const;
-
-  static constexpr auto fields() {
-    return std::tuple(
-        Field{"label_dim", &Schema::label_dim, "labels of a row", at_least(1), at_most(kMaxDim), required()},
-        Field{"label_names", &Schema::label_names, "their names"},
-        Field{"dense_dim", &Schema::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim), required()},
-        Field{"dense_names", &Schema::dense_names, "their names"},
-        Field{"slots", &Schema::slots, "the categorical fields, in the order of the files"});
-  }
-  friend bool operator==(const Schema&, const Schema&) = default;
-};
 
 /** A file as it was when the dataset was made. */
 struct FileRecord {
@@ -180,9 +131,8 @@ struct Conversion {
 /** The description of a dataset. */
 struct Dataset {
   std::string folder;  // its folder; not in the JSON; paths below are relative to it
-  DataFormat format = DataFormat::Norm;
-  KeyType key_type = KeyType::I64;
-  CheckMode check_mode = CheckMode::Sum;
+  /** Copies of a description share it; not null. */
+  std::shared_ptr<const DatasetFormat> format;
   Schema schema;
   DataPart train;
   DataPart test;  // no files: there is no test part
@@ -212,38 +162,10 @@ TERCEL_API Dataset load_dataset(const std::string& path);
 /** DataError unless the file's content has the recorded size and checksum. */
 TERCEL_API void verify_file(const Dataset& dataset, const FileRecord& file);
 
-/** Properties of files from HugeCTR's tools that only the user knows. */
-struct NormSpec {
-  std::string train_list;  // HugeCTR file lists
-  std::string test_list;   // may be empty
-  int64_t label_dim = 1;
-  int64_t dense_dim = 0;
-  std::vector<int64_t> nnz_per_slot;     // one for each slot: the most keys that a row has in it
-  std::vector<int64_t> slot_size_array;  // empty: any key may occur; else keys of a slot follow those of the one before
-  KeyType key_type = KeyType::U32;
-  CheckMode check_mode = CheckMode::Sum;
-
-  static constexpr auto fields() {
-    return std::tuple(Field{"train_list", &NormSpec::train_list, "HugeCTR file list of the train part", required()},
-                      Field{"test_list", &NormSpec::test_list, "HugeCTR file list of the test part, may be empty"},
-                      Field{"label_dim", &NormSpec::label_dim, "labels of a row", at_least(1)},
-                      Field{"dense_dim", &NormSpec::dense_dim, "dense values of a row", at_least(0)},
-                      Field{"nnz_per_slot", &NormSpec::nnz_per_slot,
-                            "for each slot, the most keys that a row has in it", at_least(1)},
-                      Field{"slot_size_array", &NormSpec::slot_size_array,
-                            "keys of each slot; empty: any key may occur", at_least(1)},
-                      Field{"key_type", &NormSpec::key_type, "width of the keys in the files"},
-                      Field{"check_mode", &NormSpec::check_mode, "framing of the records"});
-  }
-};
-
-/** Describes bare Norm files: opens each, checks its header against the spec, and reads its number of rows. */
-TERCEL_API Dataset dataset_from_norm_files(const NormSpec& spec);
-
 /**
- * Makes a dataset of bare Norm files, which are not moved: a new folder that contains only the description. With
- * `replace` it may replace a dataset.
+ * Makes a dataset of files that are not moved: a new folder that contains only the description, with absolute paths.
+ * With `replace` it may replace a dataset. Returns the description.
  */
-TERCEL_API Dataset describe_norm_files(const NormSpec& spec, const std::string& folder, bool replace);
+TERCEL_API Dataset describe_files(Dataset dataset, const std::string& folder, bool replace);
 
 }  // namespace tercel::data

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tercel/data/click_model_impl.h"
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/conversion_settings_impl.h"
 #include "tercel/data/truth_score_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/cpu_info.h"
@@ -66,12 +66,9 @@ Schema schema_of(const ClickModelSpec& spec) {
   return schema;
 }
 
-/** IoError unless there is disk space for the files, which are headers and records of one size. */
+/** IoError unless there is disk space for the files. */
 void check_room(const std::string& folder, const Schema& schema, const GenerateOptions& options) {
-  const int64_t record = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
-                                           options.key_type, options.check_mode);
-  int64_t needed = 0;
-  if (__builtin_mul_overflow(options.rows, record, &needed)) needed = std::numeric_limits<int64_t>::max();
+  const int64_t needed = options.format->estimate_bytes(schema, options.rows);
   const int64_t found = free_bytes(folder);
   TERCEL_CHECK(needed <= found, IoError, printable(folder), ": expected ", format_bytes(needed),
                " of room on the disk for ", options.rows, " rows, found ", format_bytes(found));
@@ -123,14 +120,12 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
 
   GenerateResult result;
   Dataset& dataset = result.dataset;
-  dataset.key_type = options.key_type;
-  dataset.check_mode = options.check_mode;
+  dataset.format = options.format;
   dataset.schema = schema_of(spec);
   Conversion& conversion = dataset.conversion.emplace();
   conversion.tool = "generate";
   conversion.tercel_version = version();
-  for (const OptionField& field : option_table<GenerateOptions>())
-    conversion.settings.push_back({std::string(field.name), option_text(field, &options)});
+  conversion.settings = settings_of(options);
   conversion.dense_transform = DenseTransform::Standard;
   conversion.dense_mean = model.dense_mean();
   conversion.dense_std = model.dense_std();
@@ -139,24 +134,22 @@ GenerateResult generate_dataset(const std::string& folder, const GenerateOptions
 
   Batch batch(dataset.schema);
   const auto write_part = [&](const char* name, int64_t first, int64_t rows, DataPart& part, int64_t& clicks) {
-    NormWriterOptions writer_options;
+    WriterOptions writer_options;
     writer_options.folder = target.temporary_path();
     writer_options.prefix = str_cat({name, "/part-"});
     writer_options.file_list = str_cat({name, ".txt"});
     writer_options.rows_per_file = rows_per_file;
-    writer_options.key_type = options.key_type;
-    writer_options.check_mode = options.check_mode;
-    NormWriter writer(dataset.schema, writer_options);
+    const std::unique_ptr<DatasetWriter> writer = options.format->create_writer(dataset.schema, writer_options);
     TruthScore score(model.logit_mean(), model.logit_std());
     for (int64_t done = 0; done < rows;) {
       const int64_t count = std::min(kBatchRows, rows - done);
       model.generate(first + done, count, batch.rows());
-      writer.write(count, batch.labels.data(), batch.dense.data(), nullptr, batch.keys.data());
+      writer->write(count, batch.labels.data(), batch.dense.data(), nullptr, batch.keys.data());
       score.add(count, batch.labels.data(), batch.logits.data());
       done += count;
       progress(first + done);
     }
-    part = writer.finish();
+    part = writer->finish();
     part.truth = score.result();
     clicks = score.clicks();
   };

@@ -3,12 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
-#include "tercel/data/norm_format.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/function_ref.h"
@@ -36,10 +37,10 @@ struct GenerateOptions {
   int64_t files = 1;
   double ctr = 0.25;
   double auc = 0.8;
-  KeyType key_type = KeyType::I64;
-  CheckMode check_mode = CheckMode::Sum;
+  /** Of the files. */
+  std::shared_ptr<const DatasetFormat> format = norm_format();
 
-  static constexpr auto fields() {
+  static constexpr auto fields() {  // those of the format are its own
     return std::tuple(
         Field{"rows", &GenerateOptions::rows, "rows to write, those of the test part included", at_least(1)},
         Field{"seed", &GenerateOptions::seed, "another seed is another truth; the same seed gives the same rows"},
@@ -54,9 +55,7 @@ struct GenerateOptions {
         Field{"files", &GenerateOptions::files, "files that the train part is cut into, at most", at_least(1)},
         Field{"ctr", &GenerateOptions::ctr, "click-through rate", at_least(0.001), at_most(0.999)},
         Field{"auc", &GenerateOptions::auc, "AUC of the probabilities that the clicks are drawn from", at_least(0.51),
-              at_most(0.99)},
-        Field{"key_type", &GenerateOptions::key_type, "width of the keys in the files"},
-        Field{"check_mode", &GenerateOptions::check_mode, "framing of the records"});
+              at_most(0.99)});
   }
 };
 
@@ -68,7 +67,7 @@ struct GenerateResult {
 };
 
 /**
- * Writes a dataset of Norm files with train and test part into a folder, which appears when it is complete; its truth
+ * Writes a dataset with train and test part into a folder, which appears when it is complete; its truth
  * is that of the generating probabilities on the rows written. Memory is 28 bytes for each key, and does not grow
  * with the rows. Row r depends only on seed, preset, slot sizes, ctr and auc, not on the number of threads, rows or
  * files. IoError, before anything is written, if the disk lacks space for the files. `progress` is called now and then

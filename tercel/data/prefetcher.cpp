@@ -29,6 +29,13 @@ void BatchSequence::enter(int64_t epoch, int64_t row, int64_t window_number) {
 
 int64_t BatchSequence::rows() const { return std::min(rules_.batch_size, plan_.end - row_); }
 
+RowRange BatchSequence::part_of(const Rules& rules, const RowRange& batch) {
+  const auto begin = [&](int64_t rank) {
+    return batch.begin + batch.count / rules.ranks * rank + batch.count % rules.ranks * rank / rules.ranks;
+  };
+  return {begin(rules.rank), begin(rules.rank + 1) - begin(rules.rank)};
+}
+
 void BatchSequence::next_batch() {
   ++number_;
   row_ += rows();
@@ -39,9 +46,10 @@ void BatchSequence::next_epoch() {
   enter(plan_.epoch + 1, 0, plan_.first_window_number + plan_.end_window - plan_.first_window);
 }
 
-Prefetcher::Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor> uniform_offsets,
-                       const Options& options, int64_t epoch, int64_t row)
+Prefetcher::Prefetcher(RecordSource& source, const BatchShape& shape, const RowOrder& order,
+                       Span<Tensor> uniform_offsets, const Options& options, int64_t epoch, int64_t row)
     : source_(source),
+      shape_(shape),
       order_(order),
       uniform_offsets_(uniform_offsets.begin(), uniform_offsets.end()),
       rules_(options.rules),
@@ -93,8 +101,28 @@ void Prefetcher::load_windows() {
   }
 }
 
+int64_t Prefetcher::count_uses(const EpochPlan& plan, int64_t begin, int64_t end) const {
+  const int64_t size = rules_.batch_size;
+  const auto uses = [&](int64_t batch) {
+    const int64_t first = plan.begin + batch * size;
+    const RowRange part = BatchSequence::part_of(rules_, {first, std::min(size, plan.end - first)});
+    return part.count > 0 && part.begin < end && begin < part.begin + part.count;
+  };
+  const int64_t first = (begin - plan.begin) / size, last = (end - 1 - plan.begin) / size;
+  // A batch between the first and the last lies within the window; all of these are whole.
+  const int64_t between = last - first - 1;
+  int64_t count = uses(first) ? 1 : 0;
+  if (last > first && uses(last)) ++count;
+  if (between > 0 && uses(first + 1)) count += between;
+  return count;
+}
+
 bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
   const int64_t number = plan.first_window_number + window - plan.first_window;
+  const int64_t first = std::max(order_.window_begin(plan.epoch, window), plan.begin);
+  const int64_t end = std::min(order_.window_end(plan.epoch, window), plan.end);
+  const int64_t uses = count_uses(plan, first, end);
+  if (uses == 0) return true;  // no row is in this rank's parts
   WindowPlace& place = window_place(number);
   {
     std::unique_lock lock(mutex_);
@@ -102,10 +130,6 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
     if (stop_) return false;
     place.state = WindowState::Loading;
   }
-  const int64_t first = std::max(order_.window_begin(plan.epoch, window), plan.begin);
-  const int64_t last = std::min(order_.window_end(plan.epoch, window), plan.end) - 1;
-  const auto batch_of = [&](int64_t row) { return (row - plan.begin) / rules_.batch_size; };
-
   Window& target = *place.window;
   std::exception_ptr error;
   try {
@@ -117,13 +141,17 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
   }
   const bool good = error == nullptr;
   // Regardless of the rows that the source reports: some batch must get the error, since no further window follows.
-  if (!good) target.rows = std::min(target.rows, last - order_.window_begin(plan.epoch, window));
+  if (!good) target.rows = std::min(target.rows, end - 1 - order_.window_begin(plan.epoch, window));
   target.error = std::move(error);
   {
     const std::lock_guard lock(mutex_);
     place.number = number;
-    place.uses = batch_of(last) - batch_of(first) + 1;
-    place.state = WindowState::Ready;
+    place.uses = uses;
+    place.state = WindowState::Loaded;
+    if (!good) {
+      failed_window_ = number;
+      load_error_ = target.error;
+    }
   }
   window_ready_.notify_all();
   return good;
@@ -132,8 +160,27 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
 const Window* Prefetcher::wait_for_window(int64_t number) {
   WindowPlace& place = window_place(number);
   std::unique_lock lock(mutex_);
-  window_ready_.wait(lock, [&] { return stop_ || (place.state == WindowState::Ready && place.number == number); });
-  return stop_ ? nullptr : place.window.get();
+  window_ready_.wait(lock, [&] {
+    const bool is_there = place.state == WindowState::Loaded || place.state == WindowState::Ready;
+    return stop_ || number > failed_window_ || (is_there && place.number == number);
+  });
+  if (stop_) return nullptr;
+  if (number > failed_window_) std::rethrow_exception(load_error_);
+  if (place.state == WindowState::Ready) return place.window.get();
+  place.state = WindowState::Preparing;
+  lock.unlock();
+  Window& window = *place.window;
+  try {
+    source_.prepare(window);
+  } catch (...) {
+    window.rows = 0;
+    window.error = std::current_exception();
+  }
+  lock.lock();
+  place.state = WindowState::Ready;
+  lock.unlock();
+  window_ready_.notify_all();
+  return &window;
 }
 
 void Prefetcher::release_window(int64_t number) {
@@ -154,14 +201,16 @@ void Prefetcher::decode_batches() {
     });
     if (stop_ || to_decode_.done()) return;
     const EpochPlan plan = to_decode_.plan();
-    const int64_t row = to_decode_.row();
-    const int64_t rows = to_decode_.rows();
+    const RowRange whole{to_decode_.row(), to_decode_.rows()}, part = to_decode_.part();
     BatchPlace& place = batch_place(to_decode_.number());
     to_decode_.next_batch();
     lock.unlock();
 
     std::exception_ptr error;
-    decode_batch(plan, row, rows, place.buffer, error);
+    place.buffer.batch.epoch = plan.epoch;
+    place.buffer.batch.global_row = whole.begin;
+    place.buffer.batch.global_rows = whole.count;
+    decode_batch(plan, part, place.buffer, error);
     if (stop_) return;
 
     lock.lock();
@@ -172,20 +221,19 @@ void Prefetcher::decode_batches() {
   }
 }
 
-void Prefetcher::decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, BatchBuffer& out,
+void Prefetcher::decode_batch(const EpochPlan& plan, const RowRange& part, BatchBuffer& out,
                               std::exception_ptr& error) {
   try {
-    out.prepare(rows, source_.shape(), uniform_offsets_);
-    out.batch.epoch = plan.epoch;
-    out.batch.row = row;
-    for (int64_t done = 0; done < rows;) {
-      const int64_t position = row + done;
+    out.prepare(part.count, shape_, uniform_offsets_);
+    out.batch.row = part.begin;
+    for (int64_t done = 0; done < part.count;) {
+      const int64_t position = part.begin + done;
       const int64_t index = order_.window_of(plan.epoch, position);
       const int64_t number = plan.first_window_number + index - plan.first_window;
       const Window* window = wait_for_window(number);
       if (window == nullptr) return;
       const int64_t begin = order_.window_begin(plan.epoch, index);
-      const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, rows - done);
+      const int64_t count = std::min(order_.window_end(plan.epoch, index) - position, part.count - done);
       // Rows before the missing one may be invalid too, and are reported first; in a mixed window it could be any row.
       const int64_t there = !window->error ? count : order_.is_shuffled() ? 0 : window->rows - (position - begin);
       if (there > 0) source_.decode(*window, {position - begin, std::min(count, there), done}, out);

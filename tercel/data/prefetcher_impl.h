@@ -1,17 +1,19 @@
 // The threads between a source of records and the consumer of batches.
 //
 // Note [Prefetching]
-// One thread loads windows in order, into a ring of a few. Workers claim batches in order, each decodes its batch from
-// the windows that hold its rows, and puts it into a second ring, from which the consumer takes them in order. What a
-// batch holds depends on its number alone, so the number of workers cannot change it. A window's place in its ring is
-// free again when the last batch that has rows of it is decoded. The oldest incomplete batch needs the oldest windows,
-// so it never waits for a place, regardless of the sizes of the rings.
+// One thread loads windows in order, into a ring of a few. Workers claim batches in order; the first that needs a
+// window prepares it, and each decodes its batch from the windows that hold its rows, and puts it into a second ring,
+// from which the consumer takes them in order. What a batch holds depends on its number alone, so the number of workers
+// cannot change it. A window's place in its ring is free again when the last batch that has rows of it is decoded. The
+// oldest incomplete batch needs the oldest windows, so it never waits for a place, regardless of the sizes of the
+// rings.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -40,6 +42,7 @@ class BatchSequence {
     int64_t batch_size = 1;
     int64_t epochs = 1;  // 0: without end
     bool drop_last = false;
+    int64_t rank = 0, ranks = 1;  // see Note [Parts of ranks]
   };
 
   /** Some epoch must have a batch. */
@@ -50,6 +53,9 @@ class BatchSequence {
   const EpochPlan& plan() const { return plan_; }
   int64_t row() const { return row_; }
   int64_t rows() const;
+  /** The rank's rows of the batch. */
+  RowRange part() const { return part_of(rules_, {row_, rows()}); }
+  static RowRange part_of(const Rules& rules, const RowRange& batch);
   int64_t number() const { return number_; }
   void next_batch();
   void next_epoch();
@@ -72,9 +78,9 @@ class Prefetcher {
     int64_t prefetch = 2;
   };
 
-  /** Starts the threads. Source and order must outlive it. */
-  Prefetcher(RecordSource& source, const RowOrder& order, Span<Tensor> uniform_offsets, const Options& options,
-             int64_t epoch, int64_t row);
+  /** Starts the threads. Source, shape and order must outlive it. */
+  Prefetcher(RecordSource& source, const BatchShape& shape, const RowOrder& order, Span<Tensor> uniform_offsets,
+             const Options& options, int64_t epoch, int64_t row);
   /** Stops them; waits until current reads and decodes are done. */
   ~Prefetcher();
   /** Destroys it in the process that made it, and leaks it in a forked child. */
@@ -88,7 +94,7 @@ class Prefetcher {
   void take(Batch& batch);
 
  private:
-  enum class WindowState : uint8_t { Free, Loading, Ready };
+  enum class WindowState : uint8_t { Free, Loading, Loaded, Preparing, Ready };
   struct WindowPlace {
     std::unique_ptr<Window> window;
     int64_t number = -1;
@@ -108,14 +114,17 @@ class Prefetcher {
   /** False if the thread is to end. */
   bool load_window(const EpochPlan& plan, int64_t window);
   void decode_batches();
-  void decode_batch(const EpochPlan& plan, int64_t row, int64_t rows, BatchBuffer& out, std::exception_ptr& error);
-  /** Waits until it is loaded; null if the threads are to stop. */
+  /** Batches that have rows of places [begin, end) of an epoch in the rank's part. */
+  int64_t count_uses(const EpochPlan& plan, int64_t begin, int64_t end) const;
+  void decode_batch(const EpochPlan& plan, const RowRange& part, BatchBuffer& out, std::exception_ptr& error);
+  /** Waits until it is loaded, and prepares it if no other worker has; null if the threads are to stop. */
   const Window* wait_for_window(int64_t number);
   void release_window(int64_t number);
   WindowPlace& window_place(int64_t number) { return windows_[static_cast<size_t>(number) % windows_.size()]; }
   BatchPlace& batch_place(int64_t number) { return batches_[static_cast<size_t>(number) % batches_.size()]; }
 
   RecordSource& source_;
+  const BatchShape& shape_;
   const RowOrder& order_;
   std::vector<Tensor> uniform_offsets_;
   BatchSequence::Rules rules_;
@@ -129,6 +138,8 @@ class Prefetcher {
   BatchSequence to_decode_;
   int64_t taken_ = 0;
   std::exception_ptr failed_;
+  int64_t failed_window_ = std::numeric_limits<int64_t>::max();  // later ones are not loaded, because of:
+  std::exception_ptr load_error_;
   std::atomic<bool> stop_{false};
 
   std::vector<Thread> threads_;

@@ -1,17 +1,29 @@
-// Interface of a format to the readers: loads the raw bytes of a window of rows, and decodes rows of it into a batch.
+// Interface of a format to the readers: loads the raw bytes of a window of rows, prepares them, and decodes rows into a
+// batch. Private.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tercel/data/batch_buffer_impl.h"
 #include "tercel/data/row_order_impl.h"
+#include "tercel/data/sparse_input.h"
 #include "tercel/util/span.h"
 
 namespace tercel::data {
+
+/** What a reader asks of a source. */
+struct SourceOptions {
+  Span<SparseInput> inputs;  // they cover all slots
+  /** Names of further columns; ConfigError for one that the files do not have. */
+  Span<std::string> columns;
+  bool binary_labels = true;
+  bool jumps = false;  // ranges are not requested in order
+};
 
 /** Undecoded rows in memory. Formats derive their own windows. */
 struct Window {
@@ -31,16 +43,16 @@ struct Places {
 
 /**
  * A part's rows in one format. An implementer guarantees that load() may run at the same time as any number of
- * decode() of other windows, that any bytes in the files lead to rows or to a DataError, and that the rows do not
- * depend on the windows they are read in.
+ * prepare() and decode() of other windows, that any bytes in the files lead to rows or to a DataError, and that the
+ * rows do not depend on the windows they are read in.
  */
 class RecordSource {
  public:
   virtual ~RecordSource();
 
   virtual int64_t rows() const = 0;
-  /** Preferred number of rows per read, where the order leaves the choice. */
-  virtual int64_t rows_per_read() const = 0;
+  /** The units in which rows are best read in the order of the files: reads of similar size, or row groups. */
+  virtual RowWindows windows() const = 0;
   virtual const BatchShape& shape() const = 0;
   virtual std::unique_ptr<Window> make_window() const = 0;
   /**
@@ -48,6 +60,11 @@ class RecordSource {
    * it throws. Called by one thread at a time; returns early, with any content, once `stop` is set.
    */
   virtual void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) = 0;
+  /**
+   * Work on a loaded window that needs no order, such as decompression: called once, before the first decode(), by the
+   * thread that needs the window first. An error counts as one of the first row.
+   */
+  virtual void prepare(Window& window) const;
   /** Called with the places of a batch in order, by one thread per batch. */
   virtual void decode(const Window& window, const Places& places, BatchBuffer& out) const = 0;
 };

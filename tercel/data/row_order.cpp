@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "tercel/data/row_order_impl.h"
 #include "tercel/util/ceil_div.h"
@@ -71,21 +73,54 @@ int64_t Permutation::inverse(int64_t value) const {
   return static_cast<int64_t>(index);
 }
 
-RowOrder RowOrder::in_order(int64_t rows, int64_t window_rows) {
+RowWindows RowWindows::every(int64_t rows, int64_t window_rows) {
+  TERCEL_ASSERT(window_rows > 0);
+  RowWindows windows;
+  windows.rows_ = rows;
+  windows.window_rows_ = window_rows;
+  return windows;
+}
+
+RowWindows RowWindows::at(int64_t rows, std::vector<int64_t> starts) {
+  TERCEL_ASSERT(rows == 0 ? starts.empty() : !starts.empty() && starts.front() == 0 && starts.back() < rows);
+  TERCEL_ASSERT(std::adjacent_find(starts.begin(), starts.end(), std::greater_equal<>()) == starts.end());
+  RowWindows windows;
+  windows.rows_ = rows;
+  windows.starts_ = std::move(starts);
+  return windows;
+}
+
+int64_t RowWindows::count() const {
+  return window_rows_ > 0 ? ceil_div(rows_, window_rows_) : static_cast<int64_t>(starts_.size());
+}
+
+int64_t RowWindows::begin(int64_t window) const {
+  if (window >= count()) return rows_;
+  return window_rows_ > 0 ? window * window_rows_ : starts_[static_cast<size_t>(window)];
+}
+
+int64_t RowWindows::of(int64_t row) const {
+  if (window_rows_ > 0) return row / window_rows_;
+  return std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin() - 1;
+}
+
+RowOrder RowOrder::in_order(RowWindows windows) {
   RowOrder order;
-  order.rows_ = rows;
-  order.block_rows_ = window_rows;
-  order.num_blocks_ = ceil_div(rows, window_rows);
-  order.num_windows_ = order.num_blocks_;
+  order.rows_ = windows.rows();
+  order.num_windows_ = windows.count();
+  order.windows_ = std::move(windows);
   return order;
 }
 
 RowOrder RowOrder::shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows) {
-  RowOrder order = in_order(rows, std::min(block_rows, window_rows));
+  RowOrder order;
+  order.rows_ = rows;
   order.shuffled_ = true;
   order.seed_ = seed;
+  order.block_rows_ = std::min(block_rows, window_rows);
+  order.num_blocks_ = ceil_div(rows, order.block_rows_);
   order.window_blocks_ = window_rows / order.block_rows_;
-  order.num_windows_ = (order.num_blocks_ + order.window_blocks_ - 1) / order.window_blocks_;
+  order.num_windows_ = ceil_div(order.num_blocks_, order.window_blocks_);
   return order;
 }
 
@@ -96,11 +131,11 @@ uint64_t RowOrder::epoch_key(int64_t epoch) const {
 }
 
 int64_t RowOrder::place_of_last_block(int64_t epoch) const {
-  if (!shuffled_) return num_blocks_ - 1;
   return Permutation(num_blocks_, epoch_key(epoch)).inverse(num_blocks_ - 1);
 }
 
 int64_t RowOrder::window_begin(int64_t epoch, int64_t window) const {
+  if (!shuffled_) return windows_.begin(window);
   const int64_t first_block = window * window_blocks_;
   if (first_block >= num_blocks_) return rows_;
   const int64_t missing = num_blocks_ * block_rows_ - rows_;
@@ -110,6 +145,7 @@ int64_t RowOrder::window_begin(int64_t epoch, int64_t window) const {
 int64_t RowOrder::window_end(int64_t epoch, int64_t window) const { return window_begin(epoch, window + 1); }
 
 int64_t RowOrder::window_of(int64_t epoch, int64_t position) const {
+  if (!shuffled_) return windows_.of(position);
   // Blocks before it may lack rows of one block at most, which moves a position by at most one window.
   const int64_t window = position / (window_blocks_ * block_rows_);
   return position >= window_end(epoch, window) ? window + 1 : window;
@@ -117,11 +153,15 @@ int64_t RowOrder::window_of(int64_t epoch, int64_t position) const {
 
 void RowOrder::ranges(int64_t epoch, int64_t window, std::vector<RowRange>& out) const {
   out.clear();
+  if (!shuffled_) {
+    out.push_back({windows_.begin(window), windows_.begin(window + 1) - windows_.begin(window)});
+    return;
+  }
   const int64_t first_block = window * window_blocks_;
   const int64_t last_block = std::min(first_block + window_blocks_, num_blocks_);
-  const Permutation permutation(num_blocks_, shuffled_ ? epoch_key(epoch) : 0);
+  const Permutation permutation(num_blocks_, epoch_key(epoch));
   for (int64_t place = first_block; place < last_block; ++place) {
-    const int64_t begin = (shuffled_ ? permutation(place) : place) * block_rows_;
+    const int64_t begin = permutation(place) * block_rows_;
     out.push_back({begin, std::min(block_rows_, rows_ - begin)});
   }
 }

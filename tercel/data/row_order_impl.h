@@ -14,6 +14,27 @@ struct RowRange {
   friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
+/** Rows [0, rows) cut into windows of any sizes. */
+class RowWindows {
+ public:
+  /** Of equal sizes, but for the last one. */
+  static RowWindows every(int64_t rows, int64_t window_rows);
+  /** They begin at these rows: ascending from 0, below `rows`. */
+  static RowWindows at(int64_t rows, std::vector<int64_t> starts);
+
+  int64_t rows() const { return rows_; }
+  int64_t count() const;
+  /** First row of a window; `rows` for the one after the last. */
+  int64_t begin(int64_t window) const;
+  /** The window of a row. */
+  int64_t of(int64_t row) const;
+
+ private:
+  int64_t rows_ = 0;
+  int64_t window_rows_ = 0;  // 0: see starts_
+  std::vector<int64_t> starts_;
+};
+
 /**
  * A random permutation of [0, count) that needs no memory: a Feistel network of Philox rounds over the next power of
  * four, walked until it hits the range.
@@ -37,12 +58,13 @@ class Permutation {
 
 /**
  * Cuts the positions [0, rows) of each epoch into windows, the units of reading. Without shuffling a window is a range
- * of rows; with it, several, whose rows are mixed.
+ * of rows; with it, several blocks of rows, which are mixed.
  */
 class RowOrder {
  public:
-  /** In the order of the files. */
-  static RowOrder in_order(int64_t rows, int64_t window_rows);
+  /** In the order of the files, read in these windows. */
+  static RowOrder in_order(RowWindows windows);
+  /** Independent of windows, and so of the format. */
   static RowOrder shuffled(int64_t rows, uint64_t seed, int64_t window_rows, int64_t block_rows);
 
   bool is_shuffled() const { return shuffled_; }
@@ -64,11 +86,12 @@ class RowOrder {
 
   bool shuffled_ = false;
   int64_t rows_ = 0;
+  int64_t num_windows_ = 0;
+  RowWindows windows_;  // without shuffling; with it, the following
   uint64_t seed_ = 0;
   int64_t block_rows_ = 0;
   int64_t num_blocks_ = 0;
   int64_t window_blocks_ = 1;
-  int64_t num_windows_ = 0;
 };
 
 }  // namespace tercel::data

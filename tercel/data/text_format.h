@@ -3,12 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "tercel/data/dataset.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/enum_names.h"
 #include "tercel/util/export.h"
 #include "tercel/util/options.h"
@@ -45,10 +47,11 @@ struct ConvertOptions {
   int64_t test_from = -1;
   DenseTransform dense_transform = DenseTransform::Standard;
   int64_t rows_per_file = 4 << 20;
-  KeyType key_type = KeyType::I64;
-  CheckMode check_mode = CheckMode::Sum;
+  /** Of the files. */
+  std::shared_ptr<const DatasetFormat> format = norm_format();
 
-  static constexpr auto fields() {  // dense_transform is listed by those who inherit, under their name for it
+  // dense_transform is listed by those who inherit, under their name for it; options of the format are its own.
+  static constexpr auto fields() {
     return std::tuple(
         Field{"min_count", &ConvertOptions::min_count,
               "a category with fewer train rows than this is taken as missing (key 0 of its field)", at_least(1)},
@@ -56,9 +59,7 @@ struct ConvertOptions {
               at_least(0)},
         Field{"test_from", &ConvertOptions::test_from,
               "rows from this one on, counted from 0, are the test part, instead of test_every; -1: off", at_least(-1)},
-        Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)},
-        Field{"key_type", &ConvertOptions::key_type, "width of the keys in the files"},
-        Field{"check_mode", &ConvertOptions::check_mode, "framing of the records"});
+        Field{"rows_per_file", &ConvertOptions::rows_per_file, "rows of each data file", at_least(1)});
   }
 };
 

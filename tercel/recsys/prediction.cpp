@@ -33,6 +33,7 @@ void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t ro
   int64_t first = 0;
   for (const data::SparseInput& input : model.sparse_inputs()) {
     data::SparseBatch sparse;
+    sparse.name = input.name;
     sparse.slot_num = input.slot_num;
     sparse.hotness = 1;
     sparse.row_offsets = arange(rows * input.slot_num + 1);

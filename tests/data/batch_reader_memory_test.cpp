@@ -53,6 +53,7 @@ TEST(BatchReaderMemory, IsBoundedWhateverTheFilesHold) {
   folder.put("0.data", content);
   Dataset dataset;
   dataset.folder = folder.path();
+  dataset.format = norm_format();
   dataset.schema = schema;
   DataFile file;
   file.path = "0.data";

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/data/row_order_impl.h"
 #include "tercel/util/error.h"
 #include "tests/data/norm_data.h"
@@ -69,14 +69,15 @@ TEST(BatchReader, ReadsWhatTheWriterWrote) {
   const Schema schema = make_schema(2, {1, 4});
   const Rows rows = make_rows(schema, 1000, true);
   const TemporaryFolder folder;
-  NormWriterOptions options;
+  WriterOptions options;
   options.folder = folder.path();
   options.rows_per_file = 333;
-  NormWriter writer(schema, options);
-  writer.write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
   Dataset dataset;
+  dataset.format = norm_format();
+  const auto writer = dataset.format->create_writer(schema, options);
+  writer->write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
   dataset.schema = schema;
-  dataset.train = writer.finish();
+  dataset.train = writer->finish();
   save_dataset(dataset, folder.path());
   ReaderOptions reader_options = batches_of(128);
   reader_options.verify_checksums = true;
@@ -337,7 +338,7 @@ TEST(BatchReader, LabelsOtherThan0And1NeedTheOption) {
   const Dataset dataset = put_dataset(folder, schema, rows, KeyType::I64, CheckMode::None, {10});
   // Row 3, label 1: header 64, rows of 8 + 4 + 12 bytes.
   TERCEL_EXPECT_THROW(read_all(dataset), DataError,
-                      "0.data: record 3: byte 140: expected label 1 of 0 or 1, found 0.25");
+                      "0.data: record 3: byte 140: expected label 1 to be 0 or 1, found 0.25");
   ReaderOptions options;
   options.binary_labels = false;
   EXPECT_EQ(read_all(dataset, options), rows);

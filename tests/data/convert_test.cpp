@@ -390,7 +390,7 @@ TEST(ConvertCsv, ConvertsANamedTable) {
   options.min_count = 1;
   options.test_every = 0;
   options.dense_transform = DenseTransform::Raw;
-  options.key_type = KeyType::U32;
+  options.format = norm_format({KeyType::U32, CheckMode::Sum});
   const ConvertResult result = convert_csv({source}, folder / "data", options, false, ignore);
   EXPECT_EQ(result.categories_seen, (std::vector<int64_t>{3, 4}));
   const Dataset dataset = load_dataset(folder / "data");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file.h"
 #include "tercel/util/version.h"
@@ -19,23 +19,20 @@ namespace {
 /** A dataset of two parts with everything that a description can have. */
 Dataset make_full(const TemporaryFolder& folder) {
   Dataset dataset;
-  dataset.key_type = KeyType::U32;
-  dataset.check_mode = CheckMode::None;
+  dataset.format = norm_format({KeyType::U32, CheckMode::None});
   dataset.schema = make_schema(2, {1, 2});
   dataset.schema.label_names = {"clicked"};
   dataset.schema.dense_names = {"age", "price"};
   const Rows rows = make_rows(dataset.schema, 30, true);
   for (const PartName part : {PartName::Train, PartName::Test}) {
-    NormWriterOptions options;
+    WriterOptions options;
     options.folder = folder.path();
     options.prefix = std::string(to_string(part)) + "/part-";
     options.file_list = std::string(to_string(part)) + ".txt";
     options.rows_per_file = 20;
-    options.key_type = dataset.key_type;
-    options.check_mode = dataset.check_mode;
-    NormWriter writer(dataset.schema, options);
-    writer.write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
-    (part == PartName::Train ? dataset.train : dataset.test) = writer.finish();
+    const auto writer = dataset.format->create_writer(dataset.schema, options);
+    writer->write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
+    (part == PartName::Train ? dataset.train : dataset.test) = writer->finish();
   }
   dataset.train.truth = PlantedTruth{0.8, 0.45};
   dataset.test.truth = PlantedTruth{0.79, 0.46};
@@ -54,9 +51,7 @@ Dataset make_full(const TemporaryFolder& folder) {
 }
 
 void expect_equal(const Dataset& a, const Dataset& b) {
-  EXPECT_EQ(a.format, b.format);
-  EXPECT_EQ(a.key_type, b.key_type);
-  EXPECT_EQ(a.check_mode, b.check_mode);
+  EXPECT_EQ(dataset_to_json(a), dataset_to_json(b));
   EXPECT_EQ(a.schema, b.schema);
   EXPECT_EQ(a.train, b.train);
   EXPECT_EQ(a.test, b.test);
@@ -144,12 +139,12 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
   };
   refused("", "x.json: line 1");
   refused("[]", "expected an object");
-  refused("{}", "option 'format': expected a name, found nothing");
+  refused("{}", "option 'version': expected an integer, found nothing");
   refused(good.substr(0, good.size() / 2), "x.json: line ");
-  refused(replaced(good, "\"norm\"", "\"parquet\""), "option 'format': expected one of norm, found \"parquet\"");
-  const std::string later = replaced(good, "\"version\": 1", "\"version\": 2, \"compression\": \"zstd\"");
-  const std::string versions = "x.json: expected version 1 of the description, which Tercel " + std::string(version()) +
-                               " reads, found 2 of Tercel ";
+  refused(replaced(good, "\"norm\"", "\"parquet\""), "x.json: format: unknown format 'parquet'");
+  const std::string later = replaced(good, "\"version\": 2", "\"version\": 3, \"compression\": \"zstd\"");
+  const std::string versions = "x.json: expected version 2 of the description, which Tercel " + std::string(version()) +
+                               " reads, found 3 of Tercel ";
   refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"tercel_version\": \"9.8.7\""),
           (versions + "9.8.7").c_str());
   refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"made_by\": 5"), (versions + "unknown").c_str());

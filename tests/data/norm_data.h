@@ -10,6 +10,7 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/util/philox.h"
 #include "tests/util/temporary_folder.h"
 
@@ -127,8 +128,7 @@ inline Dataset put_dataset(const TemporaryFolder& folder, const Schema& schema, 
                            CheckMode mode, const std::vector<int64_t>& file_rows) {
   Dataset dataset;
   dataset.folder = folder.path();
-  dataset.key_type = key_type;
-  dataset.check_mode = mode;
+  dataset.format = norm_format({key_type, mode});
   dataset.schema = schema;
   int64_t begin = 0;
   for (const int64_t count : file_rows) {

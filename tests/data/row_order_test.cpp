@@ -82,7 +82,7 @@ TEST(Permutation, KeysMakeAllOrdersAlikeFrequent) {
 
 TEST(RowOrder, WithoutShufflingItIsThatOfTheFiles) {
   for (const int64_t rows : {1, 99, 100, 101, 1000}) {
-    const RowOrder order = RowOrder::in_order(rows, 100);
+    const RowOrder order = RowOrder::in_order(RowWindows::every(rows, 100));
     EXPECT_EQ(rows_of(order, 3), numbers(rows));
     for (int64_t row = 0; row < rows; ++row) ASSERT_EQ(order.window_of(3, row), row / 100);
   }

@@ -210,6 +210,7 @@ TEST(Trainer, EvaluationCountsEveryRowOnce) {
     std::vector<double> logits, labels;
     data::ReaderOptions options;
     options.batch_size = 100;
+    options.inputs = trainer.model().sparse_inputs();
     data::BatchReader reader(dataset, data::PartName::Test, options);
     data::Batch rows;
     while (reader.next(rows)) {

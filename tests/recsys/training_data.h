@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tercel/data/formats/norm_format.h"
 #include "tercel/data/generate.h"
-#include "tercel/data/norm_writer.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/parallel.h"
@@ -120,21 +120,21 @@ inline data::Dataset plain_dataset(const TemporaryFolder& root, int64_t rows, co
                                    float (*value)(int64_t), float (*label)(int64_t), int64_t slot_size = 4) {
   data::Dataset dataset;
   dataset.folder = root / name;
+  dataset.format = data::norm_format();
   dataset.schema.dense_dim = 1;
   dataset.schema.slots = {{"slot", slot_size, 0, 1}};
   const auto part = [&](const char* prefix) {
-    data::NormWriterOptions options;
+    data::WriterOptions options;
     options.folder = dataset.folder;
     options.prefix = prefix;
-    data::NormWriter writer(dataset.schema, options);
+    const auto writer = dataset.format->create_writer(dataset.schema, options);
     for (int64_t r = 0; r < rows; ++r) {
       const float y = label(r), x = value(r);
       const int64_t key = r % 4;
-      writer.write(1, &y, &x, nullptr, &key);
+      writer->write(1, &y, &x, nullptr, &key);
     }
-    return writer.finish();
+    return writer->finish();
   };
-  dataset.key_type = data::KeyType::I64;
   dataset.train = part("train/");
   dataset.test = part("test/");
   return dataset;

@@ -47,7 +47,8 @@ namespace {
 void run_node(const Graph& graph, const GraphNode& node, const data::Batch& batch, const ForwardContext& context,
               std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops) {
   if (!node.layer) {
-    values[node.tops[0]] = graph.tables[node.table].lookup(batch.sparse[static_cast<size_t>(node.sparse_input)]);
+    values[node.tops[0]] =
+        graph.tables[node.table].lookup(batch.input(graph.sparse_inputs[static_cast<size_t>(node.sparse_input)].name));
     return;
   }
   bottoms.clear();

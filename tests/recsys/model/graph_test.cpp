@@ -252,10 +252,16 @@ TEST(Graph, SeveralSparseInputs) {
   batch.rows = 2;
   batch.dense = make({2, 2}, kFloat32, {1, 2, 3, 4});
   batch.labels = make({2, 1}, kFloat32, {0, 1});
+  // Inputs are found by name, in any order.
   batch.sparse.resize(2);
-  batch.sparse[0] = {1, 0, make({3}, kInt64, {0, 1, 2}), make({2}, kInt64, {3, 9})};
+  data::SparseBatch &input_a = batch.sparse[1], &input_b = batch.sparse[0];
+  input_a = {
+      .name = "a", .slot_num = 1, .row_offsets = make({3}, kInt64, {0, 1, 2}), .keys = make({2}, kInt64, {3, 9})};
   // Row 0: slot 1 has keys 10 and 12, slot 2 none; row 1: slot 1 has 29, slot 2 has 30, 30, 59.
-  batch.sparse[1] = {2, 0, make({5}, kInt64, {0, 2, 2, 3, 6}), make({6}, kInt64, {10, 12, 29, 30, 30, 59})};
+  input_b = {.name = "b",
+             .slot_num = 2,
+             .row_offsets = make({5}, kInt64, {0, 2, 2, 3, 6}),
+             .keys = make({6}, kInt64, {10, 12, 29, 30, 30, 59})};
   const std::vector<double> a = values_of(model.tables()[0].weight()), b = values_of(model.tables()[1].weight());
   const auto row_of = [&](std::vector<double> keys_a, const std::vector<std::vector<size_t>>& slots,
                           const std::vector<double>& dense) {
@@ -284,10 +290,10 @@ TEST(Graph, SeveralSparseInputs) {
 
   batch.labels = Tensor();
   EXPECT_FALSE(model.forward(batch, false).loss.defined()) << "without labels there is no loss";
-  batch.sparse[0].keys = make({2}, kInt64, {3, 10});
+  input_a.keys = make({2}, kInt64, {3, 10});
   TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError, "10");
-  batch.sparse[0].keys = make({2}, kInt64, {3, 9});
-  batch.sparse[1].keys = make({6}, kInt64, {9, 12, 29, 30, 30, 59});
+  input_a.keys = make({2}, kInt64, {3, 9});
+  input_b.keys = make({6}, kInt64, {9, 12, 29, 30, 30, 59});
   TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError, "");
 }
 

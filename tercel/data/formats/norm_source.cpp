@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <utility>
 
-#include "tercel/data/norm_source_impl.h"
+#include "tercel/data/formats/norm_source_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -17,9 +18,6 @@ constexpr int64_t kMaxRowsPerRead = int64_t{1} << 20;
 
 }  // namespace
 
-Window::~Window() = default;
-RecordSource::~RecordSource() = default;
-
 void ByteBuffer::resize(size_t size) {
   if (size > capacity_) {
     const size_t capacity = std::max(size, capacity_ + capacity_ / 2);
@@ -31,23 +29,28 @@ void ByteBuffer::resize(size_t size) {
   size_ = size;
 }
 
-NormSource::NormSource(const Dataset& dataset, const DataPart& part, Span<SparseInput> inputs, bool binary_labels,
-                       bool jumps)
-    : layout_(dataset.schema, dataset.key_type, dataset.check_mode, binary_labels, inputs), keep_marks_(jumps) {
+NormSource::NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part,
+                       const SourceOptions& options)
+    : layout_(dataset.schema, norm, options.binary_labels, options.inputs), keep_marks_(options.jumps) {
+  TERCEL_CHECK(options.columns.empty(), ConfigError,
+               "norm: expected no columns besides labels, dense values and keys, "
+               "which are all that the files hold, found '",
+               printable(options.columns[0]), "'");
   open_files(dataset, part);
-  shape_.label_dim = layout_.schema.label_dim;
-  shape_.dense_dim = layout_.schema.dense_dim;
+  shape_.label_dim = layout_.schema().label_dim;
+  shape_.dense_dim = layout_.schema().dense_dim;
   shape_.uniform = std::all_of(files_.begin(), files_.end(), [](const SourceFile& file) { return file.uniform; });
-  auto slot = layout_.slots.begin();
-  for (const SparseInput& taken : inputs) {
-    TERCEL_ASSERT(taken.slot_num <= layout_.slots.end() - slot);
+  auto slot = layout_.rules.slots().begin();
+  for (const SparseInput& taken : options.inputs) {
+    TERCEL_ASSERT(taken.slot_num <= layout_.rules.slots().end() - slot);
     BatchShape::Input input;
+    input.name = taken.name;
     input.slot_num = taken.slot_num;
     for (int64_t s = 0; s < taken.slot_num; ++s) input.hotness.push_back((slot++)->hotness);
     row_nnz_.push_back(std::accumulate(input.hotness.begin(), input.hotness.end(), int64_t{0}));
     shape_.inputs.push_back(std::move(input));
   }
-  TERCEL_ASSERT(slot == layout_.slots.end());
+  TERCEL_ASSERT(slot == layout_.rules.slots().end());
 }
 
 void NormSource::open_files(const Dataset& dataset, const DataPart& part) {
@@ -55,11 +58,11 @@ void NormSource::open_files(const Dataset& dataset, const DataPart& part) {
   for (const DataFile& described : part.files) {
     SourceFile source;
     source.path = dataset.path_of(described);
-    const File file = File::open_read(source.path);
-    source.info = file.info();
+    const std::unique_ptr<RandomAccessFile> file = open_data_file(source.path);
+    source.info = file->identity();
     TERCEL_CHECK(source.info.size == described.bytes, DataError, printable(source.path), ": expected ", described.bytes,
                  " bytes, as the dataset's description says, found ", source.info.size);
-    source.rows = read_norm_header(file, layout_);
+    source.rows = read_norm_header(*file, layout_);
     TERCEL_CHECK(source.rows == described.rows, DataError, printable(source.path), ": byte ", layout_.framed() ? 12 : 8,
                  ": expected number_of_records ", described.rows, ", as the dataset's description says, found ",
                  source.rows);
@@ -76,14 +79,14 @@ void NormSource::open_files(const Dataset& dataset, const DataPart& part) {
 
 std::unique_ptr<Window> NormSource::make_window() const { return std::make_unique<NormWindow>(); }
 
-const File& NormSource::use(size_t index) {
+const RandomAccessFile& NormSource::use(size_t index) {
   if (open_index_ != index) {
     open_index_ = SIZE_MAX;
-    open_ = File::open_read(files_[index].path);
+    open_ = open_data_file(files_[index].path);
     open_index_ = index;
     walked_to_ = {0, layout_.header_bytes()};
   }
-  return open_;
+  return *open_;
 }
 
 // Looked up by name, to detect files that were replaced or removed as well as files that were written to.
@@ -92,11 +95,11 @@ void NormSource::check_unchanged(const SourceFile& file, RecordPlace at) const {
     throw_error<DataError>({printable(file.path), ": record ", at.record, ": byte ", at.offset,
                             ": expected the file as it was when reading began, found it ", found});
   };
-  if (!exists(file.path)) fail("removed");
-  const FileInfo info = file_info(file.path);
-  if (info == file.info) return;
-  if (info.size != file.info.size) fail(str_cat({"with ", info.size, " bytes instead of ", file.info.size}));
-  fail(info.inode != file.info.inode || info.device != file.info.device ? "replaced" : "written to");
+  const std::optional<FileInfo> info = data_file_identity(file.path);
+  if (!info) fail("removed");
+  if (*info == file.info) return;
+  if (info->size != file.info.size) fail(str_cat({"with ", info->size, " bytes instead of ", file.info.size}));
+  fail(info->inode != file.info.inode || info->device != file.info.device ? "replaced" : "written to");
 }
 
 size_t NormSource::file_of(int64_t row) const {
@@ -135,7 +138,7 @@ void NormSource::load_uniform(size_t index, int64_t record, int64_t count, NormW
   const auto bytes = static_cast<size_t>(count * layout_.max_record_bytes);
   window.pieces.push_back({index, record, offset, window.rows, first_byte});
   window.bytes.resize(first_byte + bytes);
-  const size_t found = use(index).pread_some(window.bytes.data() + first_byte, bytes, offset);
+  const size_t found = use(index).read_at(window.bytes.data() + first_byte, bytes, offset);
   check_unchanged(source, {record, offset});
   TERCEL_CHECK(found == bytes, DataError, printable(source.path), ": record ", record, ": byte ", offset, ": expected ",
                bytes, " more bytes, found ", found);
@@ -163,7 +166,7 @@ NormSource::RecordPlace NormSource::find_record(size_t index, int64_t record, co
 NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t count, NormWindow* window,
                                          const std::atomic<bool>& stop) {
   SourceFile& source = files_[index];
-  const File& file = use(index);
+  const RandomAccessFile& file = use(index);
   ByteBuffer& buffer = window ? window->bytes : scratch_;
   if (!window) buffer.resize(0);
   size_t next = buffer.size();  // where the record `at` starts in the buffer
@@ -200,7 +203,7 @@ NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t
     const int64_t guess = std::min((last - at.record) * average + average / 2 + 64, kReadBytes);
     const auto bytes = static_cast<size_t>(std::min(left, std::max(guess, static_cast<int64_t>(begun))));
     buffer.resize(next + begun + bytes);
-    if (file.pread_some(buffer.data() + next + begun, bytes, read_from) != bytes) refuse();
+    if (file.read_at(buffer.data() + next + begun, bytes, read_from) != bytes) refuse();
   }
   check_unchanged(source, at);
   if (window) {
@@ -214,11 +217,11 @@ NormSource::RecordPlace NormSource::walk(size_t index, RecordPlace from, int64_t
 }
 
 int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
-  const int64_t key_size = key_bytes(layout_.key_type);
+  const int64_t key_size = key_bytes(layout_.options.key_type);
   const auto end = static_cast<int64_t>(bytes);
   const int64_t payload = layout_.framed() ? 4 : 0;
-  int64_t at = payload + 4 * (layout_.schema.label_dim + layout_.schema.dense_dim);
-  for (const NormLayout::SlotRule& slot : layout_.slots) {
+  int64_t at = payload + 4 * (layout_.schema().label_dim + layout_.schema().dense_dim);
+  for (const RowRules::SlotRule& slot : layout_.rules.slots()) {
     if (at + 4 > end) return 0;
     const int64_t nnz = load_unaligned<int32_t>(record + at);
     if (nnz < 0 || nnz > slot.hotness) return -1;
@@ -232,7 +235,7 @@ int64_t NormSource::record_size(const std::byte* record, size_t bytes) const {
 void NormSource::fail_record(const SourceFile& source, RecordPlace at) {
   const auto bytes = static_cast<size_t>(std::min(layout_.max_record_bytes, source.info.size - at.offset));
   scratch_.resize(bytes);
-  const size_t found = open_.pread_some(scratch_.data(), bytes, at.offset);
+  const size_t found = open_->read_at(scratch_.data(), bytes, at.offset);
   fail(source, at, Span<std::byte>(scratch_.data(), found), false);
 }
 

@@ -1,4 +1,4 @@
-// A schema's rules applied to the bytes of Norm files: sizes, limits, and the checks of header and record.
+// The bytes of Norm files that hold rows of a schema: their sizes, and the checks of header and record. Private.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tercel/data/batch_reader.h"
-#include "tercel/data/dataset.h"
-#include "tercel/data/norm_format.h"
+#include "tercel/data/formats/norm_format.h"
+#include "tercel/data/random_access_file.h"
+#include "tercel/data/row_rules_impl.h"
 #include "tercel/util/cursor.h"
-#include "tercel/util/file.h"
 #include "tercel/util/span.h"
 
 namespace tercel::data {
@@ -25,31 +24,26 @@ T load_unaligned(const std::byte* from) {
 }
 
 struct NormLayout {
-  struct SlotRule {
-    uint64_t first_key;  // keys with key - first_key <= key_range, unsigned, are in the slot
-    uint64_t key_range;
-    int64_t hotness;
-  };
-
   /** Without inputs, keys are checked against the schema only. */
-  NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary,
-             Span<SparseInput> inputs = {});
+  NormLayout(const Schema& schema, const NormOptions& norm_options, bool binary_labels, Span<SparseInput> inputs = {});
 
-  bool framed() const { return check_mode == CheckMode::Sum; }
-  int64_t header_bytes() const { return norm_header_bytes(check_mode); }
+  const Schema& schema() const { return rules.schema(); }
+  bool framed() const { return options.check_mode == CheckMode::Sum; }
+  int64_t header_bytes() const { return norm_header_bytes(options.check_mode); }
+  /** Bytes of the framed record of a row with `nnz` keys. */
+  int64_t record_bytes(int64_t nnz) const {
+    return norm_record_bytes(schema().label_dim, schema().dense_dim, schema().slot_num(), nnz, options.key_type,
+                             options.check_mode);
+  }
 
-  Schema schema;
-  KeyType key_type;
-  CheckMode check_mode;
-  bool binary_labels;
-  std::vector<SlotRule> slots;
-  std::vector<std::string> tables;  // of each slot: the table that its keys are for, if any
-  int64_t min_record_bytes;         // no keys
-  int64_t max_record_bytes;         // `hotness` keys in every slot
+  NormOptions options;
+  RowRules rules;
+  int64_t min_record_bytes;  // no keys
+  int64_t max_record_bytes;  // `hotness` keys in every slot
 };
 
 /** Number of records; DataError unless the file begins with a header that fits the layout. */
-int64_t read_norm_header(const File& file, const NormLayout& layout);
+int64_t read_norm_header(const RandomAccessFile& file, const NormLayout& layout);
 
 /**
  * A hint for errors if the file's size shows that its keys have the other width, which files do not record:

@@ -50,8 +50,7 @@ struct SmallFile {
     Dataset dataset;
     dataset.folder = folder.path();
     dataset.schema = schema;
-    dataset.key_type = key_type;
-    dataset.check_mode = mode;
+    dataset.format = norm_format({key_type, mode});
     DataFile file;
     file.path = "x.data";
     file.bytes = static_cast<int64_t>(bytes.size());
@@ -232,9 +231,9 @@ TEST(NormDamage, ValuesOutsideTheirRulesAreNamed) {
     EXPECT_NE(error.find("x.data: record 1: byte " + text), std::string::npos) << error;
   };
   const std::string at = std::to_string(second);
-  expect(with(file.content, second, 2.0f), at + ": expected label 0 of 0 or 1, found 2");
+  expect(with(file.content, second, 2.0f), at + ": expected label 0 to be 0 or 1, found 2");
   expect(with(file.content, second, std::numeric_limits<float>::quiet_NaN()),
-         at + ": expected label 0 of 0 or 1, found nan");
+         at + ": expected label 0 to be 0 or 1, found nan");
   expect(with(file.content, second + 8, std::numeric_limits<float>::quiet_NaN()),
          std::to_string(second + 8) + ": expected dense value 1 to be a finite number, found nan");
   expect(with(file.content, second + 4, -std::numeric_limits<float>::infinity()),

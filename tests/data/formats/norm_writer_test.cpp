@@ -1,4 +1,4 @@
-#include "tercel/data/norm_writer.h"
+#include "tercel/data/formats/norm_format.h"
 
 #include <gtest/gtest.h>
 
@@ -17,19 +17,21 @@
 namespace tercel::data::test {
 namespace {
 
-NormWriterOptions writer_options(const TemporaryFolder& folder, KeyType key_type, CheckMode mode,
-                                 int64_t rows_per_file) {
-  NormWriterOptions options;
+WriterOptions writer_options(const TemporaryFolder& folder, int64_t rows_per_file) {
+  WriterOptions options;
   options.folder = folder.path();
   options.prefix = "train/part-";
   options.file_list = "train.txt";
-  options.key_type = key_type;
-  options.check_mode = mode;
   options.rows_per_file = rows_per_file;
   return options;
 }
 
-void write_rows(NormWriter& writer, const Rows& rows) {
+std::unique_ptr<DatasetWriter> make_writer(const Schema& schema, const TemporaryFolder& folder, KeyType key_type,
+                                           CheckMode mode, int64_t rows_per_file) {
+  return norm_format({key_type, mode})->create_writer(schema, writer_options(folder, rows_per_file));
+}
+
+void write_rows(DatasetWriter& writer, const Rows& rows) {
   writer.write(rows.count, rows.labels.data(), rows.dense.data(), rows.nnz.data(), rows.keys.data());
 }
 
@@ -52,9 +54,9 @@ TEST(NormWriter, BytesAreThoseOfTheFormat) {
   const int64_t keys[] = {7, 300, 2};
   const auto written = [&](KeyType key_type, CheckMode mode) {
     const TemporaryFolder folder;
-    NormWriter writer(schema, writer_options(folder, key_type, mode, 10));
-    writer.write(1, &label, dense, nnz, keys);
-    writer.finish();
+    const auto writer = make_writer(schema, folder, key_type, mode, 10);
+    writer->write(1, &label, dense, nnz, keys);
+    writer->finish();
     return hex(folder.get("train/part-0.data"));
   };
   const std::string none_header =
@@ -107,10 +109,10 @@ TEST(NormWriter, EveryModeGivesTheFilesOfThePlainEncoder) {
         const Schema schema = make_schema(3, {1, 3, 2});
         const Rows rows = make_rows(schema, 1000, ragged);
         const TemporaryFolder folder;
-        NormWriter writer(schema, writer_options(folder, key_type, mode, 300));
-        write_rows(writer, rows);
-        EXPECT_EQ(writer.rows(), 1000);
-        const DataPart part = writer.finish();
+        const auto writer = make_writer(schema, folder, key_type, mode, 300);
+        write_rows(*writer, rows);
+        EXPECT_EQ(writer->rows(), 1000);
+        const DataPart part = writer->finish();
         ASSERT_EQ(part.files.size(), 4u);
         EXPECT_EQ(part.rows(), 1000);
         EXPECT_EQ(part.file_list, "train.txt");
@@ -134,15 +136,15 @@ TEST(NormWriter, FilesThatAreJustFullAndNoRowsAtAll) {
   const Rows rows = make_rows(schema, 20, false);
   const TemporaryFolder folder;
   {
-    NormWriter writer(schema, writer_options(folder, KeyType::I64, CheckMode::Sum, 10));
-    write_rows(writer, rows);
-    EXPECT_EQ(writer.finish().files.size(), 2u);
-    TERCEL_EXPECT_THROW(write_rows(writer, rows), ValueError, "after finish()");
-    TERCEL_EXPECT_THROW(writer.finish(), ValueError, "after finish()");
+    const auto writer = make_writer(schema, folder, KeyType::I64, CheckMode::Sum, 10);
+    write_rows(*writer, rows);
+    EXPECT_EQ(writer->finish().files.size(), 2u);
+    TERCEL_EXPECT_THROW(write_rows(*writer, rows), ValueError, "after finish()");
+    TERCEL_EXPECT_THROW(writer->finish(), ValueError, "after finish()");
   }
   const TemporaryFolder empty;
-  NormWriter writer(schema, writer_options(empty, KeyType::I64, CheckMode::Sum, 10));
-  const DataPart part = writer.finish();
+  const auto writer = make_writer(schema, empty, KeyType::I64, CheckMode::Sum, 10);
+  const DataPart part = writer->finish();
   ASSERT_EQ(part.files.size(), 1u);
   EXPECT_EQ(part.rows(), 0);
   EXPECT_EQ(empty.get("train/part-0.data"), encode_header(schema, CheckMode::Sum, 0));
@@ -152,9 +154,9 @@ TEST(NormWriter, NullCountsMeanFullSlots) {
   const Schema schema = make_schema(1, {2, 1});
   const Rows rows = make_rows(schema, 5, false);
   const TemporaryFolder folder;
-  NormWriter writer(schema, writer_options(folder, KeyType::I64, CheckMode::None, 10));
-  writer.write(5, rows.labels.data(), rows.dense.data(), nullptr, rows.keys.data());
-  writer.finish();
+  const auto writer = make_writer(schema, folder, KeyType::I64, CheckMode::None, 10);
+  writer->write(5, rows.labels.data(), rows.dense.data(), nullptr, rows.keys.data());
+  writer->finish();
   EXPECT_EQ(folder.get("train/part-0.data"), encode_file(schema, rows, KeyType::I64, CheckMode::None, 0, 5));
 }
 
@@ -162,45 +164,45 @@ TEST(NormWriter, BadRowsAreRefusedByNumberAndLeaveTheFileWhole) {
   const Schema schema = make_schema(1, {1, 2});  // keys 0 to 99, 100 to 199
   const Rows good = make_rows(schema, 1, false);
   const TemporaryFolder folder;
-  NormWriter writer(schema, writer_options(folder, KeyType::U32, CheckMode::Sum, 10));
-  writer.write(1, good.labels.data(), good.dense.data(), good.nnz.data(), good.keys.data());
+  const auto writer = make_writer(schema, folder, KeyType::U32, CheckMode::Sum, 10);
+  writer->write(1, good.labels.data(), good.dense.data(), good.nnz.data(), good.keys.data());
   const auto write = [&](float label, float dense, std::vector<int32_t> nnz, std::vector<int64_t> keys) {
-    writer.write(1, &label, &dense, nnz.data(), keys.data());
+    writer->write(1, &label, &dense, nnz.data(), keys.data());
   };
-  TERCEL_EXPECT_THROW(write(0.5f, 0, {1, 0}, {1}), ValueError,
-                      "NormWriter: row 1: label 0: expected 0 or 1, found 0.5");
+  TERCEL_EXPECT_THROW(write(0.5f, 0, {1, 0}, {1}), ValueError, "norm: row 1: expected label 0 to be 0 or 1, found 0.5");
   TERCEL_EXPECT_THROW(write(1, std::nanf(""), {1, 0}, {1}), ValueError,
-                      "dense value 0: expected a finite number, found nan");
+                      "expected dense value 0 to be a finite number, found nan");
   TERCEL_EXPECT_THROW(write(1, INFINITY, {1, 0}, {1}), ValueError, "found inf");
-  TERCEL_EXPECT_THROW(write(1, 0, {2, 0}, {1, 2}), ValueError, "slot 's0': expected 0 to 1 keys, found 2");
+  TERCEL_EXPECT_THROW(write(1, 0, {2, 0}, {1, 2}), ValueError, "expected 0 to 1 keys in slot 0 ('s0'), found 2");
   TERCEL_EXPECT_THROW(write(1, 0, {-1, 0}, {}), ValueError, "found -1");
-  TERCEL_EXPECT_THROW(write(1, 0, {1, 1}, {100, 100}), ValueError, "slot 's0': expected keys from 0 to 99, found 100");
-  TERCEL_EXPECT_THROW(write(1, 0, {1, 1}, {1, 99}), ValueError, "slot 's1': expected keys from 100 to 199, found 99");
+  TERCEL_EXPECT_THROW(write(1, 0, {1, 1}, {100, 100}), ValueError,
+                      "expected a key from 0 to 99 in slot 0 ('s0'), found 100");
+  TERCEL_EXPECT_THROW(write(1, 0, {1, 1}, {1, 99}), ValueError,
+                      "expected a key from 100 to 199 in slot 1 ('s1'), found 99");
   TERCEL_EXPECT_THROW(write(1, 0, {1, 0}, {-1}), ValueError, "found -1");
-  writer.finish();
+  writer->finish();
   EXPECT_EQ(folder.get("train/part-0.data"), encode_file(schema, good, KeyType::U32, CheckMode::Sum, 0, 1));
 
   const Schema unknown = make_schema(0, {1}, 0);
   const TemporaryFolder other;
-  NormWriter narrow(unknown, writer_options(other, KeyType::U32, CheckMode::Sum, 10));
+  const auto narrow = make_writer(unknown, other, KeyType::U32, CheckMode::Sum, 10);
   const float label = 0;
   const int64_t large = int64_t{1} << 32;
-  TERCEL_EXPECT_THROW(narrow.write(1, &label, nullptr, nullptr, &large), ValueError,
-                      "expected keys that fit in u32, found 4294967296");
+  TERCEL_EXPECT_THROW(narrow->write(1, &label, nullptr, nullptr, &large), ValueError,
+                      "expected a key from 0 to 4294967295 in slot 0 ('s0'), found 4294967296");
 }
 
 TEST(NormWriter, OptionsThatMakeNoSenseAreRefused) {
   const TemporaryFolder folder;
-  NormWriterOptions options = writer_options(folder, KeyType::I64, CheckMode::Sum, 0);
-  TERCEL_EXPECT_THROW(NormWriter(make_schema(0, {1}), options), ConfigError,
-                      "rows_per_file: expected at least 1, found 0");
+  WriterOptions options = writer_options(folder, 0);
+  const auto create = [&](const Schema& schema) { norm_format()->create_writer(schema, options); };
+  TERCEL_EXPECT_THROW(create(make_schema(0, {1})), ConfigError, "rows_per_file: expected at least 1, found 0");
   options.rows_per_file = 1;
   options.file_list = "a/b.txt";
-  TERCEL_EXPECT_THROW(NormWriter(make_schema(0, {1}), options), ConfigError, "file_list");
+  TERCEL_EXPECT_THROW(create(make_schema(0, {1})), ConfigError, "file_list");
   options.file_list = "";
-  TERCEL_EXPECT_THROW(NormWriter(make_schema(0, std::vector<int64_t>(32, kMaxHotness)), options), ConfigError,
-                      "less than 2 GiB");
-  TERCEL_EXPECT_THROW(NormWriter(make_schema(0, {kMaxHotness + 1}), options), ConfigError, "hotness");
+  TERCEL_EXPECT_THROW(create(make_schema(0, std::vector<int64_t>(32, kMaxHotness))), ConfigError, "less than 2 GiB");
+  TERCEL_EXPECT_THROW(create(make_schema(0, {kMaxHotness + 1})), ConfigError, "hotness");
 }
 
 // Whichever file system call fails: the final names refer to complete files or do not exist.
@@ -208,9 +210,9 @@ TEST(NormWriter, AfterAFailureNothingIsLeftBehind) {
   const Schema schema = make_schema(2, {1, 2});
   const Rows rows = make_rows(schema, 250, true);
   const auto write_all = [&](const TemporaryFolder& folder) {
-    NormWriter writer(schema, writer_options(folder, KeyType::I64, CheckMode::Sum, 100));
-    write_rows(writer, rows);
-    writer.finish();
+    const auto writer = make_writer(schema, folder, KeyType::I64, CheckMode::Sum, 100);
+    write_rows(*writer, rows);
+    writer->finish();
   };
   int64_t calls = 0;
   {
@@ -252,8 +254,8 @@ TEST(NormWriter, WithoutFinishThereAreNoFiles) {
   const Rows rows = make_rows(schema, 250, true);
   const TemporaryFolder folder;
   {
-    NormWriter writer(schema, writer_options(folder, KeyType::I64, CheckMode::Sum, 100));
-    write_rows(writer, rows);
+    const auto writer = make_writer(schema, folder, KeyType::I64, CheckMode::Sum, 100);
+    write_rows(*writer, rows);
     EXPECT_EQ(folder.tree().count("train/part-0.data"), 1u);
   }
   EXPECT_EQ(folder.tree().size(), 1u);  // the empty folder train/

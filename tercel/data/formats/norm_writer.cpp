@@ -1,12 +1,12 @@
-#include "tercel/data/norm_writer.h"
-
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "tercel/data/dataset.h"
 #include "tercel/data/file_list.h"
+#include "tercel/data/formats/norm_writer_impl.h"
+#include "tercel/data/row_rules_impl.h"
 #include "tercel/util/atomic_file.h"
 #include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
@@ -78,8 +78,9 @@ class OutputFile {
 }  // namespace
 
 struct NormWriter::State {
-  Schema schema;
-  NormWriterOptions options;
+  RowRules rules;
+  NormOptions norm;
+  WriterOptions options;
   std::optional<OutputFile> file;
   int64_t rows_in_file = 0;
   int64_t rows = 0;
@@ -87,21 +88,27 @@ struct NormWriter::State {
   bool finished = false;
   bool broken = false;  // a file could not be written: no more rows are accepted
 
+  State(const Schema& schema, const NormOptions& norm_options, WriterOptions writer_options)
+      : rules(schema, writer_options.binary_labels, max_key(norm_options.key_type)),
+        norm(norm_options),
+        options(std::move(writer_options)) {}
+
+  const Schema& schema() const { return rules.schema(); }
   std::string relative_path(size_t index) const { return str_cat({options.prefix, index, ".data"}); }
 
   NormHeader header(int64_t records) const {
     NormHeader result;
-    result.error_check = options.check_mode == CheckMode::Sum ? 1 : 0;
+    result.error_check = norm.check_mode == CheckMode::Sum ? 1 : 0;
     result.number_of_records = records;
-    result.label_dim = schema.label_dim;
-    result.dense_dim = schema.dense_dim;
-    result.slot_num = schema.slot_num();
+    result.label_dim = schema().label_dim;
+    result.dense_dim = schema().dense_dim;
+    result.slot_num = schema().slot_num();
     return result;
   }
 
   // Most files become full, so the header is written for a full file, and their checksum needs no second pass.
   void open_file() {
-    file.emplace(join_path(options.folder, relative_path(part.files.size())), options.check_mode);
+    file.emplace(join_path(options.folder, relative_path(part.files.size())), norm.check_mode);
     rows_in_file = 0;
     const NormHeader expected = header(options.rows_per_file);
     file->append_framed(&expected, sizeof(expected));
@@ -135,36 +142,24 @@ struct NormWriter::State {
     }
   }
 
-  [[noreturn]] void fail(std::string_view what, std::string_view expected, std::string_view found) const {
-    throw_error<ValueError>({"NormWriter: row ", rows, ": ", what, ": expected ", expected, ", found ", found});
+  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
+    throw_error<ValueError>({"norm: row ", rows, ": expected ", expected, ", found ", found});
   }
 };
 
 int64_t NormWriter::State::check_row(const float* labels, const float* dense, const int32_t* nnz,
                                      const int64_t* keys) const {
-  for (int64_t i = 0; i < schema.label_dim; ++i) {
-    const float label = labels[i];
-    if (options.binary_labels ? label != 0.0f && label != 1.0f : !std::isfinite(label))
-      fail(str_cat({"label ", i}), options.binary_labels ? "0 or 1" : "a finite number", format_double(label));
-  }
-  for (int64_t i = 0; i < schema.dense_dim; ++i)
-    if (!std::isfinite(dense[i])) fail(str_cat({"dense value ", i}), "a finite number", format_double(dense[i]));
-  constexpr int64_t kMaxU32 = std::numeric_limits<uint32_t>::max();
-  const bool narrow = options.key_type == KeyType::U32;
+  for (int64_t i = 0; i < schema().label_dim; ++i)
+    if (!rules.is_label(labels[i])) fail(rules.expected_label(i), format_double(labels[i]));
+  for (int64_t i = 0; i < schema().dense_dim; ++i)
+    if (!RowRules::is_dense_value(dense[i])) fail(rules.expected_dense(i), format_double(dense[i]));
   int64_t num_keys = 0;
-  for (size_t s = 0; s < schema.slots.size(); ++s) {
-    const Slot& slot = schema.slots[s];
-    const int64_t count = nnz ? nnz[s] : slot.hotness;
-    if (count < 0 || count > slot.hotness)
-      fail(str_cat({"slot '", slot.name, "'"}), str_cat({"0 to ", slot.hotness, " keys"}), str_cat({count}));
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t key = keys[num_keys + i];
-      if (slot.size > 0 && (key < slot.first_key || key - slot.first_key >= slot.size))
-        fail(str_cat({"slot '", slot.name, "'"}),
-             str_cat({"keys from ", slot.first_key, " to ", slot.first_key + slot.size - 1}), str_cat({key}));
-      if (narrow && (key < 0 || key > kMaxU32))
-        fail(str_cat({"slot '", slot.name, "'"}), "keys that fit in u32", str_cat({key}));
-    }
+  for (size_t s = 0; s < rules.slots().size(); ++s) {
+    const RowRules::SlotRule& rule = rules.slots()[s];
+    const int64_t count = nnz ? nnz[s] : rule.hotness;
+    if (count < 0 || count > rule.hotness) fail(rules.expected_count(s, false), str_cat({count}));
+    for (int64_t i = 0; i < count; ++i)
+      if (!rule.has(keys[num_keys + i])) fail(rules.expected_key(s), str_cat({keys[num_keys + i]}));
     num_keys += count;
   }
   return num_keys;
@@ -172,10 +167,10 @@ int64_t NormWriter::State::check_row(const float* labels, const float* dense, co
 
 void NormWriter::State::put_row(const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys,
                                 int64_t num_keys) {
-  const bool framed = options.check_mode == CheckMode::Sum;
-  const auto total = static_cast<size_t>(norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(),
-                                                           num_keys, options.key_type, options.check_mode));
-  const size_t payload_bytes = total - static_cast<size_t>(norm_frame_bytes(options.check_mode));
+  const bool framed = norm.check_mode == CheckMode::Sum;
+  const auto total = static_cast<size_t>(norm_record_bytes(schema().label_dim, schema().dense_dim, schema().slot_num(),
+                                                           num_keys, norm.key_type, norm.check_mode));
+  const size_t payload_bytes = total - static_cast<size_t>(norm_frame_bytes(norm.check_mode));
   char* const start = file->append(total);
   char* const payload = framed ? OutputFile::open_frame(start, payload_bytes) : start;
   char* out = payload;
@@ -183,12 +178,12 @@ void NormWriter::State::put_row(const float* labels, const float* dense, const i
     if (bytes > 0) std::memcpy(out, data, bytes);
     out += bytes;
   };
-  put(labels, static_cast<size_t>(schema.label_dim) * sizeof(float));
-  put(dense, static_cast<size_t>(schema.dense_dim) * sizeof(float));
-  for (size_t s = 0; s < schema.slots.size(); ++s) {
-    const int32_t count = nnz ? nnz[s] : static_cast<int32_t>(schema.slots[s].hotness);
+  put(labels, static_cast<size_t>(schema().label_dim) * sizeof(float));
+  put(dense, static_cast<size_t>(schema().dense_dim) * sizeof(float));
+  for (size_t s = 0; s < schema().slots.size(); ++s) {
+    const int32_t count = nnz ? nnz[s] : static_cast<int32_t>(schema().slots[s].hotness);
     put(&count, sizeof(count));
-    if (options.key_type == KeyType::I64) {
+    if (norm.key_type == KeyType::I64) {
       put(keys, static_cast<size_t>(count) * sizeof(int64_t));
     } else {
       for (int32_t i = 0; i < count; ++i) {
@@ -201,18 +196,12 @@ void NormWriter::State::put_row(const float* labels, const float* dense, const i
   if (framed) OutputFile::close_frame(payload, payload_bytes);
 }
 
-NormWriter::NormWriter(const Schema& schema, const NormWriterOptions& options) : state_(std::make_unique<State>()) {
-  schema.check("NormWriter");
-  TERCEL_CHECK(options.rows_per_file > 0, ConfigError, "NormWriter: rows_per_file: expected at least 1, found ",
+NormWriter::NormWriter(const Schema& schema, const NormOptions& norm, const WriterOptions& options)
+    : state_(std::make_unique<State>(schema, norm, options)) {
+  TERCEL_CHECK(options.rows_per_file > 0, ConfigError, "norm: rows_per_file: expected at least 1, found ",
                options.rows_per_file);
-  const int64_t largest = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
-                                            options.key_type, CheckMode::None);
-  TERCEL_CHECK(largest <= std::numeric_limits<int32_t>::max(), ConfigError,
-               "NormWriter: expected records of less than 2 GiB, found ", largest, " bytes");
   TERCEL_CHECK(options.file_list.find('/') == std::string::npos, ConfigError,
-               "NormWriter: file_list: expected a name inside the folder, found '", printable(options.file_list), "'");
-  state_->schema = schema;
-  state_->options = options;
+               "norm: file_list: expected a name inside the folder, found '", printable(options.file_list), "'");
   create_dirs(parent_path(join_path(options.folder, state_->relative_path(0))));
 }
 
@@ -224,7 +213,7 @@ int64_t NormWriter::rows() const noexcept { return state_->rows; }
 
 void NormWriter::write(int64_t rows, const float* labels, const float* dense, const int32_t* nnz, const int64_t* keys) {
   State& state = *state_;
-  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "NormWriter: write after finish() or after an error");
+  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "norm: write after finish() or after an error");
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t num_keys = state.check_row(labels, dense, nnz, keys);
     state.broken = true;
@@ -233,16 +222,16 @@ void NormWriter::write(int64_t rows, const float* labels, const float* dense, co
     ++state.rows;
     if (++state.rows_in_file == state.options.rows_per_file) state.close_file();
     state.broken = false;
-    labels += state.schema.label_dim;
-    dense += state.schema.dense_dim;
-    if (nnz) nnz += state.schema.slots.size();
+    labels += state.schema().label_dim;
+    dense += state.schema().dense_dim;
+    if (nnz) nnz += state.schema().slots.size();
     keys += num_keys;
   }
 }
 
 DataPart NormWriter::finish() {
   State& state = *state_;
-  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "NormWriter: finish after finish() or after an error");
+  TERCEL_CHECK(!state.finished && !state.broken, ValueError, "norm: finish after finish() or after an error");
   state.broken = true;
   if (!state.file && state.part.files.empty()) state.open_file();
   if (state.file) state.close_file();

@@ -2,10 +2,9 @@
 // counts of ragged ones. Rules are checked without branches, one result per row; a row that breaks one is parsed again
 // by check_norm_record, which throws the error.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "tercel/data/norm_source_impl.h"
+#include "tercel/data/formats/norm_source_impl.h"
 #include "tercel/util/error.h"
 
 namespace tercel::data {
@@ -13,21 +12,19 @@ namespace tercel::data {
 namespace {
 
 // Copies labels and dense values, and moves past them; false if one breaks its rule.
-bool decode_floats(const NormLayout& layout, const std::byte*& from, float* labels, float* dense) {
-  constexpr uint32_t kExponent = 0x7f800000;  // all ones: infinite or NaN
-  const int64_t label_dim = layout.schema.label_dim;
-  const int64_t dense_dim = layout.schema.dense_dim;
+bool decode_floats(const RowRules& rules, const std::byte*& from, float* labels, float* dense) {
+  const int64_t label_dim = rules.schema().label_dim;
+  const int64_t dense_dim = rules.schema().dense_dim;
   bool good = true;
   for (int64_t i = 0; i < label_dim; ++i, from += 4) {
     const auto label = load_unaligned<float>(from);
-    const bool finite = (std::bit_cast<uint32_t>(label) & kExponent) != kExponent;
-    good &= layout.binary_labels ? (label == 0.0f) | (label == 1.0f) : finite;
+    good &= rules.is_label(label);
     labels[i] = label;
   }
   for (int64_t i = 0; i < dense_dim; ++i, from += 4) {
-    const auto bits = load_unaligned<uint32_t>(from);
-    good &= (bits & kExponent) != kExponent;
-    dense[i] = std::bit_cast<float>(bits);
+    const auto value = load_unaligned<float>(from);
+    good &= RowRules::is_dense_value(value);
+    dense[i] = value;
   }
   return good;
 }
@@ -54,7 +51,7 @@ bool sum_is_right(const std::byte* record, int64_t payload) {
 template <class Key>
 int64_t NormSource::decode_uniform(const NormWindow& window, const Places& places, BatchBuffer& out) const {
   const int64_t record_bytes = layout_.max_record_bytes;
-  const int64_t payload = record_bytes - norm_frame_bytes(layout_.check_mode);
+  const int64_t payload = record_bytes - norm_frame_bytes(layout_.options.check_mode);
   const bool framed = layout_.framed();
   const uint32_t* mix = window.mix.empty() ? nullptr : window.mix.data();
   for (int64_t i = 0; i < places.count; ++i) {
@@ -65,9 +62,9 @@ int64_t NormSource::decode_uniform(const NormWindow& window, const Places& place
     const int64_t batch_row = places.batch_row + i;
     bool good = !framed || sum_is_right(from, payload);
     if (framed) from += 4;
-    good &= decode_floats(layout_, from, out.labels + batch_row * shape_.label_dim,
+    good &= decode_floats(layout_.rules, from, out.labels + batch_row * shape_.label_dim,
                           out.dense + batch_row * shape_.dense_dim);
-    const NormLayout::SlotRule* slot = layout_.slots.data();
+    const RowRules::SlotRule* slot = layout_.rules.slots().data();
     for (size_t input = 0; input < shape_.inputs.size(); ++input) {
       const int64_t slot_num = shape_.inputs[input].slot_num;
       int64_t* keys = out.inputs[input].keys + batch_row * row_nnz_[input];
@@ -77,7 +74,7 @@ int64_t NormSource::decode_uniform(const NormWindow& window, const Places& place
         int64_t left = slot->hotness;
         do {
           const auto key = static_cast<int64_t>(load_unaligned<Key>(from));
-          good &= static_cast<uint64_t>(key) - slot->first_key <= slot->key_range;
+          good &= slot->has(key);
           *keys++ = key;
           from += sizeof(Key);
         } while (--left > 0);
@@ -117,9 +114,9 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
     const int64_t batch_row = places.batch_row + i;
     bool good = !layout_.framed() || sum_is_right(from, bytes - norm_frame_bytes(CheckMode::Sum));
     if (layout_.framed()) from += 4;
-    good &= decode_floats(layout_, from, out.labels + batch_row * shape_.label_dim,
+    good &= decode_floats(layout_.rules, from, out.labels + batch_row * shape_.label_dim,
                           out.dense + batch_row * shape_.dense_dim);
-    const NormLayout::SlotRule* slot = layout_.slots.data();
+    const RowRules::SlotRule* slot = layout_.rules.slots().data();
     for (size_t input = 0; input < shape_.inputs.size(); ++input) {
       const int64_t slot_num = shape_.inputs[input].slot_num;
       BatchBuffer::Input& target = out.inputs[input];
@@ -130,7 +127,7 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
         from += 4;
         for (int32_t k = 0; k < count; ++k, from += sizeof(Key)) {
           const auto key = static_cast<int64_t>(load_unaligned<Key>(from));
-          good &= static_cast<uint64_t>(key) - slot->first_key <= slot->key_range;
+          good &= slot->has(key);
           target.keys[nnz++] = key;
         }
         *++offsets = nnz;
@@ -145,7 +142,7 @@ int64_t NormSource::decode_ragged(const NormWindow& window, const Places& places
 void NormSource::decode(const Window& source, const Places& places, BatchBuffer& out) const {
   const auto& window = static_cast<const NormWindow&>(source);
   int64_t bad = -1;
-  if (layout_.key_type == KeyType::I64)
+  if (layout_.options.key_type == KeyType::I64)
     bad = shape_.uniform ? decode_uniform<int64_t>(window, places, out) : decode_ragged<int64_t>(window, places, out);
   else
     bad = shape_.uniform ? decode_uniform<uint32_t>(window, places, out) : decode_ragged<uint32_t>(window, places, out);

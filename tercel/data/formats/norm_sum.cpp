@@ -1,4 +1,4 @@
-#include "tercel/data/norm_format.h"
+#include "tercel/data/formats/norm_format.h"
 
 #include <emmintrin.h>
 

@@ -1,8 +1,6 @@
-#include <cmath>
 #include <cstring>
-#include <limits>
 
-#include "tercel/data/norm_layout_impl.h"
+#include "tercel/data/formats/norm_layout_impl.h"
 #include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
@@ -11,10 +9,6 @@ namespace tercel::data {
 namespace {
 
 constexpr int32_t kHeaderPayload = int32_t{sizeof(NormHeader)};
-
-std::string slot_text(const Schema& schema, size_t slot) {
-  return str_cat({"slot ", slot, " ('", schema.slots[slot].name, "')"});
-}
 
 template <class T>
 void expect(ByteCursor& cursor, std::string_view what, T wanted, std::string_view hint = {}) {
@@ -25,31 +19,16 @@ void expect(ByteCursor& cursor, std::string_view what, T wanted, std::string_vie
 
 }  // namespace
 
-NormLayout::NormLayout(const Schema& schema_of_rows, KeyType width, CheckMode mode, bool labels_are_binary,
+NormLayout::NormLayout(const Schema& schema, const NormOptions& norm_options, bool binary_labels,
                        Span<SparseInput> inputs)
-    : schema(schema_of_rows), key_type(width), check_mode(mode), binary_labels(labels_are_binary) {
-  tables.resize(schema.slots.size());
-  std::vector<int64_t> num_keys(schema.slots.size());
-  size_t next = 0;
-  for (const SparseInput& input : inputs)
-    for (int64_t s = 0; s < input.slot_num; ++s, ++next) {
-      tables[next] = input.table;
-      num_keys[next] = input.num_keys;
-    }
-  for (size_t s = 0; s < schema.slots.size(); ++s) {
-    const Slot& slot = schema.slots[s];
-    const int64_t size = slot.size > 0 ? slot.size : num_keys[s];
-    const uint64_t range = size > 0 ? static_cast<uint64_t>(size - 1) : std::numeric_limits<uint64_t>::max();
-    slots.push_back({static_cast<uint64_t>(slot.first_key), range, slot.hotness});
-  }
-  min_record_bytes = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), 0, key_type, mode);
-  max_record_bytes =
-      norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(), key_type, mode);
-}
+    : options(norm_options),
+      rules(schema, binary_labels, max_key(norm_options.key_type), inputs),
+      min_record_bytes(record_bytes(0)),
+      max_record_bytes(record_bytes(schema.max_nnz())) {}
 
-int64_t read_norm_header(const File& file, const NormLayout& layout) {
+int64_t read_norm_header(const RandomAccessFile& file, const NormLayout& layout) {
   std::byte bytes[sizeof(NormHeader) + 5];
-  const size_t size = file.pread_some(bytes, static_cast<size_t>(layout.header_bytes()), 0);
+  const size_t size = file.read_at(bytes, static_cast<size_t>(layout.header_bytes()), 0);
   ByteCursor cursor(Span<std::byte>(bytes, size), {file.path()});
 
   // Sum mode starts with the header's length, None mode with error_check = 0, which distinguishes the two.
@@ -68,17 +47,17 @@ int64_t read_norm_header(const File& file, const NormLayout& layout) {
   const int64_t records_offset = fields.position();
   const auto records = fields.read<int64_t>("number_of_records");
   if (records < 0) fields.fail_at(records_offset, "number_of_records of 0 or more", str_cat({records}));
-  expect<int64_t>(fields, "label_dim", layout.schema.label_dim);
-  expect<int64_t>(fields, "dense_dim", layout.schema.dense_dim);
-  expect<int64_t>(fields, "slot_num", layout.schema.slot_num());
+  expect<int64_t>(fields, "label_dim", layout.schema().label_dim);
+  expect<int64_t>(fields, "dense_dim", layout.schema().dense_dim);
+  expect<int64_t>(fields, "slot_num", layout.schema().slot_num());
   return records;
 }
 
 std::string key_type_hint(int64_t bytes, int64_t records, const NormLayout& layout) {
-  const KeyType other = layout.key_type == KeyType::U32 ? KeyType::I64 : KeyType::U32;
-  const Schema& schema = layout.schema;
+  const KeyType other = layout.options.key_type == KeyType::U32 ? KeyType::I64 : KeyType::U32;
+  const Schema& schema = layout.schema();
   const int64_t record = norm_record_bytes(schema.label_dim, schema.dense_dim, schema.slot_num(), schema.max_nnz(),
-                                           other, layout.check_mode);
+                                           other, layout.options.check_mode);
   const int64_t body = bytes - layout.header_bytes();
   if (records == 0 || body % record != 0 || body / record != records) return {};
   return str_cat({" (the size of the file is right for ", to_string(other), " keys)"});
@@ -101,12 +80,13 @@ bool check_norm_size(const std::string& path, int64_t bytes, int64_t records, co
 
 void check_norm_record(const NormLayout& layout, Span<std::byte> bytes, const CursorContext& context, bool exact) {
   ByteCursor cursor(bytes, context);
-  const Schema& schema = layout.schema;
+  const RowRules& rules = layout.rules;
+  const Schema& schema = layout.schema();
   int64_t payload = 0;
   if (layout.framed()) {
     payload = cursor.read<int32_t>("length of the record");
-    const int64_t most = layout.max_record_bytes - norm_frame_bytes(layout.check_mode);
-    const int64_t least = exact ? most : layout.min_record_bytes - norm_frame_bytes(layout.check_mode);
+    const int64_t most = layout.max_record_bytes - norm_frame_bytes(layout.options.check_mode);
+    const int64_t least = exact ? most : layout.min_record_bytes - norm_frame_bytes(layout.options.check_mode);
     if (payload < least || payload > most)
       cursor.fail_at(context.base_offset, str_cat({"a record of ", least, " to ", most, " bytes"}), str_cat({payload}));
   }
@@ -120,35 +100,25 @@ void check_norm_record(const NormLayout& layout, Span<std::byte> bytes, const Cu
   for (int64_t i = 0; i < schema.label_dim; ++i) {
     const int64_t offset = cursor.position();
     const auto label = cursor.read<float>("label");
-    if (layout.binary_labels ? label != 0.0f && label != 1.0f : !std::isfinite(label))
-      cursor.fail_at(offset, str_cat({"label ", i, layout.binary_labels ? " of 0 or 1" : " to be a finite number"}),
-                     format_double(label));
+    if (!rules.is_label(label)) cursor.fail_at(offset, rules.expected_label(i), format_double(label));
   }
   for (int64_t i = 0; i < schema.dense_dim; ++i) {
     const int64_t offset = cursor.position();
     const auto value = cursor.read<float>("dense value");
-    if (!std::isfinite(value))
-      cursor.fail_at(offset, str_cat({"dense value ", i, " to be a finite number"}), format_double(value));
+    if (!RowRules::is_dense_value(value)) cursor.fail_at(offset, rules.expected_dense(i), format_double(value));
   }
-  for (size_t s = 0; s < layout.slots.size(); ++s) {
-    const NormLayout::SlotRule& rule = layout.slots[s];
+  for (size_t s = 0; s < rules.slots().size(); ++s) {
+    const RowRules::SlotRule& rule = rules.slots()[s];
     const int64_t offset = cursor.position();
     const int64_t nnz = cursor.read<int32_t>("key count");
     if (nnz < 0 || nnz > rule.hotness || (exact && nnz != rule.hotness))
-      cursor.fail_at(offset,
-                     str_cat({exact ? "" : "0 to ", rule.hotness, " keys in ", slot_text(schema, s),
-                              exact ? ", as the size of the file says" : ""}),
+      cursor.fail_at(offset, str_cat({rules.expected_count(s, exact), exact ? ", as the size of the file says" : ""}),
                      str_cat({nnz}));
     for (int64_t i = 0; i < nnz; ++i) {
       const int64_t at = cursor.position();
       const int64_t key =
-          layout.key_type == KeyType::U32 ? int64_t{cursor.read<uint32_t>("key")} : cursor.read<int64_t>("key");
-      if (static_cast<uint64_t>(key) - rule.first_key > rule.key_range)
-        cursor.fail_at(at,
-                       str_cat({"a key from ", rule.first_key, " to ", rule.first_key + rule.key_range, " in ",
-                                slot_text(schema, s),
-                                layout.tables[s].empty() ? "" : str_cat({" of table '", layout.tables[s], "'"})}),
-                       str_cat({key}));
+          layout.options.key_type == KeyType::U32 ? int64_t{cursor.read<uint32_t>("key")} : cursor.read<int64_t>("key");
+      if (!rule.has(key)) cursor.fail_at(at, rules.expected_key(s), str_cat({key}));
     }
   }
   if (layout.framed() && cursor.position() != start + payload)

@@ -1,4 +1,4 @@
-// Norm files as a source of rows.
+// Norm files as a source of rows. Private.
 //
 // Note [Uniform and ragged files]
 // If a file's size is that of its records with all slots full, every record has full slots, because no slot may hold
@@ -14,9 +14,9 @@
 
 #include "tercel/core/allocator.h"
 #include "tercel/data/dataset.h"
-#include "tercel/data/norm_layout_impl.h"
+#include "tercel/data/formats/norm_layout_impl.h"
+#include "tercel/data/random_access_file.h"
 #include "tercel/data/record_source_impl.h"
-#include "tercel/util/file.h"
 
 namespace tercel::data {
 
@@ -37,11 +37,10 @@ class ByteBuffer {
 
 class NormSource final : public RecordSource {
  public:
-  /** `inputs` cover all slots; `jumps` means that ranges are not requested in order. */
-  NormSource(const Dataset& dataset, const DataPart& part, Span<SparseInput> inputs, bool binary_labels, bool jumps);
+  NormSource(const NormOptions& norm, const Dataset& dataset, const DataPart& part, const SourceOptions& options);
 
   int64_t rows() const override { return rows_; }
-  int64_t rows_per_read() const override { return rows_per_read_; }
+  RowWindows windows() const override { return RowWindows::every(rows_, rows_per_read_); }
   const BatchShape& shape() const override { return shape_; }
   std::unique_ptr<Window> make_window() const override;
   void load(Span<RowRange> ranges, Window& window, const std::atomic<bool>& stop) override;
@@ -76,7 +75,7 @@ class NormSource final : public RecordSource {
   };
 
   void open_files(const Dataset& dataset, const DataPart& part);
-  const File& use(size_t index);
+  const RandomAccessFile& use(size_t index);
   void check_unchanged(const SourceFile& file, RecordPlace at) const;
   size_t file_of(int64_t row) const;
 
@@ -111,7 +110,7 @@ class NormSource final : public RecordSource {
   bool keep_marks_ = false;
 
   // Of the thread that loads:
-  File open_;
+  std::unique_ptr<RandomAccessFile> open_;
   size_t open_index_ = SIZE_MAX;
   RecordPlace walked_to_;  // in the open file
   ByteBuffer scratch_;

@@ -1,0 +1,81 @@
+// A format of data files: what they hold, and how they are described, read and written.
+//
+// A new format is a class in tercel/data/formats and a line in formats.cpp; every format passes the tests in
+// tests/data/formats/conformance_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tercel/data/dataset_writer.h"
+#include "tercel/data/schema.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+#include "tercel/util/span.h"
+
+namespace tercel::data {
+
+struct Dataset;
+struct DataPart;
+struct SourceOptions;  // record_source_impl.h
+class RecordSource;    // record_source_impl.h
+
+/**
+ * A format with its options: what the files do not say themselves. The options are entries of dataset.json and flags of
+ * commands. Datasets share an object once it is complete, so it does not change then.
+ */
+class TERCEL_API DatasetFormat {
+ public:
+  virtual ~DatasetFormat();
+
+  /** "norm". */
+  virtual std::string_view name() const = 0;
+  virtual OptionTable option_table() const = 0;
+  /** The struct of the options; it is set only before the format becomes part of a dataset. */
+  virtual const void* options() const = 0;
+  virtual void* options() = 0;
+
+  /** ConfigError that starts with `owner` unless files can hold rows of a valid schema. */
+  virtual void check_schema(const Schema& schema, std::string_view owner) const = 0;
+  /** DataError for the first file whose size is impossible for its number of rows; opens none. */
+  virtual void check_sizes(const Dataset& dataset) const = 0;
+  /** Bytes that files with so many rows take at most, or about that; INT64_MAX for more. */
+  virtual int64_t estimate_bytes(const Schema& schema, int64_t rows) const = 0;
+
+  /** Opens the files of a part; DataError for files that do not fit the description. */
+  virtual std::unique_ptr<RecordSource> open(const Dataset& dataset, const DataPart& part,
+                                             const SourceOptions& options) const = 0;
+  /** Creates missing folders. ConfigError for a schema that check_schema() refuses or invalid options. */
+  virtual std::unique_ptr<DatasetWriter> create_writer(const Schema& schema, const WriterOptions& options) const = 0;
+};
+
+/** Files of other tools: what only the user knows about them. */
+class TERCEL_API FilesSpec {
+ public:
+  virtual ~FilesSpec();
+
+  /** Fields that the user sets, for flags. */
+  virtual OptionTable option_table() const = 0;
+  virtual void* options() = 0;
+  /** Opens the files, checks them against the spec and describes them; they stay where they are. */
+  virtual Dataset describe() const = 0;
+};
+
+/** An entry of the list of formats. */
+struct FormatEntry {
+  std::string_view name;
+  std::string_view summary;  ///< of `tercel convert NAME`, which describes files of other tools
+  std::string_view example;  ///< the options of such a command
+  std::unique_ptr<DatasetFormat> (*make)();
+  std::unique_ptr<FilesSpec> (*make_spec)();
+};
+
+/** Every format. */
+TERCEL_API Span<FormatEntry> dataset_formats();
+
+/** A format with default options; ConfigError that starts with `owner` and has the nearest name for an unknown one. */
+TERCEL_API std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner);
+
+}  // namespace tercel::data

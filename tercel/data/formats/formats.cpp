@@ -1,0 +1,33 @@
+// Every format. An explicit list: see docs/design/overview.md on why nothing registers itself.
+#include <vector>
+
+#include "tercel/data/formats/formats_impl.h"
+#include "tercel/data/record_source_impl.h"
+#include "tercel/util/format.h"
+#include "tercel/util/suggest.h"
+
+namespace tercel::data {
+
+DatasetFormat::~DatasetFormat() = default;
+FilesSpec::~FilesSpec() = default;
+DatasetWriter::~DatasetWriter() = default;
+RecordSource::~RecordSource() = default;
+Window::~Window() = default;
+
+void RecordSource::prepare(Window& /*window*/) const {}
+
+Span<FormatEntry> dataset_formats() {
+  static const FormatEntry formats[] = {norm_entry()};
+  return formats;
+}
+
+std::unique_ptr<DatasetFormat> make_format(std::string_view name, std::string_view owner) {
+  std::vector<std::string_view> known;
+  for (const FormatEntry& entry : dataset_formats()) {
+    if (entry.name == name) return entry.make();
+    known.push_back(entry.name);
+  }
+  throw_error<ConfigError>({owner, ": unknown format '", printable(name), "'", known_names(name, known)});
+}
+
+}  // namespace tercel::data

@@ -1,0 +1,113 @@
+// HugeCTR's Norm format: 64-byte header, then records of labels, dense values and per slot a count and its keys.
+//
+// docs/formats/norm.md has the bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tercel/data/dataset.h"
+#include "tercel/data/dataset_format.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+/** Width of the keys in a file, which the file does not record. Keys in batches are always i64. */
+enum class KeyType : uint8_t { U32, I64 };
+
+/** Framing of header and records: none, or a length before and a checksum after each. */
+enum class CheckMode : uint8_t { None, Sum };
+
+constexpr auto enum_names(KeyType) {
+  return std::to_array<EnumName<KeyType>>({{KeyType::U32, "u32"}, {KeyType::I64, "i64"}});
+}
+/** "Sum" and "Non" are HugeCTR's names. */
+constexpr auto enum_names(CheckMode) {
+  return std::to_array<EnumName<CheckMode>>(
+      {{CheckMode::None, "none"}, {CheckMode::Sum, "sum"}, {CheckMode::None, "Non"}, {CheckMode::Sum, "Sum"}});
+}
+/** Bytes of a key. */
+constexpr int64_t key_bytes(KeyType type) { return type == KeyType::U32 ? 4 : 8; }
+
+/** The largest key, as an unsigned number: an i64 key may have any bits. */
+constexpr uint64_t max_key(KeyType type) {
+  return type == KeyType::U32 ? std::numeric_limits<uint32_t>::max() : std::numeric_limits<uint64_t>::max();
+}
+
+/** First 64 bytes of a file (after the length, in Sum mode); little-endian. */
+struct NormHeader {
+  int64_t error_check = 0;  // 0: CheckMode::None, 1: CheckMode::Sum
+  int64_t number_of_records = 0;
+  int64_t label_dim = 0;
+  int64_t dense_dim = 0;
+  int64_t slot_num = 0;
+  int64_t reserved[3] = {0, 0, 0};
+};
+static_assert(sizeof(NormHeader) == 64);
+
+/** Bytes that a frame adds to its payload: i32 length before, i8 sum behind. */
+constexpr int64_t norm_frame_bytes(CheckMode mode) { return mode == CheckMode::Sum ? 5 : 0; }
+
+/** Bytes of the framed header. */
+constexpr int64_t norm_header_bytes(CheckMode mode) { return int64_t{sizeof(NormHeader)} + norm_frame_bytes(mode); }
+
+/** Bytes of a framed record that has `nnz` keys in `slot_num` slots together. */
+constexpr int64_t norm_record_bytes(int64_t label_dim, int64_t dense_dim, int64_t slot_num, int64_t nnz,
+                                    KeyType key_type, CheckMode mode) {
+  return norm_frame_bytes(mode) + 4 * (label_dim + dense_dim + slot_num) + nnz * key_bytes(key_type);
+}
+
+/** The last byte of a frame: the sum of the payload's bytes, modulo 256. */
+TERCEL_API uint8_t norm_sum(const void* payload, size_t bytes);
+
+/** What Norm files do not say themselves. */
+struct NormOptions {
+  KeyType key_type = KeyType::I64;
+  CheckMode check_mode = CheckMode::Sum;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"key_type", &NormOptions::key_type, "width of the keys in the files"},
+                      Field{"check_mode", &NormOptions::check_mode, "framing of the records"});
+  }
+};
+
+/** The format of a dataset of Norm files. */
+TERCEL_API std::shared_ptr<const DatasetFormat> norm_format(const NormOptions& options = {});
+
+/** Properties of files from HugeCTR's tools that only the user knows. */
+struct NormSpec {
+  std::string train_list;  // HugeCTR file lists
+  std::string test_list;   // may be empty
+  int64_t label_dim = 1;
+  int64_t dense_dim = 0;
+  std::vector<int64_t> nnz_per_slot;     // one for each slot: the most keys that a row has in it
+  std::vector<int64_t> slot_size_array;  // empty: any key may occur; else keys of a slot follow those of the one before
+  KeyType key_type = KeyType::U32;
+  CheckMode check_mode = CheckMode::Sum;
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"train_list", &NormSpec::train_list, "HugeCTR file list of the train part", required()},
+                      Field{"test_list", &NormSpec::test_list, "HugeCTR file list of the test part, may be empty"},
+                      Field{"label_dim", &NormSpec::label_dim, "labels of a row", at_least(1)},
+                      Field{"dense_dim", &NormSpec::dense_dim, "dense values of a row", at_least(0)},
+                      Field{"nnz_per_slot", &NormSpec::nnz_per_slot,
+                            "for each slot, the most keys that a row has in it", at_least(1)},
+                      Field{"slot_size_array", &NormSpec::slot_size_array,
+                            "keys of each slot; empty: any key may occur", at_least(1)},
+                      Field{"key_type", &NormSpec::key_type, "width of the keys in the files"},
+                      Field{"check_mode", &NormSpec::check_mode, "framing of the records"});
+  }
+};
+
+/** Describes bare Norm files: opens each, checks its header against the spec, and reads its number of rows. */
+TERCEL_API Dataset dataset_from_norm_files(const NormSpec& spec);
+
+}  // namespace tercel::data

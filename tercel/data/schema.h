@@ -1,0 +1,66 @@
+// Contents of a row, the same for every format.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tercel/util/export.h"
+#include "tercel/util/options.h"
+
+namespace tercel::data {
+
+/** Limits that keep sizes in range; larger values in files and options are errors. */
+constexpr int64_t kMaxDim = 1 << 20;      // labels, dense values or slots of a row
+constexpr int64_t kMaxHotness = 1 << 24;  // keys of one slot in a row
+
+/** One categorical field. */
+struct Slot {
+  std::string name;
+  int64_t size = 0;       // its keys lie in [first_key, first_key + size); 0: any key may occur
+  int64_t first_key = 0;  // 0 where size is 0
+  int64_t hotness = 1;    // most keys that a row has in this slot (HugeCTR's nnz_per_slot)
+
+  static constexpr auto fields() {
+    return std::tuple(Field{"name", &Slot::name, "name of the field", required()},
+                      Field{"size", &Slot::size, "number of its keys, 0 if any key may occur", at_least(0)},
+                      Field{"first_key", &Slot::first_key, "its smallest key", at_least(0)},
+                      Field{"hotness", &Slot::hotness, "most keys that a row has in it", at_least(1)});
+  }
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+/** Content of a row, independent of the file format. */
+struct TERCEL_API Schema {
+  int64_t label_dim = 1;
+  int64_t dense_dim = 0;
+  std::vector<std::string> label_names;  // label_dim of them, or none
+  std::vector<std::string> dense_names;  // dense_dim of them, or none
+  std::vector<Slot> slots;
+
+  int64_t slot_num() const { return static_cast<int64_t>(slots.size()); }
+  /** Sum of the slots' hotness: most keys of a row. */
+  int64_t max_nnz() const;
+  /** Rows that one table for all slots needs: the end of the last key range; 0 if a slot's size is unknown. */
+  int64_t num_keys() const;
+  /** HugeCTR's slot_size_array; a 0 where a slot's size is unknown. */
+  std::vector<int64_t> slot_size_array() const;
+  /** Sets first_key of each slot to the sum of the sizes before it. */
+  void set_consecutive_keys();
+  /** ConfigError "<name>: ..." unless dims, names, ranges and hotness make sense. */
+  void check(std::string_view name) const;
+
+  static constexpr auto fields() {
+    return std::tuple(
+        Field{"label_dim", &Schema::label_dim, "labels of a row", at_least(1), at_most(kMaxDim), required()},
+        Field{"label_names", &Schema::label_names, "their names"},
+        Field{"dense_dim", &Schema::dense_dim, "dense values of a row", at_least(0), at_most(kMaxDim), required()},
+        Field{"dense_names", &Schema::dense_names, "their names"},
+        Field{"slots", &Schema::slots, "the categorical fields, in the order of the files"});
+  }
+  friend bool operator==(const Schema&, const Schema&) = default;
+};
+
+}  // namespace tercel::data
