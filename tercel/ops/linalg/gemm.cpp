@@ -126,14 +126,15 @@ void add_missing_sums(const Gemm<T>& g, bool a_sums, bool b_sums) {
   if (!a_sums && !b_sums) return;
   const DataPtr block = cpu_allocator().allocate(static_cast<size_t>(std::max(g.m, g.n)) * sizeof(T));
   T* sums = static_cast<T*>(block.get());
-  if (a_sums) {
-    kernels<T>().sum_rows(g.k, g.m, g.a, g.lda, nullptr, sums);
-    add_scaled(g.a_sums, g.beta, sums, g.m);
-  }
-  if (b_sums) {
-    kernels<T>().sum_rows(g.k, g.n, g.b, g.ldb, nullptr, sums);
-    add_scaled(g.b_sums, g.beta, sums, g.n);
-  }
+  const auto add = [&](T* to, const T* matrix, int64_t ld, int64_t count) {
+    if (g.k > 0 && count > 0)
+      kernels<T>().sum_rows(g.k, count, matrix, ld, nullptr, sums);
+    else
+      std::fill_n(sums, count, T(0));
+    add_scaled(to, g.beta, sums, count);
+  };
+  if (a_sums) add(g.a_sums, g.a, g.lda, g.m);
+  if (b_sums) add(g.b_sums, g.b, g.ldb, g.n);
 }
 
 /**
@@ -484,6 +485,7 @@ bool better_transposed(const Gemm<T>& g) {
 /** Products that take less time than preparing the blocked algorithm. */
 constexpr int64_t kTinyWork = 512;
 
+/** Also the product of matrices without elements (k = 0), which may be null pointers. */
 template <class T>
 void tiny_gemm(const Gemm<T>& g) {
   const int64_t a_row = g.trans_a ? 1 : g.lda, a_col = g.trans_a ? g.lda : 1;
@@ -501,6 +503,10 @@ void gemm_any(const Gemm<T>& g) {
   if (g.m <= 0 || g.n <= 0) return add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
   const int64_t work = g.m * g.n * g.k;
   const bool panels = g.b_panel_step > 0;
+  if (work <= 0) {
+    tiny_gemm(g);
+    return add_missing_sums(g, g.a_sums != nullptr, g.b_sums != nullptr);
+  }
   if (work <= kTinyWork && !g.a_sums && !g.b_sums && !panels) return tiny_gemm(g);
   const int64_t threads = in_parallel_region() ? 1 : std::clamp<int64_t>(work / kWorkPerThread, 1, num_threads());
   if (!panels && (g.n == 1 || g.m == 1))
@@ -518,7 +524,15 @@ void gemm_batched_any(const Gemm<T>& g, int64_t batch, int64_t stride_a, int64_t
   const ProfileRange range("gemm_batched", RangeKind::Op);
   TERCEL_ASSERT(!g.mask && !g.a_sums && !g.b_sums);
   if (g.m <= 0 || g.n <= 0) return;
-  const int64_t work = std::max<int64_t>(1, g.m * g.n * g.k);
+  if (g.k <= 0) {
+    for (int64_t i = 0; i < batch; ++i) {
+      Gemm<T> one = g;
+      one.c += i * stride_c;
+      tiny_gemm(one);
+    }
+    return;
+  }
+  const int64_t work = g.m * g.n * g.k;
   const auto at = [&](int64_t i) {
     Gemm<T> one = g;
     one.a += i * stride_a;

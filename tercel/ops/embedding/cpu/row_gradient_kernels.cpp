@@ -75,8 +75,9 @@ bool begins_segment(const Source& source, int64_t i) {
 
 template <class T, class Source>
 void sum_segments_of(const SegmentSum& sum, const Source& source, int64_t begin, int64_t end, int64_t segment) {
-  const Rows<T> rows{static_cast<const T*>(sum.values), sum.value_stride};
   const int64_t dim = sum.dim, n = sum.sorted.n;
+  // Rows without columns may be at a null pointer.
+  const Rows<T> rows{static_cast<const T*>(sum.values), dim == 0 ? 0 : sum.value_stride};
   const int64_t row_bytes = dim * static_cast<int64_t>(sizeof(T));
   const int64_t prefetch_bytes = row_bytes < kMaxPrefetchBytes ? row_bytes : kMaxPrefetchBytes;
   auto* out = static_cast<T*>(sum.sums) + segment * dim;
