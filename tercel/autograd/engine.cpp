@@ -236,7 +236,7 @@ void leave_gradient(const weak_intrusive_ptr<TensorImpl, detail::UndefinedTensor
   kept = kept.defined()
              ? add_gradients(kept, gradient)
              : Gradient{gradient.is_rows() ? gradient.values : copy_with_layout_of(gradient.values, gradient.values),
-                        gradient.rows};
+                        gradient.rows, gradient.sources};
 }
 
 /** Tensor hooks of the outputs (an undefined gradient if nothing depends on one), then retained

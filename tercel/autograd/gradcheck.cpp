@@ -46,10 +46,13 @@ std::vector<double> elements_of(const Gradient& g, const Tensor& like) {
   std::vector<double> out(static_cast<size_t>(like.numel()) * (like.is_complex() ? 2 : 1), 0.0);
   if (!g.defined() || g.rows.numel() == 0) return out;
   const std::vector<double> values = elements_of(g.values);
-  const Tensor rows = dense_copy(g.rows);
-  const size_t width = values.size() / static_cast<size_t>(rows.numel());
-  for (size_t i = 0; i < values.size(); ++i)
-    out[static_cast<size_t>(rows.data<int64_t>()[i / width]) * width + i % width] += values[i];
+  const Tensor rows = dense_copy(g.rows), sources = g.sources.defined() ? dense_copy(g.sources) : Tensor();
+  const size_t width = out.size() / static_cast<size_t>(like.size(0));
+  for (int64_t i = 0; i < rows.numel(); ++i) {
+    const auto row = static_cast<size_t>(rows.data<int64_t>()[i]);
+    const auto source = static_cast<size_t>(sources.defined() ? sources.data<int64_t>()[i] : i);
+    for (size_t c = 0; c < width; ++c) out[row * width + c] += values[source * width + c];
+  }
   return out;
 }
 

@@ -63,23 +63,34 @@ bool exclusively_owned(const Tensor& t) {
 }
 
 Gradient concatenate_rows(const Gradient& a, const Gradient& b) {
-  const int64_t n = a.rows.numel(), m = b.rows.numel();
+  const int64_t entries_a = a.rows.numel(), entries_b = b.rows.numel();
+  const int64_t values_a = a.values.size(0), values_b = b.values.size(0);
   DimVector sizes(a.values.sizes());
   TERCEL_CHECK(a.values.sizes().subspan(1, sizes.size() - 1) == b.values.sizes().subspan(1, sizes.size() - 1) &&
                    a.values.dtype() == b.values.dtype(),
                RuntimeError, "gradient rows of ", describe(b.values), " cannot be added to ", describe(a.values));
-  sizes[0] = n + m;
-  Gradient out{empty(sizes, a.values.options()), empty({n + m}, kInt64)};
+  sizes[0] = values_a + values_b;
+  Gradient out{empty(sizes, a.values.options()), empty({entries_a + entries_b}, kInt64)};
   const auto part = [](const Tensor& whole, int64_t first, int64_t count) {
     DimVector part_sizes(whole.sizes());
     part_sizes[0] = count;
     return Tensor(make_intrusive<TensorImpl>(whole.storage(), whole.dtype(), part_sizes, whole.strides(),
                                              whole.storage_offset() + first * whole.strides()[0]));
   };
-  copy_elements(part(out.values, 0, n), a.values);
-  copy_elements(part(out.values, n, m), b.values);
-  copy_elements(part(out.rows, 0, n), a.rows);
-  copy_elements(part(out.rows, n, m), b.rows);
+  copy_elements(part(out.values, 0, values_a), a.values);
+  copy_elements(part(out.values, values_a, values_b), b.values);
+  copy_elements(part(out.rows, 0, entries_a), a.rows);
+  copy_elements(part(out.rows, entries_a, entries_b), b.rows);
+  if (a.sources.defined() || b.sources.defined()) {
+    out.sources = empty({entries_a + entries_b}, kInt64);
+    auto* sources = out.sources.data<int64_t>();
+    const auto add = [&sources](const Gradient& g, int64_t entries, int64_t first) {
+      const int64_t* from = g.sources.defined() ? g.sources.data<int64_t>() : nullptr;
+      for (int64_t i = 0; i < entries; ++i) *sources++ = first + (from ? from[i] : i);
+    };
+    add(a, entries_a, 0);
+    add(b, entries_b, values_a);
+  }
   return out;
 }
 
@@ -92,6 +103,7 @@ void accumulate_dense(const Tensor& into, const Tensor& g) {
 
 void add_rows(const Tensor& into, const Gradient& g) {
   const int64_t* rows = g.rows.data<int64_t>();
+  const int64_t* sources = g.sources.defined() ? g.sources.data<int64_t>() : nullptr;
   for (int64_t i = 0; i < g.rows.numel(); ++i) {
     const int64_t row = rows[i];
     TERCEL_CHECK(row >= 0 && row < into.size(0), IndexError, "gradient row ", row, " is out of range for ",
@@ -101,7 +113,7 @@ void add_rows(const Tensor& into, const Gradient& g) {
                                                t.strides().subspan(1, t.sizes().size() - 1),
                                                t.storage_offset() + index * t.strides()[0]));
     };
-    accumulate_dense(at(into, row), at(g.values, i));
+    accumulate_dense(at(into, row), at(g.values, sources ? sources[i] : i));
   }
 }
 

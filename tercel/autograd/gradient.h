@@ -8,13 +8,15 @@ namespace tercel {
 /**
  * The gradient of a tensor X.
  *
- * Dense: `values` has X's sizes. Rows: `rows` [n] int64 names rows of X, `values` [n, ...] their gradients. A row may
- * occur several times, in any order; its values are added. Other rows have gradient zero. Gradients of rows are added
- * by concatenation, and become dense only if X also has a dense gradient.
+ * Dense: `values` has X's sizes. Rows: `rows` [n] int64 names rows of X, and `values` [m, ...] has their gradients:
+ * that of entry i is values[sources[i]], or values[i] where `sources` is undefined and m = n. So the keys of a bag
+ * share one value. A row may occur several times, in any order; its values are added. Other rows have gradient zero.
+ * Gradients of rows are added by concatenation, and become dense only if X also has a dense gradient.
  */
 struct Gradient {
   Tensor values;
   Tensor rows;
+  Tensor sources = {};  ///< [n] int64, below m; or undefined
 
   bool defined() const { return values.defined(); }
   bool is_rows() const { return rows.defined(); }

@@ -190,6 +190,8 @@ void check_rule_operands(const char* name, RuleId rule, const Tensor& weight, Sp
 
 bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight, Span<Tensor> states,
                 const Gradient& gradient) {
+  TERCEL_CHECK(!gradient.sources.defined(), RuntimeError, name,
+               ": expected a row gradient with a value for each row, as UniqueRows makes it, got one with sources");
   if (gradient.is_rows()) check_rows(name, gradient.rows, weight);
   bool finite = true;
   if (weight.numel() != 0 && gradient.values.numel() != 0) {

@@ -1,5 +1,6 @@
 #include "tercel/optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tercel/ops/factories/factories.h"
@@ -72,6 +73,17 @@ Step<double> begin_step(const OptimizerOptions& o, ScalarType dtype, double rate
   return h;
 }
 
+/** IndexError for a row out of range: before the first block of rows is updated. */
+void check_rows(const Tensor& given, const Tensor& parameter) {
+  const Tensor rows = given.contiguous();
+  TERCEL_CHECK(rows.dtype() == kInt64, RuntimeError, "optimizer: expected rows [n] of int64 but got ", describe(rows));
+  const auto* first = static_cast<const int64_t*>(rows.data_ptr());
+  const int64_t count = parameter.size(0);
+  const auto* bad = std::find_if(first, first + rows.numel(), [count](int64_t r) { return r < 0 || r >= count; });
+  TERCEL_CHECK(bad == first + rows.numel(), IndexError, "optimizer: row ", *bad, " is out of range for ",
+               describe(parameter));
+}
+
 }  // namespace
 
 Span<const char*> Optimizer::state_names(Rule rule) {
@@ -130,9 +142,11 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step)
                describe(parameter_));
   check_update_type(options_, "optimizer");
   const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
-  const Gradient unique = unique_rows_.reduce(gradient);
-  if (unique.rows.numel() == 0 || nothing_to_do(options_.type, rate)) return;
-  is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, unique);
+  if (nothing_to_do(options_.type, rate)) return;
+  check_rows(gradient.rows, parameter_);
+  unique_rows_.reduce_in_blocks(gradient, [&](const Gradient& rows) {
+    is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, rows);
+  });
 }
 
 }  // namespace tercel::optim

@@ -1,7 +1,6 @@
 // A growable array of trivially copyable elements with inline storage for the first few.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
@@ -72,7 +71,7 @@ class SmallVector {
   /** New elements get `value`. */
   void resize(size_t size, T value = T{}) {
     reserve(size);
-    if (size > size_) std::fill(data_ + size_, data_ + size, value);
+    if (size > size_) std::uninitialized_fill(data_ + size_, data_ + size, value);
     size_ = size;
   }
   // By value: the argument may be an element of this very vector.
@@ -87,7 +86,7 @@ class SmallVector {
 
   void assign(size_t size, T value) {
     reserve(size);
-    std::fill(data_, data_ + size, value);
+    std::uninitialized_fill(data_, data_ + size, value);
     size_ = size;
   }
   /** The elements may be a part of this vector. */
@@ -136,7 +135,8 @@ class SmallVector {
   [[gnu::noinline]] void grow(size_t at_least) {
     constexpr size_t kMax = static_cast<size_t>(PTRDIFF_MAX) / sizeof(T);
     TERCEL_CHECK(at_least <= kMax, ValueError, "SmallVector: ", at_least, " elements exceed the available memory");
-    const size_t capacity = std::max(at_least, capacity_ <= kMax / 2 ? capacity_ * 2 : kMax);
+    const size_t doubled = capacity_ <= kMax / 2 ? capacity_ * 2 : kMax;
+    const size_t capacity = at_least > doubled ? at_least : doubled;
     T* fresh = std::allocator<T>().allocate(capacity);
     if (size_ > 0) std::memcpy(fresh, data_, size_ * sizeof(T));
     release();

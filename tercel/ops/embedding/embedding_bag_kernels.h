@@ -39,18 +39,26 @@ struct BagResult {
 /** out [bags, dim] for bags [begin, end); checks their offsets and indices. `stream`: use non-temporal stores. */
 using BagForwardFn = BagResult(const BagLoop& loop, void* out, bool stream, int64_t begin, int64_t end);
 
-/**
- * Expands bags first, first + step, ... (count of them), with one entry per index that is not padding: its index in
- * rows (unless null), and in values [., dim] its share of the bag's grad [bags, dim]. Returns the number of entries.
+/** Gradients of the table: entries for the indices of bags first, first + step, ... (count of them) but padding. */
+struct BagEntries {
+  int64_t first, step, count;
+  int64_t* rows;     ///< the index of each entry, or null
+  int64_t* sources;  ///< the number of its bag among first, first + step, ..., counted from bag 0 of a step; or null
+  void* values;      ///< [., dim]: what of the bag's grad [bags, dim] each entry gets; or null
+};
+
+/** Rows and sources, and in values the share of each bag (see BagEntries::sources): grad, divided by the bag's entries.
  */
-using BagExpandFn = int64_t(const BagLoop& loop, const void* grad, int64_t first, int64_t step, int64_t count,
-                            int64_t* rows, void* values);
+using BagEntriesFn = int64_t(const BagLoop& loop, const void* grad, const BagEntries& entries);
+/** Rows and values of each entry: the bag's grad times the index weight. Both return the number of entries. */
+using BagWeightedEntriesFn = int64_t(const BagLoop& loop, const void* grad, const BagEntries& entries);
 
 /** Gradients [num_indices] of index weights in bags [begin, end): table row times the bag's grad; 0 for padding. */
 using BagWeightGradFn = void(const BagLoop& loop, const void* grad, void* grads, int64_t begin, int64_t end);
 
 TERCEL_DECLARE_KERNELS(BagForwardFn, embedding_bag)
-TERCEL_DECLARE_KERNELS(BagExpandFn, embedding_bag_expand)
+TERCEL_DECLARE_KERNELS(BagEntriesFn, embedding_bag_entries)
+TERCEL_DECLARE_KERNELS(BagWeightedEntriesFn, embedding_bag_weighted_entries)
 TERCEL_DECLARE_KERNELS(BagWeightGradFn, embedding_bag_weight_grad)
 
 }  // namespace tercel

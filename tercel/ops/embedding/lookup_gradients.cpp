@@ -13,48 +13,80 @@ namespace tercel {
 
 namespace {
 
-constinit const KernelTable<BagExpandFn> expand_kernels = TERCEL_CPU_KERNELS(embedding_bag_expand);
+constinit const KernelTable<BagEntriesFn> entries_kernels = TERCEL_CPU_KERNELS(embedding_bag_entries);
+constinit const KernelTable<BagWeightedEntriesFn> weighted_entries_kernels =
+    TERCEL_CPU_KERNELS(embedding_bag_weighted_entries);
 constinit const KernelTable<BagWeightGradFn> weight_grad_kernels = TERCEL_CPU_KERNELS(embedding_bag_weight_grad);
+
+/** The gradient of a table whose lookups have weights: a value for each index. */
+Gradient weighted_gradient(const Lookup& lookup, const Tensor& grad) {
+  const LookupOperands operands(grad, lookup);
+  const auto kernel = weighted_entries_kernels[grad.device()];
+  const int64_t n = lookup.indices.numel(), dim = grad.size(1);
+  Tensor values = empty({n, dim}, grad.options());
+  if (lookup.padding >= 0) {
+    // The output position of an entry depends on all entries before it.
+    Tensor rows = empty({n}, kInt64);
+    const int64_t used =
+        kernel(*operands, grad.data_ptr(), {0, 1, lookup.bags, rows.data<int64_t>(), nullptr, values.data_ptr()});
+    return {narrow(values, 0, 0, used), narrow(rows, 0, 0, used)};
+  }
+  const int64_t row_bytes = dim * static_cast<int64_t>(grad.itemsize());
+  parallel_for(0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
+    const int64_t first = lookup.offsets.defined() ? index_at(lookup.offsets, begin) : begin;
+    kernel(*operands, grad.data_ptr(),
+           {begin, 1, end - begin, nullptr, nullptr, static_cast<std::byte*>(values.data_ptr()) + first * row_bytes});
+  });
+  return {std::move(values), to(lookup.indices, kInt64)};
+}
 
 }  // namespace
 
 Gradient gradient_of_table(const Lookup& lookup, bool one_each, const Tensor& grad) {
   if (one_each && !lookup.index_weights.defined() && lookup.padding < 0) return {grad, to(lookup.indices, kInt64)};
   const Tensor dense_grad = contiguous(grad);
+  if (lookup.index_weights.defined()) return weighted_gradient(lookup, dense_grad);
   const LookupOperands operands(dense_grad, lookup);
-  const auto kernel = expand_kernels[grad.device()];
-  const int64_t n = lookup.indices.numel(), dim = dense_grad.size(1);
-  Tensor values = empty({n, dim}, grad.options());
+  const auto kernel = entries_kernels[grad.device()];
+  const int64_t n = lookup.indices.numel();
+  const Tensor shares = lookup.mean ? empty(dense_grad.sizes(), grad.options()) : Tensor();
+  void* const values = shares.defined() ? shares.data_ptr() : nullptr;
+  Gradient out{shares.defined() ? shares : dense_grad, Tensor(), empty({n}, kInt64)};
+  auto* const sources = static_cast<int64_t*>(out.sources.data_ptr());
   if (lookup.padding >= 0) {
     // The output position of an entry depends on all entries before it.
-    Tensor rows = empty({n}, kInt64);
-    const int64_t used =
-        kernel(*operands, dense_grad.data_ptr(), 0, 1, lookup.bags, rows.data<int64_t>(), values.data_ptr());
-    return {narrow(values, 0, 0, used), narrow(rows, 0, 0, used)};
+    out.rows = empty({n}, kInt64);
+    auto* const rows = static_cast<int64_t*>(out.rows.data_ptr());
+    const int64_t used = kernel(*operands, dense_grad.data_ptr(), {0, 1, lookup.bags, rows, sources, values});
+    out.rows = narrow(out.rows, 0, 0, used);
+    out.sources = narrow(out.sources, 0, 0, used);
+    return out;
   }
-  const int64_t row_bytes = dim * static_cast<int64_t>(grad.itemsize());
   parallel_for(0, lookup.bags, operands.grain(), [&](int64_t begin, int64_t end) {
     const int64_t first = lookup.offsets.defined() ? index_at(lookup.offsets, begin) : begin;
-    kernel(*operands, dense_grad.data_ptr(), begin, 1, end - begin, nullptr,
-           static_cast<std::byte*>(values.data_ptr()) + first * row_bytes);
+    kernel(*operands, dense_grad.data_ptr(), {begin, 1, end - begin, nullptr, sources + first, values});
   });
-  return {std::move(values), to(lookup.indices, kInt64)};
+  out.rows = to(lookup.indices, kInt64);
+  return out;
 }
 
 Gradient gradient_of_slot(const Lookup& lookup, bool one_each, const Tensor& grad, int64_t table, int64_t tables) {
+  const int64_t batch = lookup.bags / tables;
+  const Tensor of_table = select(view(grad, {batch, tables, grad.size(1)}), 1, table);
   if (one_each) {
-    const int64_t batch = lookup.bags / tables;
     const Tensor rows = to(lookup.indices, kInt64);
-    return {select(view(grad, {batch, tables, grad.size(1)}), 1, table),
-            contiguous(select(view(rows, {batch, tables}), 1, table))};
+    return {of_table, contiguous(select(view(rows, {batch, tables}), 1, table))};
   }
   const LookupOperands operands(grad, lookup);
   int64_t n = 0;
   for (int64_t b = table; b < lookup.bags; b += tables)
     n += index_at(lookup.offsets, b + 1) - index_at(lookup.offsets, b);
-  Gradient out{empty({n, grad.size(1)}, grad.options()), empty({n}, kInt64)};
-  expand_kernels[grad.device()](*operands, grad.data_ptr(), table, tables, lookup.bags / tables,
-                                out.rows.data<int64_t>(), out.values.data_ptr());
+  const Tensor shares = lookup.mean ? empty(of_table.sizes(), grad.options()) : Tensor();
+  Gradient out{shares.defined() ? shares : of_table, empty({n}, kInt64), empty({n}, kInt64)};
+  entries_kernels[grad.device()](
+      *operands, grad.data_ptr(),
+      {table, tables, batch, static_cast<int64_t*>(out.rows.data_ptr()), static_cast<int64_t*>(out.sources.data_ptr()),
+       shares.defined() ? shares.data_ptr() : nullptr});
   return out;
 }
 

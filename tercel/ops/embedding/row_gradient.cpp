@@ -1,6 +1,8 @@
 #include "tercel/ops/embedding/row_gradient.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tercel/ops/embedding/row_gradient_kernels.h"
 #include "tercel/ops/factories/factories.h"
@@ -16,6 +18,7 @@ constinit const KernelTable<CountSegmentsFn> count_segments_kernels = TERCEL_CPU
 constinit const KernelTable<SumSegmentsFn> sum_segments_kernels = TERCEL_CPU_KERNELS(sum_segments);
 
 constexpr int64_t kGrainKeys = 8192;
+constexpr int64_t kBlockBytes = int64_t{32} << 20;
 
 // A row-major view of `buffer` with the given sizes; the buffer grows if needed.
 Tensor view_of_scratch(Tensor& buffer, IntSpan sizes, ScalarType dtype) {
@@ -40,51 +43,93 @@ UniqueRows::~UniqueRows() = default;
 UniqueRows::UniqueRows(UniqueRows&&) noexcept = default;
 UniqueRows& UniqueRows::operator=(UniqueRows&&) noexcept = default;
 
-Gradient UniqueRows::reduce(const Gradient& gradient) {
-  const ProfileRange range("unique_rows", RangeKind::Op);
+/** Sorted entries of a gradient, and the tensors that they point into. */
+struct UniqueRows::Entries {
+  Tensor rows, values, sources;
+  SegmentSum sum;
+};
+
+UniqueRows::Entries UniqueRows::sort(const Gradient& gradient) {
   TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a row gradient");
-  const Tensor rows = gradient.rows.contiguous();
+  Entries entries;
+  entries.rows = gradient.rows.contiguous();
+  const Tensor& rows = entries.rows;
   TERCEL_CHECK(rows.dtype() == kInt64 && rows.dim() == 1, RuntimeError,
                "UniqueRows: expected rows [n] of int64 but got ", describe(rows));
   const int64_t n = rows.numel();
-  TERCEL_CHECK(gradient.values.dim() >= 1 && gradient.values.size(0) == n, RuntimeError,
-               "UniqueRows: expected values [", n, ", ...] but got ", describe(gradient.values));
   TERCEL_CHECK(gradient.values.is_differentiable(), RuntimeError, "UniqueRows: expected floating values but got ",
                describe(gradient.values));
-  const Tensor values = rows_are_dense(gradient.values) ? gradient.values : gradient.values.contiguous();
+  if (gradient.sources.defined()) {
+    entries.sources = gradient.sources.contiguous();
+    const Tensor& sources = entries.sources;
+    TERCEL_CHECK(gradient.values.dim() >= 1 && sources.dtype() == kInt64 && sources.sizes() == rows.sizes(),
+                 RuntimeError, "UniqueRows: expected values [m, ...] and sources [", n, "] of int64 but got ",
+                 describe(gradient.values), " and ", describe(sources));
+    const auto* first = static_cast<const int64_t*>(sources.data_ptr());
+    const int64_t m = gradient.values.size(0);
+    const bool inside = std::all_of(first, first + n, [m](int64_t source) { return source >= 0 && source < m; });
+    TERCEL_CHECK(inside, IndexError, "UniqueRows: expected sources from 0 to ", m - 1, ", the values' rows");
+  } else {
+    TERCEL_CHECK(gradient.values.dim() >= 1 && gradient.values.size(0) == n, RuntimeError,
+                 "UniqueRows: expected values [", n, ", ...] but got ", describe(gradient.values));
+  }
+  entries.values = rows_are_dense(gradient.values) ? gradient.values : gradient.values.contiguous();
+  const Tensor& values = entries.values;
 
   if (!scratch_) scratch_ = std::make_unique<Scratch>();
-  Scratch& scratch = *scratch_;
-  SegmentSum sum{};
-  sum.sorted = scratch.sorter.sort("UniqueRows", static_cast<const int64_t*>(rows.data_ptr()), n);
-
-  DimVector sizes = values.sizes();
-  Tensor unique = view_of_scratch(scratch.rows, {n}, kInt64);
-  Tensor sums = view_of_scratch(scratch.sums, sizes, values.dtype());
-  if (n == 0) return {std::move(sums), std::move(unique)};
-
+  SegmentSum& sum = entries.sum;
+  sum.sorted = scratch_->sorter.sort("UniqueRows", static_cast<const int64_t*>(rows.data_ptr()), n);
+  sum.sources = entries.sources.defined() ? static_cast<const int64_t*>(entries.sources.data_ptr()) : nullptr;
   sum.values = values.data_ptr();
   // The two parts of complex numbers are added like elements of a row of twice the length.
   const int64_t parts = values.is_complex() ? 2 : 1;
   sum.value_stride = parts * values.stride(0);
-  sum.dim = parts * values.numel() / n;
+  sum.dim = parts * numel_of(values.sizes().subspan(1, values.sizes().size() - 1));
   sum.dtype = real_dtype(values.dtype());
-  sum.rows = static_cast<int64_t*>(unique.data_ptr());
-  sum.sums = sums.data_ptr();
+  return entries;
+}
 
-  const auto count_segments = count_segments_kernels[values.device()];
-  const auto sum_segments = sum_segments_kernels[values.device()];
-  const Partition partition(0, n, kGrainKeys);
+/** The rows whose first entries are in [begin, end). */
+Gradient UniqueRows::sum(const Entries& entries, int64_t begin, int64_t end) {
+  Scratch& scratch = *scratch_;
+  const Device device = entries.values.device();
+  const auto count_segments = count_segments_kernels[device];
+  const auto sum_segments = sum_segments_kernels[device];
+  const Partition partition(begin, end, kGrainKeys);
   const int64_t chunks = partition.chunks();
   auto* firsts = static_cast<int64_t*>(reserve_scratch(scratch.counts, chunks * int64_t{sizeof(int64_t)}));
   partition.run(
-      [&](int64_t chunk, int64_t begin, int64_t end) { firsts[chunk] = count_segments(sum.sorted, begin, end); });
+      [&](int64_t chunk, int64_t from, int64_t to) { firsts[chunk] = count_segments(entries.sum.sorted, from, to); });
   int64_t segments = 0;
   for (int64_t i = 0; i < chunks; ++i) segments += std::exchange(firsts[i], segments);
-  partition.run([&](int64_t chunk, int64_t begin, int64_t end) { sum_segments(sum, begin, end, firsts[chunk]); });
 
+  DimVector sizes(entries.values.sizes());
   sizes[0] = segments;
-  return {view_of_scratch(scratch.sums, sizes, values.dtype()), view_of_scratch(scratch.rows, {segments}, kInt64)};
+  Gradient out{view_of_scratch(scratch.sums, sizes, entries.values.dtype()),
+               view_of_scratch(scratch.rows, {segments}, kInt64)};
+  SegmentSum sum = entries.sum;
+  sum.rows = static_cast<int64_t*>(out.rows.data_ptr());
+  sum.sums = out.values.data_ptr();
+  partition.run([&](int64_t chunk, int64_t from, int64_t to) { sum_segments(sum, from, to, firsts[chunk]); });
+  return out;
+}
+
+Gradient UniqueRows::reduce(const Gradient& gradient) {
+  const ProfileRange range("unique_rows", RangeKind::Op);
+  const Entries entries = sort(gradient);
+  return sum(entries, 0, entries.rows.numel());
+}
+
+void UniqueRows::reduce_in_blocks(const Gradient& gradient, FunctionRef<void(const Gradient&)> visit) {
+  const ProfileRange range("unique_rows", RangeKind::Op);
+  const Entries entries = sort(gradient);
+  const int64_t n = entries.rows.numel();
+  const int64_t row_bytes = std::max<int64_t>(1, entries.sum.dim * static_cast<int64_t>(item_size(entries.sum.dtype)));
+  const int64_t block = std::max(kGrainKeys, kBlockBytes / row_bytes);
+  for (int64_t begin = 0; begin < n; begin += block) {
+    const Gradient sums = sum(entries, begin, std::min(begin + block, n));
+    if (sums.rows.numel() > 0) visit(sums);
+  }
 }
 
 Tensor dense_gradient(const Gradient& gradient, IntSpan sizes) {

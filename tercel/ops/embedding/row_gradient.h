@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tercel/autograd/gradient.h"
+#include "tercel/util/function_ref.h"
 
 namespace tercel {
 
@@ -21,11 +22,20 @@ class TERCEL_API UniqueRows {
   UniqueRows(UniqueRows&&) noexcept;
   UniqueRows& operator=(UniqueRows&&) noexcept;
 
-  /** Unique rows [m], ascending, and their sums [m, ...]: views of this object's memory, valid until the next call. */
+  /** Unique rows [u], ascending, and their sums [u, ...]: views of this object's memory, valid until the next call. */
   Gradient reduce(const Gradient& gradient);
+  /**
+   * The same in blocks of ascending rows, one after the other, each valid until visit() returns: memory for the sums is
+   * bounded, however many rows the gradient has. No call if there are none.
+   */
+  void reduce_in_blocks(const Gradient& gradient, FunctionRef<void(const Gradient& block)> visit);
 
  private:
   struct Scratch;
+  struct Entries;
+  Entries sort(const Gradient& gradient);
+  Gradient sum(const Entries& entries, int64_t begin, int64_t end);
+
   std::unique_ptr<Scratch> scratch_;
 };
 

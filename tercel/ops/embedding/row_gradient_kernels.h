@@ -4,9 +4,10 @@
 
 namespace tercel {
 
-/** Sums values [n, dim] over equal keys; see Note [Sorted elements]. */
+/** Sums values over equal keys: of position i, values[sources[i], :] or values[i, :]; see Note [Sorted elements]. */
 struct SegmentSum {
   SortedKeys sorted;
+  const int64_t* sources;  ///< [n], or null
   const void* values;
   int64_t value_stride;  ///< from one row to the next, in elements
   int64_t dim;

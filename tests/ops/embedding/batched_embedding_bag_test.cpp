@@ -1,6 +1,8 @@
 #include "tercel/ops/embedding/batched_embedding_bag.h"
 
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/embedding/batched_embedding_bag_rows.h"
 #include "tests/support/errors.h"
@@ -24,6 +26,34 @@ TEST(BatchedEmbeddingBag, GradientOfRowsIsTheIncomingOneWhenBagsHoldOne) {
   ASSERT_TRUE(g.is_rows());
   EXPECT_EQ(g.values.data_ptr(), incoming.data_ptr());
   EXPECT_EQ(g.rows.data_ptr(), keys.data_ptr());
+}
+
+// The keys of a bag share one value: memory does not grow with the number of keys.
+TEST(BatchedEmbeddingBag, GradientsHaveAValueForEachBag) {
+  const Tensor keys = int_tensor({3, 1, 3, 9, 2}), offsets = int_tensor({0, 2, 2, 3, 5});
+  const Tensor incoming = random({2, 2, 3}, kFloat32, -1, 1, 1);
+  const auto first_gradient = [&](const Tensor& out, const Tensor& weight) {
+    return grad(Span<Tensor>(&out, 1), Span<Tensor>(&weight, 1), Span<Tensor>(&incoming, 1))[0];
+  };
+  Tensor weight = random_table(10, 3);
+  weight.requires_grad_();
+  const Gradient sum = first_gradient(batched_embedding_bag(weight, keys, offsets, 2), weight);
+  EXPECT_EQ(sum.values.data_ptr(), incoming.data_ptr());
+  EXPECT_EQ(values_of(sum.rows), values_of(keys));
+  EXPECT_EQ(values_of(sum.sources), (std::vector<double>{0, 0, 2, 3, 3}));
+  const Gradient mean = first_gradient(batched_embedding_bag(weight, keys, offsets, 2, BagMode::Mean), weight);
+  EXPECT_EQ(mean.values.sizes(), IntSpan({4, 3}));
+  EXPECT_EQ(values_of(mean.sources), values_of(sum.sources));
+  EXPECT_EQ(values_of(select(mean.values, 0, 3)), values_of(div(select(view(incoming, {4, 3}), 0, 3), 2.0)));
+
+  // Several tables: those of the second are bags 1 and 3.
+  const std::vector<Tensor> tables = {random_table(10, 3).requires_grad_(), random_table(10, 3).requires_grad_()};
+  const Tensor out = batched_embedding_bag(tables, keys, offsets);
+  const Gradient second = grad(Span<Tensor>(&out, 1), tables, Span<Tensor>(&incoming, 1))[1];
+  EXPECT_EQ(values_of(second.rows), (std::vector<double>{9, 2}));
+  EXPECT_EQ(values_of(second.sources), (std::vector<double>{1, 1}));
+  EXPECT_EQ(second.values.sizes(), IntSpan({2, 3}));
+  EXPECT_EQ(values_of(second.values), values_of(select(incoming, 1, 1)));
 }
 
 TEST(BatchedEmbeddingBag, WrongIndicesAreNamed) {

@@ -46,7 +46,8 @@ TEST(Embedding, PaddingGetsNoGradient) {
   const Tensor index = int_tensor({1, 3, 1, 0});
   const Gradient g = gradient_of_sum(embedding(weight, index, -1, true), weight);
   EXPECT_EQ(values_of(g.rows), (std::vector<double>{1, 1, 0}));
-  EXPECT_EQ(g.values.sizes(), IntSpan({3, 2}));
+  EXPECT_EQ(values_of(g.sources), (std::vector<double>{0, 2, 3}));
+  EXPECT_EQ(g.values.sizes(), IntSpan({4, 2}));
   EXPECT_EQ(values_of(embedding(weight, index, -1)), values_of(embedding(weight, index)));
 }
 

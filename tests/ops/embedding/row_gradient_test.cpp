@@ -4,8 +4,11 @@
 
 #include <map>
 #include <random>
+#include <utility>
 
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/index/gather.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/support/tensors.h"
 
@@ -109,6 +112,52 @@ TEST(UniqueRows, AcceptsRowsThatAreApart) {
   expect_sums(unique.reduce({part, rows}), rows, part);
   const Tensor across(make_intrusive<TensorImpl>(wide.storage(), kFloat32, Sizes{4, 5}, Sizes{1, 4}, 0));
   expect_sums(unique.reduce({across, rows}), rows, across);
+}
+
+/** A gradient whose entries share values, and the values of each entry. */
+std::pair<Gradient, Tensor> shared_values(int64_t n, int64_t m, int64_t dim, ScalarType dtype) {
+  const Gradient g{random_values(m, dim, dtype, 3), random_rows(n, 0, n / 3, 4), random_rows(n, 0, m - 1, 5)};
+  return {g, index_select(g.values, 0, g.sources)};
+}
+
+TEST(UniqueRows, EntriesMayShareValues) {
+  const CpuIsa before = cpu_isa();
+  for (const CpuIsa isa : isas()) {
+    set_cpu_isa(isa);
+    for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16})
+      for (const int64_t dim : {1, 16, 37}) {
+        const auto [g, each] = shared_values(3000, 40, dim, dtype);
+        UniqueRows unique;
+        expect_sums(unique.reduce(g), g.rows, each);
+      }
+  }
+  set_cpu_isa(before);
+  UniqueRows unique;
+  const Tensor values = random_values(3, 2, kFloat32, 1), rows = make({2}, kInt64, {0, 1});
+  EXPECT_THROW(unique.reduce({values, rows, make({2}, kInt64, {0, 3})}), IndexError);
+  EXPECT_THROW(unique.reduce({values, rows, make({2}, kInt64, {0, -1})}), IndexError);
+  EXPECT_THROW(unique.reduce({values, rows, make({3}, kInt64, {0, 1, 2})}), RuntimeError);
+  EXPECT_THROW(unique.reduce({values, rows, make({2}, kInt32, {0, 1})}), RuntimeError);
+}
+
+TEST(UniqueRows, BlocksAreThePartsOfTheWhole) {
+  // 32 MiB are 4,096 rows of 8 KiB, but a block has 8,192 entries at least.
+  const auto [g, each] = shared_values(20000, 3, 2048, kFloat32);
+  UniqueRows unique, whole;
+  const Gradient all = whole.reduce(g);
+  int64_t next = 0, blocks = 0;
+  unique.reduce_in_blocks(g, [&](const Gradient& block) {
+    const int64_t n = block.rows.numel();
+    ASSERT_LE(next + n, all.rows.numel());
+    EXPECT_EQ(bytes_of(block.rows), bytes_of(narrow(all.rows, 0, next, n)));
+    EXPECT_EQ(bytes_of(narrow(block.values, 0, 0, 1)), bytes_of(narrow(all.values, 0, next, 1)));
+    EXPECT_EQ(bytes_of(narrow(block.values, 0, n - 1, 1)), bytes_of(narrow(all.values, 0, next + n - 1, 1)));
+    next += n;
+    ++blocks;
+  });
+  EXPECT_EQ(next, all.rows.numel());
+  EXPECT_EQ(blocks, 3);
+  unique.reduce_in_blocks({empty({0, 2}), empty({0}, kInt64)}, [](const Gradient&) { FAIL(); });
 }
 
 TEST(UniqueRows, KeepsItsMemory) {

@@ -2,7 +2,8 @@
 //
 //   gather:  for bag b:  out[b] = table[indices[b]]
 //   sum:     for bag b:  out[b] = sum over i in bag of weight[i] * table[indices[i]]   (/ count)
-//   expand:  for bag b, i in bag:  rows[n] = indices[i];  values[n++] = weight[i] * grad[b]   (/ count)
+//   entries: for bag b, i in bag:  rows[n] = indices[i];  sources[n++] = b;  values[b] = grad[b] / count
+//   weighted entries:              rows[n] = indices[i];  values[n++] = weight[i] * grad[b]
 //
 // Rows are scattered in memory, so those of the next indices are prefetched.
 #include "tercel/ops/embedding/embedding_bag_kernels.h"
@@ -269,33 +270,45 @@ TERCEL_ALWAYS_INLINE decltype(auto) visit_index(bool wide, Fn fn) {
 }
 
 template <class T, class I>
-int64_t expand_bags(const Bags<I>& bags, const T* grad, int64_t first, int64_t step, int64_t count, int64_t* rows,
-                    T* values) {
+int64_t bag_entries(const Bags<I>& bags, const T* grad, const BagEntries& entries) {
+  using A = ComputeType<T>;
+  const BagLoop& loop = bags.loop;
+  const int64_t dim = loop.dim;
+  int64_t written = 0;
+  for (int64_t n = 0; n < entries.count; ++n) {
+    const int64_t b = entries.first + n * entries.step, bag = b / entries.step, before = written;
+    for (int64_t i = bags.begin(b); i < bags.end(b); ++i) {
+      const int64_t index = static_cast<int64_t>(bags.indices[i]);
+      if (index == loop.padding) continue;
+      if (entries.rows) entries.rows[written] = index;
+      entries.sources[written++] = bag;
+    }
+    if (!entries.values) continue;
+    const T* from = grad + b * dim;
+    T* to = static_cast<T*>(entries.values) + bag * dim;
+    const A divisor = static_cast<A>(written - before > 1 ? written - before : 1);
+    for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) / divisor);
+  }
+  return written;
+}
+
+template <class T, class I>
+int64_t weighted_bag_entries(const Bags<I>& bags, const T* grad, const BagEntries& entries) {
   using A = ComputeType<T>;
   const BagLoop& loop = bags.loop;
   const auto* weights = static_cast<const T*>(loop.index_weights);
   const int64_t dim = loop.dim;
   int64_t written = 0;
-  for (int64_t n = 0; n < count; ++n) {
-    const int64_t b = first + n * step, begin = bags.begin(b), end = bags.end(b);
-    int64_t used = 0;
-    for (int64_t i = begin; i < end; ++i) used += static_cast<int64_t>(bags.indices[i]) != loop.padding;
+  for (int64_t n = 0; n < entries.count; ++n) {
+    const int64_t b = entries.first + n * entries.step;
     const T* from = grad + b * dim;
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = bags.begin(b); i < bags.end(b); ++i) {
       const int64_t index = static_cast<int64_t>(bags.indices[i]);
       if (index == loop.padding) continue;
-      if (rows) rows[written] = index;
-      T* to = values + written * dim;
-      ++written;
-      if (weights) {
-        const A weight = static_cast<A>(weights[i]);
-        for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) * weight);
-      } else if (loop.mean && used > 1) {
-        const A divisor = static_cast<A>(used);
-        for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) / divisor);
-      } else if (dim != 0) {
-        __builtin_memcpy(to, from, static_cast<size_t>(dim) * sizeof(T));
-      }
+      if (entries.rows) entries.rows[written] = index;
+      T* to = static_cast<T*>(entries.values) + written++ * dim;
+      const A weight = static_cast<A>(weights[i]);
+      for (int64_t c = 0; c < dim; ++c) to[c] = T(static_cast<A>(from[c]) * weight);
     }
   }
   return written;
@@ -345,13 +358,20 @@ BagResult embedding_bag(const BagLoop& loop, void* out, bool stream, int64_t beg
   });
 }
 
-int64_t embedding_bag_expand(const BagLoop& loop, const void* grad, int64_t first, int64_t step, int64_t count,
-                             int64_t* rows, void* values) {
+int64_t embedding_bag_entries(const BagLoop& loop, const void* grad, const BagEntries& entries) {
+  int64_t written = 0;
+  visit_index(loop.wide, [&]<class I>() {
+    visit_floating(loop.dtype,
+                   [&]<class T>() { written = bag_entries(Bags<I>(loop), static_cast<const T*>(grad), entries); });
+  });
+  return written;
+}
+
+int64_t embedding_bag_weighted_entries(const BagLoop& loop, const void* grad, const BagEntries& entries) {
   int64_t written = 0;
   visit_index(loop.wide, [&]<class I>() {
     visit_floating(loop.dtype, [&]<class T>() {
-      written =
-          expand_bags(Bags<I>(loop), static_cast<const T*>(grad), first, step, count, rows, static_cast<T*>(values));
+      written = weighted_bag_entries(Bags<I>(loop), static_cast<const T*>(grad), entries);
     });
   });
   return written;

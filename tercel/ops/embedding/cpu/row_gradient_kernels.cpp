@@ -1,7 +1,7 @@
 // Sums over runs of equal keys.
 //
 //   for each run of equal keys that begins in [begin, end):
-//     rows[s] = key;  sums[s, :] = sum over the run, in its order, of values[position, :];  ++s
+//     rows[s] = key;  sums[s, :] = sum over the run, in its order, of values[sources[position], :];  ++s
 #include "tercel/ops/embedding/row_gradient_kernels.h"
 
 #include "tercel/ops/common/cpu/simd.h"
@@ -14,17 +14,21 @@ namespace {
 constexpr int64_t kPrefetchAhead = 16;
 constexpr int64_t kMaxPrefetchBytes = 256;
 
-template <class T>
+/** The value of each position. */
+template <class T, bool kHasSources>
 struct Rows {
   const T* values;
   int64_t stride;
+  const int64_t* sources;
 
-  TERCEL_ALWAYS_INLINE const T* operator[](int64_t position) const { return values + position * stride; }
+  TERCEL_ALWAYS_INLINE const T* operator[](int64_t position) const {
+    return values + (kHasSources ? sources[position] : position) * stride;
+  }
 };
 
 // Columns [column, column + N * lanes) of the sum of one run, in registers.
-template <int N, class T, class Source>
-TERCEL_ALWAYS_INLINE void sum_columns(const Source& source, const Rows<T>& rows, int64_t column, int64_t begin,
+template <int N, class T, class Source, class Rows>
+TERCEL_ALWAYS_INLINE void sum_columns(const Source& source, const Rows& rows, int64_t column, int64_t begin,
                                       int64_t end, T* out) {
   Simd<T> sum[N];
   const T* row = rows[source.position(begin)] + column;
@@ -37,8 +41,8 @@ TERCEL_ALWAYS_INLINE void sum_columns(const Source& source, const Rows<T>& rows,
 }
 
 // A run of float or double values.
-template <class T, class Source>
-TERCEL_ALWAYS_INLINE void sum_run(const Source& source, const Rows<T>& rows, int64_t dim, int64_t begin, int64_t end,
+template <class T, class Source, class Rows>
+TERCEL_ALWAYS_INLINE void sum_run(const Source& source, const Rows& rows, int64_t dim, int64_t begin, int64_t end,
                                   T* out) {
   int64_t column = 0;
   for (; column + 8 * kLanes<T> <= dim; column += 8 * kLanes<T>) sum_columns<8>(source, rows, column, begin, end, out);
@@ -53,9 +57,9 @@ TERCEL_ALWAYS_INLINE void sum_run(const Source& source, const Rows<T>& rows, int
 }
 
 // A run of 16-bit values.
-template <class T, class Source>
-requires(sizeof(T) == 2) void sum_run(const Source& source, const Rows<T>& rows, int64_t dim, int64_t begin,
-                                      int64_t end, T* out) {
+template <class T, class Source, class Rows>
+requires(sizeof(T) == 2) void sum_run(const Source& source, const Rows& rows, int64_t dim, int64_t begin, int64_t end,
+                                      T* out) {
   constexpr int64_t kColumns = 64;
   for (int64_t first = 0; first < dim; first += kColumns) {
     const int64_t columns = dim - first < kColumns ? dim - first : kColumns;
@@ -73,11 +77,11 @@ bool begins_segment(const Source& source, int64_t i) {
   return i == 0 || source.key(i) != source.key(i - 1);
 }
 
-template <class T, class Source>
+template <class T, bool kHasSources, class Source>
 void sum_segments_of(const SegmentSum& sum, const Source& source, int64_t begin, int64_t end, int64_t segment) {
   const int64_t dim = sum.dim, n = sum.sorted.n;
   // Rows without columns may be at a null pointer.
-  const Rows<T> rows{static_cast<const T*>(sum.values), dim == 0 ? 0 : sum.value_stride};
+  const Rows<T, kHasSources> rows{static_cast<const T*>(sum.values), dim == 0 ? 0 : sum.value_stride, sum.sources};
   const int64_t row_bytes = dim * static_cast<int64_t>(sizeof(T));
   const int64_t prefetch_bytes = row_bytes < kMaxPrefetchBytes ? row_bytes : kMaxPrefetchBytes;
   auto* out = static_cast<T*>(sum.sums) + segment * dim;
@@ -112,7 +116,12 @@ int64_t count_segments(const SortedKeys& sorted, int64_t begin, int64_t end) {
 
 void sum_segments(const SegmentSum& sum, int64_t begin, int64_t end, int64_t first) {
   visit_sorted(sum.sorted, [&](const auto& source) {
-    visit_floating(sum.dtype, [&]<class T>() { sum_segments_of<T>(sum, source, begin, end, first); });
+    visit_floating(sum.dtype, [&]<class T>() {
+      if (sum.sources)
+        sum_segments_of<T, true>(sum, source, begin, end, first);
+      else
+        sum_segments_of<T, false>(sum, source, begin, end, first);
+    });
   });
 }
 
