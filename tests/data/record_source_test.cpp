@@ -82,7 +82,9 @@ TEST(RecordSourceThreads, AnErrorOfLoadingEndsEveryRank) {
             while (reader.next(batch)) last = batch.global_row;
           };
           TERCEL_EXPECT_THROW(read_all(), DataError, "a bad row");
-          if (!shuffle) EXPECT_LE(last, 100);
+          if (!shuffle) {
+            EXPECT_LE(last, 100);
+          }
         }
 }
 
@@ -124,7 +126,9 @@ TEST(RecordSource, ABatchMayGoThroughSeveralReaders) {
           EXPECT_EQ(input.order, order);
           EXPECT_EQ(input.keys.dtype(), narrow ? kInt32 : kInt64);
           EXPECT_EQ(input.key_weights.defined(), weighted);
-          if (weighted) EXPECT_EQ(input.key_weights.numel(), input.keys.numel());
+          if (weighted) {
+            EXPECT_EQ(input.key_weights.numel(), input.keys.numel());
+          }
         }
       }
 }
