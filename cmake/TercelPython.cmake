@@ -57,7 +57,11 @@ endforeach()
 # Type stubs come from the signatures that the built module knows. An instrumented one wants its runtime loaded first.
 set(python_stub_interpreter Python::Interpreter)
 if(TERCEL_SANITIZE MATCHES address)
-  foreach(name IN ITEMS libasan.so libstdc++.so)
+  set(python_asan_library libasan.so)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set(python_asan_library libclang_rt.asan-x86_64.so)
+  endif()
+  foreach(name IN ITEMS ${python_asan_library} libstdc++.so)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${name} OUTPUT_STRIP_TRAILING_WHITESPACE
       OUTPUT_VARIABLE path)
     string(APPEND python_preload "${path} ")

@@ -36,7 +36,7 @@ class Command:
 
 def load(build):
     """One command for each C++ source below ROOT, sorted by path: the AVX2 one for kernels; fuzz targets, which only the
-    preset `fuzz` builds, get the flags of another source."""
+    preset `asan` builds, get the flags of another source."""
     path = pathlib.Path(build, "compile_commands.json")
     if not path.exists():
         raise SystemExit(f"{path} does not exist: configure the build first (scripts/build)")
