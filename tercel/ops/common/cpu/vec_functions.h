@@ -100,10 +100,22 @@ inline Vec<float> log10_of(Vec<float> x) { return log_of_base(x, kLog10F, kLog10
 
 /** e^x = 2^n e^r with |r| <= log(2) / 2, 1 ulp; the bounds are beyond the range of finite nonzero results. */
 inline Vec<float> exp_of(Vec<float> x) {
-  const Vec<float> bounded = lesser(130, greater(-150, x)), n = nearest(bounded * Vec<float>(kLog2eF[0]));
-  Vec<float> r = multiply_add(n, Vec<float>(-kLn2F[0]), bounded);
-  r = multiply_add(n, Vec<float>(-kLn2F[1]), r);
-  return scale(polynomial(r, kExpF), n);
+  // 1.5 times 2^23: the last bits of a sum with it are those of n.
+  const Vec<float> rounding(12582912.0F);
+  const auto rounded_n = [&](Vec<float> y) { return multiply_add(y, Vec<float>(kLog2eF[0]), rounding); };
+  const auto power_of_rest = [](Vec<float> y, Vec<float> n) {
+    const Vec<float> r = multiply_add(n, Vec<float>(-kLn2F[0]), y);
+    return polynomial(multiply_add(n, Vec<float>(-kLn2F[1]), r), kExpF);
+  };
+#if TERCEL_ISA_LEVEL == 1
+  // Without bounds and by an addition to the exponent where every result is a normal number.
+  if (!any(!(abs(x) <= Vec<float>(87)))) [[likely]] {
+    const Vec<float> rounded = rounded_n(x), power = power_of_rest(x, rounded - rounding);
+    return float_of(_mm256_add_epi32(bits_of(power), _mm256_slli_epi32(bits_of(rounded), 23)));
+  }
+#endif
+  const Vec<float> bounded = lesser(130, greater(-150, x)), n = rounded_n(bounded) - rounding;
+  return scale(power_of_rest(bounded, n), n);
 }
 [[gnu::noinline]] inline Vec<double> exp_of(Vec<double> x) {
   const Vec<double> bounded = lesser(1100, greater(-1100, x)), n = nearest(bounded * Vec<double>(kLog2eD[0]));
