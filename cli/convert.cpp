@@ -117,7 +117,7 @@ int run_csv(CommandLine& line) {
 
 /** The format that the command is named after. */
 const data::FormatEntry& format_of(const CommandLine& line) {
-  const std::string_view word = line.name().substr(line.name().rfind(' ') + 1);
+  const std::string word = line.name().substr(line.name().rfind(' ') + 1);
   for (const data::FormatEntry& entry : data::dataset_formats())
     if (entry.name == word) return entry;
   throw_error<InternalError>({"convert: no format for ", line.command()});
