@@ -56,25 +56,18 @@ target_link_libraries(tercel_code INTERFACE tercel_base)
 add_library(tercel_kernels INTERFACE)
 target_link_libraries(tercel_kernels INTERFACE tercel_base)
 
-if(TERCEL_SANITIZE OR TERCEL_FUZZ)
+if(TERCEL_SANITIZE)
   set(tercel_sanitizers ${TERCEL_SANITIZE})
   if(tercel_sanitizers MATCHES undefined)
     string(APPEND tercel_sanitizers ",float-cast-overflow")
   endif()
   set(tercel_sanitizer_flags -fsanitize=${tercel_sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
-  # Most of a test's time is its compilation.
-  target_compile_options(tercel_code INTERFACE
-    "$<${tercel_cxx}:${tercel_sanitizer_flags};$<IF:$<BOOL:$<TARGET_PROPERTY:TERCEL_IS_TEST>>,-O0,-O1>>")
+  target_compile_options(tercel_code INTERFACE "$<${tercel_cxx}:${tercel_sanitizer_flags};-O1>")
   target_link_options(tercel_base INTERFACE ${tercel_sanitizer_flags})
   target_compile_options(tercel_kernels INTERFACE ${tercel_sanitizer_flags})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # Instrumented, xsimd's reduction of angles looks uninitialized to g++ 12; without sanitizers the warning stays on.
     target_compile_options(tercel_kernels INTERFACE -Wno-maybe-uninitialized)
-  endif()
-  # Fuzz targets are parsers, so kernels need no coverage.
-  if(TERCEL_FUZZ)
-    target_compile_options(tercel_code INTERFACE
-      "$<$<AND:${tercel_cxx},$<NOT:$<BOOL:$<TARGET_PROPERTY:TERCEL_IS_TEST>>>>:-fsanitize=fuzzer-no-link>")
   endif()
   target_compile_definitions(tercel_code INTERFACE _GLIBCXX_ASSERTIONS)
   set(tercel_kernel_level -O1)

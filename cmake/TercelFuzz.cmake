@@ -1,8 +1,13 @@
 # fuzz/<thing>_fuzz.cpp: one libFuzzer program each; the seeds are in fuzz/corpus/<thing>/.
 
-if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  message(FATAL_ERROR "TERCEL_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}")
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang OR NOT TERCEL_SANITIZE)
+  message(FATAL_ERROR "TERCEL_FUZZ needs clang (libFuzzer) and TERCEL_SANITIZE; the compiler is ${CMAKE_CXX_COMPILER_ID}")
 endif()
+
+# The layers with parsers, whose coverage guides the search. In others it would only make the tests slow.
+foreach(layer IN ITEMS util core io data recsys)
+  target_compile_options(tercel_${layer} PRIVATE -fsanitize=fuzzer-no-link)
+endforeach()
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzz.cpp)
 foreach(source IN LISTS fuzz_sources)
@@ -14,5 +19,6 @@ foreach(source IN LISTS fuzz_sources)
   list(TRANSFORM includes REPLACE "^#include \"tercel/([a-z]+)/.*" "tercel_\\1")
   list(REMOVE_DUPLICATES includes)
   target_link_libraries(${name} PRIVATE tercel_code ${includes} ZLIB::ZLIB)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endforeach()
