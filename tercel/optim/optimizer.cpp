@@ -84,6 +84,18 @@ void check_rows(const Tensor& given, const Tensor& parameter) {
                describe(parameter));
 }
 
+void check_parameter(const OptimizerOptions& options, const Tensor& parameter) {
+  check_defined("optimizer", parameter, "parameter");
+  check_options(options, "optimizer");
+  TERCEL_CHECK(parameter.dtype() == kFloat32 || parameter.dtype() == kFloat64, RuntimeError,
+               "optimizer: expected a parameter of float32 or float64 but got ", describe(parameter));
+}
+
+/** Whether rows are contiguous, as the kernels expect: others would be copied in every step. */
+bool has_rows(const Tensor& t) {
+  return t.is_contiguous() || (t.dim() == 2 && (t.stride(1) == 1 || t.size(1) == 1) && t.stride(0) >= t.size(1));
+}
+
 }  // namespace
 
 Span<const char*> Optimizer::state_names(Rule rule) {
@@ -106,20 +118,31 @@ void check_update_type(const OptimizerOptions& options, std::string_view name) {
 
 Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter)
     : options_(options), parameter_(std::move(parameter)) {
-  check_defined("optimizer", parameter_, "parameter");
-  check_options(options_, "optimizer");
+  check_parameter(options_, parameter_);
   TERCEL_CHECK(parameter_.is_contiguous(), RuntimeError, "optimizer: the parameter ", describe(parameter_),
                " is not contiguous");
-  TERCEL_CHECK(parameter_.dtype() == kFloat32 || parameter_.dtype() == kFloat64, RuntimeError,
-               "optimizer: expected a parameter of float32 or float64 but got ", describe(parameter_));
-  const double start = options.type == Rule::AdaGrad ? options.initial_accu_value : 0;
   for (const char* name : state_names(options.type)) {
     try {
-      states_.push_back(full(parameter_.sizes(), start, parameter_.options()));
+      states_.push_back(full(parameter_.sizes(), initial_state(options), parameter_.options()));
     } catch (const OutOfMemoryError& e) {
       throw_error<OutOfMemoryError>({"optimizer: ", to_string(options.type), "'s '", name, "': ", e.what()});
     }
   }
+}
+
+Optimizer::Optimizer(const OptimizerOptions& options, Tensor parameter, std::vector<Tensor> states)
+    : options_(options), parameter_(std::move(parameter)), states_(std::move(states)) {
+  check_parameter(options_, parameter_);
+  TERCEL_CHECK(has_rows(parameter_), RuntimeError, "optimizer: the rows of the parameter ", describe(parameter_),
+               " are not contiguous");
+  const Span<const char*> names = state_names(options.type);
+  TERCEL_CHECK(states_.size() == names.size(), RuntimeError, "optimizer: ", to_string(options.type), " has ",
+               names.size(), " states, got ", states_.size());
+  for (size_t i = 0; i < names.size(); ++i)
+    TERCEL_CHECK(states_[i].defined() && states_[i].sizes() == parameter_.sizes() &&
+                     states_[i].dtype() == parameter_.dtype() && has_rows(states_[i]),
+                 RuntimeError, "optimizer: ", to_string(options.type), "'s '", names[i], "' ", describe(states_[i]),
+                 " does not fit the parameter ", describe(parameter_));
 }
 
 void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) {
@@ -134,6 +157,10 @@ void Optimizer::update_dense(const Tensor& gradient, double rate, int64_t step) 
 }
 
 void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step) {
+  update_rows(gradient, rate, step, unique_rows_);
+}
+
+void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step, UniqueRows& unique_rows) {
   const ProfileRange range("update_rows", RangeKind::Op);
   const auto row_sizes = [](const Tensor& t) { return t.sizes().subspan(1, t.sizes().size() - 1); };
   TERCEL_CHECK(gradient.is_rows() && gradient.defined() && parameter_.dim() >= 1 && gradient.values.dim() >= 1 &&
@@ -144,7 +171,7 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step)
   const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   if (nothing_to_do(options_.type, rate)) return;
   check_rows(gradient.rows, parameter_);
-  unique_rows_.reduce_in_blocks(gradient, [&](const Gradient& rows) {
+  unique_rows.reduce_in_blocks(gradient, [&](const Gradient& rows) {
     is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, rows);
   });
 }

@@ -72,13 +72,18 @@ struct OptimizerOptions {
 TERCEL_API void check_update_type(const OptimizerOptions& options, std::string_view name);
 
 /**
- * Applies a rule to one parameter, an arena or a table. Holds the rule's states, each as large as the parameter. The
- * parameter is updated in place; results do not depend on the number of threads, nor do elements depend on each other.
+ * Applies a rule to one parameter, an arena or a table, and the rule's states, each of the parameter's sizes. They are
+ * updated in place; results do not depend on the number of threads, nor do elements depend on each other.
  */
 class TERCEL_API Optimizer {
  public:
-  /** The parameter is contiguous and float32 or float64. OutOfMemoryError names the state that does not fit. */
+  /**
+   * Allocates states, filled with initial_state(). The parameter is contiguous and float32 or float64.
+   * OutOfMemoryError names the state that does not fit.
+   */
   Optimizer(const OptimizerOptions& options, Tensor parameter);
+  /** Uses existing states, with the values of an earlier step or initial_state(); all have contiguous rows. */
+  Optimizer(const OptimizerOptions& options, Tensor parameter, std::vector<Tensor> states);
 
   /**
    * One step with a dense gradient of the parameter's sizes. The rate is not negative; `step` counts from 1. Ftrl
@@ -87,6 +92,8 @@ class TERCEL_API Optimizer {
   void update_dense(const Tensor& gradient, double learning_rate, int64_t step);
   /** One step on the rows of a row gradient (any order, duplicates are summed); IndexError for a row out of range. */
   void update_rows(const Gradient& gradient, double learning_rate, int64_t step);
+  /** The same with a UniqueRows of the caller, which several parameters may share, one after the other. */
+  void update_rows(const Gradient& gradient, double learning_rate, int64_t step, UniqueRows& unique_rows);
 
   /** Whether all values stored by the steps so far, in parameter and states, were finite. Needs no pass over them. */
   bool is_finite() const { return is_finite_; }
@@ -96,6 +103,10 @@ class TERCEL_API Optimizer {
   const std::vector<Tensor>& states() const { return states_; }
   /** "m", "v" for Adam; "accumulator" for AdaGrad; "n", "z" for Ftrl; "momentum"; none for SGD. */
   static Span<const char*> state_names(Rule rule);
+  /** The value of the states before the first step. */
+  static double initial_state(const OptimizerOptions& options) {
+    return options.type == Rule::AdaGrad ? options.initial_accu_value : 0;
+  }
 
  private:
   OptimizerOptions options_;

@@ -17,20 +17,6 @@ namespace tercel::recsys {
 
 namespace {
 
-std::vector<optim::Optimizer> make_table_optimizers(Model& model) {
-  std::vector<optim::Optimizer> all;
-  for (size_t t = 0; t < model.tables().size(); ++t) {
-    const StaticTable& table = model.tables()[t];
-    try {
-      all.emplace_back(model.table_optimizers()[t], table.weight());
-    } catch (const OutOfMemoryError& e) {
-      throw_error<OutOfMemoryError>(
-          {"embedding table '", table.name(), "' (", table.rows(), " rows of ", table.dim(), "): ", e.what()});
-    }
-  }
-  return all;
-}
-
 /** Adds the parameters' parts of an arena-sized tensor, under their names. */
 void add_parts(CheckpointFile& file, const nn::ParameterArena& arena, const Tensor& all, const std::string& suffix) {
   for (const auto& entry : arena.entries())
@@ -52,9 +38,7 @@ bool all_finite(const Tensor& t) {
 }  // namespace
 
 Learner::Learner(Model model, const ModelConfig& config)
-    : model_(std::move(model)),
-      dense_(config.optimizer, model_.parameters().weights()),
-      tables_(make_table_optimizers(model_)) {
+    : model_(std::move(model)), dense_(config.optimizer, model_.parameters().weights()) {
   for (const auto& [name, buffer] : model_.buffers()) {
     buffers_.push_back(buffer);
     kept_buffers_.push_back(empty_like(buffer));
@@ -96,7 +80,7 @@ float Learner::train(const data::Batch& batch, double learning_rate, int64_t ste
     name_batch_without_memory([] { return "backward"; }, batch.rows, /*training=*/true, [&] { loss.backward(); });
   } catch (...) {
     restore_forward_state();
-    for (const StaticTable& table : model_.tables()) clear_gradient(table.weight());
+    model_.embeddings().clear_gradients();
     throw;
   }
   const ProfileRange range("update", RangeKind::Annotation);
@@ -109,17 +93,12 @@ float Learner::train(const data::Batch& batch, double learning_rate, int64_t ste
 
 void Learner::update(double learning_rate, int64_t step) {
   dense_.update_dense(model_.parameters().gradients(), learning_rate, step);
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const Tensor& weight = model_.tables()[t].weight();
-    if (const Gradient g = gradient_of(weight); g.defined()) tables_[t].update_rows(g, learning_rate, step);
-    clear_gradient(weight);
-  }
+  model_.embeddings().update(learning_rate, step);
 }
 
 void Learner::check_finite(int64_t step) {
   const NoGradGuard guard;
-  const auto finite = [](const optim::Optimizer& optimizer) { return optimizer.is_finite(); };
-  if (finite(dense_) && std::all_of(tables_.begin(), tables_.end(), finite)) {
+  if (dense_.is_finite() && model_.embeddings().is_finite()) {
     // The update kernels check everything except the buffers that forward passes change.
     for (const auto& [name, buffer] : model_.buffers())
       TERCEL_CHECK(all_finite(buffer), NumericError, "step ", step, ": its update made ", name, " NaN or infinite");
@@ -142,15 +121,16 @@ std::string table_file(size_t table) { return "table-" + std::to_string(table); 
 
 std::vector<CheckpointFile> Learner::files() {
   std::vector<CheckpointFile> files{dense_file(model_)};
-  for (size_t t = 0; t < model_.tables().size(); ++t)
-    files.push_back({table_file(t), {{model_.tables()[t].name(), model_.tables()[t].weight()}}});
   const auto dense_names = optim::Optimizer::state_names(dense_.options().type);
   for (size_t i = 0; i < dense_names.size(); ++i)
     add_parts(files[0], model_.parameters(), dense_.states()[i], std::string("/") + dense_names[i]);
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const auto names = optim::Optimizer::state_names(tables_[t].options().type);
+  const EmbeddingCollection& embeddings = model_.embeddings();
+  for (size_t t = 0; t < embeddings.tables().size(); ++t) {
+    const EmbeddingTable& table = *embeddings.tables()[t];
+    CheckpointFile& file = files.emplace_back(CheckpointFile{table_file(t), {{table.name(), table.weight()}}});
+    const auto names = optim::Optimizer::state_names(embeddings.optimizer(t).type);
     for (size_t i = 0; i < names.size(); ++i)
-      files[t + 1].tensors.push_back({model_.tables()[t].name() + "/" + names[i], tables_[t].states()[i]});
+      file.tensors.push_back({table.name() + "/" + names[i], table.store().states()[i]});
   }
   return files;
 }

@@ -45,7 +45,6 @@ class TERCEL_API Learner {
 
   Model model_;
   optim::Optimizer dense_;
-  std::vector<optim::Optimizer> tables_;
   // State that a forward pass changes: the model's buffers and dropout's generator, with copies from before it.
   std::vector<Tensor> buffers_, kept_buffers_;
   GeneratorState kept_generator_;

@@ -75,10 +75,10 @@ LoadedModel load_model(const std::string& path) {
   Model model(identity.config, identity.data.schema);
   checkpoint.check_fingerprint(model.fingerprint());
   model.allocate_parameters();
-  std::vector<StaticTable>& tables = model.tables();
-  for (size_t t = 0; t < tables.size(); ++t)
-    tables[t].set_weight(
-        checkpoint.map(table_file(t), tables[t].name(), kFloat32, {tables[t].rows(), tables[t].dim()}));
+  for (size_t t = 0; t < model.embeddings().tables().size(); ++t) {
+    EmbeddingTable& table = *model.embeddings().tables()[t];
+    table.set_weight(checkpoint.map(table_file(t), table.name(), kFloat32, {table.rows(), table.dim()}));
+  }
   checkpoint.read_some(dense_file(model));
   const int64_t step = checkpoint.info().step;
   const int64_t last = is_checkpoint_folder(path) ? step : last_step(RunFolder(path).checkpoints()).value_or(step);

@@ -8,6 +8,9 @@
 #include <random>
 
 #include "tercel/core/dispatch.h"
+#include "tercel/ops/common/copy.h"
+#include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
 #include "tests/optim/rule_reference.h"
 #include "tests/support/errors.h"
@@ -408,6 +411,43 @@ TEST_F(Optimizers, ParameterErrors) {
   const test::ScopedAllocator scope(allocator);
   allocator.fail_call(2);
   TERCEL_EXPECT_THROW(Optimizer(options, weight), OutOfMemoryError, "optimizer: Adam's 'v': ");
+}
+
+TEST_F(Optimizers, StatesOfTheCallerMayBeSideBySideWithTheWeight) {
+  constexpr int64_t kRows = 9, kDim = 5;
+  for (const Rule rule : kRules) {
+    const OptimizerOptions options = options_of(rule);
+    const auto states = static_cast<int64_t>(Optimizer::state_names(rule).size());
+    const Tensor block = full({kRows, kDim * (1 + states)}, Optimizer::initial_state(options));
+    const Tensor weight = random({kRows, kDim}, kFloat32, -1, 1, 3), inside = block.narrow(1, 0, kDim);
+    copy_(inside, weight);
+    std::vector<Tensor> parts;
+    for (int64_t k = 1; k <= states; ++k) parts.push_back(block.narrow(1, k * kDim, kDim));
+    Optimizer apart(options, weight), together(options, inside, parts);
+    for (int64_t step = 1; step <= 4; ++step) {
+      const Gradient rows{random({6, kDim}, kFloat32, -1, 1, static_cast<uint64_t>(step)),
+                          make({6}, kInt64, {8, 2, 0, 2, 5, 8})};
+      const Tensor dense = random({kRows, kDim}, kFloat32, -1, 1, 20 + static_cast<uint64_t>(step));
+      UniqueRows unique;
+      apart.update_rows(rows, 0.1, step);
+      together.update_rows(rows, 0.1, step, unique);
+      apart.update_dense(dense, 0.1, step);
+      together.update_dense(dense, 0.1, step);
+    }
+    EXPECT_EQ(bytes_of(inside, together), bytes_of(weight, apart)) << to_string(rule);
+  }
+}
+
+TEST_F(Optimizers, StatesOfTheCallerMustFit) {
+  const OptimizerOptions options = options_of(Rule::Adam);
+  const Tensor weight = random({3, 2}, kFloat32, 0, 1, 1), m = zeros({3, 2});
+  TERCEL_EXPECT_THROW(Optimizer(options, weight, {m}), RuntimeError, "optimizer: Adam has 2 states, got 1");
+  TERCEL_EXPECT_THROW(Optimizer(options, weight, {m, zeros({2, 3})}), RuntimeError,
+                      "optimizer: Adam's 'v' [2, 3] float32 on cpu does not fit the parameter [3, 2] float32 on cpu");
+  TERCEL_EXPECT_THROW(Optimizer(options, weight, {zeros({3, 2}, kFloat64), m}), RuntimeError, "Adam's 'm'");
+  TERCEL_EXPECT_THROW(Optimizer(options, weight, {m, Tensor()}), RuntimeError, "Adam's 'v'");
+  TERCEL_EXPECT_THROW(Optimizer(options, placed(weight, test::Placement::Transposed), {m, m}), RuntimeError,
+                      "optimizer: the rows of the parameter [3, 2] float32");
 }
 
 TEST_F(Optimizers, UpdateTypesThatAreLocalInAnotherNameAreAccepted) {

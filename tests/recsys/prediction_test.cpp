@@ -193,7 +193,8 @@ TEST(LoadModel, TakesTheBestCheckpointOrTheGivenOne) {
 
   LoadedModel last = load_model(all[1]);
   EXPECT_EQ(values_of(last.model.parameters().weights()), values_of(trainer.model().parameters().weights()));
-  EXPECT_EQ(values_of(last.model.tables()[0].weight()), values_of(trainer.model().tables()[0].weight()));
+  EXPECT_EQ(values_of(last.model.embeddings().tables()[0]->weight()),
+            values_of(trainer.model().embeddings().tables()[0]->weight()));
   const MetricValues metrics =
       evaluate(last.model, dataset, data::PartName::Test, last.config, [](int64_t) { return true; });
   EXPECT_EQ(metrics, trainer.last_metrics());

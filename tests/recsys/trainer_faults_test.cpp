@@ -162,7 +162,8 @@ TEST(TrainerFaults, AStopWhileTablesAreInitialisedEndsThat) {
   const Tree before = root.tree();
   Model model(stateful_config(), dataset.schema);
   const auto bytes = [&](size_t t) {
-    return static_cast<size_t>(model.tables()[t].rows() * model.tables()[t].dim()) * sizeof(float);
+    return static_cast<size_t>(model.embeddings().tables()[t]->rows() * model.embeddings().tables()[t]->dim()) *
+           sizeof(float);
   };
   const auto stop_in_first_table = [&](const char* run, Resume resume) {
     StoppingAllocator allocator(bytes(0));
@@ -181,24 +182,6 @@ TEST(TrainerFaults, AStopWhileTablesAreInitialisedEndsThat) {
   EXPECT_FALSE(exists(root / "run"));
   stop_in_first_table("five", Resume::Auto);
   EXPECT_EQ(differences(before, root.tree()), "");
-}
-
-TEST(TrainerFaults, ATableIsInitialisedInPartsWithTheNumbersOfTheWhole) {
-  constexpr int64_t kRows = (int64_t{1} << 21) + 5, kDim = 3;  // two parts
-  for (const nn::Init& init : {nn::Init::uniform(0.5), nn::Init::normal(0.5)}) {
-    StaticTable table("t", 0, kRows, kDim, BagMode::Sum, init);
-    Generator parts(7), whole(7);
-    ASSERT_TRUE(table.allocate(parts, [] { return true; }));
-    const Tensor expected = empty({kRows, kDim});
-    nn::initialize(expected, init, whole);
-    EXPECT_TRUE(values_of(table.weight()) == values_of(expected));
-    EXPECT_EQ(parts.state(), whole.state());
-    StaticTable stopped("t", 0, kRows, kDim, BagMode::Sum, init);
-    int64_t asked = 0;
-    EXPECT_FALSE(stopped.allocate(parts, [&] { return ++asked < 2; }));
-    EXPECT_EQ(asked, 2);
-    EXPECT_FALSE(stopped.weight().defined());
-  }
 }
 
 TEST(TrainerFaults, LackOfMemoryNamesTheLayerAndTheBatch) {

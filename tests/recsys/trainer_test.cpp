@@ -195,7 +195,7 @@ TEST(Trainer, StepsAreThoseOfPlainGradientDescent) {
   }
   EXPECT_NEAR(values_of(trainer.model().parameters()[0])[0], w, 1e-6);
   EXPECT_NEAR(values_of(trainer.model().parameters()[1])[0], b, 1e-6);
-  const std::vector<double> rows = values_of(trainer.model().tables()[0].weight());
+  const std::vector<double> rows = values_of(trainer.model().embeddings().tables()[0]->weight());
   for (size_t k = 0; k < 4; ++k) EXPECT_NEAR(rows[k], table[k], 1e-6);
 }
 
@@ -448,7 +448,7 @@ TEST(Trainer, NanLossNamesTheFirstLayer) {
   }
   {  // a table's row
     Trainer trainer(preset_config("dlrm"), dataset, root / "table", Resume::Never);
-    const Tensor& weight = trainer.model().tables()[0].weight();
+    const Tensor& weight = trainer.model().embeddings().tables()[0]->weight();
     for (int64_t i = 0; i < weight.numel(); ++i) weight.data<float>()[i] = std::numeric_limits<float>::quiet_NaN();
     TERCEL_EXPECT_THROW(trainer.run(ignore), NumericError, "DistributedSlotSparseEmbeddingHash embedding");
     EXPECT_TRUE(list_checkpoints(root / "table/checkpoints").empty()) << "broken state is not saved";

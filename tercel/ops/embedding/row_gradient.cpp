@@ -35,6 +35,8 @@ bool rows_are_dense(const Tensor& values) {
 
 struct UniqueRows::Scratch {
   KeySorter sorter;
+  Tensor shared;      // the rows that `sorted` has; undefined for none
+  SortedKeys sorted;  // in the sorter's memory
   Tensor rows, sums, counts;
 };
 
@@ -48,6 +50,31 @@ struct UniqueRows::Entries {
   Tensor rows, values, sources;
   SegmentSum sum;
 };
+
+UniqueRows::Scratch& UniqueRows::scratch() {
+  if (!scratch_) scratch_ = std::make_unique<Scratch>();
+  return *scratch_;
+}
+
+void UniqueRows::share(const Tensor& rows) {
+  TERCEL_CHECK(rows.defined() && rows.is_contiguous() && rows.dtype() == kInt64 && rows.dim() == 1, RuntimeError,
+               "UniqueRows: expected contiguous rows [n] of int64 but got ", describe(rows));
+  const SortedKeys keys = sorted(rows);
+  scratch_->sorted = keys;
+  scratch_->shared = rows;
+}
+
+void UniqueRows::release() {
+  if (scratch_) scratch_->shared.reset();
+}
+
+/** The rows in ascending order: the shared ones, or sorted here. */
+SortedKeys UniqueRows::sorted(const Tensor& rows) {
+  Scratch& s = scratch();
+  if (s.shared.defined() && s.shared.data_ptr() == rows.data_ptr() && s.shared.numel() == rows.numel()) return s.sorted;
+  release();
+  return s.sorter.sort("UniqueRows", static_cast<const int64_t*>(rows.data_ptr()), rows.numel());
+}
 
 UniqueRows::Entries UniqueRows::sort(const Gradient& gradient) {
   TERCEL_CHECK(gradient.is_rows() && gradient.defined(), RuntimeError, "UniqueRows: expected a row gradient");
@@ -76,9 +103,8 @@ UniqueRows::Entries UniqueRows::sort(const Gradient& gradient) {
   entries.values = rows_are_dense(gradient.values) ? gradient.values : gradient.values.contiguous();
   const Tensor& values = entries.values;
 
-  if (!scratch_) scratch_ = std::make_unique<Scratch>();
   SegmentSum& sum = entries.sum;
-  sum.sorted = scratch_->sorter.sort("UniqueRows", static_cast<const int64_t*>(rows.data_ptr()), n);
+  sum.sorted = sorted(rows);
   sum.sources = entries.sources.defined() ? static_cast<const int64_t*>(entries.sources.data_ptr()) : nullptr;
   sum.values = values.data_ptr();
   // The two parts of complex numbers are added like elements of a row of twice the length.

@@ -8,12 +8,14 @@
 
 namespace tercel {
 
+struct SortedKeys;
+
 /**
  * Adds up a row gradient so that every row occurs once.
  *
  * Rows come out in ascending order, and the values of a row are added in the order of their positions (16-bit floats in
- * float32), so the result does not depend on the number of threads. An object reuses its memory: with one object per
- * parameter, nothing is allocated once it has seen the largest gradient.
+ * float32), so the result does not depend on the number of threads. An object reuses its memory: nothing is allocated
+ * once it has seen the largest gradient of each dtype and row size.
  */
 class TERCEL_API UniqueRows {
  public:
@@ -29,10 +31,19 @@ class TERCEL_API UniqueRows {
    * bounded, however many rows the gradient has. No call if there are none.
    */
   void reduce_in_blocks(const Gradient& gradient, FunctionRef<void(const Gradient& block)> visit);
+  /**
+   * Sorts rows [n] int64 that several gradients have in common. Until release(), or a gradient with other rows,
+   * gradients whose rows are this very memory are not sorted again; the rows must not change meanwhile.
+   */
+  void share(const Tensor& rows);
+  /** Drops the shared rows. */
+  void release();
 
  private:
   struct Scratch;
   struct Entries;
+  Scratch& scratch();
+  SortedKeys sorted(const Tensor& rows);
   Entries sort(const Gradient& gradient);
   Gradient sum(const Entries& entries, int64_t begin, int64_t end);
 

@@ -2,50 +2,54 @@
 
 #include <algorithm>
 
+#include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/binary.h"
-#include "tercel/ops/embedding/batched_embedding_bag.h"
 #include "tercel/ops/views/views.h"
+#include "tercel/recsys/embedding/initialize_rows.h"
 
 namespace tercel::recsys {
 
-StaticTable::StaticTable(std::string name, int64_t first_key, int64_t rows, int64_t dim, BagMode combiner,
-                         nn::Init init)
-    : name_(std::move(name)), first_key_(first_key), rows_(rows), dim_(dim), combiner_(combiner), init_(init) {}
+StaticTable::StaticTable(std::string name, int64_t first_key, int64_t rows, int64_t dim, nn::Init init)
+    : EmbeddingTable(std::move(name), dim), first_key_(first_key), rows_(rows), init_(init) {}
 
-bool StaticTable::allocate(Generator& generator, FunctionRef<bool()> go_on) {
-  Tensor weight;
+Tensor StaticTable::find_rows(const Tensor& keys, NewKeys /*new_keys*/) {
+  const Tensor wide = to(keys, kInt64);
+  return first_key_ == 0 ? wide : sub(wide, first_key_);
+}
+
+bool StaticTable::finds_same_rows(const EmbeddingTable& other) const {
+  const auto* const table = dynamic_cast<const StaticTable*>(&other);
+  return table && table->first_key_ == first_key_;
+}
+
+void StaticTable::refuse_keys(const Tensor& keys) const {
+  const Tensor wide = contiguous(to(keys, kInt64));
+  const auto* const all = wide.data<int64_t>();
+  const auto* const bad = std::find_if(all, all + wide.numel(),
+                                       [this](int64_t key) { return key < first_key_ || key - first_key_ >= rows_; });
+  TERCEL_CHECK(bad == all + wide.numel(), IndexError, "embedding table '", name(), "': no row for key ", *bad,
+               " (at position ", bad - all, "); it has the keys from ", first_key_, " to ", first_key_ + rows_ - 1);
+}
+
+bool StaticTable::allocate(uint64_t seed, const RowStates& states, FunctionRef<bool()> go_on) {
+  const NoGradGuard no_grad;
+  RowStore store;
   try {
-    weight = empty({rows_, dim_});
+    store = RowStore(rows_, dim(), states.names);
   } catch (const OutOfMemoryError& e) {
-    throw_error<OutOfMemoryError>({"embedding table '", name_, "' (", rows_, " rows of ", dim_, "): ", e.what()});
+    throw_error<OutOfMemoryError>({"embedding table '", name(), "' (", rows_, " rows of ", dim(), "): ", e.what()});
   }
-  // A generator's next range begins at a multiple of four numbers: with parts of such a size the numbers are those of
-  // one call for the whole table.
-  constexpr int64_t kPart = int64_t{1} << 22;
-  const Tensor flat = weight.view({-1});
-  for (int64_t start = 0; start < flat.numel(); start += kPart) {
+  constexpr int64_t kPart = int64_t{1} << 22;  // elements
+  const int64_t part = std::max<int64_t>(1, kPart / dim());
+  for (int64_t row = 0; row < rows_; row += part) {
     if (!go_on()) return false;
-    nn::initialize(flat.narrow(0, start, std::min(kPart, flat.numel() - start)), init_, generator);
+    const int64_t n = std::min(part, rows_ - row);
+    initialize_rows(store.weight().narrow(0, row, n), init_, seed, name(), first_key_ + row);
+    for (const Tensor& state : store.states()) fill_(state.narrow(0, row, n), states.initial);
   }
-  weight_ = std::move(weight);
-  weight_.requires_grad_();
+  set_store(std::move(store));
   return true;
-}
-
-void StaticTable::set_weight(Tensor weight) {
-  TERCEL_CHECK(weight.is_contiguous() && weight.dtype() == kFloat32 && weight.sizes() == IntSpan({rows_, dim_}),
-               RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows_, ", ", dim_,
-               "] but got ", describe(weight));
-  weight_ = std::move(weight);
-  weight_.requires_grad_();
-}
-
-Tensor StaticTable::lookup(const data::SparseBatch& batch) const {
-  TERCEL_CHECK(batch.order == data::BagOrder::SampleMajor, RuntimeError, "embedding table '", name_,
-               "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
-               to_string(batch.order));
-  const Tensor rows = first_key_ == 0 ? batch.keys : sub(batch.keys, first_key_);
-  return batched_embedding_bag(weight_, rows, batch.row_offsets, batch.slot_num, combiner_);
 }
 
 }  // namespace tercel::recsys

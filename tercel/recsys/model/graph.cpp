@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/layers/layers_impl.h"
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
@@ -209,16 +210,16 @@ class Builder {
     GraphNode node;
     node.type = type;
     node.name = name;
-    node.table = graph_.tables.size();
-    node.sparse_input = input;
     node.tops.push_back(add_tensor(name, {slots, p.embedding_vec_size}, where));
-    graph_.tables.emplace_back(name, keys.first, keys.count, p.embedding_vec_size,
-                               p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, init);
-    graph_.table_optimizers.push_back(
+    const optim::OptimizerOptions optimizer =
         layer.contains("optimizer")
             ? read_optimizer(layer.at("optimizer"), optimizer_, str_cat({type, " ", name, " optimizer"}))
-            : optimizer_);
-    optim::check_update_type(graph_.table_optimizers.back(), where);
+            : optimizer_;
+    optim::check_update_type(optimizer, where);
+    const size_t table = graph_.embeddings.add_table(
+        std::make_unique<StaticTable>(name, keys.first, keys.count, p.embedding_vec_size, init), optimizer);
+    node.lookup = graph_.embeddings.add_lookup({name, table, graph_.sparse_inputs[static_cast<size_t>(input)].name,
+                                                p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, slots});
     // If several tables read an input, its keys must be in the smallest one.
     data::SparseInput& source = graph_.sparse_inputs[static_cast<size_t>(input)];
     if (source.table.empty() || keys.count < source.num_keys) {
@@ -227,7 +228,7 @@ class Builder {
     }
     graph_.layers.push_back(resolved_layer(type, bottoms, tops));
     graph_.layers.back()["sparse_embedding_hparam"] = write_options(p);
-    graph_.layers.back()["optimizer"] = write_options(graph_.table_optimizers.back());
+    graph_.layers.back()["optimizer"] = write_options(optimizer);
     graph_.nodes.push_back(std::move(node));
   }
 

@@ -7,7 +7,7 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
-#include "tercel/recsys/embedding/static_table.h"
+#include "tercel/recsys/embedding/embedding_collection.h"
 #include "tercel/recsys/layers/layer.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/util/json_impl.h"
@@ -25,8 +25,7 @@ struct GraphTensor {
 struct GraphNode {
   std::string type, name;
   std::unique_ptr<Layer> layer;  ///< null for an embedding
-  size_t table = 0;              ///< of an embedding
-  int64_t sparse_input = 0;      ///< of an embedding
+  size_t lookup = 0;             ///< of an embedding
   std::vector<size_t> bottoms, tops;
 };
 
@@ -34,8 +33,7 @@ struct Graph {
   std::vector<GraphTensor> tensors;
   size_t label = 0, dense = 0;  ///< tensors that the batch fills
   std::vector<data::SparseInput> sparse_inputs;
-  std::vector<StaticTable> tables;
-  std::vector<optim::OptimizerOptions> table_optimizers;
+  EmbeddingCollection embeddings;
   std::vector<GraphNode> nodes;
   size_t loss = 0, logits = 0;  ///< tensors
   Json layers = Json::array();  ///< the configuration's list with every option written out

@@ -15,7 +15,7 @@ struct Model::State {
   Graph graph;
   Generator generator;
   // Tensors of the running pass; members only to reuse their memory.
-  std::vector<Tensor> values, bottoms, tops;
+  std::vector<Tensor> values, bottoms, tops, rows;
 };
 
 Model::Model(const ModelConfig& config, const data::Schema& schema) : state_(std::make_unique<State>()) {
@@ -32,8 +32,7 @@ void Model::initialize(uint64_t seed) {
 bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
   Generator generator(seed);
   state_->parameters.allocate(kFloat32, generator);
-  for (StaticTable& table : state_->graph.tables)
-    if (!go_on() || !table.allocate(generator, go_on)) return false;
+  if (!state_->graph.embeddings.allocate(seed, go_on)) return false;
   // Dropout has a separate random sequence.
   state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
   return true;
@@ -45,10 +44,9 @@ namespace {
 
 /** Sets the node's tops. */
 void run_node(const Graph& graph, const GraphNode& node, const data::Batch& batch, const ForwardContext& context,
-              std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops) {
+              Span<Tensor> rows, std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops) {
   if (!node.layer) {
-    values[node.tops[0]] =
-        graph.tables[node.table].lookup(batch.input(graph.sparse_inputs[static_cast<size_t>(node.sparse_input)].name));
+    values[node.tops[0]] = graph.embeddings.look_up(node.lookup, batch, rows);
     return;
   }
   bottoms.clear();
@@ -60,20 +58,24 @@ void run_node(const Graph& graph, const GraphNode& node, const data::Batch& batc
 
 /** Runs the nodes in order; after each, calls `watch`, which decides whether to continue. */
 template <class Watch>
-void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& values,
-               std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {
+void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& rows,
+               std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {
   values.assign(graph.tensors.size(), Tensor());
   values[graph.label] = batch.labels;
   values[graph.dense] = batch.dense;
+  name_batch_without_memory(
+      [] { return "[embeddings]"; }, batch.rows, context.training,
+      [&] { graph.embeddings.find_rows(batch, grad_enabled() ? NewKeys::Insert : NewKeys::Refuse, rows); });
   for (const GraphNode& node : graph.nodes) {
     const ProfileRange range(node.name.c_str(), RangeKind::Annotation);
     if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
     const auto describe = [&] { return str_cat({"[", node.type, " ", node.name, "]"}); };
     name_batch_without_memory(describe, batch.rows, context.training,
-                              [&] { run_node(graph, node, batch, context, values, bottoms, tops); });
+                              [&] { run_node(graph, node, batch, context, rows, values, bottoms, tops); });
     if (!watch(node)) break;
   }
   bottoms.clear();
+  rows.clear();
 }
 
 }  // namespace
@@ -81,7 +83,7 @@ void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContex
 Model::Result Model::forward(const data::Batch& batch, bool training) {
   State& s = *state_;
   const GradModeGuard guard(training && grad_enabled());
-  run_graph(s.graph, batch, {training, s.generator}, s.values, s.bottoms, s.tops,
+  run_graph(s.graph, batch, {training, s.generator}, s.rows, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
   Result result{std::move(s.values[s.graph.loss]), std::move(s.values[s.graph.logits])};
   s.values.clear();  // saved tensors keep what backward needs
@@ -92,7 +94,7 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch) {
   State& s = *state_;
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch, {true, s.generator}, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
+  run_graph(s.graph, batch, {true, s.generator}, s.rows, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
     for (const size_t t : node.tops)
       if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
     return found.empty();
@@ -103,8 +105,7 @@ std::string Model::first_nonfinite_layer(const data::Batch& batch) {
 
 const std::vector<data::SparseInput>& Model::sparse_inputs() const { return state_->graph.sparse_inputs; }
 nn::ParameterArena& Model::parameters() { return state_->parameters; }
-std::vector<StaticTable>& Model::tables() { return state_->graph.tables; }
-const std::vector<optim::OptimizerOptions>& Model::table_optimizers() const { return state_->graph.table_optimizers; }
+EmbeddingCollection& Model::embeddings() { return state_->graph.embeddings; }
 Generator& Model::generator() { return state_->generator; }
 
 std::vector<std::pair<std::string, Tensor>> Model::buffers() {
@@ -126,7 +127,10 @@ std::string Model::summary() const {
     int64_t parameters = 0;
     for (const auto& entry : state_->parameters.entries())
       if (entry.name.starts_with(node.name + ".")) parameters += numel_of(entry.sizes);
-    if (!node.layer) parameters = graph.tables[node.table].rows() * graph.tables[node.table].dim();
+    if (!node.layer) {
+      const EmbeddingTable& table = *graph.embeddings.tables()[graph.embeddings.lookups()[node.lookup].table];
+      parameters = table.rows() * table.dim();
+    }
     if (parameters > 0) text += ", " + std::to_string(parameters) + " parameters";
     text += "\n";
   }
@@ -136,8 +140,8 @@ std::string Model::summary() const {
 std::string Model::fingerprint() const {
   std::string text;
   for (const auto& entry : state_->parameters.entries()) text += str_cat({entry.name, " ", IntSpan(entry.sizes), "\n"});
-  for (const StaticTable& table : state_->graph.tables)
-    text += str_cat({table.name(), " ", table.rows(), " x ", table.dim(), "\n"});
+  for (const auto& table : state_->graph.embeddings.tables())
+    text += str_cat({table->name(), " ", table->rows(), " x ", table->dim(), "\n"});
   return checksum_to_hex(checksum(text.data(), text.size()));
 }
 

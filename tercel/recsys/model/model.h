@@ -10,7 +10,7 @@
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/dataset.h"
 #include "tercel/nn/parameter_arena.h"
-#include "tercel/recsys/embedding/static_table.h"
+#include "tercel/recsys/embedding/embedding_collection.h"
 #include "tercel/recsys/model/config.h"
 #include "tercel/util/function_ref.h"
 
@@ -24,12 +24,13 @@ class TERCEL_API Model {
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
 
-  /** Allocates parameters and tables and draws their initial values. */
+  /** Allocates parameters, tables and the tables' optimizer states, and draws their initial values. */
   void initialize(uint64_t seed);
   /** The same while go_on() is true, which is asked regularly; false if it ended early: the model is not usable then.
    */
   bool initialize(uint64_t seed, FunctionRef<bool()> go_on);
-  /** Allocates parameters, filled with zeros, before loading values; tables are set by StaticTable::set_weight().
+  /**
+   * Allocates parameters, filled with zeros, before loading values; tables are set by EmbeddingTable::set_weight().
    */
   void allocate_parameters();
 
@@ -48,9 +49,8 @@ class TERCEL_API Model {
   /** How the reader must group the slots. */
   const std::vector<data::SparseInput>& sparse_inputs() const;
   nn::ParameterArena& parameters();
-  std::vector<StaticTable>& tables();
-  /** Options of each table's optimizer: its own, or the model's. */
-  const std::vector<optim::OptimizerOptions>& table_optimizers() const;
+  /** Tables, with optimizers of their own or the model's, and lookups. */
+  EmbeddingCollection& embeddings();
   /** State that is neither parameter nor table (running statistics), by name. */
   std::vector<std::pair<std::string, Tensor>> buffers();
   /** Generator of dropout. */

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "tercel/ops/index/gather.h"
 #include "tercel/ops/views/views.h"
 #include "tercel/util/parallel.h"
+#include "tests/support/errors.h"
 #include "tests/support/tensors.h"
 
 namespace tercel::test {
@@ -170,6 +172,32 @@ TEST(UniqueRows, KeepsItsMemory) {
     EXPECT_EQ(next.rows.data_ptr(), first.rows.data_ptr());
     EXPECT_EQ(next.values.data_ptr(), first.values.data_ptr());
   }
+}
+
+TEST(UniqueRows, SharedRowsAreSortedOnce) {
+  constexpr int64_t kN = 3000;
+  const Tensor rows = random_rows(kN, 0, 500, 1), others = random_rows(kN, 0, 50, 2);
+  const Tensor narrow_values = random_values(kN, 1, kFloat32, 3), wide_values = random_values(kN, 24, kFloat64, 4);
+  UniqueRows unique;
+  unique.share(rows);
+  expect_sums(unique.reduce({narrow_values, rows}), rows, narrow_values);
+  expect_sums(unique.reduce({wide_values, rows}), rows, wide_values);
+  expect_sums(unique.reduce({wide_values, others}), others, wide_values);
+  expect_sums(unique.reduce({wide_values, rows}), rows, wide_values);
+
+  // That rows are not sorted again shows when they change, which they must not.
+  unique.share(rows);
+  const Tensor before = make({kN}, kInt64, values_of(rows));
+  std::copy_n(others.data<int64_t>(), kN, rows.data<int64_t>());
+  expect_sums(unique.reduce({wide_values, rows}), before, wide_values);
+  unique.release();
+  expect_sums(unique.reduce({wide_values, rows}), others, wide_values);
+
+  const Tensor none = empty({0}, kInt64);
+  unique.share(none);
+  EXPECT_EQ(unique.reduce({empty({0, 2}), none}).rows.numel(), 0);
+  TERCEL_EXPECT_THROW(unique.share(make({2}, kInt32, {0, 1})), RuntimeError,
+                      "UniqueRows: expected contiguous rows [n] of int64 but got [2] int32");
 }
 
 TEST(UniqueRows, RefusesWhatIsNoGradientOfRows) {

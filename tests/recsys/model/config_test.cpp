@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/error.h"
 #include "tests/support/errors.h"
@@ -162,12 +163,12 @@ constexpr std::string_view kFromHugeCtr = R"json({
 TEST(Config, AcceptsWhatHugeCtrWrites) {
   const ModelConfig config = parse_config(kFromHugeCtr, "hugectr.json");
   Model model(config, criteo_schema());
-  ASSERT_EQ(model.tables().size(), 2u);
-  EXPECT_EQ(model.tables()[0].rows(), 10);
-  EXPECT_EQ(model.tables()[1].rows(), 250);
-  EXPECT_EQ(model.tables()[1].first_key(), 10);
-  EXPECT_EQ(model.table_optimizers()[0].type, optim::Rule::Adam);
-  EXPECT_EQ(model.table_optimizers()[1].type, optim::Rule::Sgd);
+  ASSERT_EQ(model.embeddings().tables().size(), 2u);
+  EXPECT_EQ(model.embeddings().tables()[0]->rows(), 10);
+  EXPECT_EQ(model.embeddings().tables()[1]->rows(), 250);
+  EXPECT_EQ(dynamic_cast<const StaticTable&>(*model.embeddings().tables()[1]).first_key(), 10);
+  EXPECT_EQ(model.embeddings().optimizer(0).type, optim::Rule::Adam);
+  EXPECT_EQ(model.embeddings().optimizer(1).type, optim::Rule::Sgd);
   EXPECT_EQ(to_json(parse_config(to_json(config), "again")), to_json(config));
   TERCEL_EXPECT_THROW(Model(parse_config(kHugeCtrGraph, "x"), criteo_schema()), ConfigError,
                       "[Data] unknown option 'name'");
@@ -207,8 +208,10 @@ TEST(SetConfig, EntriesOfLayers) {
   const ModelConfig both = changed("layers.embedding.sparse_embedding_hparam.combiner=mean");
   EXPECT_NE(both.layers.find("\"combiner\": \"mean\""), std::string::npos) << both.layers;
   const ModelConfig fresh = changed("layers.embedding.optimizer.type=SGD");
-  EXPECT_EQ(Model(fresh, criteo_schema()).table_optimizers()[0].type, optim::Rule::Sgd) << "objects are created";
-  EXPECT_EQ(Model(changed("layers.bottom.mlp_param.activations=Relu,Non,Relu"), criteo_schema()).tables().size(), 1u);
+  EXPECT_EQ(Model(fresh, criteo_schema()).embeddings().optimizer(0).type, optim::Rule::Sgd) << "objects are created";
+  EXPECT_EQ(
+      Model(changed("layers.bottom.mlp_param.activations=Relu,Non,Relu"), criteo_schema()).embeddings().tables().size(),
+      1u);
   const auto refused = [&](const char* assignment, const char* text) {
     TERCEL_EXPECT_THROW(Model(changed(assignment), criteo_schema()), ConfigError, text);
   };

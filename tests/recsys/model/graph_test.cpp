@@ -1,6 +1,7 @@
 // The graph: names, shapes, inputs, tables; every mistake is a ConfigError that names the layer.
 #include <gtest/gtest.h>
 
+#include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/model/model.h"
 #include "tercel/util/error.h"
 #include "tests/support/errors.h"
@@ -193,8 +194,9 @@ TEST(Graph, SparseInputsNeedAnEmbedding) {
 TEST(Graph, TablesHaveARowForEveryKey) {
   const auto rows = [](const std::string& hparam, const data::Schema& schema = schema_of()) {
     return build(replaced(kAll, "\"embedding_vec_size\": 4", "\"embedding_vec_size\": 4" + hparam), schema)
+        .embeddings()
         .tables()[0]
-        .rows();
+        ->rows();
   };
   EXPECT_EQ(rows(""), 60);
   EXPECT_EQ(rows(", \"slot_size_array\": [10, 20, 30]"), 60);
@@ -220,7 +222,8 @@ TEST(Graph, TablesHaveARowForEveryKey) {
 TEST(Graph, EveryEmbeddingTypeIsOneStaticTable) {
   for (const char* type : {"LocalizedSlotSparseEmbeddingHash", "LocalizedSlotSparseEmbeddingOneHot",
                            "HybridSparseEmbedding", "SparseEmbedding"})
-    EXPECT_EQ(build(replaced(kAll, "DistributedSlotSparseEmbeddingHash", type)).tables()[0].rows(), 60) << type;
+    EXPECT_EQ(build(replaced(kAll, "DistributedSlotSparseEmbeddingHash", type)).embeddings().tables()[0]->rows(), 60)
+        << type;
 }
 
 /** Two inputs, of slots 0 and of 1 and 2, each with a table; the second one averages. */
@@ -237,15 +240,19 @@ const std::string kTwoInputs = R"(
     {"type": "InnerProduct", "bottom": "all", "top": "logit", "fc_param": {"num_output": 1}},
     {"type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"})";
 
+int64_t first_key(Model& model, size_t table) {
+  return dynamic_cast<const StaticTable&>(*model.embeddings().tables()[table]).first_key();
+}
+
 TEST(Graph, SeveralSparseInputs) {
   Model model = build(kTwoInputs);
   ASSERT_EQ(model.sparse_inputs().size(), 2u);
   EXPECT_EQ(model.sparse_inputs()[1].name, "b");
   EXPECT_EQ(model.sparse_inputs()[1].slot_num, 2);
-  EXPECT_EQ(model.tables()[0].rows(), 10);
-  EXPECT_EQ(model.tables()[0].first_key(), 0);
-  EXPECT_EQ(model.tables()[1].rows(), 50);
-  EXPECT_EQ(model.tables()[1].first_key(), 10);
+  EXPECT_EQ(model.embeddings().tables()[0]->rows(), 10);
+  EXPECT_EQ(first_key(model, 0), 0);
+  EXPECT_EQ(model.embeddings().tables()[1]->rows(), 50);
+  EXPECT_EQ(first_key(model, 1), 10);
 
   model.initialize(1);
   data::Batch batch;
@@ -262,7 +269,8 @@ TEST(Graph, SeveralSparseInputs) {
              .slot_num = 2,
              .row_offsets = make({5}, kInt64, {0, 2, 2, 3, 6}),
              .keys = make({6}, kInt64, {10, 12, 29, 30, 30, 59})};
-  const std::vector<double> a = values_of(model.tables()[0].weight()), b = values_of(model.tables()[1].weight());
+  const std::vector<double> a = values_of(model.embeddings().tables()[0]->weight()),
+                            b = values_of(model.embeddings().tables()[1]->weight());
   const auto row_of = [&](std::vector<double> keys_a, const std::vector<std::vector<size_t>>& slots,
                           const std::vector<double>& dense) {
     std::vector<double> row;
@@ -291,16 +299,18 @@ TEST(Graph, SeveralSparseInputs) {
   batch.labels = Tensor();
   EXPECT_FALSE(model.forward(batch, false).loss.defined()) << "without labels there is no loss";
   input_a.keys = make({2}, kInt64, {3, 10});
-  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError, "10");
+  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError,
+                      "embedding table 'ea': no row for key 10 (at position 1); it has the keys from 0 to 9");
   input_a.keys = make({2}, kInt64, {3, 9});
   input_b.keys = make({6}, kInt64, {9, 12, 29, 30, 30, 59});
-  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError, "");
+  TERCEL_EXPECT_THROW(model.forward(batch, false), IndexError,
+                      "embedding table 'eb': no row for key 9 (at position 0); it has the keys from 10 to 59");
 }
 
 TEST(Graph, TablesMayHaveAnOptimizerOfTheirOwn) {
   Model model = build(kTwoInputs);
-  EXPECT_EQ(model.table_optimizers()[0].type, optim::Rule::Adam) << "the model's, here by default";
-  EXPECT_EQ(model.table_optimizers()[1].type, optim::Rule::Sgd);
+  EXPECT_EQ(model.embeddings().optimizer(0).type, optim::Rule::Adam) << "the model's, here by default";
+  EXPECT_EQ(model.embeddings().optimizer(1).type, optim::Rule::Sgd);
   refuses(replaced(kTwoInputs, "\"SGD\"", "\"SDG\""), "[DistributedSlotSparseEmbeddingHash eb optimizer]");
   refuses(replaced(kTwoInputs, "\"sgd_hparam\"", "\"sgd_hparams\""), "did you mean 'sgd_hparam'?");
   refuses(replaced(kTwoInputs, "\"sgd_hparam\": {\"atomic_update\": true}", "\"adam_hparam\": {\"beta3\": 0.5}"),
@@ -310,7 +320,7 @@ TEST(Graph, TablesMayHaveAnOptimizerOfTheirOwn) {
 TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
   data::Schema schema = schema_of();
   schema.dense_dim = 0;
-  EXPECT_EQ(build(replaced(kAll, "[\"flat\", \"dense\"]", "[\"flat\"]"), schema).tables().size(), 1u);
+  EXPECT_EQ(build(replaced(kAll, "[\"flat\", \"dense\"]", "[\"flat\"]"), schema).embeddings().tables().size(), 1u);
   const std::string alone =
       "DistributedSlotSparseEmbeddingHash emb -> [batch, 3, 4], 240 parameters\n"
       "Reshape flat -> [batch, 12]\n"
@@ -325,7 +335,7 @@ TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
   const std::string towers = replaced(replaced(kAll, kJoin, tower + kJoin), "\"dense\"], \"top\": \"all\"",
                                       "\"right\", \"m\"], \"top\": \"all\"");
   const std::string model = replaced(towers, kHead, replaced(kHead, "\"logit\"", "\"y\"") + sum);
-  EXPECT_EQ(build(model).tables().size(), 1u);
+  EXPECT_EQ(build(model).embeddings().tables().size(), 1u);
   EXPECT_EQ(build(model, schema).summary(), replaced(replaced(alone, "InnerProduct logit", "InnerProduct y"),
                                                      "BinaryCross", "Add logit -> [batch, 1]\nBinaryCross"));
   // Mistakes in absent layers are still errors.
@@ -334,7 +344,7 @@ TEST(Graph, WithoutDenseValuesLayersOfThemAreLeftOut) {
   refuses(replaced(model, "\"left\", \"right\"", "\"left\", \"left\""), "'left' exists already", schema);
   // Layers that do not combine their inputs need all of them.
   const std::string product = replaced(model, "\"Add\"", "\"ElementwiseMultiply\"");
-  EXPECT_EQ(build(product).tables().size(), 1u);
+  EXPECT_EQ(build(product).embeddings().tables().size(), 1u);
   refuses(product,
           "[ElementwiseMultiply logit] its bottom 'left' depends only on dense values, and the dataset has none",
           schema);
@@ -347,7 +357,7 @@ TEST(Graph, DatasetsWithoutSlots) {
   data::Schema plain = schema_of({});
   Model no_slots =
       build(R"({"type": "Data", "label": {"top": "label"}, "dense": {"top": "all"}},)" + kHead + kLoss, plain);
-  EXPECT_TRUE(no_slots.tables().empty());
+  EXPECT_TRUE(no_slots.embeddings().tables().empty());
   EXPECT_TRUE(no_slots.sparse_inputs().empty());
 }
 
@@ -368,7 +378,7 @@ TEST(Graph, InitialRowsOfTables) {
     Model model = build(replaced(kAll, "\"embedding_vec_size\": 4",
                                  "\"embedding_vec_size\": 4, \"max_vocabulary_size_global\": 5000" + hparam));
     model.initialize(3);
-    return values_of(model.tables()[0].weight());
+    return values_of(model.embeddings().tables()[0]->weight());
   };
   const auto largest = [](const std::vector<double>& v) {
     double most = 0;

@@ -1,0 +1,95 @@
+#include "tercel/recsys/embedding/embedding_collection.h"
+
+#include <algorithm>
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/embedding/batched_embedding_bag.h"
+
+namespace tercel::recsys {
+
+size_t EmbeddingCollection::add_table(std::unique_ptr<EmbeddingTable> table, const optim::OptimizerOptions& optimizer) {
+  tables_.push_back(std::move(table));
+  options_.push_back(optimizer);
+  readers_.emplace_back();
+  return tables_.size() - 1;
+}
+
+size_t EmbeddingCollection::add_lookup(Lookup lookup) {
+  TERCEL_CHECK(lookup.table < tables_.size(), RuntimeError, "lookup '", lookup.name, "': there is no table ",
+               lookup.table, ", only ", tables_.size());
+  size_t group = 0;
+  while (group < groups_.size() && (groups_[group].input != lookup.input ||
+                                    !tables_[groups_[group].table]->finds_same_rows(*tables_[lookup.table])))
+    ++group;
+  if (group == groups_.size()) groups_.push_back({lookup.input, lookup.table});
+  Readers& readers = readers_[lookup.table];
+  if (readers.count++ == 0) readers.group = group;
+  group_of_.push_back(group);
+  lookups_.push_back(std::move(lookup));
+  return lookups_.size() - 1;
+}
+
+bool EmbeddingCollection::allocate(uint64_t seed, FunctionRef<bool()> go_on) {
+  optimizers_.clear();
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const RowStates states{optim::Optimizer::state_names(options_[t].type),
+                           optim::Optimizer::initial_state(options_[t])};
+    if (!go_on() || !tables_[t]->allocate(seed, states, go_on)) return false;
+    const RowStore& rows = tables_[t]->store();
+    optimizers_.emplace_back(options_[t], rows.weight(), rows.states());
+  }
+  return true;
+}
+
+void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) const {
+  rows.clear();
+  for (const Group& group : groups_) {
+    const data::SparseBatch& input = batch.input(group.input);
+    TERCEL_CHECK(input.order == data::BagOrder::SampleMajor, RuntimeError, "embedding of input '", group.input,
+                 "': expected a batch of order ", to_string(data::BagOrder::SampleMajor), ", got ",
+                 to_string(input.order));
+    rows.push_back(tables_[group.table]->find_rows(input.keys, new_keys));
+  }
+}
+
+Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const {
+  const Lookup& l = lookups_[lookup];
+  const EmbeddingTable& table = *tables_[l.table];
+  const data::SparseBatch& input = batch.input(l.input);
+  try {
+    return batched_embedding_bag(table.weight(), rows[group_of_[lookup]], input.row_offsets, l.slots, l.combiner);
+  } catch (const IndexError&) {
+    table.refuse_keys(input.keys);
+    throw;
+  }
+}
+
+void EmbeddingCollection::update(double learning_rate, int64_t step) {
+  TERCEL_CHECK(optimizers_.size() == tables_.size(), RuntimeError,
+               "embedding tables without optimizer states cannot be trained");
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const Gradient gradient = gradient_of(tables_[t]->weight());
+    if (!gradient.defined()) continue;
+    if (readers_[t].count == 1) {
+      // The gradients of all tables of a group have the rows of find_rows() as their rows.
+      UniqueRows& unique_rows = groups_[readers_[t].group].unique_rows;
+      unique_rows.share(gradient.rows);
+      optimizers_[t].update_rows(gradient, learning_rate, step, unique_rows);
+    } else {
+      optimizers_[t].update_rows(gradient, learning_rate, step);
+    }
+  }
+  for (Group& group : groups_) group.unique_rows.release();
+  clear_gradients();
+}
+
+void EmbeddingCollection::clear_gradients() const {
+  for (const auto& table : tables_) clear_gradient(table->weight());
+}
+
+bool EmbeddingCollection::is_finite() const {
+  return std::all_of(optimizers_.begin(), optimizers_.end(),
+                     [](const optim::Optimizer& optimizer) { return optimizer.is_finite(); });
+}
+
+}  // namespace tercel::recsys

@@ -1,0 +1,84 @@
+// The embedding tables of a model, and the lookups that read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tercel/data/batch.h"
+#include "tercel/ops/embedding/embedding_bag.h"
+#include "tercel/optim/optimizer.h"
+#include "tercel/recsys/embedding/embedding_table.h"
+
+namespace tercel::recsys {
+
+/** A sparse input, read from a table: the vectors of a slot's keys are combined. */
+struct Lookup {
+  std::string name;  ///< of the layer
+  size_t table = 0;  ///< its number in the collection
+  std::string input;
+  BagMode combiner = BagMode::Sum;  ///< Sum or Mean
+  int64_t slots = 0;                ///< of the input
+};
+
+/**
+ * Tables with their optimizers, and lookups, which may share tables. All lookups of a step are one group, in two
+ * phases: keys to rows, then rows to vectors. Keys are resolved once for all lookups that read one input from tables
+ * with the same rows for its keys, and the update finds their unique rows once.
+ */
+class TERCEL_API EmbeddingCollection {
+ public:
+  /** Adds a table and returns its number. */
+  size_t add_table(std::unique_ptr<EmbeddingTable> table, const optim::OptimizerOptions& optimizer);
+  /** Adds a lookup in a table of the collection and returns its number. */
+  size_t add_lookup(Lookup lookup);
+
+  const std::vector<std::unique_ptr<EmbeddingTable>>& tables() const { return tables_; }
+  const std::vector<Lookup>& lookups() const { return lookups_; }
+  const optim::OptimizerOptions& optimizer(size_t table) const { return options_[table]; }
+
+  /** EmbeddingTable::allocate() for each table; false if go_on() was false. ConfigError for wrong optimizer options. */
+  bool allocate(uint64_t seed, FunctionRef<bool()> go_on);
+
+  /**
+   * First phase: the rows of a batch's keys, for look_up(). ConfigError for a batch without an input that is read,
+   * RuntimeError unless its order is SampleMajor.
+   */
+  void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) const;
+  /**
+   * Second phase: vectors [B, slots, dim] of a lookup, recorded like any op. IndexError that names table and key for a
+   * key without a row.
+   */
+  Tensor look_up(size_t lookup, const data::Batch& batch, Span<Tensor> rows) const;
+
+  /** One step of every table that has a gradient, which is cleared; RuntimeError for tables without states. */
+  void update(double learning_rate, int64_t step);
+  void clear_gradients() const;
+  /** Whether all values stored by the steps so far were finite. */
+  bool is_finite() const;
+
+ private:
+  /** Lookups of one input with the same rows. */
+  struct Group {
+    std::string input;
+    size_t table;  // one of those that are read
+    UniqueRows unique_rows = {};
+  };
+
+  /** How many lookups read the table, and the group of the first one. */
+  struct Readers {
+    size_t count = 0, group = 0;
+  };
+
+  std::vector<std::unique_ptr<EmbeddingTable>> tables_;
+  std::vector<optim::OptimizerOptions> options_;
+  std::vector<optim::Optimizer> optimizers_;  // none before allocate()
+  std::vector<Lookup> lookups_;
+  std::vector<size_t> group_of_;  // of each lookup
+  std::vector<Group> groups_;
+  std::vector<Readers> readers_;  // of each table
+};
+
+}  // namespace tercel::recsys

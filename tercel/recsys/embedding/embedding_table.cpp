@@ -1,0 +1,21 @@
+#include "tercel/recsys/embedding/embedding_table.h"
+
+namespace tercel::recsys {
+
+EmbeddingTable::~EmbeddingTable() = default;
+
+void EmbeddingTable::set_store(RowStore store) {
+  Tensor weight = store.weight();
+  weight.requires_grad_();
+  store_ = std::move(store);
+}
+
+void EmbeddingTable::set_weight(Tensor weight) {
+  TERCEL_CHECK(weight.defined() && weight.is_contiguous() && weight.dtype() == kFloat32 &&
+                   weight.sizes() == IntSpan({rows(), dim_}),
+               RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows(), ", ", dim_,
+               "] but got ", describe(weight));
+  set_store(RowStore(std::move(weight)));
+}
+
+}  // namespace tercel::recsys

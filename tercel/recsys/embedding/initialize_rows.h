@@ -1,0 +1,21 @@
+// Initial values of embedding rows.
+//
+// Note [Initial rows]
+// The value of a row's column is a function of (seed, name of the table, key, column): it depends neither on the order
+// in which rows are made nor on threads, ranks, the number of rows or other tables. A table has a Philox seed, made of
+// the run's seed and its name; block `key` of stream `column / 4` gives four columns.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+#include "tercel/nn/init.h"
+
+namespace tercel::recsys {
+
+/** Fills rows [n, dim], float32 with contiguous rows, with the values of the keys from first_key on. */
+TERCEL_API void initialize_rows(const Tensor& rows, const nn::Init& init, uint64_t seed, std::string_view table,
+                                int64_t first_key);
+
+}  // namespace tercel::recsys

@@ -1,0 +1,37 @@
+// The memory of an embedding table: the weight of each row and the states of its optimizer.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tercel/core/tensor.h"
+#include "tercel/util/span.h"
+
+namespace tercel::recsys {
+
+/**
+ * A weight [rows, dim] and states of the same sizes, float32, an array each: lookups read nothing but weights
+ * (docs/design/training.md has the figures). Update rules take them by pointer and stride, so that nothing outside
+ * depends on this layout.
+ */
+class TERCEL_API RowStore {
+ public:
+  /** No rows: weight() is undefined. */
+  RowStore() = default;
+  /** Allocates rows, which are not filled; OutOfMemoryError names the state that does not fit. */
+  RowStore(int64_t rows, int64_t dim, Span<const char*> state_names);
+  /** Stands on an existing weight, contiguous float32 [rows, dim], without states; it may be a mapped file. */
+  explicit RowStore(Tensor weight) : weight_(std::move(weight)) {}
+
+  /** [rows, dim]. */
+  const Tensor& weight() const { return weight_; }
+  /** Each [rows, dim]. */
+  const std::vector<Tensor>& states() const { return states_; }
+
+ private:
+  Tensor weight_;
+  std::vector<Tensor> states_;
+};
+
+}  // namespace tercel::recsys

@@ -1,0 +1,151 @@
+// Lookups that share tables, tables that share inputs.
+#include "tercel/recsys/embedding/embedding_collection.h"
+
+#include <gtest/gtest.h>
+
+#include "tercel/autograd/autograd.h"
+#include "tercel/ops/elementwise/binary.h"
+#include "tercel/ops/reduce/reduce.h"
+#include "tercel/recsys/embedding/static_table.h"
+#include "tests/support/errors.h"
+#include "tests/support/tensors.h"
+
+namespace tercel::recsys {
+namespace {
+
+using optim::OptimizerOptions;
+using optim::Rule;
+using test::bytes_of;
+using test::make;
+using test::values_of;
+
+OptimizerOptions options_of(Rule rule) {
+  OptimizerOptions options;
+  options.type = rule;
+  return options;
+}
+
+std::unique_ptr<EmbeddingTable> table_of(const std::string& name, int64_t first_key, int64_t rows, int64_t dim) {
+  return std::make_unique<StaticTable>(name, first_key, rows, dim, nn::Init::uniform(0.5));
+}
+
+/** Two rows of inputs "a" (2 slots, bags of 2, 0, 1 and 3 keys) and "b" (1 slot, one key each). */
+data::Batch two_inputs() {
+  data::Batch batch;
+  batch.rows = 2;
+  batch.sparse.push_back({.name = "a",
+                          .slot_num = 2,
+                          .row_offsets = make({5}, kInt64, {0, 2, 2, 3, 6}),
+                          .keys = make({6}, kInt64, {10, 12, 12, 15, 15, 19})});
+  batch.sparse.push_back(
+      {.name = "b", .slot_num = 1, .row_offsets = make({3}, kInt64, {0, 1, 2}), .keys = make({2}, kInt64, {12, 17})});
+  return batch;
+}
+
+/** One step; the loss gives element i of every lookup's result the gradient (i % 5 - 1). */
+void train(EmbeddingCollection& all, const data::Batch& batch, int64_t step) {
+  std::vector<Tensor> rows;
+  all.find_rows(batch, NewKeys::Insert, rows);
+  Tensor loss;
+  for (size_t l = 0; l < all.lookups().size(); ++l) {
+    const Tensor vectors = all.look_up(l, batch, rows);
+    std::vector<double> grad(static_cast<size_t>(vectors.numel()));
+    for (size_t i = 0; i < grad.size(); ++i) grad[i] = static_cast<double>(i % 5) - 1;
+    const Tensor part = sum(mul(vectors, make(vectors.sizes().to_vector(), kFloat32, grad)));
+    loss = loss.defined() ? add(loss, part) : part;
+  }
+  loss.backward();
+  all.update(0.1, step);
+}
+
+TEST(EmbeddingCollection, TwoLookupsTrainOneTable) {
+  constexpr int64_t kFirst = 10, kRows = 10, kDim = 3;
+  EmbeddingCollection all;
+  const size_t table = all.add_table(table_of("shared", kFirst, kRows, kDim), options_of(Rule::Sgd));
+  all.add_lookup({"sum", table, "a", BagMode::Sum, 2});
+  all.add_lookup({"mean", table, "a", BagMode::Mean, 2});
+  all.add_lookup({"other", table, "b", BagMode::Sum, 1});
+  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  const data::Batch batch = two_inputs();
+  std::vector<double> expected = values_of(all.tables()[0]->weight());
+  for (const Lookup& lookup : all.lookups()) {
+    const std::vector<double> offsets = values_of(batch.input(lookup.input).row_offsets),
+                              keys = values_of(batch.input(lookup.input).keys);
+    for (size_t bag = 0; bag + 1 < offsets.size(); ++bag)
+      for (auto i = static_cast<size_t>(offsets[bag]); i < static_cast<size_t>(offsets[bag + 1]); ++i)
+        for (size_t c = 0; c < kDim; ++c) {
+          const double share = lookup.combiner == BagMode::Mean ? 1 / (offsets[bag + 1] - offsets[bag]) : 1;
+          expected[static_cast<size_t>(keys[i] - kFirst) * kDim + c] -=
+              0.1 * share * (static_cast<double>((bag * kDim + c) % 5) - 1);
+        }
+  }
+  train(all, batch, 1);
+  const std::vector<double> found = values_of(all.tables()[0]->weight());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
+}
+
+TEST(EmbeddingCollection, TablesOfOneInputTrainAsIfTheyWereAlone) {
+  // Three tables read "a": two have the same first key and share rows, whatever their size, dim, rule and combiner.
+  struct Case {
+    const char* name;
+    int64_t first_key, rows, dim;
+    Rule rule;
+    BagMode combiner;
+  };
+  const Case cases[] = {{"narrow", 10, 10, 1, Rule::AdaGrad, BagMode::Sum},
+                        {"wide", 10, 30, 16, Rule::Adam, BagMode::Mean},
+                        {"other", 4, 20, 4, Rule::MomentumSgd, BagMode::Sum}};
+  const auto add = [](EmbeddingCollection& to, const Case& c) {
+    to.add_lookup(
+        {c.name, to.add_table(table_of(c.name, c.first_key, c.rows, c.dim), options_of(c.rule)), "a", c.combiner, 2});
+  };
+  EmbeddingCollection together;
+  for (const Case& c : cases) add(together, c);
+  ASSERT_TRUE(together.allocate(1, [] { return true; }));
+  const data::Batch batch = two_inputs();
+  std::vector<Tensor> rows;
+  together.find_rows(batch, NewKeys::Refuse, rows);
+  EXPECT_EQ(rows.size(), 2u) << "one for each input and first key";
+  for (int64_t step = 1; step <= 3; ++step) train(together, batch, step);
+  for (size_t t = 0; t < 3; ++t) {
+    EmbeddingCollection alone;
+    add(alone, cases[t]);
+    ASSERT_TRUE(alone.allocate(1, [] { return true; }));
+    for (int64_t step = 1; step <= 3; ++step) train(alone, batch, step);
+    EXPECT_EQ(bytes_of(alone.tables()[0]->weight()), bytes_of(together.tables()[t]->weight())) << cases[t].name;
+    for (size_t k = 0; k < alone.tables()[0]->store().states().size(); ++k)
+      EXPECT_EQ(bytes_of(alone.tables()[0]->store().states()[k]), bytes_of(together.tables()[t]->store().states()[k]));
+  }
+}
+
+TEST(EmbeddingCollection, AStepHoldsNothingOfTheBatch) {
+  EmbeddingCollection all;
+  all.add_lookup({"e", all.add_table(table_of("e", 0, 20, 2), options_of(Rule::Adam)), "a", BagMode::Sum, 2});
+  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  const data::Batch batch = two_inputs();
+  const auto uses = batch.sparse[0].keys.storage().use_count();
+  train(all, batch, 1);
+  EXPECT_EQ(batch.sparse[0].keys.storage().use_count(), uses) << "the reader may reuse the tensor";
+}
+
+TEST(EmbeddingCollection, Errors) {
+  EmbeddingCollection all;
+  TERCEL_EXPECT_THROW(all.add_lookup({"e", 0, "a", BagMode::Sum, 2}), RuntimeError, "lookup 'e': there is no table 0");
+  all.add_lookup({"e", all.add_table(table_of("e", 0, 20, 2), options_of(Rule::Sgd)), "a", BagMode::Sum, 2});
+  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  std::vector<Tensor> rows;
+  data::Batch batch = two_inputs();
+  batch.sparse[0].order = data::BagOrder::SlotMajor;
+  TERCEL_EXPECT_THROW(all.find_rows(batch, NewKeys::Refuse, rows), RuntimeError,
+                      "embedding of input 'a': expected a batch of order sample_major, got slot_major");
+  batch.sparse.clear();
+  TERCEL_EXPECT_THROW(all.find_rows(batch, NewKeys::Refuse, rows), ConfigError, "a");
+  OptimizerOptions wrong = options_of(Rule::Adam);
+  wrong.epsilon = 0;
+  EmbeddingCollection refused;
+  refused.add_table(table_of("e", 0, 20, 2), wrong);
+  TERCEL_EXPECT_THROW(refused.allocate(1, [] { return true; }), ConfigError, "epsilon");
+}
+
+}  // namespace
+}  // namespace tercel::recsys
