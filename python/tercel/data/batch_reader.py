@@ -156,10 +156,10 @@ class BatchReader:
         values: Dict[str, Any] = dict(options)
         if values.get("inputs") is not None:
             values["inputs"] = _inputs(values["inputs"])
+        self._part, self._options = part, values
         self._of: Any = _C._BatchReader(dataset._of, part, values)
-        self._part = part
         self._schema = dataset.schema
-        self._options: Dict[str, Any] = self._of.options()
+        self._options = self._of.options()
         self._epochs: int = self._options["epochs"]
         self._loop_end = self._epochs
         self._ended = False
