@@ -36,7 +36,7 @@ nanobind_build_library(nanobind-static AS_SYSINCLUDE)
 
 file(GLOB python_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp)
 add_library(tercel_python MODULE ${python_sources} ${op_docs} ${op_entries})
-target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel)
+target_link_libraries(tercel_python PRIVATE tercel_code nanobind-static tercel nlohmann_json::nlohmann_json)
 set(python_package ${PROJECT_BINARY_DIR}/python/tercel)
 set_target_properties(tercel_python PROPERTIES
   PREFIX "" OUTPUT_NAME _C LIBRARY_OUTPUT_DIRECTORY ${python_package} SUFFIX ".${Python_SOABI}${CMAKE_SHARED_MODULE_SUFFIX}")

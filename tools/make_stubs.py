@@ -29,7 +29,7 @@ RESULTS = {
     "frexp": "Tuple[Tensor, Tensor]",
 }
 HEADER = '''# Written by tools/make_stubs.py: do not edit.
-from typing import Any, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Literal, Optional, Sequence, Tuple, TypedDict, Union, overload
 
 _int = int
 _float = float
@@ -60,6 +60,25 @@ PYTHON_METHODS = {
     "as_subclass": "cls: Any", "unique": "sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., "
                                          "dim: Any = ...",
 }
+
+
+# Keyword arguments of tercel.data, and their tables; a name with a dot at the end stands for all that begin with it.
+OPTION_DICTS = {
+    "_ReaderOptions": ("batches",), "_FilesOptions": ("open_files.",), "_GenerateOptions": ("generate", "format."),
+    "_CriteoOptions": ("criteo", "format."), "_CsvOptions": ("csv", "format."),
+}
+
+
+def option_dicts(tables):
+    lines = []
+    for name, wanted in OPTION_DICTS.items():
+        rows = [row for want in wanted for table in tables if table == want or want[-1] == "." and table.startswith(want)
+                for row in tables[table]]
+        lines += [f"class {name}(TypedDict, total=False):"]
+        # bool, int and float are names of other things here.
+        kinds = {row[0]: re.sub(r"\b(bool|int|float)\b", r"_\1", row[3]) for row in rows}
+        lines += [f"    {key}: Optional[{kind}]" for key, kind in kinds.items()] + [""]
+    return lines
 
 
 def load(package):
@@ -149,6 +168,7 @@ def main():
     for name in sorted(vars(module)):
         if isinstance(getattr(module, name), module.dtype):
             lines.append(f"{name}: _dtype  # type: ignore")
+    lines += option_dicts(module._dataset_options())
     lines += ["strided: _layout", "contiguous_format: _memory_format", "preserve_format: _memory_format",
               "channels_last: _memory_format", "channels_last_3d: _memory_format", "default_generator: Generator",
               "def __getattr__(name: str) -> Any: ..."]

@@ -133,6 +133,13 @@ std::string_view to_text(PyObject* o) {
   return {text, static_cast<size_t>(size)};
 }
 
+std::string to_path(nb::handle o) {
+  PyObject* encoded = nullptr;
+  if (!PyUnicode_FSConverter(o.ptr(), &encoded)) raise_pending();
+  const nb::object owner = nb::steal(encoded);
+  return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
+}
+
 DimVector to_ints(PyObject* o) {
   DimVector out;
   if (!PyTuple_Check(o) && !PyList_Check(o)) {

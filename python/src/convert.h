@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -91,6 +92,8 @@ Scalar to_scalar(PyObject* o);
 /** A complex number's real part; RuntimeError, which names float64 or int64 as C++ does, if the other is not zero. */
 Scalar real_number(Scalar value, ScalarType wanted);
 std::string_view to_text(PyObject* o);
+/** From str, bytes or os.PathLike. */
+std::string to_path(nb::handle o);
 ScalarType to_dtype(PyObject* o);
 Device to_device(PyObject* o);
 Layout to_layout(PyObject* o);
@@ -105,6 +108,8 @@ DimVector to_ints(PyObject* o);
 std::vector<double> to_floats(PyObject* o);
 /** A tuple or list of tensors; TypeError for another item. */
 std::vector<Tensor> to_tensors(PyObject* o);
+
+inline nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 // New references.
 PyObject* from_scalar(Scalar value);

@@ -15,16 +15,6 @@ namespace tercel::python {
 
 namespace {
 
-/** str, bytes or os.PathLike. */
-std::string to_path(nb::handle o) {
-  PyObject* encoded = nullptr;
-  if (!PyUnicode_FSConverter(o.ptr(), &encoded)) raise_pending();
-  const nb::object owner = nb::steal(encoded);
-  return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
-}
-
-nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
-
 /** The items of a dict from strings to tensors. */
 std::vector<io::NamedTensor> to_named(nb::handle o, const char* what) {
   TERCEL_CHECK(PyDict_Check(o.ptr()), TypeError, what, ": expected a dict of tensors, not ", Py_TYPE(o.ptr())->tp_name);
@@ -43,13 +33,6 @@ nb::dict to_dict(std::vector<io::NamedTensor> tensors) {
   nb::dict out;
   for (io::NamedTensor& t : tensors) out[to_str(t.name)] = own(wrap(std::move(t.tensor)));
   return out;
-}
-
-/** Runs body() without the GIL, since disks are slow. */
-template <class F>
-auto released(F&& body) {
-  const WithoutGil scope(true);
-  return std::forward<F>(body)();
 }
 
 void register_pt(nb::module_& m) {

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include "python/src/autograd.h"
+#include "python/src/datasets.h"
 #include "python/src/exchange.h"
 #include "python/src/op.h"
 #include "python/src/out.h"
@@ -52,6 +53,8 @@ NB_MODULE(_C, m) {
   register_dlpack(m);
   register_arrow(m);
   register_files(m);
+  register_datasets(m);
+  register_batches(m);
   register_return_types(m);
   register_profile(m);
   set_warning_handler(warn);

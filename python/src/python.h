@@ -89,6 +89,13 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+/** Runs body() without the GIL, as for files: disks are slow. */
+template <class F>
+auto released(F&& body) {
+  const WithoutGil scope(true);
+  return std::forward<F>(body)();
+}
+
 /** Holds the GIL for the length of a scope, on any thread. */
 class WithGil {
  public:

@@ -31,7 +31,7 @@ from math import e, inf, nan, pi  # noqa: F401,E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 if TYPE_CHECKING:
-    from tercel import (amp, array_api, backends, compiler, cpu, cuda, distributed, jit, masked,  # noqa: F401
+    from tercel import (amp, array_api, backends, compiler, cpu, cuda, data, distributed, jit, masked,  # noqa: F401
                         multiprocessing, nn, optim, overrides, profiler, return_types, signal, testing, torch_version,
                         types, version)
 
@@ -43,8 +43,8 @@ __version__ = _C._version()
 
 # Modules that are imported on first use, to keep `import tercel` fast.
 _LATER = frozenset((
-    "__config__", "_dynamo", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "distributed", "jit", "masked", "multiprocessing", "nn",
-    "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
+    "__config__", "_dynamo", "amp", "array_api", "backends", "compiler", "cpu", "cuda", "data", "distributed", "jit",
+    "masked", "multiprocessing", "nn", "optim", "overrides", "profiler", "return_types", "signal", "testing", "torch_version", "types", "version"))
 
 
 def __getattr__(name):

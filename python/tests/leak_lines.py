@@ -1,6 +1,7 @@
 """Lines for calls whose arguments leak_calls.py cannot guess; with tc, nn, F, optim, its samples, and path, a folder."""
 
 import copy
+import os
 import pickle
 import threading
 import warnings
@@ -51,6 +52,24 @@ tc.safetensors.save_file({"x": x}, path + "/a.st", {"k": "v"}), tc.safetensors.l
 tc.safetensors.load(tc.safetensors.save({"x": x}, {"a": "b"}))
 with tc.safetensors.safe_open(weights) as f: f.keys(), f.metadata(), f.get_tensor("x"), f.get_slice("x")[:1]
 with tc.safetensors.safe_open(weights) as f: s = f.get_slice("x"); s.get_shape(), s.get_dtype(), s[0, :1], f.offset_keys()
+d = tc.data.open_dataset(clicks); d.parts, d.test, d.folder, d.format, d.format_options, d.conversion, d.schema.slot_size_array, copy.deepcopy(d)
+d = tc.data.Dataset(clicks); [(b.labels, b.columns, b["a"].row_offsets, "a" in b) for b in d.batches(batch_size=7, inputs={"a": 5}, shuffle=True)]
+with tc.data.open_dataset(clicks).batches(batch_size=7, epochs=2) as r: b = next(iter(r)); b["keys"].keys, b["keys"].key_weights, r.position, len(r)
+with tc.data.open_dataset(clicks).batches("test") as r: r.seek(r.position), r.rewind(), list(r), list(r), r.options, r.schema, r.epoch_rows, r.epoch_batches
+r = tc.data.open_dataset(clicks).batches(); r.part, r.closed, r.close(), tc.data.BatchReader(tc.data.Dataset(clicks))
+l = tc.data.Dataset(clicks).train.files[0].path; open(path + "/l", "w").write("1\n" + l); tc.data.open_files("norm", train_list=path + "/l", dense_dim=4, nnz_per_slot=[1] * 5, key_type="i64")
+tc.data.Slot("a"), tc.data.Schema(1, 0, (), (), (), 0), tc.data.DataFile("a", 1, "", 1), tc.data.DataPart("a", 1, 1, (), None), tc.data.ReaderPosition(0, 0, 1)
+tc.data.Batch(0, 0, 0, 0, 0, x, x, [("a", 1, 0, "sample_major", True, v, v, None)], [("c", v)]), tc.data.SparseBatch("a", 1, 0, "sample_major", False, v, v, None)
+tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: None), tc.data.GenerateResult, tc.data.ConvertResult
+open(path + "/c.csv", "w").write("y,x\n" + "1,2\n0,3\n" * 9); tc.data.convert_csv(path + "/c.csv", path + "/c", label="y", dense=["x"], replace=True)
+open(path + "/c.txt", "w").write(("1" + "\t3" * 39 + "\n") * 9); tc.data.convert_criteo([path + "/c.txt"], path + "/k", replace=True)
+! tc.data.open_dataset(clicks).batches(batch_size=7, seeds=3)
+! tc.data.open_dataset(clicks).batches(columns=["a"])
+! tc.data.open_dataset(clicks).batches("valid")
+! tc.data.open_dataset(path + "/none")
+! tc.data.generate(path + "/g", rows=20, preset="small", replace=True, progress=lambda *of: 1 / 0)
+! next(iter(tc.data.open_dataset(clicks).batches(start=3)))
+! tc.data.Batch(0, 0, 0, 0, 0, x, x, [], [])["a"]
 tc.from_dlpack(x), tc.utils.dlpack.from_dlpack(tc.utils.dlpack.to_dlpack(x)), tc.from_dlpack(x.numpy()), x.__dlpack__()
 tc.from_arrow(x), tc.arrow.Array(x) if hasattr(tc.arrow, "Array") else None
 xp.arange(3), xp.eye(2), xp.full((2,), 1), xp.linspace(0, 1, 3), xp.astype(x, tc.float64), xp.can_cast(tc.int8, tc.int16)
@@ -470,6 +489,13 @@ def weights(path):
     return f"{path}/w.st"
 
 
+def clicks(path):
+    folder = f"{path}/clicks"
+    if not os.path.exists(folder):
+        tc.data.generate(folder, rows=40, preset="small")
+    return folder
+
+
 def loss_of(leaf):
     """A closure for an optimizer: computes a loss and its gradient."""
     def loss():
@@ -483,7 +509,7 @@ def loss_of(leaf):
 def names(path):
     """Names available to the lines, with new samples each time."""
     return {
-        **fresh(), "path": str(path), "weights": weights(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
+        **fresh(), "path": str(path), "weights": weights(path), "clicks": clicks(path), "tc": tc, "nn": nn, "F": nn.functional, "U": nn.utils,
         "xp": tc.array_api, "np": np, "A": tc.autograd.functional, "S": optim.lr_scheduler, "W": optim.swa_utils, "optim": optim,
         "warnings": warnings, "copy": copy, "pickle": pickle, "threading": threading, "del_": delattr, "Double": Double,
         "Failing": Failing, "Tripled": Tripled, "fwAD": fwAD, "Marked": Marked, "Vjp": Vjp, "Invertible": Invertible, "Sub": Sub, "nothing": nothing,

@@ -24,3 +24,14 @@ def exchange(x: tc.Tensor, path: str) -> tc.Tensor:
     tc.safetensors.save_file({"x": x}, path)
     tc.io.save_npy(path, x)
     return tc.from_dlpack(tc.safetensors.load_file(path)["x"])
+
+
+def rows_of(path: str) -> int:
+    dataset = tc.data.open_dataset(path)
+    count = 0
+    with dataset.batches("train", batch_size=10, shuffle=True, inputs={"a": 1}, bag_order="slot_major") as reader:
+        for batch in reader:
+            offsets: tc.Tensor = batch["a"].row_offsets
+            count += batch.rows + int(offsets[0].item())
+    tc.data.generate(path, rows=10, key_type="u32").dataset.train.files[0].path.upper()
+    return count + len(dataset.schema.slots)

@@ -120,21 +120,30 @@ BatchReader::BatchReader(const Dataset& dataset, PartName part_name, const Reade
   state.shape.key_dtype = options.narrow_keys ? kInt32 : kInt64;
   if (state.shape.uniform)
     for (size_t i = 0; i < state.shape.inputs.size(); ++i)
-      state.uniform_offsets.push_back(
-          uniform_row_offsets(state.shape, i, part_rows(options, rows)));
+      state.uniform_offsets.push_back(uniform_row_offsets(state.shape, i, part_rows(options, rows)));
   state.sequence.emplace(*state.order, state.rules, 0, 0);
 }
 
 BatchReader::~BatchReader() = default;
 
+void BatchReader::start() {
+  State& state = *state_;
+  if (state.prefetcher) return;
+  const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
+  state.prefetcher.reset(new Prefetcher(*state.source, state.shape, *state.order, state.uniform_offsets, options,
+                                        state.sequence->plan().epoch, state.sequence->row()));
+}
+
+bool BatchReader::ready_within(int64_t milliseconds) {
+  if (state_->sequence->done()) return true;
+  start();
+  return state_->prefetcher->ready_within(milliseconds);
+}
+
 bool BatchReader::next(Batch& batch) {
   State& state = *state_;
   if (state.sequence->done()) return false;
-  if (!state.prefetcher) {
-    const Prefetcher::Options options{state.rules, state.options.num_workers, state.options.prefetch};
-    state.prefetcher.reset(new Prefetcher(*state.source, state.shape, *state.order, state.uniform_offsets, options,
-                                          state.sequence->plan().epoch, state.sequence->row()));
-  }
+  start();
   state.prefetcher->take(batch);
   state.sequence->next_batch();
   return true;
@@ -181,6 +190,21 @@ void BatchReader::rewind() {
   start.epoch = 0;
   start.row = 0;
   seek(start);
+}
+
+void BatchReader::add_epochs(int64_t count) {
+  TERCEL_CHECK(count >= 1, ConfigError, kOwner, ": add_epochs: expected at least 1, found ", count);
+  State& state = *state_;
+  if (state.options.epochs == 0) return;
+  int64_t epochs = 0;
+  TERCEL_CHECK(!__builtin_add_overflow(state.options.epochs, count, &epochs), ConfigError, kOwner,
+               ": add_epochs: expected a number of epochs that fits in 64 bits, found ", state.options.epochs, " + ",
+               count);
+  const ReaderPosition at = position();
+  if (state.prefetcher) state.prefetcher->check_here();
+  state.prefetcher.reset();
+  state.options.epochs = state.rules.epochs = epochs;
+  state.sequence.emplace(*state.order, state.rules, at.epoch, at.row);
 }
 
 int64_t BatchReader::epoch_rows() const noexcept { return state_->source->rows(); }

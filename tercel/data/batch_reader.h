@@ -121,6 +121,8 @@ class TERCEL_API BatchReader {
    * of the first batch that has an invalid row, and at every later call.
    */
   bool next(Batch& batch);
+  /** Waits so long at most; whether next() now returns or throws at once. Starts the threads, as next() does. */
+  bool ready_within(int64_t milliseconds);
 
   /** Where the next batch begins. */
   ReaderPosition position() const;
@@ -129,6 +131,8 @@ class TERCEL_API BatchReader {
   void seek(const ReaderPosition& position);
   /** Goes to the start of the first epoch. */
   void rewind();
+  /** Reads so many more epochs (at least 1); no effect on a reader without end. */
+  void add_epochs(int64_t count);
 
   /** Rows of an epoch, including those of a short last batch that is dropped. */
   int64_t epoch_rows() const noexcept;
@@ -139,6 +143,7 @@ class TERCEL_API BatchReader {
 
  private:
   struct State;
+  void start();
   std::unique_ptr<State> state_;
 };
 

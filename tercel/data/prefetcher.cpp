@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -150,8 +151,8 @@ bool Prefetcher::load_window(const EpochPlan& plan, int64_t window) {
     error = std::current_exception();
   }
   const bool good = error == nullptr;
-  // Regardless of the rows that the source reports: the batch with the last row must get the error, if it is not the one
-  // of a later window, since no further window follows.
+  // Regardless of the rows that the source reports: the batch with the last row must get the error, if it is not the
+  // one of a later window, since no further window follows.
   if (!good) target.rows = std::min(target.rows, last - order_.window_begin(plan.epoch, window));
   target.error = std::move(error);
   {
@@ -274,6 +275,14 @@ bool Prefetcher::is_here() const { return threads_.front().is_here(); }
 void Prefetcher::check_here() const {
   TERCEL_CHECK(is_here(), RuntimeError,
                "reader: a forked process cannot continue with its parent's reader: open another");
+}
+
+bool Prefetcher::ready_within(int64_t milliseconds) {
+  check_here();
+  if (failed_) return true;
+  std::unique_lock lock(mutex_);
+  const BatchPlace& place = batch_place(taken_);
+  return batch_ready_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return place.ready; });
 }
 
 void Prefetcher::take(Batch& batch) {

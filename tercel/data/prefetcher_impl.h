@@ -3,10 +3,10 @@
 // Note [Prefetching]
 // One thread loads windows in order, into a ring of a few. Workers claim batches in order; one that would wait for a
 // window prepares the oldest loaded one. Each decodes its batch from the windows that hold its rows, and puts it into a
-// second ring, from which the consumer takes them in order. What a batch holds depends on its number alone, so the number of workers
-// cannot change it. A window's place in its ring is free again when the last batch that has rows of it is decoded. The
-// oldest incomplete batch needs the oldest windows, so it never waits for a place, regardless of the sizes of the
-// rings.
+// second ring, from which the consumer takes them in order. What a batch holds depends on its number alone, so the
+// number of workers cannot change it. A window's place in its ring is free again when the last batch that has rows of
+// it is decoded. The oldest incomplete batch needs the oldest windows, so it never waits for a place, regardless of the
+// sizes of the rings.
 #pragma once
 
 #include <atomic>
@@ -90,6 +90,8 @@ class Prefetcher {
 
   /** RuntimeError in a child that was forked since: it has none of the threads. */
   void check_here() const;
+  /** Waits so long at most; whether take() would not wait. */
+  bool ready_within(int64_t milliseconds);
   /** The next batch of the sequence, which must not be done; an error is thrown now and at every later call. */
   void take(Batch& batch);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -255,6 +256,41 @@ TEST(BatchReader, PositionsAreRestored) {
       EXPECT_TRUE(std::equal(tail.dense.begin(), tail.dense.end(), epoch.dense.begin() + 777));
     }
   }
+}
+
+TEST(BatchReader, EpochsCanBeAddedAfterTheLastOne) {
+  const Schema schema = make_schema(1, {1, 2});
+  const TemporaryFolder folder;
+  const Dataset dataset =
+      put_dataset(folder, schema, make_rows(schema, 700, true), KeyType::I64, CheckMode::Sum, {300, 400});
+  ReaderOptions options = batches_of(200);
+  options.shuffle = true;
+  options.shuffle_window = 256;
+  options.shuffle_block = 32;
+  options.epochs = 5;
+  const Rows all = read_all(dataset, options);
+  options.epochs = 2;
+  BatchReader reader(dataset, PartName::Train, options);
+  Rows joined = read_rest(reader);
+  Batch batch;
+  reader.add_epochs(1);
+  EXPECT_EQ(reader.options().epochs, 3);
+  ASSERT_TRUE(reader.next(batch));
+  EXPECT_EQ(batch.epoch, 2);
+  append_batch(joined, batch, schema);
+  reader.add_epochs(2);  // in the middle of an epoch, which goes on
+  while (reader.next(batch)) append_batch(joined, batch, schema);
+  EXPECT_EQ(joined, all);
+  TERCEL_EXPECT_THROW(reader.add_epochs(0), ConfigError, "add_epochs: expected at least 1, found 0");
+  TERCEL_EXPECT_THROW(reader.add_epochs(std::numeric_limits<int64_t>::max()), ConfigError, "fits in 64 bits");
+
+  options.epochs = 0;
+  BatchReader endless(dataset, PartName::Train, options);
+  ASSERT_TRUE(endless.next(batch));
+  endless.add_epochs(1);
+  EXPECT_EQ(endless.options().epochs, 0);
+  ASSERT_TRUE(endless.next(batch));
+  EXPECT_EQ(batch.row, 200);
 }
 
 TEST(BatchReader, PositionsOfAnotherOrderAreRefused) {

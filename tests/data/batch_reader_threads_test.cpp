@@ -77,19 +77,18 @@ TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
   if (child == 0) {
     alarm(20);
     int refused = 0;
-    for (const bool seek : {false, true}) {
+    const std::function<void()> uses[] = {[&] { reader->next(batch); }, [&] { reader->seek(reader->position()); },
+                                          [&] { reader->ready_within(1); }, [&] { reader->add_epochs(1); }};
+    for (const auto& use : uses) {
       try {
-        if (seek)
-          reader->seek(reader->position());
-        else
-          reader->next(batch);
+        use();
       } catch (const RuntimeError& error) {
         refused += std::string(error.what()).find("forked") != std::string::npos ? 1 : 0;
       }
     }
     reader.reset();
     const bool another_reads = read_all(data.dataset, options_of(7, 2, 3, false)).count == 3000;
-    _exit(refused == 2 && another_reads ? 0 : 3);
+    _exit(refused == 4 && another_reads ? 0 : 3);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -349,6 +348,37 @@ TEST(BatchReaderThreads, EndingDoesNotWaitForAWholeWindow) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(BatchReaderThreads, WaitsEndWhenTheyShould) {
+  Case data(false, {1000});
+  ReaderOptions options = options_of(500, 1, 2, true);
+  options.epochs = 1;
+  options.shuffle_window = 1000;
+  options.shuffle_block = 500;
+  const SlowReads hook(0, std::chrono::milliseconds(300));
+  BatchReader reader(data.dataset, PartName::Train, options);
+  EXPECT_FALSE(reader.ready_within(10)) << "a read takes 300 ms";
+  EXPECT_TRUE(reader.ready_within(60'000));
+  EXPECT_EQ(reader.position().row, 0) << "waiting takes no batch";
+  Batch batch;
+  ASSERT_TRUE(reader.next(batch));
+  EXPECT_TRUE(reader.ready_within(60'000));
+  ASSERT_TRUE(reader.next(batch));
+  EXPECT_EQ(batch.row, 500);
+  EXPECT_TRUE(reader.ready_within(0)) << "after the last batch there is nothing to wait for";
+  EXPECT_FALSE(reader.next(batch));
+}
+
+TEST(BatchReaderThreads, AnErrorIsReadyLikeABatch) {
+  Case data(false);
+  BatchReader reader(data.dataset, PartName::Train, options_of(100, 2, 2, false));
+  const ScopedFault fault({FileOp::Read, 1, FaultKind::Error, 5, true});
+  Batch batch;
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_TRUE(reader.ready_within(60'000));
+    EXPECT_THROW(reader.next(batch), IoError);
+  }
 }
 
 #if !TERCEL_ADDRESS_SANITIZER && !TERCEL_THREAD_SANITIZER  // which need the address space

@@ -1,0 +1,210 @@
+// Datasets: opening, describing, converting and generating them. Classes and argument names are in
+// python/tercel/data.
+#include "python/src/datasets.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/src/convert.h"
+#include "python/src/options.h"
+#include "tercel/data/batch_reader.h"
+#include "tercel/data/convert.h"
+#include "tercel/data/generate.h"
+#include "tercel/util/enum_names.h"
+#include "tercel/util/format.h"
+
+namespace tercel::python {
+
+namespace {
+
+nb::object from_path(const std::string& path) {
+  return own(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
+template <OptionStruct S>
+nb::dict to_dict(const S& options) {
+  return options_to_dict(option_table<S>(), &options);
+}
+
+nb::list files_of(const data::Dataset& dataset, const data::DataPart& part) {
+  nb::list files;
+  for (const data::DataFile& file : part.files) {
+    nb::dict one = to_dict(file);
+    one["path"] = from_path(dataset.path_of(file));
+    files.append(one);
+  }
+  return files;
+}
+
+nb::object truth_of(const data::DataPart& part) {
+  if (!part.truth) return nb::none();
+  return to_dict(*part.truth);
+}
+
+void register_dataset(nb::module_& m) {
+  using data::Dataset;
+  nb::class_<Dataset>(m, "_Dataset")
+      .def_static("load",
+                  [](nb::handle path) {
+                    const std::string folder = to_path(path);
+                    return released([&] { return data::load_dataset(folder); });
+                  })
+      .def_static("from_json",
+                  [](const std::string& text, nb::handle folder) {
+                    Dataset dataset = data::dataset_from_json(text, std::string(data::kDatasetFile));
+                    dataset.folder = to_path(folder);
+                    return dataset;
+                  })
+      .def("to_json", [](const Dataset& dataset) { return to_str(data::dataset_to_json(dataset)); })
+      .def("folder", [](const Dataset& dataset) { return from_path(dataset.folder); })
+      .def("schema",
+           [](const Dataset& dataset) {
+             nb::dict schema = to_dict(dataset.schema);
+             schema["num_keys"] = dataset.schema.num_keys();
+             return schema;
+           })
+      .def("format",
+           [](const Dataset& dataset) {
+             const data::DatasetFormat& format = dataset.checked_format();
+             return nb::make_tuple(to_str(format.name()), options_to_dict(format.option_table(), format.options()));
+           })
+      .def("part",
+           [](const Dataset& dataset, const std::string& name) {
+             const data::DataPart& part = dataset.part(to_part(name));
+             return nb::make_tuple(part.rows(), part.bytes(), files_of(dataset, part), truth_of(part));
+           })
+      .def("conversion", [](const Dataset& dataset) -> nb::object {
+        if (!dataset.conversion) return nb::none();
+        return to_dict(*dataset.conversion);
+      });
+}
+
+const data::FormatEntry& format_entry(std::string_view name) {
+  for (const data::FormatEntry& entry : data::dataset_formats())
+    if (entry.name == name) return entry;
+  static_cast<void>(data::make_format(name, "open_files"));  // throws, with the nearest name
+  throw_error<InternalError>({"open_files: no entry for the format ", name});
+}
+
+/** Describes files of another tool; with a folder, the description is written there. */
+data::Dataset open_files(const std::string& format, nb::handle folder, bool replace, const nb::dict& values) {
+  const data::FormatEntry& entry = format_entry(format);
+  const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
+  set_options(values, spec->option_table(), spec->options(), entry.name);
+  if (folder.is_none()) return released([&] { return spec->describe(); });
+  const std::string target = to_path(folder);
+  return released([&] { return data::describe_files(spec->describe(), target, replace); });
+}
+
+/** Sets options of a tool that writes a dataset, and those of the format of its files. */
+template <class Options>
+Options writing_options(const nb::dict& values, const std::string& format_name, std::string_view owner) {
+  const std::shared_ptr<data::DatasetFormat> format = data::make_format(format_name, owner);
+  const auto names_of = [](OptionTable table) {
+    std::vector<std::string_view> names;
+    for (const OptionField& field : table) names.push_back(field.name);
+    return names;
+  };
+  Options options;
+  set_options(values, option_table<Options>(), &options, owner, names_of(format->option_table()));
+  set_options(values, format->option_table(), format->options(), owner, names_of(option_table<Options>()));
+  options.format = format;
+  return options;
+}
+
+/** Called during work without the GIL: lets Ctrl-C end it, and tells a function how far it is. */
+template <class... A>
+void report(nb::handle function, const A&... numbers) {
+  const WithGil scope;
+  if (PyErr_CheckSignals() != 0) raise_pending();
+  if (!function.is_none()) function(numbers...);
+}
+
+nb::object generate(nb::handle folder, const std::string& format, bool replace, nb::handle progress,
+                    const nb::dict& values) {
+  const std::string target = to_path(folder);
+  const auto options = writing_options<data::GenerateOptions>(values, format, "generate");
+  data::GenerateResult result = released([&] {
+    return data::generate_dataset(target, options, replace,
+                                  [&](int64_t rows) { report(progress, rows, options.rows); });
+  });
+  return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.test_clicks);
+}
+
+template <class Options>
+nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, const std::string&, const Options&,
+                                               bool, FunctionRef<void(const data::ConvertProgress&)>),
+                   std::string_view owner, const nb::list& sources, nb::handle folder, const std::string& format,
+                   bool replace, nb::handle progress, const nb::dict& values) {
+  std::vector<std::string> files;
+  for_each_item(sources.ptr(), [&](PyObject* source, Py_ssize_t) { files.push_back(to_path(source)); });
+  const std::string target = to_path(folder);
+  const auto options = writing_options<Options>(values, format, owner);
+  data::ConvertResult result = released([&] {
+    return work(files, target, options, replace,
+                [&](const data::ConvertProgress& now) { report(progress, now.bytes_done, now.bytes_total); });
+  });
+  nb::list seen;
+  for (const int64_t count : result.categories_seen) seen.append(count);
+  return nb::make_tuple(std::move(result.dataset), result.train_clicks, result.test_clicks, seen);
+}
+
+/** describe_options() of every function that takes options: "batches", "generate", "open_files.norm" ... */
+nb::dict options_of_functions() {
+  nb::dict out;
+  const auto add = [&]<class S>(std::string_view name, const S& defaults) {
+    out[to_str(name)] = describe_options(option_table<S>(), &defaults);
+  };
+  add("batches", data::ReaderOptions{});
+  add("position", data::ReaderPosition{});
+  add("generate", data::GenerateOptions{});
+  add("criteo", data::CriteoOptions{});
+  add("csv", data::CsvOptions{});
+  for (const data::FormatEntry& entry : data::dataset_formats()) {
+    const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
+    const std::unique_ptr<data::DatasetFormat> format = entry.make();
+    out[to_str(str_cat({"open_files.", entry.name}))] = describe_options(spec->option_table(), spec->options());
+    out[to_str(str_cat({"format.", entry.name}))] = describe_options(format->option_table(), format->options());
+  }
+  return out;
+}
+
+}  // namespace
+
+data::PartName to_part(std::string_view name) {
+  data::PartName part = data::PartName::Train;
+  TERCEL_CHECK(parse_enum(name, part), ConfigError, "dataset: expected a part 'train' or 'test', found '",
+               printable(name), "'");
+  return part;
+}
+
+void register_datasets(nb::module_& m) {
+  register_dataset(m);
+  m.def("_open_dataset_files", open_files, nb::arg("format"), nb::arg("folder").none(), nb::arg("replace"),
+        nb::arg("values"));
+  m.def("_generate_dataset", generate, nb::arg("folder"), nb::arg("format"), nb::arg("replace"),
+        nb::arg("progress").none(), nb::arg("values"));
+  m.def(
+      "_convert_criteo",
+      [](const nb::list& sources, nb::handle folder, const std::string& format, bool replace, nb::handle progress,
+         const nb::dict& values) {
+        return convert(data::convert_criteo, "criteo", sources, folder, format, replace, progress, values);
+      },
+      nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
+      nb::arg("values"));
+  m.def(
+      "_convert_csv",
+      [](const nb::list& sources, nb::handle folder, const std::string& format, bool replace, nb::handle progress,
+         const nb::dict& values) {
+        return convert(data::convert_csv, "csv", sources, folder, format, replace, progress, values);
+      },
+      nb::arg("sources"), nb::arg("folder"), nb::arg("format"), nb::arg("replace"), nb::arg("progress").none(),
+      nb::arg("values"));
+  m.def("_dataset_options", options_of_functions);
+}
+
+}  // namespace tercel::python

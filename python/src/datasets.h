@@ -1,0 +1,17 @@
+// Python bindings of tercel/data: what python/tercel/data is made of.
+#pragma once
+
+#include <string_view>
+
+#include "python/src/python.h"
+#include "tercel/data/dataset.h"
+
+namespace tercel::python {
+
+/** The part of a name; ConfigError with the names that there are for another one. */
+data::PartName to_part(std::string_view name);
+
+void register_datasets(nb::module_& m);
+void register_batches(nb::module_& m);
+
+}  // namespace tercel::python

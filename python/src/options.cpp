@@ -1,0 +1,137 @@
+#include "python/src/options.h"
+
+#include <string>
+#include <vector>
+
+#include "python/src/convert.h"
+#include "tercel/util/options_impl.h"
+
+namespace tercel::python {
+
+namespace {
+
+Json to_json(PyObject* o);
+
+Json integer_to_json(PyObject* o) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow == 0) {
+    if (value == -1 && PyErr_Occurred()) raise_pending();
+    return value;
+  }
+  if (overflow > 0) {
+    const unsigned long long natural = PyLong_AsUnsignedLongLong(o);
+    if (!PyErr_Occurred()) return natural;
+    PyErr_Clear();
+  }
+  return to_float(o);
+}
+
+Json list_to_json(PyObject* o) {
+  Json list = Json::array();
+  for_each_item(o, [&](PyObject* item, Py_ssize_t) { list.push_back(to_json(item)); });
+  return list;
+}
+
+Json dict_to_json(PyObject* o) {
+  // A list of its own: conversions may change the dict.
+  const nb::object items = own(PyDict_Items(o));
+  Json object = Json::object();
+  for_each_item(items.ptr(), [&](PyObject* item, Py_ssize_t) {
+    PyObject* const key = PyTuple_GET_ITEM(item, 0);
+    TERCEL_CHECK(PyUnicode_Check(key), TypeError, "options: expected names of type str, not ", Py_TYPE(key)->tp_name);
+    object[std::string(to_text(key))] = to_json(PyTuple_GET_ITEM(item, 1));
+  });
+  return object;
+}
+
+/** Numbers, strings, paths, lists and dicts as JSON; TypeError for another object. */
+Json to_json(PyObject* o) {
+  if (o == Py_None) return nullptr;
+  if (PyBool_Check(o)) return o == Py_True;
+  if (PyLong_Check(o)) return integer_to_json(o);
+  if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+  if (PyUnicode_Check(o)) return std::string(to_text(o));
+  const RecursionGuard guard(" while options are read");
+  if (PyList_Check(o) || PyTuple_Check(o)) return list_to_json(o);
+  if (PyDict_Check(o)) return dict_to_json(o);
+  if (numpy_scalar_kind(o) == 'b') return to_bool(o);
+  if (is_int_like(o)) return integer_to_json(own(PyNumber_Index(o)).ptr());
+  if (is_number(o) && !PyComplex_Check(o)) return to_float(o);
+  if (PyObject_HasAttrString(o, "__fspath__")) return std::string(to_text(own(PyOS_FSPath(o)).ptr()));
+  throw_error<TypeError>({"options: expected a number, a string, a list or a dict, not ", Py_TYPE(o)->tp_name});
+}
+
+nb::object from_json(const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::boolean: return nb::bool_(json.get<bool>());
+    case Json::value_t::number_integer: return nb::int_(json.get<int64_t>());
+    case Json::value_t::number_unsigned: return nb::int_(json.get<uint64_t>());
+    case Json::value_t::number_float: return nb::float_(json.get<double>());
+    case Json::value_t::string: return to_str(json.get_ref<const std::string&>());
+    case Json::value_t::array: {
+      nb::list list;
+      for (const Json& item : json) list.append(from_json(item));
+      return list;
+    }
+    case Json::value_t::object: {
+      nb::dict dict;
+      for (const auto& [key, value] : json.items()) dict[to_str(key)] = from_json(value);
+      return dict;
+    }
+    default: return nb::none();
+  }
+}
+
+std::string annotation_of(const OptionType& type) {
+  switch (type.kind) {
+    case OptionKind::Bool: return "bool";
+    case OptionKind::Int:
+    case OptionKind::UInt: return "int";
+    case OptionKind::Double: return "float";
+    case OptionKind::String: return "str";
+    case OptionKind::Enum: {
+      std::string names;
+      for (const std::string_view name : type.enumeration.names)
+        names += str_cat({names.empty() ? "" : ", ", "'", name, "'"});
+      return str_cat({"Literal[", names, "]"});
+    }
+    case OptionKind::List: {
+      const std::string element = annotation_of(*type.list.element);
+      return element == "Any" ? element : str_cat({"Sequence[", element, "]"});
+    }
+    case OptionKind::Struct: break;
+  }
+  return "Any";
+}
+
+}  // namespace
+
+void set_options(const nb::dict& values, OptionTable table, void* options, std::string_view owner,
+                 Span<std::string_view> others) {
+  const Json all = dict_to_json(values.ptr());
+  Json given = Json::object();
+  for (const auto& [name, value] : all.items())
+    if (!value.is_null()) given[name] = value;
+  detail::read_options(given, table, options, owner, others);
+}
+
+nb::dict options_to_dict(OptionTable table, const void* options) {
+  return nb::borrow<nb::dict>(from_json(detail::write_options(table, options)));
+}
+
+nb::list describe_options(OptionTable table, const void* defaults) {
+  const nb::dict values = options_to_dict(table, defaults);
+  nb::list out;
+  for (const OptionField& field : table) {
+    const nb::str name = to_str(field.name);
+    const std::string text = option_text(field, defaults);
+    const std::string help =
+        str_cat({field.help, " (", option_type_text(field),
+                 field.rules.required ? "" : str_cat({", default ", text.empty() ? "empty" : text}), ")"});
+    out.append(nb::make_tuple(name, values[name], to_str(help), to_str(annotation_of(*field.type))));
+  }
+  return out;
+}
+
+}  // namespace tercel::python

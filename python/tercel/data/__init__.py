@@ -1,0 +1,16 @@
+"""Datasets of the trainer: rows of labels, dense values and keys of categorical fields, read as batches of tensors.
+
+    import tercel.data as td
+    dataset = td.open_dataset("clicks")
+    with dataset.batches("train", batch_size=2048, shuffle=True, seed=1) as reader:
+        for batch in reader:
+            step(batch.labels, batch.dense, batch["keys"].keys)
+"""
+
+from tercel.data.batch_reader import Batch, BatchReader, ReaderPosition, SparseBatch
+from tercel.data.dataset import DataFile, DataPart, Dataset, Schema, Slot, open_dataset, open_files
+from tercel.data.making import ConvertResult, GenerateResult, convert_criteo, convert_csv, generate
+
+__all__ = ["Batch", "BatchReader", "ConvertResult", "DataFile", "DataPart", "Dataset", "GenerateResult",
+           "ReaderPosition", "Schema", "Slot", "SparseBatch", "convert_criteo", "convert_csv", "generate", "open_dataset",
+           "open_files"]

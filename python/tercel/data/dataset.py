@@ -1,0 +1,189 @@
+"""Datasets: folders with a dataset.json, and files of other tools."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
+
+from tercel import _C
+from tercel.data._options import takes_options
+from tercel.data.batch_reader import BatchReader, ReaderPosition
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tercel._C import _FilesOptions, _ReaderOptions
+
+__all__ = ["DataFile", "DataPart", "Dataset", "Schema", "Slot", "open_dataset", "open_files"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """
+    A categorical field. Its keys are `first_key` to `first_key + size - 1`, or any if `size` is 0; a row has at most
+    `hotness` of them.
+    """
+
+    name: str
+    size: int = 0
+    first_key: int = 0
+    hotness: int = 1
+
+
+@dataclass(frozen=True)
+class Schema:
+    """
+    Contents of a row. The names are empty if the dataset has none. `num_keys` is the number of rows that one table for
+    all slots needs, the end of the last key range; 0 if a slot's size is unknown.
+    """
+
+    label_dim: int
+    dense_dim: int
+    label_names: Tuple[str, ...]
+    dense_names: Tuple[str, ...]
+    slots: Tuple[Slot, ...]
+    num_keys: int
+
+    @property
+    def slot_size_array(self) -> List[int]:
+        """The number of keys of each slot; 0 where any key may occur."""
+        return [slot.size for slot in self.slots]
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of rows: its path, size, XXH3-64 checksum in hexadecimal digits (or ""), and number of rows."""
+
+    path: str
+    bytes: int
+    checksum: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class DataPart:
+    """
+    The train or test rows: files in order. `truth` is given for generated data: AUC and log loss of the probabilities
+    that generated these rows.
+    """
+
+    name: str
+    rows: int
+    bytes: int
+    files: Tuple[DataFile, ...]
+    truth: Optional[Mapping[str, float]]
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+class Dataset:
+    """
+    A description of rows in files, given by its folder or its dataset.json. IoError if there is nothing, DataError if
+    the description is damaged or a file is missing or has another size. len() is the number of all rows.
+    """
+
+    _of: Any
+
+    def __init__(self, path: Any) -> None:
+        self._of = _C._Dataset.load(path)
+
+    @classmethod
+    def _wrap(cls, of: Any) -> "Dataset":
+        dataset = cls.__new__(cls)
+        dataset._of = of
+        return dataset
+
+    @property
+    def folder(self) -> str:
+        """The dataset's folder; "" for files without a description."""
+        folder: str = self._of.folder()
+        return folder
+
+    @property
+    def format(self) -> str:
+        """The name of the format of the files, such as "norm"."""
+        name: str = self._of.format()[0]
+        return name
+
+    @property
+    def format_options(self) -> Dict[str, Any]:
+        """What the files do not say themselves, such as {"key_type": "i64", "check_mode": "sum"}."""
+        options: Dict[str, Any] = self._of.format()[1]
+        return options
+
+    @property
+    def schema(self) -> Schema:
+        """Contents of a row."""
+        found: Dict[str, Any] = self._of.schema()
+        for name in ("label_names", "dense_names"):
+            found[name] = tuple(found[name])
+        found["slots"] = tuple(Slot(**slot) for slot in found["slots"])
+        return Schema(**found)
+
+    def _part(self, name: str) -> Optional[DataPart]:
+        rows, size, files, truth = self._of.part(name)
+        return DataPart(name, rows, size, tuple(DataFile(**file) for file in files), truth) if files else None
+
+    @property
+    def train(self) -> DataPart:
+        """The train rows."""
+        return self._part("train") or DataPart("train", 0, 0, (), None)
+
+    @property
+    def test(self) -> Optional[DataPart]:
+        """The test rows; None if there are none."""
+        return self._part("test")
+
+    @property
+    def parts(self) -> Dict[str, DataPart]:
+        """The parts by name, "train" and "test"; only those that there are."""
+        found = ((name, self._part(name)) for name in ("train", "test"))
+        return {name: part for name, part in found if part is not None}
+
+    @property
+    def conversion(self) -> Optional[Dict[str, Any]]:
+        """How the dataset was made: the tool, its version, sources and settings; None if it is not known."""
+        conversion: Optional[Dict[str, Any]] = self._of.conversion()
+        return conversion
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts.values())
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {len(part):,} rows" for name, part in self.parts.items())
+        return f"Dataset({self.folder!r}, format={self.format!r}, {rows})"
+
+    def __getstate__(self) -> Tuple[str, str]:
+        return self._of.to_json(), self.folder
+
+    def __setstate__(self, state: Tuple[str, str]) -> None:
+        self._of = _C._Dataset.from_json(*state)
+
+    @takes_options("batches")
+    def batches(self, part: str = "train", *, start: Optional[ReaderPosition] = None,
+                **options: "Unpack[_ReaderOptions]") -> BatchReader:
+        """
+        A reader of the part's rows, batch by batch, which reads ahead on its own threads. `start`: the position of an
+        earlier reader, where this one goes on. `inputs` groups consecutive slots: {"user": 3, "item": 5} gives
+        batch["user"] the first three; a list of ("user", 3) is the same. None stands for an option's default.
+
+        ConfigError for unknown, invalid or impossible options and a position of another order, DataError and IoError
+        for files that do not fit the description.
+        """
+        return BatchReader(self, part, start=start, **options)
+
+
+def open_dataset(path: Any) -> Dataset:
+    """Opens a dataset, given by its folder or its dataset.json; see Dataset."""
+    return Dataset(path)
+
+
+@takes_options("open_files.")
+def open_files(format: str, *, folder: Any = None, replace: bool = False,
+               **options: "Unpack[_FilesOptions]") -> Dataset:
+    """
+    Describes files of another tool, which stay where they are: `tercel convert norm` on the command line. Headers and
+    sizes are checked, records when they are read. With `folder` the description is stored there as a dataset;
+    `replace` allows one that exists to be replaced. ConfigError for invalid options, DataError and IoError for files
+    that do not fit them.
+    """
+    return Dataset._wrap(_C._open_dataset_files(format, folder, replace, options))

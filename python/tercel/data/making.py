@@ -1,0 +1,75 @@
+"""Datasets made from text, and generated ones."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+
+from tercel import _C
+from tercel.data._options import takes_options
+from tercel.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tercel._C import _CriteoOptions, _CsvOptions, _GenerateOptions
+
+__all__ = ["ConvertResult", "GenerateResult", "convert_criteo", "convert_csv", "generate"]
+
+Progress = Optional[Callable[[int, int], Any]]
+
+
+@dataclass(frozen=True)
+class GenerateResult:
+    """A new dataset, and the number of rows with label 1 in its parts."""
+
+    dataset: Dataset
+    train_clicks: int
+    test_clicks: int
+
+
+@dataclass(frozen=True)
+class ConvertResult(GenerateResult):
+    """The same, and for each field the number of different categories in the train rows."""
+
+    categories_seen: Tuple[int, ...]
+
+
+@takes_options("generate", "format.")
+def generate(folder: Any, *, replace: bool = False, progress: Progress = None, format: str = "norm",
+             **options: "Unpack[_GenerateOptions]") -> GenerateResult:
+    """
+    Writes a synthetic click log with a known best possible AUC as a dataset, which appears in the folder when it is
+    complete: `tercel generate` on the command line. `replace` allows a dataset that exists to be replaced.
+    progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the work, and nothing is left.
+    ConfigError for invalid options, IoError if the disk lacks space.
+    """
+    of, train_clicks, test_clicks = _C._generate_dataset(folder, format, replace, progress, options)
+    return GenerateResult(Dataset._wrap(of), train_clicks, test_clicks)
+
+
+def _convert(work: Callable[..., Any], sources: Any, *others: Any) -> ConvertResult:
+    files: List[Any] = list(sources) if isinstance(sources, (list, tuple)) else [sources]
+    of, train_clicks, test_clicks, seen = work(files, *others)
+    return ConvertResult(Dataset._wrap(of), train_clicks, test_clicks, tuple(seen))
+
+
+@takes_options("csv", "format.")
+def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: Progress = None, format: str = "norm",
+                **options: "Unpack[_CsvOptions]") -> ConvertResult:
+    """
+    Converts a table of text with a label to a dataset, which appears in the folder when it is complete: `tercel convert
+    csv` on the command line. `sources` is a path or a list of paths of files, plain or gzip. `replace` allows a dataset
+    that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C, end the
+    work, and nothing is left. ConfigError for invalid options, DataError that names file, line and column for invalid
+    text.
+    """
+    return _convert(_C._convert_csv, sources, folder, format, replace, progress, options)
+
+
+@takes_options("criteo", "format.")
+def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress: Progress = None,
+                   format: str = "norm", **options: "Unpack[_CriteoOptions]") -> ConvertResult:
+    """
+    Converts Criteo's click logs, rows of a label, 13 integers and 26 categories, separated by tabs, as convert_csv()
+    does: `tercel convert criteo` on the command line.
+    """
+    return _convert(_C._convert_criteo, sources, folder, format, replace, progress, options)
