@@ -195,9 +195,12 @@ TEST(TrainerFaults, LackOfMemoryNamesTheLayerAndTheBatch) {
   data::ReaderOptions options;
   options.batch_size = 64;
   options.inputs = model.sparse_inputs();
-  data::BatchReader reader(dataset, data::PartName::Train, options);
   data::Batch batch;
-  ASSERT_TRUE(reader.next(batch));
+  {
+    // Its threads would allocate further batches.
+    data::BatchReader reader(dataset, data::PartName::Train, options);
+    ASSERT_TRUE(reader.next(batch));
+  }
   Learner learner(std::move(model), config);
   learner.train(batch, 0.01, 1);
   tercel::test::FailingAllocator allocator;

@@ -28,7 +28,8 @@ LookupOperands::LookupOperands(Span<Tensor> tables, const Lookup& lookup) {
   }
   fill(lookup);
   loop_.dim = tables[0].size(1);
-  loop_.row_stride = tables.size() == 1 ? tables[0].stride(0) : loop_.dim;
+  // Rows without columns may be at a null pointer.
+  loop_.row_stride = tables.size() == 1 && loop_.dim > 0 ? tables[0].stride(0) : loop_.dim;
   loop_.dtype = tables[0].dtype();
 }
 

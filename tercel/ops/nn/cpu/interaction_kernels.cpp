@@ -107,7 +107,7 @@ void forward(const DotLoop& loop, T* scratch, int64_t begin, int64_t end) {
     T* out = static_cast<T*>(loop.out) + b * loop.out_stride;
     std::copy_n(first, loop.passed, out);
     for (int64_t k = 0; k < dim; ++k) columns[k * ld] = first[k];
-    transpose_into(columns + 1, ld, others, slots, dim);
+    if (dim > 0) transpose_into(columns + 1, ld, others, slots, dim);
     T* pair = out + loop.passed;
     T* const last = pair + pairs;
     for (int64_t i = 1; i <= slots;) {
