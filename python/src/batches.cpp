@@ -58,8 +58,9 @@ class ReaderObject {
                  "reader: another thread is using it (or was, when this process was forked): open a reader for each");
   }
   void drop() {
-    const std::unique_ptr<BatchReader> last = std::move(reader_);
-    const WithoutGil scope(last != nullptr);  // waits for the threads
+    std::unique_ptr<BatchReader> last = std::move(reader_);
+    const WithoutGil scope(last != nullptr);
+    last.reset();  // waits for the threads
   }
 
   std::unique_ptr<BatchReader> reader_;

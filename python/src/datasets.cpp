@@ -86,8 +86,8 @@ void register_dataset(nb::module_& m) {
 const data::FormatEntry& format_entry(std::string_view name) {
   for (const data::FormatEntry& entry : data::dataset_formats())
     if (entry.name == name) return entry;
-  static_cast<void>(data::make_format(name, "open_files"));  // throws, with the nearest name
-  throw_error<InternalError>({"open_files: no entry for the format ", name});
+  // make_format() throws, with the nearest name.
+  throw_error<InternalError>({"open_files: no entry for ", data::make_format(name, "open_files")->name()});
 }
 
 /** Describes files of another tool; with a folder, the description is written there. */
