@@ -3,48 +3,46 @@
 #include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
-#include "tercel/ops/factories/factories.h"
-#include "tercel/ops/views/views.h"
-#include "tercel/util/ceil_div.h"
 
 namespace tercel::nn {
 
 namespace {
-/** One cache line of floats, so that no two parameters share one. */
-constexpr int64_t kAlignment = 16;
-/** Larger than any memory; sizes in bytes do not overflow. */
-constexpr int64_t kMaxSize = int64_t{1} << 48;
+constexpr int64_t kAlignment = 16;  // elements: a cache line of float32
 }  // namespace
 
 size_t ParameterArena::reserve(std::string name, IntSpan sizes, Init init) {
   TERCEL_CHECK(!weights_.defined(), RuntimeError, "parameter '", name, "': the arena is already allocated");
   for (const Entry& entry : entries_)
     TERCEL_CHECK(entry.name != name, RuntimeError, "parameter '", name, "' exists already");
-  const int64_t numel = numel_of(sizes);
-  TERCEL_CHECK(numel <= kMaxSize - size_, RuntimeError, "parameter '", name, "' ", sizes, ": there would be more than ",
-               kMaxSize, " parameters");
-  entries_.push_back({std::move(name), DimVector(sizes), init, size_, Tensor()});
-  size_ += round_up(numel, kAlignment);
-  return entries_.size() - 1;
+  const auto item = static_cast<int64_t>(item_size(dtype_));
+  try {
+    const size_t index = block_.reserve(sizes, dtype_, kAlignment * item);
+    gradient_block_.reserve(sizes, dtype_, kAlignment * item);
+    entries_.push_back({std::move(name), DimVector(sizes), init, block_.offset(index) / item, Tensor()});
+    return index;
+  } catch (const RuntimeError& e) {
+    throw_error<RuntimeError>({"parameter '", name, "': ", e.what()});
+  }
 }
 
-void ParameterArena::allocate(ScalarType dtype, Generator& generator) {
-  allocate(dtype);
+void ParameterArena::allocate(Generator& generator) {
+  allocate();
   const NoGradGuard guard;
   for (Entry& entry : entries_) initialize(entry.tensor, entry.init, generator);
 }
 
-void ParameterArena::allocate(ScalarType dtype) {
+void ParameterArena::allocate() {
   TERCEL_CHECK(!weights_.defined(), RuntimeError, "the arena is already allocated");
-  weights_ = zeros({size_}, dtype);
-  gradients_ = zeros({size_}, dtype);
-  for (Entry& entry : entries_) {
-    const auto part = [&](const Tensor& whole) {
-      return view(narrow(whole, 0, entry.offset, numel_of(entry.sizes)), entry.sizes).detach();
-    };
-    entry.tensor = part(weights_);
-    entry.tensor.requires_grad_();
-    set_gradient(entry.tensor, {part(gradients_), {}});
+  block_.allocate();
+  gradient_block_.allocate();
+  weights_ = block_.whole(dtype_);
+  gradients_ = gradient_block_.whole(dtype_);
+  zero_(weights_);
+  zero_(gradients_);
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].tensor = block_[i];
+    entries_[i].tensor.requires_grad_();
+    set_gradient(entries_[i].tensor, {gradient_block_[i], {}});
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tercel/autograd/autograd.h"
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/elementwise/unary.h"

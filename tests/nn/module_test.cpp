@@ -271,7 +271,7 @@ TEST(Module, ParametersMayLieInAnArena) {
   };
   ParameterArena arena;
   arena.reserve("factor", {3}, Init::constant(2));
-  arena.allocate(kFloat32, default_generator());
+  arena.allocate(default_generator());
   Scale scale(arena);
   scale(ones({3})).sum().backward();
   EXPECT_EQ(values_of(arena.gradients())[0], 1);

@@ -21,7 +21,7 @@ TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
   EXPECT_EQ(arena.size(), 16 + 16 + 0 + 16);
   EXPECT_FALSE(arena[0].defined());
   Generator generator(1);
-  arena.allocate(kFloat32, generator);
+  arena.allocate(generator);
 
   ASSERT_EQ(arena.weights().sizes().to_vector(), test::Sizes{48});
   ASSERT_EQ(arena.gradients().sizes().to_vector(), test::Sizes{48});
@@ -46,10 +46,10 @@ TEST(ParameterArena, ParametersLieInOneBlockAtLineStarts) {
 }
 
 TEST(ParameterArena, BackwardAddsIntoTheArena) {
-  ParameterArena arena;
+  ParameterArena arena(kFloat64);
   const size_t a = arena.reserve("a", {2}, Init::constant(3)), b = arena.reserve("b", {2}, Init::constant(5));
   Generator generator(1);
-  arena.allocate(kFloat64, generator);
+  arena.allocate(generator);
   const void* where = arena.gradients().data_ptr();
   const Tensor ones = test::make({2}, kFloat64, {1, 1});
   for (int pass = 1; pass <= 2; ++pass) {
@@ -67,10 +67,10 @@ TEST(ParameterArena, BackwardAddsIntoTheArena) {
 }
 
 TEST(ParameterArena, SavedWeightsNoticeAnUpdate) {
-  ParameterArena arena;
+  ParameterArena arena(kFloat64);
   arena.reserve("a", {2}, Init::constant(3));
   Generator generator(1);
-  arena.allocate(kFloat64, generator);
+  arena.allocate(generator);
   const Tensor product = mul(arena[0], arena[0]);
   arena.weights().impl().bump_version();  // as an optimizer does
   TERCEL_EXPECT_THROW(product.backward(test::make({2}, kFloat64, {1, 1})), RuntimeError, "modified by an inplace");
@@ -82,7 +82,7 @@ TEST(ParameterArena, SameSeedSameWeights) {
     arena.reserve("a", {30}, Init::normal(1));
     arena.reserve("b", {30}, Init::uniform(1));
     Generator generator(seed);
-    arena.allocate(kFloat32, generator);
+    arena.allocate(generator);
     return test::bytes_of(arena.weights());
   };
   EXPECT_EQ(draw(1), draw(1));
@@ -94,15 +94,15 @@ TEST(ParameterArena, RefusesNamesTwiceAndLateReservations) {
   arena.reserve("fc.weight", {2}, {});
   TERCEL_EXPECT_THROW(arena.reserve("fc.weight", {3}, {}), RuntimeError, "parameter 'fc.weight' exists already");
   Generator generator(1);
-  arena.allocate(kFloat32, generator);
+  arena.allocate(generator);
   TERCEL_EXPECT_THROW(arena.reserve("more", {3}, {}), RuntimeError, "parameter 'more': the arena is already allocated");
-  TERCEL_EXPECT_THROW(arena.allocate(kFloat32, generator), RuntimeError, "the arena is already allocated");
+  TERCEL_EXPECT_THROW(arena.allocate(generator), RuntimeError, "the arena is already allocated");
 }
 
 TEST(ParameterArena, MayBeEmpty) {
   ParameterArena arena;
   Generator generator(1);
-  arena.allocate(kFloat32, generator);
+  arena.allocate(generator);
   EXPECT_EQ(arena.weights().numel(), 0);
   arena.zero_gradients();
 }

@@ -67,6 +67,10 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
 void EmbeddingCollection::update(double learning_rate, int64_t step) {
   TERCEL_CHECK(optimizers_.size() == tables_.size(), RuntimeError,
                "embedding tables without optimizer states cannot be trained");
+  const auto release_rows = [this] {
+    for (Group& group : groups_) group.unique_rows.release();
+  };
+  release_rows();  // of an update that failed
   for (size_t t = 0; t < tables_.size(); ++t) {
     const Gradient gradient = gradient_of(tables_[t]->weight());
     if (!gradient.defined()) continue;
@@ -79,7 +83,7 @@ void EmbeddingCollection::update(double learning_rate, int64_t step) {
       optimizers_[t].update_rows(gradient, learning_rate, step);
     }
   }
-  for (Group& group : groups_) group.unique_rows.release();
+  release_rows();
   clear_gradients();
 }
 

@@ -15,6 +15,7 @@ void EmbeddingTable::set_weight(Tensor weight) {
                    weight.sizes() == IntSpan({rows(), dim_}),
                RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows(), ", ", dim_,
                "] but got ", describe(weight));
+  TERCEL_CHECK(!store_.weight().defined(), RuntimeError, "embedding table '", name_, "': it has rows already");
   set_store(RowStore(std::move(weight)));
 }
 

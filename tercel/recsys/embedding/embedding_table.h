@@ -54,7 +54,10 @@ class TERCEL_API EmbeddingTable {
    * true; returns whether all are filled, and has no rows otherwise. OutOfMemoryError names the table.
    */
   virtual bool allocate(uint64_t seed, const RowStates& states, FunctionRef<bool()> go_on) = 0;
-  /** Uses existing rows, contiguous float32 [rows(), dim()], without states; RuntimeError for others. */
+  /**
+   * Uses existing rows, contiguous float32 [rows(), dim()], without states; RuntimeError for others, and for a table
+   * that has rows already.
+   */
   void set_weight(Tensor weight);
 
   const RowStore& store() const { return store_; }

@@ -31,14 +31,14 @@ void Model::initialize(uint64_t seed) {
 
 bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
   Generator generator(seed);
-  state_->parameters.allocate(kFloat32, generator);
+  state_->parameters.allocate(generator);
   if (!state_->graph.embeddings.allocate(seed, go_on)) return false;
   // Dropout has a separate random sequence.
   state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
   return true;
 }
 
-void Model::allocate_parameters() { state_->parameters.allocate(kFloat32); }
+void Model::allocate_parameters() { state_->parameters.allocate(); }
 
 namespace {
 

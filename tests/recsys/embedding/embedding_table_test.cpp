@@ -239,6 +239,8 @@ TEST_P(EmbeddingTables, AStoredTableContinues) {
   TERCEL_EXPECT_THROW(mapped.update(0.1, 1), RuntimeError, "without optimizer states cannot be trained");
   TERCEL_EXPECT_THROW(mapped.tables()[0]->set_weight(zeros({1, kDim})), RuntimeError,
                       "embedding table 'table': expected contiguous float32 [");
+  TERCEL_EXPECT_THROW(mapped.tables()[0]->set_weight(zeros({mapped.tables()[0]->rows(), kDim})), RuntimeError,
+                      "embedding table 'table': it has rows already");
 }
 
 TEST_P(EmbeddingTables, FirstValuesAreThoseOfTheKeys) {

@@ -31,7 +31,7 @@ class Built {
       if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), context, resolved);
     if (!layer) throw std::runtime_error("no such layer");
     Generator init(seed);
-    parameters.allocate(kFloat64, init);
+    parameters.allocate(init);
   }
 
   std::vector<Tensor> forward(const std::vector<Tensor>& bottoms, bool training = true) {
@@ -67,7 +67,7 @@ class Built {
         all);
   }
 
-  nn::ParameterArena parameters;
+  nn::ParameterArena parameters{kFloat64};
   std::unique_ptr<Layer> layer;
   Generator generator{7};
 };
