@@ -51,6 +51,15 @@ Json describe_checkpoint(const recsys::Checkpoint& checkpoint) {
   return json;
 }
 
+/** A line for each head: "loss1: logits logit1, label label1, weight 1". */
+Json describe_heads(const recsys::Graph& graph) {
+  Json heads = Json::array();
+  for (const recsys::Head& head : graph.heads)
+    heads.push_back(str_cat({head.name, ": logits ", graph.tensors[head.logits].name, ", label ",
+                             graph.tensors[head.label].name, ", weight ", dump_json_line(head.weight)}));
+  return heads;
+}
+
 Json describe_model(const std::string& path, const CommonOptions& common) {
   // Tables may be larger than memory: contents are not read, and nothing is allocated.
   std::vector<std::string> warnings;
@@ -75,6 +84,7 @@ Json describe_model(const std::string& path, const CommonOptions& common) {
     at = end + 1;
   }
   json["layers"] = std::move(layers);
+  if (model.graph().heads.size() > 1) json["heads"] = describe_heads(model.graph());
   return json;
 }
 

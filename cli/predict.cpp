@@ -35,20 +35,36 @@ struct PredictFlags {
     return std::tuple(
         Field{"out", &PredictFlags::out, "file to write; default: the standard output, as csv"},
         Field{"format", &PredictFlags::format,
-              "csv: a line 'probability', then one number a line; npy: float32, also where --out ends in .npy"},
+              "csv: a line 'probability', then one number a line, or a column for each head; npy: float32 [rows], or "
+              "[rows, heads] of several heads, also where --out ends in .npy"},
         Field{"part", &PredictFlags::part, "which rows of a dataset"},
         Field{"threads", &PredictFlags::threads, "threads; 0: one for each CPU that may be used", at_least(0),
               at_most(1024)});
   }
 };
 
-constexpr std::string_view kCsvHeader = "probability\n";
+/** Quoted where the text has separators of CSV. */
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
 
-std::string csv_lines(Span<float> probabilities) {
+/** "probability", or a name for each of several heads: "probability/loss1,probability/loss2". */
+std::string csv_header(const std::vector<recsys::Head>& heads) {
+  if (heads.size() == 1) return "probability\n";
   std::string text;
-  for (const float p : probabilities) {
-    char line[32];
-    text.append(line, static_cast<size_t>(std::snprintf(line, sizeof(line), "%.9g\n", double{p})));
+  for (const recsys::Head& head : heads) text += (text.empty() ? "" : ",") + csv_field("probability/" + head.name);
+  return text + "\n";
+}
+
+std::string csv_lines(Span<float> probabilities, size_t columns) {
+  std::string text;
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    char number[32];
+    text.append(number, static_cast<size_t>(std::snprintf(number, sizeof(number), "%.9g", double{probabilities[i]})));
+    text += (i + 1) % columns == 0 ? '\n' : ',';
   }
   return text;
 }
@@ -78,7 +94,10 @@ int run_predict(CommandLine& line) {
   report_model(common, model);
   std::optional<io::NpyWriter> npy_file;
   std::optional<AtomicFile> csv_file;
-  if (npy) npy_file.emplace(flags.out);
+  const std::vector<recsys::Head>& heads = model.model.graph().heads;
+  const size_t columns = heads.size();
+  const DimVector npy_row = columns == 1 ? DimVector() : DimVector{static_cast<int64_t>(columns)};
+  if (npy) npy_file.emplace(flags.out, npy_row);
   if (!npy && !flags.out.empty()) csv_file.emplace(flags.out);
   const auto write_csv = [&](std::string_view text) { csv_file ? csv_file->write(text) : print_exactly(text); };
   std::optional<Progress> progress(std::in_place, common, "predict");
@@ -88,10 +107,10 @@ int run_predict(CommandLine& line) {
     if (npy_file) {
       npy_file->write(probabilities);
     } else {
-      if (rows == 0) write_csv(kCsvHeader);  // created only after the model and the first rows have been read
-      write_csv(csv_lines(probabilities));
+      if (rows == 0) write_csv(csv_header(heads));  // created only after the model and the first rows have been read
+      write_csv(csv_lines(probabilities, columns));
     }
-    rows += static_cast<int64_t>(probabilities.size());
+    rows += static_cast<int64_t>(probabilities.size() / columns);
     progress->update(total > 0 ? static_cast<double>(rows) / static_cast<double>(total) : 0, rows);
   };
   if (inputs.size() == 1 && is_directory(inputs[0])) {
@@ -103,12 +122,13 @@ int run_predict(CommandLine& line) {
     for (const std::string& path : inputs) sources.push_back({path, path == "-" ? "standard input" : path});
     recsys::predict_text(model, std::move(sources), sink);
   }
-  if (!npy && rows == 0) write_csv(kCsvHeader);
+  if (!npy && rows == 0) write_csv(csv_header(heads));
   if (npy_file) npy_file->commit();
   if (csv_file) csv_file->commit();
   progress.reset();
   if (!flags.out.empty())
-    print_text(common, str_cat({"wrote ", format_count(rows), " probabilities to ", printable(flags.out), "\n"}));
+    print_text(common, str_cat({"wrote ", format_count(rows * static_cast<int64_t>(columns)), " probabilities to ",
+                                printable(flags.out), "\n"}));
   if (common.json) print_line(dump_json_line({{"out", flags.out}, {"rows", rows}, {"checkpoint", model.checkpoint}}));
   return 0;
 }

@@ -41,20 +41,29 @@ Tensor load_npy(const std::string& path, const NpyOptions& options) {
   return read_npy(reader, size);
 }
 
-NpyWriter::NpyWriter(const std::string& path) : file_(path) {
-  file_.write(npy_header_text(kFloat32, false, {0}, path));
+NpyWriter::NpyWriter(const std::string& path, IntSpan row_sizes) : file_(path), row_sizes_(row_sizes) {
+  file_.write(header(0));
 }
 
 void NpyWriter::write(Span<float> values) {
   file_.write(values.data(), values.size() * sizeof(float));
-  length_ += static_cast<int64_t>(values.size());
+  numel_ += static_cast<int64_t>(values.size());
 }
 
 void NpyWriter::commit() {
-  // Has the length of the first header: the format pads it for any array length.
-  const std::string header = npy_header_text(kFloat32, false, {length_}, file_.path());
-  file_.writer().rewrite(0, header.data(), header.size());
+  const int64_t row = numel_of(row_sizes_);
+  TERCEL_CHECK(row > 0 && numel_ % row == 0, ValueError, file_.path(), ": ", numel_, " values are no whole rows ",
+               IntSpan(row_sizes_));
+  const std::string text = header(numel_ / row);
+  file_.writer().rewrite(0, text.data(), text.size());
   file_.commit();
+}
+
+/** Has the same length for any number of rows: the format pads it. */
+std::string NpyWriter::header(int64_t rows) const {
+  DimVector sizes{rows};
+  for (const int64_t size : row_sizes_) sizes.push_back(size);
+  return npy_header_text(kFloat32, false, sizes, file_.path());
 }
 
 }  // namespace tercel::io

@@ -29,20 +29,26 @@ struct NpyOptions {
  */
 TERCEL_API Tensor load_npy(const std::string& path, const NpyOptions& options = {});
 
-/** Writes a one-dimensional little-endian float32 array whose length is not known in advance. The file appears on
+/**
+ * Writes a little-endian float32 array [n, row_sizes...] whose first size is not known in advance. The file appears on
  * commit().
  */
 class TERCEL_API NpyWriter {
  public:
-  explicit NpyWriter(const std::string& path);
+  explicit NpyWriter(const std::string& path, IntSpan row_sizes = {});
 
+  /** Appends rows. */
   void write(Span<float> values);
-  /** Makes the file durable under its name; nothing can be written after it. */
+  /** Makes the file durable under its name; nothing can be written after it. ValueError if the last row is not whole.
+   */
   void commit();
 
  private:
+  std::string header(int64_t rows) const;
+
   AtomicFile file_;
-  int64_t length_ = 0;
+  DimVector row_sizes_;
+  int64_t numel_ = 0;
 };
 
 }  // namespace tercel::io

@@ -57,7 +57,9 @@ void Learner::restore_forward_state() {
 /** Loss of a batch; NumericError if it is not finite. */
 Tensor Learner::forward(const data::Batch& batch, int64_t step) {
   const ProfileRange range("forward", RangeKind::Annotation);
-  Tensor loss = model_.forward(batch, /*training=*/true).loss;
+  model_.forward(batch, /*training=*/true, result_);
+  Tensor loss = std::move(result_.loss);
+  result_.logits.clear();
   const auto value = loss.item<float>();
   if (!std::isfinite(value)) {
     restore_forward_state();

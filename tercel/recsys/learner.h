@@ -48,6 +48,7 @@ class TERCEL_API Learner {
   // State that a forward pass changes: the model's buffers and dropout's generator, with copies from before it.
   std::vector<Tensor> buffers_, kept_buffers_;
   GeneratorState kept_generator_;
+  Model::Result result_;  // a member only to reuse its memory
   bool updating_ = false;
 };
 

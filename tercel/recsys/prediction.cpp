@@ -1,12 +1,16 @@
 #include "tercel/recsys/prediction.h"
 
+#include <algorithm>
+
 #include "tercel/autograd/grad_mode.h"
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/row_encoder.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/views/cat.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/recsys/learner.h"
-#include "tercel/recsys/metrics/metric.h"
+#include "tercel/recsys/metrics/head_metrics.h"
 #include "tercel/recsys/run_folder_impl.h"
 #include "tercel/util/format.h"
 
@@ -27,28 +31,16 @@ data::ReaderOptions reading_once(const Model& model, const ModelConfig& config) 
   return options;
 }
 
-/** Distributes the columns of `keys` [rows, slots], one key each, to the model's sparse inputs. */
-void set_sparse(const Model& model, const std::vector<int64_t>& keys, int64_t rows, int64_t slots, data::Batch& batch) {
-  batch.sparse.clear();
-  int64_t first = 0;
-  for (const data::SparseInput& input : model.sparse_inputs()) {
-    data::SparseBatch sparse;
-    sparse.name = input.name;
-    sparse.slot_num = input.slot_num;
-    sparse.hotness = 1;
-    sparse.row_offsets = arange(rows * input.slot_num + 1);
-    sparse.keys = empty({rows * input.slot_num}, kInt64);
-    int64_t* out = sparse.keys.data<int64_t>();
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t s = 0; s < input.slot_num; ++s) *out++ = keys[static_cast<size_t>(r * slots + first + s)];
-    batch.sparse.push_back(std::move(sparse));
-    first += input.slot_num;
-  }
+/** Name of the Data layer's tensor of dense values. */
+const std::string& dense_name(const Model& model) {
+  const std::vector<GraphTensor>& tensors = model.graph().tensors;
+  return std::find_if(tensors.begin(), tensors.end(), [](const GraphTensor& t) { return t.kind == TensorKind::Dense; })
+      ->name;
 }
 
-}  // namespace
-
-namespace {
+data::Batch batch_of(const Model& model, const data::Schema& schema, Span<data::ArrayInput> inputs) {
+  return data::batch_from_arrays(inputs, schema, model.sparse_inputs(), dense_name(model));
+}
 
 /** The folder of the run that contains a model's path. */
 std::string run_of(const std::string& path) { return is_checkpoint_folder(path) ? join_path(path, "../..") : path; }
@@ -95,25 +87,26 @@ std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& da
 MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part, const ModelConfig& config,
                       RowObserver observer) {
   data::BatchReader reader(dataset, part, reading_once(model, config));
-  const auto metrics = make_metrics();
+  HeadMetrics metrics(model.graph().heads);
   data::Batch batch;
+  Model::Result result;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    const Tensor logits = model.forward(batch, /*training=*/false).logits.contiguous();
-    for (const auto& metric : metrics) metric->add(values_of(logits), values_of(batch.labels));
+    model.forward(batch, /*training=*/false, result);
+    metrics.add(result.logits, batch.labels);
     rows += batch.rows;
     if (!observer(rows)) return {};
   }
-  MetricValues out;
-  for (const auto& metric : metrics) out.emplace_back(metric->name(), metric->value());
-  return out;
+  return metrics.values();
 }
 
 namespace {
 
-void predict_batch(Model& model, const data::Batch& batch, ProbabilitySink sink) {
+/** [B, heads]. */
+Tensor probabilities_of(Model& model, const data::Batch& batch) {
   const NoGradGuard guard;
-  sink(values_of(sigmoid(model.forward(batch, /*training=*/false).logits).contiguous()));
+  const std::vector<Tensor> logits = model.forward(batch, /*training=*/false).logits;
+  return sigmoid(logits.size() == 1 ? logits[0] : cat(logits, 1)).contiguous();
 }
 
 }  // namespace
@@ -124,7 +117,7 @@ int64_t predict(LoadedModel& model, const data::Dataset& dataset, data::PartName
   data::Batch batch;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    predict_batch(model.model, batch, sink);
+    sink(values_of(probabilities_of(model.model, batch)));
     rows += batch.rows;
   }
   return rows;
@@ -145,19 +138,26 @@ int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, 
                          data::LabelColumn::Optional);
   const int64_t capacity = model.config.solver.batchsize_eval, slots = encoder.slot_num();
   std::vector<float> labels(static_cast<size_t>(capacity));
-  std::vector<int64_t> keys(static_cast<size_t>(capacity * slots));
+  const Tensor dense = empty({capacity, encoder.dense_dim()}), keys = empty({capacity, slots}, kInt64);
   int64_t total = 0;
   while (true) {
-    const Tensor dense = empty({capacity, encoder.dense_dim()});
-    const int64_t rows = text.read(capacity, labels.data(), dense.data<float>(), keys.data());
+    const int64_t rows = text.read(capacity, labels.data(), static_cast<float*>(dense.data_ptr()),
+                                   static_cast<int64_t*>(keys.data_ptr()));
     if (rows == 0) return total;
-    data::Batch batch;
-    batch.rows = rows;
-    batch.dense = dense.narrow(0, 0, rows);
-    set_sparse(model.model, keys, rows, slots, batch);
-    predict_batch(model.model, batch, sink);
+    std::vector<data::ArrayInput> inputs{{dense_name(model.model), dense.narrow(0, 0, rows)}};
+    int64_t slot = 0;
+    for (const data::SparseInput& input : model.model.sparse_inputs()) {
+      inputs.push_back({input.name, keys.narrow(0, 0, rows).narrow(1, slot, input.slot_num)});
+      slot += input.slot_num;
+    }
+    sink(values_of(probabilities_of(model.model, batch_of(model.model, dataset.schema, inputs))));
     total += rows;
   }
+}
+
+Tensor predict(LoadedModel& model, Span<data::ArrayInput> inputs) {
+  const Tensor all = probabilities_of(model.model, batch_of(model.model, model.data.schema, inputs));
+  return all.size(1) == 1 ? all.select(1, 0) : all;
 }
 
 }  // namespace tercel::recsys

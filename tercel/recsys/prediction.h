@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tercel/data/array_inputs.h"
 #include "tercel/data/data_identity.h"
 #include "tercel/data/dataset.h"
 #include "tercel/data/text_table.h"
@@ -46,7 +47,10 @@ TERCEL_API LoadedModel load_model(const std::string& path);
  */
 TERCEL_API std::string check_dataset_fits(const LoadedModel& model, const data::Dataset& dataset);
 
-/** Values by name: auc, log_loss, accuracy, calibration. */
+/**
+ * Values by name: auc, log_loss, accuracy, calibration. Of a model with several heads: auc, the mean of the heads'
+ * weighted by their weights (all alike if all weights are 0), then auc/loss1 and so on of each head.
+ */
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
 /** Called after each batch with the number of rows done; returns whether to continue. */
@@ -56,7 +60,7 @@ using RowObserver = FunctionRef<bool(int64_t rows)>;
 TERCEL_API MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName part,
                                  const ModelConfig& config, RowObserver observer);
 
-/** Receives the click probabilities of consecutive rows. */
+/** Receives the click probabilities of consecutive rows [rows, heads], those of a row together. */
 using ProbabilitySink = FunctionRef<void(Span<float> probabilities)>;
 
 /** Probabilities for the rows of a part, in order; returns their number. */
@@ -64,5 +68,12 @@ TERCEL_API int64_t predict(LoadedModel& model, const data::Dataset& dataset, dat
 
 /** The same for raw text in the format of the model's training data, with or without the label's column. */
 TERCEL_API int64_t predict_text(LoadedModel& model, std::vector<data::TextSource> sources, ProbabilitySink sink);
+
+/**
+ * Probabilities [B], or [B, heads] of a model with several heads, of B rows that are given as arrays, in one pass.
+ * Inputs are named by tensors of the Data layer or by slots of the schema: data::batch_from_arrays() has shapes and
+ * errors.
+ */
+TERCEL_API Tensor predict(LoadedModel& model, Span<data::ArrayInput> inputs);
 
 }  // namespace tercel::recsys

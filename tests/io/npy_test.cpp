@@ -49,6 +49,21 @@ TEST(Npy, WritesTheFormatOfNumPy) {
   }
 }
 
+TEST(Npy, WritesRowsOfSeveralNumbers) {
+  const TemporaryFolder folder;
+  NpyWriter writer(folder / "x.npy", {3});
+  for (int row = 0; row < 12; ++row) writer.write({static_cast<float>(row), 1.0f, 2.0f});
+  writer.commit();
+  const Tensor read = load_npy(folder / "x.npy");
+  EXPECT_EQ(read.sizes(), IntSpan({12, 3}));
+  EXPECT_EQ(read.data<float>()[3 * 11], 11);
+  save_npy(folder / "y.npy", read);
+  EXPECT_EQ(folder.get("x.npy"), folder.get("y.npy"));
+  NpyWriter part(folder / "z.npy", {3});
+  part.write({1.0f, 2.0f});
+  TERCEL_EXPECT_THROW(part.commit(), ValueError, "2 values are no whole rows [3]");
+}
+
 TEST(Npy, WithoutCommitNothingIsLeft) {
   const TemporaryFolder folder;
   folder.put("x.npy", "old");

@@ -7,6 +7,7 @@
 
 #include "tercel/data/batch_reader.h"
 #include "tercel/data/convert.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/recsys/checkpoint.h"
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
@@ -98,8 +99,37 @@ TEST(Prediction, TextGivesWhatItsDatasetGives) {
   data::BatchReader reader(again, data::PartName::Train, options);
   data::Batch batch;
   ASSERT_TRUE(reader.next(batch));
-  const std::vector<double> logits = values_of(model.model.forward(batch, false).logits);
+  const std::vector<double> logits = values_of(model.model.forward(batch, false).logits[0]);
   for (size_t i = 0; i < 300; ++i) ASSERT_NEAR(from_text[i], 1 / (1 + std::exp(-logits[i])), 1e-5) << i;
+}
+
+TEST(Prediction, RowsAsArraysByName) {
+  const TemporaryFolder root;
+  const data::Dataset dataset = convert(root, table(300, "k"), "data");
+  train(preset_config("dlrm"), dataset, root / "run");
+  LoadedModel model = load_model(root / "run");
+  const std::vector<float> expected = predict_rows(model, dataset);
+  data::ReaderOptions options;
+  options.batch_size = 300;
+  options.inputs = model.model.sparse_inputs();
+  data::BatchReader reader(dataset, data::PartName::Train, options);
+  data::Batch batch;
+  ASSERT_TRUE(reader.next(batch));
+  const Tensor keys = batch.sparse[0].keys.view({300, 2});
+  const std::string input = model.model.sparse_inputs()[0].name;
+  const Tensor whole = predict(model, {{"dense", batch.dense}, {input, keys}});
+  ASSERT_EQ(whole.sizes(), IntSpan({300}));
+  for (size_t i = 0; i < 300; ++i) ASSERT_NEAR(values_of(whole)[i], expected[i], 1e-6);
+  const Tensor by_slot =
+      predict(model, {{"d", keys.select(1, 1)}, {"c", keys.narrow(1, 0, 1)}, {"dense", batch.dense}});
+  EXPECT_EQ(values_of(by_slot), values_of(whole));
+  const Tensor one = predict(model, {{"dense", batch.dense.narrow(0, 7, 1)}, {input, keys.narrow(0, 7, 1)}});
+  EXPECT_NEAR(values_of(one)[0], expected[7], 1e-6);
+  EXPECT_EQ(predict(model, {{"dense", batch.dense.narrow(0, 7, 0)}, {input, keys.narrow(0, 7, 0)}}).numel(), 0);
+  TERCEL_EXPECT_THROW(predict(model, {{"dense", batch.dense}, {"c", keys.select(1, 0)}}), ValueError,
+                      "input 'd' is missing");
+  TERCEL_EXPECT_THROW(predict(model, {{"dense", batch.dense}, {"dd", keys.select(1, 0)}}), ValueError,
+                      "unknown input 'dd'; did you mean 'd'?");
 }
 
 TEST(Prediction, UnknownCategoriesAreTheRareOne) {

@@ -419,9 +419,9 @@ TEST(TrainerFaults, TheLastBatchMayHaveOneRow) {
   const std::vector<double> moved = statistics();
   EXPECT_NE(moved, initial);
   const data::Batch row = read(1);
-  const std::vector<double> logits = values_of(model.forward(row, /*training=*/true).logits);
+  const std::vector<double> logits = values_of(model.forward(row, /*training=*/true).logits[0]);
   EXPECT_EQ(statistics(), moved);
-  EXPECT_EQ(logits, values_of(model.forward(row, /*training=*/false).logits));
+  EXPECT_EQ(logits, values_of(model.forward(row, /*training=*/false).logits[0]));
 }
 
 TEST(TrainerEnds, WhenEpochsAndMaxIterSay) {

@@ -214,7 +214,7 @@ TEST(Trainer, EvaluationCountsEveryRowOnce) {
     data::BatchReader reader(dataset, data::PartName::Test, options);
     data::Batch rows;
     while (reader.next(rows)) {
-      for (const double x : values_of(trainer.model().forward(rows, false).logits)) logits.push_back(x);
+      for (const double x : values_of(trainer.model().forward(rows, false).logits[0])) logits.push_back(x);
       for (const double y : values_of(rows.labels)) labels.push_back(y);
     }
     ASSERT_EQ(static_cast<int64_t>(logits.size()), dataset.test.rows());

@@ -7,25 +7,25 @@ namespace tercel::recsys {
 
 namespace {
 
-FeatureShape only_input(const BuildContext& context) {
+DimVector only_input(const BuildContext& context) {
   if (context.bottoms.size() != 1) refuse_inputs(context, "one input");
-  return context.bottoms[0];
+  return context.bottoms[0].sizes;
 }
 
 }  // namespace
 
-Relu::Relu(const Options&, BuildContext& context) { tops_.push_back(only_input(context)); }
+Relu::Relu(const Options&, BuildContext& context) : Layer(context) { add_top(only_input(context)); }
 void Relu::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
   tops[0] = relu(bottoms[0]);
 }
 
-Sigmoid::Sigmoid(const Options&, BuildContext& context) { tops_.push_back(only_input(context)); }
+Sigmoid::Sigmoid(const Options&, BuildContext& context) : Layer(context) { add_top(only_input(context)); }
 void Sigmoid::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {
   tops[0] = sigmoid(bottoms[0]);
 }
 
-Dropout::Dropout(const Options& options, BuildContext& context) : rate_(options.rate) {
-  tops_.push_back(only_input(context));
+Dropout::Dropout(const Options& options, BuildContext& context) : Layer(context), rate_(options.rate) {
+  add_top(only_input(context));
 }
 void Dropout::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
   tops[0] = dropout(bottoms[0], rate_, context.training, context.generator);

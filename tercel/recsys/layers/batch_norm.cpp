@@ -6,15 +6,16 @@
 namespace tercel::recsys {
 
 BatchNorm::BatchNorm(const Options& options, BuildContext& context)
-    : parameters_(context.parameters), name_(context.name), options_(options.bn_param) {
-  if (context.bottoms.size() != 1 || context.bottoms[0].size() != 1) refuse_inputs(context, "one input [batch, n]");
-  const int64_t n = context.bottoms[0][0];
+    : Layer(context), parameters_(context.parameters), name_(context.name), options_(options.bn_param) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 1)
+    refuse_inputs(context, "one input [batch, n]");
+  const int64_t n = context.bottoms[0].sizes[0];
   gamma_ = parameters_.reserve(name_ + ".gamma", {n},
                                nn::Init::constant(options_.gamma_init == BatchNormInit::Zero ? 0 : 1));
   beta_ = parameters_.reserve(name_ + ".beta", {n}, nn::Init::zero());
   running_mean_ = zeros({n});
   running_var_ = ones({n});
-  tops_.push_back({n});
+  add_top(DimVector{n});
 }
 
 void BatchNorm::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {

@@ -7,10 +7,12 @@
 
 namespace tercel::recsys {
 
-InnerProduct::InnerProduct(const Options& options, BuildContext& context) : parameters_(context.parameters) {
-  if (context.bottoms.size() != 1 || context.bottoms[0].empty()) refuse_inputs(context, "one input [batch, ..., n]");
+InnerProduct::InnerProduct(const Options& options, BuildContext& context)
+    : Layer(context), parameters_(context.parameters) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].sizes.empty())
+    refuse_inputs(context, "one input [batch, ..., n]");
   const InnerProductOptions::Parameters& p = options.fc_param;
-  const int64_t in = context.bottoms[0].back(), out = p.num_output;
+  const int64_t in = context.bottoms[0].sizes.back(), out = p.num_output;
   const auto n = static_cast<double>(in), k = static_cast<double>(out);
   const std::string name(context.name);
   weight_ = parameters_.reserve(
@@ -19,9 +21,9 @@ InnerProduct::InnerProduct(const Options& options, BuildContext& context) : para
   bias_ =
       parameters_.reserve(name + ".bias", {out},
                           resolve(p.bias_init, 0, out, nn::Init::normal(std::sqrt(1 / k)), nn::Init::uniform(1 / k)));
-  FeatureShape top = context.bottoms[0];
+  DimVector top = context.bottoms[0].sizes;
   top.back() = out;
-  tops_.push_back(std::move(top));
+  add_top(std::move(top));
 }
 
 void InnerProduct::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {

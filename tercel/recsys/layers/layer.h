@@ -14,44 +14,58 @@
 #include "tercel/core/generator.h"
 #include "tercel/core/tensor.h"
 #include "tercel/nn/parameter_arena.h"
+#include "tercel/recsys/layers/tensor_shape.h"
 
 namespace tercel::recsys {
 
-/** Sizes of a tensor in the graph without its first dimension, which is the batch. */
-using FeatureShape = DimVector;
-
 /** Arguments for building a layer. */
 struct BuildContext {
-  std::string_view type;              ///< "InnerProduct"
-  std::string_view name;              ///< of the layer, for parameters and errors: its first top
-  std::vector<FeatureShape> bottoms;  ///< shapes of the inputs
+  std::string_view type;             ///< "InnerProduct"
+  std::string_view name;             ///< of the layer, for parameters and errors: its first top
+  std::vector<TensorShape> bottoms;  ///< shapes of the inputs
   nn::ParameterArena& parameters;
 };
 
 /** Throws ConfigError: "[InnerProduct fc1] expected one input [batch, n] but got [batch, 3, 4]". */
 [[noreturn]] TERCEL_API void refuse_inputs(const BuildContext& context, std::string_view expected);
-/** "[batch, 3, 4]". */
-TERCEL_API std::string shape_text(const FeatureShape& shape);
 
 /** Settings of a forward pass. */
 struct ForwardContext {
   bool training = false;
-  Generator& generator;  ///< of dropout
+  Generator& generator;     ///< of dropout
+  int64_t global_rows = 0;  ///< samples that a loss is the mean over, if the batch is a part of them; 0: its own
 };
 
+// Note [Rows of samples]
+// Most layers treat each row of the batch alike. A layer may also fold a dimension of its input into the rows, so that
+// a sample has several, and another one unfold it again. Layer checks that all inputs have equally many rows per sample
+// and gives the outputs of add_top() as many; only layers that fold state another number.
 class TERCEL_API Layer {
  public:
   virtual ~Layer();
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
 
   /** Shapes of the outputs; fixed when the layer was built. */
-  const std::vector<FeatureShape>& tops() const { return tops_; }
-  /** Outputs [B, ...] of inputs [B, ...]. */
+  const std::vector<TensorShape>& tops() const { return tops_; }
+  /** Outputs of inputs with the shapes that it was built for. */
   virtual void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) = 0;
   /** State besides the parameters (running statistics), by name; saved with the model. */
   virtual std::vector<std::pair<std::string, Tensor>> buffers() { return {}; }
 
  protected:
-  std::vector<FeatureShape> tops_;
+  /** ConfigError if the inputs differ in their rows per sample. */
+  explicit Layer(const BuildContext& context);
+  /** Adds an output with the inputs' rows per sample. */
+  void add_top(DimVector sizes) { tops_.emplace_back(std::move(sizes), rows_per_sample_); }
+  /** Adds an output of any shape. */
+  void add_top(TensorShape shape) { tops_.push_back(std::move(shape)); }
+  /** Of the inputs. */
+  int64_t rows_per_sample() const { return rows_per_sample_; }
+
+ private:
+  int64_t rows_per_sample_ = 1;
+  std::vector<TensorShape> tops_;
 };
 
 }  // namespace tercel::recsys

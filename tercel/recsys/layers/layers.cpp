@@ -1,4 +1,6 @@
 // Every layer by its name in a graph. An explicit list: see docs/design/overview.md on why nothing registers itself.
+#include <type_traits>
+
 #include "tercel/recsys/layers/activations.h"
 #include "tercel/recsys/layers/arithmetic.h"
 #include "tercel/recsys/layers/batch_norm.h"
@@ -44,7 +46,7 @@ void show_options(FunctionRef<void(OptionTable, const void*)> viewer) {
 
 template <class Type>
 constexpr LayerEntry entry(std::string_view type, bool joins = false) {
-  return {type, &make<Type>, &check_options<Type>, joins, &show_options<Type>};
+  return {type, &make<Type>, &check_options<Type>, joins, std::is_base_of_v<LossLayer, Type>, &show_options<Type>};
 }
 
 constexpr bool kCombinesInputs = true;

@@ -21,6 +21,8 @@ struct LayerEntry {
   void (*check_options)(const Json& options, std::string_view name);
   /** Whether it combines its inputs, so that it also works with fewer of them. */
   bool joins;
+  /** Whether it is a LossLayer: a head of the model. */
+  bool is_loss;
   /** Shows its options and their defaults. */
   void (*show_options)(FunctionRef<void(OptionTable table, const void* defaults)> viewer);
 };

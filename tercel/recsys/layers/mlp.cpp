@@ -4,8 +4,9 @@
 
 namespace tercel::recsys {
 
-Mlp::Mlp(const Options& options, BuildContext& context) : parameters_(context.parameters) {
-  if (context.bottoms.size() != 1 || context.bottoms[0].size() != 1) refuse_inputs(context, "one input [batch, n]");
+Mlp::Mlp(const Options& options, BuildContext& context) : Layer(context), parameters_(context.parameters) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 1)
+    refuse_inputs(context, "one input [batch, n]");
   const MlpOptions::Parameters& p = options.mlp_param;
   std::vector<int64_t> widths = p.num_outputs;
   if (widths.empty() && p.num_output > 0) widths.push_back(p.num_output);
@@ -20,7 +21,7 @@ Mlp::Mlp(const Options& options, BuildContext& context) : parameters_(context.pa
   std::vector<Flag> biases = p.biases;
   if (biases.empty()) biases.assign(widths.size(), Flag{p.use_bias});
   one_a_layer(biases.size(), "biases");
-  int64_t in = context.bottoms[0][0];
+  int64_t in = context.bottoms[0].sizes[0];
   for (size_t i = 0; i < widths.size(); ++i) {
     const int64_t out = widths[i];
     const std::string name = std::string(context.name) + "." + std::to_string(i);
@@ -33,7 +34,7 @@ Mlp::Mlp(const Options& options, BuildContext& context) : parameters_(context.pa
     layers_.push_back(layer);
     in = out;
   }
-  tops_.push_back({in});
+  add_top(DimVector{in});
 }
 
 void Mlp::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {

@@ -9,10 +9,11 @@
 namespace tercel::recsys {
 
 MultiCross::MultiCross(const Options& options, BuildContext& context)
-    : parameters_(context.parameters), projects_(options.mc_param.projection_dim > 0) {
-  if (context.bottoms.size() != 1 || context.bottoms[0].size() != 1) refuse_inputs(context, "one input [batch, n]");
+    : Layer(context), parameters_(context.parameters), projects_(options.mc_param.projection_dim > 0) {
+  if (context.bottoms.size() != 1 || context.bottoms[0].sizes.size() != 1)
+    refuse_inputs(context, "one input [batch, n]");
   const MultiCrossOptions::Parameters& o = options.mc_param;
-  const int64_t n = context.bottoms[0][0], p = o.projection_dim;
+  const int64_t n = context.bottoms[0].sizes[0], p = o.projection_dim;
   const auto init = [&](int64_t fan_in, int64_t fan_out) {
     const double average = static_cast<double>(fan_in + fan_out) / 2;
     return resolve(o.weight_init, fan_in, fan_out, nn::Init::normal(std::sqrt(1 / average)),
@@ -32,7 +33,7 @@ MultiCross::MultiCross(const Options& options, BuildContext& context)
         resolve(o.bias_init, n, n, nn::Init::zero(), nn::Init::uniform(1 / static_cast<double>(n))));
     layers_.push_back(cross);
   }
-  tops_.push_back({n});
+  add_top(DimVector{n});
 }
 
 void MultiCross::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext&) {

@@ -38,15 +38,17 @@ struct ReshapeOptions {
     return std::tuple(
         Field{"leading_dim", &ReshapeOptions::leading_dim, "size of the last dimension of the output", at_least(0)},
         Field{"time_step", &ReshapeOptions::time_step, "size of the dimension before it, 0 for none", at_least(0)},
-        Field{"shape", &ReshapeOptions::shape, "sizes of the output; -1 for the batch"},
+        Field{"shape", &ReshapeOptions::shape, "sizes of the output; -1 for the rows"},
         Field{"selected", &ReshapeOptions::selected, "slots of a [batch, slots, n] input to keep, in this order",
               at_least(0)});
   }
 };
 
 /**
- * [B, ...] -> [B, leading_dim], [B, time_step, leading_dim], or the given shape. Without options, or with selected
- * slots: [B, n]. Rows of the batch stay apart: leading_dim (times time_step) must be the number of elements of a row.
+ * [B, ...] -> [rows, leading_dim], [rows, time_step, leading_dim], or the given shape; without options, or with
+ * selected slots: [B, n]. The number of rows follows from that of elements: fewer elements in a row fold the input into
+ * more rows than it has, more unfold it. Samples stay apart: leading_dim (times time_step) must divide the elements of
+ * a sample.
  */
 class Reshape final : public Layer {
  public:

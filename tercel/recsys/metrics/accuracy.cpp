@@ -3,6 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/state_impl.h"
+#include "tercel/util/cursor.h"
+
 namespace tercel::recsys {
 
 void Accuracy::add_rows(Span<float> logits, Span<float> labels) {
@@ -21,6 +24,21 @@ double Accuracy::value() {
 void Accuracy::reset() {
   right_ = rows_ = 0;
   has_nan_ = false;
+}
+
+void Accuracy::write_state(std::string& bytes) const {
+  put(bytes, right_);
+  put(bytes, rows_);
+  put(bytes, static_cast<uint8_t>(has_nan_));
+}
+
+void Accuracy::merge_state(ByteCursor& bytes) {
+  const auto right = bytes.read<int64_t>("right rows"), rows = bytes.read<int64_t>("rows");
+  const auto has_nan = bytes.read<uint8_t>("NaN flag");
+  bytes.expect_end("the NaN flag");
+  right_ += right;
+  rows_ += rows;
+  has_nan_ |= has_nan != 0;
 }
 
 }  // namespace tercel::recsys

@@ -14,6 +14,8 @@ class TERCEL_API Accuracy final : public Metric {
 
  private:
   void add_rows(Span<float> logits, Span<float> labels) override;
+  void write_state(std::string& bytes) const override;
+  void merge_state(ByteCursor& bytes) override;
 
   int64_t right_ = 0, rows_ = 0;
   bool has_nan_ = false;

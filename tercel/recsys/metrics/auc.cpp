@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/state_impl.h"
+#include "tercel/util/cursor.h"
 #include "tercel/util/parallel.h"
 
 namespace tercel::recsys {
@@ -51,10 +53,14 @@ class PairCounter {
 
 void Auc::add_rows(Span<float> logits, Span<float> labels) {
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (blocks_.empty() || blocks_.back().size() == kBlockRows) blocks_.emplace_back().reserve(kBlockRows);
     has_nan_ |= std::isnan(logits[i]);
-    blocks_.back().push_back(ordered_bits(logits[i]) << 1 | (labels[i] > 0.5f ? 1 : 0));
+    add_row(ordered_bits(logits[i]) << 1 | (labels[i] > 0.5f ? 1 : 0));
   }
+}
+
+void Auc::add_row(uint64_t row) {
+  if (blocks_.empty() || blocks_.back().size() == kBlockRows) blocks_.emplace_back().reserve(kBlockRows);
+  blocks_.back().push_back(row);
 }
 
 double Auc::value() {
@@ -96,6 +102,25 @@ double Auc::value() {
 void Auc::reset() {
   blocks_.clear();
   has_nan_ = false;
+}
+
+void Auc::write_state(std::string& bytes) const {
+  uint64_t rows = 0;
+  for (const std::vector<uint64_t>& block : blocks_) rows += block.size();
+  bytes.reserve(bytes.size() + (rows + 3) * sizeof(uint64_t));
+  put(bytes, static_cast<uint8_t>(has_nan_));
+  put(bytes, rows);
+  for (const std::vector<uint64_t>& block : blocks_)
+    bytes.append(reinterpret_cast<const char*>(block.data()), block.size() * sizeof(uint64_t));
+}
+
+void Auc::merge_state(ByteCursor& bytes) {
+  const auto has_nan = bytes.read<uint8_t>("NaN flag");
+  const size_t rows = bytes.check_count(bytes.read<uint64_t>("number of rows"), sizeof(uint64_t), "rows");
+  ByteCursor values = bytes.sub(rows * sizeof(uint64_t), "rows");
+  bytes.expect_end("the rows");
+  has_nan_ |= has_nan != 0;
+  for (size_t i = 0; i < rows; ++i) add_row(values.read<uint64_t>("row"));
 }
 
 }  // namespace tercel::recsys

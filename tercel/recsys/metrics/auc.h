@@ -17,6 +17,10 @@ class TERCEL_API Auc final : public Metric {
 
  private:
   void add_rows(Span<float> logits, Span<float> labels) override;
+  void write_state(std::string& bytes) const override;
+  void merge_state(ByteCursor& bytes) override;
+
+  void add_row(uint64_t row);
 
   // Order-preserving bits of the logit, then the label as the lowest bit. In blocks, all but the last of the same size:
   // a single vector would need twice the memory when it grows.

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/state_impl.h"
+#include "tercel/util/cursor.h"
+
 namespace tercel::recsys {
 
 void Calibration::add_rows(Span<float> logits, Span<float> labels) {
@@ -17,5 +20,17 @@ double Calibration::value() {
 }
 
 void Calibration::reset() { probabilities_ = labels_ = 0; }
+
+void Calibration::write_state(std::string& bytes) const {
+  put(bytes, probabilities_);
+  put(bytes, labels_);
+}
+
+void Calibration::merge_state(ByteCursor& bytes) {
+  const auto probabilities = bytes.read<double>("sum of probabilities"), labels = bytes.read<double>("sum of labels");
+  bytes.expect_end("the sums");
+  probabilities_ += probabilities;
+  labels_ += labels;
+}
 
 }  // namespace tercel::recsys

@@ -14,6 +14,8 @@ class TERCEL_API Calibration final : public Metric {
 
  private:
   void add_rows(Span<float> logits, Span<float> labels) override;
+  void write_state(std::string& bytes) const override;
+  void merge_state(ByteCursor& bytes) override;
 
   double probabilities_ = 0, labels_ = 0;
 };

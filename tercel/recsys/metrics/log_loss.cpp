@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tercel/recsys/metrics/state_impl.h"
+#include "tercel/util/cursor.h"
+
 namespace tercel::recsys {
 
 namespace {
@@ -30,6 +33,19 @@ double LogLoss::value() {
 void LogLoss::reset() {
   sum_ = 0;
   rows_ = 0;
+}
+
+void LogLoss::write_state(std::string& bytes) const {
+  put(bytes, sum_);
+  put(bytes, rows_);
+}
+
+void LogLoss::merge_state(ByteCursor& bytes) {
+  const auto sum = bytes.read<double>("sum");
+  const auto rows = bytes.read<int64_t>("rows");
+  bytes.expect_end("the rows");
+  sum_ += sum;
+  rows_ += rows;
 }
 
 }  // namespace tercel::recsys

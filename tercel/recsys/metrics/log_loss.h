@@ -14,6 +14,8 @@ class TERCEL_API LogLoss final : public Metric {
 
  private:
   void add_rows(Span<float> logits, Span<float> labels) override;
+  void write_state(std::string& bytes) const override;
+  void merge_state(ByteCursor& bytes) override;
 
   double sum_ = 0;
   int64_t rows_ = 0;

@@ -5,15 +5,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "tercel/util/export.h"
 #include "tercel/util/span.h"
 
+namespace tercel {
+class ByteCursor;
+}
+
 namespace tercel::recsys {
 
-/** The value does not depend on how rows are split into batches. */
+/**
+ * The value does not depend on how rows are split into batches. Metrics of parts of the rows, as threads or ranks
+ * accumulate them, are combined by merge(); sums of floating-point numbers may then be rounded differently.
+ */
 class TERCEL_API Metric {
  public:
   virtual ~Metric();
@@ -25,9 +33,17 @@ class TERCEL_API Metric {
   /** The metric of all rows since the last reset; NaN if it is undefined or a logit is NaN. add() may follow. */
   virtual double value() = 0;
   virtual void reset() = 0;
+  /** What it knows of its rows, as bytes for merge(). That of Auc has 8 bytes for each row. */
+  std::string state() const;
+  /** Adds the rows of another metric of this type. DataError, which leaves this one as it is, for damaged bytes. */
+  void merge(std::string_view state);
 
  private:
   virtual void add_rows(Span<float> logits, Span<float> labels) = 0;
+  /** Appends the state's content. */
+  virtual void write_state(std::string& bytes) const = 0;
+  /** Adds what write_state() wrote; reads all of it before it changes anything. */
+  virtual void merge_state(ByteCursor& bytes) = 0;
 };
 
 /** Every metric by its name: auc, log_loss, accuracy, calibration. */

@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <cmath>
+#include <map>
 
 #include "tercel/recsys/embedding/static_table.h"
 #include "tercel/recsys/layers/layers_impl.h"
+#include "tercel/recsys/layers/loss.h"
 #include "tercel/recsys/model/config_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/recsys/model/graph_options_impl.h"
@@ -60,7 +61,7 @@ class Builder {
   Builder(const data::Schema& schema, nn::ParameterArena& parameters, const optim::OptimizerOptions& optimizer)
       : schema_(schema), parameters_(parameters), optimizer_(optimizer) {}
 
-  Graph build(const Json& layers) {
+  ModelGraph build(const Json& layers) {
     TERCEL_CHECK(!layers.empty(), ConfigError, "layers: the list is empty");
     for (size_t i = 0; i < layers.size(); ++i) {
       const Json& layer = layers[i];
@@ -78,22 +79,35 @@ class Builder {
       else
         add_layer(layer, type);
     }
-    TERCEL_CHECK(has_loss_, ConfigError, "layers: expected BinaryCrossEntropyLoss as the last layer");
+    TERCEL_CHECK(!graph_.heads.empty(), ConfigError, "layers: expected a loss layer: ", loss_types());
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
-      TERCEL_CHECK(read_[t] || t == graph_.loss || graph_.tensors[t].absent, ConfigError, "layers: nothing reads '",
+      TERCEL_CHECK(read_[t] || is_loss(t) || graph_.tensors[t].absent, ConfigError, "layers: nothing reads '",
                    graph_.tensors[t].name, "' ", shape_text(graph_.tensors[t].shape));
     return std::move(graph_);
   }
 
  private:
-  size_t add_tensor(std::string name, FeatureShape shape, std::string_view where) {
+  /** "BinaryCrossEntropyLoss, ...". */
+  static std::string loss_types() {
+    std::string types;
+    for (const LayerEntry& entry : layer_entries())
+      if (entry.is_loss) types += (types.empty() ? "" : ", ") + std::string(entry.type);
+    return types;
+  }
+
+  bool is_loss(size_t tensor) const {
+    return std::any_of(graph_.heads.begin(), graph_.heads.end(),
+                       [tensor](const Head& head) { return head.loss == tensor; });
+  }
+
+  size_t add_tensor(std::string name, TensorShape shape, std::string_view where, TensorKind kind = TensorKind::Value) {
     for (const GraphTensor& t : graph_.tensors)
       TERCEL_CHECK(t.name != name, ConfigError, where, ": a tensor '", name, "' exists already");
-    int64_t row = 1;
-    for (const int64_t size : shape)
+    int64_t row = std::max<int64_t>(1, shape.rows_per_sample);
+    for (const int64_t size : shape.sizes)
       TERCEL_CHECK(!__builtin_mul_overflow(row, size, &row) && row <= kMaxRow, ConfigError, where, " makes '", name,
                    "' ", shape_text(shape), ": more than ", kMaxRow, " elements in a row");
-    graph_.tensors.push_back({std::move(name), std::move(shape), -1});
+    graph_.tensors.push_back({std::move(name), std::move(shape), kind});
     read_.push_back(false);
     return graph_.tensors.size() - 1;
   }
@@ -116,23 +130,15 @@ class Builder {
       TERCEL_CHECK(std::find(std::begin(known), std::end(known), key) != std::end(known), ConfigError,
                    "[Data] unknown option '", key, "'", known_names(key, known));
     }
-    LabelOptions label;
     DenseOptions dense;
-    if (layer.contains("label")) read_options(only_label(layer.at("label")), label, "Data label");
     if (layer.contains("dense")) read_options(layer.at("dense"), dense, "Data dense");
-    TERCEL_CHECK(label.label_dim == 0 || label.label_dim == schema_.label_dim, ConfigError, "[Data] label_dim is ",
-                 label.label_dim, " but the dataset has ", schema_.label_dim);
     TERCEL_CHECK(dense.dense_dim == 0 || dense.dense_dim == schema_.dense_dim, ConfigError, "[Data] dense_dim is ",
                  dense.dense_dim, " but the dataset has ", schema_.dense_dim);
-    graph_.label = add_tensor(label.top, {schema_.label_dim}, "[Data]");
-    graph_.dense = add_tensor(dense.top, {schema_.dense_dim}, "[Data]");
-    graph_.tensors[graph_.dense].absent = schema_.dense_dim == 0;
-    label.label_dim = schema_.label_dim;
+    const Json label = add_labels(layer.contains("label") ? layer.at("label") : Json::object({{"top", "label"}}));
+    const size_t t = add_tensor(dense.top, {schema_.dense_dim}, "[Data]", TensorKind::Dense);
+    graph_.tensors[t].absent = schema_.dense_dim == 0;
     dense.dense_dim = schema_.dense_dim;
-    graph_.layers.push_back({{"type", "Data"},
-                             {"label", write_options(label)},
-                             {"dense", write_options(dense)},
-                             {"sparse", Json::array()}});
+    data_ = {{"type", "Data"}, {"label", label}, {"dense", write_options(dense)}, {"sparse", Json::array()}};
     if (layer.contains("sparse")) {
       TERCEL_CHECK(layer.at("sparse").is_array(), ConfigError, "[Data] sparse: expected a list but found ",
                    describe_json(layer.at("sparse")));
@@ -140,17 +146,39 @@ class Builder {
     }
     TERCEL_CHECK(next_slot_ == schema_.slot_num(), ConfigError, "[Data] the sparse inputs take ", next_slot_,
                  " slots but the dataset has ", schema_.slot_num());
+    GraphNode node;
+    node.type = "Data";
+    node.options = dump_json_line(data_);
+    for (size_t top = 0; top < graph_.tensors.size(); ++top) node.tops.push_back(top);
+    graph_.nodes.push_back(std::move(node));
   }
 
-  /** HugeCTR writes one label as "top": "label" or as "top": ["label"], and label_dim alike. */
-  static Json only_label(Json label) {
-    for (const char* key : {"top", "label_dim"}) {
-      if (!label.is_object() || !label.contains(key) || !label.at(key).is_array()) continue;
-      TERCEL_CHECK(label.at(key).size() == 1, ConfigError, "[Data] label: ", key, " has ", label.at(key).size(),
-                   " entries, expected 1: models have one label tensor");
-      label[key] = Json(label.at(key).front());
+  /** Adds the tensors of the labels; returns their options. HugeCTR writes one label with or without lists. */
+  Json add_labels(Json json) {
+    for (const char* key : {"top", "label_dim"})
+      if (json.is_object() && json.contains(key) && !json.at(key).is_array()) json[key] = Json::array({json.at(key)});
+    LabelOptions label;
+    read_options(json, label, "Data label");
+    const size_t count = label.top.size();
+    if (label.label_dim.empty()) label.label_dim.assign(count, 0);
+    TERCEL_CHECK(label.label_dim.size() == count, ConfigError, "[Data] label: label_dim has ", label.label_dim.size(),
+                 " entries for ", count, " labels");
+    if (count == 1 && label.label_dim[0] == 0) label.label_dim[0] = schema_.label_dim;
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t columns = label.label_dim[i];
+      TERCEL_CHECK(columns > 0, ConfigError, "[Data] label '", label.top[i],
+                   "': each of several labels needs its label_dim");
+      TERCEL_CHECK(!__builtin_add_overflow(sum, columns, &sum), ConfigError, "[Data] label_dim overflows");
+      add_tensor(label.top[i], {columns}, "[Data]", TensorKind::Label);
+      first_label_.push_back(sum - columns);
     }
-    return label;
+    TERCEL_CHECK(sum == schema_.label_dim, ConfigError, "[Data] label_dim is ", sum, count == 1 ? "" : " in all",
+                 " but the dataset has ", schema_.label_dim);
+    Json resolved = write_options(label);
+    if (count == 1)
+      for (const char* key : {"top", "label_dim"}) resolved[key] = Json(resolved.at(key).front());
+    return resolved;
   }
 
   void add_sparse(const Json& entry) {
@@ -163,13 +191,13 @@ class Builder {
                  "] takes ", slots, " slots but ", schema_.slot_num() - next_slot_, " of the dataset's ",
                  schema_.slot_num(), " are left");
     check_nnz(sparse, slots);
-    const size_t t = add_tensor(sparse.top, {slots}, "[Data]");
-    graph_.tensors[t].sparse_input = static_cast<int64_t>(graph_.sparse_inputs.size());
+    input_of_[add_tensor(sparse.top, {slots}, "[Data]", TensorKind::SparseInput)] =
+        static_cast<int64_t>(graph_.sparse_inputs.size());
     graph_.sparse_inputs.push_back({sparse.top, slots});
     first_slot_.push_back(next_slot_);
     next_slot_ += slots;
     sparse.slot_num = slots;
-    graph_.layers.back()["sparse"].push_back(write_options(sparse));
+    data_["sparse"].push_back(write_options(sparse));
   }
 
   void check_nnz(const SparseOptions& sparse, int64_t slots) const {
@@ -201,15 +229,16 @@ class Builder {
     TERCEL_CHECK(bottoms.size() == 1, ConfigError, where, " expected one bottom, a sparse input, but ", bottoms.size(),
                  " are named");
     const size_t bottom = find_tensor(bottoms.front(), where);
-    const int64_t input = graph_.tensors[bottom].sparse_input;
-    TERCEL_CHECK(input >= 0, ConfigError, where, " its bottom '", graph_.tensors[bottom].name,
-                 "' is not a sparse input but ", shape_text(graph_.tensors[bottom].shape));
+    TERCEL_CHECK(graph_.tensors[bottom].kind == TensorKind::SparseInput, ConfigError, where, " its bottom '",
+                 graph_.tensors[bottom].name, "' is not a sparse input but ", shape_text(graph_.tensors[bottom].shape));
+    const int64_t input = input_of_.at(bottom);
     const int64_t slots = graph_.sparse_inputs[static_cast<size_t>(input)].slot_num;
     const KeyRange keys = table_keys(p, first_slot_[static_cast<size_t>(input)], slots, where);
     const nn::Init init = p.init_stddev > 0 ? nn::Init::normal(p.init_stddev) : nn::Init::uniform(p.init_range);
     GraphNode node;
     node.type = type;
     node.name = name;
+    node.bottoms.push_back(bottom);
     node.tops.push_back(add_tensor(name, {slots, p.embedding_vec_size}, where));
     const optim::OptimizerOptions optimizer =
         layer.contains("optimizer")
@@ -218,17 +247,21 @@ class Builder {
     optim::check_update_type(optimizer, where);
     const size_t table = graph_.embeddings.add_table(
         std::make_unique<StaticTable>(name, keys.first, keys.count, p.embedding_vec_size, init), optimizer);
-    node.lookup = graph_.embeddings.add_lookup({name, table, graph_.sparse_inputs[static_cast<size_t>(input)].name,
-                                                p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, slots});
+    const size_t lookup =
+        graph_.embeddings.add_lookup({name, table, graph_.sparse_inputs[static_cast<size_t>(input)].name,
+                                      p.combiner == Combiner::Mean ? BagMode::Mean : BagMode::Sum, slots});
     // If several tables read an input, its keys must be in the smallest one.
     data::SparseInput& source = graph_.sparse_inputs[static_cast<size_t>(input)];
     if (source.table.empty() || keys.count < source.num_keys) {
       source.table = name;
       source.num_keys = keys.count;
     }
-    graph_.layers.push_back(resolved_layer(type, bottoms, tops));
-    graph_.layers.back()["sparse_embedding_hparam"] = write_options(p);
-    graph_.layers.back()["optimizer"] = write_options(optimizer);
+    node.table = static_cast<int64_t>(table);
+    Json resolved = resolved_layer(type, bottoms, tops);
+    resolved["sparse_embedding_hparam"] = write_options(p);
+    resolved["optimizer"] = write_options(optimizer);
+    node.options = dump_json_line(resolved);
+    graph_.steps.push_back({graph_.nodes.size(), nullptr, lookup});
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -277,7 +310,6 @@ class Builder {
       known.push_back(candidate.type);
     }
     TERCEL_CHECK(entry, ConfigError, where, " unknown layer type '", type, "'", known_names(type, known));
-    TERCEL_CHECK(!has_loss_, ConfigError, where, " no layer may follow the loss");
 
     GraphNode node;
     node.type = type;
@@ -287,8 +319,10 @@ class Builder {
     std::string absent;
     for (const std::string& bottom : names_of(layer, "bottom", where)) {
       const size_t t = find_tensor(bottom, where);
-      TERCEL_CHECK(graph_.tensors[t].sparse_input < 0, ConfigError, where, " its bottom '", bottom,
+      TERCEL_CHECK(graph_.tensors[t].kind != TensorKind::SparseInput, ConfigError, where, " its bottom '", bottom,
                    "' is a sparse input; an embedding is needed between them");
+      TERCEL_CHECK(!is_loss(t), ConfigError, where, " its bottom '", bottom,
+                   "' is a loss, which no layer may read: losses are summed");
       if (graph_.tensors[t].absent) {
         absent = bottom;
         continue;
@@ -304,39 +338,59 @@ class Builder {
     }
     TERCEL_CHECK(absent.empty() || entry->joins, ConfigError, where, " its bottom '", absent,
                  "' depends only on dense values, and the dataset has none");
-    graph_.layers.push_back(resolved_layer(type, bottoms, tops));
+    Json resolved = resolved_layer(type, bottoms, tops);
+    const size_t first_parameter = parameters_.entries().size();
+    GraphStep step;
     try {
-      node.layer = entry->make(layer, context, graph_.layers.back());
+      step.layer = entry->make(layer, context, resolved);
     } catch (const RuntimeError& e) {  // overflowing sizes, duplicate names of parameters
       throw_error<ConfigError>({where, " ", e.what()});
     }
-    const std::vector<FeatureShape>& shapes = node.layer->tops();
+    for (size_t i = first_parameter; i < parameters_.entries().size(); ++i)
+      node.parameters.push_back({parameters_.entries()[i].name, DimVector(IntSpan(parameters_.entries()[i].sizes))});
+    const std::vector<TensorShape>& shapes = step.layer->tops();
     TERCEL_CHECK(shapes.size() == tops.size(), ConfigError, where, " makes ", shapes.size(), " tensors, but ",
                  tops.size(), " tops are named");
     for (size_t i = 0; i < tops.size(); ++i) node.tops.push_back(add_tensor(tops[i], shapes[i], where));
-    if (type == "BinaryCrossEntropyLoss") {
-      TERCEL_CHECK(node.bottoms[1] == graph_.label, ConfigError, where, " expected the label '",
-                   graph_.tensors[graph_.label].name, "' as the second bottom");
-      has_loss_ = true;
-      graph_.loss = node.tops[0];
-      graph_.logits = node.bottoms[0];
-    }
+    if (entry->is_loss) add_head(node, static_cast<const LossLayer&>(*step.layer), where);
+    node.options = dump_json_line(resolved);
+    step.node = graph_.nodes.size();
+    graph_.steps.push_back(std::move(step));
     graph_.nodes.push_back(std::move(node));
+  }
+
+  void add_head(const GraphNode& node, const LossLayer& layer, std::string_view where) {
+    Head head;
+    head.name = node.name;
+    head.loss = node.tops[0];
+    head.logits = node.bottoms[0];
+    head.label = node.bottoms[1];
+    std::string labels;  // their tensors are the first
+    for (size_t t = 0; t < first_label_.size(); ++t) labels += (t == 0 ? "'" : ", '") + graph_.tensors[t].name + "'";
+    TERCEL_CHECK(graph_.tensors[head.label].kind == TensorKind::Label, ConfigError, where,
+                 first_label_.size() == 1 ? " expected the label " : " expected one of the labels ", labels,
+                 " as the second bottom");
+    head.first_label = first_label_[head.label];
+    head.label_columns = graph_.tensors[head.label].shape.sizes[0];
+    head.weight = layer.weight();
+    graph_.heads.push_back(std::move(head));
   }
 
   const data::Schema& schema_;
   nn::ParameterArena& parameters_;
   const optim::OptimizerOptions& optimizer_;
-  Graph graph_;
-  std::vector<bool> read_;
-  std::vector<int64_t> first_slot_;
+  ModelGraph graph_;
+  Json data_;                           // options of Data
+  std::vector<bool> read_;              // of each tensor
+  std::vector<int64_t> first_label_;    // of each label's tensor: its first column
+  std::map<size_t, int64_t> input_of_;  // of tensors that are sparse inputs: its number
+  std::vector<int64_t> first_slot_;     // of each sparse input
   int64_t next_slot_ = 0;
-  bool has_loss_ = false;
 };
 
 }  // namespace
 
-Graph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters) {
+ModelGraph build_graph(const ModelConfig& config, const data::Schema& schema, nn::ParameterArena& parameters) {
   const Json layers = parse_json(config.layers, "layers", JsonErrors::Config);
   return Builder(schema, parameters, config.optimizer).build(layers);
 }

@@ -12,12 +12,13 @@
 namespace tercel::recsys {
 
 struct LabelOptions {
-  std::string top = "label";
-  int64_t label_dim = 0;
+  std::vector<std::string> top;
+  std::vector<int64_t> label_dim;
 
   static constexpr auto fields() {
-    return std::tuple(Field{"top", &LabelOptions::top, "name of the tensor", required()},
-                      Field{"label_dim", &LabelOptions::label_dim, "0: as the dataset has it", at_least(0)});
+    return std::tuple(Field{"top", &LabelOptions::top, "name of the tensor, or of each one", required()},
+                      Field{"label_dim", &LabelOptions::label_dim,
+                            "columns of each; a single tensor without it, or with 0, has all", at_least(0)});
   }
 };
 

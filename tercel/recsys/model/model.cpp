@@ -1,18 +1,23 @@
 #include "tercel/recsys/model/model.h"
 
+#include <algorithm>
+
 #include "tercel/autograd/grad_mode.h"
+#include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/reduce/reduce.h"
+#include "tercel/ops/views/views.h"
 #include "tercel/recsys/model/batch_memory_impl.h"
 #include "tercel/recsys/model/graph_impl.h"
 #include "tercel/util/checksum.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/profile.h"
 
 namespace tercel::recsys {
 
 struct Model::State {
   nn::ParameterArena parameters;
-  Graph graph;
+  ModelGraph graph;
   Generator generator;
   // Tensors of the running pass; members only to reuse their memory.
   std::vector<Tensor> values, bottoms, tops, rows;
@@ -42,36 +47,52 @@ void Model::allocate_parameters() { state_->parameters.allocate(); }
 
 namespace {
 
-/** Sets the node's tops. */
-void run_node(const Graph& graph, const GraphNode& node, const data::Batch& batch, const ForwardContext& context,
+/** Sets the tops of the step's node. */
+void run_step(const ModelGraph& graph, const GraphStep& step, const data::Batch& batch, const ForwardContext& context,
               Span<Tensor> rows, std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops) {
-  if (!node.layer) {
-    values[node.tops[0]] = graph.embeddings.look_up(node.lookup, batch, rows);
+  const GraphNode& node = graph.nodes[step.node];
+  if (!step.layer) {
+    values[node.tops[0]] = graph.embeddings.look_up(step.lookup, batch, rows);
     return;
   }
   bottoms.clear();
   for (const size_t t : node.bottoms) bottoms.push_back(values[t]);
   tops.assign(node.tops.size(), Tensor());
-  node.layer->forward(bottoms, tops, context);
+  step.layer->forward(bottoms, tops, context);
   for (size_t i = 0; i < tops.size(); ++i) values[node.tops[i]] = std::move(tops[i]);
 }
 
-/** Runs the nodes in order; after each, calls `watch`, which decides whether to continue. */
+/** Sets the tensors of labels and dense values. Several labels are views of their columns. */
+void set_inputs(const ModelGraph& graph, const data::Batch& batch, std::vector<Tensor>& values) {
+  int64_t column = 0;
+  for (const size_t t : graph.nodes[0].tops) {
+    const GraphTensor& tensor = graph.tensors[t];
+    if (tensor.kind == TensorKind::Dense) values[t] = batch.dense;
+    if (tensor.kind != TensorKind::Label || !batch.labels.defined()) continue;
+    const int64_t columns = tensor.shape.sizes[0];
+    values[t] = columns == batch.labels.size(1) ? batch.labels : narrow(batch.labels, 1, column, columns);
+    column += columns;
+  }
+}
+
+/** Runs the steps in order, without losses if there are no labels; after each, `watch` decides whether to continue. */
 template <class Watch>
-void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& rows,
-               std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {
+void run_graph(const ModelGraph& graph, const data::Batch& batch, const ForwardContext& context,
+               std::vector<Tensor>& rows, std::vector<Tensor>& values, std::vector<Tensor>& bottoms,
+               std::vector<Tensor>& tops, Watch&& watch) {
   values.assign(graph.tensors.size(), Tensor());
-  values[graph.label] = batch.labels;
-  values[graph.dense] = batch.dense;
+  set_inputs(graph, batch, values);
   name_batch_without_memory(
       [] { return "[embeddings]"; }, batch.rows, context.training,
       [&] { graph.embeddings.find_rows(batch, grad_enabled() ? NewKeys::Insert : NewKeys::Refuse, rows); });
-  for (const GraphNode& node : graph.nodes) {
+  for (const GraphStep& step : graph.steps) {
+    const GraphNode& node = graph.nodes[step.node];
     const ProfileRange range(node.name.c_str(), RangeKind::Annotation);
-    if (node.tops[0] == graph.loss && !batch.labels.defined()) break;
+    const auto makes = [&node](const Head& head) { return head.loss == node.tops[0]; };
+    if (!batch.labels.defined() && std::any_of(graph.heads.begin(), graph.heads.end(), makes)) continue;
     const auto describe = [&] { return str_cat({"[", node.type, " ", node.name, "]"}); };
     name_batch_without_memory(describe, batch.rows, context.training,
-                              [&] { run_node(graph, node, batch, context, rows, values, bottoms, tops); });
+                              [&] { run_step(graph, step, batch, context, rows, values, bottoms, tops); });
     if (!watch(node)) break;
   }
   bottoms.clear();
@@ -81,28 +102,41 @@ void run_graph(const Graph& graph, const data::Batch& batch, const ForwardContex
 }  // namespace
 
 Model::Result Model::forward(const data::Batch& batch, bool training) {
+  Result result;
+  forward(batch, training, result);
+  return result;
+}
+
+void Model::forward(const data::Batch& batch, bool training, Result& result) {
   State& s = *state_;
   const GradModeGuard guard(training && grad_enabled());
-  run_graph(s.graph, batch, {training, s.generator}, s.rows, s.values, s.bottoms, s.tops,
+  result.loss.reset();
+  result.logits.clear();
+  run_graph(s.graph, batch, {training, s.generator, batch.global_rows}, s.rows, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
-  Result result{std::move(s.values[s.graph.loss]), std::move(s.values[s.graph.logits])};
+  for (const Head& head : s.graph.heads) {
+    Tensor& loss = s.values[head.loss];
+    if (loss.defined()) result.loss = result.loss.defined() ? add(result.loss, loss) : std::move(loss);
+    result.logits.push_back(s.values[head.logits]);
+  }
   s.values.clear();  // saved tensors keep what backward needs
-  return result;
 }
 
 std::string Model::first_nonfinite_layer(const data::Batch& batch) {
   State& s = *state_;
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch, {true, s.generator}, s.rows, s.values, s.bottoms, s.tops, [&](const GraphNode& node) {
-    for (const size_t t : node.tops)
-      if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
-    return found.empty();
-  });
+  run_graph(s.graph, batch, {true, s.generator, batch.global_rows}, s.rows, s.values, s.bottoms, s.tops,
+            [&](const GraphNode& node) {
+              for (const size_t t : node.tops)
+                if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
+              return found.empty();
+            });
   s.values.clear();
   return found;
 }
 
+const Graph& Model::graph() const { return state_->graph; }
 const std::vector<data::SparseInput>& Model::sparse_inputs() const { return state_->graph.sparse_inputs; }
 nn::ParameterArena& Model::parameters() { return state_->parameters; }
 EmbeddingCollection& Model::embeddings() { return state_->graph.embeddings; }
@@ -110,25 +144,28 @@ Generator& Model::generator() { return state_->generator; }
 
 std::vector<std::pair<std::string, Tensor>> Model::buffers() {
   std::vector<std::pair<std::string, Tensor>> all;
-  for (const GraphNode& node : state_->graph.nodes)
-    if (node.layer)
-      for (auto& buffer : node.layer->buffers()) all.push_back(std::move(buffer));
+  for (const GraphStep& step : state_->graph.steps)
+    if (step.layer)
+      for (auto& buffer : step.layer->buffers()) all.push_back(std::move(buffer));
   return all;
 }
 
-std::string Model::layers() const { return dump_json(state_->graph.layers); }
+std::string Model::layers() const {
+  Json layers = Json::array();
+  for (const GraphNode& node : graph().nodes) layers.push_back(parse_json(node.options, node.name, JsonErrors::Config));
+  return dump_json(layers);
+}
 
 std::string Model::summary() const {
   std::string text;
-  const Graph& graph = state_->graph;
-  for (const GraphNode& node : graph.nodes) {
+  for (const GraphNode& node : graph().nodes) {
+    if (node.type == "Data") continue;
     text += node.type + " " + node.name + " ->";
-    for (const size_t t : node.tops) text += t == graph.loss ? " scalar" : " " + shape_text(graph.tensors[t].shape);
+    for (const size_t t : node.tops) text += " " + shape_text(graph().tensors[t].shape);
     int64_t parameters = 0;
-    for (const auto& entry : state_->parameters.entries())
-      if (entry.name.starts_with(node.name + ".")) parameters += numel_of(entry.sizes);
-    if (!node.layer) {
-      const EmbeddingTable& table = *graph.embeddings.tables()[graph.embeddings.lookups()[node.lookup].table];
+    for (const GraphParameter& parameter : node.parameters) parameters += numel_of(parameter.sizes);
+    if (node.table >= 0) {
+      const EmbeddingTable& table = *state_->graph.embeddings.tables()[static_cast<size_t>(node.table)];
       parameters = table.rows() * table.dim();
     }
     if (parameters > 0) text += ", " + std::to_string(parameters) + " parameters";
@@ -139,7 +176,8 @@ std::string Model::summary() const {
 
 std::string Model::fingerprint() const {
   std::string text;
-  for (const auto& entry : state_->parameters.entries()) text += str_cat({entry.name, " ", IntSpan(entry.sizes), "\n"});
+  for (const GraphNode& node : graph().nodes)
+    for (const GraphParameter& p : node.parameters) text += str_cat({p.name, " ", IntSpan(p.sizes), "\n"});
   for (const auto& table : state_->graph.embeddings.tables())
     text += str_cat({table->name(), " ", table->rows(), " x ", table->dim(), "\n"});
   return checksum_to_hex(checksum(text.data(), text.size()));

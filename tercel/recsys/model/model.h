@@ -12,6 +12,7 @@
 #include "tercel/nn/parameter_arena.h"
 #include "tercel/recsys/embedding/embedding_collection.h"
 #include "tercel/recsys/model/config.h"
+#include "tercel/recsys/model/graph.h"
 #include "tercel/util/function_ref.h"
 
 namespace tercel::recsys {
@@ -35,17 +36,25 @@ class TERCEL_API Model {
   void allocate_parameters();
 
   struct Result {
-    Tensor loss;    ///< scalar; undefined when the batch was given without labels
-    Tensor logits;  ///< [B, 1]
+    /**
+     * Scalar: the sum of the heads' losses, each with its weight. Where the batch is a rank's part, the losses of all
+     * parts add up to that of the whole batch. Undefined if the batch has no labels.
+     */
+    Tensor loss;
+    std::vector<Tensor> logits;  ///< of each head: [B, 1]
   };
   /** One pass; `training` records gradients and runs dropout. OutOfMemoryError names the layer and the batch size. */
   Result forward(const data::Batch& batch, bool training);
+  /** The same; reuses the memory of an earlier result. */
+  void forward(const data::Batch& batch, bool training, Result& result);
   /**
    * The first layer whose output has a NaN or an infinity in a training pass over this batch, as "MLP top"; empty if
    * there is none. Like every training pass, it updates running statistics and the generator.
    */
   std::string first_nonfinite_layer(const data::Batch& batch);
 
+  /** The layers with their resolved shapes and options, and the heads. */
+  const Graph& graph() const;
   /** How the reader must group the slots. */
   const std::vector<data::SparseInput>& sparse_inputs() const;
   nn::ParameterArena& parameters();

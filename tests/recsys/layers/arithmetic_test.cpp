@@ -83,8 +83,8 @@ TEST(ElementwiseLayers, ValuesAndGradients) {
 TEST(ReduceSumLayer, AxesStayWithSizeOne) {
   const Tensor x = make({2, 2, 3}, kFloat64, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
   Built one("ReduceSum", {{2, 3}}, R"({"axis": 1})"), two("ReduceSum", {{2, 3}}, R"({"axis": 2})");
-  EXPECT_EQ(IntSpan(one.layer->tops()[0]), IntSpan({1, 3}));
-  EXPECT_EQ(IntSpan(two.layer->tops()[0]), IntSpan({2, 1}));
+  EXPECT_EQ(one.layer->tops()[0], TensorShape({1, 3}));
+  EXPECT_EQ(two.layer->tops()[0], TensorShape({2, 1}));
   expect_near(values_of(one.run({x})), {5, 7, 9, 50, 70, 90});
   expect_near(values_of(two.run({x})), {6, 15, 60, 150});
   EXPECT_TRUE(one.gradients({x}));

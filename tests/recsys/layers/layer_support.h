@@ -19,12 +19,13 @@ using test::random;
 using test::Sizes;
 using test::values_of;
 using Values = std::vector<double>;
-using Shapes = std::vector<FeatureShape>;
+using Shapes = std::vector<TensorShape>;
 
 /** A layer called "x", built from JSON for inputs of those shapes. */
 class Built {
  public:
-  Built(std::string_view type, const Shapes& bottoms, const char* options = "{}", uint64_t seed = 1) {
+  Built(std::string_view type, const Shapes& bottoms, const char* options = "{}", uint64_t seed = 1)
+      : rows_per_sample(bottoms.empty() ? 1 : bottoms[0].rows_per_sample) {
     BuildContext context{type, "x", bottoms, parameters};
     Json resolved = Json::object();
     for (const LayerEntry& entry : layer_entries())
@@ -39,8 +40,9 @@ class Built {
     layer->forward(bottoms, tops, {training, generator});
     for (size_t i = 0; i < tops.size(); ++i) {
       DimVector sizes;
-      if (!layer->tops()[i].empty()) sizes.push_back(bottoms[0].size(0));
-      for (const int64_t size : layer->tops()[i]) sizes.push_back(size);
+      const TensorShape& shape = layer->tops()[i];
+      if (shape.rows_per_sample > 0) sizes.push_back(bottoms[0].size(0) / rows_per_sample * shape.rows_per_sample);
+      for (const int64_t size : shape.sizes) sizes.push_back(size);
       EXPECT_EQ(IntSpan(tops[i].sizes()), IntSpan(sizes)) << "the output is not of the shape that was announced";
     }
     return tops;
@@ -67,6 +69,7 @@ class Built {
         all);
   }
 
+  int64_t rows_per_sample;  // of the inputs
   nn::ParameterArena parameters{kFloat64};
   std::unique_ptr<Layer> layer;
   Generator generator{7};

@@ -37,7 +37,7 @@ TEST(MlpLayer, ValuesAndGradients) {
 TEST(MlpLayer, OptionsForAllLayersAtOnce) {
   Built one("MLP", {{3}}, R"({"mlp_param": {"num_output": 2}})");
   EXPECT_EQ(one.parameters.entries().size(), 2u);
-  EXPECT_EQ(one.layer->tops()[0][0], 2);
+  EXPECT_EQ(one.layer->tops()[0].sizes[0], 2);
   for (const double y : values_of(one.run({numbers({50, 3})}))) EXPECT_GE(y, 0) << "Relu by default";
   Built none("MLP", {{3}}, R"({"mlp_param": {"num_outputs": [4, 2], "use_bias": false, "activation": "Non"}})");
   EXPECT_EQ(none.parameters.entries().size(), 2u);

@@ -12,7 +12,7 @@ TEST(ConcatLayer, JoinsAlongItsAxis) {
   EXPECT_TRUE(layer.gradients({a, b, numbers({2, 1})}));
   const Tensor c = make({1, 2, 1}, kFloat64, {1, 2}), d = make({1, 2, 2}, kFloat64, {3, 4, 5, 6});
   Built last("Concat", {{2, 1}, {2, 2}}, R"({"axis": 2})");
-  EXPECT_EQ(IntSpan(last.layer->tops()[0]), IntSpan({2, 3}));
+  EXPECT_EQ(last.layer->tops()[0], TensorShape({2, 3}));
   expect_near(values_of(last.run({c, d})), {1, 3, 4, 2, 5, 6});
   refuses("Concat", {{2, 1}, {2, 2}}, "{}",
           "[Concat x] expected inputs that differ in axis 1 only but got [batch, 2, 1], [batch, 2, 2]");
@@ -42,15 +42,15 @@ TEST(SliceLayer, CopiesRangesThatMayOverlap) {
 
 TEST(ReshapeLayer, KeepsRowsApart) {
   const Tensor x = numbers({2, 3, 4});
-  const auto shape_of = [](const char* options, const FeatureShape& bottom) {
+  const auto shape_of = [](const char* options, const TensorShape& bottom) {
     return Built("Reshape", {bottom}, options).layer->tops()[0];
   };
-  EXPECT_EQ(IntSpan(shape_of("{}", {3, 4})), IntSpan({12}));
-  EXPECT_EQ(IntSpan(shape_of(R"({"leading_dim": 12})", {3, 4})), IntSpan({12}));
-  EXPECT_EQ(IntSpan(shape_of(R"({"leading_dim": 2, "time_step": 6})", {3, 4})), IntSpan({6, 2}));
-  EXPECT_EQ(IntSpan(shape_of(R"({"shape": [-1, 2, 6]})", {3, 4})), IntSpan({2, 6}));
-  EXPECT_EQ(IntSpan(shape_of(R"({"selected": [2, 0]})", {3, 4})), IntSpan({8}));
-  EXPECT_EQ(IntSpan(shape_of(R"({"selected": [2, 0], "shape": [-1, 2, 4]})", {3, 4})), IntSpan({2, 4}));
+  EXPECT_EQ(shape_of("{}", {3, 4}), TensorShape({12}));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 12})", {3, 4}), TensorShape({12}));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 2, "time_step": 6})", {3, 4}), TensorShape({6, 2}));
+  EXPECT_EQ(shape_of(R"({"shape": [-1, 2, 6]})", {3, 4}), TensorShape({2, 6}));
+  EXPECT_EQ(shape_of(R"({"selected": [2, 0]})", {3, 4}), TensorShape({8}));
+  EXPECT_EQ(shape_of(R"({"selected": [2, 0], "shape": [-1, 2, 4]})", {3, 4}), TensorShape({2, 4}));
   for (const char* options : {"{}", R"({"leading_dim": 2, "time_step": 6})", R"({"shape": [-1, 2, 6]})"}) {
     Built layer("Reshape", {{3, 4}}, options);
     EXPECT_EQ(values_of(layer.run({x})), values_of(x));
@@ -62,11 +62,40 @@ TEST(ReshapeLayer, KeepsRowsApart) {
   EXPECT_TRUE(selected.gradients({y}));
 }
 
+TEST(ReshapeLayer, FoldsAndUnfoldsSamples) {
+  const auto shape_of = [](const char* options, const TensorShape& bottom) {
+    return Built("Reshape", {bottom}, options).layer->tops()[0];
+  };
+  EXPECT_EQ(shape_of(R"({"leading_dim": 4})", {3, 4}), TensorShape({4}, 3));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 2})", {3, 4}), TensorShape({2}, 6));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 2, "time_step": 3})", {3, 4}), TensorShape({3, 2}, 2));
+  EXPECT_EQ(shape_of(R"({"shape": [-1, 4]})", {3, 4}), TensorShape({4}, 3));
+  EXPECT_EQ(shape_of(R"({"selected": [2, 0], "leading_dim": 4})", {3, 4}), TensorShape({4}, 2));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 15})", TensorShape({5}, 3)), TensorShape({15}));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 10})", TensorShape({5}, 6)), TensorShape({10}, 3));
+  EXPECT_EQ(shape_of(R"({"leading_dim": 5, "time_step": 3})", TensorShape({5}, 3)), TensorShape({3, 5}));
+  EXPECT_EQ(shape_of("{}", TensorShape({2, 5}, 3)), TensorShape({10}, 3)) << "without options rows stay";
+  for (const char* options : {R"({"leading_dim": 4})", R"({"leading_dim": 2, "time_step": 3})"}) {
+    const Tensor x = numbers({2, 3, 4});
+    Built layer("Reshape", {{3, 4}}, options);
+    EXPECT_EQ(values_of(layer.run({x})), values_of(x));
+    EXPECT_TRUE(layer.gradients({x}));
+  }
+  const Tensor folded = numbers({6, 5});
+  Built unfold("Reshape", {TensorShape({5}, 3)}, R"({"leading_dim": 15})");
+  EXPECT_EQ(values_of(unfold.run({folded})), values_of(folded));
+  EXPECT_TRUE(unfold.gradients({folded}));
+}
+
 TEST(ReshapeLayer, Refusals) {
-  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 4})",
-          "[Reshape x] expected an input with 4 elements in a row but got [batch, 3, 4]");
-  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5, "time_step": 2})", "10 elements in a row");
-  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 5]})", "an input whose rows have the shape [-1, 5]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5})",
+          "[Reshape x] expected an input whose samples can be divided into rows of 5 elements but got [batch, 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 24})", "rows of 24 elements but got [batch, 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"leading_dim": 5, "time_step": 2})", "rows of 10 elements");
+  refuses("Reshape", {TensorShape({4}, 3)}, R"({"leading_dim": 8})",
+          "samples can be divided into rows of 8 elements but got [batch * 3, 4]");
+  refuses("Reshape", {{3, 4}}, R"({"shape": [-1, 5]})",
+          "an input whose samples can be divided into rows of the shape [-1, 5]");
   refuses("Reshape", {{3, 4}}, R"({"shape": [2, 12]})", "[2, 12]");
   refuses("Reshape", {{3, 4}}, R"({"shape": [-1]})", "[-1]");
   refuses("Reshape", {{3, 4}}, R"({"shape": [-1, -1]})", "[-1, -1]");

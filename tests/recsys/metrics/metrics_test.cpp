@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -178,6 +179,66 @@ TEST(Metrics, ResetForgetsEverything) {
     EXPECT_TRUE(std::isnan(metric->value())) << metric->name();
     metric->add(Floats{-1, 1}, Floats{0, 1});
     EXPECT_FALSE(std::isnan(metric->value())) << metric->name();
+  }
+}
+
+// Conformance: every metric of the list runs through the tests of states.
+TEST(MetricStates, MergedPartsEqualTheWhole) {
+  const Rows rows = random_rows(10'000, 50, 2);
+  std::mt19937_64 random(5);
+  for (size_t m = 0; m < make_metrics().size(); ++m)
+    for (const size_t longest : {1, 700, 9'000}) {
+      const auto whole = std::move(make_metrics()[m]), merged = std::move(make_metrics()[m]);
+      whole->add(rows.logits, rows.labels);
+      std::vector<std::string> states{std::move(make_metrics()[m])->state()};  // also of no rows
+      for (size_t at = 0; at < rows.logits.size();) {
+        const size_t n = std::min<size_t>(1 + random() % longest, rows.logits.size() - at);
+        const auto part = std::move(make_metrics()[m]);
+        part->add({rows.logits.data() + at, n}, {rows.labels.data() + at, n});
+        if (random() % 4 == 0) static_cast<void>(part->value());  // which may order the rows
+        states.push_back(part->state());
+        at += n;
+      }
+      std::shuffle(states.begin(), states.end(), random);
+      for (const std::string& state : states) merged->merge(state);
+      EXPECT_NEAR(merged->value(), whole->value(), 1e-12 * std::abs(whole->value())) << whole->name();
+      merged->add(Floats{3}, Floats{0});
+      whole->add(Floats{3}, Floats{0});
+      EXPECT_NEAR(merged->value(), whole->value(), 1e-12 * std::abs(whole->value())) << "more rows may follow";
+    }
+}
+
+TEST(MetricStates, NanIsKept) {
+  for (size_t m = 0; m < make_metrics().size(); ++m) {
+    const auto bad = std::move(make_metrics()[m]), merged = std::move(make_metrics()[m]);
+    bad->add(Floats{1, kNan, 3}, Floats{0, 1, 0});
+    merged->add(Floats{-1, 1}, Floats{0, 1});
+    ASSERT_FALSE(std::isnan(merged->value()));
+    merged->merge(bad->state());
+    EXPECT_TRUE(std::isnan(merged->value())) << merged->name();
+  }
+}
+
+TEST(MetricStates, DamagedBytesAreRefusedAndChangeNothing) {
+  const Rows rows = random_rows(50, 0, 3);
+  for (size_t m = 0; m < make_metrics().size(); ++m) {
+    const auto from = std::move(make_metrics()[m]), to = std::move(make_metrics()[m]);
+    from->add(rows.logits, rows.labels);
+    to->add(Floats{-1, 2, 1}, Floats{0, 0, 1});
+    const double before = to->value();
+    const std::string good = from->state(), place = "state of metric '" + std::string(to->name()) + "'";
+    for (size_t length = 0; length < good.size(); length += length < 40 ? 1 : 37)
+      TERCEL_EXPECT_THROW(to->merge(std::string_view(good).substr(0, length)), DataError, place);
+    TERCEL_EXPECT_THROW(to->merge(good + "x"), DataError, "checksum");
+    for (size_t at = 0; at < good.size(); ++at) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ 16);
+      TERCEL_EXPECT_THROW(to->merge(bad), DataError, place);
+    }
+    for (const auto& other : make_metrics())
+      if (other->name() != to->name())
+        TERCEL_EXPECT_THROW(to->merge(other->state()), DataError, "the state of '" + std::string(to->name()) + "'");
+    EXPECT_EQ(to->value(), before) << to->name();
   }
 }
 

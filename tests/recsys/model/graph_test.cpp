@@ -79,8 +79,10 @@ TEST(Graph, TheListItself) {
   refuses(kTable + kAll, "layers[0]: the first layer is Data, not DistributedSlotSparseEmbeddingHash");
   refuses(kData + kAll, "layers[1]: expected only one Data layer, the first, but found another");
   refuses(kData + kTable + kJoin + R"({"type": "ReLU", "bottom": "all", "top": "y"})",
-          "layers: expected BinaryCrossEntropyLoss as the last layer");
-  refuses(kAll + R"(,{"type": "ReLU", "bottom": "logit", "top": "y"})", "[ReLU y] no layer may follow the loss");
+          "layers: expected a loss layer: BinaryCrossEntropyLoss");
+  refuses(kAll + R"(,{"type": "ReLU", "bottom": "logit", "top": "y"})", "layers: nothing reads 'y' [batch, 1]");
+  refuses(kAll + R"(,{"type": "ReLU", "bottom": "loss", "top": "y"})",
+          "[ReLU y] its bottom 'loss' is a loss, which no layer may read: losses are summed");
 }
 
 TEST(Graph, UnknownNamesSuggestTheNearest) {
@@ -173,8 +175,9 @@ TEST(Graph, DataMustFitTheDataset) {
   refuses(replaced(kAll, "{\"top\": \"keys\"}", "{\"top\": \"keys\", \"nnz_per_slot\": [1, 3, 1]}"),
           "[Data sparse keys] nnz_per_slot allows 3 keys in slot 's1' but the dataset has up to 4", multi_hot);
   refuses(replaced(kAll, "{\"top\": \"label\"}", "{\"top\": [\"a\", \"b\"], \"label_dim\": [1, 1]}"),
-          "[Data] label: top has 2 entries, expected 1");
+          "[Data] label_dim is 2 in all but the dataset has 1");
   EXPECT_NO_THROW(build(replaced(kAll, "{\"top\": \"label\"}", "{\"top\": [\"label\"], \"label_dim\": [1]}")));
+  EXPECT_EQ(build(replaced(kAll, "\"label\": {\"top\": \"label\"}, ", "")).layers(), build(kAll).layers());
   EXPECT_NO_THROW(
       build(replaced(kAll, "{\"top\": \"keys\"}",
                      "{\"top\": \"keys\", \"slot_num\": 3, \"nnz_per_slot\": [1, 1, 1], \"is_fixed_length\": true}")));
@@ -291,7 +294,7 @@ TEST(Graph, SeveralSparseInputs) {
   for (size_t r = 0; r < 2; ++r) {
     double logit = bias[0];
     for (size_t i = 0; i < rows[r].size(); ++i) logit += w[i] * rows[r][i];
-    EXPECT_NEAR(values_of(result.logits)[r], logit, 1e-5);
+    EXPECT_NEAR(values_of(result.logits[0])[r], logit, 1e-5);
     loss += std::log1p(std::exp(r == 0 ? logit : -logit)) / 2;
   }
   EXPECT_NEAR(values_of(result.loss)[0], loss, 1e-5);

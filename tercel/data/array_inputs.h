@@ -1,0 +1,45 @@
+// Batches of rows that are given as arrays, by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tercel/core/tensor.h"
+#include "tercel/data/batch.h"
+#include "tercel/data/schema.h"
+#include "tercel/data/sparse_input.h"
+#include "tercel/util/export.h"
+#include "tercel/util/span.h"
+
+namespace tercel::data {
+
+/**
+ * Values of an input for B rows. Any strides.
+ *
+ * - Dense values: [B, dense_dim] f32, f64, i32 or i64.
+ * - Keys of a slot, i32 or i64: [B]; [B, n], n for each row; or [nnz] with row_offsets [B + 1].
+ * - Keys of a sparse input of S slots: [B, S]; [B, S, n]; or [nnz] with row_offsets [B * S + 1], all slots of a row
+ *   together. With one slot also what its slot allows.
+ *
+ * Keys are those of the dataset: in [first_key, first_key + size) of their slot.
+ */
+struct ArrayInput {
+  std::string name;
+  Tensor values;
+  Tensor row_offsets = {};  ///< i32 or i64
+};
+
+/**
+ * A batch, without labels, of arrays for all inputs of a model: the dense values under `dense_name`, and for each
+ * sparse input either an array under its name or one under the name of each of its slots. `inputs` cover all slots. A
+ * name that is both an input's and a slot's means the input. An array for dense values that the schema lacks may be
+ * left out.
+ *
+ * ValueError that names the input, and the row, for an input that is missing, unknown, given twice, of the wrong shape
+ * or another number of rows, for dense values that are not finite, for more keys than the slot's hotness and for keys
+ * outside its range or table; TypeError for dtypes.
+ */
+TERCEL_API Batch batch_from_arrays(Span<ArrayInput> arrays, const Schema& schema, Span<SparseInput> inputs,
+                                   std::string_view dense_name);
+
+}  // namespace tercel::data

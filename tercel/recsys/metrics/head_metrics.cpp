@@ -1,0 +1,47 @@
+#include "tercel/recsys/metrics/head_metrics.h"
+
+#include "tercel/ops/views/views.h"
+
+namespace tercel::recsys {
+
+namespace {
+
+constexpr std::string_view kRanking = "auc";
+
+Span<float> values_of(const Tensor& contiguous) {
+  return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
+}
+
+}  // namespace
+
+HeadMetrics::HeadMetrics(std::vector<Head> heads) : heads_(std::move(heads)) {
+  for (size_t h = 0; h < heads_.size(); ++h) metrics_.push_back(make_metrics());
+}
+
+void HeadMetrics::add(Span<Tensor> logits, const Tensor& labels) {
+  for (size_t h = 0; h < heads_.size(); ++h) {
+    const Tensor scores = logits[h].contiguous();
+    const Tensor targets = labels.narrow(1, heads_[h].first_label, heads_[h].label_columns).contiguous();
+    for (const auto& metric : metrics_[h]) metric->add(values_of(scores), values_of(targets));
+  }
+}
+
+std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
+  std::vector<std::pair<std::string, double>> all;
+  const bool several = heads_.size() > 1;
+  if (several) all.emplace_back(kRanking, 0.0);
+  double weights = 0;
+  for (const Head& head : heads_) weights += head.weight;
+  for (size_t h = 0; h < heads_.size(); ++h) {
+    const double share = weights > 0 ? heads_[h].weight / weights : 1 / static_cast<double>(heads_.size());
+    for (const auto& metric : metrics_[h]) {
+      const double value = metric->value();
+      all.emplace_back(several ? std::string(metric->name()) + "/" + heads_[h].name : std::string(metric->name()),
+                       value);
+      if (several && share > 0 && metric->name() == kRanking) all[0].second += share * value;
+    }
+  }
+  return all;
+}
+
+}  // namespace tercel::recsys

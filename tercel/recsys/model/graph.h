@@ -1,0 +1,52 @@
+// A model's graph, resolved for a dataset: what its layers are, read and make. For summaries and exporters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tercel/recsys/layers/tensor_shape.h"
+
+namespace tercel::recsys {
+
+/** Where a tensor of the graph comes from: from the batch, or from a layer. */
+enum class TensorKind : uint8_t { Label, Dense, SparseInput, Value };
+
+struct GraphTensor {
+  std::string name;
+  TensorShape shape;  ///< of a sparse input: [batch, slots]
+  TensorKind kind = TensorKind::Value;
+  bool absent = false;  ///< it depends only on dense values, which the dataset does not have: no layer makes it
+};
+
+/** A parameter of a layer. */
+struct GraphParameter {
+  std::string name;  ///< as in Model::parameters() and in checkpoints
+  DimVector sizes;
+};
+
+struct GraphNode {
+  std::string type;                   ///< "InnerProduct"
+  std::string name;                   ///< its first top; "" of Data
+  std::string options;                ///< its JSON object in ModelConfig::layers, every option written out
+  std::vector<size_t> bottoms, tops;  ///< tensors
+  std::vector<GraphParameter> parameters;
+  int64_t table = -1;  ///< of an embedding: its table in EmbeddingCollection::tables()
+};
+
+/** A loss and what it is of. */
+struct Head {
+  std::string name;                            ///< of its loss
+  size_t loss = 0, logits = 0, label = 0;      ///< tensors
+  int64_t first_label = 0, label_columns = 1;  ///< columns of the dataset's labels
+  double weight = 1;
+};
+
+struct Graph {
+  std::vector<GraphTensor> tensors;
+  std::vector<GraphNode> nodes;  ///< in the order in which they run; Data first
+  std::vector<Head> heads;       ///< at least one
+};
+
+}  // namespace tercel::recsys
