@@ -23,7 +23,7 @@ constexpr std::string_view kEvaluation = "evaluation.json";
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kDamaged = ".damaged";
 constexpr std::string_view kBestMetric = "auc";
-constexpr int64_t kFormat = 2;
+constexpr int64_t kOldestFormat = 2, kFormat = 3;  // those that are read; the last one is written
 constexpr size_t kDigits = 12;
 constexpr int64_t kAttempts = 100;
 
@@ -85,10 +85,10 @@ Json read_sealed(const std::string& path) {
   const std::string sum = content_checksum(content);
   TERCEL_CHECK(entry("checksum") == sum, DataError, path, ": expected checksum ", describe_json(entry("checksum")),
                " but the content has \"", sum, "\"");
-  if (format != kFormat) {
+  if (format < kOldestFormat || format > kFormat) {
     const bool says = content.is_object() && content.contains("tercel_version");
-    throw_error<CheckpointVersionError>({path, ": expected format ", kFormat, ", which Tercel ", version(),
-                                         " reads, but found ", printable(dump_json_line(format)), " of Tercel ",
+    throw_error<CheckpointVersionError>({path, ": expected format ", kOldestFormat, " or ", kFormat, ", which Tercel ",
+                                         version(), " reads, but found ", printable(dump_json_line(format)), " of Tercel ",
                                          says ? printable(dump_json_line(content.at("tercel_version"))) : "unknown"});
   }
   return content;

@@ -45,19 +45,17 @@ Learner::Learner(Model model, const ModelConfig& config)
 }
 
 void Learner::keep_forward_state() {
-  kept_generator_ = model_.generator().state();
   for (size_t i = 0; i < buffers_.size(); ++i) copy_(kept_buffers_[i], buffers_[i]);
 }
 
 void Learner::restore_forward_state() {
-  model_.generator().set_state(kept_generator_);
   for (size_t i = 0; i < buffers_.size(); ++i) copy_(buffers_[i], kept_buffers_[i]);
 }
 
 /** Loss of a batch; NumericError if it is not finite. */
 Tensor Learner::forward(const data::Batch& batch, int64_t step) {
   const ProfileRange range("forward", RangeKind::Annotation);
-  model_.forward(batch, /*training=*/true, result_);
+  model_.forward(batch, /*training=*/true, step, result_);
   Tensor loss = std::move(result_.loss);
   result_.logits.clear();
   const auto value = loss.item<float>();
@@ -65,7 +63,7 @@ Tensor Learner::forward(const data::Batch& batch, int64_t step) {
     restore_forward_state();
     throw_error<NumericError>({"step ", step, ": the loss is ", std::isnan(value) ? "NaN" : "infinite",
                                "; the first layer that gives a NaN or an infinity is ",
-                               model_.first_nonfinite_layer(batch)});
+                               model_.first_nonfinite_layer(batch, step)});
   }
   return loss;
 }

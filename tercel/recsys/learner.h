@@ -45,9 +45,7 @@ class TERCEL_API Learner {
 
   Model model_;
   optim::Optimizer dense_;
-  // State that a forward pass changes: the model's buffers and dropout's generator, with copies from before it.
-  std::vector<Tensor> buffers_, kept_buffers_;
-  GeneratorState kept_generator_;
+  std::vector<Tensor> buffers_, kept_buffers_;  // what a forward pass changes, with copies from before it
   Model::Result result_;  // a member only to reuse its memory
   bool updating_ = false;
 };

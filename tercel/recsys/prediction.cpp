@@ -92,7 +92,7 @@ MetricValues evaluate(Model& model, const data::Dataset& dataset, data::PartName
   Model::Result result;
   int64_t rows = 0;
   while (reader.next(batch)) {
-    model.forward(batch, /*training=*/false, result);
+    model.forward(batch, /*training=*/false, /*step=*/0, result);
     metrics.add(result.logits, batch.labels);
     rows += batch.rows;
     if (!observer(rows)) return {};

@@ -26,8 +26,6 @@ struct TrainerState {
   int64_t step = 0;
   int64_t threads = 1;
   int64_t first_step = 0;
-  uint64_t generator_seed = 0;
-  uint64_t generator_offset = 0;
   data::ReaderPosition position;
 
   static constexpr auto fields() {
@@ -35,11 +33,12 @@ struct TrainerState {
         Field{"step", &TrainerState::step, "steps that were trained", at_least(0), required()},
         Field{"threads", &TrainerState::threads, "that trained it", at_least(1)},
         Field{"first_step", &TrainerState::first_step, "steps before the first on this data", at_least(0), required()},
-        Field{"generator_seed", &TrainerState::generator_seed, "of dropout", required()},
-        Field{"generator_offset", &TrainerState::generator_offset, "numbers drawn", required()},
         Field{"position", &TrainerState::position, "of the reader", required()});
   }
 };
+
+// Format 2 had the state of a generator of dropout.
+constexpr std::string_view kFormerState[] = {"generator_seed", "generator_offset"};
 
 data::ReaderOptions reader_options(const ModelConfig& config, const Model& model) {
   data::ReaderOptions options;
@@ -166,8 +165,6 @@ struct Trainer::State {
     state.step = step;
     state.threads = num_threads();
     state.first_step = first_step;
-    state.generator_seed = learner->model().generator().state().seed;
-    state.generator_offset = learner->model().generator().state().offset;
     state.position = position;
     checkpoints.save({step, learner->model().fingerprint()}, identity, dump_json_line(write_options(state)),
                      learner->files());
@@ -267,14 +264,14 @@ struct Trainer::State {
     for (const CheckpointFile& file : learner->files()) checkpoint.read(file);
     TrainerState state;
     try {
-      read_options(parse_json(checkpoint.state(), checkpoint_folder, JsonErrors::Data), state, checkpoint_folder);
+      read_options(parse_json(checkpoint.state(), checkpoint_folder, JsonErrors::Data), state, checkpoint_folder,
+                   kFormerState);
     } catch (const ConfigError& e) {
       throw DataError(e.what());
     }
     if (!new_train_rows) position = state.position;
     reader.seek(position);
     first_step = new_train_rows ? state.step : state.first_step;
-    learner->model().generator().set_state({state.generator_seed, state.generator_offset});
     step = saved_at = state.step;
     const std::optional<Evaluation>& evaluation = checkpoint.evaluation();
     if (evaluation && evaluation->rows == data::digest_of(identity.data, data::PartName::Test)) {

@@ -232,7 +232,7 @@ TEST(Checkpoint, MissingFilesAreNamed) {
 }
 
 /** A manifest with a right checksum, whatever its content. */
-std::string manifest_of(const Json& content, int format = 2) {
+std::string manifest_of(const Json& content, int format = 3) {
   Json json = {{"format", format}};
   const std::string text = dump_json_line(content);
   json["checksum"] = checksum_to_hex(checksum(text.data(), text.size()));
@@ -261,6 +261,8 @@ TEST(Checkpoint, ManifestsMustMakeSense) {
   root.put("c/x", "x");
   root.put("c/manifest.json", manifest_of(good));
   EXPECT_EQ(Checkpoint(root / "c").info().step, 3);
+  root.put("c/manifest.json", manifest_of(good, 2));
+  EXPECT_EQ(Checkpoint(root / "c").info().step, 3) << "the format before";
   const auto with = [&](const char* path, Json value) {
     Json json = good;
     json[Json::json_pointer(path)] = std::move(value);
@@ -310,8 +312,8 @@ TEST(Checkpoint, AnotherVersionIsNamed) {
   };
   const std::string now(version());
   expect_version(manifest_of({{"tercel_version", "0.0.1"}, {"info", {{"step", 3}}}}, 1),
-                 ("expected format 2, which Tercel " + now + " reads, but found 1 of Tercel \"0.0.1\"").c_str());
-  expect_version(manifest_of(content, 3), ("but found 3 of Tercel \"0.0.9\""));
+                 ("expected format 2 or 3, which Tercel " + now + " reads, but found 1 of Tercel \"0.0.1\"").c_str());
+  expect_version(manifest_of(content, 4), ("but found 4 of Tercel \"0.0.9\""));
   content["config"]["solver"]["invented_later"] = 1;
   expect_version(manifest_of(content), ("written by Tercel 0.0.9, this is Tercel " + now).c_str());
 }

@@ -14,6 +14,18 @@ namespace tercel {
 TERCEL_API Tensor dropout(const Tensor& x, double p = 0.5, bool training = true,
                           Generator& generator = default_generator());
 
+/** An endless mask, without state: whether a position is dropped depends on the probability, on it, and on these. */
+struct DropoutMask {
+  uint64_t seed = 0;
+  uint64_t stream = 0;
+  int64_t first = 0;  ///< position of the tensor's first element; the others follow in row-major order
+};
+/**
+ * dropout() in training by positions of a mask, so that parts of a tensor have the parts of its mask, whoever computes
+ * them. RuntimeError for positions outside [0, 2^63).
+ */
+TERCEL_API Tensor dropout(const Tensor& x, double p, const DropoutMask& mask);
+
 /** dropout() of entire channels: slices [i, c] of x [n, channels, ...], at least 2 dimensions (RuntimeError). */
 TERCEL_API Tensor feature_dropout(const Tensor& x, double p = 0.5, bool training = true,
                                   Generator& generator = default_generator());

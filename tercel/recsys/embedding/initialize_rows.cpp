@@ -5,10 +5,9 @@
 
 #include "tercel/ops/common/copy.h"
 #include "tercel/ops/random/random_kernels.h"
+#include "tercel/recsys/part_seed.h"
 #include "tercel/util/ceil_div.h"
-#include "tercel/util/checksum.h"
 #include "tercel/util/parallel.h"
-#include "tercel/util/philox.h"
 
 namespace tercel::recsys {
 
@@ -21,11 +20,6 @@ constexpr KernelTable<NormalF32Fn> kNormal = TERCEL_CPU_KERNELS(normal_numbers_f
 constexpr int64_t kColumns = 4;  // of one Philox block
 constexpr int64_t kKeys = 64;    // whose numbers are drawn together: their rows stay in the L1 or L2 cache
 constexpr int64_t kGrainElements = 1 << 14;
-
-uint64_t seed_of_table(uint64_t seed, std::string_view table) {
-  const PhiloxBlock block = Philox{seed, checksum(table.data(), table.size())}(0);
-  return random_u64(block.word[0], block.word[1]);
-}
 
 /** Numbers of a distribution, one for each word; count is a multiple of kNormalsTogether. */
 void draw(const nn::Init& init, const uint32_t* words, int64_t count, float* out) {
@@ -50,7 +44,7 @@ void initialize_rows(const Tensor& rows, const nn::Init& init, uint64_t seed, st
   }
   const int64_t n = rows.size(0), dim = rows.size(1), stride = rows.stride(0);
   if (rows.numel() == 0) return;
-  const uint64_t table_seed = seed_of_table(seed, table);
+  const uint64_t table_seed = seed_of_part(seed, table);
   auto* const base = rows.data<float>();
   parallel_for(0, n, ceil_div(kGrainElements, dim), [&](int64_t begin, int64_t end) {
     alignas(64) uint32_t words[kColumns * kKeys];

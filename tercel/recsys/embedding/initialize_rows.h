@@ -2,8 +2,8 @@
 //
 // Note [Initial rows]
 // The value of a row's column is a function of (seed, name of the table, key, column): it depends neither on the order
-// in which rows are made nor on threads, ranks, the number of rows or other tables. A table has a Philox seed, made of
-// the run's seed and its name; block `key` of stream `column / 4` gives four columns.
+// in which rows are made nor on threads, ranks, the number of rows or other tables. Under the table's seed (Note [Seeds
+// of parts]), block `key` of stream `column / 4` gives four columns.
 #pragma once
 
 #include <cstdint>

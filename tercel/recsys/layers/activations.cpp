@@ -2,6 +2,7 @@
 
 #include "tercel/ops/elementwise/unary.h"
 #include "tercel/ops/nn/dropout.h"
+#include "tercel/recsys/part_seed.h"
 
 namespace tercel::recsys {
 
@@ -24,11 +25,18 @@ void Sigmoid::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const For
   tops[0] = sigmoid(bottoms[0]);
 }
 
-Dropout::Dropout(const Options& options, BuildContext& context) : Layer(context), rate_(options.rate) {
+Dropout::Dropout(const Options& options, BuildContext& context) : Layer(context), name_(context.name), rate_(options.rate) {
   add_top(only_input(context));
 }
 void Dropout::forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) {
-  tops[0] = dropout(bottoms[0], rate_, context.training, context.generator);
+  const Tensor& x = bottoms[0];
+  if (!context.training) {
+    tops[0] = x;
+    return;
+  }
+  DropoutMask mask{seed_of_part(context.seed, name_), static_cast<uint64_t>(context.step), 0};
+  if (x.numel() > 0) mask.first = context.first_row * rows_per_sample() * (x.numel() / x.size(0));
+  tops[0] = dropout(x, rate_, mask);
 }
 
 }  // namespace tercel::recsys

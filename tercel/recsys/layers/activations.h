@@ -1,6 +1,7 @@
 // Elementwise layers.
 #pragma once
 
+#include <string>
 #include <tuple>
 
 #include "tercel/recsys/layers/layer.h"
@@ -37,7 +38,7 @@ struct DropoutOptions {
   }
 };
 
-/** In training each element is 0 with probability `rate`, else x / (1 - rate); in evaluation x. */
+/** In training each element is 0 with probability `rate`, else x / (1 - rate), by Note [Masks]; in evaluation x. */
 class Dropout final : public Layer {
  public:
   using Options = DropoutOptions;
@@ -45,6 +46,7 @@ class Dropout final : public Layer {
   void forward(Span<Tensor> bottoms, std::vector<Tensor>& tops, const ForwardContext& context) override;
 
  private:
+  std::string name_;
   double rate_;
 };
 

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tercel/core/generator.h"
 #include "tercel/core/tensor.h"
 #include "tercel/nn/parameter_arena.h"
 #include "tercel/recsys/layers/tensor_shape.h"
@@ -32,9 +31,16 @@ struct BuildContext {
 /** Settings of a forward pass. */
 struct ForwardContext {
   bool training = false;
-  Generator& generator;     ///< of dropout
+  uint64_t seed = 0;        ///< of the run, for masks: see Note [Masks]
+  int64_t step = 0;         ///< for masks
+  int64_t first_row = 0;    ///< samples of the step that come before this batch, in the parts of other ranks
   int64_t global_rows = 0;  ///< samples that a loss is the mean over, if the batch is a part of them; 0: its own
 };
+
+// Note [Masks]
+// A mask, as of dropout, is a function of (seed, layer, step, row of the step, column): the layer's seed (Note [Seeds of
+// parts]) and, as the stream, the step. No generator's state is saved with a model, a pass can be repeated, and ranks
+// that have parts of a batch have the parts of its mask.
 
 // Note [Rows of samples]
 // Most layers treat each row of the batch alike. A layer may also fold a dimension of its input into the rows, so that

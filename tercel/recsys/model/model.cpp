@@ -18,7 +18,7 @@ namespace tercel::recsys {
 struct Model::State {
   nn::ParameterArena parameters;
   ModelGraph graph;
-  Generator generator;
+  uint64_t seed = 0;  // of masks
   // Tensors of the running pass; members only to reuse their memory.
   std::vector<Tensor> values, bottoms, tops, rows;
 };
@@ -38,14 +38,16 @@ bool Model::initialize(uint64_t seed, FunctionRef<bool()> go_on) {
   Generator generator(seed);
   state_->parameters.allocate(generator);
   if (!state_->graph.embeddings.allocate(seed, go_on)) return false;
-  // Dropout has a separate random sequence.
-  state_->generator.set_seed(seed ^ 0x5851F42D4C957F2Dull);
+  state_->seed = seed;
   return true;
 }
 
 void Model::allocate_parameters() { state_->parameters.allocate(); }
 
 namespace {
+
+// Positions in masks, rows times up to 2^31 columns, then fit in 64 bits.
+constexpr int64_t kMaxGlobalRows = int64_t{1} << 31;
 
 /** Sets the tops of the step's node. */
 void run_step(const ModelGraph& graph, const GraphStep& step, const data::Batch& batch, const ForwardContext& context,
@@ -99,20 +101,32 @@ void run_graph(const ModelGraph& graph, const data::Batch& batch, const ForwardC
   rows.clear();
 }
 
+ForwardContext context_of(const data::Batch& batch, bool training, uint64_t seed, int64_t step) {
+  ForwardContext context{training, seed, step, 0, batch.global_rows};
+  if (batch.global_rows == 0) return context;
+  context.first_row = batch.row - batch.global_row;
+  TERCEL_CHECK(context.first_row >= 0 && context.first_row <= batch.global_rows - batch.rows &&
+                   batch.global_rows <= kMaxGlobalRows,
+               RuntimeError, "model: expected a batch in its global rows [", batch.global_row, ", ",
+               batch.global_row + batch.global_rows, "), at most ", kMaxGlobalRows, ", but it has the ", batch.rows,
+               " rows from ", batch.row, " on");
+  return context;
+}
+
 }  // namespace
 
-Model::Result Model::forward(const data::Batch& batch, bool training) {
+Model::Result Model::forward(const data::Batch& batch, bool training, int64_t step) {
   Result result;
-  forward(batch, training, result);
+  forward(batch, training, step, result);
   return result;
 }
 
-void Model::forward(const data::Batch& batch, bool training, Result& result) {
+void Model::forward(const data::Batch& batch, bool training, int64_t step, Result& result) {
   State& s = *state_;
   const GradModeGuard guard(training && grad_enabled());
   result.loss.reset();
   result.logits.clear();
-  run_graph(s.graph, batch, {training, s.generator, batch.global_rows}, s.rows, s.values, s.bottoms, s.tops,
+  run_graph(s.graph, batch, context_of(batch, training, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
             [](const GraphNode&) { return true; });
   for (const Head& head : s.graph.heads) {
     Tensor& loss = s.values[head.loss];
@@ -122,11 +136,11 @@ void Model::forward(const data::Batch& batch, bool training, Result& result) {
   s.values.clear();  // saved tensors keep what backward needs
 }
 
-std::string Model::first_nonfinite_layer(const data::Batch& batch) {
+std::string Model::first_nonfinite_layer(const data::Batch& batch, int64_t step) {
   State& s = *state_;
   const NoGradGuard guard;
   std::string found;
-  run_graph(s.graph, batch, {true, s.generator, batch.global_rows}, s.rows, s.values, s.bottoms, s.tops,
+  run_graph(s.graph, batch, context_of(batch, /*training=*/true, s.seed, step), s.rows, s.values, s.bottoms, s.tops,
             [&](const GraphNode& node) {
               for (const size_t t : node.tops)
                 if (!all(isfinite(s.values[t])).item<bool>()) found = node.type + " " + node.name;
@@ -140,7 +154,6 @@ const Graph& Model::graph() const { return state_->graph; }
 const std::vector<data::SparseInput>& Model::sparse_inputs() const { return state_->graph.sparse_inputs; }
 nn::ParameterArena& Model::parameters() { return state_->parameters; }
 EmbeddingCollection& Model::embeddings() { return state_->graph.embeddings; }
-Generator& Model::generator() { return state_->generator; }
 
 std::vector<std::pair<std::string, Tensor>> Model::buffers() {
   std::vector<std::pair<std::string, Tensor>> all;

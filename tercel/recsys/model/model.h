@@ -25,7 +25,10 @@ class TERCEL_API Model {
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
 
-  /** Allocates parameters, tables and the tables' optimizer states, and draws their initial values. */
+  /**
+   * Allocates parameters, tables and the tables' optimizer states, and draws their initial values. The seed is also that
+   * of masks.
+   */
   void initialize(uint64_t seed);
   /** The same while go_on() is true, which is asked regularly; false if it ended early: the model is not usable then.
    */
@@ -43,15 +46,18 @@ class TERCEL_API Model {
     Tensor loss;
     std::vector<Tensor> logits;  ///< of each head: [B, 1]
   };
-  /** One pass; `training` records gradients and runs dropout. OutOfMemoryError names the layer and the batch size. */
-  Result forward(const data::Batch& batch, bool training);
-  /** The same; reuses the memory of an earlier result. */
-  void forward(const data::Batch& batch, bool training, Result& result);
   /**
-   * The first layer whose output has a NaN or an infinity in a training pass over this batch, as "MLP top"; empty if
-   * there is none. Like every training pass, it updates running statistics and the generator.
+   * One pass; `training` records gradients and runs dropout, with the masks of a step. OutOfMemoryError names the layer
+   * and the batch size; RuntimeError for a batch that is not in its global rows.
    */
-  std::string first_nonfinite_layer(const data::Batch& batch);
+  Result forward(const data::Batch& batch, bool training, int64_t step = 1);
+  /** The same; reuses the memory of an earlier result. */
+  void forward(const data::Batch& batch, bool training, int64_t step, Result& result);
+  /**
+   * The first layer whose output has a NaN or an infinity in the training pass of a step over this batch, as "MLP top";
+   * empty if there is none. Like every training pass, it updates running statistics.
+   */
+  std::string first_nonfinite_layer(const data::Batch& batch, int64_t step);
 
   /** The layers with their resolved shapes and options, and the heads. */
   const Graph& graph() const;
@@ -62,8 +68,6 @@ class TERCEL_API Model {
   EmbeddingCollection& embeddings();
   /** State that is neither parameter nor table (running statistics), by name. */
   std::vector<std::pair<std::string, Tensor>> buffers();
-  /** Generator of dropout. */
-  Generator& generator();
 
   /**
    * ModelConfig::layers with every option written out, so that it describes the model independently of a version's

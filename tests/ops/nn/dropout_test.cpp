@@ -76,6 +76,31 @@ TEST(Dropout, GradientIsDroppedAlike) {
   EXPECT_TRUE(gradcheck([](const std::vector<Tensor>& in) { return dropped(in[0], 0.4, 5); }, {x}));
 }
 
+TEST(Dropout, PartsHaveThePartsOfAMask) {
+  const Tensor x = ones({500});
+  const DropoutMask mask{3, 11, 70};
+  const std::vector<double> whole = values_of(dropout(x, 0.4, mask));
+  for (const ScalarType dtype : {kFloat32, kFloat64})
+    for (const int64_t first : {0, 1, 57, 58, 63, 64, 65, 122, 499, 500}) {
+      SCOPED_TRACE(first);
+      DropoutMask rest = mask;
+      rest.first += first;
+      std::vector<double> parts = values_of(dropout(ones({first}, dtype), 0.4, mask));
+      for (const double v : values_of(dropout(ones({500 - first}, dtype), 0.4, rest))) parts.push_back(v);
+      EXPECT_EQ(values_of(to(make({500}, kFloat64, parts), kFloat32)), whole);
+    }
+  EXPECT_NE(values_of(dropout(x, 0.4, {4, 11, 70})), whole);
+  EXPECT_NE(values_of(dropout(x, 0.4, {3, 12, 70})), whole);
+  EXPECT_TRUE(dropout(x, 0, mask).is_same(x));
+  EXPECT_EQ(values_of(dropout(x, 1, mask)), std::vector<double>(500, 0));
+  TERCEL_EXPECT_THROW(dropout(x, 0.4, {3, 11, -1}), RuntimeError,
+                      "dropout: expected positions from 0 to 2^63 - 1 but got 500 from -1 on");
+  TERCEL_EXPECT_THROW(dropout(x, 0.4, {3, 11, INT64_MAX - 499}), RuntimeError, "but got 500 from");
+  EXPECT_EQ(dropout(x, 0.4, {3, 11, INT64_MAX - 500}).numel(), 500);
+  EXPECT_TRUE(gradcheck([&](const std::vector<Tensor>& in) { return dropout(in[0], 0.4, mask); },
+                        {ones({70}, kFloat64).requires_grad_()}));
+}
+
 TEST(Dropout, NothingEverythingAndWrongOperands) {
   const Tensor x = ones({3});
   EXPECT_TRUE(dropped(x, 0, 1).is_same(x));

@@ -31,14 +31,42 @@ TEST(DropoutLayer, ZeroesItsShareAndScalesTheRest) {
       ASSERT_NEAR(y, 2 / 0.7, 1e-6);
   }
   EXPECT_NEAR(static_cast<double>(zeros) / 20000, 0.3, 0.02);
-  EXPECT_NE(values_of(layer.run({x})), values_of(layer.run({x}))) << "each step draws anew";
   EXPECT_EQ(values_of(layer.run({x}, false)), values_of(x)) << "evaluation changes nothing";
-  const uint64_t before = layer.generator.state().offset;
-  layer.run({x}, false);
-  EXPECT_EQ(layer.generator.state().offset, before) << "and draws nothing";
   refuses("Dropout", {{3}}, R"({"rate": 1})", "rate");
   refuses("Dropout", {{3}}, R"({"rate": -0.1})", "rate");
   refuses("Dropout", {{3}, {3}}, "{}", "[Dropout x] expected one input");
+}
+
+TEST(DropoutLayer, AMaskIsAFunctionOfSeedLayerStepRowAndColumn) {
+  // A row of 7 columns in each of two rows of a sample: 14 columns, so that parts begin anywhere in a group of words.
+  const Shapes shapes = {TensorShape({7}, 2)};
+  Built layer("Dropout", shapes);
+  const auto ones = [](int64_t samples) {
+    return make({2 * samples, 7}, kFloat64, Values(static_cast<size_t>(14 * samples), 1.0));
+  };
+  const Values whole = values_of(layer.run({ones(40)}));
+  EXPECT_EQ(values_of(layer.run({ones(40)})), whole) << "no state";
+  for (const int64_t first : {1, 9, 20, 39}) {  // the parts of two ranks
+    Values parts = values_of(layer.run({ones(first)}));
+    layer.context.first_row = first;
+    for (const double v : values_of(layer.run({ones(40 - first)}))) parts.push_back(v);
+    layer.context.first_row = 0;
+    EXPECT_EQ(parts, whole) << first;
+  }
+  EXPECT_TRUE(values_of(layer.run({ones(0)})).empty()) << "the part of a rank may be empty";
+
+  const auto same = [&whole](const Values& other) {
+    int64_t count = 0;
+    for (size_t i = 0; i < whole.size(); ++i) count += whole[i] == other[i] ? 1 : 0;
+    return static_cast<double>(count) / static_cast<double>(whole.size());
+  };
+  layer.context.step = 2;
+  EXPECT_NEAR(same(values_of(layer.run({ones(40)}))), 0.5, 0.1) << "another step";
+  layer.context.step = 1;
+  layer.context.seed = 8;
+  EXPECT_NEAR(same(values_of(layer.run({ones(40)}))), 0.5, 0.1) << "another seed";
+  Built other("Dropout", shapes, "{}", 1, "y");
+  EXPECT_NEAR(same(values_of(other.run({ones(40)}))), 0.5, 0.1) << "another layer";
 }
 
 }  // namespace

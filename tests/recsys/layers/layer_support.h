@@ -21,15 +21,16 @@ using test::values_of;
 using Values = std::vector<double>;
 using Shapes = std::vector<TensorShape>;
 
-/** A layer called "x", built from JSON for inputs of those shapes. */
+/** A layer, called "x" unless it has another name, built from JSON for inputs of those shapes. */
 class Built {
  public:
-  Built(std::string_view type, const Shapes& bottoms, const char* options = "{}", uint64_t seed = 1)
+  Built(std::string_view type, const Shapes& bottoms, const char* options = "{}", uint64_t seed = 1,
+        std::string_view name = "x")
       : rows_per_sample(bottoms.empty() ? 1 : bottoms[0].rows_per_sample) {
-    BuildContext context{type, "x", bottoms, parameters};
+    BuildContext build{type, name, bottoms, parameters};
     Json resolved = Json::object();
     for (const LayerEntry& entry : layer_entries())
-      if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), context, resolved);
+      if (entry.type == type) layer = entry.make(parse_json(options, "options", JsonErrors::Config), build, resolved);
     if (!layer) throw std::runtime_error("no such layer");
     Generator init(seed);
     parameters.allocate(init);
@@ -37,7 +38,8 @@ class Built {
 
   std::vector<Tensor> forward(const std::vector<Tensor>& bottoms, bool training = true) {
     std::vector<Tensor> tops(layer->tops().size());
-    layer->forward(bottoms, tops, {training, generator});
+    context.training = training;
+    layer->forward(bottoms, tops, context);
     for (size_t i = 0; i < tops.size(); ++i) {
       DimVector sizes;
       const TensorShape& shape = layer->tops()[i];
@@ -72,7 +74,7 @@ class Built {
   int64_t rows_per_sample;  // of the inputs
   nn::ParameterArena parameters{kFloat64};
   std::unique_ptr<Layer> layer;
-  Generator generator{7};
+  ForwardContext context{.seed = 7, .step = 1};
 };
 
 inline Tensor numbers(const Sizes& sizes, uint64_t seed = 1, double low = -1, double high = 1) {

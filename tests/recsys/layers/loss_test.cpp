@@ -45,7 +45,7 @@ Outcome loss_of(std::string_view type, const char* options, size_t first, size_t
   for (const double y : values_of(part(kLabels))) columns.insert(columns.end(), {7, y, 9});
   const Tensor labels = make({rows, 3}, kFloat64, columns).narrow(1, 1, 1);
   std::vector<Tensor> tops(1);
-  layer.layer->forward(std::vector<Tensor>{logits, labels}, tops, {true, layer.generator, global_rows});
+  layer.layer->forward(std::vector<Tensor>{logits, labels}, tops, {.training = true, .global_rows = global_rows});
   EXPECT_EQ(tops[0].dim(), 0);
   tops[0].backward();
   return {tops[0], values_of(logits.grad())};
@@ -122,7 +122,7 @@ TEST(BinaryCrossEntropyLoss, IsStable) {
   Built layer("BinaryCrossEntropyLoss", {{1}, {1}});
   const Tensor x = make({2, 1}, kFloat64, {200, -2000}), y = make({2, 1}, kFloat64, {1, 1});
   std::vector<Tensor> tops(1);
-  layer.layer->forward(std::vector<Tensor>{x, y}, tops, {true, layer.generator});
+  layer.layer->forward(std::vector<Tensor>{x, y}, tops, {.training = true});
   EXPECT_NEAR(values_of(tops[0])[0], 1000, 1e-9);
   refuses("BinaryCrossEntropyLoss", {{1}}, "{}",
           "[BinaryCrossEntropyLoss x] expected a logit [batch, 1] and a label [batch, 1] but got [batch, 1]");
