@@ -38,13 +38,13 @@ class Folder {
 
 /** The file with that content. */
 std::string sealed(std::string_view content) {
-  tercel::Json json = {{"format", 2}};
+  tercel::Json json = {{"format", 3}};
   try {
     json["content"] = tercel::parse_json(content, "content", tercel::JsonErrors::Data);
   } catch (const tercel::DataError&) {
     return std::string(content);
   }
-  const std::string line = tercel::dump_json_line(json["content"]);
+  const std::string line = "3 " + tercel::dump_json_line(json["content"]);
   json["checksum"] = tercel::checksum_to_hex(tercel::checksum(line.data(), line.size()));
   return tercel::dump_json(json);
 }

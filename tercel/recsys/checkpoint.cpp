@@ -59,15 +59,17 @@ struct Manifest {
 };
 constexpr std::string_view kConfig[] = {"config"};
 
-std::string content_checksum(const Json& content) {
-  const std::string text = dump_json_line(content);
+/** From format 3 on it covers the format too: a changed digit must not turn one format into another that is read. */
+std::string content_checksum(const Json& format, const Json& content) {
+  std::string text = dump_json_line(content);
+  if (format > kOldestFormat) text = dump_json_line(format) + " " + text;
   return checksum_to_hex(checksum(text.data(), text.size()));
 }
 
 /** The text of a file with a checksum of its content. */
 std::string sealed(Json content) {
   Json json = {{"format", kFormat}};
-  json["checksum"] = content_checksum(content);
+  json["checksum"] = content_checksum(kFormat, content);
   json["content"] = std::move(content);
   return dump_json(json);
 }
@@ -82,7 +84,7 @@ Json read_sealed(const std::string& path) {
   TERCEL_CHECK(format.is_number_integer(), DataError, path, ": format: expected an integer but found ",
                describe_json(format));
   Json content = entry("content");
-  const std::string sum = content_checksum(content);
+  const std::string sum = content_checksum(format, content);
   TERCEL_CHECK(entry("checksum") == sum, DataError, path, ": expected checksum ", describe_json(entry("checksum")),
                " but the content has \"", sum, "\"");
   if (format < kOldestFormat || format > kFormat) {

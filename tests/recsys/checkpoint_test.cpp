@@ -234,7 +234,7 @@ TEST(Checkpoint, MissingFilesAreNamed) {
 /** A manifest with a right checksum, whatever its content. */
 std::string manifest_of(const Json& content, int format = 3) {
   Json json = {{"format", format}};
-  const std::string text = dump_json_line(content);
+  const std::string text = (format > 2 ? std::to_string(format) + " " : "") + dump_json_line(content);
   json["checksum"] = checksum_to_hex(checksum(text.data(), text.size()));
   json["content"] = content;
   return dump_json(json);
@@ -294,7 +294,7 @@ TEST(Checkpoint, ManifestsMustMakeSense) {
   opened(manifest_of(Json::array()), "manifest.json");
   opened(manifest_of(Json()), "manifest.json");
   opened("[]", "format");
-  opened(R"({"format": 2, "content": {}, "checksum": 5})", "checksum");
+  opened(R"({"format": 3, "content": {}, "checksum": 5})", "checksum");
 }
 
 TEST(Checkpoint, AnotherVersionIsNamed) {

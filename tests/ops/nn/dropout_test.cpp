@@ -7,6 +7,7 @@
 #include "tercel/util/parallel.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/nn/dropout_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/gradcheck.h"
 
 namespace tercel::test {
@@ -87,7 +88,8 @@ TEST(Dropout, PartsHaveThePartsOfAMask) {
       rest.first += first;
       std::vector<double> parts = values_of(dropout(ones({first}, dtype), 0.4, mask));
       for (const double v : values_of(dropout(ones({500 - first}, dtype), 0.4, rest))) parts.push_back(v);
-      EXPECT_EQ(values_of(to(make({500}, kFloat64, parts), kFloat32)), whole);
+      for (double& v : parts) v = static_cast<float>(v);
+      EXPECT_EQ(parts, whole);
     }
   EXPECT_NE(values_of(dropout(x, 0.4, {4, 11, 70})), whole);
   EXPECT_NE(values_of(dropout(x, 0.4, {3, 12, 70})), whole);
