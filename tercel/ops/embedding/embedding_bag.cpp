@@ -36,7 +36,9 @@ void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows,
   const Tensor indices = to(lookup.indices, kInt64), offsets = to(lookup.offsets, kInt64);
   const auto* index = indices.data<int64_t>();
   const auto* start = offsets.data<int64_t>();
-  const int64_t dim = table.size(1), n = indices.numel(), stride = table.stride(0), starts = offsets.numel();
+  const int64_t dim = table.size(1), n = indices.numel(), starts = offsets.numel();
+  // Rows without columns may be at a null pointer.
+  const int64_t stride = dim == 0 ? 0 : table.stride(0);
   const T* weight = table.data<T>();
   parallel_for(0, lookup.bags, std::max<int64_t>(1, kLookupGrainBytes / ((dim + 1) * static_cast<int64_t>(sizeof(T)))),
                [&](int64_t begin, int64_t end) {
