@@ -134,7 +134,8 @@ TEST(Graph, SizesThatNothingCanHold) {
   const std::string wider =
       R"({"type": "InnerProduct", "bottom": "w", "top": "w2", "fc_param": {"num_output": 16777216}},)";
   refuses(kData + kTable + kJoin + wide + wider + kLoss,
-          "[InnerProduct w2] parameter 'w2.weight' [16777216, 16777216]: there would be more than");
+          "[InnerProduct w2] parameter 'w2.weight': arena: with [16777216, 16777216] float32 there would be more than "
+          "1125899906842624 bytes");
   refuses(
       kData + kTable + kJoin +
           R"({"type": "Slice", "bottom": "all", "top": "s", "ranges": [[0, 1]]},
