@@ -103,10 +103,11 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
   if (options.scale_grad_by_freq) {
     check_dense_scaling(options.sparse);
     const Tensor scaled = with_gradient_by_frequency(weight, lookup);
-    return look_up("EmbeddingBagBackward0", scaled, lookup, index_weights, false, lookup.padding,
+    return look_up("EmbeddingBagBackward0", scaled, lookup, index_weights, TableGradient::Dense, lookup.padding,
                    {lookup.bags, weight.size(1)});
   }
-  return look_up("EmbeddingBagBackward0", weight, lookup, index_weights, options.sparse, lookup.padding,
+  return look_up("EmbeddingBagBackward0", weight, lookup, index_weights,
+                 options.sparse ? TableGradient::Rows : TableGradient::Dense, lookup.padding,
                  {lookup.bags, weight.size(1)});
 }
 
