@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NoReturn, 
 
 from tercel import _C
 from tercel._C import Tensor
-from tercel.data._options import takes_options
+from tercel.data._options import name_of, takes_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -160,7 +160,7 @@ class BatchReader:
         values: Dict[str, Any] = dict(options)
         if values.get("inputs") is not None:
             values["inputs"] = _inputs(values["inputs"])
-        self._part, self._options = part, values
+        self._part, self._options = name_of(part, "part"), values
         self._of: Any = _C._BatchReader(dataset._of, part, values)
         self._schema = dataset.schema
         self._options = self._of.options()
