@@ -20,8 +20,8 @@ FormatFlags::FormatFlags(CommandLine& line) {
 }
 
 std::shared_ptr<const data::DatasetFormat> FormatFlags::format() const {
-  TERCEL_CHECK(choice_.format == format_->name(), ConfigError, "option --format: expected it before its value's options, ",
-               "and once");
+  TERCEL_CHECK(choice_.format == format_->name(), ConfigError,
+               "option --format: expected it before its value's options, ", "and once");
   return format_;
 }
 

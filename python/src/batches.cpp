@@ -1,7 +1,9 @@
 // Batches of a dataset: _BatchReader, from which python/tercel/data/batch_reader.py makes its reader.
 #include <nanobind/stl/string.h>
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +22,42 @@ using data::ReaderPosition;
 /** How long a wait goes on before Python looks for Ctrl-C. */
 constexpr int64_t kPatienceMs = 50;
 
+/** (name, slots, hotness, order, whether batches share the offsets, offsets, keys, weights or None). */
+nb::object from_input(const data::SparseBatch& input) {
+  const bool shared = input.row_offsets.use_count() > 1 || input.row_offsets.storage().use_count() > 1;
+  return nb::make_tuple(to_str(input.name), input.slot_num, input.hotness, to_str(to_string(input.order)), shared,
+                        own(wrap(input.row_offsets)), own(wrap(input.keys)), own(wrap(input.key_weights)));
+}
+
+/** The arguments of the class Batch. */
+nb::object from_batch(const data::Batch& batch) {
+  nb::list inputs, columns;
+  for (const data::SparseBatch& input : batch.sparse) inputs.append(from_input(input));
+  for (const data::RowColumn& column : batch.columns)
+    columns.append(nb::make_tuple(to_str(column.name), own(wrap(column.values))));
+  return nb::make_tuple(batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows,
+                        own(wrap(batch.labels)), own(wrap(batch.dense)), inputs, columns);
+}
+
+/** The first multiple of `epochs` behind an epoch. */
+int64_t loop_end(int64_t epoch, int64_t epochs) {
+  int64_t end = 0;
+  return __builtin_mul_overflow(epoch / epochs + 1, epochs, &end) ? std::numeric_limits<int64_t>::max() : end;
+}
+
+/** Waits until next() returns at once. Looks for Ctrl-C at least once: no batch has been taken yet. */
+void wait_for_batch(BatchReader& reader) {
+  for (bool ready = false; !ready;) {
+    ready = released([&] { return reader.ready_within(kPatienceMs); });
+    if (PyErr_CheckSignals() != 0) raise_pending();
+  }
+}
+
+// Note [Batches on their way]
+// A signal's handler may raise an exception wherever Python code runs, and so between the reader, which counts a batch
+// as delivered, and the loop that gets it. So a batch is held here until its object is complete; nothing runs between
+// that and the loop's variable. A batch whose way was cut short is the next one again, also for position().
+
 /** A reader that can be closed, and that one thread uses at a time. */
 class ReaderObject {
  public:
@@ -34,112 +72,163 @@ class ReaderObject {
   }
   bool is_closed() const { return reader_ == nullptr; }
 
+  /** For functions that change nothing: a signal's handler may call them while its thread waits for a batch. */
+  const BatchReader& read() const {
+    if (!is_used_here()) check_unused();
+    check_open();
+    return *reader_;
+  }
+  /** Where the batch that a loop gets next begins. */
+  ReaderPosition position() const {
+    const BatchReader& reader = read();
+    return held_ ? held_->position : reader.position();
+  }
+
+  /** Sets where a loop that begins now ends. */
+  void begin_loop() {
+    const Use use(*this);
+    set_end();
+  }
+  /** make() of the next batch's parts; no object after the last one. */
+  nb::object next(nb::handle make) {
+    const Use use(*this);
+    if (!held_) {
+      wait_for_batch(*reader_);
+      Held held{reader_->position(), {}, {}};
+      // A new batch each time: tensors that Python has had belong to it.
+      if (!reader_->next(held.batch)) return {};
+      held_ = std::move(held);
+    }
+    if (!held_->parts.is_valid()) {
+      held_->parts = from_batch(held_->batch);
+      held_->batch = {};
+    }
+    nb::object made = own(PyObject_CallObject(make.ptr(), held_->parts.ptr()));
+    held_.reset();
+    return made;
+  }
+  template <class F>
+  void move(F&& to_position) {
+    const Use use(*this);
+    released([&] { to_position(*reader_); });
+    held_.reset();
+    set_end();
+  }
+
+ private:
+  struct Held {
+    ReaderPosition position;
+    data::Batch batch;
+    nb::object parts;  // made of the batch
+  };
+
   /** The reader for the length of a scope. Begins and ends with the GIL, which guards the flag. */
   class Use {
    public:
     explicit Use(ReaderObject& object) : object_(object) {
       object.check_unused();
-      TERCEL_CHECK(object.reader_, ValueError, "reader: it is closed");
+      object.check_open();
       object.in_use_ = true;
+      object.user_ = PyThread_get_thread_ident();
     }
     ~Use() { object_.in_use_ = false; }
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    BatchReader& operator*() const { return *object_.reader_; }
-    BatchReader* operator->() const { return object_.reader_.get(); }
 
    private:
     ReaderObject& object_;
   };
 
- private:
+  bool is_used_here() const { return in_use_ && user_ == PyThread_get_thread_ident(); }
   void check_unused() const {
+    TERCEL_CHECK(!is_used_here(), RuntimeError,
+                 "reader: this thread is using it: a signal handler may only ask for its position and sizes");
     TERCEL_CHECK(!in_use_, RuntimeError,
                  "reader: another thread is using it (or was, when this process was forked): open a reader for each");
   }
+  void check_open() const { TERCEL_CHECK(reader_, ValueError, "reader: it is closed"); }
+  void set_end() {
+    const int64_t epochs = reader_->options().epochs;
+    if (epochs == 0) return;
+    const int64_t end = loop_end(position().epoch, epochs);
+    released([&] { reader_->set_end(end); });
+  }
   void drop() {
+    held_.reset();
     std::unique_ptr<BatchReader> last = std::move(reader_);
     const WithoutGil scope(last != nullptr);
     last.reset();  // waits for the threads
   }
 
   std::unique_ptr<BatchReader> reader_;
+  std::optional<Held> held_;  // see Note [Batches on their way]
   bool in_use_ = false;
+  unsigned long user_ = 0;
 };
 
-/** Waits for the next batch, with an eye on Ctrl-C; false after the last one. */
-bool next_batch(BatchReader& reader, data::Batch& batch) {
-  while (!released([&] { return reader.ready_within(kPatienceMs); }))
-    if (PyErr_CheckSignals() != 0) raise_pending();
-  return reader.next(batch);
-}
+/** The iterator of a loop. */
+class BatchLoop {
+ public:
+  BatchLoop(ReaderObject& reader, nb::object make)
+      : owner_(nb::find(reader)), reader_(&reader), make_(std::move(make)) {}
 
-/** (name, slots, hotness, order, whether batches share the offsets, offsets, keys, weights or None). */
-nb::object from_input(data::SparseBatch& input) {
-  const bool shared = input.row_offsets.use_count() > 1 || input.row_offsets.storage().use_count() > 1;
-  return nb::make_tuple(to_str(input.name), input.slot_num, input.hotness, to_str(to_string(input.order)), shared,
-                        own(wrap(std::move(input.row_offsets))), own(wrap(std::move(input.keys))),
-                        own(wrap(std::move(input.key_weights))));
-}
+  nb::object next() {
+    if (state_ == State::New) {
+      reader_->begin_loop();
+      state_ = State::Begun;
+    }
+    nb::object batch;
+    if (state_ == State::Begun) batch = reader_->next(make_);
+    if (batch.is_valid()) return batch;
+    state_ = State::Ended;
+    throw nb::stop_iteration();
+  }
 
-nb::object from_batch(data::Batch& batch) {
-  nb::list inputs, columns;
-  for (data::SparseBatch& input : batch.sparse) inputs.append(from_input(input));
-  for (data::RowColumn& column : batch.columns)
-    columns.append(nb::make_tuple(to_str(column.name), own(wrap(std::move(column.values)))));
-  return nb::make_tuple(batch.epoch, batch.row, batch.rows, batch.global_row, batch.global_rows,
-                        own(wrap(std::move(batch.labels))), own(wrap(std::move(batch.dense))), inputs, columns);
-}
+ private:
+  enum class State : uint8_t { New, Begun, Ended };
+
+  nb::object owner_;  // keeps the reader
+  ReaderObject* reader_;
+  nb::object make_;
+  State state_ = State::New;
+};
 
 void open_reader(ReaderObject* self, const data::Dataset& dataset, const std::string& part, const nb::dict& values) {
   data::ReaderOptions options;
   set_options(values, option_table<data::ReaderOptions>(), &options, "reader");
   const data::PartName name = to_part(part);
+  TERCEL_CHECK(name == data::PartName::Train || !dataset.test.files.empty(), ConfigError,
+               "reader: expected a dataset with a test part, found one without");
   new (self) ReaderObject(released([&] { return std::make_unique<BatchReader>(dataset, name, options); }));
 }
 
 }  // namespace
 
 void register_batches(nb::module_& m) {
-  using Use = ReaderObject::Use;
+  nb::class_<BatchLoop>(m, "_BatchLoop")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &BatchLoop::next);
   nb::class_<ReaderObject>(m, "_BatchReader")
       .def("__init__", open_reader)
-      .def("next",
-           [](ReaderObject& self) -> nb::object {
-             const Use reader(self);
-             // Always a new one: tensors that Python has had belong to it.
-             data::Batch batch;
-             if (!next_batch(*reader, batch)) return nb::none();
-             return from_batch(batch);
-           })
+      .def("loop", [](ReaderObject& self, nb::object make) { return BatchLoop(self, std::move(make)); })
       .def("position",
-           [](ReaderObject& self) {
-             const ReaderPosition position = Use(self)->position();
+           [](const ReaderObject& self) {
+             const ReaderPosition position = self.position();
              return options_to_dict(option_table<ReaderPosition>(), &position);
            })
       .def("seek",
            [](ReaderObject& self, const nb::dict& values) {
              ReaderPosition position;
              set_options(values, option_table<ReaderPosition>(), &position, "position");
-             const Use reader(self);
-             released([&] { reader->seek(position); });
+             self.move([&](BatchReader& reader) { reader.seek(position); });
            })
-      .def("rewind",
-           [](ReaderObject& self) {
-             const Use reader(self);
-             released([&] { reader->rewind(); });
-           })
-      .def("add_epochs",
-           [](ReaderObject& self, int64_t count) {
-             const Use reader(self);
-             released([&] { reader->add_epochs(count); });
-           })
+      .def("rewind", [](ReaderObject& self) { self.move([](BatchReader& reader) { reader.rewind(); }); })
       .def("options",
-           [](ReaderObject& self) {
-             return options_to_dict(option_table<data::ReaderOptions>(), &Use(self)->options());
+           [](const ReaderObject& self) {
+             return options_to_dict(option_table<data::ReaderOptions>(), &self.read().options());
            })
-      .def("epoch_rows", [](ReaderObject& self) { return Use(self)->epoch_rows(); })
-      .def("epoch_batches", [](ReaderObject& self) { return Use(self)->epoch_batches(); })
+      .def("epoch_rows", [](const ReaderObject& self) { return self.read().epoch_rows(); })
+      .def("epoch_batches", [](const ReaderObject& self) { return self.read().epoch_batches(); })
       .def("close", &ReaderObject::close)
       .def("is_closed", &ReaderObject::is_closed);
 }

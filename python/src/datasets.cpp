@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "tercel/data/convert.h"
 #include "tercel/data/generate.h"
 #include "tercel/util/enum_names.h"
+#include "tercel/util/error.h"
 #include "tercel/util/format.h"
 
 namespace tercel::python {
@@ -25,6 +27,20 @@ nb::object from_path(const std::string& path) {
   return own(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
+/** Independent of later changes of the working folder. An empty path stays empty. */
+std::string absolute(const std::string& path) { return path.empty() ? path : std::filesystem::absolute(path).string(); }
+
+std::string to_absolute_path(nb::handle o) { return absolute(to_path(o)); }
+
+/** A description that has no folder, with absolute paths. */
+data::Dataset located(data::Dataset dataset) {
+  for (data::DataPart* part : {&dataset.train, &dataset.test}) {
+    part->file_list = absolute(part->file_list);
+    for (data::DataFile& file : part->files) file.path = absolute(file.path);
+  }
+  return dataset;
+}
+
 template <OptionStruct S>
 nb::dict to_dict(const S& options) {
   return options_to_dict(option_table<S>(), &options);
@@ -33,11 +49,18 @@ nb::dict to_dict(const S& options) {
 nb::list files_of(const data::Dataset& dataset, const data::DataPart& part) {
   nb::list files;
   for (const data::DataFile& file : part.files) {
-    nb::dict one = to_dict(file);
+    data::DataFile rest = file;
+    rest.path.clear();  // it may be no UTF-8
+    nb::dict one = to_dict(rest);
     one["path"] = from_path(dataset.path_of(file));
     files.append(one);
   }
   return files;
+}
+
+/** A description as text would hold another path. */
+void check_utf8(const std::string& path) {
+  TERCEL_CHECK(is_utf8(path), ConfigError, printable(path), ": expected a path in UTF-8, as descriptions require");
 }
 
 nb::object truth_of(const data::DataPart& part) {
@@ -50,7 +73,7 @@ void register_dataset(nb::module_& m) {
   nb::class_<Dataset>(m, "_Dataset")
       .def_static("load",
                   [](nb::handle path) {
-                    const std::string folder = to_path(path);
+                    const std::string folder = to_absolute_path(path);
                     return released([&] { return data::load_dataset(folder); });
                   })
       .def_static("from_json",
@@ -59,7 +82,14 @@ void register_dataset(nb::module_& m) {
                     dataset.folder = to_path(folder);
                     return dataset;
                   })
-      .def("to_json", [](const Dataset& dataset) { return to_str(data::dataset_to_json(dataset)); })
+      .def("to_json",
+           [](const Dataset& dataset) {
+             for (const data::DataPart* part : {&dataset.train, &dataset.test}) {
+               check_utf8(part->file_list);
+               for (const data::DataFile& file : part->files) check_utf8(file.path);
+             }
+             return to_str(data::dataset_to_json(dataset));
+           })
       .def("folder", [](const Dataset& dataset) { return from_path(dataset.folder); })
       .def("schema",
            [](const Dataset& dataset) {
@@ -95,8 +125,8 @@ data::Dataset open_files(const std::string& format, nb::handle folder, bool repl
   const data::FormatEntry& entry = format_entry(format);
   const std::unique_ptr<data::FilesSpec> spec = entry.make_spec();
   set_options(values, spec->option_table(), spec->options(), entry.name);
-  if (folder.is_none()) return released([&] { return spec->describe(); });
-  const std::string target = to_path(folder);
+  if (folder.is_none()) return released([&] { return located(spec->describe()); });
+  const std::string target = to_absolute_path(folder);
   return released([&] { return data::describe_files(spec->describe(), target, replace); });
 }
 
@@ -126,7 +156,7 @@ void report(nb::handle function, const A&... numbers) {
 
 nb::object generate(nb::handle folder, const std::string& format, bool replace, nb::handle progress,
                     const nb::dict& values) {
-  const std::string target = to_path(folder);
+  const std::string target = to_absolute_path(folder);
   const auto options = writing_options<data::GenerateOptions>(values, format, "generate");
   data::GenerateResult result = released([&] {
     return data::generate_dataset(target, options, replace,
@@ -142,7 +172,7 @@ nb::object convert(data::ConvertResult (*work)(const std::vector<std::string>&, 
                    bool replace, nb::handle progress, const nb::dict& values) {
   std::vector<std::string> files;
   for_each_item(sources.ptr(), [&](PyObject* source, Py_ssize_t) { files.push_back(to_path(source)); });
-  const std::string target = to_path(folder);
+  const std::string target = to_absolute_path(folder);
   const auto options = writing_options<Options>(values, format, owner);
   data::ConvertResult result = released([&] {
     return work(files, target, options, replace,

@@ -4,63 +4,102 @@
 #include <vector>
 
 #include "python/src/convert.h"
+#include "tercel/util/format.h"
 #include "tercel/util/options_impl.h"
 
 namespace tercel::python {
 
 namespace {
 
-Json to_json(PyObject* o);
+/** Converts what options are given as, and knows which one it is at. */
+class ToJson {
+ public:
+  explicit ToJson(std::string_view owner) : owner_(owner) {}
 
-Json integer_to_json(PyObject* o) {
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
-  if (overflow == 0) {
-    if (value == -1 && PyErr_Occurred()) raise_pending();
-    return value;
+  /** Values by name; None, which stands for the default, is left out. */
+  Json options(const nb::dict& values) {
+    Json given = Json::object();
+    for_each_entry(values.ptr(), [&](const std::string& name, PyObject* value) {
+      option_ = name;
+      if (value != Py_None) given[name] = convert(value);
+    });
+    return given;
   }
-  if (overflow > 0) {
-    const unsigned long long natural = PyLong_AsUnsignedLongLong(o);
-    if (!PyErr_Occurred()) return natural;
-    PyErr_Clear();
+
+ private:
+  template <class F>
+  void for_each_entry(PyObject* dict, F&& f) {
+    // A list of its own: conversions may change the dict.
+    const nb::object items = own(PyDict_Items(dict));
+    for_each_item(items.ptr(), [&](PyObject* item, Py_ssize_t) {
+      PyObject* const key = PyTuple_GET_ITEM(item, 0);
+      TERCEL_CHECK(PyUnicode_Check(key), TypeError, place(), ": expected names of type str, not ",
+                   Py_TYPE(key)->tp_name);
+      f(std::string(to_text(key)), PyTuple_GET_ITEM(item, 1));
+    });
   }
-  return to_float(o);
-}
 
-Json list_to_json(PyObject* o) {
-  Json list = Json::array();
-  for_each_item(o, [&](PyObject* item, Py_ssize_t) { list.push_back(to_json(item)); });
-  return list;
-}
+  std::string place() const {
+    return option_.empty() ? str_cat({"[", owner_, "] options"})
+                           : str_cat({"[", owner_, "] option '", printable(option_), "'"});
+  }
 
-Json dict_to_json(PyObject* o) {
-  // A list of its own: conversions may change the dict.
-  const nb::object items = own(PyDict_Items(o));
-  Json object = Json::object();
-  for_each_item(items.ptr(), [&](PyObject* item, Py_ssize_t) {
-    PyObject* const key = PyTuple_GET_ITEM(item, 0);
-    TERCEL_CHECK(PyUnicode_Check(key), TypeError, "options: expected names of type str, not ", Py_TYPE(key)->tp_name);
-    object[std::string(to_text(key))] = to_json(PyTuple_GET_ITEM(item, 1));
-  });
-  return object;
-}
+  static Json integer(PyObject* o) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow == 0) {
+      if (value == -1 && PyErr_Occurred()) raise_pending();
+      return value;
+    }
+    if (overflow > 0) {
+      const unsigned long long natural = PyLong_AsUnsignedLongLong(o);
+      if (!PyErr_Occurred()) return natural;
+      PyErr_Clear();
+    }
+    return to_float(o);
+  }
 
-/** Numbers, strings, paths, lists and dicts as JSON; TypeError for another object. */
-Json to_json(PyObject* o) {
-  if (o == Py_None) return nullptr;
-  if (PyBool_Check(o)) return o == Py_True;
-  if (PyLong_Check(o)) return integer_to_json(o);
-  if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
-  if (PyUnicode_Check(o)) return std::string(to_text(o));
-  const RecursionGuard guard(" while options are read");
-  if (PyList_Check(o) || PyTuple_Check(o)) return list_to_json(o);
-  if (PyDict_Check(o)) return dict_to_json(o);
-  if (numpy_scalar_kind(o) == 'b') return to_bool(o);
-  if (is_int_like(o)) return integer_to_json(own(PyNumber_Index(o)).ptr());
-  if (is_number(o) && !PyComplex_Check(o)) return to_float(o);
-  if (PyObject_HasAttrString(o, "__fspath__")) return std::string(to_text(own(PyOS_FSPath(o)).ptr()));
-  throw_error<TypeError>({"options: expected a number, a string, a list or a dict, not ", Py_TYPE(o)->tp_name});
-}
+  Json list(PyObject* o) {
+    Json out = Json::array();
+    for_each_item(o, [&](PyObject* item, Py_ssize_t) { out.push_back(convert(item)); });
+    return out;
+  }
+
+  Json dict(PyObject* o) {
+    Json out = Json::object();
+    for_each_entry(o, [&](const std::string& name, PyObject* value) { out[name] = convert(value); });
+    return out;
+  }
+
+  static Json text(PyObject* o) {
+    if (PyBytes_Check(o)) return std::string(PyBytes_AS_STRING(o), static_cast<size_t>(PyBytes_GET_SIZE(o)));
+    return std::string(to_text(o));
+  }
+
+  /** Numbers, strings, paths, lists, arrays and dicts; TypeError for another object. */
+  Json convert(PyObject* o) {
+    if (o == Py_None) return nullptr;
+    if (PyBool_Check(o)) return o == Py_True;
+    if (PyLong_Check(o)) return integer(o);
+    if (PyFloat_Check(o)) return PyFloat_AS_DOUBLE(o);
+    if (PyUnicode_Check(o) || PyBytes_Check(o)) return text(o);
+    const RecursionGuard guard(" while options are read");
+    if (PyList_Check(o) || PyTuple_Check(o)) return list(o);
+    if (PyDict_Check(o)) return dict(o);
+    if (PyRange_Check(o)) return list(own(PySequence_List(o)).ptr());
+    if (numpy_scalar_kind(o) == 'b') return to_bool(o);
+    if (is_int_like(o)) return integer(own(PyNumber_Index(o)).ptr());
+    if (is_number(o) && !PyComplex_Check(o)) return to_float(o);
+    if (PyObject_HasAttrString(o, "__fspath__")) return text(own(PyOS_FSPath(o)).ptr());
+    // Arrays and tensors; not NumPy's numbers, which have it too.
+    if (!is_number(o) && PyObject_HasAttrString(o, "tolist"))
+      return convert(own(PyObject_CallMethod(o, "tolist", nullptr)).ptr());
+    throw_error<TypeError>({place(), ": expected a number, a string, a list or a dict, not ", Py_TYPE(o)->tp_name});
+  }
+
+  std::string_view owner_;
+  std::string option_;
+};
 
 nb::object from_json(const Json& json) {
   switch (json.type()) {
@@ -109,10 +148,7 @@ std::string annotation_of(const OptionType& type) {
 
 void set_options(const nb::dict& values, OptionTable table, void* options, std::string_view owner,
                  Span<std::string_view> others) {
-  const Json all = dict_to_json(values.ptr());
-  Json given = Json::object();
-  for (const auto& [name, value] : all.items())
-    if (!value.is_null()) given[name] = value;
+  const Json given = ToJson(owner).options(values);
   detail::read_options(given, table, options, owner, others);
 }
 

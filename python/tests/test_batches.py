@@ -1,9 +1,11 @@
 """tercel.data: batches, compared with NumPy's reading of the same bytes."""
 
+import copy
 import ctypes
 import dataclasses
 import gc
 import inspect
+import itertools
 import json
 import os
 import pathlib
@@ -129,7 +131,8 @@ def test_epochs_and_loops(dataset, rows):
         taken.append(batch.row)
         if len(taken) == 2:
             break
-    assert len(reader) == 10 and next(iter(reader)).row == 600, "a loop that was left is continued"
+    assert len(reader) == 4 and next(iter(reader)).row == 600, "a loop that was left is continued"
+    assert [b.epoch for b in reader] == [1] * 3, "and ends where it would have ended"
     dropped = dataset.batches(batch_size=300, drop_last=True)
     assert len(dropped) == 2 and [b.rows for b in dropped] == [300, 300]
     assert len(dropped) == 2, "of the next loop"
@@ -139,6 +142,53 @@ def test_epochs_and_loops(dataset, rows):
     batches = iter(endless)
     assert [next(batches).epoch for _ in range(5)] == list(range(5))
     assert len(dataset.batches("test")) == 1 and dataset.batches("test").part == "test"
+
+
+def test_loops_end_at_multiples_of_epochs(dataset):
+    def loop(reader, count=None):
+        return [(b.epoch, b.row) for b in itertools.islice(reader, count)]
+
+    def whole(*epochs):
+        return [(epoch, row) for epoch in epochs for row in (0, 300, 600)]
+
+    one = dataset.batches(batch_size=300)
+    assert [loop(one, 3) for _ in range(3)] == [whole(0), whole(1), whole(2)], "loops that are left at their end"
+    one.rewind()
+    assert len(one) == 3 and loop(one) == whole(0), "not the epochs of all loops before"
+    assert loop(one, 1) == [(1, 0)] and len(one) == 2
+    resumed = dataset.batches(batch_size=300, start=one.position)
+    assert len(resumed) == 2 and loop(resumed) == [(1, 300), (1, 600)]
+    assert len(resumed) == 3 and loop(resumed) == whole(2)
+    resumed.seek(resumed.position)
+    assert len(resumed) == 3 and loop(resumed) == whole(3), "seeking where it is changes nothing"
+
+    two = dataset.batches(batch_size=300, epochs=2)
+    for epoch, length in ((0, 6), (1, 3), (2, 6), (7, 3)):
+        two.seek(dataclasses.replace(one.position, epoch=epoch, row=0))
+        assert len(two) == length and loop(two) == whole(*range(epoch, epoch // 2 * 2 + 2))
+        two.seek(dataclasses.replace(one.position, epoch=epoch, row=700))
+        assert len(two) == 9 - length and two.position.row == 0 and loop(two)[0] == (epoch + 1, 0)
+    found = []
+    two.rewind()
+    for batch in two:
+        found.append((batch.epoch, batch.row))
+        assert len(two) == (6 - len(found) if len(found) < 6 else 6), "it counts down"
+    assert found == whole(0, 1)
+    batches = iter(two)
+    assert next(batches).epoch == 2
+    two.rewind()
+    assert [b.epoch for b in batches] == [0] * 3 + [1] * 3, "moving in a loop moves its end"
+    assert next(batches, None) is None, "an iterator that has ended stays ended"
+
+    dropped = dataset.batches(batch_size=300, drop_last=True)
+    dropped.seek(dataclasses.replace(one.position, epoch=4, row=500))
+    assert (dropped.position.epoch, dropped.position.row) == (5, 0) and loop(dropped) == [(5, 0), (5, 300)]
+
+    far = dataset.batches(batch_size=300, epochs=2**63 - 1)
+    far.seek(dataclasses.replace(one.position, epoch=2**53, row=600))
+    assert loop(far, 2) == [(2**53, 600), (2**53 + 1, 0)]
+    with pytest.raises(tc.ConfigError, match="of an epoch from 0 to 9007199254740992, found row 0 of epoch 92233720"):
+        far.seek(dataclasses.replace(one.position, epoch=2**63 - 1, row=0))
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -155,11 +205,14 @@ def test_positions(dataset, rows, shuffle):
         assert (position.epoch, position.row) == divmod(taken, 700)
         resumed = dataset.batches(start=position, num_workers=2, **options)
         assert resumed.position == position and len(resumed) == len(reader)
-        assert order_of(resumed, rows) == whole[taken:]
+        assert order_of(resumed, rows) == (whole[taken:] or [
+            row for epoch in (2, 3) for row in order_of(dataset.batches(
+                start=dataclasses.replace(position, epoch=epoch), **{**options, "epochs": 1}), rows)])
     end = reader.position
     assert repr(end).startswith("ReaderPosition(epoch=2, row=0, epoch_rows=700") and end != td.ReaderPosition(2, 0, 701)
-    finished = dataset.batches(start=end, **options)
-    assert len(finished) == 0 and list(finished) == [], "a job that was complete has nothing to do"
+    following = dataset.batches(start=end, **options)
+    assert following.position == end and len(following) == 10
+    assert {b.epoch for b in following} == {2, 3}, "the end of a loop is the start of the next one"
     reader.seek(dataclasses.replace(end, epoch=1, row=690))
     assert order_of(reader, rows) == whole[-10:]
 
@@ -168,6 +221,8 @@ def test_positions_of_another_order(dataset):
     reader = dataset.batches(shuffle=True, seed=1)
     with pytest.raises(tc.ConfigError, match="expected seed 2, found 1"):
         dataset.batches(shuffle=True, seed=2, start=reader.position)
+    with pytest.raises(tc.ConfigError, match="with another number of rows: expected epoch_rows 90, found 700"):
+        dataset.batches("test", shuffle=True, seed=1, start=reader.position)
     with pytest.raises(tc.ConfigError, match="expected shuffle false, found true"):
         dataset.batches(start=reader.position)
     for wrong in (3, (0, 0), {"epoch": 0}):
@@ -234,10 +289,12 @@ def nested():
     ({"batch_size": "3"}, tc.ConfigError, "option 'batch_size': expected an integer, found \"3\""),
     ({"batch_size": 0}, tc.ConfigError, "expected at least 1"),
     ({"batch_size": 2.5}, tc.ConfigError, "expected an integer, found 2.5"),
-    ({"batch_size": 2**70}, tc.ConfigError, r"expected an integer, found 1.18"),
+    ({"batch_size": 2**70}, tc.ConfigError, r"expected an integer, found 1.18\S+, which is too large"),
+    ({"seed": 2**64}, tc.ConfigError, r"option 'seed': expected an integer, found 1.84\S+, which is too large"),
     ({"batch_size": 10**400}, OverflowError, None),
     ({"batch_size": True}, tc.ConfigError, "expected an integer, found true"),
-    ({"batch_size": float("nan")}, tc.ConfigError, "expected an integer"),
+    ({"batch_size": float("nan")}, tc.ConfigError, "expected an integer, found nan"),
+    ({"batch_size": float("inf")}, tc.ConfigError, "expected an integer, found inf"),
     ({"shuffle": 1}, tc.ConfigError, "option 'shuffle': expected true or false, found 1"),
     ({"seed": -1}, tc.ConfigError, "not negative, found -1"),
     ({"bag_order": "rows"}, tc.ConfigError, "expected one of sample_major, slot_major"),
@@ -254,7 +311,8 @@ def nested():
     ({"inputs": [{3: "a"}]}, TypeError, "expected names of type str, not int"),
     ({"inputs": 3}, TypeError, "expected a dict from names to numbers of slots"),
     ({"inputs": ["abc"]}, TypeError, "not 'abc'"),
-    ({"batch_size": object()}, TypeError, "expected a number, a string, a list or a dict, not object"),
+    ({"batch_size": object()}, TypeError, r"\[reader\] option 'batch_size': expected a number, a string, a list "
+     "or a dict, not object"),
     ({"batch_size": 1j}, TypeError, "not complex"),
     ({"batch_size": Hostile()}, ZeroDivisionError, None),
     ({"columns": nested()}, RecursionError, None),
@@ -262,6 +320,18 @@ def nested():
 def test_wrong_options(dataset, options, error, text):
     with pytest.raises(error, match=text):
         dataset.batches(**options)
+
+
+class Listed:
+    """Looks like an array, and its list is itself."""
+
+    def tolist(self):
+        return self
+
+
+def test_wrong_arrays(dataset):
+    with pytest.raises(RecursionError):
+        dataset.batches(columns=Listed())
 
 
 def test_lists_that_change_while_they_are_read(dataset):
@@ -274,10 +344,11 @@ def test_lists_that_change_while_they_are_read(dataset):
 def test_wrong_parts(dataset, tmp_path, rows):
     with pytest.raises(tc.ConfigError, match="expected a part 'train' or 'test', found 'valid'"):
         dataset.batches("valid")
-    with pytest.raises(TypeError):
-        dataset.batches(3)
+    for wrong in (3, None, b"train"):
+        with pytest.raises(TypeError, match=f"part: expected a name, as str, not {type(wrong).__name__}"):
+            dataset.batches(wrong)
     one = td.open_files("norm", **spec(write_files(tmp_path, rows, ())))
-    with pytest.raises(tc.DataError, match="test: expected files of rows, found none"):
+    with pytest.raises(tc.ConfigError, match="reader: expected a dataset with a test part, found one without"):
         one.batches("test")
 
 
@@ -285,7 +356,7 @@ def test_objects_without_a_constructor_call():
     for cls in (tc._C._BatchReader, tc._C._Dataset):
         empty = cls.__new__(cls)
         with pytest.warns(RuntimeWarning, match="uninitialized"), pytest.raises(TypeError):
-            empty.part("train") if cls is tc._C._Dataset else empty.next()
+            empty.part("train") if cls is tc._C._Dataset else empty.position()
 
 
 # ---- errors in the data
@@ -386,6 +457,14 @@ def test_writing_to_a_batch_changes_no_other(tmp_path, ragged):
     assert not hasattr(next(iter(reader)).labels, "note")
 
 
+def test_a_reader_is_true_and_no_pickle(dataset):
+    reader = dataset.batches(epochs=0)
+    assert reader and dataset.batches()
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"reader: it cannot be pickled or copied: pickle its dataset and its pos"):
+            copied(reader)
+
+
 def test_batches_outlive_their_reader(dataset, rows):
     batches = list(dataset.batches(batch_size=100))
     gc.collect()
@@ -475,6 +554,88 @@ def test_ctrl_c_ends_a_wait(slow):
     assert reader.position.row == 0, "it did not wait for the batch"
     assert late < 5  # 0.05 on an idle machine
     assert next(iter(reader)).rows == 1000, "the reader can be used further"
+
+
+class Alarm(Exception):
+    pass
+
+
+def ring(*_):
+    raise Alarm
+
+
+@pytest.fixture
+def alarm():
+    """Sets the handler of SIGALRM, the one that was there again afterwards."""
+    before = signal.getsignal(signal.SIGALRM)
+    yield lambda handler: signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_at_the_end_of_a_wait_loses_no_batch(slow, alarm):
+    """It arrives while the thread waits, and the batch does before Python looks: within the 50 ms of one wait."""
+    alarm(ring)
+    for delay in (0.001, 0.01):
+        reader = slow.batches(prefetch=1, batch_size=20_000, epochs=0)  # a few milliseconds for a batch
+        rows, interrupted = [], 0
+        for _ in range(40):
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            try:
+                for batch in reader:
+                    rows.append((batch.epoch, batch.row))
+            except Alarm:
+                interrupted += 1
+            assert (reader.position.epoch, reader.position.row) == divmod(len(rows) * 20_000, 500_000)
+        assert interrupted == 40
+        assert rows == [divmod(i * 20_000, 500_000) for i in range(len(rows))]
+
+
+def test_a_batch_that_did_not_arrive_comes_again(dataset, rows, monkeypatch):
+    """An exception between the reader and the loop, at any place: signals are seen wherever Python code runs."""
+    init, left = td.Batch.__init__, [0]
+
+    def failing(self, *parts):
+        init(self, *parts)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Alarm
+
+    monkeypatch.setattr(td.Batch, "__init__", failing)
+    reader, loops = dataset.batches(batch_size=100), []
+    for _ in range(7):  # every batch at its first attempt, the last one of the epoch too
+        position, left[0] = reader.position, 1
+        with pytest.raises(Alarm):
+            next(iter(reader))
+        assert reader.position == position and len(reader) == 7 - len(loops)
+        loops.append(next(iter(reader)))
+    assert joined(loops) == given(rows) and reader.position == dataclasses.replace(position, epoch=1, row=0)
+    for move, row in ((reader.rewind, 0), (lambda: reader.seek(dataclasses.replace(position, row=300)), 300)):
+        left[0] = 1
+        with pytest.raises(Alarm):
+            next(iter(reader))
+        move()
+        assert reader.position.row == row and next(iter(reader)).row == row, "it belongs to the old position"
+
+
+def test_a_handler_may_ask_the_reader_that_its_thread_waits_for(slow, alarm):
+    reader = slow.batches(**SLOWLY)
+    found = []
+
+    def ask(*_):
+        found.extend((reader.position.row, reader.epoch_rows, reader.epoch_batches, len(reader),
+                      reader.options["batch_size"], reader.closed))
+        for use in (lambda: next(iter(reader)), reader.rewind, reader.close):
+            with pytest.raises(RuntimeError, match="this thread is using it: a signal handler may only ask"):
+                use()
+        raise Alarm
+
+    alarm(ask)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    with pytest.raises(Alarm):
+        next(iter(reader))
+    assert found == [0, 500_000, 500, 500, 1000, False]
+    assert next(iter(reader)).row == 0, "the reader can be used further"
 
 
 def test_a_second_thread_is_refused_and_others_run(slow):

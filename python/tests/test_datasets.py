@@ -61,6 +61,99 @@ def test_a_dataset_can_be_pickled(dataset, rows, again):
     assert joined(copied.batches(batch_size=99)) == given(rows)
 
 
+def test_file_names_that_are_not_utf8(tmp_path, rows):
+    write_files(tmp_path, rows, ())
+    (tmp_path / "train-0.data").rename(os.fsdecode(bytes(tmp_path) + b"/train-\xff.data"))
+    (tmp_path / "train.txt").write_bytes(b"1\ntrain-\xff.data\n")
+    made = td.open_files("norm", **spec(tmp_path / "train.txt"))
+    assert os.fsencode(made.train.files[0].path) == bytes(tmp_path) + b"/train-\xff.data"
+    assert "700 rows" in repr(made) and os.path.getsize(made.train.files[0].path) == made.train.bytes
+    assert joined(made.batches()) == given(rows)
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(tc.ConfigError, match="expected a path in UTF-8, as descriptions require"):
+            copied(made)
+    with pytest.raises(tc.ConfigError, match="option 'train_list': expected a string in UTF-8"):
+        td.open_files("norm", **spec(bytes(tmp_path) + b"/\xff.txt"))
+    folder = td.generate(bytes(tmp_path) + b"/\xff", rows=100, preset="small").dataset
+    assert os.fsencode(folder.folder) == bytes(tmp_path) + b"/\xff" and "90 rows" in repr(folder)
+    copied = pickle.loads(pickle.dumps(folder))
+    assert copied.folder == folder.folder and copied.train == folder.train, "a folder's name is apart from the text"
+    assert sum(b.rows for b in copied.batches()) == 90
+
+
+class Path:
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return self.path
+
+
+def test_lists_are_given_as_any_path(tmp_path, rows):
+    files = write_files(tmp_path, rows, ())
+    for path in (files, str(files), bytes(files), Path(bytes(files)), Path(str(files))):
+        assert td.open_files("norm", **spec(path)).train.rows == 700
+
+
+def test_the_working_folder_may_change(tmp_path, rows, monkeypatch):
+    write_files(tmp_path, rows, (300,))
+    (tmp_path / "rows.csv").write_text("y,x\n" + "1,2\n0,3\n" * 50)
+    monkeypatch.chdir(tmp_path)
+    files = spec("train.txt")
+    made = [td.open_files("norm", **files), td.open_files("norm", folder="a", **files),
+            td.generate("b", rows=1000, preset="small").dataset,
+            td.convert_csv("rows.csv", "c", label="y", dense="x").dataset, td.open_dataset("a"), td.Dataset("b/dataset.json")]
+    readers = [dataset.batches(batch_size=10, num_workers=2) for dataset in made]
+    loops = [iter(reader) for reader in readers]
+    for loop in loops:
+        next(loop)
+    monkeypatch.chdir("/")
+    for dataset, reader, loop in zip(made, readers, loops):
+        assert dataset.folder == "" or os.path.dirname(dataset.folder) == str(tmp_path)
+        assert all(os.path.isabs(file.path) for file in dataset.train.files)
+        assert sum(b.rows for b in loop) == dataset.train.rows - 10
+        assert sum(b.rows for b in pickle.loads(pickle.dumps(dataset)).batches()) == dataset.train.rows
+
+
+def test_truth_values_and_hashes(dataset, tmp_path):
+    made = td.generate(tmp_path / "a", rows=100, preset="small").dataset
+    for found in (made, dataset):
+        assert found and found.train and hash(found.train) == hash(found.train) and found.train in {found.train}
+    assert td.DataPart("train", 0, 0, (), None), "a part without rows, too"
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda p: td.open_dataset(None), "path: expected a path, as str, bytes or os.PathLike, not NoneType"),
+    (lambda p: td.generate(None), "folder: expected a path"),
+    (lambda p: td.generate(p / "a", replace=1), "replace: expected True or False, not 1"),
+    (lambda p: td.generate(p / "a", format=None), "format: expected a name, as str, not NoneType"),
+    (lambda p: td.generate(p / "a", progress=3), "progress: expected a function or None, not int"),
+    (lambda p: td.open_files(None), "format: expected a name"),
+    (lambda p: td.open_files("norm", folder=3), "folder: expected a path"),
+    (lambda p: td.open_files("norm", replace="no"), "replace: expected True or False, not 'no'"),
+    (lambda p: td.open_files("norm", nnz_per_slot={1}),
+     r"\[norm\] option 'nnz_per_slot': expected a number, a string, a list or a dict, not set"),
+    (lambda p: td.convert_csv(3, p / "a", label="y"), "sources: expected a path or an iterable of paths, not int"),
+    (lambda p: td.convert_csv([p, None], p / "a", label="y"), r"sources\[1\]: expected a path.*not NoneType"),
+    (lambda p: td.convert_criteo(p, p / "a", replace=None), "replace: expected True or False, not None"),
+])
+def test_wrong_arguments(tmp_path, call, text):
+    with pytest.raises(TypeError, match=text):
+        call(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_lists_of_numbers(tmp_path, rows):
+    files = write_files(tmp_path, rows, ())
+    for hotness in (np.array(HOTNESS), np.array(HOTNESS, np.uint8), tc.tensor(HOTNESS), tuple(np.array(HOTNESS))):
+        made = td.open_files("norm", **spec(files, nnz_per_slot=hotness))
+        assert [slot.hotness for slot in made.schema.slots] == list(HOTNESS)
+    made = td.generate(tmp_path / "a", rows=10, preset="small", slot_size_array=range(10, 15)).dataset
+    assert made.schema.slot_size_array == [10, 11, 12, 13, 14]
+    with pytest.raises(tc.ConfigError, match=r"option 'slot_size_array\[0\]': expected an integer, found a list"):
+        td.generate(tmp_path / "b", slot_size_array=np.array([[3]]))
+
+
 def test_errors_of_datasets(tmp_path, rows):
     with pytest.raises(tc.IoError, match="nothing: expected a dataset's folder, found nothing"):
         td.open_dataset(tmp_path / "nothing")
@@ -174,6 +267,10 @@ def test_convert_csv(tmp_path):
     assert batch.dense.flatten().tolist() == list(range(60))
     keys = batch["keys"].keys.tolist()
     assert len(set(keys)) == 3 and keys == keys[:3] * 20
+    for sources in (iter([plain, zipped]), {plain: 0, zipped: 0}, sorted(tmp_path.glob("?.csv*"))):
+        again = td.convert_csv(sources, tmp_path / "data", label="label", dense="number", categorical="letter",
+                               positive="yes", min_count=1, test_every=0, replace=True)
+        assert again.dataset.train.rows == 60
     with pytest.raises(tc.DataError, match="a.csv: line 1: expected a column 'lable'.*did you mean 'label'"):
         td.convert_csv(plain, tmp_path / "other", label="lable", dense=["number"])
     with pytest.raises(tc.ConfigError, match=r"\[csv\] option 'label': expected a string, found nothing"):

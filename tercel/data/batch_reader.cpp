@@ -167,19 +167,22 @@ ReaderPosition BatchReader::position() const {
 void BatchReader::seek(const ReaderPosition& position) {
   State& state = *state_;
   const ReaderPosition own = this->position();
+  TERCEL_CHECK(position.epoch_rows == own.epoch_rows, ConfigError,
+               "reader: seek: the position belongs to a dataset with another number of rows: expected epoch_rows ",
+               own.epoch_rows, ", found ", position.epoch_rows);
   const auto check = [](std::string_view what, auto found, auto expected) {
     TERCEL_CHECK(found == expected, ConfigError,
                  "reader: seek: the position belongs to another order of rows: expected ", what, " ", expected,
                  ", found ", found);
   };
-  check("epoch_rows", position.epoch_rows, own.epoch_rows);
   check("shuffle", position.shuffle, own.shuffle);
   check("seed", position.seed, own.seed);
   check("shuffle_window", position.shuffle_window, own.shuffle_window);
   check("shuffle_block", position.shuffle_block, own.shuffle_block);
-  TERCEL_CHECK(position.epoch >= 0 && position.row >= 0 && position.row <= position.epoch_rows, ConfigError,
-               "reader: seek: expected a row from 0 to ", position.epoch_rows, " of an epoch from 0 on, found row ",
-               position.row, " of epoch ", position.epoch);
+  TERCEL_CHECK(
+      position.epoch >= 0 && position.epoch <= kMaxEpoch && position.row >= 0 && position.row <= position.epoch_rows,
+      ConfigError, "reader: seek: expected a row from 0 to ", position.epoch_rows, " of an epoch from 0 to ", kMaxEpoch,
+      ", found row ", position.row, " of epoch ", position.epoch);
   if (state.prefetcher) state.prefetcher->check_here();
   state.prefetcher.reset();
   state.sequence.emplace(*state.order, state.rules, position.epoch, position.row);
@@ -192,18 +195,15 @@ void BatchReader::rewind() {
   seek(start);
 }
 
-void BatchReader::add_epochs(int64_t count) {
-  TERCEL_CHECK(count >= 1, ConfigError, kOwner, ": add_epochs: expected at least 1, found ", count);
+void BatchReader::set_end(int64_t epoch) {
+  TERCEL_CHECK(epoch >= 1, ConfigError, kOwner, ": set_end: expected an epoch of at least 1, found ", epoch);
   State& state = *state_;
-  if (state.options.epochs == 0) return;
-  int64_t epochs = 0;
-  TERCEL_CHECK(!__builtin_add_overflow(state.options.epochs, count, &epochs), ConfigError, kOwner,
-               ": add_epochs: expected a number of epochs that fits in 64 bits, found ", state.options.epochs, " + ",
-               count);
+  // A loop that goes on keeps what was read ahead.
+  if (state.options.epochs == 0 || epoch == state.rules.epochs) return;
   const ReaderPosition at = position();
   if (state.prefetcher) state.prefetcher->check_here();
   state.prefetcher.reset();
-  state.options.epochs = state.rules.epochs = epochs;
+  state.rules.epochs = epoch;
   state.sequence.emplace(*state.order, state.rules, at.epoch, at.row);
 }
 

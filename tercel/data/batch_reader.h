@@ -31,6 +31,8 @@ namespace tercel::data {
 
 /** Limits of ReaderOptions. */
 constexpr int64_t kMaxShuffleWindow = 1 << 26, kMaxWorkers = 1024, kMaxPrefetch = 1024, kMaxRanks = 1 << 20;
+/** The last epoch that a reader seeks. */
+constexpr int64_t kMaxEpoch = int64_t{1} << 53;
 
 struct ReaderOptions {
   int64_t batch_size = 1024;
@@ -127,12 +129,18 @@ class TERCEL_API BatchReader {
   /** Where the next batch begins. */
   ReaderPosition position() const;
 
-  /** Seeks to a position() of a reader of the same rows and order. ConfigError if the order differs. */
+  /**
+   * Seeks to a position() of a reader of the same rows and order. ConfigError if the number of rows or the order
+   * differs; that the rows are the same is not checked.
+   */
   void seek(const ReaderPosition& position);
   /** Goes to the start of the first epoch. */
   void rewind();
-  /** Reads so many more epochs (at least 1); no effect on a reader without end. */
-  void add_epochs(int64_t count);
+  /**
+   * Ends before this epoch (at least 1) instead of before options().epochs: rows follow the position if its epoch is an
+   * earlier one. No effect on a reader without end.
+   */
+  void set_end(int64_t epoch);
 
   /** Rows of an epoch, including those of a short last batch that is dropped. */
   int64_t epoch_rows() const noexcept;

@@ -20,8 +20,9 @@ void BatchSequence::enter(int64_t epoch, int64_t row, int64_t window_number) {
     plan_ = {epoch, row, row + (rules_.drop_last ? left / rules_.batch_size * rules_.batch_size : left),
              0,     0,   window_number};
     row_ = row;
-    if (done()) return;
+    // Before the end is looked at: behind the last batch of an epoch begins the next one, even if it is not delivered.
     if (plan_.begin == plan_.end) continue;
+    if (done()) return;
     plan_.first_window = order_->window_of(epoch, plan_.begin);
     plan_.end_window = order_->window_of(epoch, plan_.end - 1) + 1;
     return;

@@ -1,4 +1,5 @@
-// Data files as readers see them. There are local ones only; those of other file systems will implement RandomAccessFile.
+// Data files as readers see them. There are local ones only; those of other file systems will implement
+// RandomAccessFile.
 #pragma once
 
 #include <cstdint>

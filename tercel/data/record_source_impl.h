@@ -44,8 +44,8 @@ struct Places {
 /**
  * A part's rows in one format. An implementer guarantees that load() may run at the same time as any number of
  * prepare() and decode() of other windows, that any bytes in the files lead to a DataError or to rows that follow
- * RowRules (of the schema, and of the inputs and binary_labels in SourceOptions), and that the rows do not depend on the
- * windows they are read in. Readers rely on the rules: narrow keys are not checked again.
+ * RowRules (of the schema, and of the inputs and binary_labels in SourceOptions), and that the rows do not depend on
+ * the windows they are read in. Readers rely on the rules: narrow keys are not checked again.
  */
 class RecordSource {
  public:

@@ -1,5 +1,6 @@
 #include "tercel/optim/apply_rule.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -140,7 +141,7 @@ bool apply_rows(RuleUpdate& u, const Operands& operands, const Tensor& rows) {
 }
 
 /** Rows ascend, so checking the first and the last is enough. */
-void check_rows(const char* name, const Tensor& rows, const Tensor& weight) {
+void check_ascending_rows(const char* name, const Tensor& rows, const Tensor& weight) {
   if (rows.numel() == 0) return;
   const int64_t first = rows.data<int64_t>()[0], last = rows.data<int64_t>()[rows.numel() - 1];
   TERCEL_CHECK(first >= 0 && last < weight.size(0), IndexError, name, ": row ", first < 0 ? first : last,
@@ -148,6 +149,16 @@ void check_rows(const char* name, const Tensor& rows, const Tensor& weight) {
 }
 
 }  // namespace
+
+void check_row_range(const char* name, const Tensor& rows, const Tensor& weight) {
+  TERCEL_CHECK(rows.dtype() == kInt64, RuntimeError, name, ": expected rows [n] of int64 but got ", describe(rows));
+  const Tensor flat = rows.contiguous();
+  const auto* const first = static_cast<const int64_t*>(flat.data_ptr());
+  const int64_t count = weight.size(0);
+  const auto* const bad = std::find_if(first, first + flat.numel(), [count](int64_t r) { return r < 0 || r >= count; });
+  TERCEL_CHECK(bad == first + flat.numel(), IndexError, name, ": row ", *bad, " is out of range for ",
+               describe(weight));
+}
 
 int num_states(RuleId rule) { return num_states_of(Rules{}, rule); }
 
@@ -192,7 +203,7 @@ bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const T
                 const Gradient& gradient) {
   TERCEL_CHECK(!gradient.sources.defined(), RuntimeError, name,
                ": expected a row gradient with a value for each row, as UniqueRows makes it, got one with sources");
-  if (gradient.is_rows()) check_rows(name, gradient.rows, weight);
+  if (gradient.is_rows()) check_ascending_rows(name, gradient.rows, weight);
   bool finite = true;
   if (weight.numel() != 0 && gradient.values.numel() != 0) {
     const NoGradGuard no_grad;

@@ -26,4 +26,7 @@ TERCEL_API void check_rule_operands(const char* name, RuleId rule, const Tensor&
 TERCEL_API bool apply_rule(const char* name, RuleId rule, const Step<double>& step, const Tensor& weight,
                            Span<Tensor> states, const Gradient& gradient);
 
+/** IndexError "<name>: ..." for a row out of range among rows [n] int64, in any order. */
+TERCEL_API void check_row_range(const char* name, const Tensor& rows, const Tensor& weight);
+
 }  // namespace tercel::optim

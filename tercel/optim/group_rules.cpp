@@ -164,8 +164,10 @@ void update_by_group_rule(GroupRule rule, const GroupOptions& o, double step, bo
   if (!gradient.is_rows()) {
     apply_rule(name, id, numbers, parameter, states, gradient);
   } else {
+    check_row_range(name, gradient.rows, parameter);  // before the first block is updated
     UniqueRows unique;
-    apply_rule(name, id, numbers, parameter, states, unique.reduce(gradient));
+    unique.reduce_in_blocks(gradient,
+                            [&](const Gradient& rows) { apply_rule(name, id, numbers, parameter, states, rows); });
   }
 }
 

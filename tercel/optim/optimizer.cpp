@@ -73,17 +73,6 @@ Step<double> begin_step(const OptimizerOptions& o, ScalarType dtype, double rate
   return h;
 }
 
-/** IndexError for a row out of range: before the first block of rows is updated. */
-void check_rows(const Tensor& given, const Tensor& parameter) {
-  const Tensor rows = given.contiguous();
-  TERCEL_CHECK(rows.dtype() == kInt64, RuntimeError, "optimizer: expected rows [n] of int64 but got ", describe(rows));
-  const auto* first = static_cast<const int64_t*>(rows.data_ptr());
-  const int64_t count = parameter.size(0);
-  const auto* bad = std::find_if(first, first + rows.numel(), [count](int64_t r) { return r < 0 || r >= count; });
-  TERCEL_CHECK(bad == first + rows.numel(), IndexError, "optimizer: row ", *bad, " is out of range for ",
-               describe(parameter));
-}
-
 void check_parameter(const OptimizerOptions& options, const Tensor& parameter) {
   check_defined("optimizer", parameter, "parameter");
   check_options(options, "optimizer");
@@ -170,7 +159,7 @@ void Optimizer::update_rows(const Gradient& gradient, double rate, int64_t step,
   check_update_type(options_, "optimizer");
   const Step<double> h = begin_step(options_, parameter_.dtype(), rate, step);
   if (nothing_to_do(options_.type, rate)) return;
-  check_rows(gradient.rows, parameter_);
+  check_row_range("optimizer", gradient.rows, parameter_);  // before the first block is updated
   unique_rows.reduce_in_blocks(gradient, [&](const Gradient& rows) {
     is_finite_ &= apply_rule("optimizer", rule_id(options_.type), h, parameter_, states_, rows);
   });

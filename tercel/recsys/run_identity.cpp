@@ -69,6 +69,20 @@ void compare_layers(const Json& before, const Json& now, Differences& out) {
   }
 }
 
+/**
+ * The checkpoint's layers with the options that its version did not have yet. Their defaults mean what happened without
+ * them.
+ */
+ModelConfig resolved_config(const RunIdentity& checkpoint) {
+  ModelConfig config = checkpoint.config;
+  try {
+    config.layers = Model(config, checkpoint.data.schema).layers();
+  } catch (const ConfigError&) {
+    // Layers that this version refuses differ from those of any run of it.
+  }
+  return config;
+}
+
 /** Everything except the end of the run, for which `epochs` and `max_iter` are 0 if not given. */
 Differences compare_configs(const ModelConfig& before, const ModelConfig& now) {
   Json a = config_to_json(before), b = config_to_json(now);
@@ -138,7 +152,7 @@ ResumeCheck check_resume(const RunIdentity& checkpoint, const RunIdentity& run, 
          is_train ? "; its rows are read from the first on" : "; its evaluations are not compared with those before"}));
   }
 
-  for (const Difference& d : compare_configs(checkpoint.config, run.config)) {
+  for (const Difference& d : compare_configs(resolved_config(checkpoint), run.config)) {
     TERCEL_CHECK(d.kind != EntryKind::Layer, ConfigError, printable(folder),
                  ": a checkpoint of another model: ", d.text);
     TERCEL_CHECK(d.kind != EntryKind::Optimizer || !d.path.ends_with(".type"), ConfigError, printable(folder),

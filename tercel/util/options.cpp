@@ -143,6 +143,8 @@ int64_t read_int(const Json& json, const Place& place) {
   if (json.is_number_float()) {
     const auto number = json.get<double>();
     if (std::abs(number) <= kExact && number == std::floor(number)) return static_cast<int64_t>(number);
+    if (!std::isfinite(number)) place.fail(kind_text(OptionKind::Int), format_double(number));
+    if (std::abs(number) > kExact) place.fail(kind_text(OptionKind::Int), describe_json(json) + ", which is too large");
   }
   place.fail(kind_text(OptionKind::Int), describe_json(json));
 }

@@ -258,7 +258,7 @@ TEST(BatchReader, PositionsAreRestored) {
   }
 }
 
-TEST(BatchReader, EpochsCanBeAddedAfterTheLastOne) {
+TEST(BatchReader, TheEndCanBeMoved) {
   const Schema schema = make_schema(1, {1, 2});
   const TemporaryFolder folder;
   const Dataset dataset =
@@ -273,21 +273,47 @@ TEST(BatchReader, EpochsCanBeAddedAfterTheLastOne) {
   BatchReader reader(dataset, PartName::Train, options);
   Rows joined = read_rest(reader);
   Batch batch;
-  reader.add_epochs(1);
-  EXPECT_EQ(reader.options().epochs, 3);
+  reader.set_end(3);
+  EXPECT_EQ(reader.options().epochs, 2);
   ASSERT_TRUE(reader.next(batch));
   EXPECT_EQ(batch.epoch, 2);
   append_batch(joined, batch, schema);
-  reader.add_epochs(2);  // in the middle of an epoch, which goes on
+  reader.set_end(5);  // in the middle of an epoch, which goes on
   while (reader.next(batch)) append_batch(joined, batch, schema);
   EXPECT_EQ(joined, all);
-  TERCEL_EXPECT_THROW(reader.add_epochs(0), ConfigError, "add_epochs: expected at least 1, found 0");
-  TERCEL_EXPECT_THROW(reader.add_epochs(std::numeric_limits<int64_t>::max()), ConfigError, "fits in 64 bits");
+  TERCEL_EXPECT_THROW(reader.set_end(0), ConfigError, "set_end: expected an epoch of at least 1, found 0");
+
+  // An earlier end, also one before the position, which stays where it is.
+  reader.rewind();
+  ASSERT_TRUE(reader.next(batch));
+  reader.set_end(1);
+  EXPECT_EQ(read_rest(reader).count, 500);
+  EXPECT_EQ(reader.position().epoch, 1);
+  ReaderPosition position = reader.position();
+  position.epoch = 4;
+  position.row = 600;
+  reader.seek(position);
+  EXPECT_FALSE(reader.next(batch));
+  EXPECT_EQ(reader.position(), position);
+  reader.set_end(std::numeric_limits<int64_t>::max());
+  ASSERT_TRUE(reader.next(batch));
+  EXPECT_EQ(batch.epoch, 4);
+  EXPECT_EQ(batch.rows, 100);
+
+  // Behind the last row of an epoch begins the next one, whether or not it is delivered.
+  reader.set_end(3);
+  position.row = 700;
+  reader.seek(position);
+  EXPECT_EQ(reader.position().epoch, 5);
+  EXPECT_EQ(reader.position().row, 0);
+  EXPECT_FALSE(reader.next(batch));
+  position.epoch = kMaxEpoch + 1;
+  TERCEL_EXPECT_THROW(reader.seek(position), ConfigError, "of an epoch from 0 to 9007199254740992, found row 700");
 
   options.epochs = 0;
   BatchReader endless(dataset, PartName::Train, options);
   ASSERT_TRUE(endless.next(batch));
-  endless.add_epochs(1);
+  endless.set_end(1);
   EXPECT_EQ(endless.options().epochs, 0);
   ASSERT_TRUE(endless.next(batch));
   EXPECT_EQ(batch.row, 200);

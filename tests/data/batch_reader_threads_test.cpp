@@ -78,7 +78,7 @@ TEST(BatchReaderThreads, AForkedChildIsToldThatTheReaderIsItsParents) {
     alarm(20);
     int refused = 0;
     const std::function<void()> uses[] = {[&] { reader->next(batch); }, [&] { reader->seek(reader->position()); },
-                                          [&] { reader->ready_within(1); }, [&] { reader->add_epochs(1); }};
+                                          [&] { reader->ready_within(1); }, [&] { reader->set_end(999); }};
     for (const auto& use : uses) {
       try {
         use();

@@ -149,7 +149,8 @@ TEST(Dataset, DamagedDescriptionsSayWhatIsWrong) {
           (versions + "9.8.7").c_str());
   refused(replaced(later, "\"tercel_version\": \"0.1.0\"", "\"made_by\": 5"), (versions + "unknown").c_str());
   refused(replaced(good, "\"u32\"", "\"u64\""), "option 'key_type': expected one of u32, i64");
-  refused(replaced(good, "\"key_type\": \"u32\",", ""), "[x.json: format] option 'key_type': expected u32|i64, found nothing");
+  refused(replaced(good, "\"key_type\": \"u32\",", ""),
+          "[x.json: format] option 'key_type': expected u32|i64, found nothing");
   refused(replaced(good, "\"label_dim\": 1,", ""),
           "[x.json: schema] option 'label_dim': expected an integer, found nothing");
   refused(replaced(good, "\"dense_dim\": 2", "\"dense_dim\": \"two\""),

@@ -394,6 +394,18 @@ TEST_F(Optimizers, RowErrorsChangeNothing) {
   EXPECT_EQ(bytes_of(table, optimizer), before);
 }
 
+// The sums of this many rows are several blocks: a bad row in the last one must be found before the first is updated.
+TEST_F(Optimizers, ABadRowAmongManyChangesNothing) {
+  constexpr int64_t kRows = 9000, kDim = 1024;
+  const Tensor table = random({kRows, kDim}, kFloat32, -1, 1, 1);
+  Optimizer optimizer(options_of(Rule::Sgd), table);
+  const std::string before = bytes_of(table, optimizer);
+  const Tensor rows = arange(1, kRows + 1, 1, kInt64);
+  const Gradient gradient{ones({1, kDim}), rows, zeros({kRows}, kInt64)};
+  TERCEL_EXPECT_THROW(optimizer.update_rows(gradient, 0.1, 1), IndexError, "optimizer: row 9000 is out of range");
+  EXPECT_EQ(bytes_of(table, optimizer), before);
+}
+
 TEST_F(Optimizers, ParameterErrors) {
   const OptimizerOptions options = options_of(Rule::Adam);
   TERCEL_EXPECT_THROW(Optimizer(options, Tensor()), RuntimeError, "optimizer: expected a tensor");

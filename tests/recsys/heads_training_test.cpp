@@ -90,7 +90,8 @@ TEST(TwoHeads, ResumingGivesTheSameBits) {
   EXPECT_EQ(Checkpoint(last("whole")).info().step, Checkpoint(last("parts")).info().step);
   LoadedModel whole = load_model(last("whole")), parts = load_model(last("parts"));
   EXPECT_EQ(values_of(whole.model.parameters().weights()), values_of(parts.model.parameters().weights()));
-  EXPECT_EQ(values_of(whole.model.embeddings().tables()[0]->weight()), values_of(parts.model.embeddings().tables()[0]->weight()));
+  EXPECT_EQ(values_of(whole.model.embeddings().tables()[0]->weight()),
+            values_of(parts.model.embeddings().tables()[0]->weight()));
 }
 
 TEST(TwoHeads, AnotherWeightIsAnotherModel) {

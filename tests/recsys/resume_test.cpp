@@ -9,6 +9,7 @@
 #include "tercel/recsys/trainer.h"
 #include "tercel/util/error.h"
 #include "tercel/util/file_hook.h"
+#include "tercel/util/json_impl.h"
 #include "tercel/util/warning.h"
 #include "tests/recsys/training_data.h"
 #include "tests/support/errors.h"
@@ -87,6 +88,21 @@ TEST_F(Resuming, DefaultsThatAreWrittenOutAreNoDifference) {
                            "layers.logit.mlp_param.use_bias=true"}),
                      dataset_),
             Lines());
+}
+
+// As a checkpoint of a version in which losses had no weight yet.
+TEST_F(Resuming, OptionsThatTheCheckpointDoesNotHaveAreDefaults) {
+  const RunIdentity now = Checkpoint(checkpoint_).identity();
+  RunIdentity before = now;
+  Json layers = parse_json(before.config.layers, "layers", JsonErrors::Config);
+  ASSERT_EQ(layers.back().erase("weight"), 1u) << layers.back().dump();
+  before.config.layers = dump_json(layers);
+  EXPECT_EQ(check_resume(before, now, NewData::Refuse, "run", "data").warnings, Lines());
+  RunIdentity other = now;
+  layers.back()["weight"] = 0.5;
+  other.config.layers = dump_json(layers);
+  TERCEL_EXPECT_THROW(check_resume(before, other, NewData::Refuse, "run", "data"), ConfigError,
+                      "a checkpoint of another model: layers.loss.weight: the checkpoint has 1.0, this run has 0.5");
 }
 
 TEST_F(Resuming, EveryOtherDifferenceIsALine) {

@@ -1,7 +1,8 @@
 """Options of the C++ library as keyword arguments."""
 
 import inspect
-from typing import Any, Callable, Dict, List, Tuple, TypeVar
+import os
+from typing import Any, Callable, Dict, List, Tuple, TypeVar, Union
 
 from tercel import _C
 
@@ -29,3 +30,38 @@ def takes_options(*tables: str) -> Callable[[_F], _F]:
         return function
 
     return decorate
+
+
+def path_of(value: Any, argument: str) -> Union[str, bytes]:
+    """A str, bytes or os.PathLike as str or bytes; TypeError that names the argument for another object."""
+    if not isinstance(value, (str, bytes)) and not hasattr(type(value), "__fspath__"):
+        raise TypeError(f"{argument}: expected a path, as str, bytes or os.PathLike, not {type(value).__name__}")
+    path: Union[str, bytes] = os.fspath(value)
+    return path
+
+
+def paths_of(values: Any, argument: str) -> List[Union[str, bytes]]:
+    """One path, or any iterable of paths."""
+    if isinstance(values, (str, bytes)) or hasattr(type(values), "__fspath__"):
+        return [path_of(values, argument)]
+    if not hasattr(type(values), "__iter__"):
+        raise TypeError(f"{argument}: expected a path or an iterable of paths, not {type(values).__name__}")
+    return [path_of(value, f"{argument}[{i}]") for i, value in enumerate(values)]
+
+
+def flag_of(value: Any, argument: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{argument}: expected True or False, not {value!r}")
+    return value
+
+
+def name_of(value: Any, argument: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{argument}: expected a name, as str, not {type(value).__name__}")
+    return value
+
+
+def progress_of(value: Any, argument: str) -> Any:
+    if value is not None and not callable(value):
+        raise TypeError(f"{argument}: expected a function or None, not {type(value).__name__}")
+    return value

@@ -1,11 +1,11 @@
 """Batches of a dataset's rows."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NoReturn, Optional
 
 from tercel import _C
 from tercel._C import Tensor
-from tercel.data._options import takes_options
+from tercel.data._options import name_of, takes_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,7 +91,7 @@ class Batch:
     dense: Tensor
     """[rows, dense_dim], float32."""
     inputs: Dict[str, SparseBatch]
-    """The inputs by name; without the option `inputs` there is one, "keys"."""
+    """The inputs by name; without the option `inputs` there is one, "keys", or none if the dataset has no slots."""
     columns: Dict[str, Tensor]
     """The columns that the reader was asked for, by name: [rows], float32 or int64."""
 
@@ -141,10 +141,14 @@ class BatchReader:
     """
     The rows of a dataset's part, batch by batch; Dataset.batches() makes one.
 
-    A loop over it ends after `epochs` epochs. The next loop reads the epochs after them; a loop that was left early is
-    continued. Threads start with the first batch and end with close(), at the end of a `with` block, or with the
-    reader. One thread may use it at a time (RuntimeError), and only in the process that has started the loop, not in
-    one forked since (RuntimeError). Ctrl-C ends the wait for a batch; the reader can be used further.
+    A loop over it ends before the first multiple of `epochs` behind the position, or never if that is 0. So each loop
+    reads `epochs` epochs, a loop that was left early is continued by the next one, and one that starts in the middle,
+    at `start` or after seek(), ends where that loop would have ended. iter(reader) gives the batches one by one.
+
+    Threads start with the first batch and end with close(), at the end of a `with` block, or with the reader. One
+    thread may use it at a time: meanwhile another one gets a RuntimeError, also from close(). So does a process that
+    was forked since the threads started. Ctrl-C ends the wait for a batch without losing one; a signal's handler may
+    read `position` and the numbers of rows and batches. A reader cannot be pickled; its dataset and its position can.
 
     The first batch with an invalid row, and all later ones, are a DataError "file: record r: byte b: expected ...,
     found ...".
@@ -156,41 +160,36 @@ class BatchReader:
         values: Dict[str, Any] = dict(options)
         if values.get("inputs") is not None:
             values["inputs"] = _inputs(values["inputs"])
-        self._part, self._options = part, values
+        self._part, self._options = name_of(part, "part"), values
         self._of: Any = _C._BatchReader(dataset._of, part, values)
         self._schema = dataset.schema
         self._options = self._of.options()
         self._epochs: int = self._options["epochs"]
-        self._loop_end = self._epochs
-        self._ended = False
         if start is not None:
             self.seek(start)
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._ended:
-            self._of.add_epochs(self._epochs)
-            self._loop_end += self._epochs
-            self._ended = False
-        while True:
-            parts = self._of.next()
-            if parts is None:
-                self._ended = True
-                return
-            yield Batch(*parts)
+        batches: Iterator[Batch] = self._of.loop(Batch)
+        return batches
 
     def __len__(self) -> int:
-        """The number of batches that a loop delivers from here on; TypeError for a reader without end."""
+        """
+        The number of batches that a loop delivers that begins here; TypeError for a reader without end. In a loop it
+        counts down, and after the last batch it is the length of the next loop.
+        """
         if self._epochs == 0:
             raise TypeError("reader: with epochs=0 there is no last batch")
-        if self._ended:
-            return self._epochs * self.epoch_batches
         position = self.position
-        epochs = self._loop_end - position.epoch
-        if epochs <= 0:
-            return 0
         size, left = self._options["batch_size"], position.epoch_rows - position.row
         first = left // size if self._options["drop_last"] else -(-left // size)
-        return int(first + (epochs - 1) * self.epoch_batches)
+        return int(first + (self._epochs - position.epoch % self._epochs - 1) * self.epoch_batches)
+
+    def __bool__(self) -> bool:
+        return True  # with __len__ alone, `if reader` would be an error without end
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("reader: it cannot be pickled or copied: pickle its dataset and its position, and go on with "
+                        "dataset.batches(..., start=position)")
 
     @property
     def part(self) -> str:
@@ -221,23 +220,30 @@ class BatchReader:
 
     @property
     def position(self) -> ReaderPosition:
-        """Where the next batch begins; Dataset.batches(..., start=position) goes on there."""
+        """
+        Where the next batch begins; Dataset.batches(..., start=position) goes on there. At the end of an epoch this is
+        the start of the next one.
+        """
         return ReaderPosition(**self._of.position())
 
     def seek(self, position: ReaderPosition) -> None:
-        """Goes to a position of a reader of the same rows and order. ConfigError if the order differs."""
+        """
+        Goes to a position of a reader of the same rows and order. ConfigError if the number of rows or the order
+        differs; whether the rows are the same is not known.
+        """
         if not isinstance(position, ReaderPosition):
             raise TypeError(f"reader: expected a ReaderPosition, not {type(position).__name__}")
         self._of.seek(asdict(position))
-        self._ended = False
 
     def rewind(self) -> None:
         """Goes to the start of the first epoch."""
         self._of.rewind()
-        self._ended = False
 
     def close(self) -> None:
-        """Ends the threads and closes the files; the reader cannot be used any more (ValueError)."""
+        """
+        Ends the threads and closes the files; the reader cannot be used any more (ValueError). RuntimeError while
+        another thread waits for a batch.
+        """
         self._of.close()
 
     @property

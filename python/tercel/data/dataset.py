@@ -1,10 +1,10 @@
 """Datasets: folders with a dataset.json, and files of other tools."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple
 
 from tercel import _C
-from tercel.data._options import takes_options
+from tercel.data._options import flag_of, name_of, path_of, takes_options
 from tercel.data.batch_reader import BatchReader, ReaderPosition
 
 if TYPE_CHECKING:
@@ -69,22 +69,26 @@ class DataPart:
     rows: int
     bytes: int
     files: Tuple[DataFile, ...]
-    truth: Optional[Mapping[str, float]]
+    truth: Optional[Mapping[str, float]] = field(hash=False)
 
     def __len__(self) -> int:
         return self.rows
+
+    def __bool__(self) -> bool:
+        return True
 
 
 class Dataset:
     """
     A description of rows in files, given by its folder or its dataset.json. IoError if there is nothing, DataError if
-    the description is damaged or a file is missing or has another size. len() is the number of all rows.
+    the description is damaged or a file is missing or has another size. len() is the number of all rows. Paths are made
+    absolute when a dataset is opened or made. Pickling is a ConfigError if a file's name is not UTF-8.
     """
 
     _of: Any
 
     def __init__(self, path: Any) -> None:
-        self._of = _C._Dataset.load(path)
+        self._of = _C._Dataset.load(path_of(path, "path"))
 
     @classmethod
     def _wrap(cls, of: Any) -> "Dataset":
@@ -148,6 +152,9 @@ class Dataset:
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts.values())
 
+    def __bool__(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {len(part):,} rows" for name, part in self.parts.items())
         return f"Dataset({self.folder!r}, format={self.format!r}, {rows})"
@@ -186,4 +193,6 @@ def open_files(format: str, *, folder: Any = None, replace: bool = False,
     `replace` allows one that exists to be replaced. ConfigError for invalid options, DataError and IoError for files
     that do not fit them.
     """
-    return Dataset._wrap(_C._open_dataset_files(format, folder, replace, options))
+    target = None if folder is None else path_of(folder, "folder")
+    name, force = name_of(format, "format"), flag_of(replace, "replace")
+    return Dataset._wrap(_C._open_dataset_files(name, target, force, options))

@@ -1,10 +1,10 @@
 """Datasets made from text, and generated ones."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
 from tercel import _C
-from tercel.data._options import takes_options
+from tercel.data._options import flag_of, name_of, path_of, paths_of, progress_of, takes_options
 from tercel.data.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class ConvertResult(GenerateResult):
     categories_seen: Tuple[int, ...]
 
 
+def _target(folder: Any, format: Any, replace: Any, progress: Any) -> Tuple[Any, ...]:
+    return (path_of(folder, "folder"), name_of(format, "format"), flag_of(replace, "replace"),
+            progress_of(progress, "progress"))
+
+
 @takes_options("generate", "format.")
 def generate(folder: Any, *, replace: bool = False, progress: Progress = None, format: str = "norm",
              **options: "Unpack[_GenerateOptions]") -> GenerateResult:
@@ -42,13 +47,13 @@ def generate(folder: Any, *, replace: bool = False, progress: Progress = None, f
     progress(rows, all_rows) is called now and then; its exceptions, and Ctrl-C, end the work, and nothing is left.
     ConfigError for invalid options, IoError if the disk lacks space.
     """
-    of, train_clicks, test_clicks = _C._generate_dataset(folder, format, replace, progress, options)
+    of, train_clicks, test_clicks = _C._generate_dataset(*_target(folder, format, replace, progress), options)
     return GenerateResult(Dataset._wrap(of), train_clicks, test_clicks)
 
 
-def _convert(work: Callable[..., Any], sources: Any, *others: Any) -> ConvertResult:
-    files: List[Any] = list(sources) if isinstance(sources, (list, tuple)) else [sources]
-    of, train_clicks, test_clicks, seen = work(files, *others)
+def _convert(work: Callable[..., Any], sources: Any, target: Tuple[Any, ...],
+             options: Mapping[str, Any]) -> ConvertResult:
+    of, train_clicks, test_clicks, seen = work(paths_of(sources, "sources"), *target, options)
     return ConvertResult(Dataset._wrap(of), train_clicks, test_clicks, tuple(seen))
 
 
@@ -57,12 +62,12 @@ def convert_csv(sources: Any, folder: Any, *, replace: bool = False, progress: P
                 **options: "Unpack[_CsvOptions]") -> ConvertResult:
     """
     Converts a table of text with a label to a dataset, which appears in the folder when it is complete: `tercel convert
-    csv` on the command line. `sources` is a path or a list of paths of files, plain or gzip. `replace` allows a dataset
-    that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C, end the
-    work, and nothing is left. ConfigError for invalid options, DataError that names file, line and column for invalid
-    text.
+    csv` on the command line. `sources` is a path or an iterable of paths of files, plain or gzip. `replace` allows a
+    dataset that exists to be replaced. progress(bytes, all_bytes) is called now and then; its exceptions, and Ctrl-C,
+    end the work, and nothing is left. ConfigError for invalid options, DataError that names file, line and column for
+    invalid text.
     """
-    return _convert(_C._convert_csv, sources, folder, format, replace, progress, options)
+    return _convert(_C._convert_csv, sources, _target(folder, format, replace, progress), options)
 
 
 @takes_options("criteo", "format.")
@@ -72,4 +77,4 @@ def convert_criteo(sources: Any, folder: Any, *, replace: bool = False, progress
     Converts Criteo's click logs, rows of a label, 13 integers and 26 categories, separated by tabs, as convert_csv()
     does: `tercel convert criteo` on the command line.
     """
-    return _convert(_C._convert_criteo, sources, folder, format, replace, progress, options)
+    return _convert(_C._convert_criteo, sources, _target(folder, format, replace, progress), options)

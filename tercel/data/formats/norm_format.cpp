@@ -63,7 +63,6 @@ class NormFormat final : public DatasetFormat {
           ", which fit in ", to_string(options_.key_type), ", found keys up to ", slot.first_key + slot.size - 1);
   }
 
-
   NormOptions options_;
 };
 

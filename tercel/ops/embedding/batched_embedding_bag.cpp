@@ -37,7 +37,7 @@ Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Ten
   check_table("batched_embedding_bag", weight);
   Lookup lookup = make_batched_lookup(keys, row_offsets, slots, mode);
   const int64_t batch = lookup.bags / slots;
-  return look_up("BatchedEmbeddingBagBackward0", weight, std::move(lookup), {}, /*sparse=*/true, -1,
+  return look_up("BatchedEmbeddingBagBackward0", weight, std::move(lookup), {}, TableGradient::RowsOfIndices, -1,
                  {batch, slots, weight.size(1)});
 }
 
@@ -68,7 +68,9 @@ Tensor batched_embedding_bag(Span<Tensor> weights, const Tensor& keys, const Ten
     record_list("BatchedEmbeddingBagBackward0", out, weights,
                 once_differentiable([saved = SavedLookup(lookup, one_each), dim, slots](BackwardCall& call) {
                   const Lookup then = saved.get();
-                  const Tensor grad = contiguous(reshape(call.grad(), {then.bags, dim}));
+                  Tensor grad = call.take();
+                  if (is_shared(grad)) grad = dense_copy(grad);
+                  grad = contiguous(reshape(grad, {then.bags, dim}));
                   for (int64_t slot = 0; slot < slots; ++slot)
                     if (call.needs(static_cast<size_t>(slot)))
                       call.set(static_cast<size_t>(slot), gradient_of_slot(then, saved.one_each, grad, slot, slots));

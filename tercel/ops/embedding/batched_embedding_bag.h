@@ -8,7 +8,8 @@ namespace tercel {
 
 /**
  * Embedding bags of many slots: keys [n], row_offsets [batch * slots + 1] -> [batch, slots, dim]. Bag b * slots + s
- * belongs to sample b and slot s. A single weight [rows, dim] holds the rows of all slots. Gradients are row gradients.
+ * belongs to sample b and slot s. A single weight [rows, dim] holds the rows of all slots. Gradients are row gradients,
+ * whose rows may be the tensor of keys itself: it must not change before the gradients are used.
  * The mode is Sum or Mean. IndexError for a key outside the rows.
  */
 TERCEL_API Tensor batched_embedding_bag(const Tensor& weight, const Tensor& keys, const Tensor& row_offsets,

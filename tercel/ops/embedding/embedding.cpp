@@ -51,7 +51,8 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<int6
   const int64_t padding = wrap_padding_idx("embedding", padding_idx, weight.size(0));
   if (scale_grad_by_freq) check_dense_scaling(sparse);
   const Tensor table = scale_grad_by_freq ? with_gradient_by_frequency(weight, lookup) : weight;
-  return look_up("EmbeddingBackward0", table, std::move(lookup), {}, sparse, padding, sizes);
+  return look_up("EmbeddingBackward0", table, std::move(lookup), {},
+                 sparse ? TableGradient::Rows : TableGradient::Dense, padding, sizes);
 }
 
 const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {

@@ -36,7 +36,9 @@ void find_largest(const Lookup& lookup, const Tensor& table, const Tensor& rows,
   const Tensor indices = to(lookup.indices, kInt64), offsets = to(lookup.offsets, kInt64);
   const auto* index = indices.data<int64_t>();
   const auto* start = offsets.data<int64_t>();
-  const int64_t dim = table.size(1), n = indices.numel(), stride = table.stride(0), starts = offsets.numel();
+  const int64_t dim = table.size(1), n = indices.numel(), starts = offsets.numel();
+  // Rows without columns may be at a null pointer.
+  const int64_t stride = dim == 0 ? 0 : table.stride(0);
   const T* weight = table.data<T>();
   parallel_for(0, lookup.bags, std::max<int64_t>(1, kLookupGrainBytes / ((dim + 1) * static_cast<int64_t>(sizeof(T)))),
                [&](int64_t begin, int64_t end) {
@@ -101,10 +103,11 @@ Tensor bags_of_one_table(const Tensor& weight, Lookup lookup, const EmbeddingBag
   if (options.scale_grad_by_freq) {
     check_dense_scaling(options.sparse);
     const Tensor scaled = with_gradient_by_frequency(weight, lookup);
-    return look_up("EmbeddingBagBackward0", scaled, lookup, index_weights, false, lookup.padding,
+    return look_up("EmbeddingBagBackward0", scaled, lookup, index_weights, TableGradient::Dense, lookup.padding,
                    {lookup.bags, weight.size(1)});
   }
-  return look_up("EmbeddingBagBackward0", weight, lookup, index_weights, options.sparse, lookup.padding,
+  return look_up("EmbeddingBagBackward0", weight, lookup, index_weights,
+                 options.sparse ? TableGradient::Rows : TableGradient::Dense, lookup.padding,
                  {lookup.bags, weight.size(1)});
 }
 

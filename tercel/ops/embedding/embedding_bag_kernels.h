@@ -43,12 +43,11 @@ using BagForwardFn = BagResult(const BagLoop& loop, void* out, bool stream, int6
 struct BagEntries {
   int64_t first, step, count;
   int64_t* rows;     ///< the index of each entry, or null
-  int64_t* sources;  ///< the number of its bag among first, first + step, ..., counted from bag 0 of a step; or null
-  void* values;      ///< [., dim]: what of the bag's grad [bags, dim] each entry gets; or null
+  int64_t* sources;  ///< BagEntriesFn: the bag of each entry, divided by step: its row in `values`
+  void* values;      ///< BagEntriesFn: [bags / step, dim] or null; BagWeightedEntriesFn: [entries, dim]
 };
 
-/** Rows and sources, and in values the share of each bag (see BagEntries::sources): grad, divided by the bag's entries.
- */
+/** Rows and sources of each entry, and in values the share of each bag: grad, divided by the bag's entries. */
 using BagEntriesFn = int64_t(const BagLoop& loop, const void* grad, const BagEntries& entries);
 /** Rows and values of each entry: the bag's grad times the index weight. Both return the number of entries. */
 using BagWeightedEntriesFn = int64_t(const BagLoop& loop, const void* grad, const BagEntries& entries);

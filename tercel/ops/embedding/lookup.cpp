@@ -136,8 +136,23 @@ bool run_lookup(Span<Tensor> tables, const Lookup& lookup, const Tensor& out) {
   return one_each;
 }
 
-Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights, bool sparse,
-               int64_t padding, IntSpan out_sizes) {
+bool is_shared(const Tensor& grad) { return grad.use_count() > 1 || grad.storage().use_count() > 1; }
+
+namespace {
+
+/** The gradient of the table as rows; `shared`: others have grad, and may change it. */
+Gradient row_gradient(const Lookup& lookup, bool one_each, const Tensor& grad, bool shared, TableGradient form) {
+  Gradient gradient = gradient_of_table(lookup, one_each, grad);
+  if (shared && gradient.values.is_alias_of(grad)) gradient.values = dense_copy(gradient.values);
+  if (form == TableGradient::Rows && gradient.rows.is_alias_of(lookup.indices))
+    gradient.rows = dense_copy(gradient.rows);
+  return gradient;
+}
+
+}  // namespace
+
+Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights,
+               TableGradient form, int64_t padding, IntSpan out_sizes) {
   const ProfileRange range("embedding_bag", RangeKind::Op);
   Tensor out, table;
   bool one_each = false;
@@ -153,27 +168,30 @@ Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, c
   record(backward_name, out, {weight, index_weights},
          [saved = SavedLookup(lookup, one_each), table = SavedTensor::when(is_tracked(index_weights), table),
           given_weight = SavedTensor::when(is_tracked(index_weights), weight), given = SavedTensor(index_weights),
-          rows = weight.size(0), dim = weight.size(1), sparse,
+          rows = weight.size(0), dim = weight.size(1), form,
           weight_sizes = DimVector(index_weights.sizes())](BackwardCall& call) {
            const Lookup then = saved.get();
-           const Tensor grad = reshape(call.grad(), {then.bags, dim});
+           const bool dense = form == TableGradient::Dense;
+           Tensor grad = call.take();
+           const bool shared = is_shared(grad);
+           grad = reshape(grad, {then.bags, dim});
            if (is_recording()) {
-             if (call.needs(0) && sparse) {
+             if (call.needs(1))
+               call.set(1, recorded_index_weight_gradient(saved, grad, given_weight.get(), given.get()));
+             if (call.needs(0) && !dense) {
                const NoRecordGuard no_record;  // row gradients are not tensors of the graph
-               call.set(0, gradient_of_table(then, saved.one_each, grad));
+               call.set(0, row_gradient(then, saved.one_each, grad, shared, form));
                detail::forbid_second_derivative(call);
              } else if (call.needs(0)) {
                call.set(0, recorded_table_gradient(saved, grad, given.get(), rows));
              }
-             if (call.needs(1))
-               call.set(1, recorded_index_weight_gradient(saved, grad, given_weight.get(), given.get()));
              return;
            }
-           if (call.needs(0)) {
-             Gradient gradient = gradient_of_table(then, saved.one_each, grad);
-             call.set(0, sparse ? std::move(gradient) : Gradient{dense_gradient(gradient, {rows, dim}), {}});
-           }
            if (call.needs(1)) call.set(1, view(index_weight_grad(then, table.get(), contiguous(grad)), weight_sizes));
+           if (call.needs(0) && dense)
+             call.set(0, dense_gradient(gradient_of_table(then, saved.one_each, grad), {rows, dim}));
+           else if (call.needs(0))
+             call.set(0, row_gradient(then, saved.one_each, grad, shared, form));
          });
   return out;
 }

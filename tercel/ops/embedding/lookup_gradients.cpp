@@ -119,8 +119,8 @@ Tensor recorded_table_gradient(const SavedLookup& saved, const Tensor& grad, con
              if (call.needs(0)) {
                Lookup lookup = saved.get();
                lookup.index_weights = Tensor();
-               call.set(
-                   0, look_up("EmbeddingBagBackward0", call.grad(), lookup, weights, false, saved.padding, g.sizes()));
+               call.set(0, look_up("EmbeddingBagBackward0", call.grad(), lookup, weights, TableGradient::Dense,
+                                   saved.padding, g.sizes()));
              }
              if (call.needs(1)) call.set(1, recorded_index_weight_gradient(saved, g, call.grad(), weights));
            });
@@ -141,8 +141,8 @@ Tensor recorded_index_weight_gradient(const SavedLookup& saved, const Tensor& gr
              if (call.needs(0)) {
                Lookup lookup = saved.get();
                lookup.index_weights = Tensor();
-               call.set(0,
-                        look_up("EmbeddingBagBackward0", table, lookup, call.grad(), false, saved.padding, g.sizes()));
+               call.set(0, look_up("EmbeddingBagBackward0", table, lookup, call.grad(), TableGradient::Dense,
+                                   saved.padding, g.sizes()));
              }
              if (call.needs(1)) call.set(1, recorded_table_gradient(saved, g, call.grad(), table.size(0)));
            });

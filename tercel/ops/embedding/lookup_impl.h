@@ -83,12 +83,21 @@ void check_ends(const Lookup& lookup, const char* name);
 /** Fills out [bags, dim]; returns whether every bag has exactly one index. */
 bool run_lookup(Span<Tensor> tables, const Lookup& lookup, const Tensor& out);
 
+/** Form of a table's gradient. */
+enum class TableGradient : uint8_t {
+  Dense,
+  Rows,
+  RowsOfIndices  ///< the rows are the tensor of indices itself: callers must not change it before the gradient is used
+};
+
 /**
  * The op over one table, with its gradients. `padding` is the index that backward skips, lookup.padding the one that
  * forward skips.
  */
-Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights, bool sparse,
-               int64_t padding, IntSpan out_sizes);
+Tensor look_up(const char* backward_name, const Tensor& weight, Lookup lookup, const Tensor& index_weights,
+               TableGradient form, int64_t padding, IntSpan out_sizes);
+/** Whether others have an incoming gradient, which the caller has taken: a row gradient must not keep it then. */
+bool is_shared(const Tensor& grad);
 
 // Gradients of lookups, defined in lookup_gradients.cpp.
 

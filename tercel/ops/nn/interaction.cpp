@@ -38,6 +38,8 @@ void* behind_first(const Tensor& emb) {
 
 // A loop with the operands' sizes; mlp may be undefined.
 DotLoop make_loop(const Tensor& mlp, const Tensor& emb, const Tensor& out, bool pad) {
+  // Tensors without elements may be at a null pointer.
+  const auto row_stride = [](const Tensor& t) { return t.numel() == 0 ? 0 : t.stride(0); };
   DotLoop loop{};
   loop.compute = compute_of(emb.dtype());
   loop.dim = emb.size(2);
@@ -46,7 +48,7 @@ DotLoop make_loop(const Tensor& mlp, const Tensor& emb, const Tensor& out, bool 
     loop.slots = emb.size(1);
     loop.passed = loop.dim;
     loop.first = mlp.data_ptr();
-    loop.first_stride = mlp.stride(0);
+    loop.first_stride = row_stride(mlp);
     loop.others = emb.data_ptr();
   } else {
     loop.slots = emb.size(1) - 1;
@@ -55,7 +57,7 @@ DotLoop make_loop(const Tensor& mlp, const Tensor& emb, const Tensor& out, bool 
     loop.first_stride = loop.others_stride;
     loop.others = behind_first(emb);
   }
-  loop.out_stride = out.stride(0);
+  loop.out_stride = row_stride(out);
   loop.pad = pad;
   return loop;
 }

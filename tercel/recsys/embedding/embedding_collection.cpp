@@ -41,7 +41,7 @@ bool EmbeddingCollection::allocate(uint64_t seed, FunctionRef<bool()> go_on) {
   return true;
 }
 
-void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) const {
+void EmbeddingCollection::find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) {
   rows.clear();
   for (const Group& group : groups_) {
     const data::SparseBatch& input = batch.input(group.input);
@@ -67,13 +67,20 @@ Tensor EmbeddingCollection::look_up(size_t lookup, const data::Batch& batch, Spa
 void EmbeddingCollection::update(double learning_rate, int64_t step) {
   TERCEL_CHECK(optimizers_.size() == tables_.size(), RuntimeError,
                "embedding tables without optimizer states cannot be trained");
-  const auto release_rows = [this] {
-    for (Group& group : groups_) group.unique_rows.release();
+  // After an error too: the next step must not see this one's gradients.
+  struct Cleared {
+    EmbeddingCollection& collection;
+    ~Cleared() {
+      for (Group& group : collection.groups_) group.unique_rows.release();
+      collection.clear_gradients();
+    }
   };
-  release_rows();  // of an update that failed
+  const Cleared cleared{*this};
   for (size_t t = 0; t < tables_.size(); ++t) {
     const Gradient gradient = gradient_of(tables_[t]->weight());
     if (!gradient.defined()) continue;
+    TERCEL_CHECK(gradient.is_rows(), RuntimeError, "embedding table '", tables_[t]->name(),
+                 "': expected a gradient of rows, as lookups have, but got a dense one");
     if (readers_[t].count == 1) {
       // The gradients of all tables of a group have the rows of find_rows() as their rows.
       UniqueRows& unique_rows = groups_[readers_[t].group].unique_rows;
@@ -83,8 +90,6 @@ void EmbeddingCollection::update(double learning_rate, int64_t step) {
       optimizers_[t].update_rows(gradient, learning_rate, step);
     }
   }
-  release_rows();
-  clear_gradients();
 }
 
 void EmbeddingCollection::clear_gradients() const {

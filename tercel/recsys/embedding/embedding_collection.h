@@ -46,7 +46,7 @@ class TERCEL_API EmbeddingCollection {
    * First phase: the rows of a batch's keys, for look_up(). ConfigError for a batch without an input that is read,
    * RuntimeError unless its order is SampleMajor.
    */
-  void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows) const;
+  void find_rows(const data::Batch& batch, NewKeys new_keys, std::vector<Tensor>& rows);
   /**
    * Second phase: vectors [B, slots, dim] of a lookup, recorded like any op. IndexError that names table and key for a
    * key without a row.

@@ -5,6 +5,7 @@ namespace tercel::recsys {
 EmbeddingTable::~EmbeddingTable() = default;
 
 void EmbeddingTable::set_store(RowStore store) {
+  TERCEL_CHECK(!store_.weight().defined(), RuntimeError, "embedding table '", name_, "': it has rows already");
   Tensor weight = store.weight();
   weight.requires_grad_();
   store_ = std::move(store);
@@ -15,7 +16,6 @@ void EmbeddingTable::set_weight(Tensor weight) {
                    weight.sizes() == IntSpan({rows(), dim_}),
                RuntimeError, "embedding table '", name_, "': expected contiguous float32 [", rows(), ", ", dim_,
                "] but got ", describe(weight));
-  TERCEL_CHECK(!store_.weight().defined(), RuntimeError, "embedding table '", name_, "': it has rows already");
   set_store(RowStore(std::move(weight)));
 }
 

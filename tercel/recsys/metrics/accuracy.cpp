@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "tercel/recsys/metrics/state_impl.h"
-#include "tercel/util/cursor.h"
 
 namespace tercel::recsys {
 
@@ -33,12 +32,13 @@ void Accuracy::write_state(std::string& bytes) const {
 }
 
 void Accuracy::merge_state(ByteCursor& bytes) {
-  const auto right = bytes.read<int64_t>("right rows"), rows = bytes.read<int64_t>("rows");
-  const auto has_nan = bytes.read<uint8_t>("NaN flag");
+  const int64_t right = read_count(bytes, right_, "right rows"), rows = read_count(bytes, rows_, "rows");
+  if (right - right_ > rows - rows_) bytes.fail("at most as many right rows as rows", std::to_string(right - right_));
+  const bool has_nan = read_flag(bytes, "NaN flag");
   bytes.expect_end("the NaN flag");
-  right_ += right;
-  rows_ += rows;
-  has_nan_ |= has_nan != 0;
+  right_ = right;
+  rows_ = rows;
+  has_nan_ |= has_nan;
 }
 
 }  // namespace tercel::recsys

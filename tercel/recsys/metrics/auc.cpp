@@ -71,29 +71,29 @@ double Auc::value() {
       std::sort(rows.begin(), rows.end());
     }
   });
-  // Merges the blocks: a heap of their heads, the lowest at the front.
-  struct Head {
+  // Merges the blocks: a heap of their first rows, the lowest at the front.
+  struct Front {
     uint64_t row;
     const uint64_t *next, *end;
-    bool operator<(const Head& other) const { return row > other.row; }
+    bool operator<(const Front& other) const { return row > other.row; }
   };
-  std::vector<Head> heads;
+  std::vector<Front> fronts;
   for (const std::vector<uint64_t>& rows : blocks_)
-    heads.push_back({rows[0], rows.data() + 1, rows.data() + rows.size()});
-  std::make_heap(heads.begin(), heads.end());
+    fronts.push_back({rows[0], rows.data() + 1, rows.data() + rows.size()});
+  std::make_heap(fronts.begin(), fronts.end());
   PairCounter counter;
-  while (!heads.empty()) {
-    std::pop_heap(heads.begin(), heads.end());
-    Head& lowest = heads.back();
-    const uint64_t bound = heads.size() > 1 ? heads.front().row : std::numeric_limits<uint64_t>::max();
+  while (!fronts.empty()) {
+    std::pop_heap(fronts.begin(), fronts.end());
+    Front& lowest = fronts.back();
+    const uint64_t bound = fronts.size() > 1 ? fronts.front().row : std::numeric_limits<uint64_t>::max();
     // Rows up to the next head come from the same block.
     counter.add(lowest.row);
     while (lowest.next != lowest.end && *lowest.next <= bound) counter.add(*lowest.next++);
     if (lowest.next == lowest.end) {
-      heads.pop_back();
+      fronts.pop_back();
     } else {
       lowest.row = *lowest.next++;
-      std::push_heap(heads.begin(), heads.end());
+      std::push_heap(fronts.begin(), fronts.end());
     }
   }
   return counter.auc();
@@ -115,11 +115,14 @@ void Auc::write_state(std::string& bytes) const {
 }
 
 void Auc::merge_state(ByteCursor& bytes) {
-  const auto has_nan = bytes.read<uint8_t>("NaN flag");
+  const bool has_nan = read_flag(bytes, "NaN flag");
   const size_t rows = bytes.check_count(bytes.read<uint64_t>("number of rows"), sizeof(uint64_t), "rows");
   ByteCursor values = bytes.sub(rows * sizeof(uint64_t), "rows");
   bytes.expect_end("the rows");
-  has_nan_ |= has_nan != 0;
+  ByteCursor checked = values;
+  for (size_t i = 0; i < rows; ++i)
+    if (checked.read<uint64_t>("row") >> 33 != 0) checked.fail("the 33 bits of a logit and a label", "more");
+  has_nan_ |= has_nan;
   for (size_t i = 0; i < rows; ++i) add_row(values.read<uint64_t>("row"));
 }
 

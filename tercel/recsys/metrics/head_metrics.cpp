@@ -1,12 +1,15 @@
 #include "tercel/recsys/metrics/head_metrics.h"
 
+#include <cmath>
+#include <limits>
+
 #include "tercel/ops/views/views.h"
 
 namespace tercel::recsys {
 
 namespace {
 
-constexpr std::string_view kRanking = "auc";
+constexpr std::string_view kRanking = "auc", kLogLoss = "log_loss";
 
 Span<float> values_of(const Tensor& contiguous) {
   return {contiguous.data<float>(), static_cast<size_t>(contiguous.numel())};
@@ -30,7 +33,8 @@ std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
   std::vector<std::pair<std::string, double>> all;
   const bool several = heads_.size() > 1;
   if (several) all.emplace_back(kRanking, 0.0);
-  double weights = 0;
+  double weights = 0, sum = 0, shares = 0;
+  bool has_nan = false;  // logits of a head
   for (const Head& head : heads_) weights += head.weight;
   for (size_t h = 0; h < heads_.size(); ++h) {
     const double share = weights > 0 ? heads_[h].weight / weights : 1 / static_cast<double>(heads_.size());
@@ -38,9 +42,18 @@ std::vector<std::pair<std::string, double>> HeadMetrics::values() const {
       const double value = metric->value();
       all.emplace_back(several ? std::string(metric->name()) + "/" + heads_[h].name : std::string(metric->name()),
                        value);
-      if (several && share > 0 && metric->name() == kRanking) all[0].second += share * value;
+      if (share == 0) continue;
+      if (metric->name() == kLogLoss) has_nan |= std::isnan(value);
+      if (metric->name() == kRanking && !std::isnan(value)) {
+        sum += share * value;
+        shares += share;
+      }
     }
   }
+  if (several && (has_nan || shares == 0))
+    all[0].second = std::numeric_limits<double>::quiet_NaN();
+  else if (several)
+    all[0].second = sum / shares;
   return all;
 }
 

@@ -20,7 +20,8 @@ class TERCEL_API HeadMetrics {
   void add(Span<Tensor> logits, const Tensor& labels);
   /**
    * Every metric by its name, with one head. With several heads: "auc", the mean of the heads' AUC weighted by their
-   * weights (all alike if all weights are 0), which ranks checkpoints; then the metrics of each as "auc/loss1".
+   * weights (all alike if all weights are 0), without heads whose labels are of one class, which ranks checkpoints;
+   * then the metrics of each as "auc/loss1".
    */
   std::vector<std::pair<std::string, double>> values() const;
 

@@ -42,10 +42,10 @@ void LogLoss::write_state(std::string& bytes) const {
 
 void LogLoss::merge_state(ByteCursor& bytes) {
   const auto sum = bytes.read<double>("sum");
-  const auto rows = bytes.read<int64_t>("rows");
+  const int64_t rows = read_count(bytes, rows_, "rows");
   bytes.expect_end("the rows");
   sum_ += sum;
-  rows_ += rows;
+  rows_ = rows;
 }
 
 }  // namespace tercel::recsys

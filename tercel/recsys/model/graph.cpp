@@ -81,8 +81,9 @@ class Builder {
     }
     TERCEL_CHECK(!graph_.heads.empty(), ConfigError, "layers: expected a loss layer: ", loss_types());
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
-      TERCEL_CHECK(read_[t] || is_loss(t) || graph_.tensors[t].absent, ConfigError, "layers: nothing reads '",
-                   graph_.tensors[t].name, "' ", shape_text(graph_.tensors[t].shape));
+      TERCEL_CHECK(read_[t] || is_loss(t) || graph_.tensors[t].absent || graph_.tensors[t].kind == TensorKind::Label,
+                   ConfigError, "layers: nothing reads '", graph_.tensors[t].name, "' ",
+                   shape_text(graph_.tensors[t].shape));
     return std::move(graph_);
   }
 
@@ -317,10 +318,14 @@ class Builder {
     BuildContext context{type, node.name, {}, parameters_};
     std::vector<std::string> bottoms;
     std::string absent;
+    size_t position = 0;
     for (const std::string& bottom : names_of(layer, "bottom", where)) {
       const size_t t = find_tensor(bottom, where);
+      const bool second_of_loss = entry->is_loss && position++ == 1;
       TERCEL_CHECK(graph_.tensors[t].kind != TensorKind::SparseInput, ConfigError, where, " its bottom '", bottom,
                    "' is a sparse input; an embedding is needed between them");
+      TERCEL_CHECK(graph_.tensors[t].kind != TensorKind::Label || second_of_loss, ConfigError, where, " its bottom '",
+                   bottom, "' is a label, which only losses may read, as the second bottom");
       TERCEL_CHECK(!is_loss(t), ConfigError, where, " its bottom '", bottom,
                    "' is a loss, which no layer may read: losses are summed");
       if (graph_.tensors[t].absent) {

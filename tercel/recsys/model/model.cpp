@@ -79,9 +79,8 @@ void set_inputs(const ModelGraph& graph, const data::Batch& batch, std::vector<T
 
 /** Runs the steps in order, without losses if there are no labels; after each, `watch` decides whether to continue. */
 template <class Watch>
-void run_graph(const ModelGraph& graph, const data::Batch& batch, const ForwardContext& context,
-               std::vector<Tensor>& rows, std::vector<Tensor>& values, std::vector<Tensor>& bottoms,
-               std::vector<Tensor>& tops, Watch&& watch) {
+void run_graph(ModelGraph& graph, const data::Batch& batch, const ForwardContext& context, std::vector<Tensor>& rows,
+               std::vector<Tensor>& values, std::vector<Tensor>& bottoms, std::vector<Tensor>& tops, Watch&& watch) {
   values.assign(graph.tensors.size(), Tensor());
   set_inputs(graph, batch, values);
   name_batch_without_memory(

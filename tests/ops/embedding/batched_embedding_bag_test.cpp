@@ -1,7 +1,9 @@
 #include "tercel/ops/embedding/batched_embedding_bag.h"
 
+#include "tercel/autograd/autograd.h"
 #include "tercel/ops/elementwise/binary.h"
 #include "tercel/ops/factories/factories.h"
+#include "tercel/ops/reduce/reduce.h"
 #include "tercel/ops/views/views.h"
 #include "tests/ops/conformance.h"
 #include "tests/ops/embedding/batched_embedding_bag_rows.h"
@@ -16,19 +18,31 @@ TEST(BatchedEmbeddingBag, EmptyBatches) {
             IntSpan({0, 3, 5}));
 }
 
-TEST(BatchedEmbeddingBag, GradientOfRowsIsTheIncomingOneWhenBagsHoldOne) {
+// A gradient that only the engine has is not copied, one that the caller has is.
+TEST(BatchedEmbeddingBag, GradientOfRowsIsTheIncomingOneUnlessOthersHaveIt) {
   Tensor weight = random_table(10, 16);
   weight.requires_grad_();
   const Tensor keys = int_tensor({3, 1, 3, 9}), offsets = int_tensor({0, 1, 2, 3, 4});
   const Tensor out = batched_embedding_bag(weight, keys, offsets, 2);
-  const Tensor incoming = random({2, 2, 16}, kFloat32, -1, 1, 1);
-  const Gradient g = grad(Span<Tensor>(&out, 1), Span<Tensor>(&weight, 1), Span<Tensor>(&incoming, 1))[0];
+  const Tensor factor = random({2, 2, 16}, kFloat32, -1, 1, 1);
+  const void* incoming = nullptr;
+  register_hook(out, [&](const Tensor& g) {
+    incoming = g.data_ptr();
+    return Tensor();
+  });
+  sum(mul(out, factor)).backward();
+  Gradient g = gradient_of(weight);
   ASSERT_TRUE(g.is_rows());
-  EXPECT_EQ(g.values.data_ptr(), incoming.data_ptr());
+  EXPECT_EQ(g.values.data_ptr(), incoming);
   EXPECT_EQ(g.rows.data_ptr(), keys.data_ptr());
+  EXPECT_EQ(values_of(g.values), values_of(factor));
+  const Tensor again = batched_embedding_bag(weight, keys, offsets, 2);
+  g = grad(Span<Tensor>(&again, 1), Span<Tensor>(&weight, 1), Span<Tensor>(&factor, 1))[0];
+  EXPECT_NE(g.values.data_ptr(), factor.data_ptr());
+  EXPECT_EQ(values_of(g.values), values_of(factor));
 }
 
-// The keys of a bag share one value: memory does not grow with the number of keys.
+// The keys of a bag share one value.
 TEST(BatchedEmbeddingBag, GradientsHaveAValueForEachBag) {
   const Tensor keys = int_tensor({3, 1, 3, 9, 2}), offsets = int_tensor({0, 2, 2, 3, 5});
   const Tensor incoming = random({2, 2, 3}, kFloat32, -1, 1, 1);
@@ -38,7 +52,7 @@ TEST(BatchedEmbeddingBag, GradientsHaveAValueForEachBag) {
   Tensor weight = random_table(10, 3);
   weight.requires_grad_();
   const Gradient sum = first_gradient(batched_embedding_bag(weight, keys, offsets, 2), weight);
-  EXPECT_EQ(sum.values.data_ptr(), incoming.data_ptr());
+  EXPECT_EQ(values_of(sum.values), values_of(incoming));
   EXPECT_EQ(values_of(sum.rows), values_of(keys));
   EXPECT_EQ(values_of(sum.sources), (std::vector<double>{0, 0, 2, 3, 3}));
   const Gradient mean = first_gradient(batched_embedding_bag(weight, keys, offsets, 2, BagMode::Mean), weight);

@@ -58,6 +58,17 @@ void train(EmbeddingCollection& all, const data::Batch& batch, int64_t step) {
   all.update(0.1, step);
 }
 
+TEST(EmbeddingCollection, AGradientThatIsNotOfRows) {
+  EmbeddingCollection all;
+  all.add_lookup({"x", all.add_table(table_of("t", 10, 10, 3), options_of(Rule::Sgd)), "a", BagMode::Sum, 2});
+  ASSERT_TRUE(all.allocate(1, [] { return true; }));
+  const Tensor weight = all.tables()[0]->weight();
+  sum(weight).backward();
+  TERCEL_EXPECT_THROW(all.update(0.1, 1), RuntimeError, "embedding table 't': expected a gradient of rows");
+  EXPECT_FALSE(gradient_of(weight).defined());
+  TERCEL_EXPECT_THROW(all.allocate(1, [] { return true; }), RuntimeError, "embedding table 't': it has rows already");
+}
+
 TEST(EmbeddingCollection, TwoLookupsTrainOneTable) {
   constexpr int64_t kFirst = 10, kRows = 10, kDim = 3;
   EmbeddingCollection all;

@@ -98,14 +98,14 @@ EmbeddingCollection collection_of(const Kind& kind, Rule rule = Rule::Sgd, BagMo
   return all;
 }
 
-Tensor look_up(const EmbeddingCollection& all, const data::Batch& batch, NewKeys new_keys = NewKeys::Refuse) {
+Tensor look_up(EmbeddingCollection& all, const data::Batch& batch, NewKeys new_keys = NewKeys::Refuse) {
   std::vector<Tensor> rows;
   all.find_rows(batch, new_keys, rows);
   return all.look_up(0, batch, rows);
 }
 
 /** The row of each key of a batch. */
-std::vector<size_t> rows_of(const EmbeddingCollection& all, const data::Batch& batch) {
+std::vector<size_t> rows_of(EmbeddingCollection& all, const data::Batch& batch) {
   std::vector<size_t> rows;
   for (const double row : values_of(all.tables()[0]->find_rows(batch.sparse[0].keys, NewKeys::Refuse)))
     rows.push_back(static_cast<size_t>(row));
@@ -126,7 +126,7 @@ class EmbeddingTables : public ::testing::TestWithParam<Kind> {};
 TEST_P(EmbeddingTables, ALookupCombinesTheRowsOfEachBag) {
   for (const BagMode combiner : {BagMode::Sum, BagMode::Mean})
     for (const ScalarType dtype : {kInt64, kInt32}) {
-      const EmbeddingCollection all = collection_of(GetParam(), Rule::Sgd, combiner);
+      EmbeddingCollection all = collection_of(GetParam(), Rule::Sgd, combiner);
       const data::Batch batch = batch_of(GetParam(), 3, dtype);
       const std::vector<double> weight = values_of(all.tables()[0]->weight());
       const std::vector<size_t> rows = rows_of(all, batch);
@@ -146,7 +146,7 @@ TEST_P(EmbeddingTables, ALookupCombinesTheRowsOfEachBag) {
 void backward(const Tensor& vectors, const Tensor& grad) { sum(mul(vectors, grad)).backward(); }
 
 /** The gradient of the whole table. */
-std::vector<double> expected_gradient(const EmbeddingCollection& all, const data::Batch& batch, const Tensor& grad) {
+std::vector<double> expected_gradient(EmbeddingCollection& all, const data::Batch& batch, const Tensor& grad) {
   const std::vector<double> g = values_of(grad);
   const std::vector<size_t> rows = rows_of(all, batch);
   std::vector<double> expected(static_cast<size_t>(all.tables()[0]->rows() * kDim), 0);
@@ -159,7 +159,7 @@ std::vector<double> expected_gradient(const EmbeddingCollection& all, const data
 
 TEST_P(EmbeddingTables, TheGradientHasRows) {
   for (const BagMode combiner : {BagMode::Sum, BagMode::Mean}) {
-    const EmbeddingCollection all = collection_of(GetParam(), Rule::Sgd, combiner);
+    EmbeddingCollection all = collection_of(GetParam(), Rule::Sgd, combiner);
     const data::Batch batch = batch_of(GetParam(), 4);
     const Tensor grad = test::random({kBatch, kSlots, kDim}, kFloat32, -1, 1, 5);
     backward(look_up(all, batch), grad);
@@ -206,7 +206,7 @@ TEST_P(EmbeddingTables, EachRuleUpdatesTheRowsOfABatchOnly) {
 
 TEST_P(EmbeddingTables, AStoredTableContinues) {
   const test::TemporaryFolder folder;
-  const auto tensors = [](const EmbeddingCollection& all) {
+  const auto tensors = [](EmbeddingCollection& all) {
     const RowStore& rows = all.tables()[0]->store();
     return std::vector<io::NamedTensor>{{"weight", rows.weight()}, {"m", rows.states()[0]}, {"v", rows.states()[1]}};
   };
@@ -244,7 +244,7 @@ TEST_P(EmbeddingTables, AStoredTableContinues) {
 }
 
 TEST_P(EmbeddingTables, FirstValuesAreThoseOfTheKeys) {
-  const EmbeddingCollection all = collection_of(GetParam(), Rule::AdaGrad);
+  EmbeddingCollection all = collection_of(GetParam(), Rule::AdaGrad);
   EmbeddingTable& table = *all.tables()[0];
   const std::vector<double> rows = values_of(table.find_rows(tensor_of(GetParam().keys), NewKeys::Insert));
   for (size_t k = 0; k < GetParam().keys.size(); ++k) {
@@ -256,7 +256,7 @@ TEST_P(EmbeddingTables, FirstValuesAreThoseOfTheKeys) {
 }
 
 TEST_P(EmbeddingTables, AKeyWithoutARowIsAnError) {
-  const EmbeddingCollection all = collection_of(GetParam());
+  EmbeddingCollection all = collection_of(GetParam());
   for (const int64_t missing : GetParam().missing) {
     std::vector<int64_t> keys(kBatch * kSlots, GetParam().keys[0]);
     keys[3] = missing;

@@ -48,6 +48,17 @@ TEST(HeadMetrics, SeveralHeadsHaveTheirNamesAndAMean) {
   EXPECT_EQ(values.at("accuracy/b"), 0.5);
 }
 
+// An AUC is undefined if all labels are equal, as those of rare events may be.
+TEST(HeadMetrics, TheMeanIgnoresHeadsWithOneClass) {
+  HeadMetrics metrics({head_of("a", 0, 1), head_of("b", 1, 3)});
+  metrics.add(kLogits, make({4, 2}, kFloat32, {0, 0, 1, 0, 0, 0, 1, 0}));
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : metrics.values()) values[name] = value;
+  EXPECT_TRUE(std::isnan(values.at("auc/b")));
+  EXPECT_FALSE(std::isnan(values.at("auc/a")));
+  EXPECT_EQ(values.at("auc"), values.at("auc/a"));
+}
+
 TEST(HeadMetrics, TheMeanIgnoresHeadsWithoutWeightUnlessNoneHasOne) {
   EXPECT_EQ(values_of({head_of("a", 0, 0), head_of("b", 1, 2)}).at("auc"), 0.5);
   EXPECT_EQ(values_of({head_of("a", 0, 0), head_of("b", 1, 0)}).at("auc"), 0.75);

@@ -10,6 +10,8 @@
 #include "tercel/recsys/metrics/auc.h"
 #include "tercel/recsys/metrics/calibration.h"
 #include "tercel/recsys/metrics/log_loss.h"
+#include "tercel/recsys/metrics/state_impl.h"
+#include "tercel/util/checksum.h"
 #include "tercel/util/error.h"
 #include "tercel/util/parallel.h"
 #include "tests/support/errors.h"
@@ -239,6 +241,44 @@ TEST(MetricStates, DamagedBytesAreRefusedAndChangeNothing) {
       if (other->name() != to->name())
         TERCEL_EXPECT_THROW(to->merge(other->state()), DataError, "the state of '" + std::string(to->name()) + "'");
     EXPECT_EQ(to->value(), before) << to->name();
+  }
+}
+
+/** A state whose content after the name is `content`, with a right checksum. */
+std::string sealed(std::string_view name, const std::string& content) {
+  std::string bytes;
+  put(bytes, static_cast<uint64_t>(name.size()));
+  bytes += name;
+  bytes += content;
+  put(bytes, checksum(bytes.data(), bytes.size()));
+  return bytes;
+}
+
+template <class... T>
+std::string bytes_of(T... values) {
+  std::string bytes;
+  (put(bytes, values), ...);
+  return bytes;
+}
+
+// Values that no metric writes, with a right checksum.
+TEST(MetricStates, ImpossibleValuesAreRefusedAndChangeNothing) {
+  constexpr int64_t kMost = INT64_MAX;
+  const std::map<std::string_view, std::vector<std::string>> bad = {
+      {"accuracy",
+       {bytes_of(int64_t{1}, kMost, uint8_t{0}), bytes_of(int64_t{3}, int64_t{2}, uint8_t{0}),
+        bytes_of(int64_t{-1}, int64_t{2}, uint8_t{0}), bytes_of(int64_t{0}, int64_t{-2}, uint8_t{0}),
+        bytes_of(int64_t{1}, int64_t{2}, uint8_t{7})}},
+      {"log_loss", {bytes_of(0.5, kMost), bytes_of(0.5, int64_t{-1})}},
+      {"auc", {bytes_of(uint8_t{2}, uint64_t{0}), bytes_of(uint8_t{0}, uint64_t{2}, uint64_t{5}, uint64_t{1} << 33)}}};
+  for (const auto& metric : make_metrics()) {
+    if (!bad.contains(metric->name())) continue;
+    metric->add(Floats{-1, 2, 1}, Floats{0, 0, 1});
+    const std::string before = metric->state();
+    for (const std::string& content : bad.at(metric->name())) {
+      TERCEL_EXPECT_THROW(metric->merge(sealed(metric->name(), content)), DataError, "state of metric");
+      EXPECT_EQ(metric->state(), before) << metric->name();
+    }
   }
 }
 
